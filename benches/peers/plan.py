@@ -149,7 +149,7 @@ ISOLATIONS = (
         NS3_ENDPOINT,
         NS3_OPTIONS,
         window=1000,
-        note="window 1000 on both sides, and ns-3 counts once",
+        note="window 1000 on both sides, and ns-3 counts delivered data once",
     ),
     Pair(
         "ns3",
@@ -189,7 +189,7 @@ ISOLATIONS = (
         CUBIC,
         NS3_BYTES,
         (*NS3_OPTIONS, *NS3_CALM),
-        note="ns-3 repeats only what may be lost",
+        note="ns-3 retransmits by RFC 6675",
     ),
     Pair(
         "ns3",
@@ -198,7 +198,7 @@ ISOLATIONS = (
         CUBIC,
         NS3_BYTES,
         (*NS3_OPTIONS, *NS3_CALM),
-        note="that, and ns-3 is calm",
+        note="the same, and ns-3 is calm",
     ),
     Pair(
         "ns3",

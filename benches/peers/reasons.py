@@ -21,10 +21,12 @@ REASONS = (
         "westwood-plus",
         0.0,
         1.0,
-        "ns-3 counts what is delivered twice, and sends what is not lost again",
+        "ns-3 counts delivered data twice, and retransmits segments that are not lost",
     ),
     Reason("ns3", "hybla", 0.0, 1.0, "rho stays 1 in ns-3"),
-    Reason("ns3", "cubic", 1e-2, 1.0, "in ns-3 the end of a recovery grows the window by all that it covers"),
+    Reason(
+        "ns3", "cubic", 1e-2, 1.0, "in ns-3 the window grows by everything that the end of a recovery covers"
+    ),
     Reason("ns3", "vegas", 0.0, 1.0, "ns-3 does not halve after a loss"),
 )
 

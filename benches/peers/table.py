@@ -133,7 +133,7 @@ def isolations(cells, titles):
     return _tables(
         cells,
         titles,
-        ("sent again (Skyhaul, peer)",),
+        ("retransmissions (Skyhaul, peer)",),
         lambda c: (f"{c.our_retransmissions:.0f}, {c.their_retransmissions:.0f}",),
     )
 

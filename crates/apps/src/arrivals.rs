@@ -20,7 +20,7 @@ pub struct Config {
     pub size: Sizes,
 }
 
-/// Why transfers make no sense.
+/// Why the configuration is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error(transparent)]
 pub struct Invalid(#[from] InvalidDistribution);
@@ -96,7 +96,7 @@ impl Workload for Arrivals {
         Some(demand)
     }
     fn stop(&mut self) -> Stop {
-        // Transfers that have begun go on.
+        // Transfers in progress continue.
         self.next = Instant::MAX;
         Stop::Over
     }

@@ -11,10 +11,10 @@ use skyhaul_base::Instant;
 #[serde(deny_unknown_fields)]
 pub struct Config {}
 
-/// More than any run sends, and far from where sums overflow.
+/// More than any run sends, and far below an overflow of sums.
 const WITHOUT_END: u64 = u64::MAX / 2;
 
-/// Data without end, or so many bytes, over one connection.
+/// Endless data, or a number of bytes, over one connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Bulk {
     next: Instant,
@@ -23,12 +23,12 @@ pub struct Bulk {
 }
 
 impl Bulk {
-    /// So many bytes, from `start` on. No scenario asks for it; hosts do that send to others.
+    /// This many bytes, from `start` on. Scenarios do not use it, but hosts do that send to others.
     #[must_use]
     pub fn sized(start: Instant, bytes: u64) -> Self {
         Self { next: start, bytes: bytes.min(WITHOUT_END), stopped: false }
     }
-    /// Data without end, from `start` on.
+    /// Endless data, from `start` on.
     #[must_use]
     pub fn endless(start: Instant) -> Self {
         Self::sized(start, WITHOUT_END)
@@ -65,7 +65,7 @@ impl Workload for Bulk {
         Some(Demand::Open { transfer: 0, bytes: self.bytes })
     }
     fn acknowledged(&mut self, _now: Instant) -> Outcome {
-        // What was cut short is no transfer of a known length.
+        // An aborted transfer has no known length.
         if self.stopped { Outcome::Over } else { Outcome::Last }
     }
     fn stop(&mut self) -> Stop {

@@ -1,21 +1,21 @@
-//! Datagrams: a sender that nothing slows down, and a receiver that measures.
+//! Datagrams: numbering at the sender, and measurements at the receiver.
 
 use crate::spans::Spans;
 use skyhaul_base::{Duration, Instant};
 
-/// Bytes at the front of a datagram's payload that say what it is.
+/// Header bytes at the front of a datagram's payload.
 pub const HEADER: usize = 16;
-/// Longest delay that the histogram tells from longer ones, in microseconds: an hour.
+/// Maximum delay resolved by the histogram, microseconds: an hour.
 const LONGEST: u64 = 3_600_000_000;
 
-/// What a datagram says of itself.
+/// The header of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
     /// Its number, from 0.
     pub number: u64,
     /// When it was sent, on the sender's clock.
     pub sent_at: Instant,
-    /// Bytes of payload, the header among them where there are bytes.
+    /// Payload in bytes, including the header if there are bytes.
     pub len: u32,
 }
 
@@ -54,27 +54,27 @@ impl Numbered {
         self.sent += 1;
         datagram
     }
-    /// How many were sent.
+    /// Number of datagrams sent.
     #[must_use]
     pub fn sent(&self) -> u64 {
         self.sent
     }
 }
 
-/// What the receiver of datagrams measured; delays are one way, from the sender's first bit to the receiver's last.
-/// `None` where nothing was delivered.
+/// Measurements of a datagram receiver; delays are one-way, from the sender's first bit to the receiver's last.
+/// `None` if nothing was delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measured {
     /// Packets delivered.
     pub delivered: u64,
-    /// Packets that are missing before the last one that was sent of those that arrived: lost, or on their way still. Of
-    /// packets that were lost after it the receiver knows nothing.
+    /// Packets missing below the highest number received: lost, or still in flight. The receiver does not know of
+    /// packets lost after it.
     pub missing: u64,
     /// Shortest delay in seconds.
     pub delay_min: Option<f64>,
     /// Mean delay in seconds.
     pub delay_mean: Option<f64>,
-    /// Median of the delay in seconds; quantiles are good to 0.1 % or 1 µs.
+    /// Median of the delay in seconds; quantiles are accurate to 0.1 % or 1 µs.
     pub delay_p50: Option<f64>,
     /// 95th percentile of the delay in seconds.
     pub delay_p95: Option<f64>,
@@ -88,12 +88,12 @@ pub struct Measured {
     pub jitter_mean: Option<f64>,
 }
 
-/// Measures the delays of datagrams that arrive.
+/// Measures the delays of arriving datagrams.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
     count: u64,
     bytes: u64,
-    /// Packets up to the one of the highest number.
+    /// Packets expected up to the highest number.
     expected: u64,
     /// In nanoseconds.
     sum: u128,
@@ -103,12 +103,12 @@ pub struct Delays {
     /// In nanoseconds, now and summed over the packets.
     jitter: f64,
     jitters: f64,
-    /// Made by the first packet: flows that send none take no room.
+    /// Created by the first packet: flows without datagrams use no memory.
     spans: Option<Spans>,
 }
 
 impl Delays {
-    /// A datagram arrived; both ends have one clock.
+    /// A datagram arrived; both ends share one clock.
     pub fn arrived(&mut self, now: Instant, datagram: &Datagram) {
         let delay = now - datagram.sent_at;
         self.count += 1;
@@ -125,13 +125,13 @@ impl Delays {
         self.spans.get_or_insert_with(|| Spans::new(LONGEST)).record(delay);
     }
 
-    /// Bytes of payload that arrived.
+    /// Payload bytes received.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// What was measured so far.
+    /// Measurements so far.
     #[must_use]
     pub fn measured(&self) -> Measured {
         let seconds = |nanos: f64| (self.count > 0).then_some(nanos * 1e-9);

@@ -2,19 +2,19 @@
 
 use skyhaul_base::Instant;
 
-/// What a frame is coded from.
+/// How a frame is coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FrameType {
-    /// By itself.
+    /// Independently.
     I = 0,
-    /// From the I or P frame before it.
+    /// From the previous I or P frame.
     P = 1,
     /// From the I or P frames on both sides of it.
     B = 2,
 }
 
 impl FrameType {
-    /// How many types there are.
+    /// Number of types.
     pub const COUNT: usize = 3;
     /// All types, in the order of their index (`kind as usize`).
     pub const ALL: [Self; Self::COUNT] = [Self::I, Self::P, Self::B];
@@ -33,19 +33,19 @@ impl FrameType {
     pub fn of(letter: char) -> Option<Self> {
         Self::ALL.into_iter().find(|t| t.letter() == letter)
     }
-    /// Other frames are coded from it.
+    /// Whether other frames are coded from it.
     #[must_use]
     pub const fn is_anchor(self) -> bool {
         !matches!(self, Self::B)
     }
 }
 
-/// What became of a frame at the sender.
+/// The fate of a frame at the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It was given to the transport.
+    /// It was passed to the transport.
     Sent,
-    /// The buffer was full: frames from which no other is coded are the first to go.
+    /// The buffer was full: frames that no other frame depends on are skipped first.
     Skipped,
     /// The coder was changing its rate.
     Gap,
@@ -54,18 +54,18 @@ pub enum Fate {
 /// A frame at the sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Frame {
-    /// Its number in the film, from 0: when it is to be seen, in frames after the first one.
+    /// Its number in the video, from 0: its display time, in frames after the first one.
     pub number: u64,
     /// Its type.
     pub kind: FrameType,
     /// When it was produced.
     pub at: Instant,
-    /// Bytes of payload that the transport was given for it, header and padding included; 0 if it was given none.
+    /// Payload bytes passed to the transport for it, including header and padding; 0 if it was not sent.
     pub bytes: u64,
     /// Packets of the application; 0 if it was not sent.
     pub packets: u32,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
-    /// The rate that the coder is set to, in bit/s.
+    /// The current rate setting of the coder, bit/s.
     pub target: f64,
 }

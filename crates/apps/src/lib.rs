@@ -1,17 +1,17 @@
-//! What senders have to send: workloads over a byte stream or over datagrams.
+//! Workloads of senders, over a byte stream or over datagrams.
 //!
 //! ```text
 //! Config ── resolve ──▶ Config ── build ──▶ App ── poll(now) ──▶ Demand: open, write, datagram
 //! (a file's)  (no default left)             ▲
 //!                                           └── acknowledged(now), stop()
 //! ```
-//! A workload reads no clock and opens no connection, and but for [`video`], which keeps track of what is on its way, it
-//! allocates nothing per packet: whoever runs it, the simulator or a
-//! host on a real network, calls it at [`App::next`] and does what it demands. Random quantities come from named
-//! streams ([`Streams`]), so that a workload is the same wherever it runs.
+//! A workload reads no clock, opens no connection and, except [`video`], which tracks data in flight, does not
+//! allocate per packet. Its driver, the simulator or a host on a real network, calls it at [`App::next`] and
+//! carries out its demands. Random quantities come from named streams ([`Streams`]), so a workload is the same
+//! wherever it runs.
 //!
-//! Each workload has a file with its configuration, which is its form in scenario files, and with its [`Workload`]; the
-//! list below is the only line outside of that file that a new one needs.
+//! Each workload has its own file with its configuration, which is its form in scenario files, and its
+//! [`Workload`]. A new workload needs only that file and one line in the list below.
 #![forbid(unsafe_code)]
 
 pub mod arrivals;
@@ -42,8 +42,8 @@ pub use workload::{
 use core::fmt;
 use skyhaul_base::Instant;
 
-/// Expands the list below into the enum of configurations, the enum of workloads at work, the names, and the dispatch
-/// from one to the other.
+/// Expands the list below into the enum of configurations, the enum of running workloads, the names, and the
+/// dispatch between them.
 macro_rules! applications {
     ($($name:literal $variant:ident($config:ty)),* $(,)?) => {
         /// The application of a sender. Short form: "bulk".
@@ -55,14 +55,14 @@ macro_rules! applications {
             $(#[serde(rename = $name)] $variant($config),)*
         }
 
-        /// A workload at work.
+        /// A running workload.
         #[derive(Clone, Debug)]
         #[expect(missing_docs, reason = "each workload documents itself")]
         pub enum App {
             $($variant(<$config as Kind>::Workload),)*
         }
 
-        /// Why a configuration makes no sense.
+        /// Why a configuration is invalid.
         #[derive(Clone, Debug, PartialEq)]
         #[expect(missing_docs, reason = "the error of each workload documents itself")]
         pub enum Invalid {
@@ -78,27 +78,28 @@ macro_rules! applications {
             pub fn name(&self) -> &'static str {
                 match self { $(Self::$variant(_) => $name,)* }
             }
-            /// It sends datagrams where it is told to; the others need a byte stream.
+            /// Whether it can send datagrams; the others need a byte stream.
             #[must_use]
             pub fn sends_datagrams(&self) -> bool {
                 match self { $(Self::$variant(_) => <$config as Kind>::DATAGRAMS,)* }
             }
-            /// It has a viewer at the other end, who wants to hear what arrives.
+            /// Whether it has a viewer at the other end, which must be informed of arrivals.
             #[must_use]
             pub fn is_watched(&self) -> bool {
                 match self { $(Self::$variant(_) => <$config as Kind>::WATCHES,)* }
             }
-            /// Bytes of a datagram with its headers, if the file says so.
+            /// Size of a datagram with its headers, bytes, if the file gives it.
             #[must_use]
             pub fn packet(&self) -> Option<u64> {
                 match self { $(Self::$variant(c) => c.packet(),)* }
             }
-            /// Each of its units, such as a frame, ends with a short segment: whoever holds that back delays the unit.
+            /// Whether each of its units, such as a frame, ends with a short segment: delaying that segment delays
+            /// the unit.
             #[must_use]
             pub fn ends_short(&self) -> bool {
                 match self { $(Self::$variant(c) => c.ends_short(),)* }
             }
-            /// The same workload without defaults: everything that follows from what carries it is filled in.
+            /// The workload with defaults filled in: everything that follows from its transport is set.
             ///
             /// # Errors
             /// The key, and a sentence that says what to write instead.
@@ -107,25 +108,25 @@ macro_rules! applications {
                     $(Self::$variant(c) => Self::$variant(c.resolve(over).map_err(Invalid::$variant)?),)*
                 })
             }
-            /// The workload, which starts now.
+            /// The running workload, which starts now.
             ///
             /// # Panics
-            /// If the configuration is none that [`Self::resolve`] returns.
+            /// If the configuration was not returned by [`Self::resolve`].
             #[must_use]
             pub fn build(&self, start: &Start<'_>) -> App {
                 match self { $(Self::$variant(c) => App::$variant(c.build(start)),)* }
             }
-            /// The rate at which there is data in the long run, in bit/s; `None` if as fast as the network takes it.
+            /// Long-run data rate, bit/s; `None` means as fast as the network allows.
             #[must_use]
             pub fn offered(&self) -> Option<f64> {
                 match self { $(Self::$variant(c) => c.offered(),)* }
             }
-            /// How many connections it opens per second, each for a transfer of its own; `None` if it needs one for all.
+            /// Connections opened per second, each for a separate transfer; `None` if it uses one connection.
             #[must_use]
             pub fn opens(&self) -> Option<f64> {
                 match self { $(Self::$variant(c) => c.opens(),)* }
             }
-            /// What it does in a few words, for reports, which say how they write a `number`.
+            /// A short description for reports, which choose the format of each `number`.
             #[must_use]
             pub fn words(&self, number: &dyn Fn(f64) -> String) -> String {
                 match self { $(Self::$variant(c) => c.words(number),)* }
@@ -139,69 +140,72 @@ macro_rules! applications {
         })*
 
         impl App {
-            /// When [`Self::poll`] has something; [`Instant::MAX`] for not before something else happens.
+            /// When [`Self::poll`] must be called; [`Instant::MAX`] means not before another event.
             #[inline]
             #[must_use]
             pub fn next(&self) -> Instant {
                 match self { $(Self::$variant(w) => w.next(),)* }
             }
-            /// What it wants by now; to be called until there is nothing.
+            /// Its next demand by now; to be called until there is none.
             #[inline]
             pub fn poll(&mut self, now: Instant) -> Option<Demand> {
                 match self { $(Self::$variant(w) => w.poll(now),)* }
             }
-            /// Everything written to its connection is acknowledged. Only of interest while [`Self::is_finite`].
+            /// Everything written to its connection is acknowledged. Needed only while [`Self::is_finite`].
             pub fn acknowledged(&mut self, now: Instant) -> Outcome {
                 match self { $(Self::$variant(w) => w.acknowledged(now),)* }
             }
-            /// It is to end: it demands nothing more.
+            /// Stops it: it demands nothing more.
             pub fn stop(&mut self) -> Stop {
                 match self { $(Self::$variant(w) => w.stop(),)* }
             }
-            /// What it has written comes to an end: somebody has to look whether all of it is acknowledged.
+            /// Whether its data may come to an end, so that the driver must check whether everything is
+            /// acknowledged.
             #[inline]
             #[must_use]
             pub fn is_finite(&self) -> bool {
                 match self { $(Self::$variant(w) => w.is_finite(),)* }
             }
-            /// How many transfers have arrived at random, complete or not.
+            /// Number of transfers that have arrived at random, complete or not.
             #[must_use]
             pub fn transfers(&self) -> u64 {
                 match self { $(Self::$variant(w) => w.transfers(),)* }
             }
-            /// It wants to hear what arrives ([`Self::arrived`]), and how the transport does ([`Self::feedback`]).
+            /// Whether it must be informed of arrivals ([`Self::arrived`]) and of the transport's state
+            /// ([`Self::feedback`]).
             #[must_use]
             pub fn watches(&self) -> bool {
                 match self { $(Self::$variant(_) => <$config as Kind>::WATCHES,)* }
             }
-            /// How the transport does, for who watches: to be told before [`Self::poll`].
+            /// Reports the transport's state to a workload that watches; to be called before [`Self::poll`].
             pub fn feedback(&mut self, now: Instant, told: &Feedback) {
                 match self { $(Self::$variant(w) => w.feedback(now, told),)* }
             }
-            /// Something has come to the other end, for who watches.
+            /// Reports an arrival at the other end to a workload that watches.
             pub fn arrived(&mut self, now: Instant, arrival: &Arrival) {
                 match self { $(Self::$variant(w) => w.arrived(now, arrival),)* }
             }
-            /// The transport gave up: nothing more arrives.
+            /// The transport gave up: nothing more will arrive.
             pub fn died(&mut self, now: Instant) {
                 match self { $(Self::$variant(w) => w.died(now),)* }
             }
-            /// What a viewer got until `end`, if there is one.
+            /// The results of its viewer until `end`, if there is one.
             #[must_use]
             pub fn viewed(&self, end: Instant) -> Option<Viewed> {
                 match self { $(Self::$variant(w) => w.viewed(end),)* }
             }
-            /// Film that a viewer has and has not seen, s.
+            /// Video in the viewer's buffer, s.
             #[must_use]
             pub fn buffered(&self, now: Instant) -> Option<f64> {
                 match self { $(Self::$variant(w) => w.buffered(now),)* }
             }
-            /// How long a viewer's film has stood still so far, s.
+            /// Total stall time of the viewer so far, s.
             #[must_use]
             pub fn stood(&self, now: Instant) -> Option<f64> {
                 match self { $(Self::$variant(w) => w.stood(now),)* }
             }
-            /// Each transfer has a connection of its own, side by side with others; no acknowledgement concerns it.
+            /// Whether transfers have separate, possibly simultaneous connections; acknowledgements then do not
+            /// concern it.
             #[must_use]
             pub fn opens_many(&self) -> bool {
                 match self { $(Self::$variant(_) => <$config as Kind>::MANY,)* }

@@ -1,4 +1,4 @@
-//! Pages one after the other, as a reader of the web loads them.
+//! Web pages in sequence.
 
 use crate::short;
 use crate::workload::{Demand, Kind, Outcome, Refusal, Start, Stop, Streams, Transport, Workload};
@@ -24,7 +24,7 @@ pub struct Config {
     pub idle: Option<Times>,
 }
 
-/// Why pages make no sense.
+/// Why pages are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
     /// A page without data.
@@ -48,16 +48,16 @@ impl Refusal for Invalid {
     }
 }
 
-/// Pages one after the other.
+/// Pages in sequence.
 #[derive(Clone, Debug)]
 pub struct Pages {
     bytes: u64,
     count: Option<u64>,
-    /// The pause between two, and where it is drawn from.
+    /// The pause between two, and its random streams.
     idle: Option<(Times, Streams)>,
     next: Instant,
     done: u64,
-    /// A page is under way.
+    /// A page is being transferred.
     loading: bool,
     stopped: bool,
 }
@@ -117,7 +117,7 @@ impl Workload for Pages {
     }
     fn acknowledged(&mut self, now: Instant) -> Outcome {
         if self.stopped {
-            // The page was cut short.
+            // The page was aborted.
             return Outcome::Over;
         }
         self.loading = false;
@@ -127,7 +127,7 @@ impl Workload for Pages {
         }
         self.next = now;
         if let Some((times, streams)) = &self.idle {
-            // A stream for every pause, so that it is the same whatever happened before.
+            // A separate stream for every pause, so that it does not depend on earlier events.
             self.next = now + times.draw(&mut streams.named(&format!("idle.{}", self.done)));
         }
         Outcome::Next

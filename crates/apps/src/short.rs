@@ -1,4 +1,4 @@
-//! Values that may be written as a text or as a table. They are always written out as a table.
+//! Values written as a text or as a table. They are always serialised as a table.
 
 use core::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -9,12 +9,12 @@ use skyhaul_base::amount::{AmountError, Count, RateSpec, Size, Time, text_or_tab
 use skyhaul_base::dist::{InvalidDistribution, Sizes, Times};
 use std::borrow::Cow;
 
-/// What a text stands for.
+/// The meaning of a text.
 pub(crate) trait Text: Sized {
-    /// What may be written, for messages: "a time such as …, or a table".
+    /// The expected forms, for messages: "a time such as …, or a table".
     const EXPECTING: &'static str;
     fn from_text(text: &str) -> Result<Self, AmountError>;
-    /// How a bare number is refused.
+    /// The error for a bare number.
     fn bare(n: &str) -> String;
     /// Schema of the text.
     fn text_schema(generator: &mut SchemaGenerator) -> Schema;
@@ -27,7 +27,7 @@ pub(crate) fn deserialize<'de, T: Text + Deserialize<'de>, D: Deserializer<'de>>
     text_or_table(d, T::EXPECTING, T::from_text, T::bare)
 }
 
-/// Reads a text or a table where there may be neither.
+/// Reads an optional text or table.
 pub(crate) fn optional<'de, T: Text + Deserialize<'de>, D: Deserializer<'de>>(
     d: D,
 ) -> Result<Option<T>, D::Error> {
@@ -65,9 +65,9 @@ macro_rules! optional_amounts {
 }
 
 optional_amounts! {
-    /// A number that may be missing, written as [`Count`].
+    /// An optional number, written as [`Count`].
     count Count
-    /// Bytes that may be missing, written as [`Size`].
+    /// An optional number of bytes, written as [`Size`].
     size Size
 }
 
@@ -117,7 +117,7 @@ impl Text for Sizes {
     }
 }
 
-/// The key within `key` that a distribution's refusal is about.
+/// The key below `key` to which the error of a distribution refers.
 pub(crate) fn within(key: &str, e: &InvalidDistribution) -> String {
     match e.key() {
         "" => key.into(),

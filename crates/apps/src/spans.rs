@@ -1,12 +1,12 @@
-//! How often spans of time were how long, good to 0.1 % or 1 µs.
+//! A histogram of time spans, accurate to 0.1 % or 1 µs.
 //!
-//! The cells are those of HdrHistogram (G. Tene, "HdrHistogram: a high dynamic range histogram") with three digits: single
-//! microseconds below 2048, and 1024 cells for every doubling above. One is entered for each packet that is watched, so that
-//! the cell is found by shifts alone.
+//! The cells are those of HdrHistogram (G. Tene, "HdrHistogram: a high dynamic range histogram") with three digits:
+//! single microseconds below 2048, and 1024 cells for every doubling above. Every watched packet adds an entry, so
+//! cells are found with shifts only.
 
 use skyhaul_base::Duration;
 
-/// Cells of every doubling; the first two have so many each for single microseconds.
+/// Cells of every doubling; each of the first two has this many for single microseconds.
 const CELLS: u64 = 1024;
 /// Its binary logarithm.
 const BITS: u32 = CELLS.ilog2();
@@ -15,18 +15,18 @@ const BITS: u32 = CELLS.ilog2();
 #[derive(Clone, Debug)]
 pub(crate) struct Spans {
     counts: Box<[u32]>,
-    /// Longer ones count as this, in microseconds.
+    /// Longer spans count as this, in microseconds.
     longest: u64,
     total: u64,
 }
 
-/// The cell of so many microseconds.
+/// The cell of this many microseconds.
 fn cell(micros: u64) -> usize {
     let doublings = u64::BITS - BITS - 1 - (micros | (2 * CELLS - 1)).leading_zeros();
     (u64::from(doublings) * CELLS + (micros >> doublings)) as usize
 }
 
-/// The most microseconds that fall into a cell.
+/// Maximum microseconds of a cell.
 fn most(cell: usize) -> u64 {
     let cell = cell as u64;
     let doublings = (cell / CELLS).saturating_sub(1);
@@ -34,7 +34,7 @@ fn most(cell: usize) -> u64 {
 }
 
 impl Spans {
-    /// None yet; those longer than so many microseconds are not told from each other.
+    /// An empty histogram; spans longer than this many microseconds are not distinguished.
     pub(crate) fn new(longest: u64) -> Self {
         // Down to the end of the last doubling.
         let cells = (cell(longest) as u64 / CELLS + 1) * CELLS;
@@ -52,12 +52,12 @@ impl Spans {
         }
     }
 
-    /// How many there are.
+    /// Number of entries.
     pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
-    /// The span in microseconds that a share `quantile` of all does not exceed, from 0 to 1; 0 of none.
+    /// The quantile in microseconds, from 0 to 1; 0 if there are no entries.
     pub(crate) fn quantile(&self, quantile: f64) -> u64 {
         let rank = ((quantile.min(1.0) * self.total as f64).ceil() as u64).max(1);
         let mut below = 0;

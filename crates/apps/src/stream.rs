@@ -7,29 +7,29 @@ use skyhaul_base::dist::{InvalidDistribution, Times};
 use skyhaul_base::units::Serializer;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 
-/// Packet of datagrams whose file names none, bytes with headers.
+/// Default datagram size, bytes with headers.
 pub const USUAL_PACKET: u64 = 1000;
 /// Largest packet.
 const LARGEST: u64 = 65_535;
 
-/// Why data at a rate makes no sense.
+/// Why a data rate is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
-    /// The size of a packet.
+    /// The packet size is invalid.
     #[error("\"{size} B\": write a size from {least} B to {LARGEST} B")]
     Packet {
-        /// What stands there, bytes.
+        /// The given value, bytes.
         size: u64,
-        /// The smallest that there is.
+        /// The minimum.
         least: u64,
     },
     /// Too many packets per second, or none.
     #[error("not a rate to send at: write, say, \"1 Mbit/s\"")]
     NoSuchRate,
-    /// No rate at all.
+    /// There is no rate.
     #[error("a source needs a rate, such as \"1 Mbit/s\"; for unlimited data write app = \"bulk\"")]
     Unlimited,
-    /// Phases of no length.
+    /// Phases of zero length.
     #[error("a source that is never on sends nothing: write a time above zero")]
     NeverOn,
     /// How long it is on.
@@ -52,7 +52,7 @@ impl Refusal for Invalid {
     }
 }
 
-/// The rate and the packet, without defaults.
+/// Rate and packet size with defaults filled in.
 pub(crate) fn resolve(
     rate: RateSpec,
     packet: Option<u64>,
@@ -87,23 +87,23 @@ pub(crate) fn bits(rate: RateSpec) -> u64 {
 
 /// Packets at a constant rate, with or without pauses.
 ///
-/// The clock of the source runs while it is on: what is left of the time to the next packet when a pause begins is
-/// left when it ends, so that the rate holds whatever the length of phases. The first packet is due at once.
+/// The source's clock runs while it is on: the time left to the next packet at the start of a pause still remains
+/// at its end, so the rate is exact whatever the length of phases. The first packet is due at once.
 #[derive(Clone, Debug)]
 pub struct Stream {
     /// When the next packet is due.
     next: Instant,
     packet: u32,
     datagrams: bool,
-    /// The connection has yet to be opened.
+    /// The connection is not open yet.
     closed: bool,
     stopped: bool,
-    /// Counts the time that the source was on, without rounding errors.
+    /// Measures the time that the source was on, without rounding errors.
     clock: Serializer,
     on: Instant,
-    /// On that clock, when the next pause begins.
+    /// Start of the next pause, on that clock.
     pause: Instant,
-    /// How much later than its own clock it is, through pauses.
+    /// Delay behind its own clock due to pauses.
     behind: Duration,
     pauses: Option<(Times, Times, Rng)>,
 }

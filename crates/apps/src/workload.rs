@@ -1,4 +1,4 @@
-//! What an application provides, and what it asks for.
+//! The interface of a workload, and its demands.
 
 use crate::datagram::Datagram;
 use crate::frame::Frame;
@@ -7,10 +7,10 @@ use core::convert::Infallible;
 use core::fmt::Debug;
 use skyhaul_base::{Duration, Instant, Rng};
 
-/// What carries the data of an application.
+/// The transport of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// A byte stream, in segments of so many bytes of payload.
+    /// A byte stream, in segments of fixed payload.
     Stream {
         /// Payload of a full segment, bytes.
         segment: u32,
@@ -19,87 +19,87 @@ pub enum Transport {
     Datagrams {
         /// Headers of each, bytes.
         header: u32,
-        /// They keep to a rate that yields, and the sender knows it.
+        /// They are rate-controlled, and the sender knows the rate.
         yields: bool,
     },
 }
 
-/// What an application asks for.
+/// A demand of an application.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Demand {
-    /// A new connection for a transfer, with so many bytes that are there at once.
+    /// A new connection for a transfer, with this many bytes available at once.
     Open {
         /// Number of the transfer, from 0.
         transfer: u64,
         /// Bytes; more may be written later.
         bytes: u64,
     },
-    /// So many more bytes on its connection.
+    /// Write this many more bytes to its connection.
     Write(u64),
-    /// A datagram of so many bytes, headers included.
+    /// Send a datagram of this many bytes, including headers.
     Datagram(u32),
-    /// A frame was produced. Nothing has to be done: what it needs is demanded next. A record of the run takes note.
+    /// A frame was produced. No action is needed, since its data is demanded next; recorders log it.
     Frame(Frame),
 }
 
-/// What a transport tells an application that follows it.
+/// The state of a transport, reported to an application that watches it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Feedback {
-    /// Bytes that were written and are not acknowledged.
+    /// Bytes written and not acknowledged.
     pub unacknowledged: u64,
-    /// The rate that the transport allows at present, in bit/s, if it knows: a window per round trip, or a rate.
+    /// The rate that the transport currently allows, bit/s, if known: a window per RTT, or a rate.
     pub allowed: Option<f64>,
-    /// The smoothed round trip, if it knows.
+    /// The smoothed RTT, if known.
     pub round_trip: Option<Duration>,
 }
 
-/// What of an application's data has come to the other end.
+/// An arrival of an application's data at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// Of a byte stream so many bytes in all, in order.
+    /// A byte stream is complete up to this many bytes.
     InOrder {
         /// How many.
         bytes: u64,
     },
-    /// Of a byte stream a segment, in order or not, by the offsets of its first byte and behind its last; the stream begins
-    /// at 0. What it completes in order is said after it.
+    /// A segment of a byte stream, in order or not, by the offsets of its first byte and of its end; the stream
+    /// begins at 0. In-order data that it completes is reported afterwards.
     Segment {
         /// First byte.
         from: u64,
-        /// Behind the last byte.
+        /// End (exclusive).
         to: u64,
     },
-    /// Of a byte stream a segment that is the next one in order and completes nothing beyond itself: both of the above at
-    /// once, as most segments arrive.
+    /// A segment of a byte stream that is next in order and completes nothing beyond itself: both of the above at
+    /// once, as for most arrivals.
     Next {
         /// First byte.
         from: u64,
-        /// Behind the last byte.
+        /// End (exclusive).
         to: u64,
     },
     /// A datagram.
     Datagram(Datagram),
 }
 
-/// What becomes of an application when everything that it has written is acknowledged.
+/// The state of an application when everything it has written is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A transfer is complete, and its connection is over; there will be more.
+    /// A transfer is complete and its connection closed; more will follow.
     Next,
     /// A transfer is complete, and it was the last one.
     Last,
-    /// It is over; what was under way was cut short, or was no transfer of a known length.
+    /// It has finished; a transfer in progress was aborted, or had no known length.
     Over,
 }
 
-/// What is to be done about an application that was told to stop.
+/// How to stop an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// What was written and not yet sent is taken back; it is over when the rest is acknowledged.
+    /// Take back unsent data; it has finished when the rest is acknowledged.
     TakeBack,
-    /// What was written is sent; it is over when that is acknowledged.
+    /// Send all written data; it has finished when that is acknowledged.
     Drain,
-    /// It is over now.
+    /// It has finished now.
     Over,
 }
 
@@ -111,7 +111,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Those of `owner`, such as `flows.bulk[0]`, in a run of this seed.
+    /// The streams of `owner`, such as `flows.bulk[0]`, in a run with this seed.
     #[must_use]
     pub fn of(seed: u64, owner: impl Into<Box<str>>) -> Self {
         Self { seed, owner: owner.into() }
@@ -123,12 +123,12 @@ impl Streams {
     }
 }
 
-/// What a workload starts with.
+/// Inputs of a workload at its start.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {
-    /// When.
+    /// The time.
     pub now: Instant,
-    /// What carries it.
+    /// Its transport.
     pub over: Transport,
     /// Its random streams.
     pub streams: &'a Streams,
@@ -138,7 +138,7 @@ pub struct Start<'a> {
 pub trait Refusal: core::error::Error {
     /// The key within the application's table that is wrong; empty for the table itself.
     fn key(&self) -> String;
-    /// The file that the key names and the line of it that is wrong, from 1; 0 for the whole of it.
+    /// The file named by the key, and its invalid line, from 1; 0 means the whole file.
     fn file(&self) -> Option<(&str, usize)> {
         None
     }
@@ -152,73 +152,75 @@ impl Refusal for Infallible {
 
 /// The configuration of a workload.
 ///
-/// Its documentation is that of the schema of scenario files; the keys there are its fields.
+/// Its doc comments become those of the schema of scenario files; its fields are the keys.
 pub trait Kind: Clone + Debug + PartialEq {
-    /// The workload at work.
+    /// The running workload.
     type Workload: Workload;
-    /// Why a configuration makes no sense.
+    /// Why a configuration is invalid.
     type Invalid: Refusal;
-    /// It sends datagrams where it is told to; the others need a byte stream.
+    /// It can send datagrams; the others need a byte stream.
     const DATAGRAMS: bool = false;
-    /// Each transfer has a connection of its own, side by side with others.
+    /// Transfers have separate, possibly simultaneous connections.
     const MANY: bool = false;
-    /// It wants to hear what arrives ([`Workload::arrived`]), and how the transport does ([`Workload::feedback`]).
+    /// It must be informed of arrivals ([`Workload::arrived`]) and of the transport's state
+    /// ([`Workload::feedback`]).
     const WATCHES: bool = false;
 
-    /// Bytes of a datagram with its headers, if the file says so.
+    /// Size of a datagram with its headers, bytes, if the file gives it.
     fn packet(&self) -> Option<u64> {
         None
     }
-    /// Each of its units ends with a short segment that waits for nothing, so that whoever holds that back delays the unit.
+    /// Whether each of its units ends with a short segment that waits for nothing, so that delaying it delays the
+    /// unit.
     fn ends_short(&self) -> bool {
         false
     }
-    /// The same without defaults.
+    /// The configuration with defaults filled in.
     ///
     /// # Errors
     /// The key, and a sentence that says what to write instead.
     fn resolve(&self, over: Transport) -> Result<Self, Self::Invalid>;
     /// The workload, from a configuration that [`Self::resolve`] returned.
     fn build(&self, start: &Start<'_>) -> Self::Workload;
-    /// The rate at which there is data in the long run, in bit/s; `None` if as fast as the network takes it.
+    /// Long-run data rate, bit/s; `None` means as fast as the network allows.
     fn offered(&self) -> Option<f64>;
-    /// How many connections it opens per second, each for a transfer of its own; `None` if it needs one for all.
+    /// Connections opened per second, each for a separate transfer; `None` if it uses one connection.
     fn opens(&self) -> Option<f64> {
         None
     }
-    /// What it does in a few words, for reports, which say how they write a `number`.
+    /// A short description for reports, which choose the format of each `number`.
     fn words(&self, number: &dyn Fn(f64) -> String) -> String;
 }
 
-/// A workload at work.
+/// A running workload.
 pub trait Workload: Clone + Debug {
-    /// When [`Self::poll`] has something.
+    /// When [`Self::poll`] must be called.
     fn next(&self) -> Instant;
-    /// What it wants by now.
+    /// Its next demand by now.
     fn poll(&mut self, now: Instant) -> Option<Demand>;
     /// Everything written is acknowledged.
     fn acknowledged(&mut self, _now: Instant) -> Outcome {
         Outcome::Over
     }
-    /// It is to end.
+    /// Stops it.
     fn stop(&mut self) -> Stop;
-    /// What it has written comes to an end.
+    /// Whether its data may come to an end.
     fn is_finite(&self) -> bool;
-    /// How many transfers have arrived at random, complete or not.
+    /// Number of transfers that have arrived at random, complete or not.
     fn transfers(&self) -> u64 {
         0
     }
-    /// How the transport does; told before [`Self::poll`] where it can be.
+    /// Reports the transport's state, if possible before [`Self::poll`].
     fn feedback(&mut self, _now: Instant, _told: &Feedback) {}
-    /// Something has come to the other end. Of a segment everybody who cannot see them is silent.
+    /// Reports an arrival at the other end. Drivers that cannot see segments do not report them.
     fn arrived(&mut self, _now: Instant, _arrival: &Arrival) {}
-    /// The transport gave up: nothing more arrives.
+    /// The transport gave up: nothing more will arrive.
     fn died(&mut self, _now: Instant) {}
-    /// What a viewer got until `end`, if there is one.
+    /// The results of its viewer until `end`, if there is one.
     fn viewed(&self, _end: Instant) -> Option<Viewed> {
         None
     }
-    /// Film that a viewer has and has not seen, s.
+    /// Video in the viewer's buffer, s.
     fn buffered(&self, _now: Instant) -> Option<f64> {
         None
     }

@@ -1,9 +1,9 @@
-//! What the sender tells an algorithm. Windows and counts are in segments unless said otherwise.
+//! Events that the sender reports to an algorithm. Windows and counts are in segments unless said otherwise.
 
 use crate::action::Actions;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 
-/// What the sender knows about the path and the connection, refreshed before every call.
+/// The sender's knowledge of the path and the connection, updated before every call.
 #[derive(Clone, Debug)]
 pub struct Path {
     /// Sender maximum segment size, bytes of payload.
@@ -12,9 +12,9 @@ pub struct Path {
     pub rwnd: f64,
     /// FlightSize, bytes: [`Self::in_flight`].
     pub in_flight_bytes: u64,
-    /// What is in the network, bytes: [`Self::pipe`].
+    /// Data in the network, bytes: [`Self::pipe`].
     pub pipe_bytes: u64,
-    /// What waits to be sent, bytes: [`Self::queued`].
+    /// Data waiting to be sent, bytes: [`Self::queued`].
     pub queued_bytes: u64,
     /// Smoothed RTT (RFC 6298), `None` before the first sample.
     pub srtt: Option<Duration>,
@@ -28,21 +28,21 @@ pub struct Path {
     pub delivered: u64,
     /// Bytes marked lost so far.
     pub lost: u64,
-    /// The oldest outstanding segment, if [`Policy::watch_head`](crate::Policy::watch_head) asks for it.
+    /// The oldest outstanding segment, if requested by [`Policy::watch_head`](crate::Policy::watch_head).
     pub head: Option<Head>,
     /// State of loss recovery.
     pub phase: Phase,
-    /// The slow start that follows a retransmission timeout is in progress: until the window reaches the threshold.
+    /// The slow start after a retransmission timeout is in progress: until the window reaches ssthresh.
     pub after_timeout: bool,
     /// The application, not the window, limits the sender.
     pub app_limited: bool,
     /// Whether the peer answers probes.
     pub probes: ProbeSupport,
-    /// The peer reports what it has beyond a gap (RFC 2018): more than one loss per round can be seen.
+    /// The peer sends SACKs (RFC 2018): more than one loss per round can be detected.
     pub sack: bool,
 }
 
-// Counted in bytes and divided when somebody asks: most events are of no interest to most algorithms.
+// Counted in bytes and divided on demand: most algorithms ignore most events.
 impl Path {
     /// `SND.NXT - SND.UNA`, segments: FlightSize of RFC 5681, the `nackseg` of \[Peach\].
     #[inline]
@@ -50,13 +50,13 @@ impl Path {
     pub fn in_flight(&self) -> f64 {
         self.segments(self.in_flight_bytes)
     }
-    /// Estimate of what is in the network by the scoreboard (RFC 6675), segments; FlightSize without SACK.
+    /// Data in the network by the scoreboard (RFC 6675), segments; FlightSize without SACK.
     #[inline]
     #[must_use]
     pub fn pipe(&self) -> f64 {
         self.segments(self.pipe_bytes)
     }
-    /// Data written by the application and not yet sent once, segments (beyond all windows for a greedy source).
+    /// Data written by the application and never sent, segments (beyond all windows for a greedy source).
     #[inline]
     #[must_use]
     pub fn queued(&self) -> f64 {
@@ -83,13 +83,13 @@ pub enum Phase {
     /// No loss is being repaired.
     #[default]
     Open,
-    /// Repairing a loss found by duplicate or selective acknowledgements.
+    /// Repairing a loss found by duplicate ACKs or SACK.
     Recovery,
     /// Repairing after a retransmission timeout.
     Loss,
 }
 
-/// What is known of the peer's ability to answer probes.
+/// Knowledge of the peer's ability to answer probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ProbeSupport {
     /// Not negotiated and not yet observed.
@@ -97,16 +97,16 @@ pub enum ProbeSupport {
     Unknown,
     /// It answers.
     Yes,
-    /// It does not; no probe will be sent whatever is asked.
+    /// It does not; probes are never sent, even on request.
     No,
 }
 
-/// What a connection leaves behind of what it learnt about its path, for the next one on it.
+/// State of a path that a connection has learnt, for the next connection on it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathState {
     /// Congestion window, segments.
     pub cwnd: f64,
-    /// Slow start threshold, segments; infinite if there was none.
+    /// Slow start threshold, segments; infinite if it was never set.
     pub ssthresh: f64,
     /// Smoothed RTT, if there was a sample.
     pub srtt: Option<Duration>,
@@ -121,10 +121,10 @@ pub enum Start {
     Established {
         /// RTT of the handshake, `None` if it was not modelled or its SYN was retransmitted.
         rtt: Option<Duration>,
-        /// The SYN was retransmitted: RFC 5681 then wants an initial window of one segment.
+        /// The SYN was retransmitted: RFC 5681 then requires an initial window of one segment.
         syn_lost: bool,
-        /// What an earlier connection on the path left, if the policy asks for it
-        /// ([`PathCache`](crate::PathCache)) and the driver remembers one.
+        /// State of an earlier connection on the path, if the policy asks for it ([`PathCache`](crate::PathCache))
+        /// and the driver remembers one.
         cached: Option<PathState>,
     },
     /// Nothing was outstanding for longer than the RTO and data is about to leave.
@@ -134,15 +134,15 @@ pub enum Start {
 /// One arriving acknowledgement.
 #[derive(Clone, Debug)]
 pub struct Ack {
-    /// What it means for `SND.UNA` and for recovery.
+    /// Its effect on `SND.UNA` and on recovery.
     pub kind: AckKind,
-    /// Newly acknowledged cumulatively.
+    /// Newly acknowledged cumulatively, segments.
     pub acked: f64,
-    /// Newly acknowledged selectively.
+    /// Newly SACKed, segments.
     pub sacked: f64,
-    /// Newly marked lost.
+    /// Newly marked lost, segments.
     pub lost: f64,
-    /// RTT sample, if the acknowledgement carries a valid one and the policy asks for them
+    /// RTT sample, if the acknowledgement has a valid one and the policy asks for them
     /// ([`Policy::rtt_samples`](crate::Policy::rtt_samples)).
     pub rtt: Option<Duration>,
     /// Delivery-rate sample, if the policy asks for them.
@@ -152,20 +152,20 @@ pub struct Ack {
     pub receiver_rate: Option<Rate>,
     /// ECN echo.
     pub ece: bool,
-    /// The window was in use before this acknowledgement (RFC 7661; always true where the endpoint does not
-    /// validate the window).
+    /// The window was in use before this acknowledgement (RFC 7661; always true if the endpoint does not validate
+    /// the window).
     pub cwnd_limited: bool,
 }
 
-/// What an acknowledgement tells, not yet put together.
+/// Facts about an acknowledgement, computed on demand.
 pub trait Facts {
-    /// What the sender knows after it.
+    /// The sender's knowledge after it.
     fn path(&self) -> Path;
-    /// What it says.
+    /// The acknowledgement.
     fn ack(&self) -> Ack;
 }
 
-/// What an acknowledgement means.
+/// Kind of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckKind {
     /// Advances `SND.UNA` outside of fast recovery.
@@ -176,9 +176,9 @@ pub enum AckKind {
     Full,
     /// Does not advance `SND.UNA`.
     Duplicate {
-        /// Duplicates in a row, this one included.
+        /// Consecutive duplicates, including this one.
         count: u32,
-        /// It carries selective acknowledgements not seen before.
+        /// It has new SACK information.
         new_sack: bool,
         /// It reports a duplicate (RFC 2883).
         dsack: bool,
@@ -192,7 +192,7 @@ pub struct RateSample {
     pub delivered: u64,
     /// Longer of the send and the acknowledgement interval.
     pub interval: Duration,
-    /// `delivered / interval`; `None` where the interval is shorter than the least RTT: too short to tell.
+    /// `delivered / interval`; `None` if the interval is shorter than the minimum RTT and so too short.
     pub rate: Option<Rate>,
     /// The sample was taken while the application limited the sender.
     pub app_limited: bool,
@@ -204,26 +204,26 @@ pub struct RateSample {
     pub in_flight: u64,
 }
 
-/// A segment that was just marked lost, with the state of the path when it was last sent
-/// (draft-ietf-ccwg-bbr-06 §4.1.2.1.2).
+/// A segment that was just marked lost, with the path state of its last transmission (draft-ietf-ccwg-bbr-06
+/// §4.1.2.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Bytes of it.
+    /// Its size, bytes.
     pub len: u32,
-    /// Bytes in the network when it was sent, itself included.
+    /// Bytes in the network when it was sent, including itself.
     pub in_flight: u64,
-    /// Bytes marked lost between that moment and now, itself included.
+    /// Bytes marked lost between that time and now, including itself.
     pub lost: u64,
     /// The application limited the sender when it was sent.
     pub app_limited: bool,
-    /// It directly follows the segment marked lost before it: a longer gap, not another one.
+    /// It directly follows the segment marked lost before it: the same gap, not another one.
     pub same_gap: bool,
 }
 
 /// A congestion signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// Duplicate or selective acknowledgements reveal a loss.
+    /// Duplicate ACKs or SACK reveal a loss.
     Loss,
     /// ECN echo.
     Ecn,
@@ -231,23 +231,23 @@ pub enum Signal {
     Corruption,
 }
 
-/// News about probes.
+/// Events about probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeEvent {
     /// Probes were answered.
     Acked {
-        /// Number of probes that this answer stands for.
+        /// Number of probes covered by this answer.
         count: u32,
-        /// The probe left before the current recovery or start began (known only where probes carry ids).
+        /// The probe was sent before the current recovery or start (known only if probes carry ids).
         stale: bool,
-        /// Bytes of the stream that the probe's payload delivered.
+        /// Stream bytes delivered by the probe's payload.
         newly_acked: u32,
     },
-    /// The peer does not answer probes; none will be sent any more.
+    /// The peer does not answer probes; no more will be sent.
     Unsupported,
 }
 
-/// A data segment that left.
+/// A data segment that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// Payload bytes.
@@ -256,12 +256,12 @@ pub struct Sent {
     pub retransmission: bool,
 }
 
-/// What made the send loop run.
+/// What triggered the send loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// An ordinary acknowledgement.
     Ack,
-    /// The answer to a probe.
+    /// An answer to a probe.
     Probe,
     /// A timer: retransmission, pacing, the algorithm's own.
     Timer,
@@ -284,13 +284,12 @@ pub enum Blocked {
     Rwnd,
 }
 
-/// The send loop has just run.
+/// Report on a run of the send loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Data segments that left, retransmissions included; the one that fast retransmit forces is not counted,
-    /// since no window was needed for it.
+    /// Data segments sent, including retransmissions, but not the forced fast retransmit, which needs no window.
     pub sent: u32,
-    /// What made it run.
+    /// What triggered it.
     pub clock: Clock,
     /// Why it stopped.
     pub blocked: Blocked,
@@ -300,7 +299,7 @@ pub struct Transmit {
 pub struct Cx<'a> {
     /// The current time.
     pub now: Instant,
-    /// What the sender knows.
+    /// The sender's knowledge.
     pub path: &'a Path,
     /// The algorithm's own random stream.
     pub rng: &'a mut Rng,

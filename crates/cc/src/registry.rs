@@ -1,4 +1,4 @@
-//! The list of algorithms: the only line outside its own file that a new one needs.
+//! The list of algorithms. A new algorithm needs only its own file and one line here.
 
 use crate::CongestionControl;
 use crate::action::{Actions, Policy, Priority, RecoveryMode, Window};
@@ -25,7 +25,7 @@ impl From<Box<dyn CongestionControl>> for Algorithm {
 }
 
 /// Expands the list below into the enum of algorithms, the enum of their configurations, their names, and the
-/// dispatch from one to the other.
+/// dispatch between them.
 macro_rules! algorithms {
     ($(
         $(#[doc = $doc:literal])*
@@ -33,12 +33,14 @@ macro_rules! algorithms {
     ),* $(,)?) => {
         /// A congestion control: built in, or a user's own.
         ///
-        /// An enum calls the built-in ones without a table of functions; the one `Custom` variant serves plug-ins. Each is
-        /// in storage of its own size, so that a connection pays for the algorithm it has and not for the largest one.
+        /// An enum calls the built-in ones without a function table; the single `Custom` variant is for plug-ins.
+        /// Each is boxed in its own size, so that a connection pays for its own algorithm and not for the largest
+        /// one.
         #[derive(Debug)]
         pub enum Algorithm {
             $($(#[doc = $doc])* $variant(Box<alg::$module::$control>),)*
-            /// A user's own; made by [`Algorithm::custom`] or from a box. The outer box keeps all variants at one pointer.
+            /// A user's own; made by [`Algorithm::custom`] or from a box. The outer box keeps all variants at one
+            /// pointer.
             Custom(Box<Box<dyn CongestionControl>>),
         }
 
@@ -91,7 +93,7 @@ macro_rules! algorithms {
                     built_in => Cow::Borrowed(built_in.name()),
                 }
             }
-            /// What the algorithm is, in a line: its name as people write it, the source, the idea.
+            /// The algorithm in one line: its usual name, the source, the idea.
             #[must_use]
             pub fn about(&self) -> &'static str {
                 match self {
@@ -99,7 +101,7 @@ macro_rules! algorithms {
                     Self::User(_) => "A user's own, provided by the program that runs the scenario.",
                 }
             }
-            /// The name as people write it, such as `TCP-Peach`: what [`Self::about`] begins with.
+            /// The usual name, such as `TCP-Peach`: the beginning of [`Self::about`].
             #[must_use]
             pub fn title(&self) -> &'static str {
                 self.about().split(&['(', ',', '.']).next().unwrap_or_default().trim_ascii_end()
@@ -107,22 +109,23 @@ macro_rules! algorithms {
             /// Refuses options that are outside their domain or contradict each other.
             ///
             /// # Errors
-            /// Displays as a sentence that names the option and what to write instead.
+            /// The error displays as a sentence that names the option and says what to write instead.
             pub fn validate(&self) -> Result<(), Invalid> {
                 match self {
                     $(Self::$variant(c) => c.validate().map_err(Invalid::$variant),)*
                     Self::User(c) => c.validate().map_err(Invalid::User),
                 }
             }
-            /// What a built-in control asks of the sender from the start. `None` for a user's own: its provider knows.
+            /// The built-in control's initial requirements on the sender. `None` for a user's own: its provider
+            /// knows.
             #[must_use]
             pub fn policy(&self, rules: impl Into<SharedRules>) -> Option<Policy> {
                 match self { Self::User(_) => None, built_in => Some(built_in.build(rules).policy()) }
             }
-            /// Builds a built-in control. Connections that are built with one [`SharedRules`] share it.
+            /// Builds a built-in control. Connections built with one [`SharedRules`] share it.
             ///
             /// # Panics
-            /// If it is a user's own: those are built by [`Controls`](crate::Controls), which know them.
+            /// If it is a user's own: only [`Controls`](crate::Controls) can build those.
             #[must_use]
             pub fn build(&self, rules: impl Into<SharedRules>) -> Algorithm {
                 let rules = rules.into();
@@ -141,12 +144,12 @@ macro_rules! algorithms {
             };
         }
         impl Algorithm {
-            /// Window and departure rate in one question.
+            /// Window and pacing rate in one call.
             #[inline]
             #[must_use]
             pub fn decision(&self) -> (Window, Option<Rate>) { each!(self, c => (c.window(), c.pacing())) }
-            /// [`CongestionControl::on_ack`] and [`Self::decision`] in one. The facts are put together for each algorithm by
-            /// itself: where its `on_ack` is inlined, what it does not look at costs nothing.
+            /// [`CongestionControl::on_ack`] and [`Self::decision`] in one call. The facts are computed separately
+            /// for each algorithm: if its `on_ack` is inlined, facts that it does not use cost nothing.
             #[inline(always)]
             pub fn acknowledged(
                 &mut self,

@@ -1,15 +1,16 @@
-//! Programs that end with us, whatever ends us.
+//! Programs that end with us, however we end.
 //!
 //! ```text
 //! we ──▶ init ──▶ program ──▶ its children ...
 //!        └────── a PID namespace ──────────┘   with /proc of its own, in a network namespace of the caller's choice
 //! ```
-//! The first process of a PID namespace takes all others of it with it when it ends (pid_namespaces(7)); ours asks the
-//! kernel to be killed when its parent dies (PR_SET_PDEATHSIG). So nothing stays behind, not even daemons and not even
-//! after SIGKILL; and with the last process an anonymous network namespace goes, and with their descriptors the devices.
+//! When the first process of a PID namespace ends, the kernel kills all others in it (pid_namespaces(7)). Our first
+//! process asks to be killed when its parent dies (PR_SET_PDEATHSIG). So nothing survives us, not even daemons or
+//! after SIGKILL. The last process also takes an anonymous network namespace with it, and its descriptors the
+//! devices.
 //!
-//! Only a process that is born in the namespace can be its first, and no safe code runs between `fork` and `exec`. So we
-//! start skyhaul again: [`start`] runs a command line of the caller's, which has to call [`init`].
+//! The first process must be born in the namespace, and no safe code runs between `fork` and `exec`. We therefore
+//! start skyhaul again: [`start`] runs a command line given by the caller, which has to call [`init`].
 
 use crate::device::Namespace;
 use crate::error::NetError;
@@ -29,30 +30,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
-/// Exit status where the program was not found, and where it could not be executed, as of shells.
+/// Exit statuses of shells for a program that was not found, and for one that could not be executed.
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
-/// Exit status of the first process if it could not do its work.
+/// Exit status of the first process if it failed itself.
 const NO_INIT: u8 = 125;
-/// What shells add to the number of a signal.
+/// Shells add this to a signal number.
 const BY_SIGNAL: i32 = 128;
-/// Signals that are passed on to the program if somebody sent them to us; those of a terminal reach it anyway.
+/// Signals passed on to the program if a process sent them to us; signals of a terminal reach the program anyway.
 const PASSED_ON: [Signal; 6] =
     [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGUSR1, Signal::SIGUSR2];
 
-/// A program in an enclosure. Dropped, it is killed.
+/// A program in an enclosure. Dropping it kills the program.
 #[derive(Debug)]
 pub struct Enclosed {
     init: Pid,
     waiting: Option<JoinHandle<io::Result<ExitStatus>>>,
 }
 
-/// Starts a program in an enclosure and in a network namespace. `again` is the command line that starts us once more so
-/// that [`init`] is called, with our process id and the program behind it as further arguments.
+/// Starts a program in an enclosure and in a network namespace. `again` is the command line that restarts us so
+/// that [`init`] is called, with our process id and the program as further arguments.
 ///
 /// # Errors
-/// If privileges are missing, or we cannot be started once more. A program that cannot be started is no error here:
-/// that shows in its exit status, 126 or 127.
+/// If privileges are missing, or we cannot be restarted. A program that cannot be started is not an error here: its
+/// exit status is then 126 or 127.
 ///
 /// # Panics
 /// If `again` is empty.
@@ -62,7 +63,7 @@ pub fn start(namespace: &Namespace, again: &[OsString], program: &[OsString]) ->
     command.args(first).arg(std::process::id().to_string()).args(program);
     let namespace = namespace.clone();
     let (tell, told) = mpsc::sync_channel(1);
-    // The kernel counts the thread that started a process as its parent: it has to stay.
+    // The kernel treats the thread that started a process as its parent, so this thread has to stay.
     let waiting = std::thread::spawn(move || {
         let born = (|| {
             namespace.enter()?;
@@ -104,17 +105,16 @@ impl Enclosed {
         self.signal(Signal::SIGKILL);
     }
 
-    /// True once nothing of it runs any more.
+    /// Whether all its processes have ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.waiting.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits for the end of the program, and with it of all that it started; returns the status that a shell would
-    /// return.
+    /// Waits for the end of the program and of everything it started; returns the status that a shell would return.
     ///
     /// # Errors
-    /// If the system does not tell.
+    /// If the system does not report the status.
     pub fn wait(mut self) -> Result<u8, NetError> {
         let Some(waiting) = self.waiting.take() else { return Ok(NO_INIT) };
         let status = waiting.join().unwrap_or_else(|p| std::panic::resume_unwind(p));
@@ -133,12 +133,12 @@ impl Drop for Enclosed {
     }
 }
 
-/// The command line that started this process, without its last `arguments`: with other ones behind it starts us once
-/// more. It is more than one word where an interpreter runs us.
+/// The command line that started this process, without its last `arguments` words: with others appended it starts
+/// us again. It is more than one word where an interpreter runs us.
 #[must_use]
 pub fn ourselves(arguments: usize) -> Vec<OsString> {
     let line: Vec<OsString> = std::env::args_os().collect();
-    // Found where it is, not along a path of names that may have changed.
+    // By its actual location, since names on a search path may have changed.
     let program = std::env::current_exe().map_or_else(|_| line[0].clone(), OsString::from);
     front(program, line, arguments)
 }
@@ -149,9 +149,8 @@ fn front(program: OsString, mut line: Vec<OsString>, arguments: usize) -> Vec<Os
     line
 }
 
-/// What the first process of an enclosure does: starts the program, passes signals on, buries orphans, and ends with
-/// the program. `arguments` are those that [`start`] appended. Returns the exit status; what went wrong is on standard
-/// error.
+/// The first process of an enclosure: starts the program, passes signals on, reaps orphans, and ends with the
+/// program. `arguments` are those that [`start`] appended. Returns the exit status; errors go to standard error.
 ///
 /// To be called before the process has any other thread.
 pub fn init(arguments: &[OsString]) -> u8 {
@@ -175,7 +174,7 @@ fn oversee(parent: &OsStr, program: &OsStr, rest: &[OsString]) -> Result<u8, Net
         return Err(NetError::os("enclose a program", e));
     }
     set_pdeathsig(Signal::SIGKILL).map_err(fail("request a signal when the parent ends"))?;
-    // It may have died before we asked. What is left of a dead process has no namespaces.
+    // The parent may have died before our request. What is left of a dead process has no namespaces.
     let mut alive = std::path::PathBuf::from("/proc");
     alive.extend([parent, OsStr::new("ns/net")]);
     if std::fs::read_link(alive).is_err() {
@@ -184,9 +183,9 @@ fn oversee(parent: &OsStr, program: &OsStr, rest: &[OsString]) -> Result<u8, Net
     mounts()?;
     let mut signals = SigSet::from_iter(PASSED_ON);
     signals.add(Signal::SIGCHLD);
-    // A child inherits the signals that are blocked, so that they are blocked once it is born; and a first process without a
-    // handler loses those that are not. For the one that asks for an end there is a handler meanwhile, which nobody inherits;
-    // others may be ignored on purpose, which is inherited. A child that ends before is buried below.
+    // A child inherits blocked signals, so they are blocked only after it is started; until then, a first process
+    // without a handler would lose them. The termination signal has a handler meanwhile, which is not inherited;
+    // other signals may be ignored on purpose, which is inherited. A child that ends before is reaped below.
     let ended = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(Signal::SIGTERM as i32, Arc::clone(&ended))
         .map_err(|e| NetError::os("catch signals", e))?;
@@ -214,26 +213,26 @@ fn oversee(parent: &OsStr, program: &OsStr, rest: &[OsString]) -> Result<u8, Net
             Err(e) => return Err(fail("receive signals")(e)),
         };
         let signal = i32::try_from(info.ssi_signo).ok().and_then(|n| Signal::try_from(n).ok());
-        // Sent by a process, not by a terminal, which has sent it to all of us.
+        // Sent by a process, not by a terminal, which sends it to all of us.
         if let Some(signal) = signal.filter(|s| *s != Signal::SIGCHLD && info.ssi_code <= 0) {
             let _ = kill(main, signal);
         }
     }
 }
 
-/// Gives the enclosure a view of its own processes and interfaces; nothing of it is seen outside.
+/// Gives the enclosure its own view of processes and interfaces, invisible outside.
 fn mounts() -> Result<(), NetError> {
     let none: Option<&str> = None;
     let fail = |e: Errno| NetError::os("mount /proc for a program", e);
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).map_err(fail)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("proc"), "/proc", Some("proc"), flags, none).map_err(fail)?;
-    // /sys shows the interfaces of whoever mounted it. Without it programs still run.
+    // /sys shows the interfaces of whoever mounted it. Programs run without it, too.
     let _ = mount(Some("sysfs"), "/sys", Some("sysfs"), flags | MsFlags::MS_RDONLY, none);
     Ok(())
 }
 
-/// Takes notice of all that have ended; the status of the program if it is among them.
+/// Reaps all ended processes; returns the status of the program if it is among them.
 fn bury(main: Pid) -> Result<Option<u8>, NetError> {
     loop {
         let (who, status) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {

@@ -1,24 +1,24 @@
-//! What the operating system refuses, and what to do about it.
+//! Errors of the operating system, with advice.
 
 use nix::errno::Errno;
 use std::io;
 use thiserror::Error;
 
-/// What the operating system refuses. Each message is one line and says what to do.
+/// An error of the operating system. Each message is one line and says what to do.
 #[derive(Debug, Error)]
 pub enum NetError {
-    /// Neither root nor the capability.
+    /// The process is neither root nor has the capability.
     #[error("{what} needs CAP_NET_ADMIN: run it as root, or in your own user namespace (unshare -Urn)")]
     Privileges {
-        /// What was tried.
+        /// The operation that failed.
         what: String,
     },
-    /// Refused although the process is in a user namespace of its own, where it has all capabilities.
+    /// Refused although the process has all capabilities in its own user namespace.
     #[error(
         "the kernel refuses to {what} in this user namespace: run it as root (and check the permissions of /dev/net/tun)"
     )]
     Rootless {
-        /// What was tried.
+        /// The operation that failed.
         what: String,
     },
     /// There is no TUN driver.
@@ -27,7 +27,7 @@ pub enum NetError {
     /// The name of a device is taken.
     #[error("interface {0:?} exists already and is in use: choose another name")]
     NameInUse(String),
-    /// The name of a device is no name of one.
+    /// The name is not valid for a device.
     #[error("{0:?} is not an interface name: write 1 to 15 letters, digits, dots or dashes")]
     BadName(String),
     /// No device of that name.
@@ -42,32 +42,32 @@ pub enum NetError {
         /// The address.
         what: String,
     },
-    /// The table of ways through the links is full.
+    /// The table of routes through the links is full.
     #[error("the flow groups use too many different routes: write fewer groups, or shorter paths")]
     TooManyWays,
-    /// Another end than we took the device away.
+    /// The device was removed by somebody else.
     #[error("interface {0:?} was removed")]
     DeviceGone(String),
     /// A packet of a strict emulation left too late.
     #[error("a packet left {:.3} ms late, more than the {:.3} ms allowed: this machine cannot keep up", .by.as_secs_f64() * 1e3, .limit.as_secs_f64() * 1e3)]
     TooLate {
-        /// How late.
+        /// By how much.
         by: skyhaul_base::Duration,
-        /// What is allowed.
+        /// The limit.
         limit: skyhaul_base::Duration,
     },
-    /// Anything else.
+    /// Any other error.
     #[error("cannot {what}: {source}")]
     Os {
-        /// What was tried.
+        /// The operation that failed.
         what: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl NetError {
-    /// What went wrong when doing `what` ("open a TUN device").
+    /// An error of the operation `what` ("open a TUN device").
     pub fn os(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
         let (what, source) = (what.into(), source.into());
         match source.raw_os_error().map(Errno::from_raw) {
@@ -78,13 +78,14 @@ impl NetError {
     }
 }
 
-/// True in a user namespace other than the first one, whose map is the identity (user_namespaces(7)).
+/// Whether the process is in a user namespace other than the initial one, whose map is the identity
+/// (user_namespaces(7)).
 fn in_user_namespace() -> bool {
     std::fs::read_to_string("/proc/self/uid_map")
         .is_ok_and(|map| map.split_whitespace().collect::<Vec<_>>() != ["0", "0", "4294967295"])
 }
 
-/// What the system says, without the number that nobody knows.
+/// The system's message without the error number.
 pub(crate) fn words(e: &io::Error) -> String {
     let text = e.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()

@@ -1,5 +1,5 @@
-//! The body of the fuzz target `host_packets`: bytes from the network, and bytes from peers to the applications.
-//! `fuzz/` hands it to libFuzzer; `tests/fuzz.rs` replays the corpus and mutations of it without a fuzzer.
+//! The body of the fuzz target `host_packets`: bytes from the network, and bytes from peers to applications.
+//! `fuzz/` passes it to libFuzzer; `tests/fuzz.rs` replays the corpus and mutations of it without a fuzzer.
 
 use crate::app::{App, Http, Inbox, Iperf, Serve, Sink};
 use crate::emulator::Class;
@@ -22,7 +22,7 @@ impl Pair {
             |n: u8| Host::new(HostConfig::new(vec![IpAddr::from([10, 84, 0, n])], Secret::fixed([n; 16])));
         Self { now: Instant::ZERO + MS, hosts: [host(1), host(2)], flying: [vec![], vec![]] }
     }
-    /// Lets both sides talk until they are silent, or for a while.
+    /// Lets both sides talk until they are silent, or for a limited time.
     fn settle(&mut self, app: &mut impl App) {
         for _ in 0..200 {
             let Self { now, hosts: [a, b], flying: [up, down] } = self;
@@ -55,11 +55,12 @@ fn endpoint() -> Endpoint {
     Endpoint::host(skyhaul_cc::Config::by_name("peach").expect("known"))
 }
 
-/// The first byte chooses: packets to a host with a connection (each behind its length), a request to the HTTP server, or
-/// what an iperf3 client says. Whatever comes is refused or understood, and nothing that the host says is unwritable.
+/// The first byte selects the input: packets to a host with a connection (each with a length prefix), a request to
+/// the HTTP server, or bytes of an iperf3 client. All input is refused or understood, and everything that the host
+/// sends can be encoded.
 ///
 /// # Panics
-/// If not.
+/// If that does not hold.
 pub fn host_packets(data: &[u8], repair: impl Fn(&mut [u8])) {
     let Some((&choice, mut bytes)) = data.split_first() else { return };
     let mut pair = Pair::new();
@@ -114,7 +115,7 @@ fn talk(pair: &mut Pair, app: &mut impl App, id: ConnId, bytes: &[u8]) {
     }
 }
 
-/// Most packets name the host and its connection: others would all be strangers.
+/// Addresses most packets to the host and its connection: the others would match no connection.
 fn aim(p: &mut [u8], client: Option<u16>) {
     if p.len() >= 24 && p[0] >> 4 == 4 && p[1] % 8 != 7 {
         p[12..16].copy_from_slice(&[10, 84, 0, 1]);

@@ -7,8 +7,7 @@
 //! app       what runs on a host: the workloads of `skyhaul_apps`, sinks, servers
 //! world     one scenario by our transport, and by the kernel's, over the emulator
 //! ```
-//! Everything below (`tcp`, `path`, `wire`) reads no clock and owns no socket; this crate has both. Names of the
-//! operating system appear nowhere else.
+//! The crates below (`tcp`, `path`, `wire`) read no clock and own no socket; this crate does both.
 #![cfg(target_os = "linux")]
 
 pub mod app;

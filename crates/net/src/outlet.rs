@@ -2,37 +2,36 @@
 
 use skyhaul_wire::Checksum;
 
-/// What may be done with a packet on its way into a device.
+/// How a packet may be merged on its way to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
-    /// It may be joined with others of its connection that follow each other and are of one priority.
+    /// It may be merged with adjacent packets of the same connection and priority.
     Allowed,
-    /// It stays a packet of its own: a probe, or what answers one. Joined with its neighbour it would be one probe, and
-    /// be answered once.
+    /// It stays separate: a probe, or the answer to one. Two merged probes would count as one and get one answer.
     Alone,
-    /// It stays alone, and goes only where nobody else wants to: a probe of low priority.
+    /// It stays separate and is sent only when nothing else is waiting: a low-priority probe.
     Low,
 }
 
-/// Where packets go. They are whole IP packets; what is done with one that finds no room is the outlet's business, as it
-/// is a network's.
+/// A destination for complete IP packets. If there is no room, the outlet decides what happens to a packet, as a
+/// network does.
 pub trait Outlet {
-    /// Who computes the checksum of TCP of packets that may be joined ([`Merge::Allowed`]).
+    /// Who computes the TCP checksum of packets that may be merged ([`Merge::Allowed`]).
     fn checksum(&self) -> Checksum {
         Checksum::Written
     }
 
-    /// How many packets a connection may send in its turn; 0 for none now: the host keeps its turn until it is flushed again.
-    /// Answers to strangers and handshakes are not asked.
+    /// How many packets a connection may send in its turn. With 0 the host keeps the turn until it is flushed
+    /// again. Answers to strangers and handshakes are exempt.
     fn allowance(&self) -> usize {
         usize::MAX
     }
 
-    /// Takes a packet of at most `most` bytes. `write` writes it into the room that it is given, from its first byte on,
-    /// and returns its length: so that a packet is written where it leaves from.
+    /// Takes a packet of at most `most` bytes. `write` writes it into the given buffer, starting with the first
+    /// byte, and returns its length. The packet is thus written directly to its final place.
     ///
     /// # Errors
-    /// That of `write`; then there is no packet.
+    /// The error of `write`; there is no packet then.
     fn send<E>(
         &mut self,
         most: usize,
@@ -41,7 +40,7 @@ pub trait Outlet {
     ) -> Result<(), E>;
 }
 
-/// For tests and tools: each packet is memory of its own.
+/// For tests and tools: each packet has its own buffer.
 impl<F: FnMut(&[u8])> Outlet for F {
     fn send<E>(
         &mut self,

@@ -1,6 +1,6 @@
-//! Places that go by their names: cities, and sites of large ground stations.
+//! Known places: cities, and sites of large ground stations.
 
-/// Name, latitude and longitude in degrees to the hundredth, which is a kilometre.
+/// Name, latitude and longitude in degrees, to a hundredth of a degree (about a kilometre).
 pub(crate) const CITIES: &[(&str, f64, f64)] = &[
     ("Accra", 5.60, -0.19),
     ("Anchorage", 61.22, -149.90),

@@ -1,4 +1,4 @@
-//! What is to be written about a link over satellites.
+//! Configuration of a link over satellites.
 
 use crate::constellation::{Constellation, named};
 use crate::epoch::Epoch;
@@ -147,7 +147,7 @@ impl Shells {
 pub struct UnknownConstellation(String);
 
 impl Config {
-    /// A bent pipe between two stations with everything as usual.
+    /// A bent pipe between two stations with default settings.
     #[must_use]
     pub fn new(from: Station, to: Station, constellation: impl Into<Constellation>) -> Self {
         Self {
@@ -167,14 +167,14 @@ impl Config {
         }
     }
 
-    /// The same in the one form that equal configurations have.
+    /// The canonical form, shared by all equivalent configurations.
     #[must_use]
     pub fn canonical(mut self) -> Self {
         self.constellation.0 = self.constellation.0.into_iter().map(Constellation::canonical).collect();
         self
     }
 
-    /// Time that each satellite on the way takes.
+    /// Processing delay of each satellite on the path.
     #[must_use]
     pub fn processing(&self) -> Duration {
         self.processing.unwrap_or(match self.relay {
@@ -183,7 +183,7 @@ impl Config {
         })
     }
 
-    /// For how long a change from one satellite to another interrupts the link.
+    /// Duration of the interruption by a handover.
     #[must_use]
     pub fn interruption(&self) -> Duration {
         match self.switch {
@@ -192,7 +192,7 @@ impl Config {
         }
     }
 
-    /// Refuses what can be refused without the constellations.
+    /// Refuses errors that can be found without the constellations.
     pub(crate) fn validate(&self) -> Result<(), Invalid> {
         self.from.validate().map_err(|e| e.below("from"))?;
         self.to.validate().map_err(|e| e.below("to"))?;

@@ -1,4 +1,4 @@
-//! What a link over satellites becomes as they move.
+//! Changes of a link as its satellites move.
 
 use crate::config::{Config, Diversity};
 use crate::sky::Sky;
@@ -9,21 +9,21 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_path::delay::Ramp;
 use skyhaul_path::{Change, Course, Delay};
 
-/// Changes of one direction of a link over satellites: its delay as straight lines that join, its sight, and notes of
-/// handovers. Both directions make the same ones.
+/// Changes of one direction of a link over satellites: its delay as connected linear segments, its visibility, and
+/// handovers. Both directions have the same ones.
 #[derive(Debug)]
 pub struct Flight {
     tracker: Tracker,
-    /// Changes of the present step that are still to come, and when it begins.
+    /// Remaining changes of the current step, and its start.
     pending: VecDeque<Change>,
     at: Instant,
     visible: bool,
-    /// Packets leave over two ways at a time; whether each can be used.
+    /// Packets leave over two paths at a time; whether each can be used.
     both: Option<[bool; 2]>,
 }
 
 impl Flight {
-    /// From the start of a run. `sky` is that of the configuration.
+    /// A flight from the start of a run. `sky` is that of the configuration.
     #[must_use]
     pub fn new(config: &Config, sky: Arc<Sky>) -> Self {
         let tracker = Tracker::new(config, sky);
@@ -33,17 +33,17 @@ impl Flight {
         flight
     }
 
-    /// Makes the changes of the next step, at least one.
+    /// Computes the changes of the next step, at least one.
     fn step(&mut self) {
         let step = self.tracker.step();
         self.at = step.from;
         self.pending.extend(step.handovers.into_iter().map(Change::Handover));
         let visible = step.path.is_some();
         if let Some(path) = step.path {
-            // The delay before the sight: what waits leaves as soon as the link is up.
+            // The delay before the visibility: waiting packets leave as soon as the link is up.
             self.pending.push_back(Change::Delay(line(step.from, step.until, &path)));
         }
-        // What goes out of sight sends nothing any more before its ways end.
+        // When the link loses sight, it stops sending before its paths end.
         let sets = self.visible && !visible;
         if sets {
             self.pending.push_back(Change::Visible(false));
@@ -64,7 +64,7 @@ impl Flight {
     }
 }
 
-/// The delay of a way between two times.
+/// The delay of a path between two times.
 fn line(from: Instant, until: Instant, path: &Path) -> Delay {
     match path.begin == path.end {
         true => Delay::fixed(path.begin),
@@ -85,17 +85,17 @@ impl Course for Flight {
     }
 }
 
-/// Where a run begins: the first time within `horizon` at which there is a way, and its one-way delay. `None` if there is
-/// none; a search over many satellites ends early, and says after how long it did.
+/// The first time within `horizon` at which there is a path, and its one-way delay. `None` if there is none. A
+/// search over many satellites stops early and reports how far it got.
 ///
 /// # Errors
-/// How long has been searched in vain.
+/// The time searched without success.
 pub fn first_path(
     config: &Config,
     sky: &Arc<Sky>,
     horizon: Duration,
 ) -> Result<(Instant, Duration), Duration> {
-    // So many looks at a satellite take about a second.
+    // This many positions take about a second.
     const LOOKS: u64 = 20_000_000;
     let mut tracker = Tracker::new(config, sky.clone());
     let least = config.interval * (LOOKS / u64::from(sky.count().max(1)));

@@ -1,10 +1,10 @@
-//! The Earth: a sphere that turns. Constants are those of WGS 84 (NIMA TR8350.2): its equatorial radius, gravitational
+//! The Earth: a rotating sphere. Constants are those of WGS 84 (NIMA TR8350.2): equatorial radius, gravitational
 //! constant and rate of rotation.
 
 use crate::vector::Vector;
 use skyhaul_base::math;
 
-/// Radius in km. The sphere through the equator: at the poles it is 21 km too large, which is 0.07 ms (*our choice*).
+/// Radius in km: that of the equator. At the poles it is 21 km too large, which is 0.07 ms (*our choice*).
 pub const RADIUS: f64 = 6_378.137;
 /// Gravitational constant times mass, in km³/s².
 pub const GRAVITY: f64 = 398_600.441_8;
@@ -39,12 +39,12 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Of an angle in radians.
+    /// The turn by an angle in radians.
     #[must_use]
     pub fn of(angle: f64) -> Self {
         Self { cos: math::cos(angle), sin: math::sin(angle) }
     }
-    /// Of the sum of both angles.
+    /// The turn by the sum of both angles.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Turn {
             sin: self.sin * other.cos + self.cos * other.sin,
         }
     }
-    /// A place among the stars as seen from an Earth that has turned by this angle.
+    /// Converts an inertial position to Earth-fixed coordinates, when the Earth has turned by this angle.
     #[must_use]
     pub fn to_fixed(self, p: Vector) -> Vector {
         Vector::new(p.x * self.cos + p.y * self.sin, p.y * self.cos - p.x * self.sin, p.z)

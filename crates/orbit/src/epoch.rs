@@ -1,4 +1,4 @@
-//! Points in civil time, and how far the Earth has turned at them.
+//! Civil time, and the rotation angle of the Earth.
 
 use crate::earth::radians;
 use core::fmt;
@@ -6,7 +6,7 @@ use core::str::FromStr;
 
 const DAY: i64 = 86_400;
 
-/// A second of UTC: `2026-11-22T12:00:00Z`, or a day at its beginning.
+/// A second of UTC: `2026-11-22T12:00:00Z`, or a date, which means its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch {
     /// Seconds since 1970, without leap seconds.
@@ -15,7 +15,7 @@ pub struct Epoch {
 
 /// Days from 1970-01-01 to a day of the Gregorian calendar.
 fn days(year: i64, month: i64, day: i64) -> i64 {
-    // Years begin in March, so that the leap day is the last one (Hatcher's method).
+    // Years start in March, so that the leap day is the last one (Hatcher's method).
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     365 * year + year.div_euclid(4) - year.div_euclid(100)
         + year.div_euclid(400)
@@ -26,7 +26,7 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
 
 /// Year, month and day of a number of days since 1970-01-01.
 fn civil(days: i64) -> (i64, i64, i64) {
-    // The same calendar backwards, in eras of 400 years.
+    // The inverse of the same calendar, in eras of 400 years.
     let z = days + 719_468;
     let era = z.div_euclid(146_097);
     let of_era = z.rem_euclid(146_097);
@@ -39,8 +39,8 @@ fn civil(days: i64) -> (i64, i64, i64) {
 }
 
 impl Epoch {
-    /// How far the Earth has turned, in radians: mean sidereal time at Greenwich (IAU 1982), with UTC for UT1, which
-    /// differ by less than a second.
+    /// The Earth's rotation angle in radians: Greenwich mean sidereal time (IAU 1982), with UTC for UT1, from which
+    /// it differs by less than a second.
     #[must_use]
     pub fn sidereal(self) -> f64 {
         // 2000-01-01 12:00 is day 10957.5.
@@ -62,7 +62,7 @@ impl fmt::Display for Epoch {
     }
 }
 
-/// A text that is no point in time.
+/// The text is not a valid time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not a UTC time: write, say, \"2026-11-22T12:00:00Z\"")]
 pub struct NotATime(alloc::string::String);
@@ -89,7 +89,7 @@ fn read(text: &str) -> Option<Epoch> {
     let (year, month, day) = (number(year, 4)?, number(month, 2)?, number(day, 2)?);
     let (hour, minute, second) = (number(hour, 2)?, number(minute, 2)?, number(second, 2)?);
     let whole = days(year, month, day);
-    // The calendar has this day if it comes back.
+    // The day exists if the conversion returns it.
     (civil(whole) == (year, month, day) && hour < 24 && minute < 60 && second < 60)
         .then_some(Epoch { unix: whole * DAY + hour * 3_600 + minute * 60 + second })
 }

@@ -1,18 +1,18 @@
-//! Satellites in motion, and what their motion does to a link.
+//! Moving satellites, and their effect on a link.
 //!
 //! ```text
 //! Config ── Sky::new ──▶ Sky ── Tracker::new ──▶ Tracker ── step ──▶ Step, Step, …
 //! (stations, constellations, (positions,          (who serves,      (from when to when, over which
 //!  policy, plain values)      who sees whom)       when it changes)  satellites, with which delay)
 //! ```
-//! A [`Flight`] makes the changes of a link of these steps.
+//! A [`Flight`] turns these steps into changes of a link.
 //!
-//! Geometry is that of circular orbits around a sphere, or of SGP4 for published elements; light takes `range / c`, and a
-//! path is a *bent pipe* (both stations see one satellite) or a route over inter-satellite links. Times are those of the
-//! run: the first instant is its start.
+//! Orbits are circular around a sphere, or follow SGP4 for published elements. Delays are `range / c`. A path is a
+//! *bent pipe* (one satellite visible from both stations) or a route over inter-satellite links. Times are those of
+//! the run: the first instant is its start.
 //!
-//! Everything is computed step by step as time goes on, without a horizon, and by [`skyhaul_base::math`] alone, so that
-//! simulator and emulator see the same sky.
+//! Everything is computed step by step as time goes on, without a horizon, and only with [`skyhaul_base::math`], so
+//! that simulator and emulator get the same satellite positions.
 #![no_std]
 #![forbid(unsafe_code)]
 

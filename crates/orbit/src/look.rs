@@ -1,10 +1,10 @@
-//! What a station sees of a satellite, and closed forms of circular orbits.
+//! Look angles from a station to a satellite, and closed forms of circular orbits.
 
 use crate::earth::{GRAVITY, LIGHT, RADIUS, SPIN, degrees, radians};
 use crate::vector::Vector;
 use skyhaul_base::math;
 
-/// A satellite as a station sees it.
+/// A satellite as seen by a station.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
     /// Distance in km.
@@ -19,14 +19,14 @@ impl Look {
     pub fn elevation(self) -> f64 {
         degrees(math::asin(self.sine.clamp(-1.0, 1.0)))
     }
-    /// How long light is under way, in seconds.
+    /// Propagation delay in seconds.
     #[must_use]
     pub fn delay(self) -> f64 {
         self.range / LIGHT
     }
 }
 
-/// What the station at `ground` sees of the satellite at `space`, both in one frame.
+/// The satellite at `space` as seen by the station at `ground`, both in one frame.
 #[must_use]
 pub fn look(ground: Vector, space: Vector) -> Look {
     let way = space - ground;
@@ -34,8 +34,8 @@ pub fn look(ground: Vector, space: Vector) -> Look {
     Look { range, sine: way.dot(ground) / (range * ground.length()) }
 }
 
-/// True if a satellite is at least as high as `sine` says. The same as `look(ground, space).sine >= sine` for a station
-/// at `up`, its unit vector, with a square root less where the satellite is below the horizon.
+/// Whether the sine of a satellite's elevation is at least `sine`. Equivalent to `look(ground, space).sine >= sine`
+/// for a station at `up`, its unit vector, but saves a square root if the satellite is below the horizon.
 #[inline]
 pub(crate) fn is_above(up: Vector, space: Vector, sine: f64) -> bool {
     let height = space.dot(up) - RADIUS;
@@ -58,7 +58,7 @@ pub fn motion(radius: f64) -> f64 {
     math::sqrt(GRAVITY / (radius * radius * radius))
 }
 
-/// Time of a revolution in seconds.
+/// Orbital period in seconds.
 #[must_use]
 pub fn period(radius: f64) -> f64 {
     core::f64::consts::TAU / motion(radius)
@@ -72,15 +72,15 @@ pub fn range(radius: f64, elevation: f64) -> f64 {
     math::sqrt(radius * radius - flat * flat) - RADIUS * sine
 }
 
-/// How far from below a satellite a station may stand that sees it at this elevation or more: an angle at the centre of
-/// the Earth, in degrees.
+/// Maximum angle at the centre of the Earth, in degrees, between a satellite and a station that sees it at this
+/// elevation or higher.
 #[must_use]
 pub fn coverage(radius: f64, elevation: f64) -> f64 {
     degrees(math::acos(RADIUS * math::cos(radians(elevation)) / radius)) - elevation
 }
 
-/// How long a satellite stays above this elevation that passes overhead, in seconds; exact for equatorial orbits, and
-/// within a percent or so for others, where the Earth turns beneath while it passes.
+/// Duration of an overhead pass above this elevation, in seconds; exact for equatorial orbits, and within about a
+/// per cent for others, because the Earth turns during the pass.
 #[must_use]
 pub fn overhead_pass(radius: f64, inclination: f64, elevation: f64) -> f64 {
     let relative = motion(radius) - SPIN * math::cos(radians(inclination));

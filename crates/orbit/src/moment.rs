@@ -1,13 +1,13 @@
-//! Points in time of the sky.
+//! Points in time of the satellite model.
 
 use crate::earth::{SPIN, Turn};
 
-/// A point in time of the sky.
+/// A point in time of the satellite model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moment {
-    /// Seconds since the constellations were as configured.
+    /// Seconds since the time for which the constellations are configured.
     pub time: f64,
-    /// How far the Earth has turned.
+    /// Rotation of the Earth.
     pub turn: Turn,
 }
 

@@ -1,24 +1,24 @@
-//! When satellites can be seen.
+//! Visibility times of satellites.
 
 use crate::sky::{Seen, Sky};
 use alloc::vec::Vec;
 use skyhaul_base::{Duration, Instant};
 
-/// A satellite passes: from when to when it is high enough.
+/// A pass of a satellite above the minimum elevation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pass {
     /// The satellite.
     pub satellite: u32,
-    /// When it rises, to the millisecond, or the beginning of the span if it is up by then.
+    /// Rise time, to the millisecond, or the start of the span if it is up already.
     pub rise: Instant,
-    /// When it sets, to the millisecond, or the end of the span if it is still up.
+    /// Set time, to the millisecond, or the end of the span if it is still up.
     pub set: Instant,
-    /// The highest elevation in degrees, at the station from which it is lower.
+    /// Maximum elevation in degrees, at the station where it is lower.
     pub highest: f64,
 }
 
-/// All passes from `from` to `until`, in the order in which they begin. Those of less than about ten seconds of a low
-/// orbit may be overlooked.
+/// All passes from `from` to `until`, ordered by their start. Passes of a low orbit shorter than about ten seconds
+/// may be missed.
 #[must_use]
 pub fn passes(sky: &Sky, seen: Seen, from: Instant, until: Instant) -> Vec<Pass> {
     let mut all: Vec<Pass> = (0..sky.count()).flat_map(|s| of_one(sky, seen, s, from, until)).collect();
@@ -48,7 +48,7 @@ fn of_one(sky: &Sky, seen: Seen, satellite: u32, from: Instant, until: Instant) 
     list
 }
 
-/// When what `sees` says changes, between two times at which it differs.
+/// The time at which the result of `sees` changes, between two times at which it differs.
 fn edge(sees: &impl Fn(Instant) -> bool, mut before: Instant, mut after: Instant) -> Instant {
     let then = sees(before);
     while after - before > Duration::from_millis(1) {
@@ -60,7 +60,7 @@ fn edge(sees: &impl Fn(Instant) -> bool, mut before: Instant, mut after: Instant
 
 fn pass(sky: &Sky, seen: Seen, satellite: u32, rise: Instant, set: Instant) -> Pass {
     let elevation = |at: Instant| sky.elevation(seen, satellite, &sky.moment(at)).unwrap_or(-90.0);
-    // It climbs and falls once: thirds without the top are cut off.
+    // The elevation rises and falls once: a ternary search.
     let (mut low, mut high) = (rise, set);
     while high - low > Duration::from_millis(10) {
         let third = (high - low) / 3;

@@ -1,4 +1,4 @@
-//! Ways between two stations over satellites.
+//! Paths between two stations over satellites.
 
 use crate::earth::{LIGHT, RADIUS};
 use crate::moment::Moment;
@@ -8,22 +8,22 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-/// Links between satellites keep this far above the ground, in km: below it the air bends and absorbs.
+/// Minimum distance of inter-satellite links from the ground, km: below it the atmosphere refracts and absorbs.
 const CLEARANCE: f64 = 80.0;
 
-/// A way over satellites, in order from the senders' station to the receivers'.
+/// A path over satellites, in order from the senders' station to the receivers'.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     satellites: Vec<u32>,
 }
 
 impl Route {
-    /// Over one satellite.
+    /// A path over one satellite.
     #[must_use]
     pub fn over(satellite: u32) -> Self {
         Self { satellites: Vec::from([satellite]) }
     }
-    /// The satellites on the way.
+    /// The satellites on the path.
     #[must_use]
     pub fn satellites(&self) -> &[u32] {
         &self.satellites
@@ -38,8 +38,8 @@ impl Route {
     pub fn last(&self) -> u32 {
         self.satellites.last().copied().unwrap_or(0)
     }
-    /// How long a packet is under way, in seconds: light, and what each satellite takes. `None` once a satellite no longer
-    /// flies.
+    /// Delay of the path, in seconds: propagation, and processing in each satellite. `None` once a satellite no
+    /// longer flies.
     #[must_use]
     pub fn delay(&self, sky: &Sky, moment: &Moment) -> Option<f64> {
         let (mut at, mut length) = (sky.station(0), 0.0);
@@ -53,16 +53,16 @@ impl Route {
     }
 }
 
-/// Finds shortest ways over a grid; keeps its lists for the next search.
+/// Finds shortest paths over a grid; keeps its buffers for the next search.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Router {
     places: Vec<Vector>,
-    /// Shortest known way to each satellite, as a length, and the satellite before it.
+    /// Length of the shortest known path to each satellite, and the previous satellite on it.
     reached: Vec<(f64, u32)>,
     open: BinaryHeap<Reverse<(Length, u32)>>,
 }
 
-/// A length that is no NaN, in order.
+/// A length that is not NaN, with an order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Length(f64);
 
@@ -82,8 +82,8 @@ impl Ord for Length {
 const NONE: u32 = u32::MAX;
 
 impl Router {
-    /// The shortest way that begins with one of `first` and ends with one of `last`, and its delay in seconds (Dijkstra,
-    /// Numerische Mathematik 1, 1959). Of equals the one of the lower numbers.
+    /// The shortest path that begins with one of `first` and ends with one of `last`, and its delay in seconds
+    /// (Dijkstra, Numerische Mathematik 1, 1959). Of equal paths, the one with the lower numbers.
     pub(crate) fn shortest(
         &mut self,
         sky: &Sky,
@@ -97,7 +97,7 @@ impl Router {
         reached.clear();
         reached.resize(places.len(), (f64::INFINITY, NONE));
         open.clear();
-        // What a satellite takes, as a length.
+        // The processing delay of a satellite as a length.
         let toll = sky.processing() * LIGHT;
         for s in first {
             let length = sky.station(0).distance(places[s as usize]) + toll;
@@ -121,7 +121,7 @@ impl Router {
             }
             for n in grid.neighbours(s) {
                 let there = places[n as usize];
-                // Both are equally high, so the middle of the way is its lowest point.
+                // Both have the same altitude, so the middle of the link is its lowest point.
                 if (here + there).length() < 2.0 * (RADIUS + CLEARANCE) {
                     continue;
                 }
@@ -142,7 +142,7 @@ impl Router {
         Some((Route { satellites }, length / LIGHT))
     }
 
-    /// The shortest way of all between the satellites in sight of both ends.
+    /// The shortest path between all satellites visible from each end.
     pub(crate) fn best(&mut self, sky: &Sky, moment: &Moment) -> Option<(Route, f64)> {
         let mut ends = [Vec::new(), Vec::new()];
         for (end, list) in ends.iter_mut().enumerate() {

@@ -14,16 +14,16 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use skyhaul_base::{Duration, Instant, math};
 
-/// The satellites that may serve a link, and its stations. Satellites of all constellations are counted through.
+/// The satellites that may serve a link, and its stations. Satellites are numbered across all constellations.
 #[derive(Debug)]
 pub struct Sky {
     shells: Vec<Shell>,
-    /// Directions from the centre of the Earth to both stations.
+    /// Unit vectors from the centre of the Earth to both stations.
     ups: [Vector; 2],
-    /// How far the Earth has turned, and how many seconds everything has moved, when the run starts.
+    /// Rotation of the Earth, and time offset of the satellites in seconds, at the start of the run.
     angle: f64,
     offset: f64,
-    /// Seconds that a satellite on the way takes.
+    /// Processing delay of a satellite on the path, seconds.
     processing: f64,
     step: Duration,
 }
@@ -33,11 +33,11 @@ struct Shell {
     motion: Box<dyn Motion + Send + Sync>,
     /// Number of the first satellite.
     first: u32,
-    /// Sine of the least elevation.
+    /// Sine of the minimum elevation.
     sine: f64,
 }
 
-/// Which stations must see a satellite.
+/// Stations from which a satellite must be visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// Both.
@@ -50,7 +50,7 @@ impl Sky {
     /// The sky of a configuration.
     ///
     /// # Errors
-    /// The key, and a sentence that says what to write instead.
+    /// Names the key and says what to write instead.
     pub fn new(config: &Config) -> Result<Self, Invalid> {
         config.validate()?;
         let mut shells = Vec::with_capacity(config.constellation.0.len());
@@ -82,7 +82,7 @@ impl Sky {
         })
     }
 
-    /// The sky at a time of the run.
+    /// The time of the satellite model at a time of the run.
     #[must_use]
     pub fn moment(&self, at: Instant) -> Moment {
         Moment::new(self.offset + at.as_secs_f64(), self.angle)
@@ -92,12 +92,12 @@ impl Sky {
     pub fn count(&self) -> u32 {
         self.shells.last().map_or(0, |s| s.first + s.motion.count())
     }
-    /// How often the delay is computed.
+    /// Sampling interval of the delay.
     #[must_use]
     pub fn step(&self) -> Duration {
         self.step
     }
-    /// True if nothing moves as seen from the ground.
+    /// Whether all satellites are stationary as seen from the ground.
     #[must_use]
     pub fn stands_still(&self) -> bool {
         self.shells.iter().all(|s| s.motion.stands_still())
@@ -110,17 +110,17 @@ impl Sky {
     pub fn name(&self, satellite: u32) -> String {
         self.shell(satellite).map_or_else(String::new, |s| s.motion.name(satellite - s.first))
     }
-    /// Where a satellite is in the frame of the turning Earth; `None` if it no longer flies.
+    /// Position of a satellite in the Earth-fixed frame; `None` if it no longer flies.
     #[must_use]
     pub fn place(&self, satellite: u32, moment: &Moment) -> Option<Vector> {
         let shell = self.shell(satellite)?;
         shell.motion.place(satellite - shell.first, moment)
     }
-    /// Where a station is.
+    /// Position of a station.
     pub(crate) fn station(&self, end: usize) -> Vector {
         self.ups[end] * RADIUS
     }
-    /// What a station sees of a satellite.
+    /// A satellite as seen by a station.
     #[must_use]
     pub fn look(&self, end: usize, satellite: u32, moment: &Moment) -> Option<Look> {
         Some(look(self.station(end), self.place(satellite, moment)?))
@@ -131,22 +131,22 @@ impl Sky {
             Seen::By(end) => core::slice::from_ref(&self.ups[end]),
         }
     }
-    /// True if a satellite is high enough at the time.
+    /// Whether a satellite is above the minimum elevation at this time.
     #[must_use]
     pub fn sees(&self, seen: Seen, satellite: u32, moment: &Moment) -> bool {
         let Some(shell) = self.shell(satellite) else { return false };
         let Some(place) = shell.motion.place(satellite - shell.first, moment) else { return false };
         self.stations(seen).iter().all(|up| is_above(*up, place, shell.sine))
     }
-    /// Its elevation in degrees, at the station from which it is lower.
+    /// Its elevation in degrees, at the station where it is lower.
     #[must_use]
     pub fn elevation(&self, seen: Seen, satellite: u32, moment: &Moment) -> Option<f64> {
         let place = self.place(satellite, moment)?;
         let of = |up: &Vector| look(*up * RADIUS, place).elevation();
         self.stations(seen).iter().map(of).reduce(f64::min)
     }
-    /// The satellites in sight, in order. The delay of each is that of the way over it between both stations, or to the
-    /// one station that sees it.
+    /// The visible satellites, in order. The delay of each is that of the path over it between both stations, or to
+    /// the one station that sees it.
     pub fn candidates(&self, seen: Seen, moment: &Moment, into: &mut Vec<Candidate>) {
         into.clear();
         let ups = self.stations(seen);
@@ -166,7 +166,7 @@ impl Sky {
             });
         }
     }
-    /// For how many seconds more a satellite can be seen; to the second, and no more than a day.
+    /// For how many more seconds a satellite is visible; to the second, at most a day.
     #[must_use]
     pub fn remaining(&self, seen: Seen, satellite: u32, moment: &Moment) -> f64 {
         const DAY: f64 = 86_400.0;
@@ -175,7 +175,7 @@ impl Sky {
             return DAY;
         }
         let sees = |after: f64| self.sees(seen, satellite, &Moment::new(moment.time + after, self.angle));
-        // Strides in which a satellite moves by a few degrees.
+        // Steps in which a satellite moves by a few degrees.
         let stride = shell.motion.step().as_secs_f64() * 100.0;
         let mut still = 0.0;
         while sees(still + stride) {
@@ -191,11 +191,11 @@ impl Sky {
         }
         still
     }
-    /// The shape of the links between satellites.
+    /// The grid of inter-satellite links.
     pub(crate) fn grid(&self) -> Option<Grid> {
         self.shells.first().and_then(|s| s.motion.grid())
     }
-    /// Places of all satellites in order; the centre of the Earth for one that no longer flies.
+    /// Positions of all satellites in order; the centre of the Earth for one that no longer flies.
     pub(crate) fn places(&self, moment: &Moment, into: &mut Vec<Vector>) {
         into.clear();
         into.resize(self.count() as usize, Vector::default());
@@ -203,7 +203,7 @@ impl Sky {
             motion.each(moment, &mut |number, place| into[(first + number) as usize] = place);
         }
     }
-    /// Seconds that each satellite on the way takes.
+    /// Processing delay of each satellite on the path, seconds.
     pub(crate) fn processing(&self) -> f64 {
         self.processing
     }

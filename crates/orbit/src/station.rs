@@ -1,4 +1,4 @@
-//! Stations on the ground.
+//! Ground stations.
 
 use crate::cities::CITIES;
 use crate::earth::{RADIUS, Turn, radians};
@@ -13,7 +13,7 @@ use skyhaul_base::amount::Angle;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub struct Station {
-    /// What it is called; empty for one that has its coordinates only.
+    /// Name of the station; empty if only coordinates are given.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "String::is_empty"))]
     pub name: String,
     /// Degrees, negative in the South.
@@ -24,7 +24,7 @@ pub struct Station {
     pub longitude: f64,
 }
 
-/// A name that is no known city.
+/// The name is not a known city.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnknownCity(String);
@@ -39,7 +39,7 @@ impl Station {
     /// A known city.
     ///
     /// # Errors
-    /// If there is none of this name: what to write instead.
+    /// If the city is unknown: what to write instead.
     pub fn city(name: &str) -> Result<Self, UnknownCity> {
         match CITIES.iter().find(|c| c.0.eq_ignore_ascii_case(name.trim())) {
             Some(&(name, latitude, longitude)) => Ok(Self { name: name.into(), latitude, longitude }),
@@ -67,7 +67,7 @@ impl Station {
         CITIES.iter().map(|c| Self { name: c.0.into(), latitude: c.1, longitude: c.2 })
     }
 
-    /// The direction from the centre of the Earth.
+    /// The unit vector from the centre of the Earth.
     #[must_use]
     pub fn up(&self) -> Vector {
         let (north, east) = (Turn::of(radians(self.latitude)), Turn::of(radians(self.longitude)));

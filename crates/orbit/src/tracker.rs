@@ -1,4 +1,4 @@
-//! Which satellites serve a link as time goes on, and with which delay.
+//! The serving satellites of a link over time, and its delay.
 
 use crate::config::{Config, Diversity, Relay};
 use crate::handover::{Candidate, Policy};
@@ -10,32 +10,32 @@ use alloc::vec::Vec;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_path::Handover;
 
-/// How often a way over inter-satellite links is looked for.
+/// Interval at which a path over inter-satellite links is recomputed.
 const REROUTE: Duration = Duration::from_secs(1);
 
-/// A span of time over which a link is served in one way.
+/// A time span without changes of the path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// When it begins.
+    /// Start of the span.
     pub from: Instant,
-    /// When it ends; [`Instant::MAX`] if nothing changes any more.
+    /// End of the span; [`Instant::MAX`] if nothing changes any more.
     pub until: Instant,
-    /// The way that packets take, the nearer one of two; `None` while there is none.
+    /// The path that packets take, the nearer one of two; `None` while there is none.
     pub path: Option<Path>,
-    /// Both ways of a link over two satellites at a time.
+    /// Both paths of a link over two satellites at a time.
     pub ways: [Option<Path>; 2],
-    /// What changed when it began.
+    /// Handovers at its start.
     pub handovers: Vec<Handover>,
 }
 
-/// The way that packets take. Between both ends of the span its delay is a straight line.
+/// A path that packets take. Its delay is linear between both ends of the span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
     /// The satellite that the senders' station uses.
     pub first: u32,
     /// The satellite that the receivers' station uses.
     pub last: u32,
-    /// How many satellites are on the way.
+    /// Number of satellites on the path.
     pub satellites: u32,
     /// One-way delay at the beginning of the span.
     pub begin: Duration,
@@ -43,7 +43,7 @@ pub struct Path {
     pub end: Duration,
 }
 
-/// Follows the sky of a link step by step. Two trackers of one configuration make the same steps.
+/// Follows the satellites of a link step by step. Two trackers with the same configuration make the same steps.
 #[derive(Clone, Debug)]
 pub struct Tracker {
     sky: Arc<Sky>,
@@ -51,25 +51,25 @@ pub struct Tracker {
     relay: Relay,
     interval: Duration,
     interruption: Duration,
-    /// When the next step begins.
+    /// Start of the next step.
     at: Instant,
     next_check: Instant,
-    /// One per satellite that serves at a time.
+    /// One per satellite serving at a time.
     slots: Vec<Slot>,
     candidates: Vec<Candidate>,
     router: Router,
 }
 
-/// A terminal that follows one satellite at a time.
+/// A terminal that tracks one satellite.
 #[derive(Clone, Debug, Default)]
 struct Slot {
     route: Option<Route>,
-    /// When it can be used.
+    /// When it can be used again.
     ready: Instant,
 }
 
 impl Tracker {
-    /// At the start of a run. `sky` is that of the configuration.
+    /// A tracker at the start of a run. `sky` is that of the configuration.
     #[must_use]
     pub fn new(config: &Config, sky: Arc<Sky>) -> Self {
         let slots = match config.diversity {
@@ -96,13 +96,13 @@ impl Tracker {
         &self.sky
     }
 
-    /// When the next step begins.
+    /// Start of the next step.
     #[must_use]
     pub fn at(&self) -> Instant {
         self.at
     }
 
-    /// The next span of time.
+    /// The next time span.
     pub fn step(&mut self) -> Step {
         let at = self.at;
         let now = self.sky.moment(at);
@@ -113,7 +113,7 @@ impl Tracker {
                 Relay::BentPipe => self.check_pipes(at, &now, &mut handovers),
                 Relay::InterSatellite => self.check_grid(at, &now, &mut handovers),
             }
-            // What stands still is decided once.
+            // With stationary satellites the decision is made once.
             self.next_check = if still { Instant::MAX } else { at + self.interval };
         } else if self.relay == Relay::InterSatellite && is_multiple(at, REROUTE) {
             self.reroute(&now);
@@ -136,14 +136,14 @@ impl Tracker {
             Some(self.path(route, route.delay(&self.sky, &now)?, until))
         });
         if at == Instant::ZERO {
-            // What serves from the start has taken over from nobody.
+            // The first serving satellite is not a handover.
             handovers.clear();
         }
         self.at = until;
         Step { from: at, until, path, ways, handovers }
     }
 
-    /// A way until a time, whose delay is known now.
+    /// A path until a given time; its current delay is known.
     fn path(&self, route: &Route, begin: f64, until: Instant) -> Path {
         let end = match until {
             Instant::MAX => None,
@@ -158,7 +158,7 @@ impl Tracker {
         }
     }
 
-    /// The nearest way that can be used, with its delay.
+    /// The nearest usable path, with its delay.
     fn nearest(&self, at: Instant, now: &Moment) -> Option<(&Route, f64)> {
         let ready = self.slots.iter().filter(|s| s.ready <= at).filter_map(|s| s.route.as_ref());
         let mut best: Option<(&Route, f64)> = None;
@@ -172,7 +172,7 @@ impl Tracker {
         best
     }
 
-    /// Decides who serves as a bent pipe.
+    /// Selects the serving satellite of a bent pipe.
     fn check_pipes(&mut self, at: Instant, now: &Moment, handovers: &mut Vec<Handover>) {
         self.sky.candidates(Seen::Both, now, &mut self.candidates);
         let (sky, policy, candidates) = (&self.sky, &self.policy, &self.candidates);
@@ -180,8 +180,8 @@ impl Tracker {
             let serving = slot.route.as_ref().map(Route::first);
             candidates.iter().find(|c| Some(c.satellite) == serving).map_or(-90.0, |c| c.elevation)
         };
-        // The worse one first, so that a better satellite replaces it and not the other; at most one that serves changes
-        // at a time, so that the other carries on.
+        // The worse one first, so that a better satellite replaces it and not the other. At most one changes at a
+        // time, so that the other carries on.
         let mut order: [usize; 2] = [0, 1];
         if self.slots.len() == 2 && elevation(&self.slots[1]) < elevation(&self.slots[0]) {
             order = [1, 0];
@@ -212,13 +212,13 @@ impl Tracker {
                 after: delay(new).unwrap_or_default(),
             });
             slot.route = new.map(Route::over);
-            // A change interrupts; a link that was down only comes up.
+            // A handover interrupts the link; a link that was down just comes up.
             slot.ready = if old.is_some() && new.is_some() { at + self.interruption } else { at };
             changing |= slot.ready > at;
         }
     }
 
-    /// Decides who serves both ends over inter-satellite links.
+    /// Selects the serving satellites of both ends over inter-satellite links.
     fn check_grid(&mut self, at: Instant, now: &Moment, handovers: &mut Vec<Handover>) {
         if self.slots[0].ready > at {
             return;
@@ -244,7 +244,8 @@ impl Tracker {
         slot.route = new;
     }
 
-    /// The shortest way of all, or the shortest way between the satellites that serve now where that is hardly longer.
+    /// The shortest of all paths, or the shortest path between the current serving satellites if it is hardly
+    /// longer.
     fn shortest(&mut self, now: &Moment, old: Option<&Route>) -> Option<Route> {
         let (best, delay) = self.router.best(&self.sky, now)?;
         let serve = old.filter(|r| {
@@ -260,7 +261,7 @@ impl Tracker {
         }
     }
 
-    /// The shortest way between the satellites that each end chooses by itself.
+    /// The shortest path between the satellites that each end selects separately.
     fn by_ends(&mut self, now: &Moment, old: Option<&Route>) -> Option<Route> {
         let mut chosen = [0; 2];
         for (end, chosen) in chosen.iter_mut().enumerate() {
@@ -277,7 +278,7 @@ impl Tracker {
         self.router.shortest(&self.sky, now, core::iter::once(first), &[last])
     }
 
-    /// Looks for a shorter way between the satellites that serve.
+    /// Looks for a shorter path between the serving satellites.
     fn reroute(&mut self, now: &Moment) {
         let ends = self.slots[0].route.as_ref().map(|r| (r.first(), r.last()));
         if let Some((first, last)) = ends {
@@ -290,7 +291,7 @@ fn is_multiple(at: Instant, of: Duration) -> bool {
     at.as_nanos() % of.as_nanos() == 0
 }
 
-/// The next multiple of a span after a time.
+/// The next multiple of `span` after a time.
 fn after(at: Instant, span: Duration) -> Instant {
     let whole = at.as_nanos() / span.as_nanos();
     Instant::from_nanos((whole + 1).saturating_mul(span.as_nanos()))

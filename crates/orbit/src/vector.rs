@@ -1,12 +1,12 @@
-//! Places in space.
+//! Positions in space.
 
 use core::ops::{Add, Mul, Sub};
 use skyhaul_base::math;
 
-/// A place, or the way from one to another, in kilometres from the centre of the Earth.
+/// A position, or a difference of positions, in kilometres from the centre of the Earth.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Vector {
-    /// Towards the first meridian, or the vernal equinox.
+    /// Towards the prime meridian, or the vernal equinox.
     pub x: f64,
     /// Towards 90 degrees East of it.
     pub y: f64,
@@ -30,7 +30,7 @@ impl Vector {
     pub fn length(self) -> f64 {
         math::sqrt(self.dot(self))
     }
-    /// How far it is to `other`.
+    /// The distance to `other`.
     #[must_use]
     pub fn distance(self, other: Self) -> f64 {
         (other - self).length()

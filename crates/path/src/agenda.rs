@@ -1,4 +1,4 @@
-//! All that changes on the links of a path, in one order: what a scenario says and what happens by itself.
+//! All changes on the links of a path in one order: those of a scenario, and those of time-varying models.
 
 use crate::chain::Tournament;
 use crate::change::Change;
@@ -7,20 +7,20 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use skyhaul_base::Instant;
 
-/// A change of a directed link. Links are named by a number of the caller's.
+/// A change of a directed link. The caller numbers the links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Due {
-    /// When.
+    /// Its time.
     pub at: Instant,
     /// The directed link.
     pub link: u32,
-    /// What it becomes.
+    /// The change.
     pub change: Change,
 }
 
-/// Changes that are still to come.
+/// Pending changes.
 ///
-/// Simultaneous ones come in a fixed order: those of the scenario as it lists them, then courses in the order in which
+/// Simultaneous ones have a fixed order: those of the scenario in its order, then courses in the order in which
 /// they were given.
 #[derive(Debug)]
 pub struct Agenda {
@@ -32,7 +32,7 @@ pub struct Agenda {
 }
 
 impl Agenda {
-    /// What a scenario says, in the order of time, and the courses of links.
+    /// The changes of a scenario, in order of time, and the courses of links.
     #[must_use]
     pub fn new(events: Vec<Due>, courses: Vec<(u32, Box<dyn Course>)>) -> Self {
         debug_assert!(events.is_sorted_by_key(|e| e.at), "events come in the order of time");
@@ -43,7 +43,7 @@ impl Agenda {
         Self { events, done: 0, courses, times }
     }
 
-    /// When the next change is due; [`Instant::MAX`] for never.
+    /// When the next change is due; [`Instant::MAX`] means never.
     #[must_use]
     pub fn next(&self) -> Instant {
         self.next_event().min(self.times.next())
@@ -53,7 +53,7 @@ impl Agenda {
         self.events.get(self.done).map_or(Instant::MAX, |e| e.at)
     }
 
-    /// The next change, if it is due by `now`: the link, and what it becomes.
+    /// The next change, if it is due by `now`: the link and the change.
     pub fn take(&mut self, now: Instant) -> Option<(u32, Change)> {
         let at = self.next();
         if at > now || at == Instant::MAX {

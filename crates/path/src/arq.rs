@@ -1,11 +1,11 @@
-//! Automatic repeat request on a link: selective repeat, as RFC 3366 §2 describes it for subnetworks.
+//! Automatic repeat request on a link: selective repeat, as described for subnetworks in RFC 3366 §2.
 //!
-//! The sender keeps each packet until it knows what has become of it, and has at most a window of them outstanding. What
-//! the receiver misses is sent again at the head of the queue, up to a limit; then it is given up and the receiver
-//! skips it. A repeat takes transmission time and at least one RTT of the link. Where the order is kept, everything
-//! behind a packet that is repeated waits for it: a transport sees a spike of delay instead of a loss.
+//! The sender keeps each packet until it knows its fate, with at most a window of them outstanding. Missing packets
+//! are retransmitted at the head of the queue, up to a limit; then the packet is given up and the receiver skips
+//! it. A retransmission takes transmission time and at least one RTT of the link. With in-order delivery,
+//! everything behind a retransmitted packet waits for it: a transport sees a delay spike instead of a loss.
 //!
-//! What the receiver says is never lost (*our choice*).
+//! The receiver's feedback is never lost (*our choice*).
 
 use crate::param::Refusal;
 use skyhaul_base::{Duration, math};
@@ -13,29 +13,30 @@ use skyhaul_base::{Duration, math};
 /// Selective repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Most packets that are outstanding, at least 1. Less than the product of rate and RTT keeps the link idle.
+    /// Maximum outstanding packets, at least 1. A window below the product of rate and RTT leaves the link idle at
+    /// times.
     pub window: u32,
-    /// How often a packet is sent again before it is given up.
+    /// Maximum retransmissions of a packet before it is given up.
     pub retries: u32,
-    /// The receiver delivers in the order of the first transmissions; otherwise as packets arrive.
+    /// The receiver delivers in the order of first transmissions; otherwise as packets arrive.
     pub in_order: bool,
-    /// How much later than an answer was due the sender takes it for missing.
+    /// Time after which the sender takes an overdue answer for missing.
     pub guard: Duration,
     /// How the sender learns what has arrived.
     pub feedback: Feedback,
 }
 
-/// How long the receiver's answer takes.
+/// Delay of the receiver's answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Feedback {
-    /// As long as a packet that leaves then takes the other way, without jitter; it costs no transmission time.
+    /// That of a packet sent then in the other direction, without jitter; it takes no transmission time.
     #[default]
     Ideal,
-    /// Always so long.
+    /// Constant.
     After(Duration),
 }
 
-/// A window into which nothing goes.
+/// The window is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("nothing could be sent: write a window of at least 1 packet")]
 pub struct NoWindow;
@@ -47,26 +48,26 @@ impl Refusal for NoWindow {
 }
 
 impl Config {
-    /// Repeats of a packet by default.
+    /// Default number of retransmissions of a packet.
     pub const RETRIES: u32 = 3;
     /// The guard time by default.
     pub const GUARD: Duration = Duration::from_millis(10);
     /// The default window in products of rate and RTT.
     pub const WINDOW_BDP: f64 = 1.5;
 
-    /// With a window of so many packets, and everything else as by default.
+    /// A window of this many packets, and defaults for everything else.
     #[must_use]
     pub const fn new(window: u32) -> Self {
         Self { window, retries: Self::RETRIES, in_order: true, guard: Self::GUARD, feedback: Feedback::Ideal }
     }
-    /// Refuses a window into which nothing goes.
+    /// Refuses a window of zero.
     ///
     /// # Errors
     /// [`NoWindow`].
     pub fn validate(&self) -> Result<(), NoWindow> {
         if self.window == 0 { Err(NoWindow) } else { Ok(()) }
     }
-    /// How much later a packet is sent again: its `transmission`, the `delay` of the link, the answer and the guard.
+    /// Time until a packet is retransmitted: its `transmission`, the `delay` of the link, the answer and the guard.
     #[must_use]
     pub fn period(&self, delay: Duration, transmission: Duration) -> Duration {
         let answer = match self.feedback {
@@ -75,17 +76,17 @@ impl Config {
         };
         transmission + delay + answer + self.guard
     }
-    /// The share of packets given up where each transmission is lost with probability `p`: p^(retries + 1).
+    /// The fraction of packets given up, if each transmission is lost with probability `p`: p^(retries + 1).
     #[must_use]
     pub fn residual_loss(&self, p: f64) -> f64 {
         math::pow(p, f64::from(self.retries) + 1.0)
     }
-    /// How often a packet is sent on average: (1 − p^(retries + 1))/(1 − p).
+    /// Mean number of transmissions per packet: (1 − p^(retries + 1))/(1 − p).
     #[must_use]
     pub fn mean_transmissions(&self, p: f64) -> f64 {
         if p >= 1.0 { f64::from(self.retries) + 1.0 } else { (1.0 - self.residual_loss(p)) / (1.0 - p) }
     }
-    /// How much longer than others the last packet takes that is not given up: all of its repeats, on an idle link.
+    /// Maximum extra delay of a packet that is not given up: all its retransmissions, on an idle link.
     #[must_use]
     pub fn longest_repair(&self, delay: Duration, transmission: Duration) -> Duration {
         self.period(delay, transmission).mul_f64(self.retries.into())

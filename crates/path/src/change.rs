@@ -1,4 +1,4 @@
-//! What a link becomes while it is in use.
+//! Changes of a link in use.
 
 use crate::delay::Delay;
 use crate::error;
@@ -8,45 +8,45 @@ use crate::queue::Limit;
 use crate::rate;
 use skyhaul_base::{Duration, Instant};
 
-/// What a directed link becomes.
+/// A change of a directed link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// Another delay, for transmissions that begin from then on.
+    /// New delay, for later transmissions.
     Delay(Delay),
-    /// Other losses, for transmissions that begin from then on.
+    /// New losses, for later transmissions.
     Error(error::Config),
-    /// Another capacity of the queue; what waits is kept.
+    /// New capacity of the queue; waiting packets are kept.
     Limit(Limit),
-    /// Another rate, for transmissions that begin from then on.
+    /// New rate, for later transmissions.
     Rate(rate::Config),
     /// Up or down.
     Up(bool),
-    /// What rain or shadowing loses besides, of transmissions that begin from then on: the share of packets of
+    /// Additional losses by rain or shadowing for later transmissions: the loss probability of packets of
     /// [`crate::link::FADE_BYTES`] bytes.
     Fade(f64),
-    /// Its satellite is in sight or not: the link is up while it is both up and in sight.
+    /// Whether its satellite is visible: the link is up while it is both up and visible.
     Visible(bool),
-    /// One of two ways at a time, 0 or 1, has another delay, or with `None` cannot be used.
+    /// One of two simultaneous paths, 0 or 1, has a new delay, or with `None` cannot be used.
     Way(u8, Option<Delay>),
-    /// It goes on over another satellite. This changes nothing by itself: delay and sight change beside it.
+    /// A handover to another satellite. It changes nothing by itself: delay and visibility have their own changes.
     Handover(Handover),
 }
 
-/// From one satellite to another.
+/// A handover from one satellite to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handover {
-    /// The satellite until then; `None` if none was in sight.
+    /// The previous satellite; `None` if none was visible.
     pub from: Option<u32>,
-    /// The satellite from then on; `None` if none is in sight.
+    /// The new satellite; `None` if none is visible.
     pub to: Option<u32>,
-    /// The propagation delay until then; zero without a satellite.
+    /// The previous propagation delay; zero without a satellite.
     pub before: Duration,
-    /// The propagation delay from then on; zero without a satellite.
+    /// The new propagation delay; zero without a satellite.
     pub after: Duration,
 }
 
 impl Change {
-    /// Makes the change. What the link loses by going down goes to `lost`.
+    /// Applies the change. Packets that the link loses by going down go to `lost`.
     ///
     /// # Panics
     /// If the rate is zero, or [`error::Config::validate`] refuses the losses.

@@ -1,17 +1,17 @@
-//! What a directed link becomes by itself as time passes: its satellite moves, it rains.
+//! Changes of a directed link over time by themselves: its satellite moves, it rains.
 //!
-//! A course tells of changes one after the other, made when they are asked for, and may go on for ever. Few come in a
-//! second, so that courses are boxed and live in the crates and modules of what they follow.
+//! A course produces changes one after the other, on demand, possibly for ever. They are rare, so courses are boxed
+//! and live in the modules of their models.
 
 use crate::change::Change;
 use core::fmt::Debug;
 use skyhaul_base::Instant;
 
-/// Changes of a directed link, in the order of time. The first is due at the start of the run if the link does not start
-/// as its configuration says.
+/// Changes of a directed link, in order of time. If the link's initial state differs from its configuration, the
+/// first change is due at the start of the run.
 pub trait Course: Debug + Send {
-    /// When the next change is due; [`Instant::MAX`] for never. It does not decrease.
+    /// When the next change is due; [`Instant::MAX`] means never. It does not decrease.
     fn next(&self) -> Instant;
-    /// The next change. Not called once [`Self::next`] is never.
+    /// The next change. Not called after [`Self::next`] returned never.
     fn take(&mut self) -> Change;
 }

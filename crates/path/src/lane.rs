@@ -1,4 +1,4 @@
-//! What is in flight: packets that have left the transmitter and have not arrived.
+//! Packets in flight: they have left the transmitter and have not arrived.
 
 use crate::packet::PacketView;
 use alloc::collections::BinaryHeap;
@@ -39,8 +39,8 @@ impl<P: Default> Lane<P> {
             Self::Fifo(Ring::new())
         }
     }
-    /// Adds a packet that arrives at `at`; on a FIFO lane not before the packet ahead of it. True if it is the next to
-    /// arrive.
+    /// Adds a packet that arrives at `at`; on a FIFO lane, not before the packet ahead of it. True if it is the
+    /// next to arrive.
     #[inline(always)]
     pub fn push(&mut self, at: Instant, packet: P) -> bool {
         match self {
@@ -58,7 +58,7 @@ impl<P: Default> Lane<P> {
             }
         }
     }
-    /// When the next packet arrives.
+    /// Arrival time of the next packet.
     #[inline]
     #[must_use]
     pub fn next(&self) -> Option<Instant> {
@@ -100,7 +100,7 @@ impl<P: Default> Lane<P> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Takes out, in the order of arrival, everything that would arrive after `now`.
+    /// Removes, in the order of arrival, everything that would arrive after `now`.
     pub fn cut(&mut self, now: Instant, mut lost: impl FnMut(P)) {
         match self {
             Self::Fifo(lane) => {

@@ -1,14 +1,14 @@
-//! Models of everything a packet meets between two transport end points: queues, serialisation,
-//! propagation, errors, and what repairs them.
+//! Models of everything a packet meets between two transport endpoints: queues, serialisation, propagation, errors,
+//! and their repair.
 //!
-//! A directed [`Link`] is the pipeline `queue -> serialise -> propagate -> error draw -> deliver`. It is
-//! sans-IO: it owns no clock and no thread. Whoever drives it (the simulator in virtual time, the emulator in
-//! real time) calls [`Link::offer`] with packets, [`Link::serve`] at [`Link::next_service`] and
-//! [`Link::deliver`] at [`Link::next_delivery`]; the same code therefore serves both.
+//! A directed [`Link`] is the pipeline `queue -> serialise -> propagate -> error draw -> deliver`. It is sans-IO:
+//! it owns no clock and no thread. Its driver (the simulator in virtual time, the emulator in real time) calls
+//! [`Link::offer`] with packets, [`Link::serve`] at [`Link::next_service`] and [`Link::deliver`] at
+//! [`Link::next_delivery`], so the same code serves both.
 //!
-//! Randomness: each link has one stream per purpose ([`Streams`]), and each model draws the same number of
-//! times per packet whatever the outcome, so that switching one model off does not change another and two
-//! protocols compared on one seed meet the same losses.
+//! Randomness: each link has one stream per purpose ([`Streams`]), and each model draws the same number of times
+//! per packet whatever the outcome. Switching one model off therefore does not change another, and two protocols
+//! compared with one seed meet the same losses.
 //!
 //! Sources are cited by key: `[Peach]` Akyildiz, Morabito, Palazzo, "TCP-Peach", IEEE/ACM ToN 9(3), 2001;
 //! RFCs by number. Choices that no source fixes are marked *our choice*.

@@ -1,47 +1,47 @@
-//! What a link may know about a packet, and why a packet can be lost.
+//! Properties of a packet visible to a link, and reasons for a loss.
 
-/// The part of a packet that queues and error models look at.
+/// The properties of a packet that queues and error models use.
 ///
-/// Links are generic over the packet: a 16-byte handle in the simulator, a buffer in the emulator. Further
-/// facts become methods with a default, so that existing packets keep compiling. The default packet is none: it fills
+/// Links are generic over the packet: a 16-byte handle in the simulator, a buffer in the emulator. New properties
+/// become methods with a default, so that existing packets still compile. The default packet is a placeholder for
 /// the free places of queues.
 pub trait PacketView: Default {
     /// Size on this link in bytes, headers included.
     fn size(&self) -> u32;
-    /// True for the class that priority queues discard first [Peach §III]; RFC 8622 on the wire.
+    /// Whether it is of the class that priority queues discard first [Peach §III]; RFC 8622 on a real network.
     fn low_priority(&self) -> bool;
-    /// A number that is the same for all packets of a flow.
+    /// A number common to all packets of a flow.
     fn flow(&self) -> u32;
-    /// What the packet is counted as: a number below [`KINDS`], odd if the packet is of low priority.
+    /// Counter class of the packet: a number below [`KINDS`], odd for low priority.
     #[inline]
     fn kind(&self) -> u8 {
         self.low_priority().into()
     }
-    /// True if the channel never corrupts this packet and its error model does not see it: for scenarios that
-    /// spare acknowledgements.
+    /// Whether the channel never corrupts this packet and its error model does not see it: for scenarios that
+    /// exempt acknowledgements.
     fn spared(&self) -> bool {
         false
     }
-    /// True if its transport reacts to marks: ECT(0), ECT(1) or CE in the header (RFC 3168 §5).
+    /// Whether its transport is ECN-capable: ECT(0), ECT(1) or CE in the header (RFC 3168 §5).
     fn is_ect(&self) -> bool {
         false
     }
-    /// The queue has seen congestion: sets CE (RFC 3168 §5). Called for packets with [`Self::is_ect`] only.
+    /// The queue signals congestion: sets CE (RFC 3168 §5). Called only for packets with [`Self::is_ect`].
     fn mark_ce(&mut self) {}
-    /// What it says if it is a pure acknowledgement of TCP, for links that thin them; `None` for all others.
+    /// Its content if it is a pure TCP acknowledgement, for links that thin these; `None` for all others.
     fn ack(&self) -> Option<Acknowledgement> {
         None
     }
 }
 
-/// What a pure acknowledgement of TCP says: no payload, none of SYN, FIN, RST and URG.
+/// The content of a pure TCP acknowledgement: no payload, none of SYN, FIN, RST and URG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledgement {
-    /// Which of the flow's connections it belongs to, where one follows the other: their numbers do not compare.
+    /// Number of the flow's connection, if it has several in succession: their sequence numbers cannot be compared.
     pub connection: u16,
     /// The acknowledgement number, which wraps.
     pub number: u32,
-    /// The flags ECE and CWR as in the header of TCP (0x40 and 0x80).
+    /// The flags ECE and CWR as in the TCP header (0x40 and 0x80).
     pub ecn: u8,
     /// The sender's timestamp, which wraps.
     pub stamp: Option<u32>,
@@ -50,22 +50,22 @@ pub struct Acknowledgement {
 }
 
 impl Acknowledgement {
-    /// True if it acknowledges more than `other`, which belongs to the same connection: modulo 2^32 (RFC 9293 §3.4).
+    /// Whether it acknowledges more than `other` of the same connection: modulo 2^32 (RFC 9293 §3.4).
     #[must_use]
     pub const fn is_beyond(&self, other: &Self) -> bool {
         self.number.wrapping_sub(other.number) as i32 > 0
     }
 }
 
-/// How many kinds of packets a link counts separately; see [`PacketView::kind`].
+/// Number of packet kinds that a link counts separately; see [`PacketView::kind`].
 pub const KINDS: usize = 8;
 
 /// Why a link did not deliver a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
-    /// Corrupted on the channel; the packet had consumed queue space and transmission time.
+    /// Corrupted on the channel; the packet had used queue space and transmission time.
     Error,
-    /// Refused on arrival because the queue had no room for it.
+    /// Refused on arrival by a full queue.
     Full,
     /// In flight when the link went down.
     LinkDown,
@@ -73,7 +73,7 @@ pub enum DropReason {
     PushedOut,
     /// Dropped by active queue management before the queue was full.
     Aqm,
-    /// The link repeated it as often as it may, in vain.
+    /// Given up by ARQ after its last retransmission.
     ArqGaveUp,
     /// An acknowledgement that a later one made redundant.
     Filtered,

@@ -1,4 +1,4 @@
-//! Why a parameter of a model makes no sense.
+//! Why a parameter of a model is invalid.
 
 use alloc::string::String;
 use core::convert::Infallible;
@@ -6,11 +6,11 @@ use core::error::Error;
 
 /// Why a configuration is refused: displays as a sentence that says what to write instead.
 pub trait Refusal: Error {
-    /// The key that the sentence is about, as in scenario files.
+    /// The key that is wrong, as in scenario files.
     fn key(&self) -> &'static str;
 }
 
-/// A parameter of a model that makes no sense.
+/// An invalid parameter of a model.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ParamError {
     /// The value lies outside its range, or is not a number.
@@ -35,7 +35,7 @@ impl Refusal for ParamError {
     }
 }
 
-/// What is wrong with a configuration, where every sentence is one of its own.
+/// An invalid configuration with its own message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Invalid {
@@ -57,7 +57,7 @@ impl Refusal for Infallible {
     }
 }
 
-/// `value` if it lies in [min, max]; NaN does not.
+/// `value` if it lies in [min, max]; refuses NaN.
 pub(crate) fn within(name: &'static str, value: f64, min: f64, max: f64) -> Result<f64, ParamError> {
     if value >= min && value <= max {
         Ok(value)

@@ -1,8 +1,8 @@
-//! What a link counts.
+//! Counters of a link.
 
 use crate::packet::{DropReason, KINDS, PacketView};
 
-/// Counts of one kind of packets, or of several together.
+/// Counters of one kind of packets, or sums over several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KindCounters {
     /// Packets offered to the link.
@@ -15,7 +15,7 @@ pub struct KindCounters {
     pub delivered_bytes: u64,
     /// Packets lost, indexed by `DropReason as usize`.
     pub drops: [u64; DropReason::COUNT],
-    /// Packets that the queue marked as having met congestion, instead of dropping them.
+    /// Packets that the queue ECN-marked instead of dropping them.
     pub marked: u64,
 }
 
@@ -43,33 +43,33 @@ impl KindCounters {
     }
 }
 
-/// Counts of a link since it was created.
+/// Counters of a link since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// By [`PacketView::kind`].
     pub kinds: [KindCounters; KINDS],
-    /// Most packets that ever waited at the same time; the one being transmitted does not wait.
+    /// Maximum number of packets in the queue, without the one in transmission.
     pub max_queue: u32,
-    /// Most bytes that ever waited at the same time.
+    /// Maximum number of bytes in the queue.
     pub max_queue_bytes: u64,
-    /// What repair has done; all 0 on a link that has none.
+    /// Counters of the repair; all 0 on a link without one.
     pub repair: Repair,
 }
 
-/// What the code and the repeats of a link have done.
+/// Counters of a link's code and ARQ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repair {
-    /// Everything sent: packets, those that were sent again, and parity.
+    /// All transmissions: packets, retransmissions and parity.
     pub transmissions: u64,
     /// Parity and copies.
     pub parity: u64,
-    /// Packets sent again on request.
+    /// Packets retransmitted by ARQ.
     pub retransmissions: u64,
-    /// Packets that the channel had lost and the code brought back.
+    /// Packets lost by the channel and repaired by the code.
     pub repairs: u64,
-    /// Copies over the other of two ways that arrived after the packet, and were dropped.
+    /// Copies over the second path that arrived after the packet and were dropped.
     pub duplicates: u64,
-    /// Packets given up after the last repeat.
+    /// Packets given up after the last retransmission.
     pub give_ups: u64,
 }
 
@@ -107,7 +107,7 @@ impl Counters {
         c.delivered += 1;
         c.delivered_bytes += u64::from(p.size());
     }
-    /// Counts a packet of this [`PacketView::kind`] as marked, if there is one.
+    /// Counts a marked packet of this [`PacketView::kind`], if there is one.
     #[inline]
     pub(crate) fn mark(&mut self, kind: Option<u8>) {
         if let Some(kind) = kind {

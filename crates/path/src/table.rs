@@ -1,4 +1,4 @@
-//! Tables of values over time, in CSV: a header that names time and value with their units, then a line per time.
+//! Tables of values over time, in CSV: a header that names time and value with their units, then one line per time.
 
 use crate::trace::{Broken, MAX_LINES, broken, shown};
 use alloc::format;
@@ -6,13 +6,13 @@ use alloc::vec::Vec;
 use skyhaul_base::Duration;
 use skyhaul_base::decimal::Decimal;
 
-/// Columns and the base units in one of theirs.
+/// Columns, and base units per unit.
 const TIMES: &[(&str, u64)] =
     &[("time_s", 1_000_000_000), ("time_ms", 1_000_000), ("time_us", 1_000), ("time_ns", 1)];
 
 pub(crate) type Points = Vec<(Duration, u64)>;
 
-/// The rows of a table with the columns of time and of `what`, in base units, and the line of each.
+/// The rows of a table with a column of time and one of `what`, in base units, and the line number of each.
 pub(crate) fn read(text: &str, what: &str, units: &[(&str, u64)]) -> Result<(Points, Vec<usize>), Broken> {
     let mut rows = (1..)
         .zip(text.lines())

@@ -1,4 +1,4 @@
-//! What traces of rates and of delays have in common.
+//! Common parts of traces of rates and of delays.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -9,44 +9,44 @@ pub enum End {
     /// The last value holds.
     #[default]
     Hold,
-    /// It begins anew; the time of its last point is the period.
+    /// It restarts; the time of its last point is the period.
     Loop,
 }
 
-/// A trace that makes no sense. Points are counted from 0.
+/// An invalid trace. Points are counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// It has no point.
     #[error("the trace is empty: it needs at least one point")]
     Empty,
-    /// The time of this point is not after that of the point before it.
+    /// The time of this point is not after that of the previous one.
     #[error("times must ascend")]
     NotAscending(usize),
-    /// It is to begin anew, but its last point is at 0.
+    /// It repeats, but its last point is at 0.
     #[error("the last time is 0, which is not a period to repeat: end with a later time")]
     NoPeriod,
-    /// From some time on nothing is ever sent.
+    /// From some time on the rate is zero for ever.
     #[error("nothing is ever sent after the last time: end with a rate above 0, or repeat the trace")]
     NeverSends,
 }
 
-/// What is wrong with a text: the line, from 1, and what to write instead.
+/// An error in a text: the line, from 1, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Broken {
-    /// Line; 0 where the text as a whole is meant.
+    /// Line; 0 means the whole text.
     pub line: usize,
     /// What is wrong.
     pub message: String,
 }
 
-/// Something is wrong in a line.
+/// An error in a line.
 pub(crate) fn broken<T>(line: usize, message: impl Into<String>) -> Result<T, Broken> {
     Err(Broken { line, message: message.into() })
 }
 
 impl Broken {
-    /// A trace without sense, whose points stand in these lines.
+    /// An invalid trace, whose points are on these lines.
     pub(crate) fn placed(e: TraceError, lines: &[usize]) -> Self {
         let line = match e {
             TraceError::Empty => 0,
@@ -57,10 +57,10 @@ impl Broken {
     }
 }
 
-/// Most lines of a file.
+/// Maximum lines of a file.
 pub(crate) const MAX_LINES: usize = 10_000_000;
 
-/// A word of a file as messages show it.
+/// A word of a file for messages.
 pub(crate) fn shown(word: &str) -> String {
     let short: String = word.chars().take(40).collect();
     format!("{short:?}")

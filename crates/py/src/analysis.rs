@@ -11,7 +11,7 @@ fn domain(e: DomainError) -> PyErr {
     PyValueError::new_err(e.to_string())
 }
 
-/// The closed forms: name, names of the arguments, what it is.
+/// The closed forms: name, names of the arguments, description.
 #[pyfunction]
 pub(crate) fn closed_forms() -> Vec<(&'static str, Vec<&'static str>, &'static str)> {
     FORMS.iter().map(|f| (f.name, f.arguments.to_vec(), f.says)).collect()
@@ -31,7 +31,7 @@ pub(crate) fn closed_form(name: &str, arguments: Vec<f64>) -> PyResult<f64> {
     form.value(&arguments).map_err(domain)
 }
 
-/// RTT, T, T', their maximum and its name; with `acks` acknowledgements delayed by `d`, if given.
+/// RTT, T, T', their maximum and its name; with `acks`, acknowledgements delayed by `d`.
 #[pyfunction]
 #[pyo3(signature = (forward, reverse, packet, ack, propagation, w, acks=None, d=0.0))]
 #[expect(clippy::too_many_arguments, reason = "a path is five numbers")]
@@ -56,7 +56,7 @@ pub(crate) fn transmission_period(
     Ok((rtt, data, acks, length, governs))
 }
 
-/// The smallest of the limits of a flow, and its name.
+/// The smallest limit on the rate of a flow, and its name.
 #[pyfunction]
 pub(crate) fn predict_rate(
     fair_share: f64,

@@ -1,11 +1,11 @@
-//! Results directories side by side.
+//! Comparison of results directories.
 
 use crate::error::SkyhaulError;
 use pyo3::prelude::*;
 use skyhaul_lab::compare as lab;
 use std::path::PathBuf;
 
-/// What differs between two results directories: JSON, and text for a terminal.
+/// The differences between two results directories: JSON, and text for a terminal.
 #[pyfunction]
 #[pyo3(signature = (a, b, across_versions=false))]
 pub(crate) fn compare(

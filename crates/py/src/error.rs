@@ -25,7 +25,7 @@ pyo3::create_exception!(
 );
 
 pub(crate) fn scenario(e: skyhaul_scenario::ScenarioError) -> PyErr {
-    // Python has an argument `set`, not an option.
+    // Python has an argument `set` instead of an option.
     ScenarioError::new_err(e.with_overrides_called("set").to_string())
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn study(e: skyhaul_study::StudyError) -> PyErr {
     }
 }
 
-/// For what the command line does as well.
+/// For operations shared with the command line.
 pub(crate) fn lab(e: LabError) -> PyErr {
     StudyError::new_err(e.to_string())
 }

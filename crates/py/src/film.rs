@@ -7,8 +7,8 @@ use skyhaul_lab::LabError;
 use skyhaul_lab::film::find;
 use std::path::PathBuf;
 
-/// The movie that comes nearest to a trace: JSON of what was found, and the lines of a scenario that send it in flows of the
-/// group `flow`.
+/// Fits a movie to a trace: JSON of the results, and the lines of a scenario that sends it in flows of the group
+/// `flow`.
 #[pyfunction]
 pub(crate) fn fit_video(
     py: Python<'_>,

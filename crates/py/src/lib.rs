@@ -1,4 +1,4 @@
-//! `skyhaul._core`: what Python needs from the Rust crates, and nothing more. The pleasant face is in
+//! `skyhaul._core`: the functions of the Rust crates that the Python package needs. The public interface is in
 //! `python/skyhaul`.
 #![forbid(unsafe_code)]
 #![expect(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive as values")]
@@ -41,7 +41,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
-        // Of each exception its own; these stand where nothing more is known.
+        // Each error sets its own; these are the defaults.
         let error = m.py().get_type::<ControlError>();
         error.setattr("time_s", f64::NAN)?;
         error.setattr("flow", "")?;

@@ -1,4 +1,4 @@
-//! Long work on threads of Rust while the thread that Python called tells its functions how it goes, and looks for
+//! Long work on Rust threads, while the calling Python thread reports progress to its functions and checks for
 //! Ctrl-C.
 
 use pyo3::exceptions::PyRuntimeError;
@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// How often a waiting thread looks for Ctrl-C.
+/// Interval at which a waiting thread checks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
 
 enum News {
@@ -16,7 +16,7 @@ enum News {
     Warning(String),
 }
 
-/// Passes news to the thread that talks to Python.
+/// Passes messages to the thread that runs Python.
 #[derive(Debug)]
 pub(crate) struct Tell(Sender<News>);
 
@@ -32,17 +32,17 @@ impl Progress for Tell {
     }
 }
 
-/// One line on standard error that stops nothing.
+/// Prints one line on standard error; errors are ignored.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "skyhaul: {line}");
 }
 
-/// Does `work` on a thread of its own. `progress` is called with the number of finished cells, of all cells, and the
-/// last one in words; `warn` with lines. What they raise, and Ctrl-C, ends the work by `stop`, again and again until it
-/// is over: a method that never ends may have begun only now.
+/// Does `work` on a separate thread. `progress` is called with the number of finished cells, of all cells, and the
+/// label of the last one; `warn` with lines. Their exceptions, and Ctrl-C, end the work through `stop`, called
+/// repeatedly until the work has ended: a method that never returns may have started only now.
 ///
 /// # Errors
-/// What the functions raise.
+/// The exceptions of the functions.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,

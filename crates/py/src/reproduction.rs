@@ -1,4 +1,4 @@
-//! All studies and one report, with the cells here or on an executor of Python.
+//! All studies and one report, with cells run here or by a Python executor.
 
 use crate::error;
 use crate::news;
@@ -17,16 +17,16 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Studies under way.
+/// Studies in progress.
 #[pyclass(frozen, module = "skyhaul._core")]
 #[derive(Debug)]
 pub(crate) struct Reproduction {
     /// Taken when the report is written.
     all: Mutex<Option<reproduce::Reproduction>>,
     cache: Cache,
-    /// Studies of which cells are out, by number.
+    /// Studies with outstanding cells, by number.
     open: Mutex<BTreeMap<usize, Gathering>>,
-    /// What could not be planned, in lines.
+    /// Studies that could not be planned, as lines.
     refused: Vec<String>,
 }
 
@@ -43,7 +43,8 @@ impl Reproduction {
 
 #[pymethods]
 impl Reproduction {
-    /// Reads and plans the studies, and makes the folder for the report. `cache` None is the cache of the command.
+    /// Reads and plans the studies, and creates the folder for the report. `cache` None means the cache of the
+    /// command.
     #[new]
     #[pyo3(signature = (names, quick=false, studies=None, seeds=None, max_cells=None, out=None, cache=None))]
     fn new(
@@ -63,7 +64,7 @@ impl Reproduction {
         Ok(Self { all, cache, open: Mutex::default(), refused })
     }
 
-    /// What could not be planned, in lines.
+    /// Studies that could not be planned, as lines.
     #[getter]
     fn refused(&self) -> Vec<String> {
         self.refused.clone()
@@ -74,8 +75,8 @@ impl Reproduction {
         self.with(|all| Ok(all.plans().iter().map(|p| p.cells().len()).collect()))
     }
 
-    /// The cells of a study as messages for `run_cell`, those of the cache left out, and what the cache says. A study
-    /// of which the cache has all is finished with this.
+    /// The cells of a study that are not in the cache, as messages for `run_cell`, and warnings about the cache. If
+    /// the cache has all cells, this finishes the study.
     fn jobs(&self, py: Python<'_>, study: usize) -> PyResult<(Vec<String>, Vec<String>)> {
         py.detach(|| {
             self.with(|all| {
@@ -94,8 +95,8 @@ impl Reproduction {
         })
     }
 
-    /// Takes the answer to a job, keeps it in the cache, and finishes the study if it was the last. Returns the cell in
-    /// words, and why it failed if it did.
+    /// Takes the answer to a job, stores it in the cache, and finishes the study if it was the last one. Returns
+    /// the label of the cell, and why it failed if it did.
     fn answer(
         &self,
         py: Python<'_>,
@@ -119,7 +120,7 @@ impl Reproduction {
         })
     }
 
-    /// Runs all cells that the cache does not have, on all processors. `progress` and `warn` as in `Study.run`.
+    /// Runs all cells that are not in the cache, on all processors. `progress` and `warn` as in `Study.run`.
     #[pyo3(signature = (jobs=0, progress=None, warn=None))]
     fn run(
         &self,
@@ -150,7 +151,7 @@ impl Reproduction {
     }
 }
 
-/// What came out of all studies.
+/// The results of all studies.
 #[pyclass(frozen, module = "skyhaul._core")]
 #[derive(Debug)]
 pub(crate) struct Reproduced {
@@ -166,7 +167,7 @@ impl Reproduced {
         self.folder.clone()
     }
 
-    /// A row per claim and reading.
+    /// One row per claim and reading.
     fn claims(&self) -> PyResult<Table> {
         Table::new(&self.book.claims())
     }
@@ -181,7 +182,7 @@ impl Reproduced {
         self.book.refused()
     }
 
-    /// The counts of verdicts and every claim that does not hold, as text.
+    /// The numbers of verdicts and every claim that does not hold, as text.
     fn text(&self) -> String {
         shown(&self.book)
     }

@@ -32,7 +32,7 @@ fn resolve(scenario: &str, text: Option<&str>, set: &Settings) -> PyResult<Resol
     document.resolve().map_err(error::scenario)
 }
 
-/// What a run measured.
+/// Measurements of a run.
 #[pyclass(frozen, module = "skyhaul._core")]
 #[derive(Debug)]
 pub(crate) struct RunResult {
@@ -42,34 +42,34 @@ pub(crate) struct RunResult {
 
 #[pymethods]
 impl RunResult {
-    /// A row per flow.
+    /// One row per flow.
     fn flows(&self) -> PyResult<Table> {
         Table::new(&measure::flow_table(&self.result))
     }
 
-    /// A row per direction of a link.
+    /// One row per direction of a link.
     fn links(&self) -> PyResult<Table> {
         Table::new(&measure::link_table(&self.result))
     }
 
-    /// A row per time, object and series.
+    /// One row per time, object and series.
     fn series(&self) -> PyResult<Table> {
         Table::new(&measure::series_table(&self.result))
     }
 
-    /// What the command line prints with `--json`.
+    /// The output of the command line with `--json`.
     fn summary_json(&self) -> String {
         let Case { scenario, seed, .. } = &self.case;
         let summary = Summary { scenario, seed: *seed, result: &self.result, choice: None };
         serde_json::to_string(&summary).unwrap_or_default()
     }
 
-    /// What the command line prints.
+    /// The output of the command line.
     fn report(&self) -> String {
         measure::report(&self.case.scenario, self.case.seed, &self.result)
     }
 
-    /// The scenario with nothing left open, as TOML.
+    /// The fully resolved scenario, as TOML.
     fn scenario_toml(&self) -> String {
         self.case.scenario.to_toml()
     }
@@ -85,7 +85,7 @@ impl RunResult {
     }
 }
 
-/// Runs a scenario: a file, a preset, or a text with a name for messages. `controls` are the user's own.
+/// Runs a scenario: a file, a preset, or a text with a name for messages. `controls` are user-defined.
 #[pyfunction]
 #[pyo3(signature = (scenario, text=None, set=vec![], seed=None, digest=false, controls=vec![]))]
 pub(crate) fn run(
@@ -107,7 +107,7 @@ pub(crate) fn run(
     Ok(RunResult { case, result })
 }
 
-/// Looks for Ctrl-C between the portions of a run.
+/// Checks for Ctrl-C between the steps of a run.
 #[derive(Default)]
 struct Signals(Mutex<Option<PyErr>>);
 
@@ -139,7 +139,7 @@ fn simulate(case: &Case, digest: bool, controls: &Controls) -> PyResult<skyhaul_
     }
 }
 
-/// What follows from a scenario: JSON, and text for a terminal.
+/// Properties derived from a scenario: JSON, and text for a terminal.
 #[pyfunction]
 #[pyo3(signature = (scenario, text=None, set=vec![], controls=vec![]))]
 pub(crate) fn check(
@@ -170,7 +170,7 @@ pub(crate) fn schema(kind: &str) -> PyResult<String> {
     }
 }
 
-/// The folder in which the command keeps finished cells.
+/// The cache folder of the command.
 #[pyfunction]
 pub(crate) fn cache_dir() -> PathBuf {
     skyhaul_study::cache::Cache::default_dir()
@@ -182,7 +182,7 @@ pub(crate) fn presets() -> Vec<&'static str> {
     skyhaul_scenario::preset::names().collect()
 }
 
-/// What a run measures: of what, name, column, unit, description.
+/// The quantities of a run: object, name, column, unit, description.
 #[pyfunction]
 pub(crate) fn quantities() -> Vec<(&'static str, &'static str, String, &'static str, &'static str)> {
     fn rows<T: ?Sized>(

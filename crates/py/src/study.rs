@@ -57,7 +57,7 @@ impl Runner {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks all cells to end: those that do not call Python after the present one, the others at once, also in the
+    /// Asks all cells to end: those that do not call Python after the current one, the others at once, even in the
     /// middle of a method.
     fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
@@ -104,7 +104,7 @@ impl CellRunner for Runner {
 
 #[pymethods]
 impl Study {
-    /// Reads a study: a file, a name of one that comes with the package, or a text with a name for messages.
+    /// Reads a study: a file, a built-in study, or a text with a name for messages.
     #[new]
     #[pyo3(signature = (study, text=None, set=vec![], first_seed=None, seeds=None, controls=vec![]))]
     fn new(
@@ -146,8 +146,7 @@ impl Study {
         self.plan.cells().len()
     }
 
-    /// The cells as messages for `run_cell`, those of the cache left out, and what the cache says about damaged
-    /// ones.
+    /// The cells that are not in the cache, as messages for `run_cell`, and warnings about damaged cache entries.
     #[pyo3(signature = (cache=None))]
     fn jobs(&self, cache: Option<PathBuf>) -> PyResult<(Vec<String>, Vec<String>)> {
         let (mut jobs, mut warnings) = (Vec::new(), Vec::new());
@@ -168,14 +167,14 @@ impl Study {
         Ok((jobs, warnings))
     }
 
-    /// Keeps the answer to a job in a cache, if it is a result that may be kept.
+    /// Stores the answer to a job in a cache, if it may be cached.
     fn store(&self, py: Python<'_>, cache: PathBuf, job: &str, answer: &str) -> PyResult<()> {
         let (job, result) = accept(job, answer)?;
         let (Ok(observed), true) = (result, job.cached) else { return Ok(()) };
         py.detach(|| Cache::new(cache).store(&job.engine, &job.key, &observed)).map_err(error::study)
     }
 
-    /// Evaluates the answers to all jobs, and what the cache has.
+    /// Evaluates the answers to all jobs, and the cells in the cache.
     #[pyo3(signature = (answers, cache=None))]
     fn collect(&self, answers: Vec<(String, String)>, cache: Option<PathBuf>) -> PyResult<Outcome> {
         let jobs = run::jobs(&self.plan);
@@ -206,8 +205,8 @@ impl Study {
         self.outcome(&Cells { observed, failed, cached, ran, interrupted })
     }
 
-    /// Runs what the cache does not have, on all processors, and evaluates. `progress` is called with the number
-    /// of finished cells, of all cells, and the last one in words; `warn` with lines.
+    /// Runs the cells that are not in the cache, on all processors, and evaluates the study. `progress` is called
+    /// with the number of finished cells, of all cells, and the label of the last one; `warn` with lines.
     #[pyo3(signature = (jobs=0, cache=None, progress=None, warn=None))]
     fn run(
         &self,
@@ -257,7 +256,7 @@ pub(crate) fn run_cell(py: Python<'_>, job: &str, controls: Own) -> PyResult<Str
     py.detach(|| run::execute(&runner, &job)).map_err(|e| error::StudyError::new_err(e.to_string()))
 }
 
-/// What came out of a study.
+/// The results of a study.
 #[pyclass(frozen, module = "skyhaul._core")]
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -266,7 +265,7 @@ pub(crate) struct Outcome {
 
 #[pymethods]
 impl Outcome {
-    /// A row per cell: reading, axes, seed, metrics.
+    /// One row per cell: reading, axes, seed, metrics.
     fn cells(&self) -> PyResult<Table> {
         Table::new(&self.evaluation.cells)
     }

@@ -1,26 +1,26 @@
-//! What waits to be sent.
+//! Data waiting to be sent.
 
 use std::collections::VecDeque;
 
-/// Datagrams that wait, or data without end.
+/// Waiting datagrams, or endless data.
 #[derive(Clone, Debug)]
 pub(crate) struct Backlog {
-    /// Datagrams by what number they were offered as, from 0, and their sizes in bytes with headers.
+    /// Datagrams by the number under which they were offered, from 0, with their sizes in bytes including headers.
     waiting: VecDeque<(u64, u32)>,
     offered: u64,
     most: usize,
-    /// Besides there are always full packets to send.
+    /// There is always another full packet to send.
     greedy: bool,
-    /// Datagrams that found no room.
+    /// Datagrams refused because the queue was full.
     refused: u64,
 }
 
 impl Backlog {
-    /// With room for so many datagrams.
+    /// A queue for this many datagrams.
     pub(crate) fn new(most: usize) -> Self {
         Self { waiting: VecDeque::new(), offered: 0, most, greedy: false, refused: 0 }
     }
-    /// One more datagram; false if there is no room.
+    /// Adds a datagram; false if the queue is full.
     pub(crate) fn push(&mut self, size: u32) -> bool {
         let number = self.offered;
         self.offered += 1;
@@ -37,7 +37,8 @@ impl Backlog {
     pub(crate) fn is_empty(&self) -> bool {
         !self.greedy && self.waiting.is_empty()
     }
-    /// The next packet, where a full one has `segment` bytes: the number that it was offered as, if it was, and its size.
+    /// The next packet, with `segment` bytes in a full one: the number under which it was offered, if it was, and
+    /// its size.
     pub(crate) fn pop(&mut self, segment: u32) -> Option<(Option<u64>, u32)> {
         let offered = self.waiting.pop_front().map(|(number, size)| (Some(number), size));
         offered.or_else(|| self.greedy.then_some((None, segment)))

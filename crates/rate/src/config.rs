@@ -1,9 +1,9 @@
-//! What files say of a protocol.
+//! Configuration of a protocol in files.
 
 use crate::option::{Invalid, LARGEST, bytes};
 use crate::{ssvp, tfrc};
 
-/// Packet unless the application or the file says otherwise, bytes with headers.
+/// Default packet size, bytes including headers, if neither application nor file gives one.
 pub const USUAL_PACKET: u64 = 1000;
 
 /// A protocol, with its options.
@@ -16,7 +16,7 @@ pub enum Config {
 }
 
 impl Config {
-    /// What results call it. SSVP's rules are not published: what we have is called a reconstruction everywhere.
+    /// The name in results. SSVP's rules are not published, so our version is called a reconstruction everywhere.
     #[must_use]
     pub fn label(&self) -> &'static str {
         match self {
@@ -24,7 +24,7 @@ impl Config {
             Self::Ssvp(_) => "ssvp-reconstructed",
         }
     }
-    /// A full packet with its headers, bytes, if the file says so.
+    /// Size of a full packet with its headers, bytes, if the file gives it.
     #[must_use]
     pub fn packet(&self) -> Option<u64> {
         match self {
@@ -32,11 +32,11 @@ impl Config {
             Self::Ssvp(c) => c.packet,
         }
     }
-    /// The same without defaults, for an application with packets of `usual` bytes that offers so many bit/s in the long
-    /// run (`None`: as fast as it may). A packet has `header` bytes of headers.
+    /// The configuration with defaults filled in, for an application with packets of `usual` bytes and this average
+    /// bit rate (`None`: as fast as possible). A packet has `header` bytes of headers.
     ///
     /// # Errors
-    /// What is wrong, in a sentence that says what to write instead.
+    /// An error in a sentence that says what to write instead.
     pub fn resolve(&self, usual: Option<u64>, offered: Option<f64>, header: u32) -> Result<Self, Invalid> {
         let packet = self.packet().or(usual).unwrap_or(USUAL_PACKET);
         let least = u64::from(header) + crate::DATA_HEADER as u64;
@@ -48,7 +48,7 @@ impl Config {
             Self::Ssvp(c) => c.resolve(packet, offered).map(Self::Ssvp),
         }
     }
-    /// Its packets may be marked instead of dropped (ECN), and what is marked counts as lost.
+    /// Whether its packets are ECN-capable; a marked packet counts as lost.
     #[must_use]
     pub fn ecn(&self) -> bool {
         match self {
@@ -56,12 +56,12 @@ impl Config {
             Self::Ssvp(c) => c.ecn,
         }
     }
-    /// An oracle is to tell the receiver what the channel lost.
+    /// Whether an oracle must report channel losses to the receiver.
     #[must_use]
     pub fn asks_an_oracle(&self) -> bool {
         matches!(self, Self::Tfrc(c) if c.ignore_corruption)
     }
-    /// How many datagrams may wait at the sender.
+    /// Maximum number of datagrams waiting at the sender.
     pub(crate) fn queue(&self) -> usize {
         let queue = match self {
             Self::Tfrc(c) => c.queue,
@@ -69,12 +69,12 @@ impl Config {
         };
         usize::try_from(queue).unwrap_or(usize::MAX)
     }
-    /// A full packet with its headers, bytes, of a configuration that [`Self::resolve`] returned.
+    /// Size of a full packet with its headers, bytes, of a configuration that [`Self::resolve`] returned.
     #[must_use]
     pub fn segment(&self) -> u32 {
         self.packet().map_or(USUAL_PACKET as u32, |n| u32::try_from(n).unwrap_or(u32::MAX))
     }
-    /// What the rate never exceeds, bytes per second.
+    /// Upper limit of the rate, bytes per second.
     #[must_use]
     pub fn ceiling(&self) -> f64 {
         let most = match self {
@@ -83,7 +83,7 @@ impl Config {
         };
         most.map_or(f64::INFINITY, bytes)
     }
-    /// Packets of unused time that a sender may make up for at once.
+    /// Packets of unused time that a sender may send at once.
     pub(crate) fn burst(&self) -> u64 {
         match self {
             Self::Tfrc(c) => c.burst,

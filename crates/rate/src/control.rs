@@ -1,11 +1,11 @@
-//! Which rate is right: one protocol or the other.
+//! Rate control of either protocol.
 
 use crate::config::Config;
 use crate::packet::{Report, Says};
 use crate::{ssvp, tfrc};
 use skyhaul_base::{Duration, Instant};
 
-/// The part of a sender that decides how much.
+/// The rate control of a sender.
 #[derive(Clone, Debug)]
 pub(crate) enum Control {
     Tfrc(Box<tfrc::Control>),
@@ -20,35 +20,35 @@ impl Control {
             Config::Ssvp(c) => Self::Ssvp(Box::new(ssvp::Control::new(now, *c, segment))),
         }
     }
-    /// What it allows, bytes per second.
+    /// The allowed rate, bytes per second.
     pub(crate) fn rate(&self) -> f64 {
         match self {
             Self::Tfrc(c) => c.rate(),
             Self::Ssvp(c) => c.rate(),
         }
     }
-    /// What to send at.
+    /// The sending rate.
     pub(crate) fn instant_rate(&self) -> f64 {
         match self {
             Self::Tfrc(c) => c.instant_rate(),
             Self::Ssvp(c) => c.rate(),
         }
     }
-    /// The round-trip time, smoothed; `None` before the first report.
+    /// The smoothed RTT; `None` before the first report.
     pub(crate) fn rtt(&self) -> Option<Duration> {
         match self {
             Self::Tfrc(c) => c.rtt(),
             Self::Ssvp(c) => c.rtt(),
         }
     }
-    /// The loss event rate as reported last; SSVP has none.
+    /// The loss event rate as last reported; SSVP has none.
     pub(crate) fn loss(&self) -> Option<f64> {
         match self {
             Self::Tfrc(c) => Some(c.loss()),
             Self::Ssvp(_) => None,
         }
     }
-    /// How often the rate was lowered because reports stayed away.
+    /// How often the rate was reduced because reports were missing.
     pub(crate) fn expiries(&self) -> u64 {
         match self {
             Self::Tfrc(c) => c.expiries(),
@@ -67,14 +67,14 @@ impl Control {
             Self::Ssvp(c) => c.handle_timeout(now),
         }
     }
-    /// A packet leaves; with `waits`, more would if they were allowed to.
+    /// A packet is sent; `waits`: more are waiting.
     pub(crate) fn sent(&mut self, now: Instant, waits: bool) {
         match self {
             Self::Tfrc(c) => c.sent(now, waits),
             Self::Ssvp(c) => c.sent(now),
         }
     }
-    /// A report arrives; false if it is one of the other protocol.
+    /// A report arrives; false if it belongs to the other protocol.
     pub(crate) fn on_report(&mut self, now: Instant, report: &Report) -> bool {
         let on = (report.echo, report.held);
         match (self, report.says) {

@@ -1,12 +1,12 @@
-//! The packet of the highest number that a receiver has, which its reports speak of.
+//! The received packet with the highest number, on which reports are based.
 
 use crate::packet::{Data, Report, Says};
 use skyhaul_base::{Duration, Instant};
 
-/// The packet of the highest number so far.
+/// The packet with the highest number so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Highest {
-    /// Its number, when it left, when it arrived.
+    /// Its number, send time and arrival time.
     packet: Option<(u64, Instant, Instant)>,
     rtt: Option<Duration>,
 }
@@ -23,7 +23,7 @@ impl Highest {
     pub(crate) fn number(&self) -> Option<u64> {
         self.packet.map(|(number, _, _)| number)
     }
-    /// The round-trip time of the latest one that said any.
+    /// The last RTT that a packet carried.
     pub(crate) fn rtt(&self) -> Option<Duration> {
         self.rtt
     }
@@ -31,7 +31,7 @@ impl Highest {
     pub(crate) fn next_report(&self, now: Instant) -> Instant {
         self.rtt.map_or(Instant::MAX, |rtt| now + rtt)
     }
-    /// A report on it; `None` while nothing has arrived.
+    /// A report based on it; `None` before the first arrival.
     pub(crate) fn report(&self, now: Instant, says: Says) -> Option<Report> {
         self.packet.map(|(_, echo, arrived)| Report::new(now, echo, arrived, says))
     }

@@ -1,17 +1,17 @@
-//! Senders of datagrams that keep to a rate, and their receivers: TFRC (RFC 5348) and SSVP.
+//! Rate-controlled datagram senders and their receivers: TFRC (RFC 5348) and SSVP.
 //!
 //! ```text
 //! offer, greedy ──▶ Sender ── poll(now) ──▶ Data ──▶ Receiver
 //!                     ▲                                 │
 //!                     └─────────── Report ◀── poll(now) ┘
 //! ```
-//! Neither end reads a clock, opens a socket or knows a link. Whoever runs them, the simulator or a host on a real
-//! network, calls [`Sender::poll`] and [`Receiver::poll`] after everything that it tells them, and calls them again at
-//! `next_timeout`. What paces, waits and numbers is the same for both protocols ([`Sender`]); what rate is right is a
-//! `Control` in a folder of its own.
+//! Neither end reads a clock, opens a socket or knows a link. The driver, the simulator or a host on a real
+//! network, calls [`Sender::poll`] and [`Receiver::poll`] after every input, and again at `next_timeout`. Pacing,
+//! queueing and numbering are common to both protocols ([`Sender`]); each has its own `Control`, which computes the
+//! rate.
 //!
-//! Sizes are those of whole packets, headers included, and rates count whole packets too. So does the segment size of the
-//! equation: RFC 5348 counts payload, which for packets of one size is the same up to a factor in the units.
+//! Sizes are those of whole packets including headers, and rates count whole packets, too. So does the segment size
+//! in the equation: RFC 5348 counts payload, which for packets of one size differs only by a factor in the units.
 #![forbid(unsafe_code)]
 
 mod backlog;

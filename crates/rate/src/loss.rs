@@ -1,37 +1,37 @@
-//! Which packets a receiver misses: those that three of higher numbers have overtaken (RFC 5348 §5.1).
+//! Detects lost packets: those overtaken by three with higher numbers (RFC 5348 §5.1).
 
 use skyhaul_base::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// Packets of higher numbers after which one is given up (NDUPACK).
+/// Packets with higher numbers after which a packet counts as lost (NDUPACK).
 const OVERTAKEN_BY: usize = 3;
 
 /// A run of lost packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gap {
-    /// The first that is lost.
+    /// The first lost packet.
     pub(crate) first: u64,
-    /// The first after it that arrived.
+    /// The first packet after it that arrived.
     pub(crate) end: u64,
-    /// When the last one before the gap arrived; that of the end if the gap is at the very beginning.
+    /// Arrival of the last packet before the gap; that of the end if the gap is at the very start.
     before: Instant,
-    /// When the first one after the gap arrived.
+    /// Arrival of the first packet after the gap.
     after: Instant,
 }
 
 impl Gap {
-    /// How many are lost.
+    /// Number of lost packets.
     pub(crate) fn len(&self) -> u64 {
         self.end - self.first
     }
-    /// When packet `number` would have arrived: in proportion between the neighbours of the gap (§5.2).
+    /// Nominal arrival time of packet `number`: interpolated between the neighbours of the gap (§5.2).
     pub(crate) fn time_of(&self, number: u64) -> Instant {
         let steps = u128::from(self.end - self.first) + 1;
         let step = u128::from(number.saturating_sub(self.first)) + 1;
         let span = u128::from((self.after - self.before).as_nanos());
         self.before + Duration::from_nanos(u64::try_from(span * step / steps).unwrap_or(u64::MAX))
     }
-    /// The first packet of the gap that would have arrived later than `t`.
+    /// The first packet of the gap whose nominal arrival is later than `t`.
     pub(crate) fn first_after(&self, t: Instant) -> Option<u64> {
         let (mut low, mut high) = (self.first, self.end);
         while low < high {
@@ -42,25 +42,25 @@ impl Gap {
     }
 }
 
-/// What became of a packet that arrived.
+/// Status of an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// Nobody has given it up.
+    /// It was not declared lost.
     New,
-    /// It had been given up, or was here before.
+    /// It was declared lost, or arrived before.
     Late,
-    /// It is here already.
+    /// A duplicate.
     Again,
 }
 
-/// The order in which packets arrive.
+/// The order of arriving packets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Losses {
-    /// The lowest number that has neither arrived nor been given up.
+    /// The lowest number that has neither arrived nor been declared lost.
     next: u64,
-    /// When the one before it arrived, or would have.
+    /// Arrival time, or nominal arrival time, of the previous one.
     before: Option<Instant>,
-    /// Those that have arrived beyond, by number.
+    /// Later packets that have arrived, by number.
     pending: VecDeque<(u64, Instant)>,
 }
 
@@ -78,7 +78,7 @@ impl Losses {
         Arrival::New
     }
 
-    /// A gap that has become certain; to be called until there is none.
+    /// A gap of packets now declared lost; to be called until there is none.
     pub(crate) fn poll(&mut self) -> Option<Gap> {
         while let Some(&(first, time)) = self.pending.front() {
             if first > self.next {

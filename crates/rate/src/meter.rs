@@ -1,9 +1,9 @@
-//! The rate at which data arrives (X_recv of RFC 5348 §6.2).
+//! The receive rate (X_recv of RFC 5348 §6.2).
 
 use skyhaul_base::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// Counts what arrives.
+/// Counts arriving bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meter {
     arrivals: VecDeque<(Instant, u32)>,
@@ -13,18 +13,18 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// So many bytes arrive. What is older than `keep` is forgotten.
+    /// This many bytes arrive. Entries older than `keep` are dropped.
     pub(crate) fn arrived(&mut self, now: Instant, size: u32, keep: Duration) {
         self.since += u64::from(size);
         self.arrivals.push_back((now, size));
         self.forget(now, keep);
     }
-    /// Something arrived since the last report.
+    /// Whether anything arrived since the last report.
     pub(crate) fn has_news(&self) -> bool {
         self.since > 0
     }
 
-    /// Bytes per second since the last report, if that is as long ago as `window`; else over the last `window`.
+    /// Bytes per second since the last report if it is at least `window` ago; otherwise over the last `window`.
     pub(crate) fn rate(&mut self, now: Instant, window: Duration) -> f64 {
         let Some(reported) = self.reported else { return 0.0 };
         let elapsed = now - reported;
@@ -34,7 +34,7 @@ impl Meter {
         self.forget(now, window);
         self.arrivals.iter().map(|(_, size)| f64::from(*size)).sum::<f64>() / window.as_secs_f64()
     }
-    /// A report is made.
+    /// A report is sent.
     pub(crate) fn report(&mut self, now: Instant) {
         (self.since, self.reported) = (0, Some(now));
     }

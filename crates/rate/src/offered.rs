@@ -1,23 +1,23 @@
-//! Which datagram of the application a packet carries.
+//! Maps packets to the datagrams of the application.
 
-/// Numbers of datagrams as they were offered, by those of the packets that they left in. Datagrams that find no room at the
-/// sender have a number for the application, and none on the link.
+/// Numbers of datagrams as offered, by the number of the packet that carried them. Datagrams refused by the sender
+/// have a number for the application, but none on the link.
 #[derive(Clone, Debug, Default)]
 pub struct Offered {
-    /// From which packet on the number of the datagram is ahead of the packet's, and by how much. An entry for each time that
-    /// it changes.
+    /// First packet from which the datagram number is ahead of the packet number, and by how much. One entry per
+    /// change.
     ahead: Vec<(u64, u64)>,
 }
 
 impl Offered {
-    /// A packet leaves, which carries the datagram that was offered with this number; `None` for data without end.
+    /// A packet is sent with the datagram that was offered under this number; `None` for endless data.
     pub fn left(&mut self, packet: u64, offered: Option<u64>) {
         let ahead = offered.map_or(0, |n| n.saturating_sub(packet));
         if ahead != self.ahead.last().map_or(0, |(_, by)| *by) {
             self.ahead.push((packet, ahead));
         }
     }
-    /// The number of the datagram that a packet carries.
+    /// The number of the datagram in a packet.
     #[must_use]
     pub fn in_packet(&self, packet: u64) -> u64 {
         let changes = self.ahead.partition_point(|(from, _)| *from <= packet);

@@ -1,4 +1,4 @@
-//! What the options of both protocols have in common.
+//! Options common to both protocols.
 
 use skyhaul_base::Rate;
 use skyhaul_base::amount::RateSpec;
@@ -19,37 +19,37 @@ pub enum Feedback {
     Packet,
 }
 
-/// Why a configuration makes no sense.
+/// Why a configuration is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
-    /// The size of a packet.
+    /// The packet size is invalid.
     #[error("\"{size} B\": write a size from {least} B to {LARGEST} B")]
     Packet {
-        /// What stands there, bytes.
+        /// The given value, bytes.
         size: u64,
-        /// The smallest that there is.
+        /// The minimum.
         least: u64,
     },
-    /// A queue without room.
+    /// The queue has no room.
     #[error("a sender needs room for at least one packet: write, say, queue = 64")]
     NoQueue,
-    /// A rate that nothing can be sent at, or that is below another.
+    /// The rate is zero, or below another limit.
     #[error("{0}")]
     Rate(&'static str),
-    /// A number out of its range.
+    /// The number is out of range.
     #[error("{value} is not accepted: write a number {range}")]
     Range {
         /// The key.
         key: &'static str,
-        /// What stands there.
+        /// The given value.
         value: f64,
-        /// What may.
+        /// The allowed range.
         range: &'static str,
     },
 }
 
 impl Invalid {
-    /// The key within the transport's table that is wrong.
+    /// The invalid key within the transport's table.
     #[must_use]
     pub fn key(&self) -> &'static str {
         match self {
@@ -61,7 +61,7 @@ impl Invalid {
     }
 }
 
-/// In bit/s, whatever the file says.
+/// The rate in bit/s, whatever the unit in the file.
 pub(crate) fn bits(rate: RateSpec, packet: u64) -> Result<RateSpec, Invalid> {
     match rate {
         RateSpec::Unlimited => Ok(RateSpec::Unlimited),
@@ -82,7 +82,7 @@ pub(crate) fn bytes(rate: RateSpec) -> f64 {
     }
 }
 
-/// Rates that may be missing need no module of their own; sizes do: they are plain numbers with a unit in files.
+/// Optional rates need no module of their own; sizes do, since they are plain numbers with a unit in files.
 pub(crate) mod optional_size {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use skyhaul_base::amount::Size;

@@ -1,18 +1,18 @@
-//! When packets may leave.
+//! Pacing.
 //!
-//! A packet of s bytes at rate X takes s / X; the next may leave when that is over (RFC 5348 §4.6). The time is worked out
-//! anew whenever somebody asks, so that a new rate holds at once.
+//! A packet of s bytes at rate X takes s / X; then the next may be sent (RFC 5348 §4.6). The time is recomputed on
+//! every query, so a new rate applies at once.
 
 use skyhaul_base::{Duration, Instant};
 
-/// When packets may leave.
+/// Send times of packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Pacer {
-    /// When the last packet was due, and its size: the first is due at once.
+    /// Due time of the last packet, and its size: the first is due at once.
     last: Option<(Instant, u32)>,
-    /// Packets of unused time that may be made up for at once.
+    /// Packets of unused time that may be sent at once.
     burst: u64,
-    /// Since the last packet left something has waited for the next slot.
+    /// A packet has been waiting for the next slot since the last transmission.
     waited: bool,
 }
 
@@ -26,22 +26,22 @@ impl Pacer {
         self.last.map_or(Instant::ZERO, |(due, size)| due + gap(size, rate))
     }
 
-    /// The rate has changed. A slot that would have been in the past at the new rate is now: nobody was late for it.
+    /// The rate has changed. If the new rate moves the next slot into the past, the slot is now: nothing was late.
     pub(crate) fn changed(&mut self, now: Instant, rate: f64) {
         if let Some((due, size)) = &mut self.last {
             *due = (*due).max(now - gap(*size, rate));
         }
     }
 
-    /// Something waits for the next slot.
+    /// A packet is waiting for the next slot.
     pub(crate) fn wait(&mut self) {
         self.waited = true;
     }
 
-    /// A packet of `size` bytes leaves now.
+    /// A packet of `size` bytes is sent now.
     ///
-    /// Whoever calls us may be late; while something waited, that is made up for, up to one packet. The time in which
-    /// nothing waited is lost but for the burst.
+    /// If the caller is late while a packet is waiting, that is made up for, up to one packet. Time without waiting
+    /// packets is lost, except for the burst.
     pub(crate) fn sent(&mut self, now: Instant, size: u32, rate: f64) {
         let gap = gap(size, rate);
         let credit = gap * if self.waited { self.burst } else { self.burst - 1 };

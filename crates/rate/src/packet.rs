@@ -1,11 +1,11 @@
-//! What the two ends tell each other, and how it stands in bytes.
+//! Messages between the two ends, and their encoding.
 //!
-//! Data packets begin with the header of all measured datagrams (number and time of departure), followed by the sender's
-//! round-trip time; reports are 32 bytes (docs/wire.md).
+//! Data packets begin with the header of all measured datagrams (number and send time), followed by the sender's
+//! RTT; reports have 32 bytes (docs/wire.md).
 
 use skyhaul_base::{Duration, Instant};
 
-/// Bytes at the front of a data packet's payload.
+/// Header bytes at the front of a data packet's payload.
 pub const DATA_HEADER: usize = 24;
 /// Payload of a report, bytes. With IPv4 and UDP it is a packet of 60 bytes.
 pub const REPORT_BYTES: usize = 32;
@@ -15,16 +15,16 @@ pub const REPORT_BYTES: usize = 32;
 pub struct Data {
     /// Its number, from 0; each is used once.
     pub number: u64,
-    /// When it left, on the sender's clock.
+    /// Its send time, on the sender's clock.
     pub sent_at: Instant,
-    /// What the sender thinks the round-trip time is; `None` before the first report.
+    /// The sender's RTT estimate; `None` before the first report.
     pub rtt: Option<Duration>,
     /// The whole packet with its headers, bytes.
     pub size: u32,
 }
 
 impl Data {
-    /// Writes what it says at the front of a payload; false if that is too short.
+    /// Writes the header at the front of a payload; false if that is too short.
     #[must_use]
     pub fn write(&self, payload: &mut [u8]) -> bool {
         let Some(head) = payload.get_mut(..DATA_HEADER) else { return false };
@@ -51,15 +51,15 @@ impl Data {
 /// A report of the receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Report {
-    /// When the packet that it answers left, on the sender's clock: that of the highest number that had arrived.
+    /// Send time, on the sender's clock, of the packet with the highest number received.
     pub echo: Instant,
-    /// How long ago that packet had arrived, in whole microseconds.
+    /// Time since the arrival of that packet, in whole microseconds.
     pub held: Duration,
-    /// What it says besides.
+    /// The rest of the report.
     pub says: Says,
 }
 
-/// What a report says.
+/// The part of a report that depends on the protocol.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Says {
     /// RFC 5348 §3.2.2.
@@ -79,13 +79,13 @@ pub enum Says {
 }
 
 impl Report {
-    /// A report of now on a packet that arrived at `arrived`.
+    /// A report sent now, based on a packet that arrived at `arrived`.
     pub(crate) fn new(now: Instant, echo: Instant, arrived: Instant, says: Says) -> Self {
         let micros = (now - arrived).as_nanos() / 1000;
         Self { echo, held: Duration::from_micros(micros.min(u32::MAX.into())), says }
     }
 
-    /// In words of 32 bits: the echo (two), the delay in microseconds, and what it says (two).
+    /// The report in words of 32 bits: the echo (two), the delay in microseconds, and the rest (two).
     #[must_use]
     pub fn words(&self) -> [u32; 5] {
         let (echo, held) = (self.echo.as_nanos(), self.held.as_nanos() / 1000);
@@ -95,7 +95,7 @@ impl Report {
         };
         [(echo >> 32) as u32, echo as u32, u32::try_from(held).unwrap_or(u32::MAX), a, b]
     }
-    /// The report of these words, of TFRC or of SSVP; `None` if a number in it is none, or out of its range.
+    /// The report in these words, of TFRC or SSVP; `None` if a number in it is invalid.
     #[must_use]
     pub fn from_words([high, low, held, a, b]: [u32; 5], tfrc: bool) -> Option<Self> {
         let says = if tfrc {
@@ -111,7 +111,7 @@ impl Report {
         Some(Self { echo, held: Duration::from_micros(held.into()), says })
     }
 
-    /// As it stands in a datagram.
+    /// The encoding in a datagram.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; REPORT_BYTES] {
         let mut bytes = [0; REPORT_BYTES];
@@ -124,7 +124,7 @@ impl Report {
         }
         bytes
     }
-    /// Reads a payload; `None` if it is no report.
+    /// Parses a payload; `None` if it is not a report.
     #[must_use]
     pub fn read(payload: &[u8]) -> Option<Self> {
         let bytes: &[u8; REPORT_BYTES] = payload.try_into().ok()?;

@@ -5,14 +5,14 @@ use crate::packet::{Data, Report};
 use crate::{ssvp, tfrc};
 use skyhaul_base::Instant;
 
-/// What a receiver has heard so far.
+/// Results of a receiver so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Heard {
     /// Reports sent.
     pub reports: u64,
-    /// Packets given up.
+    /// Packets declared lost.
     pub lost: u64,
-    /// Loss events: losses of one round-trip time are one. Only TFRC tells them apart.
+    /// Loss events: losses within one RTT count as one. Only TFRC distinguishes them.
     pub loss_events: Option<u64>,
     /// The loss event rate; `None` with SSVP.
     pub loss_event_rate: Option<f64>,
@@ -41,21 +41,22 @@ impl Receiver {
         };
         Self { kind, reports: 0 }
     }
-    /// A packet arrives; with `marked`, it met congestion on its way (ECN), which both take for a loss.
+    /// A packet arrives; `marked`: it was ECN-marked, which both protocols treat as a loss.
     pub fn handle(&mut self, now: Instant, data: &Data, marked: bool) {
         match &mut self.kind {
             Kind::Tfrc(r) => r.handle(now, data, marked),
             Kind::Ssvp(r) => r.handle(now, data, marked),
         }
     }
-    /// An oracle says that the channel lost the packet of this number. With TFRC's `ignore-corruption` it counts for nothing.
+    /// An oracle reports that the channel lost the packet with this number. With TFRC's `ignore-corruption` the
+    /// loss is ignored.
     pub fn excuse(&mut self, number: u64) {
         match &mut self.kind {
             Kind::Tfrc(r) => r.excuse(number),
             Kind::Ssvp(_) => {}
         }
     }
-    /// When it wants to be called; [`Instant::MAX`] for not before something arrives.
+    /// When it needs a call; [`Instant::MAX`] means not before the next arrival.
     #[must_use]
     pub fn next_timeout(&self) -> Instant {
         match &self.kind {
@@ -63,14 +64,14 @@ impl Receiver {
             Kind::Ssvp(r) => r.next_timeout(),
         }
     }
-    /// Handles a timer that is due; one that is not is left.
+    /// Handles the timer if it is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         match &mut self.kind {
             Kind::Tfrc(r) => r.handle_timeout(now),
             Kind::Ssvp(r) => r.handle_timeout(now),
         }
     }
-    /// The report to be sent now; to be called until there is none.
+    /// The report to send now; to be called until there is none.
     pub fn poll(&mut self) -> Option<Report> {
         let report = match &mut self.kind {
             Kind::Tfrc(r) => r.poll(),
@@ -79,7 +80,7 @@ impl Receiver {
         self.reports += u64::from(report.is_some());
         report
     }
-    /// What it has heard so far.
+    /// Results so far.
     #[must_use]
     pub fn heard(&self) -> Heard {
         let reports = self.reports;

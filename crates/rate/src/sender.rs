@@ -1,4 +1,4 @@
-//! The sending end: what waits leaves one by one, at the rate that the control allows.
+//! The sending end: sends waiting datagrams one by one at the rate of the control.
 
 use crate::backlog::Backlog;
 use crate::config::Config;
@@ -7,27 +7,27 @@ use crate::pacer::Pacer;
 use crate::packet::{Data, Report};
 use skyhaul_base::{Duration, Instant};
 
-/// What a sender has done.
+/// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets sent.
     pub sent: u64,
     /// Bytes of these, headers included.
     pub bytes: u64,
-    /// Datagrams that found no room to wait.
+    /// Datagrams refused because the queue was full.
     pub refused: u64,
     /// Reports that arrived.
     pub reports: u64,
-    /// How often the rate was lowered because reports stayed away.
+    /// How often the rate was reduced because reports were missing.
     pub expiries: u64,
 }
 
-/// Where a sender stands.
+/// State of a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct State {
-    /// The rate that it may send at, bytes per second.
+    /// The allowed rate, bytes per second.
     pub rate: f64,
-    /// The round-trip time, smoothed; `None` before the first report.
+    /// The smoothed RTT; `None` before the first report.
     pub rtt: Option<Duration>,
     /// The loss event rate reported last; `None` with SSVP.
     pub loss: Option<f64>,
@@ -41,7 +41,7 @@ pub struct Sender {
     backlog: Backlog,
     segment: u32,
     ceiling: f64,
-    /// Nothing more will be offered.
+    /// The application offers no more data.
     finished: bool,
     counters: Counters,
 }
@@ -66,7 +66,7 @@ impl Sender {
         self.backlog.set_greedy(true);
         self.pacer.wait();
     }
-    /// A datagram of `size` bytes, headers included, is to be sent; false if it finds no room.
+    /// Queues a datagram of `size` bytes, including headers; false if the queue is full.
     pub fn offer(&mut self, now: Instant, size: u32) -> bool {
         let taken = self.backlog.push(size);
         if taken && self.pacer.next(self.pace()) > now {
@@ -74,23 +74,23 @@ impl Sender {
         }
         taken
     }
-    /// Nothing more will be offered: what waits is sent, and data without end ends.
+    /// The application offers no more data: waiting datagrams are sent, endless data ends.
     pub fn finish(&mut self) {
         self.backlog.set_greedy(false);
         self.finished = true;
     }
-    /// Nothing waits, and nothing more will be offered.
+    /// Whether nothing is waiting and nothing more will be offered.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.finished && self.backlog.is_empty()
     }
 
-    /// The packet to be sent now; to be called until there is none.
+    /// The packet to send now; to be called until there is none.
     pub fn poll(&mut self, now: Instant) -> Option<Data> {
         self.poll_numbered(now).map(|(data, _)| data)
     }
-    /// The same, with the number that the datagram was offered as, from 0; those that found no room are counted. `None` for
-    /// data without end.
+    /// The same, with the number under which the datagram was offered, from 0; refused ones are counted. `None` for
+    /// endless data.
     pub fn poll_numbered(&mut self, now: Instant) -> Option<(Data, Option<u64>)> {
         let pace = self.pace();
         if self.backlog.is_empty() || self.pacer.next(pace) > now {
@@ -102,7 +102,7 @@ impl Sender {
         if waits {
             self.pacer.wait();
         }
-        // What a ceiling of our own holds back, no report is to blame for.
+        // Reports are not responsible for what our own ceiling holds back.
         self.control.sent(now, waits && self.control.instant_rate() <= self.ceiling);
         let number = self.counters.sent;
         self.counters.sent += 1;
@@ -110,14 +110,14 @@ impl Sender {
         Some((Data { number, sent_at: now, rtt: self.control.rtt(), size }, offered))
     }
 
-    /// A report arrives. One of another protocol, or of a packet of the future, is passed over.
+    /// A report arrives. One of another protocol, or with a time in the future, is ignored.
     pub fn handle_report(&mut self, now: Instant, report: &Report) {
         if report.echo <= now && self.control.on_report(now, report) {
             self.counters.reports += 1;
             self.pacer.changed(now, self.pace());
         }
     }
-    /// When it wants to be called; [`Instant::MAX`] for not before something happens.
+    /// When it needs a call; [`Instant::MAX`] means not before the next event.
     #[must_use]
     pub fn next_timeout(&self) -> Instant {
         if self.is_over() {
@@ -126,12 +126,12 @@ impl Sender {
         let slot = if self.backlog.is_empty() { Instant::MAX } else { self.pacer.next(self.pace()) };
         self.control.next_timeout().min(slot)
     }
-    /// Handles a timer that is due; one that is not is left.
+    /// Handles the timer if it is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.control.handle_timeout(now);
     }
 
-    /// Where it stands.
+    /// Its state.
     #[must_use]
     pub fn state(&self) -> State {
         State {
@@ -140,14 +140,14 @@ impl Sender {
             loss: self.control.loss(),
         }
     }
-    /// What an application may send at in the long run, whole packets, bit/s; `None` before the first report, when nothing is
-    /// known of the path.
+    /// Average rate available to an application, whole packets, bit/s; `None` before the first report, when nothing
+    /// is known of the path.
     #[must_use]
     pub fn allowed(&self) -> Option<f64> {
         let State { rate, rtt, .. } = self.state();
         rtt.map(|_| rate * 8.0)
     }
-    /// What it has done.
+    /// Its counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
         Counters { refused: self.backlog.refused(), expiries: self.control.expiries(), ..self.counters }

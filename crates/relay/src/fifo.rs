@@ -1,20 +1,20 @@
-//! What waits in a gateway for the next leg: the bytes themselves, or their number where nobody looks at them.
+//! Data waiting in a gateway for the next leg: the bytes, or only their number.
 
 use std::collections::VecDeque;
 
 /// Bytes of a stream, first in, first out.
 pub trait Fifo: Default {
-    /// How many bytes wait.
+    /// Number of waiting bytes.
     fn len(&self) -> u64;
     /// Nothing waits.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Forgets all of them, and gives their room back.
+    /// Drops all bytes and releases their memory.
     fn clear(&mut self);
 }
 
-/// Their number alone: a simulation carries no payload.
+/// Only the number of bytes: a simulation carries no payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count(pub u64);
 

@@ -1,25 +1,27 @@
-//! The relay: joins two connections, A towards the sender and B towards the receiver, with one bounded buffer per direction.
+//! The relay: joins two connections, A towards the sender and B towards the receiver, with one bounded buffer per
+//! direction.
 //!
-//! It reads no more than it has room for, so that a leg which stalls closes the window of the leg before it (back-pressure)
-//! instead of losing data. An end of stream passes once everything before it has, and the other direction goes on
-//! (half-close, RFC 9293 §3.6). An abort passes at once, and takes with it what waited in both directions: whoever gave up
-//! reads nothing more, and what the gateway had acknowledged in the other's name is lost (RFC 3135 §4.1).
+//! It reads only as much as it has room for, so that a stalled leg closes the window of the previous one
+//! (back-pressure) instead of losing data. An end of stream is forwarded after all data before it, and the other
+//! direction continues (half-close, RFC 9293 §3.6). An abort is forwarded at once and drops the data waiting in
+//! both directions: the aborting side reads nothing more, and data that the gateway had acknowledged in the other's
+//! name is lost (RFC 3135 §4.1).
 
 use crate::fifo::Fifo;
 
 /// One side of a relay: the gateway's end of a connection.
 pub trait End<F: Fifo> {
-    /// The peer will send no more, and all that it sent is read.
+    /// Whether the peer has ended its stream and all its data is read.
     fn ended(&self) -> bool;
-    /// The connection was given up, by whomever.
+    /// Whether either side aborted the connection.
     fn failed(&self) -> bool;
-    /// Reads at most `most` bytes to the end of `into`. Returns how many.
+    /// Reads at most `most` bytes and appends them to `into`. Returns how many.
     fn read(&mut self, into: &mut F, most: u64) -> u64;
-    /// Writes from the front of `from` what there is room for. Returns how many bytes.
+    /// Writes from the front of `from` as far as there is room. Returns how many bytes.
     fn write(&mut self, from: &mut F) -> u64;
-    /// Nothing more will be written: an end of stream follows what was.
+    /// Ends the stream after the written data.
     fn finish(&mut self);
-    /// Gives the connection up; the peer is told.
+    /// Aborts the connection; the peer is informed.
     fn abort(&mut self);
 }
 
@@ -38,7 +40,7 @@ impl<F: Fifo> Way<F> {
     fn new(capacity: u64) -> Self {
         Self { waits: F::default(), capacity, ended: false, finished: false, taken: 0, given: 0 }
     }
-    /// Bytes that wait.
+    /// Bytes waiting.
     #[must_use]
     pub fn waiting(&self) -> u64 {
         self.waits.len()
@@ -53,13 +55,13 @@ impl<F: Fifo> Way<F> {
     pub fn given(&self) -> u64 {
         self.given
     }
-    /// The source has ended and the end has been passed on.
+    /// Whether the source has ended and the end was forwarded.
     #[must_use]
     pub fn finished(&self) -> bool {
         self.finished
     }
 
-    /// Moves what can be moved. True if something was.
+    /// Moves as much as possible. True if anything moved.
     fn pump(&mut self, from: &mut impl End<F>, to: &mut impl End<F>) -> bool {
         let room = self.capacity.saturating_sub(self.waits.len());
         let read = if room > 0 && !self.ended { from.read(&mut self.waits, room) } else { 0 };
@@ -76,14 +78,14 @@ impl<F: Fifo> Way<F> {
     }
 }
 
-/// What became of a relay.
+/// Result of a relay step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {
-    /// Data, or its end, has passed.
+    /// Data, or its end, has moved.
     Some,
-    /// Nothing can move before something else happens.
+    /// Nothing can move before the next event.
     Nothing,
-    /// One side gave up, now or before: so did the other.
+    /// One side aborted, now or before, and so did the other.
     Aborted,
 }
 
@@ -97,7 +99,7 @@ pub struct Relay<F> {
 }
 
 impl<F: Fifo> Relay<F> {
-    /// A relay that holds up to `capacity` bytes per direction, at least one.
+    /// A relay with a buffer of `capacity` bytes per direction, at least one.
     #[must_use]
     pub fn new(capacity: u64) -> Self {
         let way = || Way::new(capacity.max(1));
@@ -113,18 +115,18 @@ impl<F: Fifo> Relay<F> {
     pub fn back(&self) -> &Way<F> {
         &self.back
     }
-    /// Both directions have ended, and the ends were passed on.
+    /// Whether both directions have ended, and the ends were forwarded.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.aborted || (self.forward.finished && self.back.finished)
     }
-    /// Bytes that waited here when a side gave up.
+    /// Bytes waiting here when a side aborted.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Moves everything that can be moved. To be called after each event of one of the connections.
+    /// Moves as much as possible. To be called after each event of one of the connections.
     pub fn pump(&mut self, a: &mut impl End<F>, b: &mut impl End<F>) -> Moved {
         if self.aborted {
             return Moved::Aborted;
@@ -137,7 +139,7 @@ impl<F: Fifo> Relay<F> {
         while self.forward.pump(a, b) | self.back.pump(b, a) {
             moved = Moved::Some;
         }
-        // Sockets tell of it when they are read.
+        // Sockets report this when they are read.
         if a.failed() || b.failed() {
             self.abort(a, b);
             return Moved::Aborted;
@@ -145,7 +147,7 @@ impl<F: Fifo> Relay<F> {
         moved
     }
 
-    /// Gives up both connections.
+    /// Aborts both connections.
     pub fn abort(&mut self, a: &mut impl End<F>, b: &mut impl End<F>) {
         for way in [&mut self.forward, &mut self.back] {
             self.lost += way.waits.len();
@@ -160,7 +162,7 @@ impl<F: Fifo> Relay<F> {
         }
     }
 
-    /// Bytes that wait in both directions.
+    /// Bytes waiting in both directions.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.forward.waits.len() + self.back.waits.len()

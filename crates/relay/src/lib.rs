@@ -1,5 +1,6 @@
-//! What a gateway is made of that ends connections on one side and goes on with others on the other side (RFC 3135), without
-//! I/O: it reads no clock, opens no socket and knows no link. A simulator and a gateway on a real network run the same code.
+//! Parts of a gateway that terminates connections on one side and continues with others on the other side (RFC
+//! 3135), without I/O: it reads no clock, opens no socket and knows no link. The simulator and a gateway on a real
+//! network run the same code.
 //!
 //! ```text
 //! S ══leg══▶ End ─▶ Fifo ─▶ End ══leg══▶ R

@@ -1,11 +1,11 @@
-//! What senders judge, held against what truly happened.
+//! Compares the judgements of senders with the true causes of losses.
 
 use crate::sim::Sim;
 use crate::tap::Tap;
 use skyhaul_tcp::Judgement;
 
 impl<R: Tap> Sim<R> {
-    /// Puts a judgement down to what it truly answered.
+    /// Attributes a judgement to its true cause.
     #[inline(never)]
     pub(crate) fn account_for(&mut self, index: u32, judgement: &Judgement) {
         let flow = &self.flows[index as usize];
@@ -14,7 +14,7 @@ impl<R: Tap> Sim<R> {
         self.net.witness.truth.judge(index, flow.generation, (flow.header, una), judgement, account);
     }
 
-    /// A sender is about to look at its losses: if it has an oracle it learns what became of its packets.
+    /// A sender is about to look for losses: if it has an oracle, the oracle gets the fate of its packets.
     #[cold]
     pub(crate) fn inform(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
@@ -26,7 +26,7 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// Holds what a sender made of its losses against what they were.
+    /// Compares a sender's loss verdicts with the true causes.
     #[cold]
     pub(crate) fn take_verdicts(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];

@@ -9,27 +9,27 @@ use skyhaul_scenario::resolved::FlowGroup;
 use skyhaul_tcp::{Config, Counted, Flags, Head, Known, Sender, Seq, Sink, Source, Verdict, one_way};
 use std::sync::Arc;
 
-/// Who talks over a flow's path.
+/// The protocol of a flow.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one per flow; boxing would cost a miss per event")]
 pub(crate) enum Agent {
-    /// Not started, or over.
+    /// Not started, or finished.
     Silent,
     /// Data in one direction, without a handshake.
     OneWay(OneWay),
-    /// Two whole TCP end points: the handshake is part of the run.
+    /// Two full TCP endpoints: the handshake is part of the run.
     Connections(Box<Ends>),
-    /// One connection of a chain.
+    /// One connection of a split path.
     Leg(Box<Leg>),
     /// A window of fixed size without loss recovery.
     FixedWindow(FixedWindow),
-    /// Datagrams that nothing slows down.
+    /// Datagrams without rate control.
     Datagrams(Box<Datagrams>),
-    /// Datagrams that keep to a rate.
+    /// Rate-controlled datagrams.
     Rated(Box<Rated>),
 }
 
-/// A flow whose handshake is not modelled, by both its ends.
+/// Both ends of a flow whose handshake is not modelled.
 #[derive(Debug)]
 pub(crate) struct OneWay {
     /// Sends the data.
@@ -39,7 +39,7 @@ pub(crate) struct OneWay {
 }
 
 impl OneWay {
-    /// A flow as its group describes it, ready to send.
+    /// Opens a flow as its group describes it, ready to send.
     pub(crate) fn open(
         now: Instant,
         group: &FlowGroup,
@@ -53,7 +53,7 @@ impl OneWay {
 }
 
 impl Agent {
-    /// The sender of data learns that a packet with `len` bytes was lost, by an error or not.
+    /// Reports a lost packet of `len` bytes, and whether an error was the cause, to the data sender.
     pub(crate) fn tell_loss(&mut self, seq: u32, len: u32, error: bool) {
         match self {
             Self::OneWay(ends) => ends.source.sender_mut().tell_loss(Seq(seq), len, error),
@@ -63,7 +63,7 @@ impl Agent {
         }
     }
 
-    /// What the sender of data made of the losses that it found since the last call.
+    /// The data sender's verdicts on the losses that it found since the last call.
     pub(crate) fn take_verdicts(&mut self) -> Vec<Verdict> {
         match self {
             Self::OneWay(ends) => ends.source.sender_mut().take_verdicts(),
@@ -73,7 +73,7 @@ impl Agent {
         }
     }
 
-    /// The sender of data, if there is a TCP one.
+    /// The data sender, if it is a TCP one.
     #[inline]
     pub(crate) fn sender(&self) -> Option<&Sender<Counted>> {
         match self {
@@ -86,7 +86,7 @@ impl Agent {
 }
 
 impl Agent {
-    /// The ends of a flow that keeps to a rate, if it is one.
+    /// Both ends of the flow, if it is rate-controlled.
     pub(crate) fn rated(&self) -> Option<&Rated> {
         match self {
             Self::Rated(rated) => Some(rated),
@@ -95,9 +95,9 @@ impl Agent {
     }
 }
 
-/// A calibration workload: always the same number of packets in the network, one acknowledgement per packet, no
-/// reaction to anything. Its throughput is known in closed form, and it costs next to nothing, so that it
-/// measures the engine. A lost packet is never replaced.
+/// A calibration workload: a constant number of packets in the network, one acknowledgement per packet, no reaction
+/// to anything. Its throughput has a closed form, and it costs almost nothing, so it measures the engine. Lost
+/// packets are never replaced.
 #[derive(Debug)]
 pub(crate) struct FixedWindow {
     size: u32,
@@ -110,7 +110,7 @@ impl FixedWindow {
     pub(crate) fn new(window: u32, size: u32) -> Self {
         Self { size, window, sent: 0, acked: 0 }
     }
-    /// The segment with the next number, while the window admits it.
+    /// The next segment, while the window allows it.
     #[inline]
     pub(crate) fn poll_transmit(&mut self) -> Option<Head> {
         if self.sent - self.acked >= u64::from(self.window) {
@@ -120,12 +120,12 @@ impl FixedWindow {
         self.sent += 1;
         Some(Head::new(seq, Seq(0), self.size, 0, Flags::ACK))
     }
-    /// The receiver's answer to a segment.
+    /// The receiver's acknowledgement of a segment.
     #[inline]
     pub(crate) fn answer(&self, segment: &Head) -> Head {
         Head::new(Seq(0), segment.seq.add(segment.len), 0, 0, Flags::ACK)
     }
-    /// An answer arrived.
+    /// An acknowledgement arrived.
     #[inline]
     pub(crate) fn acked(&mut self) {
         self.acked += 1;
@@ -136,13 +136,13 @@ impl FixedWindow {
     }
 }
 
-/// Who talks over the paths of a scenario.
+/// The protocols used on the paths of a scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Agents {
-    /// What the scenario says.
+    /// Those of the scenario.
     #[default]
     Scenario,
-    /// For calibration: every flow keeps this many packets in the network and reacts to nothing, whatever the
-    /// scenario says of its end points. Packets have the scenario's size.
+    /// For calibration: every flow keeps this many packets in the network and reacts to nothing, whatever endpoints
+    /// the scenario has. The packet size is that of the scenario.
     FixedWindow(u32),
 }

@@ -32,7 +32,7 @@ impl<R: Tap> Sim<R> {
         Self::with_agents(scenario, seed, recorder, Agents::Scenario)
     }
 
-    /// A world at time zero whose flows may also use the controls that the caller provides.
+    /// A world at time zero whose flows may also use controls provided by the caller.
     ///
     /// # Errors
     /// If the scenario cannot be simulated.
@@ -45,7 +45,7 @@ impl<R: Tap> Sim<R> {
         Self::make(scenario, seed, recorder, Agents::Scenario, controls)
     }
 
-    /// A world with other talkers than the scenario's.
+    /// A world with other protocols than the scenario's.
     ///
     /// # Errors
     /// If the scenario cannot be simulated.
@@ -92,8 +92,8 @@ impl<R: Tap> Sim<R> {
         // A fixed window reacts to nothing.
         let watched = if agents == Agents::Scenario { flows.len() + 2 } else { 0 };
         let mut net = Network::new(links.hops, links.routes, Truth::new(watched), recorder);
-        // One timer per flow, then the sampler and the changes, then the connections that come and go. The two in
-        // the middle have flows that never speak, so that a timer and its flow have the same number.
+        // One timer per flow, then the sampler and the changes, then connections that come and go. The two in the
+        // middle have dummy flows, so that a timer and its flow have the same number.
         let mut timers = Heap::new(flows.len() + 2);
         for (i, r) in (0..named_flows).zip(&records) {
             timers.set(i, r.start);
@@ -143,8 +143,7 @@ impl<R: Tap> Sim<R> {
     }
 }
 
-/// When a flow starts.
-/// The chains of all groups that head one, and which flows head them.
+/// The chains of all groups that start one, and which flows start them.
 fn chains(
     scenario: &Resolved,
     seed: u64,
@@ -207,7 +206,7 @@ fn check(scenario: &Resolved, group: &FlowGroup) -> Result<(), BuildError> {
 pub(crate) struct Links {
     hops: Vec<Hop<Parcel>>,
     routes: Routes,
-    /// First of the pair that delays by so much.
+    /// First link of the pair with this delay.
     access: BTreeMap<Duration, u32>,
     seed: u64,
 }
@@ -230,7 +229,7 @@ impl Links {
     /// The routes of a group's data and acknowledgements.
     ///
     /// The access delay is a pair of links without rate, shared by all flows with the same delay: a constant delay
-    /// keeps the order, so one lane serves them all.
+    /// keeps the order, so one link serves them all.
     pub(crate) fn routes(&mut self, group: &FlowGroup, path: &[usize]) -> Option<(u16, u16)> {
         let takes = match group.part.as_deref() {
             Some(Part::Leg { delay, .. }) => *delay,
@@ -253,7 +252,7 @@ impl Links {
             forward.insert(0, access);
             reverse.push(access + 1);
         }
-        // What a gateway takes its time for is data, not acknowledgements of the next leg.
+        // A gateway's processing delay applies to data, not to the acknowledgements of the next leg.
         if !takes.is_zero() {
             forward.insert(0, self.access(takes));
         }
@@ -270,14 +269,14 @@ impl Links {
         self.routes.add(vec![link])
     }
 
-    /// The first of a pair of links without rate that delay by so much.
+    /// The first of a pair of links without rate that have this delay.
     fn access(&mut self, delay: Duration) -> u32 {
         let next = self.hops.len() as u32;
         let access = *self.access.entry(delay).or_insert(next);
         if access == next {
             let config = LinkConfig { delay: Delay::fixed(delay), ..LinkConfig::default() };
             for _ in 0..2 {
-                // Draws nothing.
+                // It draws nothing.
                 let streams = Streams::named(self.seed, "access");
                 self.hops.push(Hop::new(Link::new(&config, streams), false));
             }

@@ -1,4 +1,4 @@
-//! What a run knows of a chain of connections.
+//! State of a chain of connections (split path).
 
 use crate::hand_over::{Ahead, Tunnel};
 use skyhaul_base::{Duration, Instant, Rng};
@@ -12,36 +12,37 @@ use std::collections::VecDeque;
 pub(crate) struct Chain {
     /// The flows of its legs.
     pub(crate) legs: Vec<u32>,
-    /// How many of them are in use: one of a flow that passes uncut.
+    /// Number of legs in use: one if the flow passes unsplit.
     pub(crate) in_use: usize,
     /// The gateways between them.
     pub(crate) gateways: Vec<usize>,
-    /// What each gateway holds per direction, bytes.
+    /// Buffer of each gateway per direction, bytes.
     pub(crate) buffers: Vec<u64>,
     pub(crate) relays: Vec<Relay<Count>>,
-    /// Acknowledgements that a gateway holds back, for each gateway.
+    /// Acknowledgements held back by each gateway.
     pub(crate) held: Vec<VecDeque<Segment>>,
     /// The gateway has crashed since the connection was opened.
     pub(crate) cut: Vec<bool>,
-    /// Legs that have been asked for.
+    /// Number of legs requested.
     pub(crate) opened: usize,
-    /// Which transfer it carries.
+    /// The transfer it carries.
     pub(crate) transfer: u64,
-    /// Routes past all gateways.
+    /// Routes that bypass all gateways.
     pub(crate) past: (u16, u16),
-    /// Those of the first leg.
+    /// Routes of the first leg.
     pub(crate) own: (u16, u16),
-    /// Its gateway answers in the receiver's name; what share of the acknowledgements passes it by, and the draws for that.
+    /// Its gateway spoofs the receiver; the share of acknowledgements that bypass it, and the random draws for
+    /// them.
     pub(crate) spoofs: bool,
     pub(crate) asym: f64,
     pub(crate) rng: Rng,
-    /// No gateway can read it.
+    /// Encrypted, so that no gateway can process it.
     pub(crate) encrypted: bool,
-    /// Its packets take the way past all gateways.
+    /// Its packets take the route that bypasses all gateways.
     pub(crate) rerouted: bool,
     pub(crate) early: bool,
     pub(crate) late_acks: bool,
-    /// It counts among the connections of its gateways.
+    /// It is counted among the connections of its gateways.
     pub(crate) counted: bool,
     /// Ways that its connections take once a gateway has handed over, for each time that one will.
     pub(crate) ahead: VecDeque<Ahead>,
@@ -51,18 +52,18 @@ pub(crate) struct Chain {
     pub(crate) dead: bool,
     pub(crate) began: Instant,
     pub(crate) told: Told,
-    /// Bytes that the receiver got over connections that are over.
+    /// Bytes that the receiver got over earlier connections.
     pub(crate) delivered: u64,
-    /// Bytes that it acknowledged there.
+    /// Bytes that it acknowledged on those.
     pub(crate) acked: u64,
 }
 
-/// What is reported of a chain.
+/// Results of a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Told {
-    /// Most bytes acknowledged to the sender and not by the receiver.
+    /// Maximum bytes acknowledged to the sender but not by the receiver.
     pub(crate) custody: u64,
-    /// When all legs were established, and when the first byte arrived, since the first leg was asked for.
+    /// Times until all legs were established, and until the first byte arrived, since the first leg was requested.
     pub(crate) setup: Option<Duration>,
     pub(crate) first_byte: Option<Duration>,
     pub(crate) bypassed: u64,
@@ -98,7 +99,7 @@ impl Chain {
             transfer: 0,
             past,
             own,
-            // Who answers only once the next leg has answered must have asked it.
+            // A gateway that answers only after the next leg must open that leg first.
             spoofs,
             asym: chain.asym,
             rng,
@@ -117,7 +118,7 @@ impl Chain {
         }
     }
 
-    /// Everything is as before the first connection, but for what is reported.
+    /// Resets everything for a new connection, except the results.
     pub(crate) fn begin(&mut self, now: Instant, transfer: u64) {
         self.relays = self.buffers.iter().map(|&b| Relay::new(b)).collect();
         self.held.iter_mut().for_each(VecDeque::clear);
@@ -129,8 +130,8 @@ impl Chain {
         self.began = now;
     }
 
-    /// Whether a gateway may send an acknowledgement, where the next leg has acknowledged up to `confirmed`; `None` before
-    /// it is established. What a SYN is answered with waits, too.
+    /// Whether a gateway may forward an acknowledgement, if the next leg has acknowledged up to `confirmed`; `None`
+    /// before it is established. The answer to a SYN waits as well.
     pub(crate) fn may_pass(segment: &Segment, confirmed: Option<Seq>) -> bool {
         use skyhaul_tcp::Flags;
         segment.flags.has(Flags::RST) || confirmed.is_some_and(|c| segment.ack.diff(c) <= 0)

@@ -1,4 +1,4 @@
-//! What changes during a run.
+//! Changes of links during a run.
 
 use crate::network::Network;
 use crate::tap::Tap;
@@ -7,10 +7,10 @@ use skyhaul_path::{Agenda, Change, DropReason, Handover, Limit};
 use skyhaul_scenario::resolved::Resolved;
 use skyhaul_trace::{Event, LinkChange};
 
-/// Size of the packets that the recorded share of losses is about, in bytes.
+/// Packet size to which the recorded loss rate refers, bytes.
 const NOTED_SIZE: u32 = 1000;
 
-/// Makes the changes that are due; returns when the next is. Directed links that go down are put into `down`.
+/// Makes the changes that are due; returns the time of the next. Directed links that go down are added to `down`.
 #[cold]
 pub(crate) fn make<R: Tap>(
     now: Instant,
@@ -30,7 +30,7 @@ pub(crate) fn make<R: Tap>(
     agenda.next()
 }
 
-/// What directed links are from the start: down, or where their courses have them.
+/// Sets the initial state of directed links: down, or as given by their time-varying models.
 pub(crate) fn begin<R: Tap>(scenario: &Resolved, seed: u64, net: &mut Network<R>) -> Agenda {
     let (agenda, first) = scenario.agenda(seed, |_, _| true);
     for (hop, change) in first {
@@ -40,7 +40,7 @@ pub(crate) fn begin<R: Tap>(scenario: &Resolved, seed: u64, net: &mut Network<R>
 }
 
 impl<R: Tap> Network<R> {
-    /// Changes a directed link, and arms its events anew.
+    /// Changes a directed link, and updates its events.
     fn change(&mut self, now: Instant, index: u32, change: &Change) {
         self.with_link(now, index, |link, lost| {
             change.apply(now, link, &mut |p, why: DropReason| lost(p, why));
@@ -55,7 +55,7 @@ impl<R: Tap> Network<R> {
                 self.witness.recorder.record(now, &Event::Handover { link, from, to, before, after });
                 return;
             }
-            // The delay of the nearer way is noted beside it.
+            // The delay of the nearer path is recorded separately.
             Change::Way(..) => return,
             Change::Fade(loss) => (LinkChange::Fade, loss.to_bits()),
             Change::Visible(visible) => (LinkChange::Visible, (*visible).into()),

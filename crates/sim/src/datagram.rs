@@ -4,7 +4,7 @@ use skyhaul_apps::{Datagram, Delays, Measured, Numbered};
 use skyhaul_base::Instant;
 use skyhaul_rate::{Config, Data, Offered, Receiver, Sender};
 
-/// Both ends of a flow of datagrams that nothing slows down.
+/// Both ends of a flow of datagrams without rate control.
 #[derive(Debug, Default)]
 pub(crate) struct Datagrams {
     sender: Numbered,
@@ -12,7 +12,7 @@ pub(crate) struct Datagrams {
 }
 
 impl Datagrams {
-    /// The next packet, with so many bytes of payload.
+    /// The next packet, with this much payload, bytes.
     pub(crate) fn send(&mut self, now: Instant, payload: u32) -> Datagram {
         self.sender.next(now, payload)
     }
@@ -24,13 +24,13 @@ impl Datagrams {
     pub(crate) fn counts(&self) -> (u64, u64) {
         (self.sender.sent(), self.receiver.bytes())
     }
-    /// What the receiver measured.
+    /// Measurements of the receiver.
     pub(crate) fn result(&self) -> Measured {
         self.receiver.measured()
     }
 }
 
-/// Both ends of a flow of datagrams that keep to a rate.
+/// Both ends of a flow of rate-controlled datagrams.
 #[derive(Debug)]
 pub(crate) struct Rated {
     pub(crate) sender: Sender,
@@ -40,7 +40,7 @@ pub(crate) struct Rated {
     pub(crate) ecn: bool,
     /// Reports are TFRC's.
     pub(crate) tfrc: bool,
-    /// Its receiver learns what the channel lost.
+    /// Its receiver is informed of channel losses.
     pub(crate) told: bool,
     offered: Offered,
 }
@@ -58,14 +58,15 @@ impl Rated {
             offered: Offered::default(),
         }
     }
-    /// The packet to be sent now; to be called until there is none.
+    /// The packet to send now; to be called until there is none.
     pub(crate) fn poll(&mut self, now: Instant) -> Option<Data> {
         let (data, offered) = self.sender.poll_numbered(now)?;
         self.offered.left(data.number, offered);
         Some(data)
     }
-    /// A packet arrived, marked by a queue or not, `header` bytes of which are headers. Returns the datagram as the application offered it: those that
-    /// found no room at the sender have numbers there, and none on the link.
+    /// A packet arrived, possibly ECN-marked; `header` bytes of it are headers. Returns the datagram with the
+    /// number under which the application offered it: datagrams refused by the sender have such a number, but none
+    /// on the link.
     pub(crate) fn receive(&mut self, now: Instant, (data, marked): (&Data, bool), header: u32) -> Datagram {
         let Data { number, sent_at, size, .. } = *data;
         let datagram = Datagram { number, sent_at, len: size - header };
@@ -77,11 +78,11 @@ impl Rated {
     pub(crate) fn bytes(&self) -> u64 {
         self.delays.bytes()
     }
-    /// What the receiver measured.
+    /// Measurements of the receiver.
     pub(crate) fn result(&self) -> Measured {
         self.delays.measured()
     }
-    /// When one of the ends wants to be called.
+    /// When one of the ends needs a call.
     #[inline]
     pub(crate) fn next_timeout(&self) -> Instant {
         self.sender.next_timeout().min(self.receiver.next_timeout())

@@ -1,11 +1,11 @@
-//! A whole connection by both its ends.
+//! Both ends of a full connection.
 
 use skyhaul_base::{Instant, Rng};
 use skyhaul_cc::Algorithm;
 use skyhaul_tcp::{Config, Connection, Counted, Judgement, Seq};
 use std::sync::Arc;
 
-/// A connection by both its ends.
+/// Both ends of a connection.
 #[derive(Debug)]
 pub(crate) struct Ends {
     /// Sends the data.
@@ -15,7 +15,7 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// A connection with the controls of the sender and of its peer; the SYN is about to leave.
+    /// Opens a connection with the controls of both ends; the SYN is about to be sent.
     pub(crate) fn open(
         now: Instant,
         config: &Arc<Config>,
@@ -26,7 +26,7 @@ impl Ends {
         Self::of_leg(now, config, controls, rng, peer_rng, true)
     }
 
-    /// As [`Self::open`]; the receiver is read by a relay, unless the leg is the last.
+    /// As [`Self::open`], for a leg; a relay reads from the receiver, except on the last leg.
     pub(crate) fn of_leg(
         now: Instant,
         config: &Arc<Config>,
@@ -46,13 +46,13 @@ impl Ends {
         ends
     }
 
-    /// The end that a segment travels to.
+    /// The end that a segment is addressed to.
     #[inline]
     pub(crate) fn end(&mut self, backward: bool) -> &mut Connection<Counted> {
         if backward { &mut self.sender } else { &mut self.receiver }
     }
 
-    /// Handles the deadlines of both ends that have passed. Returns what the sender judged.
+    /// Handles the expired deadlines of both ends. Returns the sender's judgement.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<Judgement> {
         for backward in [true, false] {
             let end = self.end(backward);
@@ -63,7 +63,7 @@ impl Ends {
         self.sender.take_judgement()
     }
 
-    /// When one of them wants to be called.
+    /// When one of them needs a call.
     #[inline]
     pub(crate) fn next_timeout(&self) -> Instant {
         self.sender.next_timeout().min(self.receiver.next_timeout())

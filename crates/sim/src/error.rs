@@ -1,4 +1,4 @@
-//! Why a scenario is not simulated, or not to its end.
+//! Why a scenario cannot be simulated, or not to its end.
 
 use core::any::Any;
 use core::fmt;
@@ -8,7 +8,7 @@ use skyhaul_cc::user::Failed;
 /// Why a scenario cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
-    /// A group of flows uses a control that nobody provides, or options that it does not take.
+    /// A flow group uses a control that is not provided, or options that the control refuses.
     #[error("flows.{flow}.cc: {message}")]
     Control {
         /// Name of the group of flows.
@@ -16,7 +16,7 @@ pub enum BuildError {
         /// What is wrong and what to do.
         message: String,
     },
-    /// A flow's path has neither delay nor rate: infinitely much would happen at one time.
+    /// A flow's path has neither delay nor rate: infinitely many events would happen at one time.
     #[error("the path of `{flow}` has neither delay nor rate: give a link a delay")]
     NoDelay {
         /// Name of the group of flows.
@@ -37,13 +37,13 @@ pub enum BuildError {
 
 /// Why a run ended before its end.
 pub struct Failure {
-    /// The time that had been simulated.
+    /// The simulated time reached.
     pub at: Instant,
     /// What happened, in one line.
     pub message: String,
     /// More lines, such as a traceback.
     pub detail: Option<String>,
-    /// Whatever the control that failed handed over; see [`Failed`].
+    /// The value that the failed control passed; see [`Failed`].
     pub source: Option<Box<dyn Any + Send>>,
 }
 

@@ -1,4 +1,4 @@
-//! The end of a run: what was measured, or why there is nothing.
+//! The end of a run: results, or the reason why there are none.
 
 use crate::agent::Agent;
 use crate::datagram::Rated;
@@ -19,18 +19,18 @@ use skyhaul_trace::Class;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl<R: Tap> Sim<R> {
-    /// Runs to the end and returns what was measured.
+    /// Runs to the end and returns the results.
     #[must_use]
     pub fn finish(mut self) -> RunResult {
         self.run_until(Instant::MAX);
         self.result()
     }
 
-    /// As [`Self::run_until`]; a control that panics, or that fails on purpose (see [`Failed`](skyhaul_cc::user::Failed)), ends the run with an
-    /// error. Nothing can be done with the world then but to drop it.
+    /// As [`Self::run_until`]; a control that panics, or fails on purpose (see
+    /// [`Failed`](skyhaul_cc::user::Failed)), ends the run with an error. The world can then only be dropped.
     ///
     /// # Errors
-    /// What happened and when.
+    /// The cause and time of the failure.
     pub fn try_run_until(&mut self, t: Instant) -> Result<Status, Failure> {
         catch_unwind(AssertUnwindSafe(|| self.run_until(t)))
             .map_err(|payload| Failure::new(self.now, payload))
@@ -39,13 +39,13 @@ impl<R: Tap> Sim<R> {
     /// As [`Self::finish`], with the errors of [`Self::try_run_until`].
     ///
     /// # Errors
-    /// What happened and when.
+    /// The cause and time of the failure.
     pub fn try_finish(mut self) -> Result<RunResult, Failure> {
         self.try_run_until(Instant::MAX)?;
         Ok(self.result())
     }
 
-    /// What has been measured so far.
+    /// The results so far.
     #[must_use]
     pub fn result(&self) -> RunResult {
         let duration = self.now - Instant::ZERO;
@@ -77,7 +77,7 @@ impl<R: Tap> Sim<R> {
         for (owner, part) in self.incomplete() {
             parts[owner as usize].add(&part);
         }
-        // What a chain has done is what its receiver has acknowledged.
+        // The result of a chain is what its receiver has acknowledged.
         let mut to_senders = vec![0; parts.len()];
         for (c, chain) in self.chains.iter().enumerate() {
             let part = &mut parts[chain.legs[0] as usize];
@@ -92,7 +92,7 @@ impl<R: Tap> Sim<R> {
         named.map(|(flow, to_sender)| result(flow, to_sender)).collect()
     }
 
-    /// What became of a flow's chain, which has acknowledged so many bytes to the sender.
+    /// Results of a flow's chain, which has acknowledged this many bytes to the sender.
     fn chain_result(&self, flow: &Flow, to_sender: u64) -> Option<Box<ChainResult>> {
         let c = flow.chain()?;
         let chain = &self.chains[c as usize];
@@ -191,7 +191,7 @@ impl<R: Tap> Sim<R> {
     }
 }
 
-/// What became of a flow that keeps to a rate.
+/// Results of a rate-controlled flow.
 fn rate_result(rated: &Rated) -> RateResult {
     let (state, counters, heard) = (rated.sender.state(), rated.sender.counters(), rated.receiver.heard());
     RateResult {
@@ -204,7 +204,7 @@ fn rate_result(rated: &Rated) -> RateResult {
     }
 }
 
-/// What a link has counted of a class, of high and of low priority.
+/// A link's counters of a class, of high and of low priority.
 fn class_result(counters: &Counters, class: Class) -> ClassResult {
     let mut result = ClassResult::default();
     for low in [false, true] {

@@ -1,4 +1,4 @@
-//! What the engine keeps per flow: what every arrival needs, and the rest.
+//! State per flow: the part needed by every arrival, and the rest.
 
 use crate::agent::Agent;
 use crate::oracle::Oracle;
@@ -10,48 +10,48 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{CongestionControl, PathState};
 use skyhaul_tcp::{Bursts, Counted, Sender, Snapshot};
 
-/// It heads no chain, as nearly all flows.
+/// It starts no chain; the usual case.
 const NO_CHAIN: u32 = u32::MAX;
 
-/// The part that every arrival touches.
+/// The part used by every arrival.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    /// Which of the flow's connections is current; segments of others are discarded.
+    /// Number of the flow's current connection; segments of others are discarded.
     pub(crate) generation: u16,
     /// Route of data.
     pub(crate) forward: u16,
     /// Route of acknowledgements.
     pub(crate) reverse: u16,
-    /// The workload may come to an end: look whether everything is acknowledged.
+    /// The workload may end: check whether everything is acknowledged.
     pub(crate) finite: bool,
-    /// The application wants to hear what arrives.
+    /// The application is informed of arrivals.
     pub(crate) watched: bool,
-    /// Bytes that a packet is longer than its payload.
+    /// Header bytes of a packet.
     pub(crate) header: u32,
-    /// When the last acknowledgement arrived.
+    /// Time of the last acknowledgement.
     pub(crate) last_ack: Option<Instant>,
-    /// When its timer fires; perhaps too early.
+    /// When its timer fires, possibly too early.
     pub(crate) armed: Instant,
-    /// The chain that it heads, or [`NO_CHAIN`].
+    /// The chain that it starts, or [`NO_CHAIN`].
     pub(crate) chain: u32,
     /// The two ends.
     pub(crate) agent: Agent,
 }
 
-/// The part that is touched when something begins or ends.
+/// The part used when something begins or ends.
 #[derive(Debug)]
 pub(crate) struct Record {
     /// Index of the group.
     pub(crate) group: usize,
     /// Index within the group.
     pub(crate) index: u32,
-    /// When it is to start.
+    /// Its start time.
     pub(crate) start: Instant,
-    /// When the source stops to produce data; `Instant::MAX` if it does not.
+    /// When the source stops producing data; `Instant::MAX` if it does not.
     pub(crate) stop: Instant,
     pub(crate) started: Option<Instant>,
     pub(crate) finished: Option<Instant>,
-    /// Its sender gave up on the peer, and the application was told.
+    /// Its sender gave up, and the application was informed.
     pub(crate) dead: bool,
     /// When the current page began.
     pub(crate) page_began: Instant,
@@ -60,34 +60,34 @@ pub(crate) struct Record {
     pub(crate) rejected: u64,
     /// Sum and number of the samples of the smoothed RTT, in seconds.
     pub(crate) srtt: (f64, u64),
-    /// What has happened, once something has.
+    /// Rarely needed records, once there are any.
     pub(crate) history: Option<Box<History>>,
-    /// What events were last derived from.
+    /// The state from which events were last derived.
     pub(crate) seen: Seen,
-    /// What it has to send, from the time that it starts; flows of a fixed window and single transfers have none.
+    /// Its application, from the start of the flow; flows with a fixed window and single transfers have none.
     pub(crate) app: Option<App>,
-    /// The transfer that this connection carries for the flow it belongs to.
+    /// The transfer that this connection carries for its flow.
     pub(crate) transfer: Option<Box<Transfer>>,
 }
 
-/// What is kept of what is over.
+/// Records of the past.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    /// Cuts of the window, by true cause.
+    /// Window reductions, by true cause.
     pub(crate) cuts: Account,
-    /// What the sender made of its losses.
+    /// The sender's loss verdicts.
     pub(crate) verdicts: Verdicts,
-    /// Of connections that are over.
+    /// Totals of closed connections.
     pub(crate) past: Totals,
-    /// Tells the sender what became of its packets, if it asks.
+    /// Informs the sender of the fate of its packets, if it asks.
     pub(crate) oracle: Option<Oracle>,
-    /// The bandwidth that the sender estimated, over the samples.
+    /// The sender's bandwidth estimate, over the samples.
     pub(crate) bwe: Samples,
-    /// What the last connection has learnt of the path, if its congestion control asks.
+    /// The path state learnt by the last connection, if its congestion control uses it.
     pub(crate) path_state: Option<PathState>,
 }
 
-/// One of the transfers of a flow whose transfers arrive at random.
+/// A transfer of a flow with randomly arriving transfers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
     /// The flow that it belongs to.
@@ -116,7 +116,7 @@ pub(crate) struct Totals {
     pub(crate) unread: u64,
 }
 
-/// What a recorder was last told about a sender.
+/// The state of a sender last reported to a recorder.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) cwnd: f64,
@@ -144,7 +144,7 @@ impl Totals {
         self.unread += other.unread;
     }
 
-    /// Adds what a sender has done.
+    /// Adds a sender's counters.
     pub(crate) fn add(&mut self, sender: &Sender<Counted>) {
         let c = sender.counters();
         self.bursts.merge(&sender.bursts());
@@ -163,7 +163,7 @@ impl Totals {
 }
 
 impl Record {
-    /// The `index`-th flow of group `group`, from `start` until `stop`.
+    /// The `index`-th flow of group `group`, active from `start` to `stop`.
     pub(crate) fn new(group: usize, index: u32, start: Instant, stop: Instant) -> Self {
         Self {
             group,
@@ -187,23 +187,23 @@ impl Record {
 }
 
 impl Record {
-    /// What has happened, to be added to.
+    /// The records, for adding to them.
     pub(crate) fn history(&mut self) -> &mut History {
         self.history.get_or_insert_default()
     }
-    /// Cuts of the window so far.
+    /// Window reductions so far.
     pub(crate) fn cuts(&self) -> Account {
         self.history.as_ref().map_or_else(Account::default, |h| h.cuts)
     }
-    /// What the sender made of its losses so far.
+    /// The sender's loss verdicts so far.
     pub(crate) fn verdicts(&self) -> Verdicts {
         self.history.as_ref().map_or_else(Verdicts::default, |h| h.verdicts)
     }
-    /// What the last connection has learnt of the path.
+    /// The path state learnt by the last connection.
     pub(crate) fn path_state(&self) -> Option<PathState> {
         self.history.as_ref().and_then(|h| h.path_state)
     }
-    /// What a flow has done, over all of its connections.
+    /// Totals of a flow over all its connections.
     pub(crate) fn totals(&self, flow: &Flow, payload: u32) -> Totals {
         let past = self.history.as_ref().map_or_else(Totals::default, |h| h.past.clone());
         flow.totals(past, payload)
@@ -211,7 +211,7 @@ impl Record {
 }
 
 impl Flow {
-    /// A flow that has not started. `finite`: its workload may come to an end.
+    /// A flow that has not started. `finite`: its workload may end.
     pub(crate) fn new(forward: u16, reverse: u16, finite: bool, header: u32) -> Self {
         Self {
             generation: 0,
@@ -227,7 +227,7 @@ impl Flow {
         }
     }
 
-    /// The chain of connections that it heads.
+    /// The chain that it starts.
     pub(crate) fn chain(&self) -> Option<u32> {
         Some(self.chain).filter(|&c| c != NO_CHAIN)
     }
@@ -248,21 +248,21 @@ impl Flow {
         self.agent.sender().map(|s| s.snapshot())
     }
 
-    /// The bandwidth that the sender estimates, bit/s of payload, if it does.
+    /// The sender's bandwidth estimate, bit/s of payload, if it has one.
     pub(crate) fn bandwidth_estimate(&self) -> Option<f64> {
         let sender = self.agent.sender()?;
         let rate = sender.control().bandwidth_estimate(sender.segment_size())?;
         Some(rate.bits_per_sec() as f64)
     }
 
-    /// What a segment of flow `index` is labelled with.
+    /// The label of a segment of flow `index`.
     #[inline]
     pub(crate) fn way(&self, index: u32, backward: bool) -> Label {
         let hop = if backward { self.reverse } else { self.forward };
         Label { flow: index, generation: self.generation, hop, backward }
     }
 
-    /// The sums over past connections and the present one; `payload` is the size of a fixed window's packet.
+    /// Totals over past connections and the current one; `payload` is the packet payload of a fixed window.
     fn totals(&self, past: Totals, payload: u32) -> Totals {
         let mut all = past;
         match &self.agent {

@@ -1,10 +1,10 @@
-//! The pending timers: a 4-ary heap with one place per slot.
+//! The pending timers: a 4-ary heap with one entry per slot.
 //!
-//! A *slot* is a static identity: the timer of a flow, the sampler (and for links: service, delivery). Each
-//! is pending at most once, so that the key (time, slot) is unique and the order of simultaneous events is a
-//! property of the model, not of the data structure or of the order of insertion.
+//! A *slot* is a static identity: the timer of a flow, the sampler (and for links: service, delivery). Each is
+//! pending at most once, so the key (time, slot) is unique. The order of simultaneous events is therefore a
+//! property of the model, not of the data structure or the order of insertion.
 //!
-//! The heap knows where each slot's entry is, so a slot is moved in place and nothing stale remains behind.
+//! The heap knows the position of each slot's entry, so entries are moved in place and never become stale.
 
 use skyhaul_base::Instant;
 
@@ -16,21 +16,21 @@ const ARITY: usize = 4;
 /// An event that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Due {
-    /// When.
+    /// Its time.
     pub at: Instant,
-    /// Whose.
+    /// Its slot.
     pub slot: u32,
 }
 
 impl Due {
-    /// Comes before another; told without a branch, which nobody could predict.
+    /// Whether it comes before another; computed without a branch, which would be unpredictable.
     #[inline]
     fn is_before(self, other: Self) -> bool {
         (self.at < other.at) | ((self.at == other.at) & (self.slot < other.slot))
     }
 }
 
-/// What is known of a slot without looking into the heap.
+/// The state of a slot that can be read without the heap.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     /// When it is due; `Instant::MAX` if it is not pending.
@@ -55,12 +55,12 @@ impl Heap {
         }
     }
 
-    /// One more slot, behind the others.
+    /// Adds a slot after the others.
     pub fn grow(&mut self) {
         self.slots.push(Slot { at: Instant::MAX, position: ABSENT });
     }
 
-    /// The earliest event; among simultaneous ones that of the lowest slot.
+    /// The earliest event; among simultaneous ones, that of the lowest slot.
     #[inline]
     #[must_use]
     pub fn peek(&self) -> Option<Due> {
@@ -81,7 +81,7 @@ impl Heap {
         self.slots[slot as usize].at
     }
 
-    /// Makes a slot pending at `at`, earlier or later than it was; `Instant::MAX` is never.
+    /// Sets the time of a slot, earlier or later than before; `Instant::MAX` means never.
     #[inline]
     pub fn set(&mut self, slot: u32, at: Instant) {
         let Slot { at: old, position } = self.slots[slot as usize];
@@ -104,8 +104,8 @@ impl Heap {
         }
     }
 
-    /// Makes a slot pending at `at` unless it is pending earlier: an event that comes too early costs less than
-    /// a move at each change of a timer.
+    /// Sets the time of a slot unless it is pending earlier: an early event costs less than moving the entry at
+    /// each change of a timer.
     #[inline]
     pub fn set_earlier(&mut self, slot: u32, at: Instant) {
         if at < self.due(slot) {
@@ -113,12 +113,12 @@ impl Heap {
         }
     }
 
-    /// How many slots are pending.
+    /// Number of pending slots.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
-    /// True if nothing is pending.
+    /// Whether nothing is pending.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

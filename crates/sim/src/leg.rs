@@ -1,4 +1,4 @@
-//! One connection of a chain: between two gateways, or between one and an end.
+//! A leg of a split path: one connection between two gateways, or between a gateway and an end.
 
 use crate::ends::Ends;
 use crate::headers::Headers;
@@ -10,14 +10,14 @@ use skyhaul_relay::{Count, End, Fifo, Relay};
 use skyhaul_tcp::{Config, Connection, Counted, Judgement, Seq, State};
 use std::sync::Arc;
 
-/// One connection of a chain, by both its ends.
+/// Both ends of one connection of a chain.
 #[derive(Debug)]
 pub(crate) struct Leg {
     pub(crate) ends: Ends,
-    /// What carries the data instead of `ends`, where that is no TCP.
+    /// Carries the data instead of `ends` on a leg without TCP.
     pub(crate) rated: Option<Box<RateLeg>>,
-    /// The box at its beginning that answers in the receiver's name, where one does: this leg then has the receiver's end of the
-    /// connection and the one before it the sender's.
+    /// The spoofing gateway at its beginning, if any: this leg then has the receiver's end of the connection, and
+    /// the previous one the sender's.
     pub(crate) spoof: Option<Box<Spoof>>,
     /// Its compressed headers.
     pub(crate) headers: Option<Box<Headers>>,
@@ -37,14 +37,14 @@ pub(crate) struct Away {
 }
 
 impl Leg {
-    /// The connection is open at the end that asked for it.
+    /// Whether the connection is established at the end that opened it.
     pub(crate) fn established(&self) -> bool {
         if let Some(rated) = &self.rated {
             return rated.sender.established();
         }
         !matches!(self.ends.sender.state(), State::SynSent | State::Closed | State::Listen)
     }
-    /// Whether the far end has been asked for, and whether it is open.
+    /// Whether the far end has seen a SYN, and whether it is established.
     pub(crate) fn arrived(&self) -> (bool, bool) {
         if let Some(rated) = &self.rated {
             return (rated.receiver.heard(), rated.receiver.heard());
@@ -58,7 +58,7 @@ impl Leg {
     pub(crate) fn acked(&self) -> u64 {
         self.rated.as_ref().map_or_else(|| self.ends.sender.counters().bytes_acked, |r| r.sender.acked())
     }
-    /// When one of its ends wants to be called.
+    /// When one of its ends needs a call.
     pub(crate) fn next_timeout(&self) -> Instant {
         if self.away != Away::default() {
             return self.next_of_those_there();
@@ -85,7 +85,7 @@ impl Leg {
     pub(crate) fn unacked(&self) -> u64 {
         self.rated.as_ref().map_or_else(|| self.ends.sender.unacked(), |r| r.sender.unacked())
     }
-    /// Handles the deadlines that have passed.
+    /// Handles expired deadlines.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<Judgement> {
         if let Some(spoof) = &mut self.spoof {
             spoof.expire(now);
@@ -111,7 +111,7 @@ impl Leg {
             None => self.ends.expire(now),
         }
     }
-    /// Passes data on from the end of this leg to the beginning of the next one.
+    /// Forwards data from the end of this leg to the beginning of the next one.
     pub(crate) fn pass_on(&mut self, now: Instant, relay: &mut Relay<Count>, next: &mut Self) {
         match (&mut self.rated, &mut next.rated) {
             (None, None) => {
@@ -127,12 +127,12 @@ impl Leg {
         };
     }
 
-    /// The end that sends, or that receives, has been replaced by one that knows nothing: whatever comes is answered with a
-    /// reset (RFC 9293 §3.10.7.2).
+    /// The sending or receiving end is replaced by one without state: it answers everything with a reset (RFC 9293
+    /// §3.10.7.2).
     pub(crate) fn forget(&mut self, sender: bool, config: &Arc<Config>, control: Algorithm) {
         let fresh = Connection::listen(Arc::clone(config), control, Seq(0), Rng::stream(0, "forgotten"));
         if let Some(rated) = &mut self.rated {
-            // Nobody is there any more: whoever is left asks in vain.
+            // Nobody answers any more: the remaining end retransmits in vain.
             if sender {
                 rated.sender.stop();
             } else {
@@ -147,7 +147,7 @@ impl Leg {
     }
 }
 
-/// A gateway's end of a leg, as a relay sees it.
+/// A gateway's end of a leg, in the form that a relay uses.
 pub(crate) struct Side<'a>(pub(crate) &'a mut Connection<Counted>, pub(crate) Instant);
 
 impl End<Count> for Side<'_> {

@@ -1,5 +1,5 @@
-//! Virtual time: a resolved scenario becomes a world of links and end points, and a run of it is a pure function
-//! of scenario and seed.
+//! Simulation in virtual time: a resolved scenario becomes a world of links and endpoints, and a run is a pure
+//! function of scenario and seed.
 //!
 //! ```text
 //! pop (time, slot)
@@ -10,9 +10,9 @@
 //!  └ sampler          a row for each flow and link
 //! ```
 //!
-//! Each slot is pending at most once and simultaneous events come in the order of slots (services before
-//! deliveries before timers before the sampler), so that the order is a property of the scenario. Timers are
-//! lazy: one that was put off fires early, is asked again, and costs nothing per acknowledgement.
+//! Each slot is pending at most once, and simultaneous events are ordered by slot (services before deliveries
+//! before timers before the sampler), so the order is a property of the scenario. Timers are lazy: a postponed one
+//! fires early and is set again, which costs nothing per acknowledgement.
 //!
 //! Nothing here reads a clock, a file or the environment.
 #![forbid(unsafe_code)]
@@ -67,7 +67,7 @@ pub use user::check_controls;
 use skyhaul_cc::Controls;
 use skyhaul_scenario::resolved::Resolved;
 
-/// Runs a scenario from its start to its end. `seed` takes the place of the scenario's own.
+/// Runs a scenario from start to end. `seed` replaces the scenario's own.
 ///
 /// # Errors
 /// If the scenario cannot be simulated; see [`BuildError`].
@@ -75,7 +75,7 @@ pub fn run<R: Tap>(scenario: &Resolved, seed: u64, recorder: R) -> Result<RunRes
     Ok(Sim::new(scenario, seed, recorder)?.finish())
 }
 
-/// As [`run`], with controls that the caller provides.
+/// As [`run`], with controls provided by the caller.
 ///
 /// # Errors
 /// If the scenario cannot be simulated, or a control ends the run.

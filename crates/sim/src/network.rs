@@ -1,4 +1,4 @@
-//! What is between the end points: a chain of links, with what a run counts and records of them.
+//! The network between the endpoints: a chain of links, with a run's counters and records of them.
 
 use crate::parcel::{Bodies, Parcel};
 use crate::tap::{Place, Sighting, Tap};
@@ -8,25 +8,25 @@ use skyhaul_path::{Chain, DropReason, Hop, Link, Observer, PacketView, Routed, R
 use skyhaul_trace::{Class, Event, LossCause};
 use std::collections::BTreeMap;
 
-/// Everything between the end points.
+/// Everything between the endpoints.
 #[derive(Debug)]
 pub(crate) struct Network<R> {
     pub(crate) chain: Chain<Parcel>,
     pub(crate) witness: Witness<R>,
 }
 
-/// Who looks at the packets on their way: what is recorded and known of their losses.
+/// Observers of packets in the network: records, and knowledge of losses.
 #[derive(Debug)]
 pub(crate) struct Witness<R> {
     pub(crate) bodies: Bodies,
     pub(crate) truth: Truth,
     pub(crate) recorder: R,
-    /// Of the packets that have come to a link with a mark, how many of a kind are on it: such a mark is not its own. Only for
-    /// a recorder.
+    /// Packets that arrived at a link already ECN-marked, counted by kind: the link did not set these marks. Only
+    /// for a recorder.
     marked: BTreeMap<OnLink, u32>,
 }
 
-/// A link, and what tells a packet there from most others: its flow, its way, its numbers.
+/// A link, and the properties that distinguish a packet there from most others: flow, direction, numbers.
 type OnLink = (u32, u32, bool, u32, u32);
 
 fn on_link(link: u32, parcel: Parcel) -> OnLink {
@@ -40,19 +40,19 @@ impl<R: Tap> Network<R> {
         Self { chain: Chain::new(hops, routes), witness }
     }
 
-    /// Gives a parcel to the first link on its route.
+    /// Passes a parcel to the first link of its route.
     #[inline(always)]
     pub(crate) fn forward(&mut self, now: Instant, parcel: Parcel) {
         self.chain.enter(now, parcel, &mut self.witness);
     }
 
-    /// Handles the earliest event of a link. A parcel that has reached its end point is returned.
+    /// Handles the earliest event of a link. Returns a parcel that has reached its endpoint.
     #[inline]
     pub(crate) fn handle(&mut self, now: Instant) -> Option<Parcel> {
         self.chain.step(now, &mut self.witness)
     }
 
-    /// Does something with a directed link. What it loses is accounted for.
+    /// Applies an operation to a directed link, and accounts for the packets lost by it.
     pub(crate) fn with_link(
         &mut self,
         now: Instant,
@@ -62,13 +62,13 @@ impl<R: Tap> Network<R> {
         self.chain.change(now, index, &mut self.witness, act);
     }
 
-    /// Brings all links up to `now`.
+    /// Advances all links to `now`.
     pub(crate) fn settle(&mut self, now: Instant) {
         self.chain.settle(now, &mut self.witness);
     }
 }
 
-/// What records call the reason for a loss.
+/// The cause of a loss, as used in records.
 pub(crate) fn cause(why: DropReason) -> LossCause {
     match why {
         DropReason::Error => LossCause::Error,
@@ -82,12 +82,12 @@ pub(crate) fn cause(why: DropReason) -> LossCause {
 }
 
 impl<R: Tap> Witness<R> {
-    /// A packet with a mark has come to a link.
+    /// A marked packet arrives at a link.
     #[cold]
     fn note_marked(&mut self, link: u32, parcel: Parcel) {
         *self.marked.entry(on_link(link, parcel)).or_default() += 1;
     }
-    /// A packet with a mark leaves a link. True if it had the mark when it came.
+    /// A marked packet leaves a link. True if it was marked on arrival.
     #[cold]
     fn was_marked(&mut self, link: u32, parcel: Parcel) -> bool {
         let Some(n) = self.marked.get_mut(&on_link(link, parcel)) else { return false };
@@ -98,7 +98,7 @@ impl<R: Tap> Witness<R> {
         true
     }
 
-    /// Shows the recorder a parcel that has a body.
+    /// Shows the recorder a parcel with a body.
     pub(crate) fn show(&mut self, now: Instant, parcel: Parcel, place: Place) {
         let segment = &parcel.segment(&self.bodies);
         let sighting = Sighting {

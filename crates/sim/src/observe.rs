@@ -1,4 +1,4 @@
-//! Events for the recorder, derived from what passes and from what changed.
+//! Events for the recorder, derived from passing packets and changed state.
 
 use crate::flow::Seen;
 use crate::network::Network;
@@ -10,7 +10,7 @@ use skyhaul_path::PacketView;
 use skyhaul_tcp::{Counted, Sender};
 use skyhaul_trace::{Class, Event};
 
-/// A parcel leaves its end point.
+/// A parcel leaves its endpoint.
 pub(crate) fn departure<R: Tap>(now: Instant, parcel: Parcel, net: &mut Network<R>) {
     let (flow, packet) = (parcel.flow(), parcel.packet());
     net.witness.recorder.record(now, &Event::Sent { flow, packet });
@@ -19,7 +19,7 @@ pub(crate) fn departure<R: Tap>(now: Instant, parcel: Parcel, net: &mut Network<
     }
 }
 
-/// A parcel reaches its end point.
+/// A parcel reaches its endpoint.
 pub(crate) fn arrival<R: Tap>(now: Instant, parcel: Parcel, net: &mut Network<R>) {
     let (flow, packet) = (parcel.flow(), parcel.packet());
     net.witness.recorder.record(now, &Event::Delivered { flow, packet });
@@ -28,7 +28,7 @@ pub(crate) fn arrival<R: Tap>(now: Instant, parcel: Parcel, net: &mut Network<R>
     }
 }
 
-/// A sender was called: says what changed since the last time.
+/// A sender was called: reports what has changed since the last time.
 pub(crate) fn sender<R: Tap>(
     now: Instant,
     flow: u32,

@@ -1,4 +1,4 @@
-//! Tells senders whose losses an oracle classifies what became of their packets, and errs as their scenario asks.
+//! Informs senders with an oracle classifier of the fate of their packets, with the error rates of the scenario.
 
 use skyhaul_base::Rng;
 use skyhaul_tcp::config::LossClassifier;
@@ -13,7 +13,7 @@ pub(crate) struct Oracle {
 }
 
 impl Oracle {
-    /// The oracle that an endpoint asks for, if it does.
+    /// The oracle of an endpoint, if it has one.
     pub(crate) fn of(classifier: LossClassifier, rng: impl FnOnce() -> Rng) -> Option<Self> {
         match classifier {
             LossClassifier::Oracle { false_congestion, false_error } => {
@@ -23,7 +23,7 @@ impl Oracle {
         }
     }
 
-    /// What it says of a packet that was lost for this cause: an error of the channel? One draw per packet.
+    /// Its answer for a packet lost for this cause: whether it was a channel error. One random draw per packet.
     pub(crate) fn says_error(&mut self, cause: LossCause) -> bool {
         let truly = is_error(cause);
         let p = if truly { self.false_congestion } else { self.false_error };
@@ -31,7 +31,7 @@ impl Oracle {
     }
 }
 
-/// Nothing that a smaller window would have saved: an error of the channel, or a link that went down.
+/// Whether a smaller window could not have saved the packet: a channel error, or a link that went down.
 pub(crate) fn is_error(cause: LossCause) -> bool {
     match cause {
         LossCause::Error | LossCause::LinkDown | LossCause::ArqGaveUp => true,

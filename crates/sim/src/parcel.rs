@@ -1,8 +1,8 @@
-//! Segments and datagrams on their way.
+//! Segments and datagrams in the network.
 //!
 //! Links move small handles by value. Most segments fit into one: data and plain acknowledgements travel whole,
-//! timestamps included, so that neither a hop nor an arrival touches any other memory. What few segments have besides
-//! (SACK blocks, the options of a SYN, the option of TCP-Real) lies in a slab.
+//! including timestamps, so that neither a hop nor an arrival touches other memory. Rare extras (SACK blocks, SYN
+//! options, the option of TCP-Real) are kept in a slab.
 
 use skyhaul_apps::Datagram;
 use skyhaul_base::slab::Slab;
@@ -12,11 +12,11 @@ use skyhaul_rate::{Data, REPORT_BYTES, Report};
 use skyhaul_tcp::{Codepoint, Extras, Flags, Head, Segment, Seq};
 use skyhaul_trace::{Class, Packet};
 
-/// What does not fit into a parcel.
+/// The parts that do not fit into a parcel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Body {
     extras: Extras,
-    /// Payload bytes, for those who look at packets on their way.
+    /// Payload bytes, for observers of packets.
     len: u32,
 }
 
@@ -25,25 +25,25 @@ pub(crate) type Bodies = Slab<Body>;
 
 /// The parcel has no body.
 const NO_BODY: u32 = u32::MAX;
-/// On the key of a body that is kept for those who look at packets, and holds nothing that the parcel lacks.
+/// Flag in the key of a body that exists only for observers of packets and adds nothing to the parcel.
 const FOR_SHOW: u32 = 1 << 31;
 
 /// No data, no SYN, no FIN, no RST.
 const PURE_ACK: u64 = 1 << 6;
-/// Travels to the data sender. Among the flags of TCP it stands for PSH, which says nothing to a receiver that holds nothing
-/// back.
+/// Travels to the data sender. Among the TCP flags this is the bit of PSH, which is irrelevant to a receiver that
+/// does not hold data back.
 const BACKWARD: u64 = 1 << 11;
-/// The channel spares it (per hop). Among the flags of TCP it stands for URG, which nobody sets.
+/// The channel exempts it from losses (per hop). Among the TCP flags this is the bit of URG, which is never set.
 const SPARED: u64 = 1 << 13;
-/// What of the lowest byte are the bits of the head.
+/// The bits of the lowest byte that belong to the head.
 const HEAD_BITS: u64 = !PURE_ACK & 0xff;
-/// What of the second byte are flags of TCP.
+/// The bits of the second byte that are TCP flags.
 const FLAG_BITS: u64 = (0xff << FLAGS_SHIFT) & !(BACKWARD | SPARED);
-/// Where the flags of TCP stand, and the next hop.
+/// Positions of the TCP flags and of the next hop.
 const FLAGS_SHIFT: u32 = 8;
 const HOP_SHIFT: u32 = 48;
 
-/// The bits that tell an ordinary segment from others, and what they are in data and in an acknowledgement.
+/// The bits that identify an ordinary segment, and their values for data and for an acknowledgement.
 const ORDINARY: u64 = FLAG_BITS | PURE_ACK | BACKWARD | Head::UNUSUAL_BITS as u64;
 const PLAIN_DATA: u64 = (Flags::ACK.bits() as u64) << FLAGS_SHIFT;
 const PLAIN_ACK: u64 = PLAIN_DATA | PURE_ACK | BACKWARD;
@@ -63,7 +63,7 @@ const CLASSES: [Class; 256] = {
     classes
 };
 
-/// What links count a parcel as, by its lowest byte: its class, and in the lowest bit whether it is of low priority.
+/// How links count a parcel, by its lowest byte: its class, and in the lowest bit low priority.
 const KIND: [u8; 256] = {
     let mut kinds = [0; 256];
     let mut bits = 0;
@@ -74,16 +74,16 @@ const KIND: [u8; 256] = {
     kinds
 };
 
-/// What links count a packet of a class as.
+/// How links count a packet of a class.
 pub(crate) const fn kind(class: Class, low_priority: bool) -> u8 {
     2 * class as u8 + low_priority as u8
 }
 
-/// Where a segment comes from and where it goes.
+/// Origin and destination of a segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Label {
     pub(crate) flow: u32,
-    /// Which of the flow's connections, one after the other.
+    /// Number of the flow's connection.
     pub(crate) generation: u16,
     /// Next entry of the route table.
     pub(crate) hop: u16,
@@ -91,12 +91,12 @@ pub(crate) struct Label {
     pub(crate) backward: bool,
 }
 
-/// A packet in the network: 40 bytes, in five words that are put together in registers. As separate fields they
-/// would be written in small pieces and copied in large ones, for which processors wait.
+/// A packet in the network: 40 bytes, in five words assembled in registers. Separate fields would be written in
+/// small pieces and copied in large ones, which stalls processors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Parcel {
-    /// Flow (32 bits), its own size where a link compresses its headers and otherwise 0, size on the present link (16 bits
-    /// each).
+    /// Flow (32 bits); the packet's own size where a link compresses its headers, otherwise 0; size on the current
+    /// link (16 bits each).
     flow_size: u64,
     /// Sequence number, acknowledgement number.
     seq_ack: u64,
@@ -104,11 +104,11 @@ pub(crate) struct Parcel {
     window_body: u64,
     /// Timestamps.
     stamps: u64,
-    /// Next hop, generation, probe number (16 bits each), flags of TCP, bits of the head and of the parcel (8 each).
+    /// Next hop, generation, probe number (16 bits each), TCP flags, bits of head and parcel (8 each).
     rest: u64,
 }
 
-/// Two halves of a word.
+/// Joins two halves of a word.
 #[inline]
 fn join(high: u32, low: u32) -> u64 {
     (u64::from(high) << 32) | u64::from(low)
@@ -123,7 +123,7 @@ fn low(word: u64) -> u32 {
 }
 
 impl Parcel {
-    /// Packs a segment that is `header` bytes longer on a link than its payload. With `keep` it has a body in any case.
+    /// Packs a segment with `header` bytes of headers. With `keep` it always has a body.
     #[inline]
     pub(crate) fn pack(
         head: &Head,
@@ -141,7 +141,7 @@ impl Parcel {
         Self::with_body(head, header, label, body)
     }
 
-    /// Packs a segment that has nothing but its head.
+    /// Packs a segment that consists only of its head.
     #[inline(always)]
     pub(crate) fn plain(head: &Head, header: u32, label: Label) -> Self {
         Self::with_body(head, header, label, NO_BODY)
@@ -177,12 +177,12 @@ impl Parcel {
         let ts = (high(self.stamps), low(self.stamps));
         plain.with_raw(ts, (self.rest >> 16) as u16, (self.rest & HEAD_BITS) as u8)
     }
-    /// Payload of the stream and nothing else: see [`Head::is_plain_data`].
+    /// Payload of the stream without anything else: see [`Head::is_plain_data`].
     #[inline(always)]
     pub(crate) fn is_plain_data(self) -> bool {
         low(self.window_body) == NO_BODY && self.rest & ORDINARY == PLAIN_DATA
     }
-    /// An acknowledgement and nothing else: see [`Head::is_plain_ack`].
+    /// An acknowledgement without anything else: see [`Head::is_plain_ack`].
     #[inline(always)]
     pub(crate) fn is_plain_ack(self) -> bool {
         low(self.window_body) == NO_BODY && self.rest & ORDINARY == PLAIN_ACK
@@ -192,7 +192,7 @@ impl Parcel {
     pub(crate) fn numbers(self) -> (Seq, Seq, u32) {
         (Seq(high(self.seq_ack)), Seq(low(self.seq_ack)), high(self.window_body))
     }
-    /// Payload bytes, where a packet has `header` bytes besides.
+    /// Payload bytes of a packet with `header` bytes of headers.
     #[inline(always)]
     pub(crate) fn len(self, header: u32) -> u32 {
         self.size() - header
@@ -202,7 +202,7 @@ impl Parcel {
     pub(crate) fn ts(self) -> Option<(u32, u32)> {
         Head::bits_are_stamped(self.rest as u8).then(|| (high(self.stamps), low(self.stamps)))
     }
-    /// What the segment has besides; it is forgotten.
+    /// The extras of the segment; they are removed.
     #[inline]
     pub(crate) fn take_extras(self, bodies: &mut Bodies) -> Option<Extras> {
         if low(self.window_body) == NO_BODY {
@@ -218,13 +218,13 @@ impl Parcel {
         Segment::join(&self.head(self.size() - body.len), &body.extras)
     }
 
-    /// A datagram. Of its number the lower half travels: it wraps.
+    /// Packs a datagram. Only the lower half of its number travels: it wraps.
     pub(crate) fn datagram(d: &Datagram, header: u32, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
         let sent_at = d.sent_at.as_nanos();
         let head = Head::new(Seq(low(d.number)), Seq(low(sent_at)), d.len, high(sent_at), Flags::NONE);
         Self::pack(&head, None, header, label, bodies, keep)
     }
-    /// The datagram that it is, with `header` bytes of headers.
+    /// Unpacks the datagram, with `header` bytes of headers.
     pub(crate) fn as_datagram(self, header: u32) -> Datagram {
         Datagram {
             number: high(self.seq_ack).into(),
@@ -233,8 +233,8 @@ impl Parcel {
         }
     }
 
-    /// A datagram of a sender that keeps to a rate: its round-trip time travels where segments have their timestamps. Of
-    /// its number the lower half travels. With `ecn` queues may mark it.
+    /// Packs a datagram of a rate-controlled sender: its RTT travels in the place of timestamps, and only the lower
+    /// half of its number travels. With `ecn` queues may mark it.
     pub(crate) fn data(
         (d, ecn): (&Data, bool),
         header: u32,
@@ -251,11 +251,11 @@ impl Parcel {
         }
         Self::pack(&head, None, header, label, bodies, keep)
     }
-    /// A queue has marked it.
+    /// Whether a queue has marked it.
     pub(crate) fn is_marked(self) -> bool {
         self.head(0).ecn() == Codepoint::Marked
     }
-    /// The datagram that it is.
+    /// Unpacks the datagram.
     pub(crate) fn as_data(self) -> Data {
         Data {
             number: high(self.seq_ack).into(),
@@ -264,13 +264,13 @@ impl Parcel {
             size: self.size(),
         }
     }
-    /// A report to such a sender, which counts as an acknowledgement. It is longer than its `header`.
+    /// Packs a report to such a sender, which counts as an acknowledgement. It is longer than its `header`.
     pub(crate) fn report(r: &Report, header: u32, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
         let [echo_high, echo_low, held, a, b] = r.words();
         let head = Head::new(Seq(echo_high), Seq(echo_low), 0, held, Flags::NONE).with_raw((a, b), 0, 0);
         Self::pack(&head, None, header + REPORT_BYTES as u32, label, bodies, keep)
     }
-    /// The report that it is, TFRC's or SSVP's.
+    /// Unpacks the report, of TFRC or SSVP.
     pub(crate) fn as_report(self, tfrc: bool) -> Option<Report> {
         let (echo, held) = (self.seq_ack, high(self.window_body));
         Report::from_words([high(echo), low(echo), held, high(self.stamps), low(self.stamps)], tfrc)
@@ -281,12 +281,12 @@ impl Parcel {
     pub(crate) fn key(self) -> u32 {
         low(self.window_body) & !FOR_SHOW
     }
-    /// Which of the flow's connections it belongs to.
+    /// Number of the flow's connection that it belongs to.
     #[inline]
     pub(crate) fn generation(self) -> u16 {
         (self.rest >> 32) as u16
     }
-    /// The entry of the route table that says where it goes next.
+    /// Its entry of the route table: the next hop.
     #[inline]
     pub(crate) fn hop(self) -> u16 {
         (self.rest >> HOP_SHIFT) as u16
@@ -298,36 +298,36 @@ impl Parcel {
     /// Moves on to the next entry of the route table.
     #[inline]
     pub(crate) fn advance(&mut self) {
-        // The topmost field, and the route table has at most 2^16 entries.
+        // The topmost field; the route table has at most 2^16 entries.
         self.rest += 1 << HOP_SHIFT;
     }
 
-    /// Forgets the segment.
+    /// Drops the segment.
     pub(crate) fn discard(self, bodies: &mut Bodies) {
         if low(self.window_body) != NO_BODY {
             bodies.free(self.key());
         }
     }
 
-    /// True if it travels to the data sender.
+    /// Whether it travels to the data sender.
     #[inline]
     pub(crate) fn backward(self) -> bool {
         self.rest & BACKWARD != 0
     }
 
-    /// What it is for.
+    /// Its class.
     #[inline]
     pub(crate) fn class(self) -> Class {
         CLASSES[usize::from(self.rest as u8)]
     }
 
-    /// Whether the channel of the next link spares it.
+    /// Sets whether the channel of the next link exempts it from losses.
     #[inline]
     pub(crate) fn set_spared(&mut self, spared: bool) {
         self.rest = (self.rest & !SPARED) | bit(spared, SPARED);
     }
 
-    /// Its headers take `size` bytes on the next link, if it is a pure acknowledgement.
+    /// Sets the size of its headers on the next link to `size` bytes, if it is a pure acknowledgement.
     pub(crate) fn compress(&mut self, size: u32) {
         let own = self.size();
         if size < own && self.ack().is_some() {
@@ -357,7 +357,7 @@ impl Parcel {
         let flags = Flags::from_bits(((self.rest & FLAG_BITS) >> FLAGS_SHIFT) as u8);
         flags.has(Flags::SYN) || flags.has(Flags::RST)
     }
-    /// It has its own size again.
+    /// Restores its own size.
     pub(crate) fn decompress(&mut self) {
         let own = low(self.flow_size) >> 16;
         if own != 0 {
@@ -376,7 +376,7 @@ impl Parcel {
         self
     }
 
-    /// What events say about it.
+    /// Its description in events.
     pub(crate) fn packet(self) -> Packet {
         Packet {
             class: self.class(),
@@ -432,7 +432,7 @@ impl PacketView for Parcel {
             number: low(self.seq_ack),
             ecn: (self.rest >> FLAGS_SHIFT) as u8 & ECN,
             stamp: self.ts().map(|ts| ts.0),
-            // On the wire, the mark of an answer to a probe is an option.
+            // On a real network, the mark of an answer to a probe is an option.
             tells_more: low(self.window_body) & FOR_SHOW == 0
                 || self.rest & u64::from(Head::UNUSUAL_BITS) != 0,
         })

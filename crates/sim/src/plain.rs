@@ -1,8 +1,8 @@
-//! The short way of ordinary segments: data in order, and the acknowledgement that says so, of flows in one direction.
+//! The fast path for ordinary segments of one-way flows: data in order, and the acknowledgements for it.
 //!
-//! Nearly all segments are ordinary. They are told by a few bits, the ends take them without looking at what cannot
-//! matter (header prediction), and what they release leaves again from here. Whatever is not ordinary takes the long
-//! way, [`Sim::arrive`], with nothing changed.
+//! Nearly all segments are ordinary. A few bits identify them, the ends process them without unnecessary checks
+//! (header prediction), and the segments they release are sent from here. Everything else takes the slow path,
+//! [`Sim::arrive`], without prior changes.
 
 use crate::agent::Agent;
 use crate::observe;
@@ -13,11 +13,11 @@ use crate::watch;
 use skyhaul_path::PacketView;
 
 impl<R: Tap> Sim<R> {
-    /// A parcel has reached its end point. False if it is not an ordinary one.
+    /// Handles a parcel that has reached its endpoint. False if it is not ordinary.
     #[inline(always)]
     pub(crate) fn arrive_plain(&mut self, parcel: Parcel) -> bool {
         if R::PACKETS {
-            // Whoever sees packets sees whole segments.
+            // Observers of packets need whole segments.
             return false;
         }
         if parcel.is_plain_data() {

@@ -1,7 +1,7 @@
 //! A rate-controlled leg between two gateways, on the simulator's links.
 //!
-//! Data travels whole in a parcel. What a report says of ranges beyond gaps does not fit into one: it stays with the leg,
-//! which has both ends, and is found by the report's number.
+//! Data travels whole in a parcel. The ranges beyond gaps in a report do not fit into one: they stay with the leg,
+//! which has both ends, and are found by the report's number.
 
 use crate::parcel::{Bodies, Label, Parcel};
 use skyhaul_base::Instant;
@@ -10,7 +10,7 @@ use skyhaul_relay::{Count, End, Fifo};
 use skyhaul_tcp::{Flags, Head, Seq};
 use std::collections::VecDeque;
 
-/// Most reports on their way; older ones have been lost.
+/// Maximum reports in flight; older ones have been lost.
 const MOST_REPORTS: usize = 4096;
 
 /// Both ends of a rate-controlled leg.
@@ -18,15 +18,16 @@ const MOST_REPORTS: usize = 4096;
 pub(crate) struct RateLeg {
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
-    /// The receiving gateway has forgotten the connection.
+    /// The receiving gateway has lost its state.
     pub(crate) deaf: bool,
-    /// Reports that have left and not arrived, with their numbers.
+    /// Reports in flight, with their numbers.
     reports: VecDeque<(u32, Report)>,
     next_report: u32,
 }
 
 impl RateLeg {
-    /// A leg whose sender has packets of `payload` bytes and holds up to `send` bytes, and whose receiver holds `receive`.
+    /// A leg whose sender has packets of `payload` bytes and a buffer of `send` bytes, and whose receiver has a
+    /// buffer of `receive`.
     pub(crate) fn new(config: &Config, payload: u32, send: u64, receive: u64) -> Self {
         Self {
             sender: Sender::new(config, payload, send, receive),
@@ -54,7 +55,7 @@ impl RateLeg {
             self.receiver.handle(&Data { seq, len, sync: head.window, close: close_of(head.flags) });
             return;
         }
-        // Older ones are lost, or came too late to say anything.
+        // Older ones are lost or outdated.
         while self.reports.front().is_some_and(|(n, _)| *n < head.window) {
             self.reports.pop_front();
         }
@@ -64,7 +65,7 @@ impl RateLeg {
         }
     }
 
-    /// The packet of data to be sent now.
+    /// The data packet to send now.
     pub(crate) fn poll_data(
         &mut self,
         now: Instant,
@@ -76,7 +77,7 @@ impl RateLeg {
         let head = head(d.seq, d.len, d.sync, flags_of(d.close));
         Some(Parcel::pack(&head, None, HEADER, label, bodies, keep))
     }
-    /// The report to be sent now.
+    /// The report to send now.
     pub(crate) fn poll_report(&mut self, label: Label, bodies: &mut Bodies, keep: bool) -> Option<Parcel> {
         let report = self.receiver.poll()?;
         self.next_report = self.next_report.wrapping_add(1);
@@ -90,7 +91,7 @@ impl RateLeg {
     }
 }
 
-/// A place of 64 bits, and a number, in the head of a segment.
+/// Encodes a 64-bit position and a number in the head of a segment.
 fn head(place: u64, len: u32, number: u32, flags: Flags) -> Head {
     Head::new(Seq(place as u32), Seq((place >> 32) as u32), len, number, flags)
 }
@@ -104,7 +105,7 @@ fn close_of(flags: Flags) -> Close {
     Close { wclose: flags.has(Flags::FIN), rclose: flags.has(Flags::ECE), end: flags.has(Flags::RST) }
 }
 
-/// The gateway's end that receives, as a relay sees it.
+/// The gateway's receiving end, in the form that a relay uses.
 pub(crate) struct Inlet<'a>(pub(crate) &'a mut Receiver, pub(crate) Instant);
 
 impl End<Count> for Inlet<'_> {
@@ -130,7 +131,7 @@ impl End<Count> for Inlet<'_> {
     }
 }
 
-/// The gateway's end that sends, as a relay sees it.
+/// The gateway's sending end, in the form that a relay uses.
 pub(crate) struct Outlet<'a>(pub(crate) &'a mut Sender);
 
 impl End<Count> for Outlet<'_> {

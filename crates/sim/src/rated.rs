@@ -1,4 +1,4 @@
-//! Datagrams that keep to a rate: what arrives at their ends, and what leaves them.
+//! Rate-controlled datagrams: arrivals at their ends, and transmissions.
 
 use crate::agent::Agent;
 use crate::oracle::is_error;
@@ -39,7 +39,7 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// Sends what both ends have to send by now; returns when one wants to be called.
+    /// Sends what both ends have to send by now; returns when one of them next needs a call.
     pub(crate) fn rated_flush(&mut self, index: u32) -> Instant {
         let Self { flows, net, now, records, .. } = self;
         let flow = &mut flows[index as usize];

@@ -1,4 +1,4 @@
-//! Chains of connections at work: legs are opened, relays pass on what they can, gateways crash.
+//! Running chains of connections: legs open, relays forward data, gateways crash.
 
 use crate::agent::Agent;
 use crate::chain::Chain;
@@ -21,8 +21,8 @@ use skyhaul_tcp::config::LossClassifier;
 use skyhaul_tcp::{Segment, Seq, State};
 
 impl<R: Tap> Sim<R> {
-    /// Opens the chain of a flow for a transfer, with so many bytes to send at once. A gateway that has no room lets it pass
-    /// uncut, or refuses it.
+    /// Opens the chain of a flow for a transfer with this many bytes to send at once. A full gateway lets it pass
+    /// unsplit, or refuses it.
     pub(crate) fn open_chain(&mut self, c: u32, transfer: u64, bytes: u64) {
         let now = self.now;
         let chain = &mut self.chains[c as usize];
@@ -69,7 +69,7 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// Asks for a leg.
+    /// Opens a leg.
     fn open_leg(&mut self, c: u32, number: usize) {
         let now = self.now;
         let chain = &mut self.chains[c as usize];
@@ -131,7 +131,7 @@ impl<R: Tap> Sim<R> {
         self.carry(index);
     }
 
-    /// Something has happened on a leg: everything that can move along its chain does.
+    /// After an event on a leg, moves everything that can move along its chain.
     pub(crate) fn carry(&mut self, index: u32) {
         let Agent::Leg(leg) = &self.flows[index as usize].agent else { return };
         let c = leg.chain;
@@ -149,7 +149,7 @@ impl<R: Tap> Sim<R> {
         self.look_at(c);
     }
 
-    /// Opens the leg behind a gateway, and moves what can be moved.
+    /// Opens the leg behind a gateway, and forwards what can be forwarded.
     fn pass_on(&mut self, c: u32, gateway: usize) {
         let chain = &self.chains[c as usize];
         let (from, to) = (chain.legs[gateway] as usize, chain.legs[gateway + 1] as usize);
@@ -166,7 +166,7 @@ impl<R: Tap> Sim<R> {
             self.open_leg(c, gateway + 1);
         }
         let now = self.now;
-        // A leg's flow comes before or behind that of the next one.
+        // A leg's flow comes before or after that of the next one.
         let (low, high) = self.flows.split_at_mut(from.max(to));
         let (a, b) = if from < to { (&mut low[from], &mut high[0]) } else { (&mut high[0], &mut low[to]) };
         let (Agent::Leg(a), Agent::Leg(b)) = (&mut a.agent, &mut b.agent) else { return };
@@ -176,7 +176,7 @@ impl<R: Tap> Sim<R> {
         a.pass_on(now, &mut self.chains[c as usize].relays[gateway], b);
     }
 
-    /// How far the leg behind a gateway has acknowledged; `None` before it is established.
+    /// The cumulative acknowledgement of the leg behind a gateway; `None` before it is established.
     fn confirmed(&self, c: u32, gateway: usize) -> Option<Seq> {
         let next = *self.chains[c as usize].legs.get(gateway + 1)?;
         match &self.flows[next as usize].agent {
@@ -186,7 +186,7 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// Sends what both ends of a leg have to send, and arms its timer.
+    /// Sends what both ends of a leg have to send, and sets its timer.
     fn leg_flush(&mut self, c: u32, number: usize) {
         let now = self.now;
         let index = self.chains[c as usize].legs[number];
@@ -240,8 +240,8 @@ impl<R: Tap> Sim<R> {
         self.arm(index);
     }
 
-    /// Bytes acknowledged to the sender, those acknowledged by the receiver, and those that have reached it, over the
-    /// connections of the present transfer.
+    /// Bytes acknowledged to the sender, acknowledged by the receiver, and received, over the connections of the
+    /// current transfer.
     fn reached(&self, c: u32) -> (u64, u64, u64) {
         let chain = &self.chains[c as usize];
         let leg = |number: usize| match &self.flows[chain.legs[number] as usize].agent {
@@ -250,12 +250,12 @@ impl<R: Tap> Sim<R> {
         };
         let last = leg(chain.in_use - 1);
         let arrived = last.map_or(0, |l| l.ends.receiver.receiver().payload_received());
-        // Within one connection the receiver acknowledges what it has; nobody else counts that.
+        // Within one connection the receiver acknowledges what it has received; there is no other count.
         let by_receiver = if self.spoofs(c) { arrived } else { last.map_or(0, |l| l.acked()) };
         (leg(0).map_or(0, |l| l.acked()), by_receiver, arrived)
     }
 
-    /// Notes what is to be reported of a chain, and whether it is over.
+    /// Updates the results of a chain, and checks whether it has ended.
     fn look_at(&mut self, c: u32) {
         let now = self.now;
         let (to_sender, by_receiver, arrived) = self.reached(c);
@@ -286,7 +286,7 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// Bytes of a chain's sender that its receiver has not acknowledged.
+    /// Bytes of a chain's sender not acknowledged by its receiver.
     pub(crate) fn unacked_along(&self, c: u32) -> u64 {
         let chain = &self.chains[c as usize];
         let Agent::Leg(leg) = &self.flows[chain.legs[0] as usize].agent else { return 0 };
@@ -294,7 +294,7 @@ impl<R: Tap> Sim<R> {
         leg.ends.sender.unacked() + to_sender.saturating_sub(by_receiver)
     }
 
-    /// The sender has learnt that its connection is over.
+    /// The sender has noticed that its connection is lost.
     #[cold]
     fn lose(&mut self, c: u32) {
         let chain = &mut self.chains[c as usize];
@@ -309,7 +309,7 @@ impl<R: Tap> Sim<R> {
         self.note_finished(head);
     }
 
-    /// Its gateways have room for another.
+    /// Frees the chain's places at its gateways.
     fn leave(&mut self, c: u32) {
         let chain = &mut self.chains[c as usize];
         if core::mem::take(&mut chain.counted) {
@@ -317,7 +317,7 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// Takes the legs of a chain behind the first out of service, and keeps their counts.
+    /// Takes all legs of a chain but the first out of service, and keeps their counts.
     pub(crate) fn retire_chain(&mut self, c: u32) {
         let (_, by_receiver, arrived) = self.reached(c);
         self.leave(c);
@@ -331,11 +331,11 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// Payload that a chain's receiver got.
+    /// Payload received by a chain's receiver.
     pub(crate) fn delivered(&self, c: u32) -> u64 {
         self.chains[c as usize].delivered + self.reached(c).2
     }
-    /// Payload that a chain's receiver has acknowledged.
+    /// Payload acknowledged by a chain's receiver.
     pub(crate) fn acknowledged_by_receiver(&self, c: u32) -> u64 {
         self.chains[c as usize].acked + self.reached(c).1
     }
@@ -345,7 +345,7 @@ impl<R: Tap> Sim<R> {
         to_sender.saturating_sub(by_receiver)
     }
 
-    /// A gateway crashes, and is there again at once: it knows none of its connections.
+    /// A gateway crashes and restarts at once, without knowledge of its connections.
     #[cold]
     pub(crate) fn crash(&mut self, gateway: usize) {
         for c in 0..self.chains.len() as u32 {
@@ -359,7 +359,7 @@ impl<R: Tap> Sim<R> {
             }
             let (legs, last) = ([chain.legs[k], chain.legs[k + 1]], k + 2 == chain.in_use);
             if last {
-                // The sender of the last leg is about to be forgotten, with its counts.
+                // The sender of the last leg is about to be dropped, with its counts.
                 let (_, by_receiver, _) = self.reached(c);
                 self.chains[c as usize].acked += by_receiver;
             }
@@ -372,8 +372,8 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// The path of the connections at a gateway changes: packets take the whole way past it and the other gateways. Who gets
-    /// them there knows nothing of the connection, and resets it.
+    /// The route of a gateway's connections changes: packets bypass it and all other gateways. The hosts that now
+    /// get them do not know the connection and reset it.
     #[cold]
     pub(crate) fn reroute(&mut self, gateway: usize) {
         for c in 0..self.chains.len() as u32 {
@@ -403,7 +403,7 @@ impl<R: Tap> Sim<R> {
                     let flow = &mut self.flows[index as usize];
                     (flow.forward, flow.reverse) = past;
                 }
-                // What the receiver has of the last leg, and the sender of the first, they keep.
+                // Data at the receiver of the last leg and at the sender of the first is kept.
                 if n < last {
                     self.forget(index, false);
                 }
@@ -414,7 +414,7 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// The gateway's end of a leg is gone.
+    /// A gateway's end of a leg loses its state.
     fn forget(&mut self, index: u32, sender: bool) {
         let Self { flows, records, run, .. } = self;
         let record = &mut records[index as usize];
@@ -424,7 +424,7 @@ impl<R: Tap> Sim<R> {
         }
         let group = &run.groups[record.group];
         if sender {
-            // What it has done still counts.
+            // Its previous counts are kept.
             record.history().past = record.totals(flow, group.endpoint.mss);
         }
         let (control, _) = user::controls_of(group, &run.rules[record.group], record.index, &run.controls);

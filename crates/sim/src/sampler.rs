@@ -1,4 +1,4 @@
-//! What is measured at regular times.
+//! Measurements at regular times.
 
 use crate::flow::{Flow, Record};
 use crate::network::Network;
@@ -14,7 +14,7 @@ use skyhaul_trace::{Event, Series};
 #[derive(Debug)]
 pub(crate) struct Sampler {
     interval: Duration,
-    /// Directed links that the scenario names; others are not reported.
+    /// Number of directed links named by the scenario; others are not reported.
     links: usize,
     flow_kinds: Vec<Kind>,
     link_kinds: Vec<Kind>,
@@ -96,7 +96,7 @@ impl Sampler {
         if !self.series.flows.names.is_empty() {
             self.row.clear();
             for kind in &self.flow_kinds {
-                // What a flow without connection has no value for is NaN, shown as a gap in figures.
+                // NaN, a gap in figures, if a flow without connection has no value.
                 let value = match kind {
                     Kind::Acked => record.totals(flow, group.endpoint.mss).bytes_acked as f64 / mss,
                     Kind::AllowedRate => rate.map_or(f64::NAN, |s| s.rate * 8.0),

@@ -1,6 +1,6 @@
-//! Mean and spread of what is sampled.
+//! Mean and standard deviation of samples.
 
-/// Running mean and sum of squared distances from it (Welford 1962), so that no digits are lost where the spread is small.
+/// Running mean and sum of squared deviations (Welford 1962), which loses no precision if the deviation is small.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Samples {
     n: u64,

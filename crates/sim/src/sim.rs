@@ -1,4 +1,4 @@
-//! The engine: pops events, moves parcels, calls end points.
+//! The engine: takes events, moves parcels, calls endpoints.
 
 use crate::agent::{Agent, Agents, FixedWindow, OneWay};
 use crate::chain::Chain;
@@ -25,28 +25,28 @@ use skyhaul_tcp::{Config, Extras, Flags, Head, Segment};
 use skyhaul_trace::Event;
 use std::sync::Arc;
 
-/// What remains to be done after a step.
+/// Status after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// The end of the run has been reached.
     Finished,
-    /// There is more to come.
+    /// There are more events.
     Running,
 }
 
-/// What of the scenario is needed while it runs.
+/// The parts of the scenario needed during the run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) groups: Vec<FlowGroup>,
-    /// The configuration of each group's end points: its flows share it.
+    /// The endpoint configuration of each group, shared by its flows.
     pub(crate) endpoints: Vec<Arc<Config>>,
-    /// The window rules of each group, which the controls of its flows share.
+    /// The window rules of each group, shared by the controls of its flows.
     pub(crate) rules: Vec<SharedRules>,
     /// Some sender classifies its losses.
     pub(crate) classified: bool,
     pub(crate) link_names: Vec<String>,
     pub(crate) gateways: Vec<Gateway>,
-    /// What happens to gateways, the last first.
+    /// Future events at gateways, in reverse order.
     pub(crate) mishaps: Vec<Mishap>,
     pub(crate) agents: Agents,
     pub(crate) controls: Controls,
@@ -60,31 +60,30 @@ pub struct Sim<R> {
     pub(crate) now: Instant,
     pub(crate) events: u64,
     pub(crate) net: Network<R>,
-    /// One timer per flow, with two of the world behind those of the scenario's flows: the sampler and the changes.
-    /// After the events of links at the same time.
+    /// One timer per flow, and two of the world after those of the scenario's flows: the sampler and the changes.
+    /// At equal times, they come after the events of links.
     pub(crate) timers: Heap,
-    /// The scenario's flows, two that never speak (whose timers are those of the world), and connections of flows
-    /// whose transfers come and go.
+    /// The scenario's flows, two dummies (whose timers are those of the world), and connections of flows whose
+    /// transfers come and go.
     pub(crate) flows: Vec<Flow>,
     pub(crate) records: Vec<Record>,
-    /// How many flows the scenario names.
+    /// Number of flows in the scenario.
     pub(crate) named_flows: u32,
-    /// Connections that are over, to be used again.
+    /// Closed connections, for reuse.
     pub(crate) idle: Vec<u32>,
     pub(crate) sampler: Sampler,
     pub(crate) agenda: Agenda,
     /// Chains of connections.
     pub(crate) chains: Vec<Chain>,
-    /// Connections on the way from one gateway to another: when they are there, their chain, and the gateway's place in it.
-    /// The last first.
+    /// Connections that move between gateways: when they arrive, their chain, and the gateway's index in it. The last first.
     pub(crate) moves: Vec<(Instant, u32, usize)>,
-    /// Connections of senders that each gateway has.
+    /// Number of sender connections at each gateway.
     pub(crate) taken: Vec<u64>,
     pub(crate) run: Run,
 }
 
 impl<R: Tap> Sim<R> {
-    /// The time that has been simulated.
+    /// The simulated time.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.now
@@ -100,17 +99,17 @@ impl<R: Tap> Sim<R> {
         &self.net.witness.recorder
     }
 
-    /// How many packets are on the way: waiting or in flight on any link.
+    /// Number of packets in the network: queued or in flight on any link.
     #[must_use]
     pub fn in_network(&self) -> usize {
         self.net.chain.hops().iter().map(|h| h.link().in_flight() + h.link().queue_len() as usize).sum()
     }
-    /// How many connections of senders gateways have at present, all gateways together.
+    /// Number of sender connections at all gateways together.
     #[must_use]
     pub fn connections_at_gateways(&self) -> u64 {
         self.taken.iter().sum()
     }
-    /// How many of them have a body in store.
+    /// How many of them have a stored body.
     #[must_use]
     pub fn stored_bodies(&self) -> usize {
         self.net.witness.bodies.len()
@@ -119,7 +118,7 @@ impl<R: Tap> Sim<R> {
     /// Handles all events up to and including `t`, but none after the end of the run.
     pub fn run_until(&mut self, t: Instant) -> Status {
         let until = t.min(self.end());
-        // A run of no length has no events, also none at its one instant.
+        // A run of length zero has no events, even at its single instant.
         if !self.run.duration.is_zero() {
             // "Never" is not reached even by a run without end.
             let until = until.min(Instant::from_nanos(u64::MAX - 1));
@@ -171,7 +170,7 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// A link has gone down: senders whose path crosses it and who want to hear of it do.
+    /// A link has gone down: informs senders whose path crosses it, if they want to know.
     #[cold]
     fn tell_of_outage(&mut self, link: usize) {
         let now = self.now;
@@ -190,7 +189,7 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// What has to happen to gateways by now happens; returns when the next does.
+    /// Carries out the gateway events that are due; returns the time of the next.
     fn suffer(&mut self) -> Instant {
         loop {
             let moved = self.moves.last().map_or(Instant::MAX, |m| m.0);
@@ -212,7 +211,7 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// A parcel has reached its end point.
+    /// A parcel has reached its endpoint.
     #[inline(never)]
     pub(crate) fn arrive(&mut self, parcel: Parcel) {
         let now = self.now;
@@ -336,7 +335,7 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// A sender has handled an acknowledgement: what it judged, whether that was the last one.
+    /// A sender has handled an acknowledgement: takes its judgement, and checks whether everything is acknowledged.
     #[inline(never)]
     pub(crate) fn acknowledged(&mut self, index: u32) {
         if self.run.classified {
@@ -348,7 +347,7 @@ impl<R: Tap> Sim<R> {
                 (ends.source.sender_mut().take_judgement(), ends.source.sender().unacked())
             }
             Agent::Connections(ends) => (ends.sender.take_judgement(), ends.sender.unacked()),
-            // Whether all of it has arrived, the whole chain says.
+            // Only the whole chain knows whether everything has arrived.
             Agent::Leg(leg) => (leg.ends.sender.take_judgement(), u64::MAX),
             Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => return,
         };
@@ -367,7 +366,7 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// A parcel of a connection that is over.
+    /// Discards a parcel of a closed connection.
     #[cold]
     fn discard(&mut self, parcel: Parcel) {
         self.records[parcel.flow() as usize].discarded += 1;
@@ -381,13 +380,13 @@ impl<R: Tap> Sim<R> {
         parcel.discard(&mut self.net.witness.bodies);
     }
 
-    /// The timer of a flow: it starts, stops, or one of its ends wants to be called. It may come too early, since
-    /// timers that were put off are not moved; then it is only armed anew.
+    /// The timer of a flow: it starts, stops, or one of its ends needs a call. It may fire too early, since
+    /// postponed timers are not moved; it is then set again.
     fn wake(&mut self, index: u32) {
         let now = self.now;
         let record = &mut self.records[index as usize];
         if record.started.is_none() && record.stop <= now {
-            // Stopped before it started: it has nothing to say.
+            // Stopped before it started: there is nothing to do.
             self.finish_flow(index);
             return;
         }
@@ -410,7 +409,7 @@ impl<R: Tap> Sim<R> {
         self.arm(index);
     }
 
-    /// Gives a flow what it has to send, and what it sends by unless that is a connection.
+    /// Starts a flow: its application and, unless it uses connections, its transport.
     fn start(&mut self, index: u32) {
         let record = &mut self.records[index as usize];
         let group = &self.run.groups[record.group];
@@ -433,7 +432,7 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// Handles the deadlines of both ends of a flow that have passed.
+    /// Handles the expired deadlines of both ends of a flow.
     fn expire_ends(&mut self, index: u32) {
         let now = self.now;
         if self.run.classified {
@@ -516,12 +515,12 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// Arms the timer of a flow for whatever it waits for.
+    /// Sets the timer of a flow to its next deadline.
     pub(crate) fn arm(&mut self, index: u32) {
         let record = &self.records[index as usize];
         let more = record.app.as_ref().map_or(Instant::MAX, App::next);
         let at = match &self.flows[index as usize].agent {
-            // Over, between two pages, or a flow of transfers with connections of their own.
+            // Finished, between two pages, or a flow whose transfers have their own connections.
             Agent::Silent if more == Instant::MAX => Instant::MAX,
             Agent::Silent | Agent::Datagrams(_) => more.min(record.stop),
             Agent::OneWay(ends) => {
@@ -532,7 +531,7 @@ impl<R: Tap> Sim<R> {
             Agent::Rated(rated) => rated.next_timeout().min(record.stop).min(more),
             Agent::FixedWindow(_) => record.stop,
         };
-        // Whatever is overdue is due now.
+        // Overdue deadlines are due now.
         self.set_timer(index, at.max(self.now));
     }
 
@@ -542,7 +541,8 @@ impl<R: Tap> Sim<R> {
         self.timers.set(index, at);
     }
 
-    /// Gives a flow its first or next connection, for a transfer of this number, with so many bytes to send at once.
+    /// Opens the first or next connection of a flow, for the transfer with this number, with this many bytes to
+    /// send at once.
     pub(crate) fn open(&mut self, index: u32, transfer: u64, bytes: u64) {
         let now = self.now;
         let record = &mut self.records[index as usize];
@@ -583,7 +583,7 @@ impl<R: Tap> Sim<R> {
         record.seen = crate::flow::Seen::default();
     }
 
-    /// The application is to end.
+    /// Stops the application.
     fn stop(&mut self, index: u32) {
         let Some(app) = &mut self.records[index as usize].app else {
             self.finish_flow(index);
@@ -592,12 +592,12 @@ impl<R: Tap> Sim<R> {
         let stop = app.stop();
         let flow = &mut self.flows[index as usize];
         let unacked = match &mut flow.agent {
-            // Packets on their way still count.
+            // Packets in flight still count.
             Agent::Datagrams(_) => {
                 self.note_finished(index);
                 return;
             }
-            // What waits is still sent.
+            // Queued packets are still sent.
             Agent::Rated(rated) => {
                 rated.sender.finish();
                 return;
@@ -626,7 +626,7 @@ impl<R: Tap> Sim<R> {
                 }
                 return;
             }
-            // Between two transfers, or each has a connection of its own, and those that have begun go on.
+            // Between two transfers; or transfers have their own connections, and those in progress continue.
             Agent::Silent | Agent::FixedWindow(_) => 0,
         };
         flow.finite = true;
@@ -635,7 +635,7 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// Everything that was written is acknowledged.
+    /// Everything written has been acknowledged.
     #[cold]
     pub(crate) fn done(&mut self, index: u32) {
         let now = self.now;
@@ -669,7 +669,7 @@ impl<R: Tap> Sim<R> {
         self.note_finished(index);
     }
 
-    /// Nothing more will come of a flow.
+    /// A flow has nothing more to do.
     pub(crate) fn note_finished(&mut self, index: u32) {
         self.records[index as usize].finished = Some(self.now);
         if R::ENABLED {
@@ -678,7 +678,7 @@ impl<R: Tap> Sim<R> {
         self.set_timer(index, Instant::MAX);
     }
 
-    /// Takes the present connection out of service and keeps its counts.
+    /// Takes the current connection out of service and keeps its counts.
     pub(crate) fn retire(&mut self, index: u32) {
         if let Agent::Leg(leg) = &self.flows[index as usize].agent {
             if leg.number == 0 {
@@ -697,7 +697,7 @@ impl<R: Tap> Sim<R> {
     }
 }
 
-/// Puts a segment on its way.
+/// Sends a segment.
 #[inline(never)]
 pub(crate) fn send<R: Tap>(
     net: &mut Network<R>,
@@ -711,7 +711,7 @@ pub(crate) fn send<R: Tap>(
     dispatch(net, now, parcel);
 }
 
-/// Puts a segment of a whole connection on its way.
+/// Sends a segment of a full connection.
 pub(crate) fn send_whole<R: Tap>(
     net: &mut Network<R>,
     now: Instant,
@@ -724,7 +724,7 @@ pub(crate) fn send_whole<R: Tap>(
     send(net, now, label, header, &head, rare.then_some(extras));
 }
 
-/// Puts a parcel on its way.
+/// Sends a parcel.
 #[inline(always)]
 pub(crate) fn dispatch<R: Tap>(net: &mut Network<R>, now: Instant, parcel: Parcel) {
     if R::ENABLED {

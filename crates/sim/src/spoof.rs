@@ -1,9 +1,10 @@
-//! A box that answers in the receiver's name (spoofing, RFC 3135 §3.1.2; Akyildiz, Morabito, Palazzo 2001 §II): one connection
-//! goes through it, and what the sender sends is acknowledged at once, kept, and sent again from here until the receiver has
-//! acknowledged it. Segments go in and come out, as on a router; it has no connection of its own.
+//! A gateway that spoofs the receiver (RFC 3135 §3.1.2; Akyildiz, Morabito, Palazzo 2001 §II). One connection
+//! passes through it. Data from the sender is acknowledged at once, stored, and retransmitted from here until the
+//! receiver has acknowledged it. Segments enter and leave as on a router; it has no connection of its own.
 //!
-//! The acknowledgements of the receiver have to come by, since they alone release what is kept: past a full store data goes
-//! unanswered, as if there were no box. A FIN is not answered before everything ahead of it has arrived.
+//! The receiver's acknowledgements must pass it, since they alone release stored data: if the store is full, data
+//! is forwarded without an acknowledgement, as if there were no gateway. A FIN is not acknowledged before all data
+//! ahead of it has arrived.
 
 use skyhaul_base::Instant;
 use skyhaul_relay::Ranges;
@@ -11,10 +12,10 @@ use skyhaul_tcp::config::Rto;
 use skyhaul_tcp::{Flags, RttEstimator, Segment, Seq};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Segments beyond a hole that reveal a loss, and duplicates.
+/// SACKed segments beyond a hole, or duplicate ACKs, that reveal a loss.
 const ENOUGH: u32 = 3;
 
-/// A data segment that is kept.
+/// A stored data segment.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     segment: Segment,
@@ -22,18 +23,18 @@ struct Kept {
     again: bool,
 }
 
-/// The box, for one connection.
+/// The spoofing gateway, for one connection.
 #[derive(Debug)]
 pub(crate) struct Spoof {
     capacity: u64,
-    /// It has seen the handshake and nothing has made it forget. Offsets count from the sender's SYN.
+    /// It has seen the handshake and has not lost its state. Offsets count from the sender's SYN.
     tracks: bool,
     iss: Seq,
-    /// What the sender has been told, what is there without a gap, what the receiver has acknowledged.
+    /// Acknowledged to the sender, received without a gap, and acknowledged by the receiver.
     told: u64,
     local: u64,
     una: u64,
-    /// The right edge of the window that the sender has been told.
+    /// Right edge of the window announced to the sender.
     edge: u64,
     kept: BTreeMap<u64, Kept>,
     stored: u64,
@@ -44,9 +45,9 @@ pub(crate) struct Spoof {
     judged: u64,
     again: VecDeque<(Instant, u64)>,
     duplicates: u32,
-    /// A repair goes on until this has been acknowledged.
+    /// The repair continues until this offset is acknowledged.
     recover: u64,
-    /// What comes next from the receiver, and the clocks of both ends.
+    /// The receiver's next sequence number, and the clocks of both ends.
     receiver_seq: Seq,
     stamps: Option<(u32, u32)>,
     rto: Rto,
@@ -54,12 +55,12 @@ pub(crate) struct Spoof {
     expires: Instant,
     pub(crate) to_sender: VecDeque<Segment>,
     pub(crate) to_receiver: VecDeque<Segment>,
-    /// Segments that it has sent again.
+    /// Segments it has retransmitted.
     pub(crate) repeats: u64,
 }
 
 impl Spoof {
-    /// A box that keeps up to `capacity` bytes, with this timer.
+    /// A gateway that stores up to `capacity` bytes, with this retransmission timer.
     pub(crate) fn new(capacity: u64, rto: Rto) -> Self {
         Self {
             capacity,
@@ -87,7 +88,7 @@ impl Spoof {
             repeats: 0,
         }
     }
-    /// It has crashed, or nothing comes by any more: what it kept is gone, and what comes passes untouched.
+    /// Loses its state, by a crash or a route change: stored data is gone, and packets pass unchanged.
     pub(crate) fn forget(&mut self) {
         *self = Self { repeats: self.repeats, ..Self::new(self.capacity, self.rto) };
     }
@@ -95,7 +96,7 @@ impl Spoof {
     fn stored(&self) -> u64 {
         self.stored
     }
-    /// When [`Self::expire`] has something to do.
+    /// When [`Self::expire`] must be called.
     pub(crate) fn next_timeout(&self) -> Instant {
         self.expires
     }
@@ -128,7 +129,7 @@ impl Spoof {
             }
         }
         if end <= self.local && from < self.local && !s.flags.has(Flags::FIN) {
-            // It asks, or what it was told was lost.
+            // A keepalive or window probe, or our acknowledgement was lost.
             self.answer(None);
             return;
         }
@@ -147,14 +148,14 @@ impl Spoof {
         self.answer((from > self.local).then_some((from, end)));
     }
 
-    /// What is there without a gap.
+    /// Advances the end of the data received without a gap.
     fn advance(&mut self) {
         while let Some(k) = self.kept.get(&self.local) {
             self.local += u64::from(k.segment.len);
         }
     }
 
-    /// An acknowledgement in the receiver's name; `beyond`: what lies beyond a gap.
+    /// An acknowledgement in the receiver's name; `beyond`: data beyond a gap.
     fn answer(&mut self, beyond: Option<(u64, u64)>) {
         let window = self.capacity.saturating_sub(self.stored);
         (self.told, self.edge) = (self.local, self.local + window);
@@ -241,7 +242,7 @@ impl Spoof {
         self.expires = if self.kept.is_empty() { Instant::MAX } else { now + self.rtt.rto() };
     }
 
-    /// Sends again what is missing: by selective acknowledgements, and without them one loss per round trip (RFC 6582).
+    /// Retransmits missing data: by SACK, or without SACK one loss per RTT (RFC 6582).
     fn repair(&mut self, now: Instant, advanced: bool) {
         if self.high_sacked > self.una {
             self.judge(now);
@@ -292,7 +293,7 @@ impl Spoof {
         }
     }
 
-    /// The timer of what is kept.
+    /// Handles the retransmission timer.
     pub(crate) fn expire(&mut self, now: Instant) {
         if self.expires > now {
             return;

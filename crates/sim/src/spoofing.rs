@@ -1,5 +1,5 @@
-//! Chains in which a gateway answers in the receiver's name: one connection, whose ends the first and the second leg have, and
-//! the box between them ([`Spoof`]).
+//! Chains with a spoofing gateway: one connection, whose ends belong to the first and the second leg, with
+//! [`Spoof`] between them.
 
 use crate::agent::Agent;
 use crate::parcel::Label;
@@ -11,14 +11,14 @@ use skyhaul_tcp::{Connection, Flags, Segment, Seq};
 use std::sync::Arc;
 
 impl<R: Tap> Sim<R> {
-    /// The connection of a chain goes through such a box.
+    /// Whether the connection of a chain passes a spoofing gateway.
     #[inline]
     pub(crate) fn spoofs(&self, c: u32) -> bool {
         let chain = &self.chains[c as usize];
         chain.spoofs && chain.in_use > 1
     }
 
-    /// Puts the box in its place. The second leg has no sender of its own.
+    /// Installs the spoofing gateway. The second leg has no sender of its own.
     pub(crate) fn install_spoof(&mut self, c: u32) {
         let chain = &self.chains[c as usize];
         let (index, capacity) = (chain.legs[1] as usize, chain.buffers[0]);
@@ -42,14 +42,14 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// What the box kept is gone, and what comes passes untouched.
+    /// The gateway loses its stored data, and packets pass unchanged.
     pub(crate) fn forget_spoof(&mut self, c: u32) {
         if let Some(spoof) = self.spoof(c) {
             spoof.forget();
         }
     }
 
-    /// A segment has reached the box, from the receiver or from the sender.
+    /// A segment has reached the gateway, from the receiver or from the sender.
     pub(crate) fn spoof_arrival(&mut self, c: u32, from_receiver: bool, segment: &Segment) {
         let now = self.now;
         if let Some(spoof) = self.spoof(c) {
@@ -62,7 +62,7 @@ impl<R: Tap> Sim<R> {
         self.carry(self.chains[c as usize].legs[0]);
     }
 
-    /// Sends what both ends and the box have to send.
+    /// Sends what both ends and the gateway have to send.
     pub(crate) fn spoof_flush(&mut self, c: u32) {
         let now = self.now;
         let Self { flows, net, chains, .. } = self;
@@ -71,7 +71,7 @@ impl<R: Tap> Sim<R> {
         let way = |flow: u32, backward: bool| flows[flow as usize].way(flow, backward);
         let (to_box, to_sender) = (way(near, false), way(near, true));
         let (to_receiver, back_to_box) = (way(far, false), way(far, true));
-        // Past the box: what comes that way is of the leg at whose end it arrives.
+        // Bypassing the gateway: such packets belong to the leg at whose end they arrive.
         let (past, past_back) =
             (Label { hop: chain.past.0, ..to_receiver }, Label { hop: chain.past.1, ..to_sender });
         let header = flows[near as usize].header;

@@ -1,22 +1,22 @@
-//! Whole packets for those who want them: captures of a run.
+//! Whole packets for observers: captures of a run.
 
 use skyhaul_base::Instant;
 use skyhaul_tcp::Segment;
 use skyhaul_trace::{Digest, LossCause, Memory, Null, Recorder};
 
-/// Where a packet was seen. Directed links are numbered as in the run's result; access delays come after them.
+/// Where a packet was seen. Directed links are numbered as in the run's result; access links come after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// It left its end point.
     Sent,
-    /// It reached the end point that it was sent to.
+    /// It reached its endpoint.
     Arrived,
     /// It was offered to a link.
     Entered {
         /// The directed link.
         link: u32,
     },
-    /// It came out of a link.
+    /// It left a link.
     Left {
         /// The directed link.
         link: u32,
@@ -25,47 +25,47 @@ pub enum Place {
     Lost {
         /// The directed link.
         link: u32,
-        /// Why.
+        /// The cause.
         cause: LossCause,
     },
 }
 
-/// A packet seen on its way.
+/// An observation of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Sighting<'a> {
     /// The flow.
     pub flow: u32,
-    /// Which of the flow's connections, one after the other.
+    /// Number of the flow's connection.
     pub generation: u16,
-    /// To the data sender.
+    /// It travels to the data sender.
     pub backward: bool,
-    /// Names the packet among all that are on their way; given to another one once it has arrived or was lost.
+    /// Identifies the packet among all in the network; reused after it has arrived or was lost.
     pub key: u32,
     /// Where.
     pub place: Place,
-    /// What it says.
+    /// Its content.
     pub segment: &'a Segment,
 }
 
-/// A recorder that may want whole packets, not only events.
+/// A recorder that may need whole packets, not only events.
 pub trait Tap: Recorder {
-    /// True if it does: every segment then keeps its body on the way. Nothing else changes.
+    /// Whether it does: every segment then keeps its body. Nothing else changes.
     const PACKETS: bool = false;
 
-    /// Takes note of a packet. Times never decrease.
+    /// Records a packet. Times never decrease.
     fn packet(&mut self, _now: Instant, _seen: &Sighting<'_>) {}
 
-    /// Takes note of a connection that is opened for a transfer, before its first packet. Events and packets name it
-    /// by a number above those of the result's flows, which other transfers use before and after it.
+    /// Records a connection opened for a transfer, before its first packet. Events and packets identify it by a
+    /// number above those of the result's flows, which is reused by other transfers.
     fn transfer(&mut self, _opened: &Opened) {}
 }
 
 /// A connection for one of a flow's transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// What its packets and events call it.
+    /// Its number in packets and events.
     pub flow: u32,
-    /// With it, names the connection.
+    /// Identifies the connection, together with `flow`.
     pub generation: u16,
     /// The flow of the result that the transfer belongs to.
     pub owner: u32,

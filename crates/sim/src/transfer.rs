@@ -1,4 +1,4 @@
-//! What applications want: data as it comes, and transfers over connections of their own.
+//! Demands of applications: continuous data, and transfers over separate connections.
 
 use crate::agent::Agent;
 use crate::flow::{Flow, Record, Seen, Totals, Transfer};
@@ -11,7 +11,7 @@ use skyhaul_apps::Demand;
 use skyhaul_base::Instant;
 use skyhaul_trace::{Event, LossCause};
 
-/// What a flow, or a transfer of one, has done.
+/// Totals of a flow, or of one of its transfers.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) totals: Totals,
@@ -21,7 +21,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Adds what another has done.
+    /// Adds the totals of another.
     pub(crate) fn add(&mut self, other: &Self) {
         self.totals.merge(&other.totals);
         self.cuts.add(&other.cuts);
@@ -31,7 +31,7 @@ impl Part {
 }
 
 impl<R: Tap> Sim<R> {
-    /// Does what the application of a flow has wanted since the last time.
+    /// Carries out the demands of a flow's application since the last call.
     pub(crate) fn produce(&mut self, index: u32) {
         let now = self.now;
         if self.flows[index as usize].watched {
@@ -40,13 +40,13 @@ impl<R: Tap> Sim<R> {
         loop {
             let Some(app) = &mut self.records[index as usize].app else { return };
             let Some(demand) = app.poll(now) else {
-                // A film may have ended.
+                // A video may have ended.
                 self.flows[index as usize].finite |= app.is_finite();
                 return;
             };
             let flow = &mut self.flows[index as usize];
             match (demand, &mut flow.agent) {
-                // Data without end, at the rate that there is.
+                // Endless data, at the allowed rate.
                 (Demand::Open { .. }, Agent::Rated(rated)) => rated.sender.greedy(),
                 (Demand::Datagram(packet), Agent::Rated(rated)) => {
                     rated.sender.offer(now, packet);
@@ -71,13 +71,13 @@ impl<R: Tap> Sim<R> {
                         self.net.witness.recorder.record(now, &event);
                     }
                 }
-                // Nobody is there to send it.
+                // There is no transport to send it.
                 (Demand::Write(_) | Demand::Datagram(_), _) => {}
             }
         }
     }
 
-    /// Opens a connection for a transfer: one that is over is used again, with a new number for its segments.
+    /// Opens a connection for a transfer: a closed one is reused, with a new generation number for its segments.
     fn begin(&mut self, transfer: Transfer) {
         let owner = &self.records[transfer.owner as usize];
         let (group, number, path_state) = (owner.group, owner.index, owner.path_state());
@@ -116,7 +116,7 @@ impl<R: Tap> Sim<R> {
         self.arm(index);
     }
 
-    /// All of a transfer is acknowledged: its flow takes over what it counted, and the connection is free.
+    /// A transfer is fully acknowledged: its flow takes over its counts, and the connection is free.
     #[cold]
     pub(crate) fn transferred(&mut self, index: u32) {
         let now = self.now;
@@ -149,7 +149,7 @@ impl<R: Tap> Sim<R> {
         self.idle.push(index);
     }
 
-    /// What the transfers of flows have done that are not complete, flow by flow.
+    /// Totals of incomplete transfers, flow by flow.
     pub(crate) fn incomplete(&self) -> Vec<(u32, Part)> {
         let first = self.named_flows as usize + 2;
         let open = self.flows.iter().zip(&self.records).enumerate().skip(first);

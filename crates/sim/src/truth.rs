@@ -1,7 +1,7 @@
-//! What truly became of the segments that senders judge lost.
+//! The true fate of segments that senders judge lost.
 //!
-//! A sender sees duplicate acknowledgements or a timer that expires; the simulator knows which packets were lost
-//! and why. Each cut of a window is put down to the cause that it answered.
+//! A sender sees duplicate acknowledgements or an expired timer; the simulator knows which packets were lost and
+//! why. Each window reduction is attributed to its true cause.
 
 use crate::oracle::is_error;
 use crate::parcel::Parcel;
@@ -9,7 +9,7 @@ use skyhaul_path::PacketView;
 use skyhaul_tcp::{Judgement, Sign, Verdict};
 use skyhaul_trace::{Class, LossCause};
 
-/// Cuts of the window by what they truly answered.
+/// Window reductions by their true cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cuts {
     /// The segment was corrupted on the channel.
@@ -25,7 +25,7 @@ pub struct Cuts {
 }
 
 impl Cuts {
-    /// For whatever cause.
+    /// Total over all causes.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.error + self.congestion + self.marked + self.outage + self.spurious
@@ -41,11 +41,11 @@ impl Cuts {
     }
 }
 
-/// The cuts of a flow.
+/// The window reductions of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Account {
     pub(crate) all: Cuts,
-    /// Of these, by expiry of the retransmission timer.
+    /// Reductions by the retransmission timer among these.
     pub(crate) timeouts: Cuts,
 }
 
@@ -57,23 +57,23 @@ impl Account {
     }
 }
 
-/// What a sender made of its losses, by what they truly were.
+/// A sender's loss verdicts, by the true causes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdicts {
-    /// Errors of the channel, and packets on a link that went down, taken for errors.
+    /// Channel errors, and packets lost when a link went down, classified as errors.
     pub error_right: u64,
-    /// The same, taken for congestion.
+    /// The same, classified as congestion.
     pub error_wrong: u64,
-    /// Losses to full queues taken for congestion.
+    /// Losses at full queues, classified as congestion.
     pub congestion_right: u64,
-    /// The same, taken for errors.
+    /// The same, classified as errors.
     pub congestion_wrong: u64,
-    /// Segments that were not lost, taken for either.
+    /// Segments that were not lost, classified as either.
     pub spurious: u64,
 }
 
 impl Verdicts {
-    /// All that were given.
+    /// Total number of verdicts.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.error_right + self.error_wrong + self.congestion_right + self.congestion_wrong + self.spurious
@@ -100,11 +100,11 @@ struct Loss {
 }
 
 impl Loss {
-    /// Whether `offset` is in its payload, where a packet has `header` bytes besides.
+    /// Whether `offset` is in its payload, for a packet with `header` bytes of headers.
     fn covers(&self, offset: u32, header: u32) -> bool {
         offset.wrapping_sub(self.seq) < self.size.saturating_sub(header).max(1)
     }
-    /// Whether all of it is before `offset`.
+    /// Whether it ends before `offset`.
     fn before(&self, offset: u32, header: u32) -> bool {
         // Differences of sequence numbers are less than half their range (RFC 9293 §3.4).
         let end = self.seq.wrapping_add(self.size.saturating_sub(header).max(1));
@@ -112,7 +112,7 @@ impl Loss {
     }
 }
 
-/// What is known of the lost data packets of each flow.
+/// Known lost data packets of each flow.
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
     flows: Vec<Option<Box<Known>>>,
@@ -121,11 +121,11 @@ pub(crate) struct Truth {
 /// Lost data packets of a flow.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    /// Those that the sender may still have to judge.
+    /// Losses that the sender may still judge.
     losses: Vec<Loss>,
-    /// All, by cause.
+    /// All losses, by cause.
     counts: [u64; LossCause::COUNT],
-    /// Its sender classifies losses: those that it has not been told of.
+    /// If its sender classifies losses: those it has not been informed of.
     news: Option<Vec<Loss>>,
 }
 
@@ -135,17 +135,17 @@ fn older(a: u32, b: u32) -> u32 {
 }
 
 impl Known {
-    /// Forgets what nobody asks about any more: what is before `offset` and before `una`, the oldest byte that the sender
-    /// still asks about, and what earlier connections lost.
+    /// Forgets what is no longer needed: losses before `offset` and before `una`, the oldest byte that the sender
+    /// still asks about, and those of earlier connections.
     fn forget_before(&mut self, generation: u16, header: u32, (offset, una): (u32, u32)) {
         let oldest = older(offset, una);
         self.losses.retain(|l| l.generation == generation && !l.before(oldest, header));
     }
 
-    /// Why the segment at `offset`, which had been sent so many times, was lost; `None` if it was not.
+    /// Why the segment at `offset`, which had been sent this many times, was lost; `None` if it was not.
     ///
-    /// A segment is lost if every copy of it that was sent is: the retransmission timer that expires while a copy is still
-    /// on its way, or has arrived, is spurious.
+    /// A segment is lost if all its copies are: a retransmission timer that expires while a copy is in flight, or
+    /// has arrived, is spurious.
     fn cause(losses: &[Loss], offset: u32, transmissions: u32, header: u32) -> Option<LossCause> {
         let copies = losses.iter().filter(|l| l.covers(offset, header));
         let (n, last) = copies.fold((0, None), |(n, _), l| (n + 1, Some(l.cause)));
@@ -154,12 +154,12 @@ impl Known {
 }
 
 impl Truth {
-    /// For this many flows; none are watched with 0.
+    /// State for this many flows; 0 disables it.
     pub(crate) fn new(flows: usize) -> Self {
         Self { flows: vec![None; flows] }
     }
 
-    /// One more flow, if any are watched.
+    /// Adds a flow, unless disabled.
     pub(crate) fn grow(&mut self) {
         if !self.flows.is_empty() {
             self.flows.push(None);
@@ -170,13 +170,13 @@ impl Truth {
         self.flows.get_mut(flow as usize)?.as_deref_mut()
     }
 
-    /// Data packets of a flow that were lost, by cause.
+    /// Lost data packets of a flow, by cause.
     pub(crate) fn lost_of(&self, flow: u32) -> [u64; LossCause::COUNT] {
         let known = self.flows.get(flow as usize).and_then(|k| k.as_deref());
         known.map_or([0; LossCause::COUNT], |k| k.counts)
     }
 
-    /// Puts the losses of one flow down to another.
+    /// Moves the losses of one flow to another.
     pub(crate) fn move_counts(&mut self, from: u32, to: u32) {
         let Some(moved) = self.known(from).map(|k| core::mem::take(&mut k.counts)) else { return };
         if let Some(to) = self.flows.get_mut(to as usize) {
@@ -202,7 +202,7 @@ impl Truth {
         }
     }
 
-    /// The sender of a flow classifies losses from now on, or does not.
+    /// Sets whether the sender of a flow classifies losses from now on.
     pub(crate) fn follow(&mut self, flow: u32, told: bool) {
         let Some(known) = self.flows.get_mut(flow as usize) else { return };
         if told || known.is_some() {
@@ -210,7 +210,7 @@ impl Truth {
         }
     }
 
-    /// Packets that the sender of a flow has not been told of: sequence number, payload, cause.
+    /// Losses that the sender of a flow has not been informed of: sequence number, payload, cause.
     pub(crate) fn news(
         &mut self,
         flow: u32,
@@ -222,8 +222,8 @@ impl Truth {
         current.map(move |l| (l.seq, l.size.saturating_sub(header), l.cause))
     }
 
-    /// Puts a judgement down to what it truly answered, if it cut anything. `header` is what a packet has besides its
-    /// payload, `una` the oldest byte that the sender still asks about.
+    /// Attributes a judgement to its true cause, if it reduced the window. `header`: header bytes of a packet;
+    /// `una`: the oldest byte that the sender still asks about.
     pub(crate) fn judge(
         &mut self,
         flow: u32,
@@ -234,7 +234,7 @@ impl Truth {
     ) {
         let Some(flow) = self.flows.get_mut(flow as usize) else { return };
         let known = flow.get_or_insert_default();
-        // Stream offsets and sequence numbers begin at 0 alike.
+        // Stream offsets and sequence numbers both start at 0.
         let offset = judged.offset as u32;
         known.forget_before(generation, header, (offset, una as u32));
         if !judged.cut {
@@ -256,7 +256,7 @@ impl Truth {
         }
     }
 
-    /// Holds what a sender made of a loss against what it was.
+    /// Compares a sender's verdict on a loss with its true cause.
     pub(crate) fn check(
         &mut self,
         flow: u32,
@@ -269,7 +269,7 @@ impl Truth {
         let known = flow.get_or_insert_default();
         let offset = verdict.offset as u32;
         known.forget_before(generation, header, (offset, una as u32));
-        // What was sent since the verdict, and is lost already, is no part of it: that the sender has not been told of.
+        // Losses of later transmissions do not count: the sender has not been informed of them.
         let then = known.losses.len().saturating_sub(known.news.as_ref().map_or(0, Vec::len));
         let cause = Known::cause(&known.losses[..then], offset, verdict.transmissions, header);
         let count = match (cause.map(is_error), verdict.error) {
@@ -282,7 +282,7 @@ impl Truth {
         *count += 1;
     }
 
-    /// A connection is over.
+    /// A connection has ended.
     pub(crate) fn forget(&mut self, flow: u32) {
         if let Some(known) = self.known(flow) {
             known.losses.clear();

@@ -1,4 +1,4 @@
-//! Users' own congestion controls: who provides them, and one instance per connection.
+//! Users' own congestion controls: their provider, and one instance per connection.
 
 use crate::error::BuildError;
 use skyhaul_cc::user::Failed;
@@ -8,7 +8,8 @@ use skyhaul_cc::{
 use skyhaul_scenario::resolved::{FlowGroup, Resolved};
 use std::panic::resume_unwind;
 
-/// Refuses a scenario with a user's control that `controls` does not have, or whose options it does not take.
+/// Refuses a scenario with a user's control that `controls` does not have, or with options that the control
+/// refuses.
 ///
 /// # Errors
 /// Names the group of flows.
@@ -27,8 +28,8 @@ pub fn check_controls(scenario: &Resolved, controls: &Controls) -> Result<(), Bu
 
 /// The controls of the two ends of a connection of a flow.
 ///
-/// Built-in ones are built twice. Of a user's own there is one instance, at the sender: the other end sends no data and
-/// only agrees to what the policy asks for.
+/// Built-in ones are created twice. A user's own has one instance, at the sender: the other end sends no data and
+/// only agrees to the requirements of the policy.
 pub(crate) fn controls_of(
     group: &FlowGroup,
     rules: &SharedRules,
@@ -42,7 +43,7 @@ pub(crate) fn controls_of(
             let peer = Peer { policy: control.policy() };
             (control.into(), Algorithm::custom(peer))
         }
-        // Checked before the run, so only a control that fails to be made gets here.
+        // Checked before the run, so only a failing constructor gets here.
         Err(why) => {
             let message = format!("flow {flow}: cannot make the control \"{}\": {why}", own.control);
             resume_unwind(Box::new(Failed { message, detail: None, source: None }))

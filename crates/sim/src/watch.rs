@@ -1,4 +1,4 @@
-//! Applications that want to hear what becomes of their data: the simulator sees both ends.
+//! Applications that are informed of the fate of their data: the simulator sees both ends.
 
 use crate::agent::Agent;
 use crate::flow::{Flow, Record};
@@ -9,7 +9,7 @@ use skyhaul_base::Instant;
 use skyhaul_tcp::{Counted, Head, Receiver, Seq, State};
 use skyhaul_trace::Event;
 
-/// What is looked at before an end handles a segment: payload in order, and the segment's offsets if it has payload.
+/// State before an end handles a segment: payload in order, and the segment's offsets if it has payload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Before {
     in_order: u64,
@@ -20,12 +20,12 @@ fn receiver(flow: &Flow) -> Option<&Receiver<Counted>> {
     match &flow.agent {
         Agent::OneWay(ends) => Some(ends.sink.receiver()),
         Agent::Connections(ends) => Some(ends.receiver.receiver()),
-        // Those who look at streams do not go through gateways.
+        // Flows with a watched stream do not pass gateways.
         Agent::Leg(_) | Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => None,
     }
 }
 
-/// Before a segment is handled. `None` where there is no stream.
+/// To be called before a segment is handled. `None` without a stream.
 pub(crate) fn before(flow: &Flow, head: &Head, backward: bool) -> Option<Before> {
     let receiver = receiver(flow)?;
     let next = receiver.next_expected();
@@ -103,7 +103,7 @@ pub(crate) fn expired<R: Tap>(
     look(now, index, flow, record, net);
 }
 
-/// Looks whether the sender has given up.
+/// Checks whether the sender has given up.
 fn look<R: Tap>(now: Instant, index: u32, flow: &Flow, record: &mut Record, net: &mut Network<R>) {
     let dead = match &flow.agent {
         Agent::OneWay(ends) => ends.source.sender().gave_up(),
@@ -123,7 +123,7 @@ fn look<R: Tap>(now: Instant, index: u32, flow: &Flow, record: &mut Record, net:
     }
 }
 
-/// Tells the application how its transport does.
+/// Reports the state of its transport to the application.
 pub(crate) fn tell(now: Instant, flow: &Flow, record: &mut Record) {
     let Some(app) = &mut record.app else { return };
     let told = match (flow.agent.sender(), flow.agent.rated()) {
@@ -132,7 +132,7 @@ pub(crate) fn tell(now: Instant, flow: &Flow, record: &mut Record) {
             allowed: sender.allowed(),
             round_trip: sender.srtt(),
         },
-        // Nobody acknowledges datagrams.
+        // Datagrams are not acknowledged.
         (None, Some(rated)) => Feedback {
             unacknowledged: 0,
             allowed: rated.sender.allowed(),

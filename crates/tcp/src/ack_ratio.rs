@@ -1,68 +1,69 @@
-//! Congestion control of acknowledgements, at the sender of data: for how many segments the peer sends one.
+//! ACK congestion control, at the data sender: how many segments the peer acknowledges at once.
 //!
-//! **RFC 5690**, which takes its rule from RFC 4341 §6.1.2. The ratio R begins at 2. A window of data in which an
-//! acknowledgement was lost or marked doubles it; after `cwnd/(R² - R)` windows in a row without it falls by one. It never
-//! exceeds half of the congestion window, so that two acknowledgements answer each window, and is at least 2 from a window
-//! of four segments on.
+//! **RFC 5690**, with the rule of RFC 4341 §6.1.2. The ratio R starts at 2. A window of data in which an
+//! acknowledgement was lost or marked doubles it; after `cwnd/(R² - R)` consecutive windows without one, it
+//! decreases by one. It never exceeds half the congestion window, so that every window gets two acknowledgements,
+//! and is at least 2 for windows of four segments or more.
 //!
-//! An acknowledgement is taken for lost when the next one covers more than R segments (§4.4); not while data is being repaired,
-//! when what is acknowledged jumps anyway (§4.4.1). One that comes after the one behind it counts as lost.
+//! An acknowledgement counts as lost when the next one covers more than R segments (§4.4), except during loss
+//! recovery, when the cumulative acknowledgement jumps anyway (§4.4.1). A reordered acknowledgement counts as lost.
 //!
-//! **RFC 3449 §4.3.** Only marks count: the queue of the return link marks acknowledgements before it is full. A round trip
-//! with a mark doubles the ratio, each one without lowers it by one, as congestion control does with a window; and at least one
-//! acknowledgement answers each window of data. There the receiver keeps the ratio, from marks that the sender echoes and a window
-//! that the sender tells it of. Here the sender does so, which knows both and the round trip, and tells the receiver the ratio:
-//! what is told, when it arrives, and what follows from it are the same.
+//! **RFC 3449 §4.3.** Only marks count: the queue of the return link marks acknowledgements before it is full. A
+//! round trip with a mark doubles the ratio, each one without a mark decreases it by one, as congestion control
+//! does with a window; every window of data gets at least one acknowledgement. In the RFC the receiver keeps the
+//! ratio, from marks that the sender echoes and a window that the sender reports. Here the sender, which knows both
+//! and the RTT, keeps it and sends the ratio to the receiver. Content, timing and effect of the messages are the
+//! same.
 
 use crate::config::AckCc;
 use core::num::NonZeroU8;
 use skyhaul_base::Duration;
 
-/// The ratio of RFC 5690 §4.1 before anything is known, and of delayed acknowledgements (RFC 1122 §4.2.3.2).
+/// The initial ratio of RFC 5690 §4.1, which is that of delayed acknowledgements (RFC 1122 §4.2.3.2).
 const FIRST: u32 = 2;
-/// What the option says at most.
+/// Largest value of the option.
 const MOST: u32 = 255;
 
-/// An acknowledgement that is held back since the peer asks for few, and nothing else says how long (ns-2: DelAck).
+/// How long an acknowledgement is delayed when the peer asks for few and nothing else limits it (ns-2: DelAck).
 pub(crate) const LONGEST_HELD: Duration = Duration::from_millis(100);
 
-/// An acknowledgement and what the sender knows then.
+/// An acknowledgement, and the sender's state at that time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     /// `SND.UNA` before and after it, and `SND.MAX`.
     pub(crate) before: u64,
     pub(crate) una: u64,
     pub(crate) max: u64,
-    /// A full segment, bytes; the congestion window, segments.
+    /// Size of a full segment, bytes, and congestion window, segments.
     pub(crate) smss: u32,
     pub(crate) cwnd: f64,
-    /// Data is being repaired, or was until this acknowledgement.
+    /// A recovery was in progress, at least until this acknowledgement.
     pub(crate) repairing: bool,
     /// A router has marked it.
     pub(crate) marked: bool,
 }
 
-/// The ratio of one connection.
+/// The ACK ratio of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckRatio {
-    /// The rule is that of RFC 3449.
+    /// The rule of RFC 3449 applies.
     by_marks: bool,
     ratio: u32,
-    /// What the peer used until now: it may not have heard of `ratio` yet.
+    /// The previous ratio, which the peer may still be using.
     before: u32,
-    /// The peer has to be told; the first segment that does so ends there.
+    /// The ratio must be sent to the peer; the first segment that carries it ends at this offset.
     telling: bool,
     told: Option<u64>,
-    /// The present window of data ends there, and whether an acknowledgement of it was lost or marked.
+    /// End of the current window of data, and whether an acknowledgement of it was lost or marked.
     window_end: u64,
     congested: bool,
-    /// Windows in a row without, and how many lower the ratio.
+    /// Consecutive windows without loss or mark, and how many of them decrease the ratio.
     clean: u32,
     needed: u32,
 }
 
 impl AckRatio {
-    /// By this rule; `None` without one.
+    /// A ratio with this rule; `None` without a rule.
     pub(crate) fn new(rule: AckCc) -> Option<Self> {
         let by_marks = match rule {
             AckCc::None => return None,
@@ -82,13 +83,13 @@ impl AckRatio {
         })
     }
 
-    /// The ratio that the peer has been told, or will be.
+    /// The ratio that the peer has been sent, or will be.
     pub(crate) const fn ratio(&self) -> u32 {
         self.ratio
     }
 
-    /// What a data segment that ends at `end` says of it: every one does until one of them is acknowledged, so that none
-    /// of them is missed.
+    /// The ratio that a data segment ending at `end` must carry. Every segment carries it until one of them is
+    /// acknowledged, so that the peer cannot miss it.
     pub(crate) fn tell(&mut self, end: u64) -> Option<NonZeroU8> {
         if !self.telling {
             return None;
@@ -97,7 +98,7 @@ impl AckRatio {
         NonZeroU8::new(self.ratio as u8)
     }
 
-    /// An acknowledgement has been processed.
+    /// Processes an acknowledgement.
     pub(crate) fn acknowledged(&mut self, s: &Seen) {
         let covered = s.una.saturating_sub(s.before).div_ceil(s.smss.max(1).into());
         let lost = !self.by_marks && !s.repairing && covered > self.ratio.max(self.before).into();
@@ -109,14 +110,14 @@ impl AckRatio {
             self.end_window(s.cwnd);
             self.window_end = s.max;
         }
-        // Not before the peer has heard of the last change (§4.5).
+        // Not before the peer knows the last change (§4.5).
         let most = self.most(s.cwnd);
         if self.ratio > most && !self.telling {
             self.change(most, s.cwnd);
         }
     }
 
-    /// RFC 5690 §4.5, constraint 2. RFC 3449 §4.3 is content with one acknowledgement of each window.
+    /// RFC 5690 §4.5, constraint 2. RFC 3449 §4.3 needs only one acknowledgement per window.
     fn most(&self, cwnd: f64) -> u32 {
         let window = cwnd.min(1e6) as u32;
         let most = if self.by_marks { window.saturating_sub(1) } else { window.div_ceil(2) };
@@ -144,7 +145,7 @@ impl AckRatio {
     fn change(&mut self, ratio: u32, cwnd: f64) {
         self.clean = 0;
         let r = f64::from(ratio);
-        // From one there is nothing to fall to.
+        // A ratio of one cannot decrease.
         self.needed = if self.by_marks {
             1
         } else if ratio > 1 {

@@ -1,38 +1,38 @@
-//! Receive buffer that grows with what the application reads (dynamic right-sizing).
+//! Receive buffer auto-tuning: the buffer grows with what the application reads (dynamic right-sizing).
 //!
-//! A window that admits twice what was read in the last round trip lets a sender double once per round trip and never
-//! limits one that has settled [Fisk, Feng 2001, "Dynamic right-sizing in TCP"]. Linux (`tcp_rcv_space_adjust`, since
-//! 2.6.7) adds 16 segments and, while the rate grows, twice the relative growth; that is what is done here. The
-//! buffer never shrinks.
+//! A window of twice the data read in the last round trip lets a sender double its rate once per round trip, and
+//! never limits one in steady state [Fisk, Feng 2001, "Dynamic right-sizing in TCP"]. Linux
+//! (`tcp_rcv_space_adjust`, since 2.6.7) adds 16 segments and, while the rate grows, twice the relative growth;
+//! this module does the same. The buffer never shrinks.
 
 use skyhaul_base::{Duration, Instant};
 
-/// The buffer before anything is known, bytes: the default of `tcp_rmem[1]` leaves a window of 64 KiB.
+/// Initial buffer, bytes: the default of `tcp_rmem[1]` gives a window of 64 KiB.
 const START: u64 = 65_536;
 
-/// Segments that a first flight may have, for the first comparison (RFC 6928).
+/// Size of a first flight, segments, for the first comparison (RFC 6928).
 const FIRST_FLIGHT: u64 = 10;
 
-/// State of the adjustment. Amounts in bytes.
+/// State of the auto-tuning. Amounts in bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Autotune {
     most: u64,
     mss: u64,
-    /// Round-trip time as the receiver sees it: how long a window of data takes to arrive, the least so far. Never
-    /// less than the true one, and equal to it where the window is the limit.
+    /// RTT as seen by the receiver: the minimum time in which a window of data arrives. Never below the true RTT,
+    /// and equal to it when the window is the limit.
     rtt: Option<Duration>,
-    /// A window that was announced ends here.
+    /// End of a previously announced window.
     window_end: u64,
     window_began: Instant,
     /// The round in progress.
     round_began: Instant,
     read_before: u64,
-    /// Read in the best round so far.
+    /// Data read in the best round so far.
     space: u64,
 }
 
 impl Autotune {
-    /// The buffer to start with if `most` is the largest.
+    /// Initial buffer if `most` is the maximum.
     pub(crate) fn start(most: u64) -> u64 {
         START.min(most)
     }
@@ -51,16 +51,17 @@ impl Autotune {
         }
     }
 
-    /// The buffer could not grow for a while, with everything before `read` read: what is read then tells nothing.
+    /// Restarts the measurement with everything before `read` read, after a time in which the buffer could not
+    /// grow.
     pub(crate) fn begin_anew(&mut self, read: u64) {
         (self.window_end, self.read_before) = (0, read);
     }
 
-    /// Data has arrived up to `nxt` and was read up to `read`; `edge` is the end of the window announced. Returns the
-    /// size that a buffer of `buffer` bytes should have.
+    /// Data has arrived up to `nxt` and was read up to `read`; `edge` is the right edge of the announced window.
+    /// Returns the new size for a buffer of `buffer` bytes.
     pub(crate) fn arrived(&mut self, now: Instant, nxt: u64, read: u64, edge: u64, buffer: u64) -> u64 {
         if self.window_end == 0 {
-            // The first data: the clock starts.
+            // The first data starts the clock.
             (self.window_end, self.window_began) = (edge, now);
             self.round_began = now;
             return buffer;
@@ -81,7 +82,7 @@ impl Autotune {
             return buffer;
         }
         let base = 2 * copied + 16 * self.mss;
-        // The sender's rate is growing: room for it to go on.
+        // The sender's rate is growing: leave room for more growth.
         let growth = u128::from(base) * u128::from(copied - self.space) / u128::from(self.space);
         let wanted = u128::from(base) + 2 * growth;
         self.space = copied;

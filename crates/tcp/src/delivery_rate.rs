@@ -13,15 +13,15 @@ struct Snapshot {
     first_sent_time: Instant,
     sent_time: Instant,
     lost: u64,
-    /// With the segment itself.
+    /// Including the segment itself.
     in_flight: u64,
     app_limited: bool,
-    /// It has been delivered: what a later acknowledgement covers again says nothing new.
+    /// It has already been delivered: an acknowledgement that covers it again carries no news.
     delivered_already: bool,
 }
 
-/// Takes a snapshot per segment sent and turns the newest one delivered by an acknowledgement into a sample.
-/// The ring runs in step with the scoreboard's.
+/// Takes a snapshot per segment sent, and turns the newest one delivered by an acknowledgement into a sample. The
+/// ring stays in step with the scoreboard's.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sampler {
     snapshots: VecDeque<Snapshot>,
@@ -30,20 +30,20 @@ pub(crate) struct Sampler {
     /// Delivered count at which the current application-limited phase ends.
     app_limited_until: u64,
     newest: Option<Snapshot>,
-    /// Segments gone from the front of the ring, so that positions can be compared over time.
+    /// Segments removed from the front of the ring, so that positions can be compared over time.
     gone: u64,
-    /// Records of the segments marked lost and not yet told.
+    /// Records of segments marked lost and not yet reported.
     lost: Vec<Lost>,
     /// The last segment marked lost.
     last_lost: Option<u64>,
 }
 
 impl Sampler {
-    /// Memory that the records take, bytes.
+    /// Memory use of the records, bytes.
     pub(crate) fn held(&self) -> usize {
         self.snapshots.capacity() * size_of::<Snapshot>() + self.lost.capacity() * size_of::<Lost>()
     }
-    /// Gives room back that nothing is in.
+    /// Releases unused memory.
     pub(crate) fn trim(&mut self) {
         self.snapshots.shrink_to_fit();
         self.lost.shrink_to_fit();
@@ -79,7 +79,7 @@ impl Sampler {
         }
     }
 
-    /// The application has nothing to send: samples taken until what is in flight is delivered are limited.
+    /// The application has nothing to send: samples are app-limited until the data in flight is delivered.
     pub(crate) fn app_limited(&mut self, delivered: u64, in_flight: u64) {
         self.app_limited_until = delivered + in_flight.max(1);
     }
@@ -97,13 +97,13 @@ impl Sampler {
         }
     }
 
-    /// The oldest `n` segments are gone.
+    /// The oldest `n` segments are removed.
     pub(crate) fn popped(&mut self, n: usize) {
         self.snapshots.drain(..n.min(self.snapshots.len()));
         self.gone += n as u64;
     }
 
-    /// The segment at `index`, of `len` bytes, was marked lost, which makes `total` bytes ever lost.
+    /// The segment at `index`, of `len` bytes, was marked lost; `total` bytes have ever been marked lost.
     pub(crate) fn marked_lost(&mut self, index: usize, len: u32, total: u64) {
         let Some(s) = self.snapshots.get(index) else { return };
         let position = self.gone + index as u64;
@@ -118,12 +118,12 @@ impl Sampler {
         self.lost.get(i).copied()
     }
 
-    /// The records of losses have been told.
+    /// The records of losses have been reported.
     pub(crate) fn forget_lost(&mut self) {
         self.lost.clear();
     }
 
-    /// The sample of the acknowledgement just processed, if it is valid.
+    /// The sample from the last acknowledgement, if it is valid.
     pub(crate) fn take(
         &mut self,
         delivered: u64,
@@ -134,7 +134,7 @@ impl Sampler {
         let send = s.sent_time - s.first_sent_time;
         let ack = self.delivered_time - s.delivered_time;
         let interval = send.max(ack);
-        // A sample shorter than the minimum RTT over-estimates.
+        // A sample shorter than the minimum RTT overestimates the rate.
         let reliable = !interval.is_zero() && min_rtt.is_none_or(|m| interval >= m);
         let bytes = delivered - s.delivered;
         Some(RateSample {

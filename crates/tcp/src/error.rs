@@ -1,8 +1,8 @@
-//! Why an arriving segment was refused. Data for counters, never a log line.
+//! Why an arriving segment was refused. For counters, not for logs.
 
 use thiserror::Error;
 
-/// A segment that was dropped, and why.
+/// The reason why a segment was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Rejected {
     /// The acknowledgement covers data that was never sent; an ACK is owed (RFC 5961 §5).
@@ -20,19 +20,19 @@ pub enum Rejected {
     /// The timestamp is older than one already seen (PAWS, RFC 7323 §5).
     #[error("old timestamp (PAWS)")]
     Paws,
-    /// Without the timestamps that were agreed on (RFC 7323 §3.2).
+    /// Without the negotiated timestamps (RFC 7323 §3.2).
     #[error("no timestamps")]
     Unstamped,
     /// A reset or SYN that an attacker could have sent blindly; a challenge ACK is owed (RFC 5961 §3, §4).
     #[error("reset or SYN without the exact sequence number")]
     Challenged,
-    /// Text or a FIN beyond the FIN that was received before (RFC 9293 §3.10.7.4).
+    /// Data or a FIN beyond the peer's FIN (RFC 9293 §3.10.7.4).
     #[error("beyond the FIN")]
     BeyondFin,
-    /// One of too many copies: no more than two receive windows of them are answered per round trip.
+    /// One of too many copies: at most two receive windows of them are answered per RTT.
     #[error("too many copies")]
     Rationed,
-    /// Lacks the ACK flag or has flags that make no sense together.
+    /// Lacks the ACK flag or has an invalid combination of flags.
     #[error("impossible flags")]
     Flags,
     /// The connection does not exist any more.

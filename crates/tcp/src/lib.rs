@@ -1,9 +1,9 @@
 //! The sans-IO TCP endpoint: the same code runs in the simulator and on the wire.
 //!
 //! An endpoint owns no socket and reads no clock. Its driver calls five functions: `handle` with an arriving
-//! [`Segment`], `poll_transmit` until it returns nothing, `next_timeout` and `handle_timeout`, and
-//! `poll_event`. Where payload lives is a type parameter: [`Counted`] keeps lengths only (simulation),
-//! [`Bytes`] keeps the bytes (wire).
+//! [`Segment`], `poll_transmit` until it returns nothing, `next_timeout` and `handle_timeout`, and `poll_event`.
+//! The payload store is a type parameter: [`Counted`] keeps only lengths (simulation), [`Bytes`] keeps the bytes
+//! (real network).
 #![no_std]
 
 extern crate alloc;

@@ -1,8 +1,8 @@
-//! Spacing of departures for algorithms that set a rate.
+//! Pacing, for algorithms that set a rate.
 
 use skyhaul_base::{Duration, Instant, Rate};
 
-/// Holds each packet back until the previous one has had its time at the pacing rate.
+/// Delays each packet until the previous one has had its time at the pacing rate.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pacer {
     next: Instant,
@@ -17,7 +17,7 @@ impl Pacer {
     pub(crate) fn sent(&mut self, now: Instant, bytes: u32, rate: Rate) {
         let bits = u64::from(bytes) * 8 * 1_000_000_000;
         let time = Duration::from_nanos(bits / rate.bits_per_sec().max(1));
-        // No credit is kept from silence: a sender that idled does not catch up in a burst.
+        // An idle sender collects no credit: it does not catch up in a burst.
         self.next = self.next.max(now) + time;
     }
 }

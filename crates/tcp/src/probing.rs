@@ -1,9 +1,9 @@
-//! Low-priority probes as a general facility: trains, budgets, numbers, and what the peer makes of them.
+//! Low-priority probes as a general facility: trains, budgets, numbers, and how the peer responds to them.
 //!
-//! A probe is a copy of data (or data not yet acknowledged) that bypasses the window, is never retransmitted,
-//! never enters the scoreboard, never starts the retransmission timer and never gives an RTT sample. A capable
-//! receiver answers each with one marked acknowledgement. Credit is what was sent and not yet answered: a peer
-//! that answers more than that is not believed.
+//! A probe is a copy of data (or data not yet acknowledged) that bypasses the window, is never retransmitted, never
+//! enters the scoreboard, never starts the retransmission timer and never gives an RTT sample. A capable receiver
+//! answers each with one marked acknowledgement. The credit is the number of unanswered probes; answers beyond it
+//! are ignored.
 
 use crate::segment::Mark;
 use alloc::boxed::Box;
@@ -17,19 +17,20 @@ pub(crate) struct Probe {
     pub(crate) len: u32,
     pub(crate) mark: Mark,
     pub(crate) id: Option<u16>,
-    /// It is discarded first and served last.
+    /// Routers discard it first and serve it last.
     pub(crate) low_priority: bool,
 }
 
-/// How many numbers are remembered, so that each is believed once.
+/// Number of probe numbers remembered, so that each is accepted once.
 const REMEMBERED: usize = 4096;
 
-/// Probing by a sender. Most senders never probe: what only probing needs appears with the first request.
+/// Probing by a sender. Most senders never probe: the state for it is created by the first request.
 #[derive(Clone, Debug)]
 pub(crate) struct Prober {
-    /// The last data segment transmitted, full-sized if one exists (kept even when acknowledged); nothing with length 0.
+    /// The last data segment transmitted, full-sized if possible (kept even when acknowledged); length 0 means
+    /// none.
     last: (u64, u32),
-    /// Payload that fits beside the mark.
+    /// Payload that fits next to the mark.
     longest: u32,
     pub(crate) support: ProbeSupport,
     ids: bool,
@@ -39,22 +40,22 @@ pub(crate) struct Prober {
 /// State of probing.
 #[derive(Clone, Debug)]
 struct Work {
-    /// Numbers that were sent and not answered, a bit for each of the last [`REMEMBERED`]; only where probes have
-    /// numbers, and only once there are any.
+    /// Numbers sent and not yet answered, one bit for each of the last [`REMEMBERED`]; only if probes carry
+    /// numbers, and only once one was sent.
     open: Option<Box<[u64; REMEMBERED / 64]>>,
     next_id: u16,
     /// First number of the current start or recovery; older answers are stale.
     epoch: u16,
     train: Option<Running>,
-    /// Probes asked for and due now.
+    /// Probes requested and due now.
     due: u32,
     due_source: ProbeSource,
     /// Sent and not yet answered.
     credit: u32,
-    /// Probes sent while nothing was known of the peer: as many duplicate acknowledgements of a legacy receiver
-    /// may follow.
+    /// Probes sent while the peer's capability was unknown: a legacy receiver may send as many duplicate
+    /// acknowledgements.
     legacy_credit: u32,
-    /// When the first of these left.
+    /// Send time of the first of these.
     first_unknown: Instant,
     round_robin: u64,
     sent: u64,
@@ -102,12 +103,12 @@ impl Prober {
         self.work.get_or_insert_with(|| Box::new(Work::new()))
     }
 
-    /// A data segment was transmitted: the next dummy copies it. A full-sized one is preferred, so that a
-    /// dummy occupies the path as data would, but not one that lies more than `window` back: what is older than the
-    /// largest window of the peer it does not take for a copy any more.
+    /// A data segment was transmitted: the next dummy copies it. A full-sized one is preferred, so that a dummy
+    /// occupies the path as data would. It must not lie more than `window` back: beyond its largest window, the
+    /// peer no longer accepts it as a copy.
     #[inline]
     pub(crate) fn transmitted(&mut self, seq: u64, len: u32, mss: u32, window: u64) {
-        // Without one the last length is 0, which is less than any.
+        // Without one the last length is 0, which any length exceeds.
         if len > 0 && (len == mss || self.last.1 < mss || self.last.0 + window < seq + u64::from(len)) {
             self.last = (seq, len);
         }
@@ -145,11 +146,11 @@ impl Prober {
         self.support = ProbeSupport::No;
         self.stop();
     }
-    /// When the train in progress sends its next probe; [`Instant::MAX`] without one.
+    /// When the current train sends its next probe; [`Instant::MAX`] without a train.
     pub(crate) fn next_departure(&self) -> Instant {
         self.work.as_ref().and_then(|w| w.train).map_or(Instant::MAX, |t| t.next)
     }
-    /// Moves the train on: probes whose time has come become due.
+    /// Advances the train: probes whose time has come become due.
     pub(crate) fn advance(&mut self, now: Instant) {
         let Some(w) = &mut self.work else { return };
         let Some(t) = &mut w.train else { return };
@@ -168,7 +169,7 @@ impl Prober {
         }
     }
 
-    /// The next round robin begins with the oldest data.
+    /// The next round robin starts with the oldest data.
     pub(crate) fn rewind(&mut self) {
         if let Some(w) = &mut self.work {
             w.round_robin = 0;
@@ -176,7 +177,7 @@ impl Prober {
     }
 
     /// The next probe to transmit. `unacked` finds the first segment at or after an offset that is neither
-    /// cumulatively nor selectively acknowledged, for round robin; nothing leaves while the peer's window is closed.
+    /// cumulatively acknowledged nor SACKed, for round robin. Nothing is sent while the peer's window is closed.
     pub(crate) fn poll(
         &mut self,
         now: Instant,
@@ -219,7 +220,7 @@ impl Prober {
         Some(Probe { seq, len: len.min(self.longest), mark, id, low_priority })
     }
 
-    /// Some were asked for.
+    /// Whether probes were ever requested.
     #[inline]
     pub(crate) fn in_use(&self) -> bool {
         self.work.as_ref().is_some_and(|w| w.sent > 0 || w.due > 0 || w.train.is_some())
@@ -228,7 +229,7 @@ impl Prober {
     pub(crate) fn counts(&self) -> (u64, u64) {
         self.work.as_ref().map_or((0, 0), |w| (w.sent, w.answered))
     }
-    /// From now on probes carry numbers, or they do not.
+    /// Sets whether probes carry numbers from now on.
     pub(crate) fn number(&mut self, ids: bool) {
         self.ids = ids;
     }
@@ -236,7 +237,7 @@ impl Prober {
     pub(crate) fn has_ids(&self) -> bool {
         self.ids
     }
-    /// The path takes shorter segments than before.
+    /// The path carries only shorter segments than before.
     pub(crate) fn shorten(&mut self, longest: u32) {
         self.longest = longest;
     }
@@ -245,14 +246,14 @@ impl Prober {
         Some(self.last).filter(|l| l.1 > 0)
     }
 
-    /// An answer arrived. Returns whether it is stale, or `None` if it exceeds what was sent.
+    /// Processes an answer. Returns whether it is stale, or `None` if it exceeds the probes sent.
     pub(crate) fn answer(&mut self, id: Option<u16>) -> Option<bool> {
         let w = self.work.as_mut().filter(|w| w.credit > 0)?;
         if self.support == ProbeSupport::No {
             return None;
         }
         if let (true, Some(open)) = (self.ids, &mut w.open) {
-            // Each number once: a path may duplicate answers, a peer may invent some.
+            // Each number once: the path may duplicate answers, and a peer may invent some.
             let (word, bit) = slot(id?);
             if open[word] & bit == 0 {
                 return None;
@@ -267,9 +268,9 @@ impl Prober {
         Some(id.is_some_and(|id| (id.wrapping_sub(w.epoch) as i16) < 0))
     }
 
-    /// A duplicate acknowledgement that an unmodified receiver may have sent for a probe: true if there is
-    /// credit for it, in which case it is no sign of loss. What comes less than a round trip after the first probe answers
-    /// something else; so does what comes before any round trip is known, since a probe follows the data that it copies.
+    /// A duplicate acknowledgement that an unmodified receiver may have sent for a probe. True if there is credit
+    /// for it; it is then no sign of loss. An acknowledgement less than an RTT after the first probe cannot be its
+    /// answer. Nor can one before an RTT is known, since a probe follows the data that it copies.
     pub(crate) fn consume_legacy_credit(&mut self, now: Instant, least_rtt: Option<Duration>) -> bool {
         let due = |w: &Work| least_rtt.is_some_and(|rtt| w.first_unknown + rtt <= now);
         let Some(w) = self.work.as_mut().filter(|w| w.legacy_credit > 0 && due(w)) else { return false };
@@ -286,7 +287,7 @@ impl Prober {
     }
 }
 
-/// Where a number stands among those remembered.
+/// Position of a number among those remembered.
 const fn slot(id: u16) -> (usize, u64) {
     let at = id as usize % REMEMBERED;
     (at / 64, 1 << (at % 64))

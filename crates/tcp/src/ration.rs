@@ -1,14 +1,14 @@
-//! How many answers a connection may send to what it did not ask for: segments that anybody can send blindly must not
-//! make it send one each (RFC 5961 §7, §10).
+//! Rate limit on a connection's answers to unsolicited segments: segments that anybody can send blindly must not
+//! trigger one answer each (RFC 5961 §7, §10).
 
 use skyhaul_base::{Duration, Instant};
 
-/// Answers to strays per [`PERIOD`]: the numbers that RFC 5961 §7 proposes, per connection. On average one in 500 ms, as
-/// in Linux (`tcp_invalid_ratelimit`).
+/// Answers to stray segments per [`PERIOD`]: the numbers that RFC 5961 §7 proposes, per connection. On average one
+/// in 500 ms, as in Linux (`tcp_invalid_ratelimit`).
 const MOST: u64 = 10;
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// What was spent since the present period began, and when it ends.
+/// Amount spent in the current period, and the end of the period.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ration {
     spent: u64,
@@ -16,13 +16,13 @@ pub(crate) struct Ration {
 }
 
 impl Ration {
-    /// Whether one more answer may leave now that nobody asked for; then it counts.
+    /// Whether one more unsolicited answer may leave now; if so, it counts.
     #[cold]
     pub(crate) fn may_send(&mut self, now: Instant) -> bool {
         self.may_spend(now, 1, MOST, PERIOD)
     }
 
-    /// Whether `cost` may be spent now, where `most` may be in each `period`; then it counts.
+    /// Whether `cost` may be spent now, with a limit of `most` per `period`; if so, it counts.
     #[cold]
     pub(crate) fn may_spend(&mut self, now: Instant, cost: u64, most: u64, period: Duration) -> bool {
         if now >= self.until {

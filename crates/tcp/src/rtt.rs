@@ -1,6 +1,6 @@
 //! Round-trip time estimation and the retransmission timeout (RFC 6298).
 //!
-//! The estimator keeps no configuration of its own: whoever calls it has one, and thousands of flows share it.
+//! The estimator stores no configuration: the caller passes it, and thousands of flows share it.
 
 use crate::config::Rto;
 use skyhaul_base::{Duration, Instant};
@@ -9,7 +9,7 @@ use skyhaul_base::{Duration, Instant};
 const NONE: Duration = Duration::MAX;
 /// RFC 6298 §5.7.
 const AFTER_A_LOST_SYN: Duration = Duration::from_secs(3);
-/// No segment is being timed: no acknowledgement reaches so far.
+/// No segment is being timed: beyond every acknowledgement.
 const NOTHING: u64 = u64::MAX;
 
 /// Smoothed RTT, its variation and the timeout that follows.
@@ -18,9 +18,9 @@ pub struct Estimator {
     srtt: Duration,
     rttvar: Duration,
     min: Duration,
-    /// The timeout in force, with bounds and backoff.
+    /// The current timeout, with bounds and backoff.
     rto: Duration,
-    /// One segment being timed: its end and when it left.
+    /// The segment being timed: its end and its send time.
     timed_end: u64,
     timed_at: Instant,
     /// `srtt + max(G, margin, 4·rttvar)`, before bounds and backoff.
@@ -28,7 +28,7 @@ pub struct Estimator {
     backoff: u32,
 }
 
-/// A mean moves by one part of so many toward a sample.
+/// Moves a mean by one `parts`-th toward a sample.
 fn toward(mean: Duration, sample: u64, parts: u64) -> Duration {
     let step = (i128::from(sample) - i128::from(mean.as_nanos())) / i128::from(parts);
     Duration::from_nanos(mean.as_nanos().saturating_add_signed(step as i64))
@@ -52,7 +52,7 @@ impl Estimator {
         e
     }
 
-    /// Begins with what an earlier connection on the path knew, unless there is a sample already.
+    /// Starts with the values of an earlier connection on the path, unless there is a sample already.
     pub(crate) fn seed(&mut self, srtt: Duration, rttvar: Duration, config: &Rto) {
         if self.srtt == NONE {
             self.srtt = srtt;
@@ -62,7 +62,7 @@ impl Estimator {
         }
     }
 
-    /// Data begins after a SYN was repeated: without a sample the timeout is 3 s, should it have been less (RFC 6298 §5.7).
+    /// Data follows a retransmitted SYN: without a sample the timeout becomes at least 3 s (RFC 6298 §5.7).
     pub(crate) fn restart_without_sample(&mut self, config: &Rto) {
         if self.srtt == NONE {
             self.base = self.base.max(AFTER_A_LOST_SYN);
@@ -70,7 +70,7 @@ impl Estimator {
         }
     }
 
-    /// A valid sample, one of so many that a round trip is expected to give; clears the backoff.
+    /// A valid sample, one of `of` expected per RTT; clears the backoff.
     #[inline]
     pub fn sample(&mut self, rtt: Duration, of: u64, config: &Rto) {
         if self.srtt == NONE {
@@ -92,7 +92,7 @@ impl Estimator {
         self.settle(config);
     }
 
-    /// Bounds and backoff.
+    /// Applies bounds and backoff.
     #[inline]
     fn settle(&mut self, config: &Rto) {
         let (min, max) = (config.min, config.max);
@@ -108,21 +108,21 @@ impl Estimator {
         };
     }
 
-    /// The timeout in force.
+    /// The current timeout.
     #[inline]
     #[must_use]
     pub fn rto(&self) -> Duration {
         self.rto
     }
-    /// The RTT that an echo of this age tells, if it can be true. `oldest`: how long ago the oldest segment that is
-    /// acknowledged left for the first time. `newest`: how long ago the newest of them that was never sent again did. An
+    /// The RTT from an echo of this age, if it is plausible. `oldest`: time since the first transmission of the
+    /// oldest acknowledged segment. `newest`: time since the transmission of the newest one never retransmitted. An
     /// echo is forged, or noise, if it is
     ///
-    /// - older than the oldest, by a tick of the clock at the most: what it echoes was not sent then;
-    /// - more than twice the timeout: the oldest segment outstanding left no more than a round trip before the timer began
-    ///   to run, which has not expired since;
-    /// - shorter than the least RTT known, and than the time since the newest: that has arrived since it left. The least
-    ///   RTT is taken then; so it does not sink by what is told.
+    /// - older than `oldest` by more than a clock tick: the echoed segment was not yet sent;
+    /// - more than twice the timeout: the oldest outstanding segment left at most one RTT before the timer was
+    ///   started, which has not expired since;
+    /// - shorter than both the minimum RTT and `newest`, within which that segment has arrived. The minimum RTT is
+    ///   used then, so an echo cannot lower it.
     #[inline]
     pub(crate) fn told(
         &self,
@@ -139,14 +139,14 @@ impl Estimator {
         }
         self.min()
     }
-    /// The timer has expired; the first time in a row costs nothing where it is `spared`.
+    /// The timer has expired; with `spared`, the first expiration in a row does not back off.
     pub fn back_off(&mut self, config: &Rto, spared: bool) {
         self.backoff = (self.backoff + 1).min(32);
         if !(spared && self.backoff == 1) {
             self.settle(config);
         }
     }
-    /// Data has arrived that gives no sample: the path is there, whatever the timer took it for.
+    /// Data has arrived that gives no sample: the path works, so the backoff ends.
     pub fn end_backoff(&mut self, config: &Rto) {
         if core::mem::take(&mut self.backoff) > 0 {
             self.settle(config);
@@ -177,7 +177,7 @@ impl Estimator {
             (self.timed_end, self.timed_at) = (end, now);
         }
     }
-    /// Karn's rule: after a retransmission the segment being timed says nothing.
+    /// Karn's rule: after a retransmission the timed segment gives no sample.
     pub(crate) fn stop_timing(&mut self) {
         self.timed_end = NOTHING;
     }

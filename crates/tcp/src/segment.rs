@@ -1,4 +1,4 @@
-//! What a TCP segment means, without its bytes.
+//! The content of a TCP segment, without its encoding.
 
 use core::fmt;
 use core::num::{NonZeroU8, NonZeroU16, NonZeroU32};
@@ -18,8 +18,8 @@ impl Seq {
     pub const fn diff(self, origin: Self) -> i32 {
         self.0.wrapping_sub(origin.0) as i32
     }
-    /// The 64-bit stream offset that this number stands for, given that `near` (with number `near_seq`) is less
-    /// than 2^31 away; `None` if that offset would be negative.
+    /// The 64-bit stream offset of this number, given that `near` (with number `near_seq`) is less than 2^31 away;
+    /// `None` if that offset would be negative.
     #[must_use]
     pub const fn unwrap(self, near: u64, near_seq: Self) -> Option<u64> {
         near.checked_add_signed(self.diff(near_seq) as i64)
@@ -54,12 +54,12 @@ impl Flags {
     /// CWR: congestion window reduced.
     pub const CWR: Self = Self(0x80);
 
-    /// The flags of a TCP header's thirteenth byte.
+    /// The flags from the thirteenth byte of a TCP header.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits)
     }
-    /// As in a TCP header's thirteenth byte.
+    /// The flags as the thirteenth byte of a TCP header.
     #[must_use]
     pub const fn bits(self) -> u8 {
         self.0
@@ -74,26 +74,26 @@ impl Flags {
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
-    /// True if ACK is set and no other but PSH may be.
+    /// Whether ACK is set, and no other flag except PSH.
     #[must_use]
     pub const fn only_acknowledges(self) -> bool {
         self.0 & !Self::PSH.0 == Self::ACK.0
     }
 }
 
-/// The field of explicit congestion notification in the header of IP (RFC 3168 §5).
+/// The ECN field of the IP header (RFC 3168 §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Codepoint {
-    /// Routers drop it where they would mark others.
+    /// Not-ECT: routers drop it when they would mark others.
     #[default]
     NotCapable,
-    /// Routers may mark it: ECT(0), and of what arrives ECT(1) too.
+    /// Routers may mark it: ECT(0), or ECT(1) on arriving packets.
     Capable,
     /// A router has marked it: CE.
     Marked,
 }
 
-/// What a probe mark says (none on ordinary segments).
+/// Probe mark of a segment ([`Self::None`] on ordinary ones).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Mark {
     /// An ordinary segment.
@@ -110,19 +110,19 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// A dummy or NIL segment.
+    /// Whether this is a dummy or NIL segment.
     #[must_use]
     pub const fn is_probe(self) -> bool {
         matches!(self, Self::Dummy | Self::Nil)
     }
-    /// The answer to one.
+    /// Whether this is the answer to a probe.
     #[must_use]
     pub const fn is_answer(self) -> bool {
         matches!(self, Self::DummyAck | Self::NilAck)
     }
 }
 
-/// Up to four SACK blocks, first the most recent; inline, since the option space allows no more.
+/// Up to four SACK blocks, most recent first; stored inline, since the option space allows no more.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct SackBlocks {
     blocks: [(Seq, Seq); 4],
@@ -169,20 +169,20 @@ pub struct SynOptions {
     pub sack_permitted: bool,
     /// Probes are understood and answered.
     pub probes: bool,
-    /// Acknowledgements come as the peer asks for them (RFC 5690 §4.1).
+    /// ACK congestion control is supported (RFC 5690 §4.1).
     pub ack_cc: bool,
-    /// Holes are named (SCPS-TP's SNACK); not on a real wire.
+    /// SNACK is supported (SCPS-TP); not on a real network.
     pub snack: bool,
 }
 
-/// The option of TCP-Real: it marks data, and reports what was measured of data so marked.
+/// The option of TCP-Real: it marks data, and reports the measured rate of marked data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Waves {
-    /// Number of the wave that the data belongs to, where the peer measures them. Any number on a SYN offers to measure
-    /// and to report.
+    /// Number of the data's wave, if the peer measures waves. Any number on a SYN is an offer to measure and
+    /// report.
     pub number: Option<NonZeroU16>,
-    /// What the sender of the segment measured of the last complete wave that it received, bytes of payload per
-    /// second. It belongs to the acknowledgement.
+    /// Rate of the last complete wave that the sender of the segment received, bytes of payload per second. It
+    /// belongs to the acknowledgement.
     pub rate: Option<NonZeroU32>,
 }
 
@@ -197,7 +197,7 @@ impl Waves {
     }
 }
 
-/// What few segments have: it travels beside their [`Head`].
+/// Rare parts of a segment, which travel beside its [`Head`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Extras {
     /// SACK blocks.
@@ -206,14 +206,14 @@ pub struct Extras {
     pub syn: SynOptions,
     /// The option of TCP-Real.
     pub waves: Waves,
-    /// For so many segments one acknowledgement is asked for (RFC 5690 §4.2).
+    /// Requested ACK ratio (RFC 5690 §4.2).
     pub ack_ratio: Option<NonZeroU8>,
-    /// A hole that the receiver names, from its first byte to what lies beyond it (SCPS-TP's SNACK).
+    /// A hole that the receiver names, from its first byte to its end (SCPS-TP's SNACK).
     pub snack: Option<(Seq, Seq)>,
 }
 
 impl Extras {
-    /// Nothing besides the head.
+    /// No extras.
     pub const NONE: Self = Self {
         sack: SackBlocks::EMPTY,
         syn: SynOptions {
@@ -229,7 +229,7 @@ impl Extras {
         snack: None,
     };
 
-    /// True if there is nothing besides the head. What a SYN offers, its flag tells.
+    /// Whether there are no extras. The offers of a SYN are indicated by its flag.
     #[inline]
     #[must_use]
     pub const fn is_none(&self) -> bool {
@@ -237,7 +237,8 @@ impl Extras {
     }
 }
 
-/// What almost every segment says, and all that most of them say: small enough to be carried by an event.
+/// The fields that almost every segment has, and most segments have nothing else: small enough for an event to
+/// carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Head {
     /// Sequence number of the first byte.
@@ -278,10 +279,10 @@ impl Head {
     const LOW_PRIORITY: u8 = 0x10;
     const STAMPED: u8 = 0x20;
     const CAPABLE: u8 = 0x80;
-    /// A router has marked it. Probes have numbers, what routers mark has none: a mark on a probe says nothing to anybody.
+    /// A router has marked it. The bit is shared with the number of a probe, which routers never mark.
     const MARKED: u8 = Self::NUMBERED;
-    /// Of the bits that [`Self::to_raw`] returns those that tell probes, answers to probes, and what routers have marked from
-    /// everything else.
+    /// The bits from [`Self::to_raw`] that distinguish probes, answers to probes, and ECN-marked segments from all
+    /// others.
     pub const UNUSUAL_BITS: u8 = Self::MARK | Self::NUMBERED;
 
     /// Timestamps (TSval, TSecr), if there are any.
@@ -290,7 +291,7 @@ impl Head {
     pub const fn ts(&self) -> Option<(u32, u32)> {
         if self.bits & Self::STAMPED != 0 { Some(self.ts) } else { None }
     }
-    /// Puts timestamps on it.
+    /// Sets timestamps.
     #[inline]
     pub const fn set_ts(&mut self, ts: (u32, u32)) {
         self.ts = ts;
@@ -315,13 +316,13 @@ impl Head {
         let numbered = self.bits & Self::NUMBERED != 0 && self.bits & Self::MARK != 0;
         if numbered { Some(self.probe) } else { None }
     }
-    /// To be marked as low priority at the IP layer.
+    /// Whether it is marked as low priority at the IP layer.
     #[inline]
     #[must_use]
     pub const fn low_priority(&self) -> bool {
         self.bits & Self::LOW_PRIORITY != 0
     }
-    /// What routers may make of it, or have made.
+    /// The ECN field.
     #[inline]
     #[must_use]
     pub const fn ecn(&self) -> Codepoint {
@@ -333,8 +334,8 @@ impl Head {
             Codepoint::Capable
         }
     }
-    /// Sets what [`Self::ecn`] returns. After [`Self::set_mark`]: what routers have marked on a probe is not kept, only that
-    /// they may.
+    /// Sets the ECN field. To be called after [`Self::set_mark`]: a CE mark on a probe is not kept, only its
+    /// capability.
     #[inline]
     pub const fn set_ecn(&mut self, ecn: Codepoint) {
         let ordinary = self.bits & Self::MARK == 0;
@@ -345,7 +346,7 @@ impl Head {
             Codepoint::Capable | Codepoint::Marked => Self::CAPABLE,
         };
     }
-    /// Marks it as a probe or as the answer to one, or as neither.
+    /// Marks it as a probe, as the answer to one, or as neither.
     #[inline]
     pub const fn set_mark(&mut self, mark: Mark, probe_id: Option<u16>, low_priority: bool) {
         self.bits = (self.bits & !(Self::UNUSUAL_BITS | Self::LOW_PRIORITY)) | mark as u8;
@@ -369,49 +370,49 @@ impl Head {
     pub const fn is_plain_data(&self) -> bool {
         self.len > 0 && self.is_plain()
     }
-    /// No mark of any kind and no flag but ACK; of low priority or not, and capable of ECN or not.
+    /// Whether it has no mark of any kind and no flag but ACK; low priority and ECN capability are allowed.
     #[inline]
     const fn is_plain(&self) -> bool {
         self.flags.bits() == Flags::ACK.bits() && self.bits & Self::UNUSUAL_BITS == 0
     }
-    /// Whether bits that [`Self::to_raw`] returned mean a probe.
+    /// Whether these bits from [`Self::to_raw`] mean a probe.
     #[inline]
     #[must_use]
     pub const fn bits_are_of_probe(bits: u8) -> bool {
         matches!(bits & Self::MARK, 1 | 2)
     }
-    /// Whether bits that [`Self::to_raw`] returned mean low priority.
+    /// Whether these bits from [`Self::to_raw`] mean low priority.
     #[inline]
     #[must_use]
     pub const fn bits_are_low_priority(bits: u8) -> bool {
         bits & Self::LOW_PRIORITY != 0
     }
-    /// Whether bits that [`Self::to_raw`] returned mean that routers may mark it, or have.
+    /// Whether these bits from [`Self::to_raw`] mean that routers may mark it, or have.
     #[inline]
     #[must_use]
     pub const fn bits_are_capable(bits: u8) -> bool {
         bits & Self::CAPABLE != 0
     }
-    /// These bits with the mark of a router, if it may set one.
+    /// These bits with a CE mark, if it is ECN-capable.
     #[inline]
     #[must_use]
     pub const fn bits_marked(bits: u8) -> u8 {
         let may = Self::bits_are_capable(bits) && bits & Self::MARK == 0;
         bits | if may { Self::MARKED } else { 0 }
     }
-    /// Whether bits that [`Self::to_raw`] returned mean that there are timestamps.
+    /// Whether these bits from [`Self::to_raw`] mean timestamps.
     #[inline]
     #[must_use]
     pub const fn bits_are_stamped(bits: u8) -> bool {
         bits & Self::STAMPED != 0
     }
-    /// As they travel: timestamps, number of the probe, mark and other bits.
+    /// Packed form for transport: timestamps, number of the probe, and bits.
     #[inline]
     #[must_use]
     pub const fn to_raw(&self) -> ((u32, u32), u16, u8) {
         (self.ts, self.probe, self.bits)
     }
-    /// The same back, with what has fields.
+    /// Restores the packed fields.
     #[inline]
     #[must_use]
     pub const fn with_raw(self, ts: (u32, u32), probe: u16, bits: u8) -> Self {
@@ -419,7 +420,7 @@ impl Head {
     }
 }
 
-/// A TCP segment by meaning. The wire crate maps it to bytes; in the simulator this is all there is.
+/// A TCP segment by content. The wire crate encodes it; the simulator needs nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Segment {
     /// Sequence number of the first byte.
@@ -446,11 +447,11 @@ pub struct Segment {
     pub low_priority: bool,
     /// The option of TCP-Real.
     pub waves: Waves,
-    /// What routers may make of it, or have made.
+    /// The ECN field.
     pub ecn: Codepoint,
-    /// For so many segments one acknowledgement is asked for (RFC 5690 §4.2).
+    /// Requested ACK ratio (RFC 5690 §4.2).
     pub ack_ratio: Option<NonZeroU8>,
-    /// A hole that the receiver names, from its first byte to what lies beyond it (SCPS-TP's SNACK).
+    /// A hole that the receiver names, from its first byte to its end (SCPS-TP's SNACK).
     pub snack: Option<(Seq, Seq)>,
 }
 
@@ -461,7 +462,7 @@ impl Segment {
         self.len + self.flags.has(Flags::SYN) as u32 + self.flags.has(Flags::FIN) as u32
     }
 
-    /// The same in two pieces.
+    /// Splits it into head and extras.
     #[must_use]
     pub fn split(&self) -> (Head, Extras) {
         let Self { seq, ack, len, window, flags, .. } = *self;
@@ -475,7 +476,7 @@ impl Segment {
         (head, Extras { sack, syn, waves, ack_ratio, snack })
     }
 
-    /// From two pieces.
+    /// Joins head and extras.
     #[must_use]
     pub fn join(head: &Head, extras: &Extras) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Where payload lives: nowhere (simulation) or in memory (wire).
+//! Payload storage: none (simulation) or in memory (real network).
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -7,28 +7,28 @@ use core::fmt::Debug;
 
 /// Payload of one direction of a stream, addressed relative to its first retained byte.
 pub trait Store: Default + Debug {
-    /// True if there are bytes to be kept.
+    /// Whether bytes are stored.
     const KEEPS: bool;
 
-    /// Appends `n` bytes; `data` holds them, or is empty where only lengths are kept.
+    /// Appends `n` bytes; `data` contains them, or is empty if only lengths are kept.
     fn append(&mut self, data: &[u8], n: u64);
-    /// Writes `data` at `at`, behind a gap or not (reassembly). What is there already stays.
+    /// Writes `data` at `at`, possibly beyond a gap (reassembly). Existing bytes stay.
     fn write_at(&mut self, at: u64, data: &[u8]);
     /// Copies the bytes from `at` into `out`.
     fn read_at(&self, at: u64, out: &mut [u8]);
-    /// Forgets the first `n` bytes.
+    /// Releases the first `n` bytes.
     fn release(&mut self, n: u64);
-    /// Keeps only the first `n` bytes, and nothing that lies beyond a gap.
+    /// Keeps only the first `n` bytes, and nothing beyond a gap.
     fn truncate(&mut self, n: u64);
-    /// Memory that it takes, bytes; room that is kept for what may come included.
+    /// Memory use, bytes, including reserved space.
     fn held(&self) -> usize {
         0
     }
-    /// What of that lies beyond a gap.
+    /// Bytes of it beyond a gap.
     fn beyond(&self) -> usize {
         0
     }
-    /// Gives room back that nothing is in.
+    /// Releases unused memory.
     fn trim(&mut self) {}
 }
 
@@ -46,36 +46,36 @@ impl Store for Counted {
     fn truncate(&mut self, _n: u64) {}
 }
 
-/// The bytes themselves: a ring of what is in order, and what lies beyond a gap by itself, so that a byte at the far edge
-/// of a window costs a few bytes and not the window.
+/// The bytes themselves: a ring of data in order, and separate pieces of data beyond a gap, so that a byte at the
+/// far edge of a window uses a few bytes and not the whole window.
 #[derive(Clone, Debug, Default)]
 pub struct Bytes {
     ring: VecDeque<u8>,
-    /// Bytes released so far: what lies beyond a gap is found by its place in the whole stream.
+    /// Bytes released so far: data beyond a gap is stored by absolute position.
     released: u64,
     islands: Option<Box<Islands>>,
 }
 
-/// What lies beyond a gap, by the place of its first byte; no two overlap.
+/// Data beyond a gap, by the position of its first byte; pieces do not overlap.
 #[derive(Clone, Debug, Default)]
 struct Islands {
     pieces: BTreeMap<u64, Vec<u8>>,
-    /// Bytes that they take.
+    /// Bytes that they use.
     held: usize,
 }
 
-/// Pieces grow up to so many bytes: a longer one would be copied too often while it grows.
+/// Maximum size of a piece that grows: a longer one would be copied too often.
 const LONGEST_PIECE: usize = 1 << 16;
-/// About what a piece costs besides its bytes: its place in the tree, and what the allocator adds.
+/// Approximate overhead of a piece: its tree entry and the allocator.
 const PIECE: usize = 64;
 
 impl Islands {
-    /// Adds what is new of `data` at `from`. What came first stays.
+    /// Adds the new parts of `data` at `from`. Existing bytes stay.
     fn add(&mut self, from: u64, data: &[u8]) {
         let end = from + data.len() as u64;
         let mut at = from;
         while at < end {
-            // As far as the next piece begins.
+            // Up to the start of the next piece.
             let free = self.pieces.range(at + 1..).next().map_or(end, |(start, _)| (*start).min(end));
             let before = self.pieces.range_mut(..=at).next_back();
             match before.map(|(start, piece)| (*start + piece.len() as u64, piece)) {
@@ -96,7 +96,7 @@ impl Islands {
             }
         }
     }
-    /// The first piece if it begins no later than `at`.
+    /// The first piece, if it begins at or before `at`.
     fn joins(&mut self, at: u64) -> Option<(u64, Vec<u8>)> {
         let first = self.pieces.first_entry().filter(|p| *p.key() <= at)?;
         let (start, piece) = first.remove_entry();
@@ -106,7 +106,7 @@ impl Islands {
 }
 
 impl Bytes {
-    /// What follows the ring without a gap belongs to it.
+    /// Moves data that follows the ring without a gap into the ring.
     #[cold]
     fn join(&mut self) {
         while let Some(islands) = &mut self.islands {
@@ -139,7 +139,7 @@ impl Store for Bytes {
             self.islands.get_or_insert_default().add(self.released + at, data);
             return;
         }
-        // Most data arrives in order: it goes behind what is there.
+        // Most data arrives in order and is appended.
         self.ring.extend(data.get((len - at) as usize..).unwrap_or_default());
         if self.islands.is_some() {
             self.join();

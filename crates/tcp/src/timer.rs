@@ -2,18 +2,18 @@
 
 use skyhaul_base::Instant;
 
-/// What a timer of the sender is for.
+/// Purpose of a timer of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
     /// Retransmission (RFC 6298).
     Retransmission,
-    /// Spacing of departures at a rate.
+    /// Pacing.
     Pacing,
-    /// Reordering that is given time to settle, or the wait for a tail loss probe (RFC 8985 §8: never both at once).
+    /// The reordering window, or the wait for a tail loss probe (RFC 8985 §8: never both at once).
     Loss,
-    /// A closed window that has to be asked about (RFC 9293 §3.8.6.1).
+    /// Persist: a closed window must be probed (RFC 9293 §3.8.6.1).
     Persist,
-    /// The congestion control asked to be called.
+    /// A wake-up requested by the congestion control.
     Wake,
     /// The next probe of a train.
     Train,
@@ -22,11 +22,11 @@ pub(crate) enum Timer {
 /// Number of timers.
 const COUNT: usize = 6;
 
-/// The deadlines; [`Instant::MAX`] is none.
+/// The deadlines; [`Instant::MAX`] means none.
 #[derive(Clone, Debug)]
 pub(crate) struct Timers {
     at: [Instant; COUNT],
-    /// Not after the earliest deadline that is not the retransmission timer's: that one moves with every
+    /// At or before the earliest deadline of the timers other than retransmission: that one changes with every
     /// acknowledgement, the others rarely.
     others: Instant,
 }
@@ -34,12 +34,12 @@ pub(crate) struct Timers {
 impl Timers {
     pub(crate) const NONE: Self = Self { at: [Instant::MAX; COUNT], others: Instant::MAX };
 
-    /// When `timer` expires; [`Instant::MAX`] if it does not run.
+    /// When `timer` expires; [`Instant::MAX`] if it is not running.
     #[inline]
     pub(crate) fn at(&self, timer: Timer) -> Instant {
         self.at[timer as usize]
     }
-    /// `timer` has expired.
+    /// Whether `timer` has expired.
     #[inline]
     pub(crate) fn expired(&self, timer: Timer, now: Instant) -> bool {
         self.at(timer) <= now

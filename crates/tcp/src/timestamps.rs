@@ -1,4 +1,4 @@
-//! The timestamp option of one end (RFC 7323): its clock, `TS.Recent`, and what an echo tells.
+//! The timestamp option of one end (RFC 7323): its clock, `TS.Recent`, and RTTs from echoes.
 
 use crate::config::Config;
 use crate::error::Rejected;
@@ -7,7 +7,7 @@ use skyhaul_base::{Duration, Instant, Ticks};
 /// State of the option.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timestamps {
-    /// The last acknowledgement carried this timestamp of the peer (`TS.Recent`).
+    /// The peer's timestamp in the last acknowledgement (`TS.Recent`).
     pub(crate) recent: u32,
     offset: u32,
     tick: Ticks,
@@ -20,12 +20,12 @@ impl Timestamps {
         Self { recent: 0, offset: 0, tick: Ticks::every(tick) }
     }
 
-    /// Timestamps start here instead of at 1.
+    /// Sets the initial timestamp, otherwise 1.
     pub(crate) fn set_offset(&mut self, offset: u32) {
         self.offset = offset;
     }
 
-    /// What a segment that leaves now carries: TSval and TSecr.
+    /// TSval and TSecr of a segment that is sent now.
     #[inline]
     pub(crate) fn stamp(&self, now: Instant) -> (u32, u32) {
         (self.value(now), self.recent)
@@ -39,13 +39,13 @@ impl Timestamps {
     pub(crate) fn is_old(&self, val: u32) -> bool {
         (val.wrapping_sub(self.recent) as i32) < 0
     }
-    /// As [`Self::is_old`] for a probe, which waits behind everything else on its way: it may be older than what has
-    /// overtaken it by as long as a segment lives in the network, `lifetime`.
+    /// As [`Self::is_old`], for a probe. Probes queue behind all other packets, so they may be older than packets
+    /// that have overtaken them, by up to the maximum segment lifetime `lifetime`.
     pub(crate) fn is_older_than(&self, val: u32, lifetime: Duration) -> bool {
         let ticks = self.tick.at(Instant::ZERO + lifetime).min(1 << 30) as u32;
         self.is_old(val.wrapping_add(ticks))
     }
-    /// The RTT by an echo.
+    /// The RTT from an echo.
     #[inline]
     pub(crate) fn rtt(&self, now: Instant, echo: u32) -> Option<Duration> {
         let ticks = self.value(now).wrapping_sub(echo);

@@ -1,7 +1,7 @@
-//! The Internet checksum (RFC 1071), and its repair when a field changes (RFC 1624).
+//! The Internet checksum (RFC 1071), and its incremental update (RFC 1624).
 
-/// A sum in ones' complement, not yet folded. Bytes that are zero contribute nothing, so that the checksum of a
-/// payload of zeros needs no bytes.
+/// A ones' complement sum, not yet folded. Zero bytes contribute nothing, so the checksum of a payload of zeros
+/// needs no bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum(u64);
 
@@ -9,8 +9,8 @@ impl Sum {
     /// Adds bytes; a part of odd length must be the last one.
     #[must_use]
     pub fn bytes(mut self, bytes: &[u8]) -> Self {
-        // A sum in ones' complement may be taken over words of any length and in either order of bytes, and be brought
-        // into shape afterwards (RFC 1071 §2): here over words of 32 bits, eight side by side.
+        // A ones' complement sum can be computed over words of any length in either byte order and converted
+        // afterwards (RFC 1071 §2): here over words of 32 bits, eight in parallel.
         const LANES: usize = 8;
         let word = |w: &[u8]| u64::from(u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
         let mut lanes = [0_u64; LANES];
@@ -21,7 +21,7 @@ impl Sum {
             }
         }
         let mut words = blocks.remainder().chunks_exact(4);
-        // Of fewer than 2^32 words: no lane and no sum of lanes overflows.
+        // With fewer than 2^32 words, neither a lane nor a sum of lanes overflows.
         let mut sum = lanes.iter().sum::<u64>() + (&mut words).map(word).sum::<u64>();
         let mut last = [0; 4];
         let rest = words.remainder();
@@ -36,14 +36,14 @@ impl Sum {
         self.0 += (n >> 16) as u64 + (n & 0xffff) as u64;
         self
     }
-    /// The checksum: the complement of the folded sum. Over bytes that contain their checksum it is 0.
+    /// The checksum: the complement of the folded sum. Over data that includes its checksum it is 0.
     #[must_use]
     pub const fn finish(self) -> u16 {
         !fold(self.0)
     }
 }
 
-/// A sum in 16 bits, its carries added at the other end.
+/// A sum in 16 bits, with end-around carry.
 const fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);

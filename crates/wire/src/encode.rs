@@ -1,4 +1,4 @@
-//! Segments into bytes.
+//! Encodes segments.
 
 use crate::checksum::Sum;
 use crate::ip::Header;
@@ -23,9 +23,9 @@ pub enum Payload<'a> {
 /// Packet parameters besides the segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
-    /// From.
+    /// Source.
     pub src: SocketAddr,
-    /// To.
+    /// Destination.
     pub dst: SocketAddr,
     /// Time to live, or hop limit.
     pub ttl: u8,
@@ -38,7 +38,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// Between these ends, with defaults otherwise.
+    /// An envelope between these ends, with defaults otherwise.
     #[must_use]
     pub const fn new(src: SocketAddr, dst: SocketAddr) -> Self {
         Self { src, dst, ttl: 64, id: 0, flow_label: 0, ecn: 0 }
@@ -68,7 +68,7 @@ pub enum Checksum {
     Left,
 }
 
-/// What was written.
+/// Result of encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoded {
     /// Bytes in the buffer.
@@ -122,11 +122,11 @@ pub fn encode_with(
 
 /// Headers in a buffer, without the checksum over the payload.
 struct Head {
-    /// Of both headers, bytes.
+    /// Length of both headers, bytes.
     len: usize,
-    /// Where that of TCP begins.
+    /// Offset of the TCP header.
     tcp: usize,
-    /// Over the pseudo header.
+    /// Sum over the pseudo header.
     pseudo: Sum,
 }
 
@@ -268,7 +268,7 @@ fn other_options(agreed: &Agreement, s: &Segment) -> Result<(Writer, u8), Encode
 /// The mark of a probe, as an option or as bits.
 fn mark(agreed: &Agreement, s: &Segment, w: &mut Writer, fits: &mut bool) -> Result<u8, EncodeError> {
     if s.mark == Mark::None {
-        // A number without a mark says nothing.
+        // A number without a mark is meaningless.
         return if s.probe_id.is_none() { Ok(0) } else { Err(EncodeError::Mark) };
     }
     let sound = may_be_marked(s.flags) && s.mark.is_probe() == (s.len > 0);

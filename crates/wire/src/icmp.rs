@@ -21,9 +21,9 @@ const HEADER: usize = 8;
 /// The segment quoted in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quoted {
-    /// Who sent it.
+    /// Its source.
     pub src: SocketAddr,
-    /// To whom.
+    /// Its destination.
     pub dst: SocketAddr,
     /// Its sequence number.
     pub seq: Seq,
@@ -67,7 +67,7 @@ impl<'a> Icmp<'a> {
             (true, 8, 0, _) | (false, 128, 0, _) => Self::EchoRequest(&bytes[4..]),
             (true, 3, 4, Some(quoted)) => Self::TooBig { mtu: short, quoted },
             (false, 2, 0, Some(quoted)) => Self::TooBig { mtu: long, quoted },
-            // RFC 1122 §4.2.3.9: protocol and port unreachable are hard; so is what a filter prohibits.
+            // RFC 1122 §4.2.3.9: protocol and port unreachable are hard, and so is administrative prohibition.
             (true, 3, code, Some(quoted)) => {
                 Self::Unreachable { hard: matches!(code, 2 | 3 | 9 | 10 | 13), quoted }
             }
@@ -91,7 +91,7 @@ fn quoted_v4(body: &[u8]) -> Option<Quoted> {
     let fixed: &[u8; V4_HEADER] = body.first_chunk()?;
     let header = usize::from(fixed[0] & 0x0f) * 4;
     let address = |at: usize| IpAddr::from([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
-    // The first fragment, whose payload begins with the ports.
+    // The first fragment, whose payload starts with the ports.
     let whole = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x1fff == 0;
     let sound = fixed[0] >> 4 == 4 && header >= V4_HEADER && whole;
     quoted(address(12), address(16), fixed[9], body.get(header..)?).filter(|_| sound)

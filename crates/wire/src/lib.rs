@@ -1,16 +1,16 @@
-//! Bytes to segments and back.
+//! Converts bytes to segments and back.
 //!
 //! ```text
 //! bytes ── Packet::parse ──▶ Packet ── Tcp::segment ──▶ skyhaul_tcp::Segment + payload
 //!          (validates)       (views)   (what was agreed)
 //! bytes ◀─────────────────── encode ◀────────────────── Segment + payload
 //! ```
-//! IPv4 (RFC 791), IPv6 (RFC 8200), TCP with options (RFC 9293, 2018, 2883, 7323), UDP (RFC 768), ICMP (RFC 792, 4443), checksums
-//! (RFC 1071, 1624), and the marks of probes in three profiles ([`Profile`]). What is refused is refused for a reason
-//! that is counted ([`Refusal`], [`Refusals`]); no bytes make anything here panic.
+//! IPv4 (RFC 791), IPv6 (RFC 8200), TCP with options (RFC 9293, 2018, 2883, 7323), UDP (RFC 768), ICMP (RFC 792,
+//! 4443), checksums (RFC 1071, 1624), and probe marks in three profiles ([`Profile`]). Refusals are counted by
+//! reason ([`Refusal`], [`Refusals`]); no input causes a panic.
 //!
-//! A packet is read where it lies and written into a buffer of the caller: nothing allocates. With the feature
-//! `pcapng`, which needs the standard library, packets go to a capture file.
+//! Packets are read in place and written into a buffer of the caller, without allocation. With the feature
+//! `pcapng`, which needs the standard library, packets can be written to a capture file.
 #![cfg_attr(not(feature = "pcapng"), no_std)]
 #![forbid(unsafe_code)]
 
@@ -35,5 +35,5 @@ pub use refusal::{Refusal, Refusals};
 pub use seq::Unwrapper;
 pub use unwritable::EncodeError;
 
-/// No header of ours is longer, bytes: IPv6 without extensions, TCP with all of its options.
+/// Maximum length of our headers, bytes: IPv6 without extensions, TCP with all its options.
 pub const MAX_HEADER: usize = ip::V6_HEADER + tcp::MAX_HEADER;

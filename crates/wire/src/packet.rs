@@ -1,4 +1,4 @@
-//! A whole packet where it lies.
+//! A whole packet, parsed in place.
 
 use crate::Refusal;
 use crate::icmp::{self, Icmp};
@@ -6,7 +6,7 @@ use crate::ip::{self, Header};
 use crate::tcp::{self, Tcp};
 use crate::udp::{self, Udp};
 
-/// What an IP packet carries.
+/// The payload of an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport<'a> {
     /// A TCP segment.
@@ -17,17 +17,17 @@ pub enum Transport<'a> {
     Icmp(Icmp<'a>),
 }
 
-/// A packet that is well-formed and whose checksums are right.
+/// A well-formed packet with correct checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// The network's header.
+    /// The IP header.
     pub ip: Header,
-    /// What it carries.
+    /// Its payload.
     pub transport: Transport<'a>,
 }
 
 impl<'a> Packet<'a> {
-    /// Reads a packet from the first byte of its IP header.
+    /// Parses a packet from the first byte of its IP header.
     ///
     /// # Errors
     /// Why it is refused.

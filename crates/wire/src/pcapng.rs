@@ -1,8 +1,8 @@
-//! Capture files (pcapng), written as packets come.
+//! Capture files (pcapng), written as packets arrive.
 //!
-//! A packet whose fate is still open is held back until it is known, so that its comment can say why it was lost; what
-//! was captured after it waits behind it, since captures are in the order of time. At most [`HELD`] packets wait:
-//! beyond that the oldest is written without its fate, and counted.
+//! A packet whose fate is unknown is held back, so that its comment can give the reason of a loss; packets captured
+//! after it wait behind it, since captures are ordered by time. At most [`HELD`] packets wait: beyond that the
+//! oldest is written without its fate, and counted.
 
 use crate::MAX_HEADER;
 use pcap_file::pcapng::PcapNgWriter;
@@ -17,35 +17,35 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Most packets that wait for their fate.
+/// Maximum packets waiting for their fate.
 pub const HELD: usize = 1 << 16;
-/// Zeros for payloads that are captured in part.
+/// Zeros for partly captured payloads.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
-/// A packet that waits to be written.
+/// A packet waiting to be written.
 #[derive(Clone, Debug)]
 struct Held {
     nanos: u64,
     interface: u32,
-    /// What its sender's ticket says; `None` once its fate is known.
+    /// Its fate is still unknown.
     open: bool,
-    /// The bytes given; what follows up to `total` is zeros.
+    /// The given bytes; the rest up to `total` is zeros.
     bytes: Box<[u8]>,
     total: u32,
     comment: Option<Box<str>>,
 }
 
-/// What the section header names as the program that wrote the file.
+/// Name of the writing program in the section header.
 const WRITER: &str = "skyhaul";
 
-/// Whether a file that begins so was written by [`Capture`]. 256 bytes are enough.
+/// Whether a file with this beginning was written by [`Capture`]. 256 bytes suffice.
 #[must_use]
 pub fn is_ours(head: &[u8]) -> bool {
     let block = head.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]);
     block && head.windows(WRITER.len()).take(256).any(|w| w == WRITER.as_bytes())
 }
 
-/// Names a packet whose fate is open.
+/// Identifies a packet whose fate is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket(u64);
 
@@ -75,7 +75,7 @@ fn io(e: pcap_file::PcapError) -> io::Error {
 }
 
 impl<W: Write> Capture<W> {
-    /// A file without interfaces; of each packet at most `snaplen` bytes are kept, but never less than its header.
+    /// A file without interfaces; at most `snaplen` bytes of each packet are captured, but at least its header.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -96,7 +96,7 @@ impl<W: Write> Capture<W> {
         })
     }
 
-    /// Adds a point where packets are seen; returns its number. All of them come before the first packet.
+    /// Adds a capture point; returns its number. All must be added before the first packet.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -113,11 +113,11 @@ impl<W: Write> Capture<W> {
         Ok(self.interfaces - 1)
     }
 
-    /// Adds a packet of `total` bytes that begins with `header`, or is given whole; the rest is zeros. Times never
-    /// decrease. If its fate is `open` it is told later with the ticket ([`Self::settle`]).
+    /// Adds a packet of `total` bytes that starts with `header`, or is given completely; the rest is zeros. Times
+    /// never decrease. If its fate is `open`, it is given later with the ticket ([`Self::settle`]).
     ///
     /// # Errors
-    /// If something cannot be written.
+    /// If writing fails.
     pub fn packet(
         &mut self,
         nanos: u64,
@@ -146,10 +146,10 @@ impl<W: Write> Capture<W> {
         Ok(ticket)
     }
 
-    /// The fate of a packet is known.
+    /// Sets the fate of a packet.
     ///
     /// # Errors
-    /// If something cannot be written.
+    /// If writing fails.
     pub fn settle(&mut self, ticket: Ticket, comment: Option<&str>) -> io::Result<()> {
         let at = ticket.0.checked_sub(self.first).and_then(|at| usize::try_from(at).ok());
         if let Some(h) = at.and_then(|at| self.held.get_mut(at)) {
@@ -159,7 +159,7 @@ impl<W: Write> Capture<W> {
         self.drain()
     }
 
-    /// Writes what need not wait.
+    /// Writes packets that need not wait.
     fn drain(&mut self) -> io::Result<()> {
         while self.held.front().is_some_and(|h| !h.open) {
             self.write_first()?;
@@ -193,11 +193,11 @@ impl<W: Write> Capture<W> {
         Ok(())
     }
 
-    /// Writes what waits, and says how many packets there are and of how many the fate was not noted because too
-    /// many waited.
+    /// Writes all waiting packets. Returns the number of packets, and of those without their fate because too many
+    /// waited.
     ///
     /// # Errors
-    /// If something cannot be written.
+    /// If writing fails.
     pub fn finish(mut self) -> io::Result<(u64, u64)> {
         while !self.held.is_empty() {
             self.write_first()?;

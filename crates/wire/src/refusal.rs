@@ -2,24 +2,24 @@
 
 use core::fmt;
 
-/// Why bytes are no packet of ours.
+/// Why bytes are not a valid packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
     /// Neither version 4 nor 6.
     IpVersion,
-    /// Shorter than the IP header, or than the length that it states.
+    /// Shorter than the IP header, or than its length field.
     IpTruncated,
-    /// The IP header's own length, or the packet's, contradicts itself.
+    /// The length of the IP header or of the packet is contradictory.
     IpLength,
     /// The checksum of the IPv4 header is wrong.
     IpChecksum,
-    /// A fragment: segments are read whole or not at all.
+    /// A fragment: only whole segments are accepted.
     Fragment,
-    /// An IPv6 extension header that is cut short, or one of too many.
+    /// A truncated IPv6 extension header, or too many of them.
     ExtensionHeader,
-    /// The packet was sent by way of others, or asks to be (RFC 7126 §4.3 and 4.4, RFC 5095).
+    /// The packet was source-routed, or asks to be (RFC 7126 §4.3 and 4.4, RFC 5095).
     SourceRoute,
-    /// An option that is unknown and asks to be discarded with its packet (RFC 8200 §4.2).
+    /// An unknown option that requires the packet to be discarded (RFC 8200 §4.2).
     IpOption,
     /// Neither TCP nor UDP nor ICMP.
     Protocol,
@@ -29,9 +29,9 @@ pub enum Refusal {
     DataOffset,
     /// The checksum of the TCP segment is wrong.
     TcpChecksum,
-    /// A TCP option runs beyond the header, or is shorter than its own head.
+    /// A TCP option that extends beyond the header, or is shorter than its own header.
     OptionCut,
-    /// A TCP option that is known has a length that it cannot have.
+    /// A known TCP option with an invalid length.
     OptionLength,
     /// The length of the UDP datagram contradicts that of the packet.
     UdpLength,
@@ -44,7 +44,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// How many reasons there are.
+    /// Number of reasons.
     pub const COUNT: usize = 18;
     /// All reasons, in the order of their index (`reason as usize`).
     pub const ALL: [Self; Self::COUNT] = [
@@ -102,21 +102,21 @@ impl fmt::Display for Refusal {
 
 impl core::error::Error for Refusal {}
 
-/// How often each reason was met.
+/// Counters by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refusals([u64; Refusal::COUNT]);
 
 impl Refusals {
-    /// Takes note of a refusal and passes the outcome on.
+    /// Counts a refusal and passes the result on.
     pub fn count<T>(&mut self, outcome: Result<T, Refusal>) -> Option<T> {
         outcome.map_err(|why| self.0[why as usize] += 1).ok()
     }
-    /// How often for this reason.
+    /// Count for this reason.
     #[must_use]
     pub const fn of(&self, why: Refusal) -> u64 {
         self.0[why as usize]
     }
-    /// How often for any reason.
+    /// Total count.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()

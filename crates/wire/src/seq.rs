@@ -1,9 +1,9 @@
-//! From sequence numbers of 32 bits to offsets in the stream.
+//! Converts 32-bit sequence numbers to stream offsets.
 
 use skyhaul_tcp::Seq;
 
 /// Follows the sequence numbers of one direction of a connection, so that streams of more than 4 GiB have offsets
-/// that do not wrap. A number may lie up to 2 GiB before or behind the largest one seen.
+/// that do not wrap. A number may be up to 2 GiB below or above the largest one seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unwrapper {
     largest: u64,
@@ -11,13 +11,13 @@ pub struct Unwrapper {
 }
 
 impl Unwrapper {
-    /// Offset 0 is `initial`.
+    /// An unwrapper whose offset 0 is `initial`.
     #[must_use]
     pub const fn new(initial: Seq) -> Self {
         Self { largest: 0, at: initial }
     }
 
-    /// The offset that `seq` stands for; `None` if it is before the stream began.
+    /// The offset of `seq`; `None` if it is before the start of the stream.
     pub fn offset(&mut self, seq: Seq) -> Option<u64> {
         let offset = seq.unwrap(self.largest, self.at)?;
         if offset > self.largest {

@@ -8,14 +8,14 @@ pub const PROTOCOL: u8 = 17;
 /// Length of the header, bytes.
 pub const HEADER: usize = 8;
 
-/// A datagram where it lies.
+/// A datagram, parsed in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Udp<'a> {
     /// From.
     pub src_port: u16,
     /// To.
     pub dst_port: u16,
-    /// What it carries.
+    /// Payload.
     pub payload: &'a [u8],
 }
 
@@ -42,7 +42,7 @@ impl<'a> Udp<'a> {
     }
 }
 
-/// Writes the header of a datagram whose payload is `len` bytes; `payload` are they, or nothing where they are zeros.
+/// Writes the header of a datagram with `len` bytes of payload; `payload` is its content, or empty if it is zeros.
 pub(crate) fn write(
     ip: &Header,
     (src, dst): (u16, u16),
@@ -56,7 +56,7 @@ pub(crate) fn write(
     out[2..4].copy_from_slice(&dst.to_be_bytes());
     out[4..6].copy_from_slice(&length.to_be_bytes());
     out[6..8].copy_from_slice(&[0, 0]);
-    // 0 would say that there is none.
+    // 0 would mean that there is none.
     let sum = match ip.pseudo(length.into()).bytes(out).bytes(payload).finish() {
         0 => 0xffff,
         sum => sum,

@@ -1,22 +1,22 @@
-//! What cannot be written.
+//! Encoding errors.
 
 use core::fmt;
 
-/// Why a segment cannot be written.
+/// Why a segment cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncodeError {
     /// The buffer is too small.
     Buffer,
-    /// One address is of IPv4, the other of IPv6.
+    /// The addresses are of different families.
     Families,
     /// The profile cannot express the mark: no probes agreed, a probe without payload, an answer with payload, a mark on
     /// SYN, FIN or RST, an option mark without number, or bits with one.
     Mark,
     /// The options do not fit, even without SACK blocks.
     Options,
-    /// The payload given is not as long as the segment says.
+    /// The given payload does not have the length of the segment.
     PayloadLength,
-    /// Longer than an IP packet can be.
+    /// Longer than the maximum IP packet.
     TooLong,
     /// The window does not fit into 16 bits under the agreed scale.
     Window,

@@ -1,7 +1,7 @@
-//! A coder that follows what the transport allows, and the time that this takes it.
+//! A coder that adapts to the rate allowed by the transport, and the time that this takes.
 //!
-//! Papadimitriou, Tsaoussidis 2007 §3: after a loss the coder is told to reduce its rate, which takes a time D_v, an idle
-//! period in what is sent. They give neither a value nor a rule; both are ours.
+//! Papadimitriou, Tsaoussidis 2007 §3: after a loss the coder is told to reduce its rate, which takes a time D_v,
+//! an idle period of the sender. They give neither a value nor a rule; both are ours.
 
 use super::layers::{Buffer, Known, Layering, Step};
 use crate::short;
@@ -85,38 +85,38 @@ impl Default for Coder {
     }
 }
 
-/// Why a coder makes no sense.
+/// Why a coder is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum InvalidCoder {
-    /// A share that is none; the key.
+    /// An invalid fraction; the key.
     #[error("{1}: write a number above 0, 1 at most")]
     Share(&'static str, f64),
-    /// A highest rate below the lowest.
+    /// The highest rate is below the lowest.
     #[error("{0}: write a number not below least, 10 at most")]
     Most(f64),
-    /// A dead zone or a rise that is none; the key.
+    /// An invalid dead zone or rise; the key.
     #[error("{1}: write a number from 0 to 1")]
     Change(&'static str, f64),
-    /// Rates that do not ascend.
+    /// Rates that are not ascending.
     #[error("write ascending rates, such as [\"80 kbit/s\", \"160 kbit/s\", \"320 kbit/s\"]")]
     Layers,
-    /// A rate above the highest; it, and the highest, bit/s.
+    /// A rate above the highest; both in bit/s.
     #[error(
         "{0} bit/s exceeds {1} bit/s, the film's rate times most: write lower rates, or a higher rate or most"
     )]
     Layer(u64, f64),
-    /// A buffer for layers that there are not.
+    /// A buffer without layers.
     #[error("there are no layers to add: write layers too, such as [\"160 kbit/s\", \"320 kbit/s\"]")]
     Unlayered,
-    /// A layer would go with more film than it came with.
+    /// A layer would be dropped with more video buffered than is needed to add it.
     #[error("drop is not below add: write a shorter time, such as \"0.5 s\"")]
     Drop,
-    /// A time of the buffer beyond reason.
+    /// An excessive time of the buffer.
     #[error(
         "beyond reason: write times below an hour, such as \"2 s\", and at most 1000 round trips for hold"
     )]
     Buffer,
-    /// A pause beyond reason.
+    /// An excessive pause.
     #[error("longer than an hour: write a time such as \"0.48 s\"")]
     Delay,
 }
@@ -166,16 +166,16 @@ impl Coder {
         }
         if self.delay > Duration::from_secs(3600) { Err(InvalidCoder::Delay) } else { Ok(()) }
     }
-    /// Refuses rates that a film of `nominal` bit/s never has.
+    /// Refuses rates that a video of `nominal` bit/s never has.
     pub(super) fn suits(&self, nominal: f64) -> Result<(), InvalidCoder> {
         let most = self.most * nominal;
-        // Rates of films are means of whole bytes.
+        // Rates of videos are means of whole bytes.
         let above = self.layers.iter().find(|l| **l as f64 > most * (1.0 + 1e-6));
         above.map_or(Ok(()), |l| Err(InvalidCoder::Layer(*l, most)))
     }
 }
 
-/// The coder at work. Rates are in bit/s.
+/// The running coder. Rates are in bit/s.
 #[derive(Clone, Debug)]
 pub(super) struct Coding {
     rule: Coder,
@@ -191,7 +191,7 @@ impl Coding {
         let layering = rule.buffer.as_deref().copied().map(Layering::new);
         let mut coding =
             Self { rule, nominal, target: nominal, paused_until: Instant::ZERO, changed: now, layering };
-        // Layers that have to be justified begin with the lowest.
+        // Layers that have to be justified start with the lowest.
         let first = if coding.layering.is_some() { 0.0 } else { coding.bounded(nominal) };
         coding.target = coding.snapped(first);
         coding
@@ -199,11 +199,11 @@ impl Coding {
     pub(super) fn target(&self) -> f64 {
         self.target
     }
-    /// What the viewer holds has a say.
+    /// Whether the viewer's buffer matters.
     pub(super) fn asks_the_viewer(&self) -> bool {
         self.layering.is_some()
     }
-    /// Nothing is emitted now.
+    /// Whether nothing is emitted now.
     pub(super) fn is_pausing(&self, now: Instant) -> bool {
         now < self.paused_until
     }
@@ -218,7 +218,7 @@ impl Coding {
         below.or(layers.first()).map_or(rate, |l| *l as f64)
     }
 
-    /// The transport allows so much.
+    /// The transport allows this rate.
     pub(super) fn allowed(&mut self, now: Instant, allowed: f64, known: Known) {
         if let Some(layering) = &mut self.layering {
             let step = layering.step(now, &self.rule.layers, self.target, self.rule.share * allowed, known);
@@ -239,7 +239,7 @@ impl Coding {
             self.paused_until = self.paused_until.max(now + delay);
             self.changed = now;
         } else if wanted > target * (1.0 + dead) && now - self.changed > every {
-            // Between layers there is nothing: one at a time.
+            // Only layers are possible: one step at a time.
             let next = self.rule.layers.iter().map(|l| *l as f64).find(|l| *l > target);
             self.target = wanted.min(next.unwrap_or(target * (1.0 + rise)));
             self.changed = now;

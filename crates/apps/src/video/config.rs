@@ -1,4 +1,4 @@
-//! What a video flow is, as files say it.
+//! Configuration of a video flow.
 
 use super::coder::{Coder, InvalidCoder};
 use super::film::Film;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 const LARGEST_PACKET: u64 = 65_535;
 /// Largest frame after scaling, bytes.
 const LARGEST_FRAME: f64 = (1u64 << 30) as f64;
-/// The film of flows that name none, and its pattern, which traces without types follow.
+/// The default video, and the default pattern of traces without types.
 const USUAL: (&str, &str) = ("jp-medium", "IBBPBBPBBPBB");
 
 /// Video: frames of an MPEG-4 film, passed to the transport as they are produced, with a viewer at the other end.
@@ -105,7 +105,7 @@ impl Default for Config {
     }
 }
 
-/// Why a video flow makes no sense.
+/// Why a video flow is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
     /// A movie and a trace.
@@ -123,50 +123,50 @@ pub enum Invalid {
     /// A text without a trace.
     #[error("also write trace = \"NAME\", a name used in messages")]
     NoTrace,
-    /// A rate that is none.
+    /// The rate is zero.
     #[error("write a rate in bit/s, such as \"320 kbit/s\"")]
     NoRate,
-    /// A rate at which frames have no bytes.
+    /// The rate gives frames without bytes.
     #[error(
         "{rate} bit/s is less than 1 byte per frame: at {frames} frames per second write at least \"{least} bit/s\""
     )]
     TooSlow {
-        /// What stands there, bit/s.
+        /// The given value, bit/s.
         rate: u64,
         /// Frames per second.
         frames: f64,
-        /// The slowest, bit/s.
+        /// The minimum, bit/s.
         least: u64,
     },
-    /// A rate at which frames are beyond reason.
+    /// The rate gives excessive frames.
     #[error("frames would be up to {largest:.0} bytes long: write at most \"{most} bit/s\"")]
     TooFast {
         /// Bytes of the largest frame.
         largest: f64,
-        /// The fastest, bit/s.
+        /// The maximum, bit/s.
         most: u64,
     },
-    /// The size of a packet.
+    /// The packet size is invalid.
     #[error("\"{size} B\": write a size from {least} B to {LARGEST_PACKET} B")]
     Packet {
-        /// What stands there, bytes.
+        /// The given value, bytes.
         size: u64,
-        /// The smallest that there is.
+        /// The minimum.
         least: u64,
     },
-    /// A packet of a byte stream's own.
+    /// A packet size over a byte stream.
     #[error("TCP sends full segments: leave this out, or write mss and header in endpoint")]
     Segment,
-    /// A size of a buffer that is none.
+    /// The buffer size is zero.
     #[error("write a size of at least 1 B")]
     NoBuffer,
-    /// A buffer that nothing fills.
+    /// A buffer that is not used.
     #[error("only full = \"block\" and \"skip-b\" use this: leave it out")]
     Unused,
-    /// A buffer of datagrams.
+    /// A buffer for datagrams.
     #[error("UDP sends datagrams at once, so nothing waits: leave this out")]
     NothingWaits,
-    /// A coder that hears nothing.
+    /// A coder without feedback.
     #[error(
         "UDP gives the coder no feedback to follow: leave this out, or write transport = \"tcp\", \"tfrc\" or \"ssvp\""
     )]
@@ -203,7 +203,7 @@ impl Refusal for Invalid {
 }
 
 impl Config {
-    /// The film, and the configuration with its movie written out.
+    /// The video, and the configuration with its movie written out.
     fn film(&self) -> Result<(Option<Box<Movie>>, Film), Invalid> {
         match (&self.movie, &self.trace, &self.text) {
             (Some(_), Some(_), _) => Err(Invalid::Both),
@@ -223,7 +223,7 @@ impl Config {
         }
     }
 
-    /// The rate in bit/s, of frames of this film.
+    /// The rate in bit/s of frames of this video.
     fn rate_of(&self, film: &Film) -> Result<u64, Invalid> {
         let rate = match self.rate {
             None => (film.rate() + 0.5) as u64,
@@ -242,7 +242,7 @@ impl Config {
         Ok(rate)
     }
 
-    /// How frames are cut over this transport.
+    /// How frames are divided into packets over this transport.
     fn cut(&self, over: Transport) -> Cut {
         let payload = match over {
             Transport::Stream { segment } => u64::from(segment),
@@ -327,7 +327,7 @@ impl Kind for Config {
     fn offered(&self) -> Option<f64> {
         let Some(RateSpec::Bits(rate)) = self.rate else { return None };
         let frames = self.film.as_ref().map_or(0.0, Film::frames);
-        // What headers and padding add to a byte stream or to datagrams is not of the film.
+        // Headers and padding of a byte stream or of datagrams do not belong to the video.
         Some(rate.bits_per_sec() as f64 + 8.0 * FRAME_HEADER as f64 * frames)
     }
     fn words(&self, number: &dyn Fn(f64) -> String) -> String {

@@ -1,7 +1,8 @@
-//! How alike frames of a type are that follow each other: closed forms, and what a sequence has.
+//! Correlation of successive frames of one type: closed forms, and that of a given sequence.
 //!
-//! With D(u) the size at a place of the circle, d its Fourier coefficients and f those of the innovation (\[Mel\] §3.3;
-//! Jagerman, Melamed 1992): ρ(τ) = 2/Var Σ Re\[f_v^τ\] |d_v|² for TES+, and for TES− at odd τ with d_v² in place of |d_v|².
+//! With D(u) the size at a position on the circle, d its Fourier coefficients and f those of the innovation
+//! (\[Mel\] §3.3; Jagerman, Melamed 1992): ρ(τ) = 2/Var Σ Re\[f_v^τ\] |d_v|² for TES+, and for TES− at odd τ with
+//! d_v² instead of |d_v|².
 
 use super::tes::{Innovation, Sign};
 use skyhaul_base::math;
@@ -9,20 +10,21 @@ use skyhaul_base::math;
 /// Fourier coefficients of a function on the circle.
 #[derive(Clone, Debug)]
 pub struct Spectrum {
-    /// Of v = 1, 2, …: real and imaginary part.
+    /// For v = 1, 2, …: real and imaginary part.
     d: Vec<(f64, f64)>,
     variance: f64,
 }
 
 impl Spectrum {
-    /// The first `terms` coefficients of `of` on [0, 1), from `points` values of it; they should be many more than terms.
+    /// The first `terms` coefficients of `of` on [0, 1), from `points` samples, which should be many more than
+    /// terms.
     #[must_use]
     pub fn new(of: impl Fn(f64) -> f64, terms: usize, points: usize) -> Self {
         let n = points as f64;
         let values: Vec<f64> = (0..points).map(|i| of((i as f64 + 0.5) / n)).collect();
         let mean = values.iter().sum::<f64>() / n;
         let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
-        // Angles are odd multiples of half a turn over the points: one table serves all.
+        // Angles are odd multiples of half a turn divided by the points: one table serves all.
         let turn: Vec<(f64, f64)> = (0..2 * points)
             .map(|k| {
                 let angle = -core::f64::consts::PI * k as f64 / n;
@@ -49,7 +51,7 @@ impl Spectrum {
         let transforms: Vec<_> = (1..).take(self.d.len()).map(|v| innovation.transform(v)).collect();
         self.with(sign, &transforms, lags)
     }
-    /// The same where the transforms of the innovation at 1, 2, … are known.
+    /// The same, given the transforms of the innovation at 1, 2, ….
     #[must_use]
     pub fn with(&self, sign: Sign, transforms: &[(f64, f64)], lags: usize) -> Vec<f64> {
         let mut rho = vec![0.0; lags];
@@ -73,12 +75,12 @@ impl Spectrum {
     }
 }
 
-/// How many Fourier coefficients, and from how many values of the function, are enough for films.
+/// Number of Fourier coefficients, and of samples of the function, that suffice for videos.
 pub(super) const TERMS: usize = 200;
 pub(super) const POINTS: usize = 2048;
 
-/// Autocorrelations of a sequence at lags 1 to `lags` (the biased estimator: divided by the length); zeros of a constant
-/// one.
+/// Autocorrelations of a sequence at lags 1 to `lags` (the biased estimator: divided by the length); zeros for a
+/// constant sequence.
 #[must_use]
 pub fn of_sequence(values: &[f64], lags: usize) -> Vec<f64> {
     let n = values.len().max(1) as f64;

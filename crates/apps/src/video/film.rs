@@ -1,15 +1,15 @@
-//! A film: a movie or a trace.
+//! A video: a movie model or a trace.
 
 use super::movie::Compiled;
 use super::trace::Trace;
 use std::sync::Arc;
 
-/// A film, ready to be played.
+/// A video, ready to be played.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Film {
-    /// Modelled.
+    /// A model.
     Movie(Arc<Compiled>),
-    /// As it was seen.
+    /// A trace.
     Trace(Arc<Trace>),
 }
 

@@ -1,8 +1,9 @@
-//! A movie from a trace: the empirical TES methodology.
+//! Fits a movie model to a trace: the empirical TES methodology.
 //!
-//! \[Mel\]: the marginal of each type of frames is its histogram, which the model meets exactly. What is searched for is the
-//! process behind it: stitching, sign and innovation density with which the closed form of the autocorrelation comes
-//! nearest to that of the trace, first over densities of one step, then, from the best of them, over densities of several.
+//! \[Mel\]: the marginal distribution of each frame type is its histogram, which the model matches exactly. The fit
+//! searches for the underlying process: stitching, sign and innovation density whose closed-form autocorrelation is
+//! closest to that of the trace, first over densities of one step, then, starting from the best of these, over
+//! densities of several.
 
 use super::correlation::{POINTS, Spectrum, TERMS, of_sequence};
 use super::marginal::{InvalidSizes, Inverse, Marginal};
@@ -18,16 +19,16 @@ use std::sync::Arc;
 
 /// Cells of histograms.
 const CELLS: usize = 60;
-/// How often the last of them is halved.
+/// How often the last cell is halved.
 const TAIL: u32 = 6;
 /// Lags at which autocorrelations are compared, in frames of the type.
 const LAGS: usize = 50;
-/// Fewest frames of a type of which there is a correlation to speak of.
+/// Minimum number of frames of a type for a meaningful correlation.
 const FEWEST: usize = 20;
 /// Steps of the density on each side.
 const STEPS: usize = 10;
 
-/// Why there is no movie of a trace.
+/// Why no movie can be fitted to a trace.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
     /// Too few frames of a type.
@@ -51,7 +52,7 @@ pub enum FitError {
     Movie(#[from] InvalidMovie),
 }
 
-/// How well frames of a type were met.
+/// Quality of the fit for one frame type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
     /// The type.
@@ -70,7 +71,7 @@ pub struct Fitted {
     pub error: f64,
 }
 
-/// What a film has over all frames.
+/// Statistics of a video over all frames.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Aggregates {
     /// Frames.
@@ -85,7 +86,7 @@ pub struct Aggregates {
     pub group_variation: f64,
 }
 
-/// A movie and how near it comes to the trace.
+/// A movie, and how close it is to the trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
     /// The movie.
@@ -94,13 +95,13 @@ pub struct Fit {
     pub types: Vec<Fitted>,
     /// Of the trace.
     pub trace: Aggregates,
-    /// Of as many frames of the movie.
+    /// For as many frames of the movie.
     pub played: Aggregates,
     /// The coefficient of variation of its groups of pictures in the other mode.
     pub other_mode: f64,
 }
 
-/// The movie that comes nearest to a trace, with types that depend on each other as `mode` says.
+/// The movie closest to a trace, with types correlated according to `mode`.
 ///
 /// # Errors
 /// If there are too few frames, or they have no pattern.
@@ -132,7 +133,7 @@ pub fn fit(trace: &Trace, mode: Mode) -> Result<Fit, FitError> {
     })
 }
 
-/// The movie in this mode. Coupled types have their largest frames at the same place.
+/// The movie in this mode. Coupled types have their largest frames at the same position.
 fn in_mode(movie: &Movie, mode: Mode) -> Movie {
     let mut movie = Movie { mode, ..movie.clone() };
     if mode == Mode::Coupled {
@@ -149,7 +150,7 @@ fn play(movie: &Movie, frames: usize) -> Result<Aggregates, InvalidMovie> {
     Ok(aggregates((0..frames).filter_map(|_| source.step())))
 }
 
-/// The aggregates of a film.
+/// The statistics of a video.
 #[must_use]
 pub fn aggregates(frames: impl Iterator<Item = (Type, f64)>) -> Aggregates {
     let (mut sizes, mut groups): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
@@ -164,7 +165,7 @@ pub fn aggregates(frames: impl Iterator<Item = (Type, f64)>) -> Aggregates {
         }
         sizes.push(size);
     }
-    // The last group may not be whole.
+    // The last group may be incomplete.
     groups.pop();
     let (mean, variation) = moments(&sizes);
     Aggregates {
@@ -176,7 +177,7 @@ pub fn aggregates(frames: impl Iterator<Item = (Type, f64)>) -> Aggregates {
     }
 }
 
-/// Mean and coefficient of variation; zeros of nothing.
+/// Mean and coefficient of variation; zeros without values.
 fn moments(values: &[f64]) -> (f64, f64) {
     let n = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -184,8 +185,8 @@ fn moments(values: &[f64]) -> (f64, f64) {
     (mean, if mean > 0.0 { math::sqrt(square) / mean } else { 0.0 })
 }
 
-/// Sizes in cells of about as many frames each, but for the largest: there each cell has half of those of the cell before, since
-/// frames do not fill it evenly.
+/// Sizes in cells with about the same number of frames, except for the largest: there each cell has half the frames
+/// of the previous one, since frames do not fill it evenly.
 fn histogram(sizes: &[f64]) -> Marginal {
     let mut sorted: Vec<u64> = sizes.iter().map(|s| *s as u64).collect();
     sorted.sort_unstable();
@@ -200,13 +201,13 @@ fn histogram(sizes: &[f64]) -> Marginal {
     Marginal::Histogram { edges, shares }
 }
 
-/// A process: where it is stitched, its sign, its innovation, and how far it is from the trace.
+/// A process: its stitching position, sign and innovation, and its distance from the trace.
 #[derive(Clone, Debug)]
 struct Candidate {
     xi: f64,
     sign: Sign,
     half: f64,
-    /// Weights of steps on each side, of a width.
+    /// Weights of steps on each side, of one width.
     steps: Option<(f64, Vec<f64>)>,
     distance: f64,
 }
@@ -245,12 +246,12 @@ fn fit_type(kind: Type, sizes: &[f64]) -> Result<(Frames, Fitted), FitError> {
     Ok((frames, fitted))
 }
 
-/// Four digits, as files show it.
+/// Four digits, as files show them.
 fn digits(x: f64) -> f64 {
     (x * 1e4).round().max(1.0) / 1e4
 }
 
-/// Steps on both sides, as a movie has them.
+/// Steps on both sides, in the form of a movie.
 fn both_sides(width: f64, weights: &[f64]) -> Vec<[f64; 3]> {
     let mut steps = Vec::new();
     for (k, weight) in weights.iter().enumerate().filter(|(_, w)| **w > 1e-4) {
@@ -271,7 +272,7 @@ fn model_correlation(inverse: &Inverse, frames: &Frames, lags: usize) -> Vec<f64
     spectrum.autocorrelation(frames.sign, &innovation, lags)
 }
 
-/// Differences at small lags count in full, those behind less and less.
+/// Differences at small lags count fully, those at larger lags less and less.
 fn distance(model: &[f64], seen: &[f64]) -> f64 {
     let weight = |lag: usize| if lag <= 5 { 1.0 } else { 1.0 / lag as f64 };
     (1..).zip(model.iter().zip(seen)).map(|(lag, (a, b))| weight(lag) * (a - b) * (a - b)).sum()
@@ -296,7 +297,8 @@ fn search(inverse: &Inverse, seen: &[f64]) -> Candidate {
     best
 }
 
-/// Where a function of a half width from 0.001 to 0.5 is smallest: the best of a grid, then golden sections around it.
+/// The half width from 0.001 to 0.5 at which a function is smallest: the best of a grid, then a golden-section
+/// search around it.
 fn smallest(of: impl Fn(f64) -> f64) -> (f64, f64) {
     const GRID: u32 = 32;
     let place = |i: f64| 0.001 * math::pow(500.0, i / f64::from(GRID));
@@ -320,11 +322,11 @@ fn smallest(of: impl Fn(f64) -> f64) -> (f64, f64) {
     if at_a < at_b { (place(a), at_a) } else { (place(b), at_b) }
 }
 
-/// Densities of several steps, from that of one: descent along the gradient, back on weights that add up to 1.
+/// Densities of several steps, starting from one: gradient descent, projected back on weights with sum 1.
 fn refine(best: &mut Candidate, inverse: &Inverse, seen: &[f64]) {
     let width = (2.5 * best.half).min(0.5) / STEPS as f64;
     let spectrum = Spectrum::new(|u| inverse.at(stitch(best.xi, u)), TERMS, POINTS);
-    // What each pair of steps adds to the transforms, which are real.
+    // The contribution of each pair of steps to the transforms, which are real.
     let parts: Vec<Vec<f64>> = (0..STEPS)
         .map(|k| {
             let one = Innovation::steps(&[
@@ -364,13 +366,13 @@ fn refine(best: &mut Candidate, inverse: &Inverse, seen: &[f64]) {
             }
         }
     }
-    // Many numbers have to be worth it.
+    // Many parameters must be worth it.
     if now < 0.9 * best.distance {
         (best.steps, best.distance) = (Some((width, weights)), now);
     }
 }
 
-/// The nearest numbers that are not negative and add up to 1 (Held, Wolfe, Crowder 1974).
+/// The nearest non-negative numbers with sum 1 (Held, Wolfe, Crowder 1974).
 fn on_simplex(x: &[f64]) -> Vec<f64> {
     let mut sorted = x.to_vec();
     sorted.sort_by(|a, b| b.total_cmp(a));

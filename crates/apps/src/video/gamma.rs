@@ -1,17 +1,17 @@
-//! The gamma distribution: its cumulative probability and the inverse of that.
+//! The gamma distribution: its cumulative distribution function and the inverse.
 //!
 //! Series and continued fraction of the regularised incomplete gamma function: Abramowitz, Stegun, "Handbook of
 //! Mathematical Functions", 6.5.29 and 6.5.31, the fraction by Lentz's method.
 
 use skyhaul_base::math;
 
-/// Terms of the series or the fraction until they change nothing; shapes are bounded, so that this is never reached.
+/// Maximum terms of the series or the fraction; shapes are bounded, so this is never reached.
 const TERMS: u32 = 2000;
-/// Where they stop.
+/// Tolerance at which they stop.
 const SMALL: f64 = 1e-15;
 
-/// Probability that a gamma variable of this shape and of scale 1 is at most `x`, above 0; with the logarithms of Γ(`shape`)
-/// and of `x`, which are dear and of which a search needs each more than once.
+/// Probability that a gamma variable with this shape and scale 1 is at most `x`, above 0. The logarithms of
+/// Γ(`shape`) and of `x` are passed in, since they are expensive and a search needs them more than once.
 fn cumulative_at(shape: f64, ln_gamma: f64, x: f64, ln_x: f64) -> f64 {
     let front = math::exp(shape * ln_x - x - ln_gamma);
     if x < shape + 1.0 {
@@ -48,8 +48,8 @@ fn nonzero(x: f64, tiny: f64) -> f64 {
     if math::abs(x) < tiny { tiny } else { x }
 }
 
-/// The value that a gamma variable of this shape and of scale 1 is below with probability `p` from 0 to 1, not above
-/// `most`. The search begins at `guess`: close ones save steps and change the result by rounding only.
+/// The quantile `p`, from 0 to 1, of a gamma variable with this shape and scale 1, at most `most`. The search
+/// starts at `guess`: a close guess saves steps and changes the result only by rounding.
 pub(super) fn inverse(shape: f64, p: f64, guess: f64, most: f64) -> f64 {
     if p <= 0.0 {
         return 0.0;
@@ -60,7 +60,7 @@ pub(super) fn inverse(shape: f64, p: f64, guess: f64, most: f64) -> f64 {
     }
     let (mut low, mut high) = (0.0, most);
     let mut x = if guess > low && guess < high { guess } else { 0.5 * most };
-    // Newton's steps, halved where they leave the bracket.
+    // Newton's steps, halved if they leave the bracket.
     for _ in 0..200 {
         let ln_x = math::ln(x);
         let off = cumulative_at(shape, ln_gamma, x, ln_x) - p;
@@ -72,7 +72,7 @@ pub(super) fn inverse(shape: f64, p: f64, guess: f64, most: f64) -> f64 {
         let density = math::exp((shape - 1.0) * ln_x - x - ln_gamma);
         let newton = x - off / density;
         let next = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
-        // Less than any byte is none.
+        // Far less than a byte.
         if math::abs(next - x) <= 1e-12 * x || high < 1e-12 {
             return next;
         }

@@ -1,4 +1,4 @@
-//! Layers that both the allowed rate and the viewer's buffer have to justify.
+//! Layers that both the allowed rate and the viewer's buffer must justify.
 //!
 //! SSVP adds a layer only if both available bandwidth and receiver buffering justify it (Papadimitriou, Tsaoussidis, "SSVP: a
 //! congestion control scheme for real-time video streaming", Computer Networks 51, 2007). Its thresholds are not
@@ -32,29 +32,29 @@ impl Default for Buffer {
     }
 }
 
-/// What is known beside the rate.
+/// Inputs other than the rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known {
-    /// Film that the viewer holds, s.
+    /// Video in the viewer's buffer, s.
     pub(super) held: f64,
-    /// The smoothed round trip of the transport.
+    /// The smoothed RTT of the transport.
     pub(super) round_trip: Duration,
 }
 
-/// What becomes of the layers.
+/// The change of the layers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
-    /// One more: this rate, bit/s.
+    /// Add a layer: the new rate, bit/s.
     Add(f64),
-    /// One less: this rate, bit/s.
+    /// Drop a layer: the new rate, bit/s.
     Drop(f64),
 }
 
-/// The rule at work.
+/// The running rule.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layering {
     rule: Buffer,
-    /// Since when the transport allows one more.
+    /// Since when the transport allows another layer.
     since: Option<Instant>,
 }
 
@@ -63,7 +63,7 @@ impl Layering {
         Self { rule, since: None }
     }
 
-    /// The transport allows `allowed` bit/s, and of the `layers`, rates that ascend, those up to `target` bit/s are sent.
+    /// The transport allows `allowed` bit/s; of the `layers`, ascending rates, those up to `target` bit/s are sent.
     pub(super) fn step(
         &mut self,
         now: Instant,
@@ -84,7 +84,7 @@ impl Layering {
             return None;
         };
         let since = *self.since.get_or_insert(now);
-        // What is held was coded at the present rate: with another layer it lasts for less.
+        // The buffer was coded at the current rate: with another layer it lasts for less time.
         let enough = held * target / next >= self.rule.add.as_secs_f64();
         if now - since < round_trip * u64::from(self.rule.hold) || !enough {
             return None;

@@ -1,4 +1,4 @@
-//! How large frames of a type are: a distribution, by the inverse of its cumulative probability.
+//! Sizes of frames of a type: a distribution, sampled by the inverse of its cumulative distribution function.
 
 use super::{gamma, normal};
 use schemars::JsonSchema;
@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 /// The largest frame, bytes.
 pub(super) const LARGEST: u64 = 1 << 24;
-/// Cells of the table that stands for the inverse of a distribution.
+/// Cells of the table for the inverse of a distribution.
 const CELLS: usize = 512;
-/// Most cells of a histogram.
+/// Maximum cells of a histogram.
 const MOST: usize = 4096;
 
 /// The sizes of frames of one type.
@@ -47,33 +47,33 @@ pub enum Marginal {
     },
 }
 
-/// Why sizes make no sense; the key that is wrong, within the sizes, and a sentence.
+/// Why sizes are invalid: the key within the sizes, and a sentence.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum InvalidSizes {
-    /// A shape that is none.
+    /// An invalid shape.
     #[error("{0}: write a shape from 0.01 to 10000, such as 2")]
     Shape(f64),
-    /// A scale or a median that is none.
+    /// An invalid scale or median.
     #[error("write a size from 1 B to 16 MiB")]
     Size(&'static str),
     /// A deviation out of bounds.
     #[error("{0}: write a number from 0 to 5")]
     Sigma(f64),
-    /// A histogram without cells, with too many, or with shares for others.
+    /// A histogram without cells, with too many, or with a different number of shares.
     #[error("{edges} edges and {shares} shares: write from 1 to {MOST} shares, and one edge more")]
     Cells {
-        /// How many edges.
+        /// Number of edges.
         edges: usize,
-        /// How many shares.
+        /// Number of shares.
         shares: usize,
     },
-    /// Edges that do not ascend.
+    /// Edges that are not ascending.
     #[error("{0} B is not above the previous edge: write ascending sizes, at most 16 MiB")]
     Edge(u64),
-    /// Shares that are none.
+    /// Invalid shares.
     #[error("write numbers ≥ 0, at least one of them above 0")]
     Shares,
-    /// Bounds that leave nothing.
+    /// Bounds that exclude everything.
     #[error("write a size above least, 16 MiB at most")]
     Bounds,
     /// Frames without bytes.
@@ -133,10 +133,10 @@ pub struct Inverse {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Curve {
-    /// Sizes at cumulative probabilities, linear in between.
+    /// Sizes at cumulative probabilities, with linear interpolation.
     Cells(Arc<[(f64, f64)]>),
-    /// The sizes at multiples of 1/[`CELLS`], linear in between; in the first and the last cell the distribution
-    /// itself.
+    /// Sizes at multiples of 1/[`CELLS`], with linear interpolation; in the first and the last cell the
+    /// distribution itself.
     Smooth { at: Arc<[f64]>, exact: Exact },
 }
 
@@ -148,7 +148,7 @@ enum Exact {
 }
 
 impl Exact {
-    /// The size that a share `x` of the frames is below; `guess` is one near it.
+    /// The quantile `x` of the sizes; `guess` is a nearby value.
     fn at(self, x: f64, guess: f64) -> f64 {
         match self {
             Self::Gamma { shape, scale } => {
@@ -162,10 +162,10 @@ impl Exact {
 }
 
 impl Inverse {
-    /// Of these sizes; smaller ones count as `least`, larger ones as `most` bytes.
+    /// A distribution with these sizes; smaller ones count as `least`, larger ones as `most` bytes.
     ///
     /// # Errors
-    /// What of them makes no sense.
+    /// What is invalid.
     pub fn new(sizes: &Marginal, least: u64, most: u64) -> Result<Self, InvalidSizes> {
         sizes.validate()?;
         if most <= least || most > LARGEST {
@@ -198,7 +198,7 @@ impl Inverse {
         Ok(inverse)
     }
 
-    /// The size in bytes that a share `x`, from 0 to 1, of the frames is below.
+    /// The quantile `x`, from 0 to 1, of the sizes, bytes.
     #[must_use]
     pub fn at(&self, x: f64) -> f64 {
         let size = match &self.curve {

@@ -1,13 +1,13 @@
-//! Video: films of MPEG-4 and their viewers.
+//! Video: MPEG-4 videos and their viewers.
 //!
 //! ```text
 //! movie (tes, marginal) ─┐                 ┌─ packet ──▶ transport ──▶ view ──▶ Viewed
 //!                        ├─ source ─ sender┤
 //! trace ─────────────────┘                 └─ coder ◀── what the transport allows
 //! ```
-//! Papadimitriou, Tsaoussidis 2007 §4.1 send video that three TES models, one for each type of frame, produce and name
-//! neither trace nor parameters. Theirs and ours follow the method of Melamed; the movie is described in [`movie`].
-//! A TES process forgets: its correlations fall exponentially in the long run, those of films do not. Where that matters,
+//! Papadimitriou, Tsaoussidis 2007 §4.1 send video produced by three TES models, one per frame type, without naming
+//! the trace or the parameters. Both theirs and ours follow the method of Melamed; [`movie`] describes the movie. A
+//! TES process has short memory: its correlations decay exponentially, those of videos do not. Where that matters,
 //! replay a trace.
 
 mod coder;

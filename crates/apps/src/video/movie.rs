@@ -1,4 +1,4 @@
-//! A movie: types of frames in a pattern, the sizes of each type, and how alike those are that follow each other.
+//! A movie model: frame types in a pattern, the sizes of each type, and their correlation.
 
 use super::correlation::{POINTS, Spectrum, TERMS};
 use super::marginal::{InvalidSizes, Inverse, LARGEST, Marginal};
@@ -9,9 +9,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use skyhaul_base::amount::{Frequency, Size, plain, text_or_table};
 
-/// Slowest and fastest succession of frames, per second.
+/// Minimum and maximum frame rate, per second.
 pub const RATES: std::ops::RangeInclusive<f64> = 0.1..=1000.0;
-/// In the coupled mode the place of a frame is within this of its scene's, either way.
+/// In the coupled mode the position of a frame is within this distance of its scene's.
 pub const WITHIN_SCENE: f64 = 0.15;
 
 /// Correlation between frame types.
@@ -99,24 +99,24 @@ fn usual_gop() -> String {
 /// The names of movies.
 pub const NAMES: &[&str] = &["jp-medium"];
 
-/// Why a movie makes no sense.
+/// Why a movie is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum InvalidMovie {
-    /// A rate of frames out of bounds.
+    /// A frame rate out of bounds.
     #[error("{0} frames per second: write from \"0.1 /s\" to \"1000 /s\", such as \"25 /s\"")]
     Frames(f64),
-    /// A pattern that is none.
+    /// An invalid pattern.
     #[error(
         "\"{0}\": write I, then P and B in the order of the frames, such as \"IBBPBBPBBPBB\"; 1000 letters at most"
     )]
     Pattern(String),
-    /// A type that is in the pattern only.
+    /// A type that is used only in the pattern.
     #[error("missing: the pattern has frames of this type, so they need sizes and step")]
     Missing(char),
-    /// The sizes of a type.
+    /// Invalid sizes of a type.
     #[error("{1}")]
     Sizes(char, InvalidSizes),
-    /// A place of the largest frames that is none.
+    /// An invalid position of the largest frames.
     #[error("{1}: write a number from 0 to 1")]
     Xi(char, f64),
     /// Neither a step nor a density, or both.
@@ -125,12 +125,12 @@ pub enum InvalidMovie {
     /// A step out of bounds.
     #[error("{1}: write a number above 0, 0.5 at most")]
     Half(char, f64),
-    /// A density that is none.
+    /// An invalid density.
     #[error(
         "write lists of from, to and weight: from below to, both within -1 and 1, weights ≥ 0 and at least one above 0"
     )]
     Steps(char),
-    /// An asymmetric density where every second value is mirrored.
+    /// An asymmetric density with every second value mirrored.
     #[error(
         "with sign = \"-\" a step and its mirror image need the same weight, or the sizes would not follow the requested distribution"
     )]
@@ -155,10 +155,10 @@ impl InvalidMovie {
 impl Movie {
     /// The movie of a name, one of [`NAMES`].
     ///
-    /// `jp-medium`: what is published of the trace "Jurassic Park I, medium quality" of TU Berlin (F. Fitzek, M. Reisslein,
-    /// "MPEG-4 and H.263 video traces for network performance evaluation", IEEE Network 15(6), 2001) are mean, variation,
-    /// smallest and largest size over all frames; the split by type is ours and keeps to them. Steps are such that all three
-    /// types forget in the same time, about 11 s.
+    /// `jp-medium`: published for the trace "Jurassic Park I, medium quality" of TU Berlin (F. Fitzek, M.
+    /// Reisslein, "MPEG-4 and H.263 video traces for network performance evaluation", IEEE Network 15(6), 2001) are
+    /// mean, variation, minimum and maximum size over all frames; the division by type is ours and agrees with
+    /// them. Steps are chosen so that all three types lose their memory in the same time, about 11 s.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let frames = |shape, scale, step| Frames {
@@ -190,10 +190,10 @@ impl Movie {
         }
     }
 
-    /// The movie with everything that can be computed beforehand.
+    /// The movie with everything precomputed.
     ///
     /// # Errors
-    /// The key that is wrong, and a sentence.
+    /// The invalid key, and a sentence.
     pub fn compile(&self) -> Result<Compiled, InvalidMovie> {
         if !RATES.contains(&self.frames) {
             return Err(InvalidMovie::Frames(self.frames));
@@ -263,7 +263,7 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// The size in bytes at a place of the circle.
+    /// The size in bytes at a position on the circle.
     #[must_use]
     pub fn size(&self, u: f64) -> f64 {
         self.inverse.at(stitch(self.xi, u))
@@ -318,7 +318,7 @@ impl Compiled {
 const EXPECTING: &str =
     "the name of a movie, \"jp-medium\", or a table with frames, gop, I, P and B (see `skyhaul video fit`)";
 
-/// Reads a movie where there may be none: a name or a table.
+/// Reads an optional movie: a name or a table.
 pub(super) fn optional<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Box<Movie>>, D::Error> {
     let named = |name: &str| {
         Movie::named(name).ok_or_else(|| format!("there is no movie \"{name}\": write {EXPECTING}"))

@@ -2,9 +2,9 @@
 
 use skyhaul_base::math;
 
-/// The value that a normal variable of mean 0 and deviation 1 is below with probability `p`, which is bounded to
-/// [1e-300, 1 − 1e-16]. Good to 1e-9: P. J. Acklam's rational approximation, "An algorithm for computing the inverse normal
-/// cumulative distribution function" (2003), without its step of refinement.
+/// The quantile `p`, bounded to [1e-300, 1 − 1e-16], of a normal variable with mean 0 and standard deviation 1.
+/// Accurate to 1e-9: P. J. Acklam's rational approximation, "An algorithm for computing the inverse normal
+/// cumulative distribution function" (2003), without its refinement step.
 pub(super) fn inverse(p: f64) -> f64 {
     const A: [f64; 6] = [
         -3.969_683_028_665_376e1,
@@ -37,7 +37,7 @@ pub(super) fn inverse(p: f64) -> f64 {
         3.754_408_661_907_416,
         1.0,
     ];
-    /// Below, and above its complement, the tails have an approximation of their own.
+    /// The tails, below this and above its complement, have a separate approximation.
     const TAIL: f64 = 0.024_25;
     let p = p.clamp(1e-300, 1.0 - 1e-16);
     let tail = |p: f64| {

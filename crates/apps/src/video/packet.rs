@@ -1,36 +1,37 @@
-//! Frames in packets.
+//! Division of frames into packets.
 
-/// How frames are cut.
+/// How frames are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// Payload of a full packet, bytes; above 0.
     pub payload: u64,
-    /// A frame shares no packet: its last one is short. Otherwise what does not fill a packet waits for the next frame.
+    /// Frames do not share packets: the last packet of a frame is short. Otherwise the rest waits for the next
+    /// frame.
     pub flush: bool,
-    /// The last packet of a frame is filled up: every packet has the same size.
+    /// The last packet of a frame is padded: all packets have the same size.
     pub pad: bool,
 }
 
-/// What becomes of a frame.
+/// The packets of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pieces {
-    /// Bytes of the frame, filled up where it is.
+    /// Bytes of the frame, including padding.
     pub bytes: u64,
-    /// How many packets are complete with it.
+    /// Number of packets completed by it.
     pub ready: u64,
     /// Payload of the last of them; the others are full.
     pub last: u64,
-    /// Number of the packet that has its first byte.
+    /// Number of the packet with its first byte.
     pub first_packet: u64,
-    /// Number of the packet that has its last byte; perhaps not complete yet.
+    /// Number of the packet with its last byte, which may be incomplete.
     pub last_packet: u64,
 }
 
-/// Cuts frames, one after the other. Packets are numbered from 0.
+/// Divides frames into packets, which are numbered from 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Cutter {
     cut: Cut,
-    /// Bytes that wait to fill a packet.
+    /// Bytes waiting to fill a packet.
     waiting: u64,
     packets: u64,
 }
@@ -41,18 +42,18 @@ impl Cutter {
     pub fn new(cut: Cut) -> Self {
         Self { cut, waiting: 0, packets: 0 }
     }
-    /// How it cuts.
+    /// How it divides frames.
     #[must_use]
     pub fn cut(&self) -> Cut {
         self.cut
     }
-    /// Packets that are complete.
+    /// Number of complete packets.
     #[must_use]
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// The next frame, of so many bytes, at least 1.
+    /// Adds the next frame, of this many bytes, at least 1.
     pub fn frame(&mut self, bytes: u64) -> Pieces {
         let Cut { payload, flush, pad } = self.cut;
         let first_packet = self.packets;

@@ -1,18 +1,18 @@
-//! The order in which types of frames follow each other.
+//! The sequence of frame types.
 
 use crate::frame::FrameType as Type;
 
-/// The types of the frames of a group of pictures, from I to the last before the next I, in the order in which they are
-/// sent: a frame comes after those that it is coded from. That is the order of the letters of the pattern as it is usually
-/// written, with the B frames behind I being those before it on the screen.
+/// The types of the frames of a group of pictures, from I to the last one before the next I, in the order of
+/// transmission: a frame follows those that it is coded from. The letters of the usual notation have this order;
+/// the B frames after I are displayed before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(Box<[Type]>);
 
-/// Most frames of a group of pictures.
+/// Maximum frames of a group of pictures.
 const LONGEST: usize = 1000;
 
 impl Pattern {
-    /// The pattern of a text such as `IBBPBBPBBPBB`; `None` unless it begins with its only I and has P and B behind.
+    /// Parses a text such as `IBBPBBPBBPBB`; `None` unless it starts with its only I, followed by P and B.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let types: Option<Box<[Type]>> = text.chars().map(Type::of).collect();
@@ -24,15 +24,15 @@ impl Pattern {
     pub fn types(&self) -> &[Type] {
         &self.0
     }
-    /// How many frames there are of a type.
+    /// Number of frames of a type.
     #[must_use]
     pub fn count(&self, kind: Type) -> usize {
         self.0.iter().filter(|t| **t == kind).count()
     }
 }
 
-/// Types one after the other. The first group of pictures has no B frames behind its I: they would be coded from an anchor
-/// before it.
+/// A sequence of types. The first group of pictures has no B frames after its I: they would be coded from an
+/// earlier anchor.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     pattern: Pattern,

@@ -1,5 +1,5 @@
-//! The sender of a film: a frame at every tick, cut and handed to the transport. It carries the viewer with it: both ends
-//! of an application are one.
+//! The sender of a video: a frame at every tick, divided into packets and passed to the transport. It contains the
+//! viewer: both ends of an application are one object.
 
 use super::coder::Coder;
 use super::coder::Coding;
@@ -17,7 +17,7 @@ use skyhaul_base::{Duration, Instant};
 
 /// Header of a frame on a byte stream: length, type, number and time (4, 4 with flags, 4 and 4 bytes).
 pub const FRAME_HEADER: u64 = 16;
-/// Header of RTP (RFC 3550 §5.1), which datagrams have behind those of IPv4 and UDP, bytes.
+/// Header of RTP (RFC 3550 §5.1), which datagrams have after those of IPv4 and UDP, bytes.
 pub const RTP_HEADER: u32 = 12;
 /// When the packets of a frame are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -43,11 +43,11 @@ pub enum Full {
     SkipB,
 }
 
-/// What a sender is made from.
+/// Parameters of a sender.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
     pub(super) film: &'a Film,
-    /// Rate in bit/s, and bytes that are sent per byte of the film for it.
+    /// Rate in bit/s, and bytes sent per byte of the video at that rate.
     pub(super) nominal: f64,
     pub(super) scale: f64,
     pub(super) cut: Cut,
@@ -56,30 +56,30 @@ pub(super) struct Plan<'a> {
     pub(super) phase: bool,
     pub(super) repeats: bool,
     pub(super) full: Full,
-    /// Bytes that may wait before it counts as full.
+    /// Waiting bytes at which the buffer counts as full.
     pub(super) buffer: u64,
     pub(super) coder: Option<Coder>,
     pub(super) viewer: Settings,
 }
 
-/// A film at work, from the sender to the viewer.
+/// A running video, from the sender to the viewer.
 #[derive(Clone, Debug)]
 pub struct Video {
     source: Source,
-    /// Time of a frame, s.
+    /// Time between frames, s.
     interval: f64,
-    /// Bytes that are sent per byte of the film, where the coder is at its nominal rate.
+    /// Bytes sent per byte of the video at the coder's nominal rate.
     scale: f64,
     nominal: f64,
     coding: Option<Coding>,
     full: Full,
     buffer: u64,
     spread: Spread,
-    /// Headers of a datagram, bytes; `None` over a byte stream.
+    /// Header bytes of a datagram; `None` over a byte stream.
     header: Option<u32>,
     cutter: Cutter,
     overhead: Overhead,
-    /// Begin of the film, and how many frames' times have passed since.
+    /// Start of the video, and number of frame intervals since.
     begin: Instant,
     tick: u64,
     /// Number of the next frame.
@@ -92,16 +92,16 @@ pub struct Video {
     viewer: Viewer,
 }
 
-/// What headers add to a film, over about the last group of pictures. Smaller frames have fewer full packets.
+/// Overhead of headers, averaged over about the last group of pictures. Smaller frames have fewer full packets.
 #[derive(Clone, Copy, Debug)]
 struct Overhead {
-    /// Bytes of frames, and of their packets with headers, of a mean frame.
+    /// Mean bytes of frames, and of their packets with headers.
     film: f64,
     sent: f64,
 }
 
 impl Overhead {
-    /// How much a frame counts beside those before it.
+    /// Weight of a frame in the average.
     const SHARE: f64 = 1.0 / 16.0;
 
     /// Before the first frame: that of full packets.
@@ -113,13 +113,13 @@ impl Overhead {
         self.film += (film - self.film) * Self::SHARE;
         self.sent += (sent - self.sent) * Self::SHARE;
     }
-    /// The film's part of a rate of whole packets.
+    /// The fraction of a rate of whole packets that belongs to the video.
     fn part(&self) -> f64 {
         self.film / self.sent
     }
 }
 
-/// Packets of the last frame that have not left.
+/// Unsent packets of the last frame.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rest {
     left: u64,
@@ -167,7 +167,7 @@ impl Video {
         }
     }
 
-    /// The time of a tick. Each is rounded by itself, so that nothing adds up.
+    /// The time of a tick. Each is rounded separately, so that errors do not accumulate.
     fn at(&self, tick: u64) -> Instant {
         self.begin + Duration::from_secs_f64(tick as f64 * self.interval)
     }
@@ -186,7 +186,7 @@ impl Video {
             return None;
         };
         if let (Some(coding), Some(allowed)) = (&mut self.coding, self.told.allowed) {
-            // The rate of datagrams counts their headers, and that of a film does not.
+            // The rate of datagrams includes their headers, that of a video does not.
             let part = if self.header.is_some() { self.overhead.part() } else { 1.0 };
             let held = if coding.asks_the_viewer() { self.viewer.buffered(at).unwrap_or(0.0) } else { 0.0 };
             let known = Known { held, round_trip: self.told.round_trip.unwrap_or(Duration::ZERO) };
@@ -221,7 +221,7 @@ impl Video {
         Some(frame)
     }
 
-    /// What of the last frame is due.
+    /// The due packet of the last frame.
     fn packet(&mut self) -> Demand {
         let payload = self.cutter.cut().payload;
         let Rest { left, last, .. } = self.rest;
@@ -257,7 +257,7 @@ impl Workload for Video {
         }
         loop {
             if self.rest.left > 0 {
-                // What is left of a frame goes before the next one, however late we are.
+                // The rest of a frame is sent before the next one, however late the call.
                 if self.rest.due <= now || self.tick_at <= now {
                     return Some(self.packet());
                 }

@@ -1,4 +1,4 @@
-//! Frames as they come out of a movie or of a trace.
+//! Frames from a movie or a trace.
 
 use super::movie::{Compiled, Mode, WITHIN_SCENE};
 use super::pattern::Order;
@@ -9,22 +9,22 @@ use crate::workload::Streams;
 use skyhaul_base::Rng;
 use std::sync::Arc;
 
-/// Where frames come from: their types and sizes, one after the other.
+/// Types and sizes of successive frames.
 #[derive(Clone, Debug)]
 pub struct Source(Kind);
 
 #[derive(Clone, Debug)]
 enum Kind {
-    /// Each type has a process of its own.
+    /// Each type has its own process.
     Independent { movie: Arc<Compiled>, order: Order, processes: [Option<Process>; Type::COUNT] },
-    /// Scenes have one; frames lie near them.
+    /// One process for scenes; frames are close to their scene.
     Coupled { movie: Arc<Compiled>, order: Order, scenes: Process, scene: f64, within: Rng },
-    /// A trace, from its beginning; over again at its end if it repeats.
+    /// A trace, from its start; repeated at its end if configured.
     Replay { trace: Arc<Trace>, next: usize, repeats: bool },
 }
 
 impl Source {
-    /// A movie, from a random place of each of its processes.
+    /// A movie, from a random position of each of its processes.
     #[must_use]
     pub fn movie(movie: Arc<Compiled>, streams: &Streams) -> Self {
         let order = Order::new(movie.pattern.clone());

@@ -1,4 +1,4 @@
-//! TES processes: sequences that are uniform on the unit circle and as correlated as their innovations make them.
+//! TES processes: sequences that are uniform on the unit circle, with correlations given by their innovations.
 //!
 //! \[Mel\] B. Melamed, "The empirical TES methodology: modeling empirical time series", Journal of Applied Mathematics and
 //! Stochastic Analysis 10(4), 1997; D. Jagerman, B. Melamed, "The transition and autocorrelation structure of TES
@@ -7,7 +7,7 @@
 
 use skyhaul_base::{Rng, math};
 
-/// x − ⌊x⌋, which is below 1 whatever is rounded.
+/// x − ⌊x⌋, always below 1 despite rounding.
 pub(super) fn fraction(x: f64) -> f64 {
     let f = x - math::floor(x);
     if f < 1.0 { f } else { 0.0 }
@@ -27,8 +27,8 @@ pub enum Sign {
     Minus,
 }
 
-/// The density of what is added from one value to the next: steps, of which each is chosen with its weight. Drawing takes
-/// two numbers of the stream.
+/// The density of the increment between values: steps, each chosen with its weight. Drawing takes two numbers of
+/// the stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Innovation {
     steps: Vec<Step>,
@@ -51,8 +51,8 @@ impl Innovation {
     pub fn uniform(half: f64) -> Self {
         Self { steps: vec![Step { from: -half, to: half, weight: 1.0 }] }
     }
-    /// These steps, whose weights are divided by their sum. `None` if there is none, one is empty, a weight is negative, all
-    /// are zero, or one reaches beyond ±1, which is once around the circle.
+    /// These steps, with weights divided by their sum. `None` if there is none, one is empty, a weight is negative,
+    /// all are zero, or one reaches beyond ±1, once around the circle.
     #[must_use]
     pub fn steps(steps: &[Step]) -> Option<Self> {
         let sum: f64 = steps.iter().map(|s| s.weight).sum();
@@ -62,7 +62,7 @@ impl Innovation {
         }
         Some(Self { steps: steps.iter().map(|s| Step { weight: s.weight / sum, ..*s }).collect() })
     }
-    /// Whether positive and negative values are equally likely, as TES− has to have it.
+    /// Whether positive and negative values are equally likely, as TES− requires.
     #[must_use]
     pub fn is_symmetric(&self) -> bool {
         let alike = |a: f64, b: f64| math::abs(a - b) < 1e-12;
@@ -96,7 +96,7 @@ impl Innovation {
             (re + size * math::cos(angle), im + size * math::sin(angle))
         })
     }
-    /// Its steps, with weights that add up to 1.
+    /// Its steps, with weights of sum 1.
     #[must_use]
     pub fn as_slice(&self) -> &[Step] {
         &self.steps
@@ -109,14 +109,14 @@ fn sinc(x: f64) -> f64 {
     if math::abs(angle) < 1e-9 { 1.0 } else { math::sin(angle) / angle }
 }
 
-/// Removes the jump between 1 and 0 (\[Mel\] §3.2): rises to 1 at `xi` and falls to 0 behind; `xi` = 1 leaves values as
-/// they are, 0 mirrors them. What is uniform stays so.
+/// Removes the jump between 1 and 0 (\[Mel\] §3.2): rises to 1 at `xi` and falls to 0 after it; `xi` = 1 leaves
+/// values unchanged, 0 mirrors them. A uniform distribution stays uniform.
 #[must_use]
 pub fn stitch(xi: f64, u: f64) -> f64 {
     if u < xi { u / xi } else { (1.0 - u) / (1.0 - xi) }
 }
 
-/// A TES process at work. Its values are uniform on [0, 1).
+/// A running TES process. Its values are uniform on [0, 1).
 #[derive(Clone, Debug)]
 pub struct Process {
     sign: Sign,
@@ -127,13 +127,13 @@ pub struct Process {
 }
 
 impl Process {
-    /// A process that begins anywhere on the circle.
+    /// A process that starts at a random position on the circle.
     #[must_use]
     pub fn new(sign: Sign, innovation: Innovation, mut rng: Rng) -> Self {
         let u = rng.unit();
         Self { sign, innovation, u, odd: false, rng }
     }
-    /// The present value; the next one follows.
+    /// Returns the current value and advances.
     pub fn step(&mut self) -> f64 {
         let value = if self.odd && self.sign == Sign::Minus { fraction(1.0 - self.u) } else { self.u };
         self.u = fraction(self.u + self.innovation.draw(&mut self.rng));

@@ -1,8 +1,8 @@
-//! Sizes of frames that were seen, in the public text format of video traces.
+//! Measured frame sizes, in the public text format of video traces.
 //!
-//! Lines of four columns, `number type time_ms bytes`, or of one, the bytes. The order is that of coding: a frame comes after
-//! those that it is coded from. The time is when it is to be seen, so that times do not ascend where there are B frames.
-//! Empty lines and lines that begin with `#` are comments.
+//! Lines have four columns, `number type time_ms bytes`, or only one, the bytes. The order is that of coding: a
+//! frame follows those that it is coded from. The time is the display time, so times do not ascend if there are B
+//! frames. Empty lines and lines starting with `#` are comments.
 
 use super::marginal::LARGEST;
 use super::movie::RATES;
@@ -10,7 +10,7 @@ use super::pattern::Pattern;
 use crate::frame::FrameType as Type;
 use std::fmt::Write as _;
 
-/// Most frames of a trace: more than 40 hours of them.
+/// Maximum frames of a trace: more than 40 hours.
 pub(super) const MOST_FRAMES: usize = 4_000_000;
 /// Longest line that is read, bytes.
 const LONGEST_LINE: usize = 400;
@@ -21,13 +21,13 @@ const LATEST: f64 = 366.0 * 86_400e3;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct Broken {
-    /// The line, from 1; 0 for the whole.
+    /// The line, from 1; 0 means the whole file.
     pub line: usize,
-    /// A sentence with what is accepted.
+    /// A sentence that says what is accepted.
     pub message: String,
 }
 
-/// Frames as they were seen.
+/// Measured frames.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     frames: Vec<(Type, u32)>,
@@ -37,7 +37,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Frames with their sizes in bytes, in the order of coding, so many per second. `None` if there are none.
+    /// Frames with their sizes in bytes, in coding order, and the frame rate. `None` if there are none.
     #[must_use]
     pub fn new(frames: Vec<(Type, u32)>, rate: f64) -> Option<Self> {
         let sum: f64 = frames.iter().map(|f| f64::from(f.1)).sum();
@@ -45,10 +45,10 @@ impl Trace {
         Some(Self { mean: sum / frames.len() as f64, largest, frames, rate })
     }
 
-    /// Reads a file. Where it has sizes only, types follow `pattern` and frames come at `rate` per second.
+    /// Reads a file. If it has only sizes, types follow `pattern` and the frame rate is `rate` per second.
     ///
     /// # Errors
-    /// The first line that is wrong, and what is accepted there.
+    /// The first invalid line, and what is accepted there.
     pub fn read(text: &str, pattern: &Pattern, rate: f64) -> Result<Self, Broken> {
         let mut reading = Reading::default();
         for (line, content) in (1..).zip(text.lines()) {
@@ -65,12 +65,12 @@ impl Trace {
         })
     }
 
-    /// The file of four columns, which reads back to the same frames.
+    /// The file with four columns, which reads back to the same frames.
     #[must_use]
     pub fn write(&self) -> String {
         let mut text = String::new();
         for (n, (kind, bytes)) in self.frames.iter().enumerate() {
-            // When it is to be seen among its like is not known any more: the order of coding stands for it.
+            // The display order is no longer known: the coding order replaces it.
             let ms = 1000.0 * n as f64 / self.rate;
             let _ = writeln!(text, "{n} {} {ms} {bytes}", kind.letter());
         }
@@ -108,7 +108,7 @@ impl Trace {
         let begins = |f: &(Type, u32)| f.0 == Type::I;
         let groups: Vec<usize> =
             (0..self.frames.len()).filter(|i| begins(&self.frames[*i])).take(3).collect();
-        // The first group lacks the B frames that are coded from what was before it.
+        // The first group lacks the B frames coded from an earlier frame.
         let (from, to) = match groups[..] {
             [_, second, third] => (second, third),
             [first, second] => (first, second),
@@ -119,7 +119,7 @@ impl Trace {
     }
 }
 
-/// What has been read of a file.
+/// The state of reading a file.
 #[derive(Default)]
 struct Reading {
     frames: Vec<(Type, u32)>,
@@ -192,8 +192,8 @@ impl Reading {
                 shown(text)
             )
         })?;
-        // B frames are seen before a frame that comes before them. Among each other, both stand in the order in which they are
-        // seen.
+        // B frames are displayed before a frame that precedes them in the file. Among each other, both are in
+        // display order.
         let before = &mut self.shown[usize::from(!kind.is_anchor())];
         if time < *before {
             let (those, like) = if kind.is_anchor() { ("I and P", "such") } else { ("B", "B") };
@@ -237,7 +237,7 @@ fn size(text: &str) -> Result<u32, String> {
     })
 }
 
-/// The beginning of what may be anything.
+/// The beginning of an arbitrary text, for messages.
 fn shown(text: &str) -> String {
     let short: String = text.chars().take(30).map(|c| if c.is_control() { '?' } else { c }).collect();
     if short.len() < text.len() { format!("{short}…") } else { short }

@@ -109,20 +109,20 @@ impl Config {
 const HIGH_GAIN: f64 = 2.885;
 /// Window in multiples of the BDP once the pipe is full: room for delayed and stretched acknowledgements.
 const CWND_GAIN: f64 = 2.0;
-/// Pacing gains of `ProbeBw`, one per least RTT.
+/// Pacing gains of `ProbeBw`, one per minimum RTT.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Paces a little below the estimate, so that no queue stands (Linux).
+/// Paces slightly below the estimate, so that no standing queue builds up (Linux).
 const PACING_MARGIN: f64 = 0.99;
-/// Rounds before the current one that the rate filter remembers.
+/// Rounds before the current one in the rate filter.
 const BW_ROUNDS: usize = 10;
-/// Least window: what keeps a receiver that acknowledges every other segment going.
+/// Minimum window: keeps a receiver with delayed acknowledgements going.
 const MIN_WINDOW: f64 = 4.0;
-/// Growth of the rate that counts as growth, and the rounds without it that mean "full".
+/// Growth of the rate that counts, and the rounds without it that mean "full".
 const FULL_BW_GROWTH: f64 = 1.25;
 const FULL_BW_ROUNDS: u32 = 3;
-/// RTT assumed for the first pacing rate where none is known.
+/// RTT assumed for the first pacing rate if none is known.
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
-/// Below this a pacing rate would be a halt.
+/// Minimum pacing rate; below this the sender would stop.
 const MIN_PACING: f64 = 8.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ enum State {
     ProbeRtt,
 }
 
-/// A packet-timed round that starts at a moment of our choice.
+/// A packet-timed round that starts at a time of our choice.
 #[derive(Clone, Copy, Debug)]
 struct Lap {
     delivered: u64,
@@ -144,7 +144,7 @@ impl Lap {
     fn begin(path: &Path) -> Self {
         Self { delivered: path.delivered, round: path.round }
     }
-    /// Data sent after the start was delivered. Where no sample tells, two rounds of the sender contain one.
+    /// Whether data sent after the start was delivered. Without samples, two rounds of the sender contain one.
     fn over(&self, path: &Path, ack: &Ack) -> bool {
         ack.rate.is_some_and(|r| r.prior_delivered >= self.delivered) || path.round >= self.round + 2
     }
@@ -179,12 +179,12 @@ pub struct Bbr {
 
     /// When the window has been small for long enough; `None` until it is small.
     probe_rtt_done_stamp: Option<(Instant, Lap)>,
-    /// What a window cut for the RTT's sake held back.
+    /// Data held back while the window was cut to measure the RTT.
     held_back: HeldBack,
     aggregation: Aggregation,
     idle_restart: bool,
 
-    /// First round of a recovery: one segment out for each one delivered.
+    /// First round of a recovery: one segment is sent for each one delivered.
     packet_conservation: Option<Lap>,
     phase: Phase,
     newly: f64,
@@ -249,11 +249,11 @@ impl Bbr {
         self.rules.initial_window.segments(path.smss).max(1.0)
     }
 
-    /// Segments in flight that `gain` times the bandwidth-delay product of rate `bw` means.
+    /// Segments in flight at `gain` times the bandwidth-delay product of rate `bw`.
     fn inflight(&self, path: &Path, bw: f64, gain: f64) -> f64 {
         let Some(rtt) = self.min_rtt else { return self.initial_window(path) };
         let segment = f64::from(path.smss) * 8.0;
-        // Three send quanta (draft §4.2.2): what hosts hold back on its way out and in.
+        // Three send quanta (draft §4.2.2): data held back by hosts on the way out and in.
         let quantum = match self.pacing_rate.unwrap_or(0.0) {
             r if r < 1.2e6 => 1.0,
             r if r < 24e6 => 2.0,
@@ -284,7 +284,7 @@ impl Bbr {
 
     fn enter_probe_bw(&mut self, cx: &mut Cx<'_>) {
         self.state = State::ProbeBw;
-        // Any phase but the one that drains: nothing has been filled yet.
+        // Any phase but the draining one: nothing has been filled yet.
         self.cycle_index = (CYCLE.len() - cx.rng.below(CYCLE.len() as u64 - 1) as usize) % CYCLE.len();
         self.cycle_stamp = cx.now;
     }
@@ -297,7 +297,7 @@ impl Bbr {
             self.enter_probe_bw(cx);
         }
         let Some(rate) = sample.rate.map(Rate::bits_per_sec) else { return };
-        // A sample limited by the application is a lower bound: of use only if it raises the estimate.
+        // An app-limited sample is a lower bound: useful only if it raises the estimate.
         if !limited || rate >= self.bw.max() {
             self.bw.update(self.round_count, rate);
         }
@@ -376,7 +376,7 @@ impl Bbr {
             self.initial_pacing(path, path.srtt.unwrap_or(NOMINAL_RTT));
         }
         let rate = PACING_MARGIN * self.pacing_gain() * self.bandwidth();
-        // Before the pipe is full the estimate lags behind and only ever raises the rate.
+        // Before the pipe is full, the estimate lags behind and may only raise the rate.
         if rate > 0.0 && (self.filled_pipe || self.pacing_rate.is_none_or(|p| rate > p)) {
             self.set_pacing(rate);
         }
@@ -437,12 +437,12 @@ impl CongestionControl for Bbr {
                 if let Some(rtt) = rtt {
                     self.initial_pacing(cx.path, rtt);
                 } else {
-                    // Replaced by the first sample: see `on_ack`.
+                    // The first sample replaces it: see `on_ack`.
                     self.pacing_rate = None;
                 }
             }
             Start::Idle => {
-                // An idle path has no queue: continue at the estimated rate, and let the RTT be seen for free.
+                // An idle path has no queue: continue at the estimated rate, and measure the RTT at no cost.
                 self.idle_restart = true;
                 self.aggregation.restart(cx.now);
                 if self.state == State::ProbeBw {
@@ -520,7 +520,7 @@ impl CongestionControl for Bbr {
     }
 
     fn on_undo(&mut self, cx: &mut Cx<'_>) {
-        // What was taken for a full pipe may have been reordering.
+        // Reordering may have looked like a full pipe.
         (self.full_bw, self.full_bw_count) = (0.0, 0);
         self.policer.reset(cx.now, cx.path);
         self.packet_conservation = None;

@@ -1,24 +1,25 @@
 //! BBR, version 3.
 //!
-//! *Idea*: the model of version 1, the bottleneck's rate and the empty path's RTT, gets an upper limit that losses
-//! teach. A search for more rate (`Refill`, `Up`) raises what may be in flight and stops at 2 % of loss; the level
-//! reached is remembered (`inflight_longterm`), and 15 % below it are left to others while cruising. Losses outside
-//! of a search bound rate and window for the rest of the cycle (`…_shortterm`, at worst 0.7 per round). Searches come
-//! every 2 to 3 s, sooner where Reno would have probed; the RTT is measured every 5 s at half of the
-//! bandwidth-delay product.
+//! *Idea*: the model of version 1 (bottleneck rate and RTT of the empty path) gets an upper limit learnt from
+//! losses. A search for more rate (`Refill`, `Up`) raises the data in flight and stops at 2 % loss; the level
+//! reached is remembered (`inflight_longterm`), and while cruising the flow stays 15 % below it, which leaves room
+//! for others. Losses outside of a search limit rate and window for the rest of the cycle (`…_shortterm`, at worst
+//! 0.7 per round). Searches come every 2 to 3 s, sooner where Reno would have probed; the RTT is measured every 5 s
+//! at half of the bandwidth-delay product.
 //!
-//! *Source*: draft-ietf-ccwg-bbr-06 (Cardwell, Swett, Beshay; July 2026), whose constants and pseudocode this
-//! follows step by step; names are the draft's. Held against the description of Google's version 3 for Linux.
+//! *Source*: draft-ietf-ccwg-bbr-06 (Cardwell, Swett, Beshay; July 2026). This file follows its constants and
+//! pseudocode step by step, with its names. Compared with the description of Google's version 3 for Linux.
 //!
-//! What differs from the draft, and why:
+//! Differences from the draft, and why:
 //!
-//! - The state that an undo restores is saved once per episode of loss. By the letter the second lost segment of
-//!   an episode would overwrite what the first one saved, for `StartProbeBW_DOWN` has cleared the mark between.
-//! - `InflightAtLoss` gives the part of the segment that fits as 0 or more, as Linux does: earlier losses may have
+//! - The state that an undo restores is saved once per loss episode. Taken literally, the second lost segment of an
+//!   episode would overwrite the state saved by the first, because `StartProbeBW_DOWN` has cleared the mark in
+//!   between.
+//! - `InflightAtLoss` limits the part of the segment that fits to 0 or more, as Linux does: earlier losses may have
 //!   used up the 2 % already.
-//! - A measured rate that is no rate (an interval shorter than the least RTT) is passed over by the full-pipe
-//!   estimator. By the letter its 0 would count as a round without growth.
-//! - Idleness is what the sender says it is: nothing outstanding for longer than the RTO.
+//! - The full-pipe estimator ignores invalid rate samples (an interval shorter than the minimum RTT). Taken
+//!   literally, their 0 would count as a round without growth.
+//! - Idleness is defined by the sender: nothing outstanding for longer than the RTO.
 //! - The send quantum only enters the budget for offload; segments are paced one by one.
 //! - ECN: the draft leaves the response open, but a mark must count as congestion (§3.7). An echo, one per window,
 //!   counts as loss beyond the threshold at what is in flight. The option `ecn` turns it off.
@@ -156,9 +157,9 @@ impl Config {
     }
 }
 
-/// 4 ln 2: the least pacing gain that doubles the rate in every round (`StartupPacingGain`).
+/// 4 ln 2: the minimum pacing gain that doubles the rate in every round (`StartupPacingGain`).
 const STARTUP_PACING_GAIN: f64 = 2.77;
-/// Empties within a round what startup has queued (`DrainPacingGain`).
+/// Empties within a round the queue built in startup (`DrainPacingGain`).
 const DRAIN_PACING_GAIN: f64 = 0.5;
 /// `ProbeBW_DOWN` and `ProbeBW_UP`.
 const DOWN_PACING_GAIN: f64 = 0.9;
@@ -173,11 +174,11 @@ const PACING_MARGIN: f64 = 0.99;
 const BW_CYCLES: usize = 2;
 /// `MinPipeCwnd`, segments.
 const MIN_WINDOW: f64 = 4.0;
-/// RTT assumed for the first pacing rate where none is known.
+/// RTT assumed for the first pacing rate if none is known.
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
-/// Below this a pacing rate would be a halt, bit/s.
+/// Minimum pacing rate, bit/s; below this the sender would stop.
 const MIN_PACING: f64 = 8.0;
-/// Rounds in `Drain` at most.
+/// Maximum rounds in `Drain`.
 const DRAIN_ROUNDS: u64 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,7 +218,7 @@ impl State {
     }
 }
 
-/// What the acknowledgements of a search tell.
+/// What the acknowledgements of a search show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckPhase {
     Init,
@@ -240,7 +241,7 @@ pub struct Bbr3 {
     /// `Path::delivered` as of the last acknowledgement.
     delivered: u64,
 
-    /// The least of what was measured and what losses allow.
+    /// The minimum of the measured rate and the limits learnt from losses.
     bw: f64,
     max_bw: WindowedMax<BW_CYCLES>,
     cycle_count: u64,
@@ -262,7 +263,7 @@ pub struct Bbr3 {
     loss_round_delivered: u64,
     loss_round_start: bool,
     loss_in_round: bool,
-    /// Gaps found in this round of losses.
+    /// Gaps found in this round with losses.
     loss_events_in_round: u32,
     undo: Undo,
 
@@ -276,7 +277,7 @@ pub struct Bbr3 {
     probe_up_cnt: f64,
     prev_probe_too_high: bool,
     prev_probe_precautionary: bool,
-    /// The window was used up in this round, in the last one.
+    /// Whether the window was fully used in this round, and in the last one.
     cwnd_limited: (bool, bool),
 
     /// When half a bandwidth-delay product has been in flight for long enough; `None` until it is.
@@ -366,12 +367,12 @@ impl Bbr3 {
     /// `SetPacingRateWithGain`.
     fn set_pacing(&mut self, path: &Path, gain: f64) {
         let before = self.pacing_rate.unwrap_or_else(|| {
-            // `InitPacingRate`, where the handshake told no RTT.
+            // `InitPacingRate`, if the handshake gave no RTT.
             let rtt = path.srtt.unwrap_or(NOMINAL_RTT);
             self.initial_pacing(path, rtt)
         });
         let rate = PACING_MARGIN * gain * self.bw;
-        // Before the pipe is full the estimate lags behind and only ever raises the rate.
+        // Before the pipe is full, the estimate lags behind and may only raise the rate.
         let raises = rate > 0.0 && (self.full_bw_reached || rate > before);
         self.pacing_rate = Some(if raises { rate.max(MIN_PACING) } else { before });
     }
@@ -389,7 +390,7 @@ impl Bbr3 {
 
     /// `QuantizationBudget`.
     fn quantised(&self, path: &Path, inflight: f64) -> f64 {
-        // `SetSendQuantum`: what leaves within a millisecond, at most 64 KB, at least two segments.
+        // `SetSendQuantum`: the data sent within a millisecond, at most 64 KB, at least two segments.
         let quantum = (self.pacing_rate.unwrap_or(0.0) / 8.0 * 1e-3).min(65_536.0) / f64::from(path.smss);
         let offload = 3.0 * quantum.max(2.0);
         inflight.max(offload).max(MIN_WINDOW) + if self.state == State::ProbeBwUp { 2.0 } else { 0.0 }
@@ -551,7 +552,7 @@ impl CongestionControl for Bbr3 {
     }
 
     fn on_timeout(&mut self, _cx: &mut Cx<'_>, _backoff: u32) {
-        // `OnEnterRTO`: nothing counts as in flight any more, so that one segment may leave.
+        // `OnEnterRTO`: nothing counts as in flight any more, so one segment may be sent.
         self.save_cwnd();
         self.save_state();
         self.phase = Phase::Loss;

@@ -97,7 +97,7 @@ impl Config {
 /// The variables of RFC 9438 §4.1.2 that a congestion event changes: segments, seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Curve {
-    /// Window at the last reduction, after fast convergence; 0 where it is unknown.
+    /// Window at the last reduction, after fast convergence; 0 if unknown.
     w_max: f64,
     /// Window at the last reduction.
     cwnd_prior: f64,
@@ -114,7 +114,7 @@ struct Epoch {
     t_epoch: Instant,
     /// Time from then to the plateau.
     k: f64,
-    /// The plateau: `W_max`, or the window that the stage began with where that is greater or nothing is known.
+    /// The plateau: `W_max`, or the initial window of the stage if that is larger or nothing is known.
     origin_point: f64,
 }
 
@@ -133,13 +133,13 @@ pub struct Cubic {
     frame: Frame,
     config: Config,
     curve: Curve,
-    /// Growth per RTT, segments, that with this beta makes a flow as strong as Reno (§4.3).
+    /// Growth per RTT, segments, that makes a flow with this beta as aggressive as Reno (§4.3).
     alpha_cubic: f64,
-    /// When the last acknowledgement came.
+    /// Arrival time of the last acknowledgement.
     last_ack: Instant,
     /// The curve before the last congestion event, for undo (§4.9).
     before: Curve,
-    /// In the first slow start, if it is to end early.
+    /// HyStart++, during the first slow start, if enabled.
     hystart: Option<HyStart>,
 }
 
@@ -158,7 +158,7 @@ impl Cubic {
         }
     }
 
-    /// Time that must not count: moves the stage on (§5.8).
+    /// Excludes idle time from the stage (§5.8).
     fn shift(&mut self, now: Instant) {
         if let Some(Epoch { t_epoch, .. }) = &mut self.curve.epoch {
             *t_epoch += now - self.last_ack.max(*t_epoch);
@@ -180,7 +180,7 @@ impl Cubic {
         }
     }
 
-    /// The congestion avoidance stage begins at the present window (§4.2).
+    /// The congestion avoidance stage begins at the current window (§4.2).
     fn begin_epoch(&mut self, now: Instant) -> Epoch {
         let cwnd_epoch = self.frame.cwnd;
         self.curve.w_est = cwnd_epoch;
@@ -209,7 +209,7 @@ impl Cubic {
         }
         let t = (cx.now - epoch.t_epoch).as_secs_f64();
         let segments_acked = self.frame.credit(ack);
-        // As strong as Reno until its window is regained, and then Reno.
+        // As aggressive as Reno until its window is regained, and then Reno.
         let alpha = if self.curve.w_est < self.curve.cwnd_prior { self.alpha_cubic } else { 1.0 };
         self.curve.w_est += alpha * segments_acked / cwnd;
         let to = if epoch.w_cubic(c, t) < self.curve.w_est {
@@ -240,7 +240,7 @@ impl CongestionControl for Cubic {
         self.frame.window()
     }
     fn policy(&self) -> Policy {
-        // Only HyStart++ reads them, and it is over with the first slow start.
+        // Only HyStart++ uses RTT samples, and it ends with the first slow start.
         Policy { rtt_samples: self.hystart.is_some(), ..self.frame.policy() }
     }
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {

@@ -1,19 +1,18 @@
 //! TCP Fast Start.
 //!
 //! *Idea*: a transfer that follows another one on the same path need not learn the window again. It starts with the
-//! cached window, paced over an RTT, but every segment beyond the first goes with low priority, so that routers drop
-//! it first if the cached value is stale: others are not hurt. If a fine-grained *reset timer* or a partial
-//! acknowledgement says that the attempt failed, the sender falls back to the initial window and goes back to the
-//! first unacknowledged segment without backing its timer off.
-//! *Source*: Padmanabhan, Katz, "TCP Fast Start: a technique for speeding up web transfers", GLOBECOM 1998; ns-2's
-//! `tcp-fs`, whose arithmetic of the cached window this is. Low-priority segments are data, unlike the probes of
-//! TCP-Peach: what is dropped must be sent again.
+//! cached window, paced over an RTT, but every segment after the first has low priority, so that routers drop it
+//! first if the cached value is stale: other flows are not harmed. If a fine-grained *reset timer* or a partial
+//! acknowledgement shows that the attempt failed, the sender falls back to the initial window and to the first
+//! unacknowledged segment, without timer backoff. *Source*: Padmanabhan, Katz, "TCP Fast Start: a technique for
+//! speeding up web transfers", GLOBECOM 1998; ns-2's `tcp-fs`, from which the arithmetic of the cached window
+//! comes. Low-priority segments are data, unlike the probes of TCP-Peach: dropped ones must be retransmitted.
 //!
-//! Readings: pacing releases single segments at one window per RTT (ns-2 releases `maxburst` at a time); the transfer
-//! that ends within the range leaves Fast Start with its last acknowledgement. The cache is this connection's own
-//! after an idle period; at its start it is what the driver remembers of an earlier connection on the path
-//! ([`PathState`]), with window, threshold, smoothed RTT and variation, as the paper caches them; without one the
-//! connection begins with slow start. The options `cached-*` come before either.
+//! Readings: pacing releases single segments at one window per RTT (ns-2 releases `maxburst` at a time); a transfer
+//! that ends within the range leaves Fast Start with its last acknowledgement. After an idle period the cache is
+//! this connection's own. At the start it is the state that the driver remembers of an earlier connection on the
+//! path ([`PathState`]), with cwnd, ssthresh, SRTT and RTTVAR, as the paper caches them; without one the connection
+//! uses slow start. The options `cached-*` override both.
 
 use crate::CongestionControl;
 use crate::action::{PathCache, Policy, Priority, RecoveryMode, Window};
@@ -99,9 +98,9 @@ impl Config {
 /// An attempt in progress, in bytes of the stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Attempt {
-    /// Where it began; one segment from there on has normal priority.
+    /// Where it began; the first segment has normal priority.
     from: u64,
-    /// First byte of low priority, and the end of them.
+    /// Start and end of the low-priority data.
     low: u64,
     end: u64,
     pace: Option<Rate>,
@@ -124,19 +123,19 @@ impl FastStart {
         Self { frame: Frame::new(rules, config.recovery), config: config.clone(), una: 0, attempt: None }
     }
 
-    /// What the first transfer begins with: the options, or what an earlier connection left.
+    /// The initial state of the first transfer: from the options, or from an earlier connection.
     fn cached(&self, left: Option<PathState>) -> Option<Window> {
         let own = |cwnd| Window { cwnd, ssthresh: self.config.cached_ssthresh.unwrap_or(cwnd) };
         let left = left.map(|s| Window { cwnd: s.cwnd, ssthresh: s.ssthresh });
         self.config.cached_window.map(own).or(left).filter(|w| w.cwnd > 1.0)
     }
 
-    /// The least time without news after which the attempt has failed: the fine-grained timer.
+    /// Minimum time without an acknowledgement after which the attempt has failed: the fine-grained timer.
     fn timer(cx: &Cx<'_>) -> Option<Instant> {
         cx.path.srtt.map(|r| cx.now + r + cx.path.rttvar * 4)
     }
 
-    /// Begins an attempt with the window that the cached one leads to.
+    /// Begins an attempt with the window derived from the cached one.
     fn enter(&mut self, cx: &mut Cx<'_>, window: Window, rtt: Option<Duration>) {
         let cwnd = if window.cwnd < window.ssthresh { window.cwnd / 2.0 } else { window.cwnd - 1.0 };
         let cwnd = cwnd.max(1.0);
@@ -160,13 +159,13 @@ impl FastStart {
         }
     }
 
-    /// The attempt has failed: from the start with the initial window, unless not even the first segment arrived,
-    /// which is the business of the retransmission timer.
+    /// The attempt has failed: restarts with the initial window, unless not even the first segment arrived; that is
+    /// left to the retransmission timer.
     fn give_up(&mut self, cx: &mut Cx<'_>) {
         let Some(attempt) = self.attempt else { return };
         self.leave(cx);
         if self.una > attempt.from {
-            // The initial window, unless a loss has left less.
+            // The initial window, unless a loss has left a smaller one.
             let iw = self.frame.rules.initial_window.segments(cx.path.smss).max(1.0);
             self.frame.reset(iw.min(self.frame.deflated()));
             cx.act.rewind = true;
@@ -202,12 +201,12 @@ impl CongestionControl for FastStart {
         self.frame.start(cx, start);
         match *start {
             Start::Established { rtt, syn_lost, cached } => {
-                // A SYN that was lost says that the path has changed (RFC 5681 §3.1).
+                // A lost SYN indicates that the path has changed (RFC 5681 §3.1).
                 if let Some(window) = self.cached(cached).filter(|_| !syn_lost) {
                     self.enter(cx, window, cx.path.srtt.or(rtt));
                 }
             }
-            // The sender's idle period exceeds the retransmission timeout, and so the fine-grained one.
+            // The sender's idle period exceeds the RTO, and so also the fine-grained timer.
             Start::Idle if before.cwnd > 1.0 => self.enter(cx, before, cx.path.srtt),
             Start::Idle => {}
         }

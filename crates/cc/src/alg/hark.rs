@@ -1,22 +1,23 @@
-//! Hark: a window that listens to the path, by its delay and by low-priority probes.
+//! Hark: a congestion control driven by the delay of the path and by low-priority probes.
 //!
-//! *Idea*: over a satellite a loss does not tell whether the path is full; its delay does, and so does a router that serves
-//! low-priority probes last and discards them first (TCP-Peach's dummy segments). So losses are repaired and otherwise not
-//! answered, and two windows are kept:
+//! *Idea*: over a satellite, a loss does not show that the path is full. The delay does, and so does a router that
+//! serves low-priority probes last and discards them first (TCP-Peach's dummy segments). Losses are therefore
+//! repaired without a reduction, and the control keeps two windows:
 //!
-//! - the *quiet* window, by delay and probes. It aims at a few segments of its own in the queue (`Hark::target`). Where the queue
-//!   is empty it sends probes, and half of those that are answered become window: a large path fills in a few round trips.
-//! - the *reno* window, what NewReno would have under the same losses. It counts only while a competitor keeps a queue standing
-//!   that does not shrink as Hark yields.
+//! - the *quiet* window, from delay and probes. Its target is a few own segments in the queue (`Hark::target`).
+//!   While the queue is empty it sends probes, and half of the answered ones are added to the window: a large path
+//!   fills in a few round trips.
+//! - the *reno* window, that of NewReno under the same losses. It applies only while a competitor keeps a standing
+//!   queue that does not shrink when Hark yields.
 //!
-//! Probes do two more things. They tell whether the router has priorities at all: if they come back through a queue that
-//! delayed data, they displaced data, and no more are sent. And they *calibrate* the delay: if ten of ten come back while the delay
-//! says "queue", then it is jitter or a longer path, and the delay is measured from there.
+//! Probes have two more uses. They show whether the router has priorities at all: if they return through a queue
+//! that delayed data, they displaced data, and probing stops. And they *calibrate* the delay: if ten of ten return
+//! while the delay indicates a queue, the delay is jitter or a longer path, and becomes the new base.
 //!
-//! *Sources*: the probes are those of Akyildiz, Morabito, Palazzo 2001 (TCP-Peach); a target of few own segments in the queue is that
-//! of TCP Vegas (Brakmo, Peterson 1994) and FAST TCP (Wei, Jin, Low, Hegde 2006); that a queue which outlasts five rounds is a
-//! competitor's is from Copa (Arun, Balakrishnan 2018). The rest is this project's own: `docs/algorithms/hark.md` has what it
-//! does well and what it does not.
+//! *Sources*: the probes are those of Akyildiz, Morabito, Palazzo 2001 (TCP-Peach); a target of a few own segments
+//! in the queue is that of TCP Vegas (Brakmo, Peterson 1994) and FAST TCP (Wei, Jin, Low, Hegde 2006); that a queue
+//! which lasts five rounds is due to a competitor is from Copa (Arun, Balakrishnan 2018). The rest is this
+//! project's own: `docs/algorithms/hark.md` describes its strengths and weaknesses.
 //!
 //! ```text
 //!            probes unanswered, or own queue above target       queue outlasts 5 rounds
@@ -40,45 +41,49 @@ mod config;
 mod samples;
 mod train;
 
-/// Least window: keeps a receiver that acknowledges every other segment going, and three duplicates possible.
+/// Minimum window: keeps a receiver with delayed acknowledgements going, and allows three duplicate ACKs.
 const LEAST: f64 = 4.0;
-/// Own segments that shall stand in the queue: so many, and this share of the window. Twenty flows of 36 segments hold 31 of a
-/// buffer of 50, and a single flow holds 1 % of a round trip, above what acknowledgements wobble by.
+/// Target for own segments in the queue: this number, plus this share of the window. Twenty flows of 36 segments
+/// hold 31 of a buffer of 50, and a single flow holds 1 % of an RTT, more than the jitter of acknowledgements.
 const OWN: f64 = 1.2;
 const OWN_SHARE: f64 = 0.01;
-/// Share of the distance to the target by which a round opens the window: the loop hears of it two rounds later. An overshoot is
-/// given back within one round.
+/// Share of the distance to the target that a round adds to the window: the effect shows two rounds later. An
+/// overshoot is removed within one round.
 const OPENING: f64 = 0.25;
-/// Share of the answers that becomes window: probes of one round trip see the same room twice, before and after the first of
-/// their answers have become data.
+/// Share of the answers added to the window: the probes of one RTT find the same spare capacity twice, before and
+/// after their first answers have been used for data.
 const GAIN: f64 = 0.5;
-/// Without probes the window opens by twice as much every round while the queue is empty, up to this share of itself: what
-/// one round trip of it can put into the queue before the delay shows, 3 %, a short queue holds.
+/// Without probes, the step of the window doubles every round while the queue is empty, up to this share of the
+/// window: even a short queue holds the 3 % that one RTT can add before the delay shows it.
 const BLIND_MOST: f64 = 0.03;
-/// What a loss with a full queue leaves: the flows that share it give up more than the buffer holds, in one round.
+/// Factor of the reduction after a loss with a full queue: the flows that share it give up more than the buffer
+/// holds, in one round.
 const KEPT: f64 = 0.85;
-/// A queue this close to the longest one that was seen is full; the longest one is forgotten slowly, as buffers do change.
+/// A queue of at least this share of the longest one seen is full; the longest one decays slowly, since buffers
+/// change.
 const FULL: f64 = 0.8;
 const FORGET: f64 = 0.995;
-/// A queue of so many times what Hark itself wants there, for so many rounds, is a competitor's: two Harks cannot make it, and a NewReno
-/// that halves lets it go in two or three (five is Copa's choice).
+/// A queue of this multiple of Hark's own target, for this many rounds, is due to a competitor: two Harks cannot
+/// cause it, and a NewReno that halves its window drains it in two or three (five is Copa's choice).
 const CROWDED: f64 = 2.5;
 const PATIENCE: u32 = 5;
-/// Rounds that the queue may stand before probes test whether it is one.
+/// Rounds that a queue may stand before probes test whether it is one.
 const DOUBT: u32 = 8;
-/// Departure rate in windows per least round trip: a little more than one, so that the pacer is not what limits; and more in
-/// the start, which has to get ahead. Never by the present round trip: a queue would then slow down its own repair.
+/// Pacing rate in windows per minimum RTT: slightly more than one, so that the pacer is not the limit, and more in
+/// the start, which has to get ahead. Never based on the current RTT: a queue would then slow down its own repair.
 const PACE: f64 = 1.03;
 const PACE_STARTING: f64 = 1.3;
-/// First window (RFC 6928), and the probes beside it: with them the 64 segments of the papers, all that is known of the path.
+/// Initial window (RFC 6928), and the probes sent with it: the 64 segments of the papers, since nothing else is
+/// known of the path.
 const FIRST: f64 = 10.0;
 const FIRST_PROBES: f64 = 64.0;
-/// What is to be sent is a page up to here: twice what its first round trip carries. It leaves at once, all beyond the first window with
-/// low priority, and is there in one round trip if the path is free.
+/// Transfers up to this size are pages: twice the data carried in their first RTT. They are sent at once, with low
+/// priority beyond the initial window, and arrive in one RTT if the path is free.
 const PAGE: f64 = 128.0;
-/// Below this window a loss shows at the first duplicate: each duplicate waited for holds back 1 to 3 % of a window.
+/// Below this window the first duplicate ACK indicates a loss: waiting for another one holds back 1 to 3 % of the
+/// window.
 const EARLY: f64 = 64.0;
-/// RTT assumed where not even the handshake gave one: that of the satellites this is for, s.
+/// RTT assumed if not even the handshake gave one: that of a geostationary satellite, s.
 const NOMINAL_RTT: f64 = 0.55;
 
 /// Hark.
@@ -89,71 +94,72 @@ pub struct Hark {
     cwnd: f64,
     /// bit/s.
     pacing: Option<f64>,
-    /// Window by delay and probes, segments.
+    /// Window from delay and probes, segments.
     quiet: f64,
     /// Window that NewReno would have, segments.
     reno: f64,
-    /// The start is under way.
+    /// The start is in progress.
     starting: bool,
-    /// Its probes vanished though the queue seems empty: it goes on without them, as slow start.
+    /// The probes of the start were lost although the queue seems empty: it continues without them, as slow start.
     unheard: bool,
     /// A competitor keeps the queue standing.
     rival: bool,
 
     samples: Samples,
-    /// Shortest interval of a rate sample of this round, s: a round trip that recoveries yield, too.
+    /// Shortest interval of a rate sample in this round, s: an RTT that is available even during recoveries.
     interval: f64,
-    /// Round trips of the last round that had any.
+    /// RTTs of the last round that had any.
     rtt: Option<Quantiles>,
-    /// Least round trip of data, s; until then that of the handshake stands in for it.
+    /// Minimum RTT of data, s; until there is one, that of the handshake.
     base: f64,
     handshake: f64,
-    /// What a test added to the base: the median that the path itself takes beyond it, s, and how far the upper quantiles lie
-    /// beyond that.
+    /// Added to the base by a test: the median delay of the path itself beyond it, s, and how far the upper
+    /// quantiles exceed that.
     shift: f64,
     jitter: Quantiles,
-    /// Queue of the last round, and the longest one seen, s.
+    /// Queueing delay of the last round, and the longest one seen, s.
     queue: f64,
     longest: f64,
-    /// Rounds with more queue than ours, and rounds since the queue was empty.
+    /// Rounds with more queue than our own, and rounds since the queue was empty.
     above: u32,
     standing: u32,
 
     train: Option<Asked>,
-    /// Size of the next train over the quiet window.
+    /// Size of the next train relative to the quiet window.
     reach: f64,
-    /// Answers of this round that have not become window.
+    /// Answers of this round not yet added to the window.
     answers: f64,
-    /// Trains that came back through a queue that delayed data; two, and the router has no priorities.
+    /// Trains that returned through a queue that delayed data; after two, the router is taken to have no
+    /// priorities.
     displaced: u32,
-    /// The peer answers none.
+    /// The peer answers no probes.
     unanswered: bool,
     /// Growth per round without probes.
     blind: f64,
-    /// The receiver's window stopped the sender in this round, and in the one before.
+    /// Whether the receive window limited the sender in this round, and in the one before.
     stalled: [bool; 2],
 
     round: u64,
     delivered: u64,
     lost: u64,
-    /// Segments that the path carried in the last round, the queue taken out, and the most that it carried of late.
+    /// Segments carried by the path in the last round, without the queue, and the recent maximum.
     carried: f64,
     most: f64,
     last_ack: Instant,
-    /// Data below this offset that is sent for the first time leaves with low priority.
+    /// New data below this offset is sent with low priority.
     low_until: u64,
-    /// When the opening with low priority must have been answered.
+    /// Deadline for the acknowledgement of the low-priority opening.
     open_by: Option<Instant>,
 }
 
-/// What a round said.
+/// Results of a round.
 #[derive(Clone, Copy)]
 struct Heard {
-    /// The round trip of half of its segments, s.
+    /// Median RTT of its segments, s.
     rtt: f64,
     /// Own segments in the queue.
     own: f64,
-    /// The queue that the worst of them met, s.
+    /// Longest queueing delay of its segments, s.
     worst: f64,
     /// The queue was empty for most of the round.
     free: bool,
@@ -162,7 +168,7 @@ struct Heard {
 }
 
 impl Hark {
-    /// A Hark control. It has a window of its own, so the endpoint's window rules do not matter to it.
+    /// A Hark control. It has its own window, so the endpoint's window rules do not apply.
     #[must_use]
     pub fn new(config: &Config, _rules: impl Into<SharedRules>) -> Self {
         Self {
@@ -204,18 +210,18 @@ impl Hark {
         }
     }
 
-    /// Segments of its own that a window wants in the queue.
+    /// Target for own segments in the queue at this window.
     fn target(window: f64) -> f64 {
         OWN + OWN_SHARE * window
     }
     fn rtt(&self) -> f64 {
         self.rtt.map_or(self.handshake, |q| q.median)
     }
-    /// Probes cannot be had, or say nothing.
+    /// Whether probes are unavailable or useless.
     fn deaf(&self, path: &Path) -> bool {
         !self.config.probes || self.unanswered || path.probes == ProbeSupport::No || self.displaced >= 2
     }
-    /// Sets window and departure rate.
+    /// Sets window and pacing rate.
     fn apply(&mut self, path: &Path) {
         let reno = if self.rival { self.reno } else { 0.0 };
         self.cwnd = self.quiet.max(reno).max(LEAST).min(path.rwnd.max(1.0));
@@ -229,7 +235,7 @@ impl Hark {
     fn open(&mut self, path: &Path, to: f64) {
         self.quiet = to.min(path.rwnd).max(LEAST);
     }
-    /// Sends probes over one round trip.
+    /// Sends probes over one RTT.
     fn ask(&mut self, cx: &mut Cx<'_>, count: f64, test: bool) {
         let (count, rtt) = (count as u32, self.rtt());
         let spacing = Duration::from_secs_f64(rtt / f64::from(count + 1));
@@ -239,7 +245,7 @@ impl Hark {
     fn leave_start(&mut self) {
         self.starting = false;
         self.above = 0;
-        // NewReno would have come out of its slow start with what the path carries.
+        // NewReno would have left its slow start with what the path carries.
         self.reno = self.reno.max(self.quiet).min(self.carried).max(FIRST);
     }
 
@@ -252,7 +258,7 @@ impl Hark {
         self.apply(cx.path);
     }
 
-    /// What the delay of the round that is over says.
+    /// Evaluates the delay of the completed round.
     fn listen(&mut self, path: &Path) -> Option<Heard> {
         let sampled = self.samples.take();
         let interval = core::mem::replace(&mut self.interval, f64::INFINITY);
@@ -274,18 +280,18 @@ impl Hark {
         let got = (path.delivered - self.delivered) as f64 / self.smss;
         self.delivered = path.delivered;
         self.carried = got * empty / rtt;
-        // A tenth of a percent a round: it halves in seven hundred.
+        // A tenth of a per cent per round: it halves in seven hundred rounds.
         self.most = self.carried.max(0.999 * self.most);
         let lost = path.lost > self.lost;
         self.lost = path.lost;
         let own = self.quiet * self.queue / rtt;
-        // A quarter of the segments may meet a queue: others' bursts come and go.
+        // A quarter of the segments may meet a queue: bursts of others come and go.
         let upper = self.quiet * (seen.upper - empty - self.jitter.upper) / rtt;
         let free = upper < 0.5 * Self::target(self.quiet);
         Some(Heard { rtt, own, worst, free, lost })
     }
 
-    /// What the probes said, once all answers must have come.
+    /// Evaluates a train, once all answers must have arrived.
     fn judge_train(&mut self, cx: &Cx<'_>, heard: &Heard) {
         let Some(train) = self.train.filter(|t| t.is_over(cx.now)) else { return };
         self.train = None;
@@ -295,20 +301,20 @@ impl Hark {
             if let Some(path) = train.path_itself() {
                 self.shift = path.median - self.base;
                 self.jitter = path.beyond_median();
-                // What delayed data was the path, and the probes before displaced nothing.
+                // The delay of data was the path's own, so earlier probes displaced nothing.
                 self.displaced = 0;
                 (self.above, self.rival, self.longest) = (0, false, 0.0);
                 self.quiet = self.quiet.max(self.reno);
             }
             return;
         }
-        // Data waited, and most of the probes, which a queue serves last, did not.
+        // Data waited but most of the probes, which a queue serves last, did not.
         if !train.too_short() && train.queue_grew() * self.quiet / heard.rtt > target {
             let most = train.share() > 0.5;
             self.displaced = if most { self.displaced + 1 } else { self.displaced.saturating_sub(1) };
         }
         if !self.starting {
-            // A path that had room for all is asked for more.
+            // If the path had room for all, the next train is larger.
             self.reach = if through { (2.0 * self.reach).min(1.0) } else { (self.reach / 2.0).max(0.1) };
         } else if !through && !train.too_short() {
             if heard.own < target / 2.0 {
@@ -319,10 +325,10 @@ impl Hark {
         }
     }
 
-    /// A queue that stays although Hark yields is a competitor's.
+    /// A queue that stays although Hark yields is due to a competitor.
     fn look_for_a_rival(&mut self, heard: &Heard) {
         if !self.rival && self.above == 0 && !self.starting {
-            // Alone it must not grow into the queue.
+            // Without a competitor it must not grow into the queue.
             self.reno = self.reno.min(self.most).max(2.0);
         }
         let window = self.cwnd.max(self.reno);
@@ -336,7 +342,7 @@ impl Hark {
         }
     }
 
-    /// The quiet window of the next round.
+    /// Computes the quiet window of the next round.
     fn steer(&mut self, path: &Path, heard: &Heard) {
         let target = Self::target(self.quiet);
         let mut add = target - heard.own;
@@ -345,7 +351,7 @@ impl Hark {
         }
         let deaf = self.deaf(path);
         if self.starting && (deaf || self.unheard) {
-            // Slow start. It ends when even a tenth of the segments meets a queue that is not only ours by then.
+            // Slow start. It ends when even a tenth of the segments meets a queue that cannot be only ours.
             if self.quiet * heard.worst / heard.rtt > 3.0 * target {
                 self.leave_start();
                 add = add.min(0.0);
@@ -355,14 +361,14 @@ impl Hark {
         } else if !self.starting && add > 0.0 {
             add *= OPENING;
         }
-        // The only answer to a loss.
+        // The only reduction after a loss.
         if heard.lost && heard.worst > FULL * self.longest && heard.own > target {
             add = add.min(-(1.0 - KEPT) * self.quiet);
         }
         let [stalled, before] = self.stalled;
         let answers = core::mem::take(&mut self.answers);
         if !self.starting && heard.free {
-            // What the receiver's window holds back leaves room that more window would not fill.
+            // Capacity left unused because of the receive window cannot be filled by a larger cwnd.
             if !stalled {
                 add = add.max(GAIN * answers);
             }
@@ -399,15 +405,15 @@ impl Hark {
         }
     }
 
-    /// A retransmission that is lost as well, where no later segment tells RACK: before the timer, which waits for four
-    /// variations, the head of the window is sent again.
+    /// Handles a lost retransmission that RACK cannot detect because no later segment was sent: the head of the
+    /// window is sent again before the retransmission timer, which waits for four RTTVAR.
     fn watch_head(&mut self, cx: &mut Cx<'_>) {
         let Some(head) = cx.path.head.filter(|h| h.retransmissions > 0 && self.open_by.is_none()) else {
             return;
         };
         let srtt = cx.path.srtt.map_or(0.0, Duration::as_secs_f64);
         let rtt = srtt.max(self.rtt.map_or(self.handshake, |q| q.peak));
-        // Not before the round trip is over with 1 % to spare; usually with 8 %, unless variations are small.
+        // Not before the RTT is over by 1 %; usually by 8 %, unless the variation is small.
         let usual = (1.08 * rtt + 0.005).min(srtt + 2.5 * cx.path.rttvar.as_secs_f64());
         let limit = Duration::from_secs_f64((1.01 * rtt + 0.002).max(usual));
         cx.act.retransmit_head |= head.age > limit;
@@ -453,7 +459,7 @@ impl CongestionControl for Hark {
         let path = cx.path;
         self.smss = f64::from(path.smss);
         let Start::Established { rtt, .. } = *start else {
-            // The window leaves paced, and what it meets is heard within a round.
+            // The window leaves paced, and its effect shows within a round.
             self.apply(path);
             return;
         };
@@ -469,9 +475,9 @@ impl CongestionControl for Hark {
             self.quiet = FIRST + more;
             self.low_until = (self.quiet * self.smss) as u64;
             self.cwnd = self.quiet;
-            // Faster than a window per round trip by a quarter: its last segments are what the page waits for.
+            // A quarter faster than a window per RTT: the page waits for its last segments.
             self.pacing = Some(1.25 * self.cwnd * self.smss * 8.0 / self.handshake);
-            // It left within one round trip, and the answer takes another.
+            // It was sent within one RTT, and the acknowledgement takes another.
             let by = cx.now + Duration::from_secs_f64(2.0 * self.handshake + 0.05);
             (self.open_by, cx.act.wake_at) = (Some(by), Some(by));
         } else if !self.deaf(path) {
@@ -482,7 +488,7 @@ impl CongestionControl for Hark {
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
         let path = cx.path;
         self.last_ack = cx.now;
-        // More than two segments are what a repair had held up: the time that this took is no round trip.
+        // More than two segments were held up by a recovery: the time that this took is not an RTT.
         if let (Some(rtt), AckKind::New, Phase::Open) = (ack.rtt, ack.kind, path.phase)
             && ack.acked <= 2.5
         {
@@ -504,7 +510,7 @@ impl CongestionControl for Hark {
         if self.base.is_finite() {
             self.pace();
         }
-        // A satellite path does not reorder, and of a small window the first duplicates are much of what there is to wait for.
+        // A satellite path does not reorder, and a small window yields few duplicate ACKs.
         let early = matches!(ack.kind, AckKind::Duplicate { count: 1..=2, .. }) && path.phase == Phase::Open;
         cx.act.retransmit_head |= early && self.quiet < EARLY;
         self.watch_head(cx);
@@ -531,7 +537,7 @@ impl CongestionControl for Hark {
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         self.reno = (self.reno / 2.0).max(2.0);
         if signal == Signal::Ecn {
-            // A router that marks says that the queue is too long, and nothing but a queue marks (RFC 3168 §5).
+            // A mark means that the queue is too long, and nothing but a queue causes marks (RFC 3168 §5).
             self.quiet = (self.quiet / 2.0).max(LEAST);
         }
         self.apply(cx.path);
@@ -539,7 +545,7 @@ impl CongestionControl for Hark {
 
     fn on_timeout(&mut self, cx: &mut Cx<'_>, _backoff: u32) {
         self.reno = (self.reno / 2.0).max(2.0);
-        // Silence, not a repair that waits: the path itself may have gone.
+        // Silence, not a delayed recovery: the path itself may be down.
         if (cx.now - self.last_ack).as_secs_f64() > 1.5 * self.rtt() {
             self.quiet = (self.quiet / 2.0).max(LEAST);
         }
@@ -558,7 +564,7 @@ impl CongestionControl for Hark {
             self.open_by = None;
             let got = cx.path.delivered as f64;
             if got < 0.75 * self.low_until as f64 {
-                // What left with low priority is lost: the path is busy. Again from the beginning, as others do.
+                // The low-priority data is lost: the path is busy. Restarts at normal priority.
                 self.low_until = 0;
                 self.quiet = (2.0 * got / self.smss).max(2.0 * FIRST);
                 self.leave_start();

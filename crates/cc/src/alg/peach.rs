@@ -30,7 +30,7 @@ use crate::rules::SharedRules;
 use alloc::boxed::Box;
 use avoidance::Vegas;
 
-/// TCP-Peach; the configured Reno with a peer that answers no dummies \[Peach §III-A\].
+/// TCP-Peach; the configured Reno if the peer does not answer dummies \[Peach §III-A\].
 pub type Peach = WithFallback<TcpPeach, Reno>;
 
 /// TCP-Peach with a peer that answers dummies.
@@ -41,9 +41,9 @@ pub struct TcpPeach {
     /// The window is inflated in recovery, because `nackseg` is FlightSize (R9).
     inflates: bool,
     every_ack: bool,
-    /// The recovery has ended, and the send loop runs before the inflation is taken back (R17).
+    /// The recovery has ended, and the send loop runs before the inflation is removed (R17).
     inflated_still: bool,
-    /// What is taken over from Vegas, if anything is (R28).
+    /// The parts taken from Vegas, if any (R28).
     vegas: Option<Box<Vegas>>,
     config: Config,
 }
@@ -119,7 +119,7 @@ impl CongestionControl for TcpPeach {
             return;
         }
         match ack.kind {
-            // Each acknowledgement inflates, the final one included (R17): the figures peak at 42.
+            // Each acknowledgement inflates, including the final one (R17): the figures peak at 42.
             AckKind::Duplicate { .. } | AckKind::Full => self.win.infl.add(&mut self.win.cwnd, 1.0),
             AckKind::Partial => self.win.infl.partial(&mut self.win.cwnd, ack.acked),
             AckKind::New => {}

@@ -49,7 +49,7 @@ use crate::parts::probed_window::ProbedWindow;
 pub use crate::parts::probed_window::WdsnOnRestart;
 use crate::rules::SharedRules;
 
-/// TCP-Peach+; Reno with a peer that answers no NIL segments (Q9).
+/// TCP-Peach+; Reno if the peer does not answer NIL segments (Q9).
 pub type PeachPlus = WithFallback<TcpPeachPlus, Reno>;
 
 /// TCP-Peach+ with a peer that answers NIL segments.
@@ -155,7 +155,7 @@ impl CongestionControl for TcpPeachPlus {
     }
 
     fn on_transmit(&mut self, cx: &mut Cx<'_>, transmit: &Transmit) {
-        // One where no data could go (Fig. 3).
+        // One per acknowledgement that released no data (Fig. 3).
         self.win.clock_out(cx, transmit, transmit.sent == 0, 1);
     }
 

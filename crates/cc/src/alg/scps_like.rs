@@ -107,8 +107,8 @@ impl ScpsLike {
         }
     }
 
-    /// What arrives while a corrupted segment is repaired lets the window grow as it would without the loss: what an
-    /// acknowledgement reports for the first time, and the segment that fills the hole.
+    /// Growth during the repair of a corrupted segment, as it would be without the loss: for newly SACKed segments,
+    /// and for the one that fills the hole.
     fn repaired(&self, cx: &Cx<'_>, ack: &Ack) -> Option<Ack> {
         let answers = self.response == Response::Congestion || !self.frame.policy().recovery.uses_pipe();
         if answers || cx.path.phase != Phase::Recovery || !ack.cwnd_limited {
@@ -179,7 +179,7 @@ impl CongestionControl for ScpsLike {
         let window = self.frame.cwnd;
         let to = match self.response {
             Response::Congestion => growth::half(&self.frame.rules, cx.path, window),
-            // An outage rather than a loss: the path is as wide as before when it is back.
+            // An outage rather than a loss: afterwards the path has its old capacity.
             Response::Corruption => window,
         };
         self.frame.timeout(backoff.min(1), to);

@@ -25,7 +25,7 @@ use crate::parts::inflation::Inflation;
 use crate::rules::SharedRules;
 use skyhaul_base::{Duration, Instant};
 
-/// RTT assumed where not even the handshake gave one.
+/// RTT assumed if not even the handshake gave one.
 const RTT_INIT: Duration = Duration::from_secs(1);
 
 /// What the two round trips of a probe cycle are compared with.
@@ -95,20 +95,20 @@ impl Config {
     }
 }
 
-/// The longest wait for the answer to a probe: a minute, as RFC 6298 §2.5 has it for the retransmission timeout.
+/// Maximum wait for the answer to a probe: a minute, as in RFC 6298 §2.5 for the RTO.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// TCP-Probing; NewReno with a peer that answers no probes.
+/// TCP-Probing; NewReno if the peer does not answer probes.
 pub type TcpProbing = WithFallback<Probing, Reno>;
 
-/// A probe cycle under way.
+/// A probe cycle in progress.
 #[derive(Clone, Copy, Debug)]
 struct Cycle {
-    /// Round trips that are no longer than this are short.
+    /// RTTs up to this are short.
     short: Duration,
-    /// When the probe left that is waited for.
+    /// When the awaited probe was sent.
     sent_at: Instant,
-    /// The first round trip, once it is known.
+    /// The first RTT, once it is known.
     first: Option<Duration>,
     /// Cycles that have failed since the loss.
     failed: u32,
@@ -122,7 +122,7 @@ pub struct Probing {
     cycle: Option<Cycle>,
     /// RTT until data has given one: that of the handshake.
     assumed: Duration,
-    /// Losses after which the sender went on as before, and those after which it started over.
+    /// Losses after which the sender continued as before, and losses after which it restarted.
     immediate: u32,
     congested: u32,
 }
@@ -151,7 +151,7 @@ impl FallsBack<Reno> for Probing {
         let mut reno = self.afresh();
         let cwnd = self.frame.deflated();
         let window = if self.cycle.is_some() || path.phase == Phase::Recovery {
-            // Nothing has been reduced for this loss, and nobody will tell now what it was: it counts as congestion.
+            // This loss has caused no reduction, and its nature will remain unknown: it counts as congestion.
             let half = growth::half(&self.frame.rules, path, cwnd);
             Window { cwnd: half, ssthresh: half }
         } else {
@@ -163,7 +163,7 @@ impl FallsBack<Reno> for Probing {
 }
 
 impl Probing {
-    /// A loss was found: data is held, and the first probe leaves.
+    /// A loss was found: data is held back, and the first probe is sent.
     fn begin(&mut self, cx: &mut Cx<'_>) {
         let reference = match self.config.compare {
             Compare::Smoothed => cx.path.srtt,
@@ -174,26 +174,26 @@ impl Probing {
         self.probe(cx, Cycle { short, sent_at: cx.now, first: None, failed: 0 });
     }
 
-    /// A probe leaves, and its answer is waited for.
+    /// Sends a probe and waits for its answer.
     fn probe(&mut self, cx: &mut Cx<'_>, cycle: Cycle) {
         let srtt = cx.path.srtt.unwrap_or(self.assumed);
         let patience = (srtt * 2).max(srtt + cx.path.rttvar * 4) * (1 << cycle.failed.min(6));
-        // An answer to a probe may acknowledge what was held back for long, which counts as a round trip: without a bound the
-        // wait would feed on itself.
+        // An answer to a probe may acknowledge data that was held back for long, which counts as an RTT: without a
+        // bound, the wait would feed on itself.
         let patience = patience.min(LONGEST_WAIT);
         cx.act.probe_now = Some((ProbeSource::OneByte, 1));
         cx.act.wake_at = Some(cx.now + patience);
         self.cycle = Some(Cycle { sent_at: cx.now, ..cycle });
     }
 
-    /// The cycle is over: data goes on.
+    /// The cycle is over: data transmission resumes.
     fn release(&mut self, cx: &mut Cx<'_>) {
         self.cycle = None;
         cx.act.hold = Some(false);
         cx.act.wake_at = Some(Instant::MAX);
     }
 
-    /// The round trips were long, or there were none: from one segment on, as after a timeout.
+    /// The RTTs were long, or there were none: restarts with one segment, as after a timeout.
     fn start_over(&mut self, cx: &mut Cx<'_>) {
         self.congested += 1;
         self.release(cx);
@@ -228,7 +228,7 @@ impl CongestionControl for Probing {
         let rtt = cx.now - cycle.sent_at;
         match cycle.first {
             None => self.probe(cx, Cycle { first: Some(rtt), ..cycle }),
-            // Both no longer than what was usual.
+            // Neither longer than usual.
             Some(first) if first.max(rtt) <= cycle.short => {
                 self.immediate += 1;
                 self.release(cx);
@@ -242,7 +242,7 @@ impl CongestionControl for Probing {
             self.frame.reduce(signal, half, half);
             return;
         }
-        // The window stays until the probes have told.
+        // The window stays until the probes have an answer.
         let (ssthresh, cwnd) = (self.frame.ssthresh, self.frame.deflated());
         self.frame.reduce(signal, ssthresh, cwnd);
         self.begin(cx);
@@ -250,7 +250,7 @@ impl CongestionControl for Probing {
     fn on_recovered(&mut self, cx: &mut Cx<'_>) {
         self.frame.recovered(cx);
         if self.cycle.is_some() {
-            // What was missing has arrived: nothing is left to ask about.
+            // The missing data has arrived: there is nothing left to probe for.
             self.release(cx);
         }
     }
@@ -271,7 +271,7 @@ impl CongestionControl for Probing {
         if failed >= self.config.cycles {
             self.start_over(cx);
         } else {
-            // "Two in a row": the next one begins anew.
+            // "Two in a row": the cycle restarts.
             self.probe(cx, Cycle { first: None, failed, ..cycle });
         }
     }

@@ -111,7 +111,7 @@ impl Config {
     }
 }
 
-/// What a wave says against the one before.
+/// The rate of a wave compared with the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trend {
     Holds,
@@ -124,9 +124,9 @@ enum Trend {
 pub struct TcpReal {
     frame: Frame,
     config: Config,
-    /// Round of the last judgement.
+    /// Round of the last evaluation.
     round: u64,
-    /// Rate of the newest wave and of the one that was judged last, bit/s.
+    /// Rate of the newest wave, and of the one evaluated last, bit/s.
     newest: Option<u64>,
     judged: Option<u64>,
 }
@@ -153,7 +153,7 @@ impl TcpReal {
         })
     }
 
-    /// Once per RTT of congestion avoidance.
+    /// Evaluates the waves once per RTT of congestion avoidance.
     fn judge(&mut self, cx: &Cx<'_>) {
         let trend = self.trend();
         self.judged = self.newest;
@@ -221,7 +221,7 @@ impl CongestionControl for TcpReal {
     fn on_undo(&mut self, cx: &mut Cx<'_>) {
         self.frame.undo(cx);
     }
-    /// What the receiver measured last.
+    /// The last rate that the receiver measured.
     fn bandwidth_estimate(&self, _smss: u32) -> Option<Rate> {
         self.newest.map(Rate::from_bits_per_sec)
     }

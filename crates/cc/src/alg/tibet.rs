@@ -95,7 +95,7 @@ pub struct Tibet {
     frame: Frame,
     config: Config,
     credit: Credit,
-    /// Mean length (segments) and interval (seconds). The interval begins with the first that is not zero.
+    /// Mean length (segments) and interval (seconds). The interval starts with the first one above zero.
     length: Option<f64>,
     interval: Option<f64>,
     last: Option<Instant>,

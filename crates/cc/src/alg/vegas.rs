@@ -130,16 +130,16 @@ pub struct Vegas {
     backlog: Backlog,
     /// Growth per acknowledgement in this round (ns-2 flavour).
     step: f64,
-    /// Slow start grows in this round (ns-2 flavour: every other one).
+    /// Slow start grows in this round (ns-2 flavour: in every other round).
     grows: bool,
 
     // Losses.
     dupacks: u32,
-    /// Acknowledgements after a retransmission on which the head is looked at once more.
+    /// Acknowledgements after a retransmission on which the head is checked again.
     worried: u8,
-    /// When the window was last reduced: losses of what was sent before are of the same congestion.
+    /// Time of the last window reduction: losses of data sent before belong to the same congestion.
     reduced: Option<Instant>,
-    /// The acknowledgement being processed made us ask for the head.
+    /// We requested the retransmission of the head on the current acknowledgement.
     asked: bool,
     /// Window before the last reduction, for undo.
     before: Window,
@@ -178,12 +178,12 @@ impl Vegas {
         matches!(self.config.recovery(), RecoveryMode::Reno | RecoveryMode::NewReno)
     }
 
-    /// Growth that does not pass the receiver's window where the preset says so.
+    /// Growth, limited to the receive window if the preset says so.
     fn grow(&mut self, cx: &Cx<'_>, to: f64) {
         self.cwnd = growth::capped(&self.rules, cx.path, to, self.cwnd);
     }
 
-    /// ns-2: what the round that has just ended says.
+    /// ns-2: evaluates the round that has just ended.
     fn judge_round(&mut self, cx: &Cx<'_>) {
         let Some(queued) = self.backlog.queued(cx.now, cx.path) else { return };
         if self.cwnd < self.ssthresh {
@@ -215,7 +215,7 @@ impl Vegas {
         if self.step >= 1.0 && self.cwnd >= self.ssthresh {
             self.step = 0.0;
         }
-        // No growth where what is in flight has not kept up with the window.
+        // No growth if the data in flight has not kept up with the window.
         if self.step > 0.0 && ack.cwnd_limited && self.cwnd - (cx.path.in_flight() + 1.0) <= 2.0 {
             self.grow(cx, self.cwnd + self.step);
         }
@@ -226,7 +226,7 @@ impl Vegas {
         if self.worried > 0 {
             self.worried -= 1;
             if self.head_expired(cx) {
-                // Part of the congestion that was answered already: no reduction.
+                // Part of congestion that was already answered: no reduction.
                 self.ask(cx);
             } else {
                 self.worried = 0;
@@ -243,7 +243,7 @@ impl Vegas {
             let rtt = nanos(rtt);
             self.backlog.begin(cx.now, cx.path.in_flight());
             let Some(base) = self.backlog.base.filter(|_| count > 2).map(nanos) else {
-                // Two samples or fewer are most likely of delayed acknowledgements: behave like Reno.
+                // Two samples or fewer probably stem from delayed acknowledgements: behave like Reno.
                 return self.reno(cx, ack);
             };
             let queued = math::floor(self.cwnd * (rtt - base) / base);
@@ -261,7 +261,7 @@ impl Vegas {
                 self.grow(cx, self.cwnd + 1.0);
             }
             self.cwnd = self.cwnd.max(2.0);
-            // `tcp_current_ssthresh`: a window that is in use vouches for three quarters of itself.
+            // `tcp_current_ssthresh`: three quarters of a window in use are known to be safe.
             self.ssthresh = self.ssthresh.max(0.75 * self.cwnd);
         } else if self.cwnd < self.ssthresh {
             self.reno(cx, ack);
@@ -283,7 +283,7 @@ impl Vegas {
         cx.path.head.is_some_and(|h| self.fine.expired(h.age))
     }
 
-    /// ns-2's answer to the loss of the head: no reduction if the head left before the last one.
+    /// ns-2's reaction to the loss of the head: no reduction if the head was sent before the last one.
     fn reduce(&mut self, cx: &Cx<'_>) {
         let (age, repeated) =
             cx.path.head.map_or((Duration::ZERO, false), |h| (h.age, h.retransmissions > 0));
@@ -300,7 +300,7 @@ impl Vegas {
             w if repeated => math::floor(w / 2.0),
             w => w - math::floor(w / 4.0),
         };
-        // ssthresh only ends slow start; after a loss there is none until the next timeout.
+        // ssthresh only ends slow start, and after a loss there is none until the next timeout.
         self.ssthresh = 2.0;
         self.step = 0.0;
         self.reduced = Some(cx.now);
@@ -367,7 +367,7 @@ impl CongestionControl for Vegas {
 
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         if self.ns2() && signal != Signal::Ecn {
-            // What we asked for was answered when we asked.
+            // A loss that we reported ourselves was answered then.
             if !self.asked {
                 self.reduce(cx);
             }
@@ -403,8 +403,9 @@ impl CongestionControl for Vegas {
         self.worried = 0;
         self.dupacks = 0;
         if self.ns2() {
-            // The round goes on: what is sent again is no news of the path, and the acknowledgement that repairs the
-            // loss covers what arrived long before. In ns-2, too, only an acknowledgement moves the mark.
+            // The round continues: retransmissions carry no information about the path, and the acknowledgement
+            // that repairs the loss covers data that arrived long before. In ns-2, too, only an acknowledgement
+            // moves the mark.
             return;
         }
         self.backlog.begin(cx.now, 0.0);

@@ -24,7 +24,7 @@ use crate::parts::frame::{self, Frame};
 use crate::rules::SharedRules;
 use skyhaul_base::{Duration, Instant, Rate};
 
-/// Least RTT assumed before the first sample (ns-2's module).
+/// Minimum RTT assumed before the first sample (ns-2's module).
 const RTT_MIN_INIT: Duration = Duration::from_secs(5);
 
 /// The bandwidth filter.
@@ -118,9 +118,9 @@ impl Config {
 struct Estimate {
     bwe: f64,
     last: f64,
-    /// Arrival of the last acknowledgement, and the moment the filter stands at.
+    /// Arrival of the last acknowledgement, and the time that the filter has reached.
     acked_at: Option<(Instant, Instant)>,
-    /// Segments of the current instant.
+    /// Segments acknowledged at the current instant.
     waiting: f64,
 }
 
@@ -185,14 +185,14 @@ impl Westwood {
         }
     }
 
-    /// A loss: the divisor of the next timeout grows by `step` in slow start and starts over otherwise.
+    /// A loss: the divisor of the next timeout grows by `step` in slow start and is reset otherwise.
     fn count(&mut self, step: f64) {
         if self.config.rto_divisor {
             self.divisor = if self.frame.slow_start() { (self.divisor + step).min(4.0) } else { 1.0 };
         }
     }
 
-    /// What fits into the empty path at the estimated rate.
+    /// The window that fits into the empty path at the estimated rate.
     fn fits(&self, cx: &Cx<'_>, divisor: f64) -> f64 {
         let rtt = cx.path.min_rtt.unwrap_or(RTT_MIN_INIT).as_secs_f64();
         (self.estimate.bwe * rtt / divisor).max(2.0)

@@ -21,7 +21,7 @@ use crate::rules::SharedRules;
 use alloc::collections::VecDeque;
 use skyhaul_base::{Duration, Instant, Rate, math};
 
-/// Values of which the greatest jump is taken.
+/// Number of values over which the maximum jump is taken.
 const JUMPS: usize = 10;
 
 /// When the flow counts as getting what it asks for, so that it samples gaps.
@@ -98,11 +98,11 @@ pub struct Abse {
     frame: Frame,
     config: Config,
     credit: Credit,
-    /// What arrived within the last RTT, and its sum.
+    /// Data that arrived within the last RTT, and its sum.
     arrivals: VecDeque<(Instant, f64)>,
     sum: f64,
     last: Option<Instant>,
-    /// Segments of the current instant.
+    /// Segments acknowledged at the current instant.
     waiting: f64,
     /// Filtered throughput, last sample, jumps, estimate: segments per second.
     throughput: f64,
@@ -183,7 +183,7 @@ impl Abse {
         self.estimate = keep * self.estimate + (1.0 - keep) * sample;
     }
 
-    /// What arrived within the last `interval` seconds; over the gap alone that is the newest arrival.
+    /// Data that arrived within the last `interval` seconds; over the gap alone that is the newest arrival.
     fn since(&self, now: Instant, interval: f64, gap: f64, newest: f64) -> f64 {
         if interval <= gap {
             return newest;

@@ -100,9 +100,9 @@ pub struct WestwoodPlus {
     pole: f64,
     linux: bool,
     credit: Credit,
-    /// Rate after one and, in Linux, after two filters, segments per second; `None` before the first sample.
+    /// Rate after one filter and, in Linux, after two, segments per second; `None` before the first sample.
     rate: Option<(f64, f64)>,
-    /// The interval being measured: its start and what was acknowledged in it.
+    /// The current interval: its start and the segments acknowledged in it.
     since: Option<Instant>,
     acked: f64,
     rtt: Option<Duration>,
@@ -147,7 +147,7 @@ impl WestwoodPlus {
             (None, _) => self.since = Some(now),
             _ => {}
         }
-        // What closes an interval belongs to the next one.
+        // The acknowledgement that closes an interval belongs to the next one.
         self.acked += segments;
     }
 

@@ -1,35 +1,35 @@
-//! How much more is acknowledged at once than the rate explains (Linux `tcp_bbr` of 2019;
+//! ACK aggregation: data acknowledged at once beyond what the rate explains (Linux `tcp_bbr` of 2019;
 //! draft-ietf-ccwg-bbr-06 §5.5.9).
 
 use super::windowed::WindowedMax;
 use skyhaul_base::Instant;
 
-/// Rounds, the current one included, that a burst of acknowledgements is remembered for.
+/// Rounds, including the current one, for which a burst of acknowledgements is remembered.
 const ROUNDS: usize = 10;
 
-/// Data acknowledged beyond what the estimated rate delivers in the same time: the most of the last ten rounds.
-/// Links and hosts that collect acknowledgements need that much more in flight to stay busy meanwhile.
+/// Data acknowledged beyond what the estimated rate delivers in the same time: the maximum of the last ten rounds.
+/// Links and hosts that aggregate acknowledgements need that much more data in flight to stay busy.
 #[derive(Clone, Debug, Default)]
 pub struct Aggregation {
     since: Instant,
-    /// Bytes acknowledged since.
+    /// Bytes acknowledged since then.
     acked: f64,
     most: WindowedMax<ROUNDS>,
 }
 
 impl Aggregation {
-    /// The measurement starts over at `now`, after silence or at the start; the maximum stays.
+    /// Restarts the measurement at `now`, after silence or at the start; the maximum stays.
     pub fn restart(&mut self, now: Instant) {
         self.since = now;
     }
 
-    /// Only the current round is to be remembered (before the pipe is full).
+    /// Forgets all but the current round (before the pipe is full).
     pub fn forget(&mut self) {
         self.most.clear();
     }
 
-    /// `newly` bytes are acknowledged in round `round`, while the estimate is `rate` bit/s and the window
-    /// `window` bytes, the most that one burst may count for.
+    /// `newly` bytes are acknowledged in round `round`. The estimate is `rate` bit/s and the window `window` bytes,
+    /// the maximum that one burst may count for.
     pub fn update(&mut self, now: Instant, round: u64, rate: f64, newly: f64, window: f64) {
         let mut expected = rate / 8.0 * (now - self.since).as_secs_f64();
         if self.acked <= expected {
@@ -41,7 +41,7 @@ impl Aggregation {
         self.most.update(round, extra.max(0.0) as u64);
     }
 
-    /// Bytes.
+    /// The maximum, bytes.
     #[must_use]
     pub fn extra(&self) -> f64 {
         self.most.max() as f64

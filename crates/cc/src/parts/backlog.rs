@@ -1,15 +1,15 @@
-//! How many segments of a flow wait in queues, by its RTT: what TCP Vegas asks once per round trip.
+//! Number of a flow's segments in queues, derived from its RTT once per round trip, as in TCP Vegas.
 
 use crate::event::Path;
 use skyhaul_base::{Duration, Instant, math};
 
-/// A round trip that is being measured, and the least RTT of all.
+/// The current round trip, and the minimum RTT of all.
 #[derive(Clone, Debug)]
 pub struct Backlog {
-    /// Least RTT seen: the path without queues.
+    /// Minimum RTT: that of the path without queues.
     pub base: Option<Duration>,
     began: Instant,
-    /// FlightSize when it began, and what was acknowledged since: together they tell what was sent in it.
+    /// FlightSize at its start, and segments acknowledged since: together they give the segments sent in it.
     pub(crate) flight: f64,
     acked: f64,
     pub(crate) rtt_sum: Duration,
@@ -31,14 +31,14 @@ impl Default for Backlog {
     }
 }
 
-/// Whole nanoseconds as a real number, so that quotients of round figures are exact.
+/// Nanoseconds as a real number, so that quotients of round figures are exact.
 #[must_use]
 pub fn nanos(d: Duration) -> f64 {
     d.as_nanos() as f64
 }
 
 impl Backlog {
-    /// A round begins with so much outstanding, segments.
+    /// A round begins with this many segments outstanding.
     pub fn begin(&mut self, now: Instant, flight: f64) {
         self.began = now;
         self.flight = flight;
@@ -48,7 +48,7 @@ impl Backlog {
         self.rtt_count = 0;
     }
 
-    /// So many segments were acknowledged.
+    /// This many segments were acknowledged.
     pub fn acked(&mut self, segments: f64) {
         self.acked += segments;
     }
@@ -61,20 +61,22 @@ impl Backlog {
         self.base = Some(self.base.map_or(rtt, |b| b.min(rtt)));
     }
 
-    /// The first segment sent after the mark is acknowledged. (Ending the round with the last one sent before it, one
-    /// earlier, would count a segment less than the window among those sent, and see it queued on an empty path.)
+    /// Whether the first segment sent after the mark is acknowledged. (A round that ended one segment earlier, with
+    /// the last one sent before the mark, would count one segment less than the window among those sent, and find
+    /// it queued on an empty path.)
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.acked > self.flight
     }
 
-    /// Samples of the round, and the least of them.
+    /// Number of samples in the round, and their minimum.
     #[must_use]
     pub fn least(&self) -> (u64, Duration) {
         (self.rtt_count, self.rtt_min)
     }
 
-    /// ns-2's count at the end of a round: segments that wait, rounded to whole ones. `None` of a round that took no time.
+    /// ns-2's count at the end of a round: segments in the queue, rounded to whole ones. `None` for a round of zero
+    /// duration.
     #[inline(always)]
     pub fn queued(&mut self, now: Instant, path: &Path) -> Option<f64> {
         let rtt = if self.rtt_count > 0 { self.rtt_sum / self.rtt_count } else { now - self.began };
@@ -84,12 +86,12 @@ impl Backlog {
         let sent = (path.in_flight() + self.acked - self.flight).max(0.0);
         let base = match self.base {
             Some(base) if base <= rtt && sent > 1.0 => base,
-            // A segment that was alone cannot have waited behind another one of ours.
+            // A single segment cannot have waited behind another one of ours.
             _ => rtt,
         };
         self.base = Some(base);
-        // ns-2 counts from the last segment acknowledged: the one that this acknowledgement lets go is included,
-        // as it is in `sent`.
+        // ns-2 counts from the last acknowledged segment: the one released by this acknowledgement is included, as
+        // it is in `sent`.
         let window = path.in_flight() + 1.0;
         Some(math::floor(window - sent * nanos(base) / nanos(rtt) + 0.5))
     }

@@ -1,7 +1,7 @@
-//! How many segments an acknowledgement reports as received (Westwood's `AckedCount`).
+//! Number of segments that an acknowledgement reports as received (Westwood's `AckedCount`).
 //!
-//! Each duplicate acknowledgement stands for one segment. The cumulative acknowledgement that ends the row covers
-//! those again, so what was credited in advance is taken back from it, down to one segment.
+//! Each duplicate acknowledgement counts as one segment. The cumulative acknowledgement that ends the series covers
+//! them again, so the credit is subtracted from it, down to one segment.
 
 use crate::event::{Ack, AckKind};
 
@@ -10,9 +10,9 @@ use crate::event::{Ack, AckKind};
 pub struct Credit(f64);
 
 impl Credit {
-    /// Segments that `ack` reports for the first time. `step` is what a cumulative acknowledgement that was
-    /// credited in advance takes off besides its own segment: `1` in ns-2's module (n - 1 are taken off), `0` in
-    /// the paper and in Linux (n are).
+    /// Segments that `ack` reports for the first time. `step`: what a cumulative acknowledgement with previous
+    /// credit subtracts besides its own segment: `1` in ns-2's module (n - 1 are subtracted), `0` in the paper and
+    /// in Linux (n are).
     pub fn of(&mut self, ack: &Ack, step: f64) -> f64 {
         if let AckKind::Duplicate { .. } = ack.kind {
             self.0 += 1.0;
@@ -29,7 +29,7 @@ impl Credit {
         }
     }
 
-    /// Forgets what was credited in advance (a timeout: what is acknowledged next was sent again).
+    /// Clears the credit (after a timeout, the next acknowledgements are for retransmissions).
     pub fn clear(&mut self) {
         self.0 = 0.0;
     }

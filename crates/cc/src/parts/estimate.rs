@@ -1,9 +1,9 @@
-//! What the relatives of Westwood estimate, as others compare it.
+//! Converts the estimates of Westwood and its relatives to comparable units.
 
 use skyhaul_base::Rate;
 
-/// An estimate in segments per second as a rate of payload, where a full segment has `smss` bytes; `None` of 0, which is
-/// where they begin.
+/// An estimate in segments per second as a rate of payload, with `smss` bytes per full segment; `None` for 0, the
+/// initial value.
 #[must_use]
 pub fn payload_rate(segments_per_second: f64, smss: u32) -> Option<Rate> {
     let bits = 8.0 * f64::from(smss) * segments_per_second;

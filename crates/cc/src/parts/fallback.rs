@@ -1,4 +1,4 @@
-//! A control that needs a peer that answers probes, and the control that takes its place where the peer does not.
+//! A control that needs a peer that answers probes, with a fallback for other peers.
 
 use crate::CongestionControl;
 use crate::action::{Policy, Priority, Window};
@@ -6,15 +6,15 @@ use crate::event::{Ack, Cx, Lost, Path, ProbeEvent, ProbeSupport, Sent, Signal, 
 use alloc::boxed::Box;
 use skyhaul_base::{Instant, Rate};
 
-/// Makes the control that goes on in one's place.
+/// Creates the control that takes over.
 pub trait FallsBack<F> {
-    /// For a connection that has not started: the peer is known not to answer.
+    /// For a new connection: the peer is known not to answer.
     fn afresh(&self) -> F;
-    /// For a connection under way, from the present window: the peer turned out not to answer.
+    /// For a connection in progress, from the current window: the peer turned out not to answer.
     fn continued(&self, path: &Path) -> F;
 }
 
-/// `C` while the peer answers probes, or may; `F` from the moment on when it is known not to.
+/// `C` while the peer answers probes, or may; `F` once it is known not to.
 #[derive(Clone, Debug)]
 pub struct WithFallback<C, F> {
     control: C,
@@ -119,7 +119,7 @@ where
     fn bandwidth_estimate(&self, smss: u32) -> Option<Rate> {
         either!(self, c => c.bandwidth_estimate(smss))
     }
-    /// The variables of the control that was asked for keep the values that they had when the fallback took over.
+    /// The variables of the original control keep their values from the time of the fallback.
     fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
         self.control.telemetry(out);
     }

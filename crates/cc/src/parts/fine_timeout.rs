@@ -1,8 +1,8 @@
-//! The fine-grained timeout of TCP Vegas, by which one duplicate acknowledgement is enough for a retransmission.
+//! The fine-grained timeout of TCP Vegas, by which one duplicate ACK suffices for a retransmission.
 
 use skyhaul_base::{Duration, math};
 
-/// The estimator: as RFC 6298, on exact samples, with its own timeout.
+/// The estimator: that of RFC 6298 on exact samples, with its own timeout.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FineTimeout {
     /// Smoothed RTT and deviation, seconds; `None` before the first sample.
@@ -14,7 +14,7 @@ impl FineTimeout {
     /// An RTT was measured.
     pub fn sample(&mut self, rtt: Duration) {
         let r = rtt.as_secs_f64();
-        // ns-2 presets the estimator with the first sample and a quarter of it, then takes that sample in.
+        // ns-2 initialises the estimator with the first sample and a quarter of it, then processes that sample.
         let (srtt, dev) = self.estimate.unwrap_or((r, r / 4.0));
         let err = r - srtt;
         let (srtt, dev) = (srtt + err / 8.0, dev + (math::abs(err) - dev) / 4.0);
@@ -22,18 +22,18 @@ impl FineTimeout {
         self.timeout = Duration::from_secs_f64((srtt + 2.0 * dev) * (17.0 / 16.0));
     }
 
-    /// A segment that left so long ago is overdue.
+    /// Whether a segment of this age is overdue.
     #[must_use]
     pub fn expired(&self, age: Duration) -> bool {
         self.estimate.is_some() && age >= self.timeout
     }
 
-    /// A segment is sent again: until the next sample the timeout is longer.
+    /// A segment is retransmitted: the timeout is longer until the next sample.
     pub fn back_off(&mut self, repeated: bool) {
         self.timeout = if repeated { self.timeout * 2 } else { self.timeout + self.timeout / 8 };
     }
 
-    /// The timeout now; zero before the first sample.
+    /// The current timeout; zero before the first sample.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.timeout

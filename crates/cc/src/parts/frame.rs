@@ -1,6 +1,6 @@
-//! What the relatives of Reno share besides growth: the start, artificial inflation, the bookkeeping of a
-//! reduction, the timeout, undo. A relative states its growth and its thresholds; [`Frame`] does the rest as
-//! RFC 5681 and RFC 6582 say.
+//! Common code of Reno's relatives except growth: the start, artificial inflation, the bookkeeping of a reduction,
+//! the timeout, undo. Each relative defines its growth and its thresholds; [`Frame`] does the rest according to RFC
+//! 5681 and RFC 6582.
 
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
@@ -25,12 +25,12 @@ pub struct Frame {
     before: Window,
 }
 
-/// A way of repair without fast recovery, where the control is not defined.
+/// A recovery mode without fast recovery, for which the control is not defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("recovery: this control is defined with \"reno\", \"newreno\", \"sack\" or \"prr\"")]
 pub struct NoFastRecovery;
 
-/// Refuses ways of repair that have no fast recovery.
+/// Refuses recovery modes without fast recovery.
 ///
 /// # Errors
 /// Says what to write instead.
@@ -64,13 +64,13 @@ impl Frame {
         Window { cwnd: self.cwnd, ssthresh: self.ssthresh }
     }
 
-    /// The policy with this frame's way of repair.
+    /// The policy with this frame's recovery mode.
     #[must_use]
     pub fn policy(&self) -> Policy {
         Policy { recovery: self.recovery, ..Policy::default() }
     }
 
-    /// True in slow start.
+    /// Whether it is in slow start.
     #[inline]
     #[must_use]
     pub fn slow_start(&self) -> bool {
@@ -117,13 +117,13 @@ impl Frame {
         self.cwnd = growth::grown(&self.rules, cx.path, self.cwnd, self.ssthresh, ack.acked);
     }
 
-    /// Growth to a window of the caller's choice, within the peer's window where the preset says so.
+    /// Growth to a window chosen by the caller, within the receive window if the preset says so.
     #[inline]
     pub fn grow_to(&mut self, cx: &Cx<'_>, to: f64) {
         self.cwnd = growth::capped(&self.rules, cx.path, to.max(self.cwnd), self.cwnd);
     }
 
-    /// What the additive part of congestion avoidance counts: 1 per acknowledgement, or segments acknowledged
+    /// The unit of additive increase in congestion avoidance: 1 per acknowledgement, or the segments acknowledged
     /// (at most a window of them).
     #[inline]
     #[must_use]
@@ -134,7 +134,7 @@ impl Frame {
         }
     }
 
-    /// `on_congestion`: the window and threshold that the caller chose.
+    /// `on_congestion`: sets the window and threshold chosen by the caller.
     pub fn reduce(&mut self, signal: Signal, ssthresh: f64, cwnd: f64) {
         self.before = self.window();
         self.ssthresh = ssthresh;
@@ -150,7 +150,7 @@ impl Frame {
     pub fn recovered(&mut self, cx: &Cx<'_>) {
         self.infl.clear();
         self.cwnd = match self.recovery {
-            // RFC 6582 §3.2 step 3, option 1: no burst when little is left in flight.
+            // RFC 6582 §3.2 step 3, option 1: avoids a burst when little data is in flight.
             RecoveryMode::NewReno if self.rules.halving_base == HalvingBase::FlightSize => {
                 self.reduced.min(cx.path.in_flight().max(1.0) + 1.0)
             }
@@ -166,14 +166,14 @@ impl Frame {
         cwnd.max(1.0)
     }
 
-    /// Another window than the one a reduction chose; a recovery in progress ends with it.
+    /// Sets a window other than that of a reduction; this ends a recovery in progress.
     pub fn reset(&mut self, cwnd: f64) {
         self.infl.clear();
         self.cwnd = cwnd;
         self.reduced = cwnd;
     }
 
-    /// Notes the window for [`Self::undo`], where a caller reduces it without [`Self::reduce`].
+    /// Saves the window for [`Self::undo`], if a caller reduces it without [`Self::reduce`].
     pub fn remember(&mut self) {
         self.before = self.window();
         { self.infl }.end(&mut self.before.cwnd);
@@ -191,7 +191,7 @@ impl Frame {
         self.reduced = 1.0;
     }
 
-    /// `on_undo`: what the last reduction took.
+    /// `on_undo`: reverts the last reduction.
     pub fn undo(&mut self, cx: &Cx<'_>) {
         self.grow_to(cx, self.cwnd.max(self.before.cwnd));
         self.ssthresh = self.ssthresh.max(self.before.ssthresh);

@@ -13,59 +13,59 @@ pub fn grown(rules: &Rules, path: &Path, cwnd: f64, ssthresh: f64, acked: f64) -
         CaGrowth::Abc if cwnd < ssthresh => {
             cwnd + acked.min(abc_limit(rules, path)).min((ssthresh - cwnd).max(1.0))
         }
-        // RFC 3465 §2.1, without its counter of bytes: each acknowledgement adds its share of the segment that a
-        // window of them adds. As the window grows meanwhile, that is less than a segment by at most 1/cwnd.
+        // RFC 3465 §2.1, without its byte counter: each acknowledgement adds its share of the segment added per
+        // window. Since the window grows meanwhile, the sum is less than a segment by at most 1/cwnd.
         CaGrowth::Abc => cwnd + acked.min(cwnd) / cwnd,
     };
     capped(rules, path, grown, cwnd)
 }
 
-/// One segment for each acknowledgement in slow start, one for each window of them afterwards.
+/// One segment per acknowledgement in slow start, one per window of them afterwards.
 #[inline(always)]
 #[must_use]
 pub fn per_ack(cwnd: f64, ssthresh: f64) -> f64 {
     if cwnd < ssthresh { cwnd + 1.0 } else { cwnd + 1.0 / cwnd }
 }
 
-/// Most segments that one acknowledgement adds in slow start where growth is by bytes (RFC 3465 §2.3): one in the
-/// slow start that follows a timeout, when an acknowledgement may cover what arrived long before.
+/// Maximum segments that one acknowledgement adds in slow start with byte counting (RFC 3465 §2.3): one in the slow
+/// start after a timeout, when an acknowledgement may cover data that arrived long before.
 #[inline(always)]
 #[must_use]
 pub fn abc_limit(rules: &Rules, path: &Path) -> f64 {
     if path.after_timeout || path.phase == Phase::Loss { 1.0 } else { rules.abc_limit }
 }
 
-/// Applies the receiver-window cap where the preset has one.
+/// Applies the receive-window cap if the preset has one.
 #[inline(always)]
 #[must_use]
 pub fn capped(rules: &Rules, path: &Path, grown: f64, before: f64) -> f64 {
     if rules.cap_at_rwnd { within_rwnd(path, grown, before) } else { grown }
 }
 
-/// Growth stops at the receiver's window, but a window already above is not cut.
+/// Growth stops at the receive window, but a window already above it is not reduced.
 #[inline(always)]
 #[must_use]
 pub fn within_rwnd(path: &Path, grown: f64, before: f64) -> f64 {
     grown.min(path.rwnd.max(before)).max(1.0)
 }
 
-/// Half of the window that a loss is attributed to, at least two segments (RFC 5681 eq. 4).
+/// Half of the window at the time of the loss, at least two segments (RFC 5681 eq. 4).
 #[must_use]
 pub fn half(rules: &Rules, path: &Path, cwnd: f64) -> f64 {
     kept(rules, path, cwnd, 0.5)
 }
 
-/// The part `keep` of the window that a loss is attributed to, at least two segments.
+/// The fraction `keep` of the window at the time of the loss, at least two segments.
 #[must_use]
 pub fn kept(rules: &Rules, path: &Path, cwnd: f64, keep: f64) -> f64 {
     part(rules.halving_base, rules.integer_halving, path, cwnd, keep)
 }
 
-/// The part `keep` of what `base` says, at least two segments; `whole` cuts it to a number of whole segments.
+/// The fraction `keep` of the quantity `base`, at least two segments; `whole` rounds down to whole segments.
 ///
-/// During a fast recovery with selective acknowledgements never more than the window: RFC 5681 eq. 4 is an upper limit, FlightSize
-/// counts what arrived beyond a hole, and its part could be a raise. After a timeout the window is that of a slow start, and says
-/// nothing of what the path holds.
+/// During a SACK-based fast recovery never more than the window: RFC 5681 eq. 4 is an upper limit, and FlightSize
+/// includes data that arrived beyond a hole, so its fraction could exceed the window. After a timeout the window is
+/// that of a slow start and does not reflect the data on the path.
 #[must_use]
 pub fn part(base: HalvingBase, whole: bool, path: &Path, cwnd: f64, keep: f64) -> f64 {
     let base = match base {
@@ -78,7 +78,7 @@ pub fn part(base: HalvingBase, whole: bool, path: &Path, cwnd: f64, keep: f64) -
     kept.min(most).max(2.0)
 }
 
-/// The peer's window as a slow start threshold. A closed window says nothing of the path: no limit.
+/// The peer's window as a slow start threshold. A closed window sets no limit.
 #[must_use]
 pub fn peers_window(path: &Path) -> f64 {
     if path.rwnd < 1.0 { f64::INFINITY } else { path.rwnd }

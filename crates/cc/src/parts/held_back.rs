@@ -1,9 +1,9 @@
-//! Segments that the algorithm itself held back, for its own reasons: what they measure says nothing of the path.
+//! Segments held back by the algorithm itself: their measurements do not reflect the path.
 
 use crate::event::Path;
 
-/// The segments sent while a window is kept small on purpose, by the delivered count at their sending (Linux
-/// marks the connection as limited by its application for as long).
+/// Segments sent while a window is kept small on purpose, identified by the delivered count at their transmission
+/// (Linux marks the connection as app-limited during that time).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeldBack(Option<(u64, u64)>);
 
@@ -13,14 +13,14 @@ impl HeldBack {
         self.0 = Some((path.delivered, path.delivered));
     }
 
-    /// It is still small: what is sent until all that is now in flight is delivered is held back as well.
+    /// The window is still small: segments sent until all data now in flight is delivered are held back as well.
     pub fn go_on(&mut self, path: &Path) {
         if let Some((_, to)) = &mut self.0 {
             *to = path.delivered + path.pipe_bytes;
         }
     }
 
-    /// A segment sent when `delivered` bytes had been delivered is one of them.
+    /// Whether a segment sent when `delivered` bytes had been delivered is one of them.
     #[must_use]
     pub fn contains(&self, delivered: u64) -> bool {
         self.0.is_some_and(|(from, to)| (from..=to).contains(&delivered))

@@ -1,8 +1,9 @@
-//! HyStart++ (RFC 9406): leaving slow start when the RTT rises, before the queue overflows.
+//! HyStart++ (RFC 9406): leaves slow start when the RTT rises, before the queue overflows.
 //!
-//! In each round of slow start the least of at least eight RTT samples is compared with that of the round before. A
-//! rise by an eighth of it (4 to 16 ms) enters *conservative slow start*, which grows four times slower; if the RTT
-//! falls below what it was there, the rise was jitter and slow start resumes; after five such rounds slow start is over.
+//! In each round of slow start, the minimum of at least eight RTT samples is compared with that of the previous
+//! round. A rise by an eighth of it (4 to 16 ms) enters *conservative slow start*, which grows four times more
+//! slowly. If the RTT falls below its value at that time, the rise was jitter and slow start resumes; after five
+//! such rounds slow start ends.
 
 use skyhaul_base::Duration;
 
@@ -12,7 +13,7 @@ const MIN_RTT_DIVISOR: u64 = 8;
 const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
-/// Segments by which one acknowledgement may grow the window without pacing (RFC 9406 §4.3).
+/// Maximum segments by which one acknowledgement may grow the window without pacing (RFC 9406 §4.3).
 const LIMIT: f64 = 8.0;
 
 /// State of one slow start.
@@ -22,7 +23,7 @@ pub struct HyStart {
     last: Duration,
     current: Duration,
     samples: u32,
-    /// Conservative slow start: least RTT when it began, and rounds spent.
+    /// Conservative slow start: minimum RTT at its start, and rounds spent in it.
     css: Option<(Duration, u32)>,
 }
 
@@ -33,7 +34,7 @@ impl Default for HyStart {
 }
 
 impl HyStart {
-    /// Takes an acknowledgement in, in the packet-timed round `round`. True if slow start is over: the caller sets
+    /// Processes an acknowledgement in the packet-timed round `round`. True if slow start is over: the caller sets
     /// `ssthresh` to the window.
     pub fn on_ack(&mut self, round: u64, rtt: Option<Duration>) -> bool {
         if self.round != Some(round) {
@@ -70,14 +71,14 @@ impl HyStart {
         false
     }
 
-    /// Growth for `acked` segments; `paced` lifts the limit per acknowledgement.
+    /// Growth for `acked` segments; `paced` removes the limit per acknowledgement.
     #[must_use]
     pub fn growth(&self, acked: f64, paced: bool) -> f64 {
         let n = if paced { acked } else { acked.min(LIMIT) };
         if self.css.is_some() { n / CSS_GROWTH_DIVISOR } else { n }
     }
 
-    /// In conservative slow start.
+    /// Whether it is in conservative slow start.
     #[must_use]
     pub fn conservative(&self) -> bool {
         self.css.is_some()

@@ -1,29 +1,29 @@
 //! Artificial inflation of the window during Reno and NewReno fast recovery (RFC 5681 §3.2, RFC 6582 §3.2).
 
-/// How much of cwnd is inflation.
+/// The part of cwnd that is inflation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Inflation(f64);
 
 impl Inflation {
-    /// Adds `n` segments to `cwnd` for segments that left the network.
+    /// Adds `n` segments to `cwnd`, for segments that have left the network.
     pub fn add(&mut self, cwnd: &mut f64, n: f64) {
         *cwnd += n;
         self.0 += n;
     }
-    /// Takes back at most `n` segments (what a partial acknowledgement covers), adds one back for the
-    /// retransmission it clocks out. `n` above what was added takes back only that.
+    /// Removes up to `n` segments (those covered by a partial acknowledgement) and adds one for the retransmission
+    /// it clocks out. Never removes more than was added.
     pub fn partial(&mut self, cwnd: &mut f64, n: f64) {
         let back = n.min(self.0);
         *cwnd -= back;
         self.0 -= back;
         self.add(cwnd, 1.0);
     }
-    /// Takes everything back.
+    /// Removes all inflation.
     pub fn end(&mut self, cwnd: &mut f64) {
         *cwnd -= self.0;
         self.0 = 0.0;
     }
-    /// Forgets the inflation without touching a window that was set anew.
+    /// Forgets the inflation without changing a window that was set anew.
     pub fn clear(&mut self) {
         self.0 = 0.0;
     }

@@ -1,4 +1,4 @@
-//! Pieces of window arithmetic that several algorithms are made of.
+//! Window arithmetic shared by several algorithms.
 
 pub mod aggregation;
 pub mod backlog;

@@ -1,8 +1,9 @@
-//! The window that probes open: Sudden Start and Rapid Recovery of \[Peach\], Jump Start and Quick Recovery of \[Peach+\].
+//! The window opened by probes: Sudden Start and Rapid Recovery of \[Peach\], Jump Start and Quick Recovery of
+//! \[Peach+\].
 //!
-//! Both algorithms start with a train of low-priority probes over the first RTT, halve at a loss, and then send probes
-//! whose answers open the window again. What differs (which answers count, when a probe may go, inflation) stays with
-//! them.
+//! Both algorithms start with a train of low-priority probes over the first RTT, halve the window at a loss, and
+//! then send probes whose answers open it again. Their differences (which answers count, when a probe may be sent,
+//! inflation) are in their own files.
 
 use crate::action::{ProbeSource, Train, Window};
 use crate::event::{Ack, AckKind, Clock, Cx, Path, Phase, ProbeSupport, Start, Transmit};
@@ -11,7 +12,7 @@ use crate::parts::inflation::Inflation;
 use crate::rules::{HalvingBase, SharedRules};
 use skyhaul_base::{Duration, math};
 
-/// RTT assumed where neither the handshake nor data has given one (R5).
+/// RTT assumed if neither the handshake nor data has given one (R5).
 const RTT_INIT: Duration = Duration::from_secs(1);
 
 /// How the window opens at the start, after a timeout, after idling.
@@ -34,7 +35,7 @@ pub enum WdsnOnRestart {
     Keep,
 }
 
-/// What the two algorithms let one choose alike.
+/// Options common to both algorithms.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Payload of the probes.
@@ -45,11 +46,11 @@ pub struct Options {
     pub on_rto: Opening,
     /// Opening after an idle period longer than the RTO.
     pub on_idle: Opening,
-    /// Most segments of a train, the data segment included.
+    /// Maximum segments of a train, including the data segment.
     pub probe_cap: Option<u32>,
-    /// A train has no more probes than there is data to follow them (R6).
+    /// A train has at most as many probes as there is data to follow them (R6).
     pub limit_to_app: bool,
-    /// An acknowledgement clocks out probes although no data waits to be sent (R24, Q8).
+    /// An acknowledgement clocks out probes even if no data is waiting (R24, Q8).
     pub without_data: bool,
     /// The guard after a timeout and idling (R23).
     pub wdsn_on_restart: WdsnOnRestart,
@@ -59,27 +60,27 @@ pub struct Options {
     pub integer_halving: bool,
 }
 
-/// The window and the two counters of probes.
+/// The window and the two probe counters.
 #[derive(Clone, Debug)]
 pub struct ProbedWindow {
     /// Congestion window, with inflation.
     pub cwnd: f64,
     /// Slow start threshold.
     pub ssthresh: f64,
-    /// What of the window is inflation.
+    /// The part of the window that is inflation.
     pub infl: Inflation,
     /// Answers to probes that do not count \[Peach §III-A\].
     pub wdsn: u32,
     /// Probes that the recovery may still send \[Peach §III-C\].
     pub adsn: u32,
-    /// The acknowledgement being processed is the one that found the loss: it clocks out no probe.
+    /// The current acknowledgement revealed the loss: it clocks out no probe.
     pub just_entered: bool,
-    /// `ssthresh` stems from a loss, not from the last train.
+    /// `ssthresh` was set by a loss, not by the last train.
     lost_before: bool,
     options: Options,
-    /// The preset; growth and halving follow the papers whatever it says.
+    /// The preset; growth and halving always follow the papers.
     rules: SharedRules,
-    /// Window before the last reduction, and whether `ssthresh` stemmed from a loss, for undo.
+    /// Window before the last reduction, and whether a loss had set `ssthresh`, for undo.
     before: (Window, bool),
 }
 
@@ -102,7 +103,7 @@ impl ProbedWindow {
         }
     }
 
-    /// The endpoint's window rules, for a control that goes on in this one's place.
+    /// The endpoint's window rules, for a control that takes over.
     #[must_use]
     pub fn rules(&self) -> &SharedRules {
         &self.rules
@@ -115,7 +116,7 @@ impl ProbedWindow {
         Window { cwnd: self.cwnd, ssthresh: self.ssthresh }
     }
 
-    /// The window for Reno to go on from. A threshold that only says "no slow start during a train" means nothing to it.
+    /// The window for Reno to take over. A threshold that only prevents slow start during a train is dropped.
     #[must_use]
     pub fn for_reno(&self, path: &Path) -> Window {
         let ssthresh = if self.lost_before { self.ssthresh } else { growth::peers_window(path) };
@@ -142,7 +143,7 @@ impl ProbedWindow {
 
     /// \[Peach §III-B\], \[Peach+ §I-B\]: one data segment, then `rwnd - 1` probes.
     fn open_by_train(&mut self, cx: &mut Cx<'_>, handshake_rtt: Option<Duration>) {
-        // With ssthresh at 1 congestion avoidance holds from the start (R4).
+        // With ssthresh at 1, congestion avoidance applies from the start (R4).
         self.opened(1.0, 1.0);
         self.lost_before = false;
         self.train(cx, handshake_rtt);
@@ -164,7 +165,7 @@ impl ProbedWindow {
         self.just_entered = false;
     }
 
-    /// Asks for `rwnd - 1` probes, one every `tau = RTT / rwnd`, behind the first data segment, or stops a train where
+    /// Requests `rwnd - 1` probes after the first data segment, one every `tau = RTT / rwnd`, or stops a train if
     /// there is nothing to probe for.
     fn train(&self, cx: &mut Cx<'_>, handshake_rtt: Option<Duration>) {
         let rtt = cx.path.srtt.or(handshake_rtt).unwrap_or(RTT_INIT);
@@ -184,13 +185,13 @@ impl ProbedWindow {
         let source = self.options.source;
         cx.act.train = Some(Train { source, count: total as u32 - 1, first: tau, spacing: tau });
         if cx.path.probes == ProbeSupport::Unknown {
-            // No answer of either kind within 2R + 4 rttvar of the last probe: slow start instead (R3).
+            // Without any answer within 2R + 4 rttvar of the last probe: slow start instead (R3).
             cx.act.wake_at = Some(cx.now + rtt * 3 + cx.path.rttvar * 4);
         }
     }
 
-    /// `on_ack`, outside of recovery: growth by each acknowledgement, never beyond rwnd, "cwnd := min(cwnd + 1, rwnd)"
-    /// (R15). False within recovery.
+    /// `on_ack`, outside of recovery: growth by each acknowledgement, never beyond rwnd, "cwnd := min(cwnd + 1,
+    /// rwnd)" (R15). False within recovery.
     #[inline(always)]
     pub fn grow(&mut self, cx: &Cx<'_>, ack: &Ack) -> bool {
         let advances = Self::advances(cx, ack);
@@ -200,7 +201,7 @@ impl ProbedWindow {
         advances
     }
 
-    /// The acknowledgement advances outside of recovery: the window may grow.
+    /// Whether the acknowledgement advances outside of recovery, so that the window may grow.
     #[inline(always)]
     #[must_use]
     pub fn advances(cx: &Cx<'_>, ack: &Ack) -> bool {
@@ -213,14 +214,14 @@ impl ProbedWindow {
         self.cwnd = growth::within_rwnd(path, grown, self.cwnd);
     }
 
-    /// `count` probes were answered: how many of them tell of a free slot, after those that the guard takes.
+    /// `count` probes were answered: how many of them show spare capacity, after the guard.
     pub fn free_slots(&mut self, count: u32) -> f64 {
         let guarded = count.min(self.wdsn);
         self.wdsn -= guarded;
         f64::from(count - guarded)
     }
 
-    /// The window opens by free slots, within the peer's window.
+    /// Opens the window by this many slots, up to the receive window.
     pub fn open(&mut self, path: &Path, slots: f64) {
         self.cwnd = (self.cwnd + slots).min(path.rwnd.max(self.cwnd));
     }
@@ -229,7 +230,8 @@ impl ProbedWindow {
         growth::part(self.options.halving_base, self.options.integer_halving, cx.path, self.cwnd, 0.5)
     }
 
-    /// `on_congestion`: the window is halved and no probe of before counts for sending. Whole segments of what is left.
+    /// `on_congestion`: the window is halved, and earlier probes no longer count. Returns the remaining whole
+    /// segments.
     pub fn halve(&mut self, cx: &mut Cx<'_>) -> u32 {
         self.remember();
         cx.act.stop_probes = true;
@@ -242,7 +244,7 @@ impl ProbedWindow {
         math::floor(half) as u32
     }
 
-    /// From the next acknowledgement on `count` probes may go, if the peer answers such.
+    /// From the next acknowledgement on, `count` probes may be sent, if the peer answers probes.
     pub fn allow(&mut self, path: &Path, count: u32) {
         if path.probes == ProbeSupport::Yes {
             self.adsn = count;
@@ -250,13 +252,13 @@ impl ProbedWindow {
         }
     }
 
-    /// `on_transmit`: an acknowledgement clocks out at most `most` probes if it `may`.
+    /// `on_transmit`: if it `may`, an acknowledgement clocks out at most `most` probes.
     pub fn clock_out(&mut self, cx: &mut Cx<'_>, transmit: &Transmit, may: bool, most: u32) {
         if self.adsn == 0 || core::mem::take(&mut self.just_entered) {
             return;
         }
         let clocked = matches!(transmit.clock, Clock::Ack | Clock::Probe);
-        // No probing for data that is not there (R24, Q8).
+        // No probing without data to send (R24, Q8).
         if clocked && may && (self.options.without_data || cx.path.queued() > 0.0) {
             let count = self.adsn.min(most);
             cx.act.probe_now = Some((self.options.source, count));
@@ -279,14 +281,14 @@ impl ProbedWindow {
         }
     }
 
-    /// What an undo of the reduction that follows restores.
+    /// Saves the state that an undo of the next reduction restores.
     fn remember(&mut self) {
         let mut before = self.window();
         { self.infl }.end(&mut before.cwnd);
         self.before = (before, self.lost_before);
     }
 
-    /// `on_undo`: what the last reduction took; its probes end.
+    /// `on_undo`: reverts the last reduction and stops its probes.
     pub fn undo(&mut self, cx: &mut Cx<'_>) {
         let (before, lost_before) = self.before;
         cx.act.stop_probes = true;
@@ -298,7 +300,7 @@ impl ProbedWindow {
         self.lost_before = lost_before;
     }
 
-    /// `on_wake`: nothing answered the train, neither as a capable nor as a legacy receiver (R3): slow start.
+    /// `on_wake`: no answer to the train, neither from a capable nor from a legacy receiver (R3): slow start.
     pub fn silence(&mut self, path: &Path) {
         if !self.lost_before && path.probes == ProbeSupport::Unknown {
             self.ssthresh = growth::peers_window(path);

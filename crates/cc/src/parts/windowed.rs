@@ -1,9 +1,9 @@
-//! The greatest value of the last few ticks of a counter (rounds, usually), exactly and in fixed space.
+//! Maximum over the last ticks of a counter (usually rounds), exact and in fixed space.
 
 /// The maximum over the current tick and the `N - 1` before it.
 ///
-/// One candidate is kept per tick, and only while nothing later is as great: at most `N` at a time, in falling
-/// order of value, so that the oldest one still in the window is the maximum.
+/// One candidate is kept per tick, and only until a later value is at least as large: at most `N` at a time, in
+/// decreasing order of value, so that the oldest one still in the window is the maximum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowedMax<const N: usize> {
     candidates: [(u64, u64); N],
@@ -18,9 +18,9 @@ impl<const N: usize> Default for WindowedMax<N> {
 }
 
 impl<const N: usize> WindowedMax<N> {
-    /// Takes `value` of `tick` in and forgets what has left the window. Ticks must not fall.
+    /// Processes `value` of `tick` and forgets values outside the window. Ticks must not decrease.
     pub fn update(&mut self, tick: u64, value: u64) {
-        // Nothing to learn from a value that its own tick has surpassed already: the usual case.
+        // The usual case: a value below that of its own tick changes nothing.
         let newest = self.len.checked_sub(1).map(|i| self.candidates[i]);
         if newest.is_some_and(|(t, v)| t == tick && value <= v) {
             return;
@@ -34,7 +34,7 @@ impl<const N: usize> WindowedMax<N> {
             self.len -= expired;
         }
         match self.len.checked_sub(1).map(|i| self.candidates[i].0) {
-            // A smaller value of a tick that has a greater one already can never be the maximum.
+            // A smaller value of the same tick can never become the maximum.
             Some(last) if last == tick => {}
             _ => {
                 self.candidates[self.len] = (tick, value);

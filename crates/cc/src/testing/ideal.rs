@@ -1,8 +1,8 @@
-//! A small sender over one link: fixed RTT, one acknowledgement per segment, no reordering, no timers of its own.
+//! A small sender over one link: fixed RTT, one acknowledgement per segment, no reordering, no timers.
 //!
-//! It counts whole segments and repairs losses as the policy says (without proportional rate reduction and
-//! without a retransmission timer), so that the worked traces of the papers come out exactly, and so that an
-//! algorithm can be seen to converge before any real sender exists.
+//! It counts whole segments and repairs losses according to the policy (without proportional rate reduction and
+//! without a retransmission timer). It reproduces the worked traces of the papers exactly, and shows whether an
+//! algorithm converges without needing a real sender.
 
 use super::Stage;
 use crate::event::{
@@ -20,18 +20,18 @@ pub struct Line {
     pub rtt: Duration,
     /// Rate of the transmitter; `None` is infinite.
     pub rate: Option<Rate>,
-    /// Segments that may wait or be in transmission; more are lost.
+    /// Maximum segments waiting or in transmission; further ones are lost.
     pub buffer: usize,
 }
 
-/// What happened, for tests to look at.
+/// Events of a run, for tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happened {
-    /// Segment `index` left.
+    /// Segment `index` was sent.
     Sent {
         /// Number of the segment, from 0.
         index: u64,
-        /// It left before.
+        /// It is a retransmission.
         again: bool,
     },
     /// A probe left.
@@ -59,7 +59,7 @@ struct Segment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
     Data(u64),
-    /// The answer to a probe; of a NIL segment, which segment it carried.
+    /// The answer to a probe; for a NIL segment, with the segment it carried.
     ProbeAck(Option<u64>),
     Train(u64),
     Wake(u64),
@@ -69,21 +69,21 @@ enum Due {
 /// The sender, the link and the receiver.
 #[derive(Clone, Debug)]
 pub struct Ideal<C> {
-    /// The algorithm and what it sees.
+    /// The algorithm and its inputs.
     pub stage: Stage<C>,
-    /// What happened when.
+    /// Events with their times.
     pub log: Vec<(Instant, Happened)>,
-    /// Segments lost once, by number.
+    /// Segments to lose once, by number.
     pub lose: BTreeSet<u64>,
     /// Which probes are answered, by number from 0.
     pub keep_probe: fn(u64) -> bool,
     line: Line,
     due: BTreeMap<(Instant, u64), Due>,
     order: u64,
-    /// Outstanding segments, the oldest first.
+    /// Outstanding segments, oldest first.
     segments: VecDeque<Segment>,
     una: u64,
-    /// The receiver: what it misses first, and what it has beyond.
+    /// The receiver: its next expected segment, and segments beyond.
     expected: u64,
     beyond: BTreeSet<u64>,
     dupacks: u32,
@@ -142,8 +142,8 @@ impl<C: CongestionControl> Ideal<C> {
         self.transmit(Clock::App);
     }
 
-    /// Puts `n` segments in flight, the first now and the others `spacing` apart, without asking the algorithm:
-    /// the steady state in which a trace begins.
+    /// Puts `n` segments in flight, the first now and the others `spacing` apart, without asking the algorithm: the
+    /// steady state in which a trace begins.
     pub fn preload(&mut self, n: u64, spacing: Duration) {
         for k in 0..n {
             let index = self.una + self.segments.len() as u64;
@@ -155,7 +155,7 @@ impl<C: CongestionControl> Ideal<C> {
         }
     }
 
-    /// Lets everything up to and including `end` happen.
+    /// Processes everything up to and including `end`.
     pub fn run_until(&mut self, end: Instant) {
         while let Some((&(at, order), &due)) = self.due.iter().next().filter(|((at, _), _)| *at <= end) {
             self.due.remove(&(at, order));
@@ -197,7 +197,7 @@ impl<C: CongestionControl> Ideal<C> {
         self.stage.cc.policy().recovery
     }
 
-    /// Neither acknowledged nor lost and not sent again; or by the counter that the policy asks for.
+    /// Segments neither acknowledged nor lost without retransmission; or by the counter that the policy selects.
     fn pipe(&self) -> usize {
         let counts = matches!(self.stage.cc.policy().pipe, Pipe::Counter { .. });
         if counts && self.stage.path.phase == Phase::Recovery {
@@ -208,7 +208,7 @@ impl<C: CongestionControl> Ideal<C> {
 
     fn in_network(&self) -> usize {
         if self.beyond.is_empty() {
-            // No gap: nothing is marked.
+            // Without a gap nothing is marked.
             return self.segments.len();
         }
         self.segments.iter().filter(|s| !s.sacked && (!s.lost || s.again > 0)).count()
@@ -278,7 +278,7 @@ impl<C: CongestionControl> Ideal<C> {
         }
     }
 
-    /// When the answer to a segment that leaves now arrives; `None` if the buffer is full.
+    /// Arrival time of the acknowledgement of a segment sent now; `None` if the buffer is full.
     fn serialise(&mut self) -> Option<Instant> {
         let Some(rate) = self.line.rate else { return Some(self.stage.now + self.line.rtt) };
         let service = f64::from(self.stage.path.smss) / rate.bytes_per_sec();
@@ -372,7 +372,7 @@ impl<C: CongestionControl> Ideal<C> {
         })
     }
 
-    /// Segment `index` reached the receiver one way ago.
+    /// Segment `index` reached the receiver half an RTT ago.
     fn received(&mut self, index: u64) {
         if index == self.expected {
             self.expected += 1;
@@ -473,7 +473,8 @@ impl<C: CongestionControl> Ideal<C> {
         self.transmit(if probe { Clock::Probe } else { Clock::Ack });
     }
 
-    /// Three segments beyond arrived: lost (RFC 6675, without reordering). Returns how many are newly so.
+    /// Marks segments with three later arrivals as lost (RFC 6675, without reordering). Returns how many are newly
+    /// lost.
     fn mark_lost(&mut self) -> f64 {
         if self.beyond.is_empty() {
             return 0.0;

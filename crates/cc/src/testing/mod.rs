@@ -1,9 +1,9 @@
-//! What an algorithm is tested with, built in or a user's own (feature `testing`).
+//! Test tools for algorithms, built-in or a user's own (feature `testing`).
 //!
-//! - [`Stage`] calls it by hand, one event at a time: for unit tests with numbers worked out on paper;
-//! - [`ideal`] is a small sender over one link without surprises: for worked traces and convergence;
-//! - [`model`] puts it through arbitrary sequences of events in the documented order and checks what every
-//!   algorithm must keep:
+//! - [`Stage`] raises events one at a time: for unit tests with numbers computed by hand;
+//! - [`ideal`] is a small sender over one ideal link: for worked traces and convergence;
+//! - [`model`] feeds it random sequences of events in the documented order and checks the invariants of every
+//!   algorithm:
 //!
 //! ```
 //! use skyhaul_cc::{Config, Rules, testing::model};
@@ -23,12 +23,12 @@ use crate::event::{
 use crate::{Actions, CongestionControl};
 use skyhaul_base::{Duration, Instant, Rng};
 
-/// An algorithm, the facts it is shown, and nothing else: each method raises one event and returns what was asked.
+/// An algorithm with its inputs and nothing else: each method raises one event and returns the requests.
 #[derive(Clone, Debug)]
 pub struct Stage<C> {
     /// The algorithm.
     pub cc: C,
-    /// The facts.
+    /// The inputs.
     pub path: Path,
     /// The clock.
     pub now: Instant,
@@ -36,7 +36,7 @@ pub struct Stage<C> {
     pub rng: Rng,
 }
 
-/// Facts of an established connection: segments of 1000 bytes, nothing in flight, endless data, a peer that
+/// Path facts of an established connection: segments of 1000 bytes, nothing in flight, endless data, a peer that
 /// answers probes.
 #[must_use]
 pub fn path(rwnd: f64) -> Path {
@@ -66,11 +66,11 @@ impl Path {
     pub fn set_in_flight(&mut self, segments: f64) {
         self.in_flight_bytes = self.bytes(segments);
     }
-    /// What is in the network, segments.
+    /// Data in the network, segments.
     pub fn set_pipe(&mut self, segments: f64) {
         self.pipe_bytes = self.bytes(segments);
     }
-    /// What waits to be sent, segments.
+    /// Data waiting to be sent, segments.
     pub fn set_queued(&mut self, segments: f64) {
         self.queued_bytes = self.bytes(segments);
     }
@@ -79,7 +79,7 @@ impl Path {
     }
 }
 
-/// An acknowledgement of `acked` segments without further news.
+/// An acknowledgement of `acked` segments without other information.
 #[must_use]
 pub fn ack(kind: AckKind, acked: f64) -> Ack {
     Ack {
@@ -119,7 +119,7 @@ impl<C: CongestionControl> Stage<C> {
     /// A variable of [`CongestionControl::telemetry`].
     ///
     /// # Panics
-    /// If the algorithm has none of that name.
+    /// If the algorithm has no variable of that name.
     pub fn variable(&self, name: &str) -> f64 {
         let mut found = None;
         self.cc.telemetry(&mut |n, v| {
@@ -134,7 +134,7 @@ impl<C: CongestionControl> Stage<C> {
     pub fn start(&mut self, rtt: Option<Duration>) -> Actions {
         self.call(|cc, cx| cc.on_start(cx, &Start::Established { rtt, syn_lost: false, cached: None }))
     }
-    /// Data leaves after silence.
+    /// Data is sent after an idle period.
     pub fn idle(&mut self) -> Actions {
         self.call(|cc, cx| cc.on_start(cx, &Start::Idle))
     }
@@ -148,11 +148,11 @@ impl<C: CongestionControl> Stage<C> {
             self.ack(AckKind::New, 1.0);
         }
     }
-    /// The `count`-th duplicate acknowledgement in a row.
+    /// The `count`-th consecutive duplicate ACK.
     pub fn duplicate(&mut self, count: u32) -> Actions {
         self.ack(AckKind::Duplicate { count, new_sack: true, dsack: false }, 0.0)
     }
-    /// Duplicate acknowledgements of these numbers.
+    /// Duplicate ACKs with these counts.
     pub fn duplicates(&mut self, counts: core::ops::RangeInclusive<u32>) {
         for count in counts {
             self.duplicate(count);
@@ -167,7 +167,7 @@ impl<C: CongestionControl> Stage<C> {
         self.path.probes = ProbeSupport::No;
         self.call(|cc, cx| cc.on_probe(cx, ProbeEvent::Unsupported))
     }
-    /// A loss, or another signal, is found; repair begins. The next event is the end of the send loop.
+    /// A loss, or another signal, is found, and recovery begins. The next event is the end of the send loop.
     pub fn congestion(&mut self, signal: Signal) -> Actions {
         let act = self.call(|cc, cx| cc.on_congestion(cx, signal));
         if signal != Signal::Ecn {
@@ -175,7 +175,7 @@ impl<C: CongestionControl> Stage<C> {
         }
         act
     }
-    /// Everything is repaired.
+    /// The recovery ends.
     pub fn recovered(&mut self) -> Actions {
         self.path.phase = Phase::Open;
         self.call(|cc, cx| cc.on_recovered(cx))
@@ -187,16 +187,16 @@ impl<C: CongestionControl> Stage<C> {
         self.path.after_timeout = true;
         act
     }
-    /// The send loop ran on an acknowledgement and let `sent` segments go.
+    /// The send loop ran on an acknowledgement and sent `sent` segments.
     pub fn transmitted(&mut self, sent: u32) -> Actions {
         let transmit = Transmit { sent, clock: Clock::Ack, blocked: Blocked::Cwnd };
         self.call(|cc, cx| cc.on_transmit(cx, &transmit))
     }
-    /// The time asked for has come.
+    /// The requested wake-up time has come.
     pub fn wake(&mut self) -> Actions {
         self.call(|cc, cx| cc.on_wake(cx))
     }
-    /// The oldest outstanding segment left `age` ago.
+    /// The oldest outstanding segment was sent `age` ago.
     pub fn head(&mut self, age: Duration, retransmissions: u32) {
         self.path.head = Some(Head { age, retransmissions });
     }

@@ -1,8 +1,8 @@
-//! Arbitrary sequences of events in the documented order, and what every algorithm must keep through them.
+//! Random sequences of events in the documented order, and the invariants of every algorithm.
 //!
-//! The model counts segments like a sender, but its network is whatever the [`Op`]s say. Two instances of the
-//! algorithm are built and shown the same; they must ask the same, hold the same window and print the same state:
-//! an algorithm is a function of what it is shown. [`survive`] panics with the number of the operation otherwise.
+//! The model counts segments like a sender, but the [`Op`]s control its network. Two instances of the algorithm get
+//! the same inputs. They must make the same requests and have the same window and the same printed state: an
+//! algorithm depends only on its inputs. Otherwise [`survive`] panics with the number of the operation.
 
 mod checks;
 mod network;
@@ -15,32 +15,32 @@ use alloc::vec::Vec;
 pub use ops::{Op, ops};
 use skyhaul_base::{Duration, Instant};
 
-/// What the algorithm asked for, episode by episode.
+/// The requests of the algorithm, by episode.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Trains of probes, with the peer's window at that time.
+    /// Trains of probes, with the receive window at that time.
     pub trains: Vec<(f64, Train)>,
     /// Recoveries.
     pub recoveries: Vec<Episode>,
-    /// The greatest window.
+    /// Maximum window.
     pub highest_cwnd: f64,
 }
 
-/// A recovery and what followed it.
+/// A recovery and its consequences.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Episode {
     /// Slow start threshold after the reduction.
     pub ssthresh: f64,
-    /// Probes asked for until the next reduction or start.
+    /// Probes requested until the next reduction or start.
     pub probes: u32,
-    /// The peer was known to answer when it began.
+    /// The peer was known to answer probes when it began.
     pub capable: bool,
 }
 
 /// Runs two instances of an algorithm through `ops`.
 ///
 /// # Panics
-/// If one of the invariants does not hold; the message says which, and after which operation.
+/// If an invariant does not hold; the message names it and the operation.
 pub fn survive<C: CongestionControl>(build: impl Fn() -> C, rules: &Rules, ops: &[Op]) -> Report {
     let mut model = Model::new(build(), build(), rules);
     for (i, &op) in ops.iter().enumerate() {
@@ -50,8 +50,8 @@ pub fn survive<C: CongestionControl>(build: impl Fn() -> C, rules: &Rules, ops: 
     model.report
 }
 
-/// As [`survive`], for algorithms that can be copied: half way through a copy takes over, and must end in the
-/// state of the original.
+/// As [`survive`], for algorithms that can be copied: half way through, a copy takes over and must end in the state
+/// of the original.
 ///
 /// # Panics
 /// As [`survive`].
@@ -79,14 +79,14 @@ struct Model<C> {
     step: usize,
     policy: Policy,
 
-    /// Outstanding segments, and how many of them were sent again since a timeout (`SND.NXT`).
+    /// Outstanding segments, and how many of them were retransmitted since a timeout (`SND.NXT`).
     outstanding: u32,
     next: u32,
     sacked: u32,
     lost: u32,
     dupacks: u32,
     backoff: u32,
-    /// Segments to acknowledge until the recovery ends; until another loss is believed; until the round ends.
+    /// Segments to acknowledge until the recovery ends, until another loss is accepted, and until the round ends.
     recovery: u32,
     guard: u32,
     round: u32,
@@ -236,7 +236,7 @@ impl<C: CongestionControl> Model<C> {
             Op::Ecn | Op::Timeout | Op::Unsupported | Op::Undo | Op::Idle => {}
         }
         let policy = self.stage.cc.policy();
-        // Those may be renounced; the sender learns of it at the end of a recovery.
+        // RTT samples may be given up; the sender learns of it at the end of a recovery.
         assert!(
             self.policy.rtt_samples || !policy.rtt_samples,
             "RTT samples asked for at operation {}",

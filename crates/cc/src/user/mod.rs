@@ -1,7 +1,8 @@
-//! Controls that are not built in: a scenario names one (`cc = "user:NAME"`), and whoever runs it provides it.
+//! Controls that are not built in: a scenario names one (`cc = "user:NAME"`), and the program that runs it provides
+//! it.
 //!
-//! There is no global registry. A program fills a [`Controls`] and hands it to the simulator; two simulations in
-//! one process may know different controls under the same name.
+//! There is no global registry. A program fills a [`Controls`] and passes it to the simulator; two simulations in
+//! one process may have different controls under the same name.
 //!
 //! ```
 //! use skyhaul_cc::alg::vegas::{self, Vegas};
@@ -50,7 +51,7 @@ pub struct Config {
     pub options: Options,
 }
 
-/// What stands before the name in the short form.
+/// Prefix of the name in the short form.
 pub(crate) const PREFIX: &str = "user:";
 
 impl Config {
@@ -60,7 +61,7 @@ impl Config {
         Self { control: control.to_owned(), options: Options::default() }
     }
 
-    /// Refuses names and options that no file can hold.
+    /// Refuses names and options that cannot be written in a file.
     ///
     /// # Errors
     /// Names the option and what to write instead.
@@ -83,10 +84,10 @@ pub enum Invalid {
     Options(#[from] NoCanonicalForm),
 }
 
-/// Why there is no instance of a user's own control.
+/// Why a user's control cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Nobody provides a control of that name.
+    /// No control of that name is provided.
     #[error(
         "nobody provides the control \"{name}\" (known: {known}): in Python pass controls={{\"{name}\": YourClass}}, in \
          Rust add it to skyhaul_cc::Controls and run with those"
@@ -94,13 +95,13 @@ pub enum Error {
     Unknown {
         /// The name asked for.
         name: String,
-        /// The names that are provided, or `none`.
+        /// The provided names, or `none`.
         known: String,
     },
-    /// It does not take these options.
+    /// The control refuses these options.
     #[error(transparent)]
     Options(#[from] ReadError),
-    /// What the control itself, or the program that provides it, has to say.
+    /// A message of the control itself or of the program that provides it.
     #[error("{0}")]
     Refused(String),
 }
@@ -117,20 +118,20 @@ impl From<&str> for Error {
     }
 }
 
-/// What a factory is asked for.
+/// Inputs of a factory.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// Options of the scenario.
     pub options: &'a Options,
     /// Window arithmetic of the endpoint preset.
     pub rules: &'a Rules,
-    /// The flow, as in `bulk[3]`, for messages.
+    /// The flow, such as `bulk[3]`, for messages.
     pub flow: &'a str,
 }
 
-/// Makes instances of a control: one for each connection.
+/// Creates instances of a control: one for each connection.
 ///
-/// A function `Fn(&Request) -> Result<Box<dyn CongestionControl>, Error>` is one.
+/// Implemented by functions `Fn(&Request) -> Result<Box<dyn CongestionControl>, Error>`.
 pub trait Factory: Send + Sync {
     /// A new instance.
     ///
@@ -147,7 +148,7 @@ pub trait Factory: Send + Sync {
         Ok(())
     }
 
-    /// A text that changes whenever the control may behave differently under equal options. With `None`, results
+    /// A text that changes whenever the control may behave differently with equal options. With `None`, results
     /// cannot be cached.
     fn fingerprint(&self) -> Option<String> {
         None
@@ -163,7 +164,7 @@ where
     }
 }
 
-/// The user's own controls that a program knows, by name. Cheap to clone.
+/// The user's own controls that a program provides, by name. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Controls {
     factories: BTreeMap<String, Arc<dyn Factory>>,
@@ -176,14 +177,14 @@ impl fmt::Debug for Controls {
 }
 
 impl Controls {
-    /// Provides a control; one of the same name is replaced.
+    /// Provides a control; replaces one of the same name.
     pub fn provide(&mut self, name: &str, factory: impl Factory + 'static) {
         self.factories.insert(name.to_owned(), Arc::new(factory));
     }
 
-    /// Provides a control with typed options: a table of the scenario is read into `O`, and `build` makes the control
-    /// of it, or says why not, as one sentence. `version` changes whenever the control does, so that cached results of an older one are not taken for
-    /// its own.
+    /// Provides a control with typed options: a table of the scenario is read into `O`, and `build` makes the
+    /// control from it or returns an error that displays as one sentence. Change `version` whenever the control
+    /// changes, so that cached results of an older version are not reused.
     #[cfg(feature = "serde")]
     pub fn provide_typed<O, C, E>(&mut self, name: &str, version: &str, build: fn(&O, &Rules) -> Result<C, E>)
     where

@@ -1,35 +1,35 @@
-//! What is known of a connection, kept beyond its end.
+//! Summary of a connection that outlives it.
 
 use crate::host::{Conn, Failure};
 use skyhaul_cc::ProbeSupport;
 use skyhaul_tcp::{Counters, State};
 use std::net::SocketAddr;
 
-/// What is known of a connection, kept beyond its end.
+/// Summary of a connection that outlives it.
 #[derive(Clone, Debug)]
 pub struct Account {
-    /// Our end.
+    /// Local address and port.
     pub local: SocketAddr,
-    /// The other end.
+    /// Remote address and port.
     pub remote: SocketAddr,
     /// Payload of a full segment, bytes.
     pub segment_size: u32,
     /// Bytes that the application has read.
     pub bytes_read: u64,
-    /// What the sending half has done.
+    /// Counters of the sending half.
     pub counters: Counters,
     /// Whether the peer answers probes.
     pub probes: ProbeSupport,
     /// The handshake was completed.
     pub connected: bool,
-    /// Everything was acknowledged, our FIN included.
+    /// The connection closed in order: everything was acknowledged, our FIN included.
     pub in_order: bool,
-    /// Why it is over, if not in order.
+    /// Why it failed, if it did not close in order.
     pub failure: Option<Failure>,
 }
 
 impl Account {
-    /// Of this connection, as it is now.
+    /// Summary of this connection at the present moment.
     #[must_use]
     pub fn of(c: &Conn) -> Self {
         let closed = matches!(c.tcp().state(), State::FinWait2 | State::TimeWait) || c.ended_in_order();

@@ -1,4 +1,4 @@
-//! Sends as fast as it may: for a time, or so many bytes, over one connection or several.
+//! Sends as fast as possible, for a time or a number of bytes, over one or several connections.
 
 use super::account::Account;
 use super::lines::{self, Lines};
@@ -11,20 +11,20 @@ use skyhaul_base::{Duration, Instant};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// How long the ends of connections are waited for when the user wants an end: service managers lose patience after some
+/// How long connections may take to close when the user stops the run: service managers lose patience after some
 /// ten seconds.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// When a sender is done.
+/// When a sender stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// After this time; what was written and not sent by then is taken back.
+    /// After this time; data written but not yet sent is then taken back.
     Time(Duration),
-    /// When so many bytes are acknowledged, over all connections.
+    /// When this many bytes have been acknowledged, over all connections.
     Bytes(u64),
 }
 
-/// A bulk workload over one connection, and what that achieves.
+/// A bulk workload over one connection, and its measurements.
 #[derive(Debug)]
 struct Stream {
     session: Session,
@@ -54,7 +54,7 @@ impl Stream {
         Ok(Self { session, lines, meter: Meter::new(false, every), account: None })
     }
 
-    /// The time is over, or the user wants an end.
+    /// Closes the connections because the time is over or the user stopped the run.
     fn close(&mut self, now: Instant, host: &mut Host, patience: Duration) {
         if let Some(c) = self.lines.id(0).and_then(|id| host.conn(id)) {
             self.meter.finish(now, c);
@@ -64,7 +64,7 @@ impl Stream {
     }
 
     fn turn(&mut self, now: Instant, host: &mut Host) {
-        // The only connection was opened with the stream, and nothing else can fail.
+        // The only connection was opened with the stream, so no other error is possible.
         let _ = self.session.turn(now, &mut self.lines.on(host));
         let conn = self.lines.id(0).and_then(|id| host.conn(id));
         if let Some(c) = conn.filter(|c| self.session.finished().is_some() || c.is_over()) {
@@ -78,10 +78,10 @@ impl Stream {
 }
 
 impl Bulk {
-    /// Opens `streams` connections from `local` to `remote`; a row of figures `every` so often.
+    /// Opens `streams` connections from `local` to `remote`, measured in intervals of `every`.
     ///
     /// # Errors
-    /// If one cannot be opened.
+    /// If a connection cannot be opened.
     pub fn open(
         now: Instant,
         host: &mut Host,
@@ -104,18 +104,18 @@ impl Bulk {
         Ok(Self { streams, limit, deadline: Instant::MAX })
     }
 
-    /// What became of the connections; `None` for those that are not over.
+    /// Summaries of the connections; `None` for those still open.
     pub fn accounts(&self) -> impl Iterator<Item = (&Meter, Option<&Account>)> {
         self.streams.iter().map(|s| (&s.meter, s.account.as_ref()))
     }
     fn close(&mut self, now: Instant, host: &mut Host, patience: Duration) {
-        // Once; what follows is waiting.
+        // Only once; afterwards the sender just waits.
         (self.limit, self.deadline) = (Limit::Bytes(0), Instant::MAX);
         for s in self.streams.iter_mut().filter(|s| s.account.is_none()) {
             s.close(now, host, patience);
         }
     }
-    /// The first failure of a connection.
+    /// The failure of the first connection that failed.
     #[must_use]
     pub fn failure(&self) -> Option<Failure> {
         self.streams.iter().find_map(|s| s.account.as_ref()?.failure)

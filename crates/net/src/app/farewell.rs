@@ -1,17 +1,18 @@
-//! What remains to be done when an application has ended: what was said last has to arrive.
+//! What is left to do after an application has ended: its last data must still arrive.
 //!
-//! A connection that was let go of may still have data or a FIN that nobody has acknowledged. One that we closed first is
-//! in TIME-WAIT: if our last acknowledgement is lost, the peer repeats its FIN, and somebody has to answer.
+//! A released connection may still have unacknowledged data or an unacknowledged FIN. A connection that we closed
+//! first is in TIME-WAIT: if our last acknowledgement is lost, the peer retransmits its FIN, and the host must
+//! answer.
 
 use crate::host::{App, Host, Turn};
 use skyhaul_base::{Duration, Instant};
 
-/// How long nothing may have arrived beyond a round trip: peers repeat a FIN after a round trip and 200 ms at the least.
+/// How long it must be quiet, beyond one RTT. Peers retransmit a FIN after one RTT and at least 200 ms.
 const QUIET: Duration = Duration::from_millis(300);
-/// How long is waited at the most; after that what is still open is reset.
+/// Maximum time to wait; connections still open after it are reset.
 const MOST: Duration = Duration::from_secs(5);
 
-/// Waits until connections that were let go of are closed, and until nobody repeats a FIN.
+/// Waits until released connections are closed and no peer retransmits a FIN.
 #[derive(Debug)]
 pub struct Farewell {
     quiet: Duration,
@@ -19,12 +20,12 @@ pub struct Farewell {
     packets: u64,
     heard: Instant,
     next: Instant,
-    /// When what was still open was reset. A peer that had not got everything asks back (RFC 5961 §3).
+    /// When the connections still open were reset. A peer that is missing data then asks again (RFC 5961 §3).
     reset: Option<Instant>,
 }
 
 impl Farewell {
-    /// After connections of this round trip.
+    /// Waits for connections with this RTT.
     #[must_use]
     pub fn new(rtt: Duration) -> Self {
         Self {

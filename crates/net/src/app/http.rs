@@ -1,13 +1,14 @@
-//! A small HTTP/1.1 server, so that curl and browsers can fetch from our sender: `GET /N` gives N bytes, `PUT` and
-//! `POST` are counted and thanked for. The grammar is the library's; bodies with a length only.
+//! A small HTTP/1.1 server, so that curl and browsers can download from our sender. `GET /N` returns N bytes; the
+//! bodies of `PUT` and `POST` are counted and acknowledged. A library parses the grammar; request bodies need a
+//! length.
 
 use super::serve::{Talk, Talker};
 use crate::host::{ConnId, Host};
 use skyhaul_base::Instant;
 
-/// Longest head of a request, bytes.
+/// Maximum length of a request head, bytes.
 const LONGEST_HEAD: usize = 8192;
-/// Most bytes that a request may ask for: 1 TB.
+/// Maximum size of a requested body: 1 TB.
 const MOST: u64 = 1_000_000_000_000;
 
 /// One client.
@@ -17,9 +18,9 @@ pub struct Http {
     state: State,
 }
 
-/// Letters after which bodies repeat themselves.
+/// Period of the letters in bodies.
 const PERIOD: u64 = 26;
-/// What bodies consist of: the alphabet, again and again. All clients share it.
+/// Content of bodies: the alphabet, repeated. All clients share it.
 static CHUNK: [u8; 1 << 16] = {
     let mut chunk = [0; 1 << 16];
     let mut i = 0;
@@ -33,12 +34,12 @@ static CHUNK: [u8; 1 << 16] = {
 #[derive(Debug, PartialEq, Eq)]
 enum State {
     Head,
-    /// Bytes of the request's body still to come, and how many there were.
+    /// Bytes of the request's body still to come, and its total length.
     Body(u64, u64),
-    /// A body is to come, and its sender waits until it is told to go on (RFC 9110 §10.1.1): what is left to tell, and the
-    /// length of the body.
+    /// A body is expected, and its sender waits for `100 Continue` (RFC 9110 §10.1.1): what is left to write of
+    /// that, and the length of the body.
     Continue(Vec<u8>, u64),
-    /// Bytes of the answer to be written: its head, then the body from one place to another.
+    /// Bytes of the response to write: its head, then a range of the body.
     Answer {
         head: Vec<u8>,
         from: u64,
@@ -63,7 +64,7 @@ fn answer(status: &str, text: &str, close: bool) -> State {
     State::Answer { head: head.into_bytes(), from: 0, to: 0, close }
 }
 
-/// `size` bytes, or a part of them.
+/// A response with `size` bytes, or a part of them.
 fn bytes(size: u64, range: Option<Range>, close: bool) -> State {
     let connection = if close { "close" } else { "keep-alive" };
     let (status, from, to, place) = match range {
@@ -83,16 +84,16 @@ fn bytes(size: u64, range: Option<Range>, close: bool) -> State {
     State::Answer { head: head.into_bytes(), from, to, close }
 }
 
-/// What a request asks for of a body.
+/// The part of the body that a request asks for.
 #[derive(Debug, PartialEq, Eq)]
 enum Range {
-    /// From a place to another, which is not part of it.
+    /// From one offset up to another (exclusive).
     Part(u64, u64),
-    /// Nothing that there is.
+    /// A range that does not exist.
     Nothing,
 }
 
-/// One range of bytes (RFC 9110 §14.1.2); `None`, and so everything, for whatever else is asked for.
+/// Parses a single byte range (RFC 9110 §14.1.2); `None`, which means everything, for any other form.
 fn range(text: &str, size: u64) -> Option<Range> {
     let (first, last) = text.strip_prefix("bytes=")?.split_once('-')?;
     let (from, to) = match (first.trim(), last.trim()) {
@@ -114,7 +115,7 @@ fn refuse(status: &str) -> State {
 }
 
 impl Http {
-    /// What to do about the head of a request, and its length; `None` if it is not complete.
+    /// How to respond to the head of a request, and its length; `None` if it is not complete.
     fn request(&self) -> Option<(usize, State)> {
         let mut headers = [httparse::EMPTY_HEADER; 64];
         let mut r = httparse::Request::new(&mut headers);
@@ -199,7 +200,7 @@ impl Talker for Http {
                         return Talk::Until(Instant::MAX);
                     }
                     if from < to {
-                        // The byte at each place is the same however it is asked for.
+                        // The byte at each offset is the same whatever the range.
                         let at = (*from % PERIOD) as usize;
                         let most = (*to - *from).min((CHUNK.len() - at) as u64) as usize;
                         let n = host.write(now, id, &CHUNK[at..at + most]);

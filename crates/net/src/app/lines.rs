@@ -1,4 +1,4 @@
-//! What one sender has on a host: connections, or a port for datagrams.
+//! What one sender uses on a host: connections, or a port for datagrams.
 
 use super::account::Account;
 use super::session::Carrier;
@@ -11,12 +11,12 @@ use skyhaul_tcp::State;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// How long the end of a connection is waited for.
+/// How long a connection may take to close.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
-/// How long, when our FIN was acknowledged, that of the peer is waited for: whoever goes earlier leaves the peer alone
-/// with a FIN that nobody acknowledges.
+/// How long to wait for the peer's FIN after ours was acknowledged: leaving earlier would leave the peer with a FIN
+/// that is never acknowledged.
 const LINGER: Duration = Duration::from_secs(1);
-/// What is sent is the same bytes over and over.
+/// The content of all data sent, repeated.
 static PATTERN: [u8; 1 << 16] = {
     let (mut bytes, mut i) = ([0; 1 << 16], 0);
     while i < bytes.len() {
@@ -31,19 +31,19 @@ static PATTERN: [u8; 1 << 16] = {
 struct Line {
     transfer: u64,
     id: ConnId,
-    /// Its transfer is complete, or given up: nothing but its end is waited for.
+    /// Its transfer is complete or given up; only the close is still pending.
     released: bool,
-    /// When the end is waited for no longer.
+    /// When to stop waiting for the close.
     patience: Instant,
 }
 
-/// What one sender has on a host: a connection for each transfer, or a port for datagrams.
+/// What one sender uses on a host: a connection for each transfer, or a port for datagrams.
 #[derive(Debug)]
 pub struct Lines {
     ends: (SocketAddr, SocketAddr),
     endpoint: Arc<Endpoint>,
     lines: Vec<Line>,
-    /// Of connections that are released.
+    /// Totals of released connections.
     past: Tally,
     path_state: Option<PathState>,
     over: Vec<(u64, Account)>,
@@ -51,7 +51,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Connections from `ends.0`, whose port may be 0, to `ends.1`.
+    /// Uses connections from `ends.0`, whose port may be 0, to `ends.1`.
     #[must_use]
     pub fn connections(ends: (SocketAddr, SocketAddr), endpoint: Arc<Endpoint>) -> Self {
         Self {
@@ -64,10 +64,10 @@ impl Lines {
             room: Vec::new(),
         }
     }
-    /// Datagrams from `ends.0` to `ends.1`; a local port of 0 chooses one, which is bound.
+    /// Uses datagrams from `ends.0` to `ends.1`; a local port of 0 chooses a free one and binds it.
     ///
     /// # Errors
-    /// If the port is taken, or none is left.
+    /// If the port is taken, or no port is free.
     pub fn datagrams(
         host: &mut Host,
         (mut local, remote): (SocketAddr, SocketAddr),
@@ -77,52 +77,52 @@ impl Lines {
         Ok(Self::connections((local, remote), endpoint))
     }
 
-    /// Our end; a port of 0 is another one for each connection.
+    /// Local address and port; a port of 0 means a different one for each connection.
     #[must_use]
     pub fn local(&self) -> SocketAddr {
         self.ends.0
     }
-    /// The connection of a transfer that is not over.
+    /// The connection of an unfinished transfer.
     #[must_use]
     pub fn id(&self, transfer: u64) -> Option<ConnId> {
         self.lines.iter().find(|l| l.transfer == transfer).map(|l| l.id)
     }
-    /// The connections of transfers that are not complete.
+    /// The connections of unfinished transfers.
     pub fn open(&self) -> impl Iterator<Item = ConnId> {
         self.lines.iter().filter(|l| !l.released).map(|l| l.id)
     }
-    /// Why a connection failed whose transfer is not complete.
+    /// Why the connection of an unfinished transfer failed.
     #[must_use]
     pub fn failure(&self, host: &Host) -> Option<Failure> {
         self.open().find_map(|id| host.conn(id)?.failure())
     }
-    /// What all connections have done, those that are over included.
+    /// Totals of all connections, including closed ones.
     #[must_use]
     pub fn tally(&self, host: &Host) -> Tally {
         let open = self.open().filter_map(|id| host.conn(id));
         open.fold(self.past, |sum, c| sum.with(&c.counters()))
     }
-    /// What became of the connections that are over since the last call, by transfer.
+    /// Summaries of the connections that ended since the last call, by transfer.
     pub fn take_over(&mut self) -> Vec<(u64, Account)> {
         std::mem::take(&mut self.over)
     }
-    /// With a host to do it on, this carries a session.
+    /// Combines it with a host into a carrier of a session.
     pub fn on<'a>(&'a mut self, host: &'a mut Host) -> OnHost<'a> {
         OnHost { lines: self, host }
     }
 
-    /// From now on the end of every connection is waited for so long; those that nobody has answered are given up.
+    /// Limits from now on how long connections may take to close; gives up those that never got an answer.
     pub fn hurry(&mut self, now: Instant, host: &mut Host, patience: Duration) {
         for l in &mut self.lines {
             l.patience = l.patience.min(now + patience);
             if host.conn(l.id).is_some_and(|c| !c.is_connected()) {
-                // Nobody there to say farewell to.
+                // There is no peer to close with.
                 host.abort(now, l.id);
             }
         }
     }
 
-    /// Lets go of connections that are over, or that are waited for no longer.
+    /// Releases connections that have ended or whose close has timed out.
     pub fn tend(&mut self, now: Instant, host: &mut Host) {
         let Self { lines, past, over, .. } = self;
         lines.retain_mut(|l| {
@@ -147,14 +147,14 @@ impl Lines {
             false
         });
     }
-    /// When [`Self::tend`] has something to do at the latest.
+    /// Latest time at which [`Self::tend`] must be called.
     #[must_use]
     pub fn next(&self) -> Instant {
         self.lines.iter().map(|l| l.patience).min().unwrap_or(Instant::MAX)
     }
 }
 
-/// Carries a session over the connections or the datagrams of a host.
+/// Carries a session over the connections or datagrams of a host.
 #[derive(Debug)]
 pub struct OnHost<'a> {
     lines: &'a mut Lines,
@@ -192,8 +192,8 @@ impl Carrier for OnHost<'_> {
             self.host.take_back(now, id);
         }
     }
-    /// The FIN waits until everything is acknowledged. Transfers of the simulator have none; with the last segment it
-    /// would have that acknowledged at once where it would be acknowledged late (RFC 5681 §4.2).
+    /// Does not send the FIN until everything is acknowledged. Transfers of the simulator have no FIN; sent with
+    /// the last segment, it would trigger an immediate acknowledgement instead of a delayed one (RFC 5681 §4.2).
     fn finish(&mut self, _now: Instant, _transfer: u64) {}
     fn is_acknowledged(&mut self, _now: Instant, transfer: u64) -> bool {
         let conn = self.lines.id(transfer).and_then(|id| self.host.conn(id));
@@ -222,7 +222,7 @@ impl Carrier for OnHost<'_> {
     fn datagram(&mut self, _now: Instant, datagram: &Datagram) -> Result<(), HostError> {
         let Lines { ends, room, .. } = &mut *self.lines;
         room.resize(datagram.len as usize, 0);
-        // One that is too short for a header is sent all the same; its receiver cannot measure it.
+        // A datagram too short for a header is sent anyway; its receiver cannot measure it.
         let _ = datagram.write(room);
         self.host.send_to(ends.0, ends.1, room)
     }

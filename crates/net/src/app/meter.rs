@@ -1,28 +1,28 @@
-//! What a connection achieves, interval by interval.
+//! Measurements of a connection by interval.
 
 use crate::host::Conn;
 use skyhaul_base::{Duration, Instant};
 
-/// What happened in an interval, of a sender or of a receiver.
+/// Measurements of one interval, of a sender or of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interval {
-    /// Start, since the connection was established.
+    /// Start of the interval, since the connection was established.
     pub from: Duration,
-    /// End.
+    /// End of the interval.
     pub to: Duration,
     /// Payload acknowledged by the peer (sender), or read in order (receiver), bytes.
     pub bytes: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmissions: u64,
     /// Probes sent.
     pub probes_sent: u64,
     /// Probes answered.
     pub probes_answered: u64,
-    /// Expiries of the retransmission timer.
+    /// Expirations of the retransmission timer.
     pub timeouts: u64,
     /// Congestion window at the end, bytes.
     pub cwnd: u64,
-    /// The same in segments.
+    /// Congestion window at the end, segments.
     pub cwnd_segments: f64,
     /// Smoothed RTT at the end.
     pub srtt: Option<Duration>,
@@ -59,13 +59,13 @@ pub struct Meter {
     intervals: Vec<Interval>,
     told: usize,
     finished: bool,
-    /// An interval in which nothing happened is the last one until something does.
+    /// Merges idle intervals: an interval without activity lasts until there is some.
     dozes: bool,
     asleep: bool,
 }
 
 impl Meter {
-    /// Of a sender, or of a receiver; an interval `every` so often.
+    /// A meter of a sender or of a receiver, with intervals of length `every`.
     #[must_use]
     pub fn new(receiving: bool, every: Duration) -> Self {
         Self {
@@ -81,15 +81,14 @@ impl Meter {
             asleep: false,
         }
     }
-    /// With it a time in which nothing happens is one interval, however long: one of many idle connections costs neither
-    /// time nor memory.
+    /// Merges idle time into one interval, however long: idle connections then cost neither time nor memory.
     #[must_use]
     pub fn dozing(mut self) -> Self {
         self.dozes = true;
         self
     }
 
-    /// It counts what comes in.
+    /// Whether it counts received data.
     #[must_use]
     pub fn is_receiving(&self) -> bool {
         self.receiving
@@ -106,13 +105,13 @@ impl Meter {
         }
     }
 
-    /// The connection is established: time runs from here.
+    /// Starts time at the establishment of the connection.
     pub fn begin(&mut self, now: Instant) {
         if self.began.is_none() {
             (self.began, self.at) = (Some(now), now);
         }
     }
-    /// Time runs from here, and what the connection has carried before does not count.
+    /// Restarts time here and ignores what the connection has carried before.
     pub fn begin_anew(&mut self, now: Instant, c: &Conn) {
         self.begin(now);
         self.last = self.totals(c);
@@ -122,7 +121,7 @@ impl Meter {
     pub fn began(&self) -> Option<Instant> {
         self.began
     }
-    /// When the present interval ends.
+    /// When the current interval ends.
     #[must_use]
     pub fn next(&self) -> Instant {
         if self.began.is_some() && !self.finished && !self.asleep {
@@ -131,7 +130,7 @@ impl Meter {
             Instant::MAX
         }
     }
-    /// Ends the intervals that are over. Something may have happened.
+    /// Closes the intervals that are over; to be called when something may have happened.
     pub fn turn(&mut self, now: Instant, c: &Conn) {
         if self.asleep {
             self.wake(now, c);
@@ -140,7 +139,7 @@ impl Meter {
             self.close(self.next(), c);
         }
     }
-    /// The time in which nothing happened is over: whole intervals of it become one.
+    /// Ends idle time: merges its whole intervals into one.
     fn wake(&mut self, now: Instant, c: &Conn) {
         let (Some(began), every) = (self.began, self.every.as_nanos()) else { return };
         self.asleep = false;
@@ -159,7 +158,7 @@ impl Meter {
         });
         self.at = to;
     }
-    /// Ends the last interval now, once.
+    /// Closes the last interval now; only the first call counts.
     pub fn finish(&mut self, now: Instant, c: &Conn) {
         self.turn(now, c);
         if self.began.is_some() && now > self.at && !self.finished {
@@ -195,17 +194,17 @@ impl Meter {
     pub fn intervals(&self) -> &[Interval] {
         &self.intervals
     }
-    /// True if there are intervals that were not told yet.
+    /// Whether there are intervals not reported yet.
     #[must_use]
     pub fn has_news(&self) -> bool {
         self.told < self.intervals.len()
     }
-    /// Intervals that were not told yet.
+    /// Intervals not reported yet.
     pub fn news(&mut self) -> &[Interval] {
         let from = std::mem::replace(&mut self.told, self.intervals.len());
         &self.intervals[from..]
     }
-    /// All intervals as one.
+    /// All intervals merged into one.
     #[must_use]
     pub fn sum(&self) -> Interval {
         self.intervals.iter().fold(Interval::default(), |a, b| Interval {

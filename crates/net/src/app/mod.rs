@@ -1,5 +1,5 @@
-//! What runs on a host: the workloads of `skyhaul_apps`, sinks, a small HTTP server, the other end of iperf3, and what remains
-//! to be done after them.
+//! Applications on a host: the workloads of `skyhaul_apps`, sinks, a small HTTP server, an iperf3 server, and the
+//! orderly end of all of these.
 
 mod account;
 mod bulk;

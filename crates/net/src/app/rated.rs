@@ -1,6 +1,7 @@
-//! Datagrams that keep to a rate, on a host: the sending end carries a session, the receiving end reports.
+//! Rate-controlled datagrams on a host: the sending end carries a session, the receiving end sends reports.
 //!
-//! The ends are those of the simulator (`skyhaul_rate`). What they say stands at the front of datagrams (docs/wire.md).
+//! The protocol is that of the simulator (`skyhaul_rate`). Its headers are at the front of the datagrams
+//! (docs/wire.md).
 
 use super::session::Carrier;
 use crate::host::{Host, HostError};
@@ -10,7 +11,7 @@ use skyhaul_rate::{Config, Counters, Data, Heard, Offered, Receiver, Report, Sen
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// The sending end of a flow, at a port of its own.
+/// The sending end of a flow, on its own port.
 #[derive(Debug)]
 pub struct Rated {
     ends: (SocketAddr, SocketAddr),
@@ -22,11 +23,11 @@ pub struct Rated {
 }
 
 impl Rated {
-    /// A sender that begins then, from `ends.0` to `ends.1`; a local port of 0 chooses one, which is bound. Each datagram has
-    /// `header` bytes of headers.
+    /// A sender that starts at a given time, from `ends.0` to `ends.1`; a local port of 0 chooses a free one and
+    /// binds it. Each datagram has `header` bytes of headers.
     ///
     /// # Errors
-    /// If the port is taken, or none is left.
+    /// If the port is taken, or no port is free.
     pub fn bind(
         host: &mut Host,
         (mut local, remote): (SocketAddr, SocketAddr),
@@ -38,12 +39,12 @@ impl Rated {
         let (sender, offered) = (Sender::new(begins, config), Offered::default());
         Ok(Self { ends: (local, remote), sender, offered, header, room: Vec::new() })
     }
-    /// Our end.
+    /// Local address and port.
     #[must_use]
     pub fn local(&self) -> SocketAddr {
         self.ends.0
     }
-    /// A datagram has arrived at our end: a report, or nothing that concerns us.
+    /// Handles a datagram that arrived at our end: a report, or an unrelated one.
     pub fn arrived(&mut self, now: Instant, payload: &[u8]) {
         if let Some(report) = Report::read(payload) {
             self.sender.handle_report(now, &report);
@@ -52,40 +53,40 @@ impl Rated {
     /// Sends what may be sent by now.
     ///
     /// # Errors
-    /// If that is impossible.
+    /// If the host refuses to send.
     pub fn turn(&mut self, now: Instant, host: &mut Host) -> Result<(), HostError> {
         self.sender.handle_timeout(now);
         while let Some((data, offered)) = self.sender.poll_numbered(now) {
             self.offered.left(data.number, offered);
             self.room.resize(data.size.saturating_sub(self.header) as usize, 0);
-            // One that is too short for what it has to say is sent all the same; nobody can use it.
+            // A datagram too short for the protocol header is sent anyway; its receiver cannot use it.
             let _ = data.write(&mut self.room);
             host.send_to(self.ends.0, self.ends.1, &self.room)?;
         }
         Ok(())
     }
-    /// Nothing more will be wanted.
+    /// The application needs no more data sent.
     pub fn finish(&mut self) {
         self.sender.finish();
     }
-    /// When [`Self::turn`] has something to do at the latest.
+    /// Latest time at which [`Self::turn`] must be called.
     #[must_use]
     pub fn next(&self) -> Instant {
         self.sender.next_timeout()
     }
-    /// Which datagrams its packets carry.
+    /// Which datagrams were offered to the transport.
     #[must_use]
     pub fn offered(&self) -> &Offered {
         &self.offered
     }
-    /// What it has done, and where it stands.
+    /// Its counters and its state.
     #[must_use]
     pub fn sent(&self) -> (Counters, State) {
         (self.sender.counters(), self.sender.state())
     }
 }
 
-/// What is not sent at once waits; nothing of it fails.
+/// Datagrams that are not sent at once wait; none of them fails.
 impl Carrier for Rated {
     type Error = HostError;
 
@@ -109,28 +110,28 @@ impl Carrier for Rated {
         Feedback { unacknowledged: 0, allowed: self.sender.allowed(), round_trip: self.sender.state().rtt }
     }
     fn release(&mut self, _now: Instant, _transfer: u64) {}
-    /// The number is given when it leaves.
+    /// The datagram gets its number when it is sent.
     fn datagram(&mut self, now: Instant, datagram: &Datagram) -> Result<(), HostError> {
         self.sender.offer(now, datagram.len.saturating_add(self.header));
         Ok(())
     }
 }
 
-/// The receiving ends at some ports, one for each sender. Every sender is remembered: it is for networks whose senders are
-/// known.
+/// The receiving ends at some ports, one for each sender. Senders are never forgotten, so use it only in networks
+/// whose senders are known.
 #[derive(Clone, Debug, Default)]
 pub struct Reporters {
-    /// What is expected at each port, and the headers of each datagram.
+    /// The configuration expected at each port, and the header bytes of each datagram.
     ports: BTreeMap<u16, (Config, u32)>,
     senders: BTreeMap<SocketAddr, (SocketAddr, Receiver)>,
 }
 
 impl Reporters {
-    /// Senders with this configuration come to this port.
+    /// Expects senders with this configuration at this port.
     pub fn expect(&mut self, port: u16, config: Config, header: u32) {
         self.ports.insert(port, (config, header));
     }
-    /// A datagram has arrived at `to`. One to another port, or of the future, is nobody's.
+    /// Handles a datagram that arrived at `to`. One to another port, or with a time in the future, is ignored.
     pub fn arrived(&mut self, now: Instant, from: SocketAddr, to: SocketAddr, payload: &[u8]) {
         let Some((config, header)) = self.ports.get(&to.port()) else { return };
         let Some(data) = Data::read(payload, *header).filter(|d| d.sent_at <= now) else { return };
@@ -140,7 +141,7 @@ impl Reporters {
     /// Sends the reports that are due.
     ///
     /// # Errors
-    /// If that is impossible.
+    /// If the host refuses to send.
     pub fn turn(&mut self, now: Instant, host: &mut Host) -> Result<(), HostError> {
         for (from, (to, receiver)) in &mut self.senders {
             receiver.handle_timeout(now);
@@ -150,12 +151,12 @@ impl Reporters {
         }
         Ok(())
     }
-    /// When [`Self::turn`] has something to do at the latest.
+    /// Latest time at which [`Self::turn`] must be called.
     #[must_use]
     pub fn next(&self) -> Instant {
         self.senders.values().map(|(_, r)| r.next_timeout()).min().unwrap_or(Instant::MAX)
     }
-    /// What was heard from this sender.
+    /// What was received from this sender.
     #[must_use]
     pub fn of(&self, from: SocketAddr) -> Option<Heard> {
         self.senders.get(&from).map(|(_, r)| r.heard())

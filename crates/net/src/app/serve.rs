@@ -1,4 +1,4 @@
-//! Takes connections and talks to each in its own way.
+//! Accepts connections and runs a protocol on each.
 
 use super::account::Account;
 use super::meter::Meter;
@@ -8,44 +8,44 @@ use skyhaul_base::{Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-/// How long a server that is to end waits for its peers to take notice of the FIN.
+/// How long a stopping server waits for its peers to acknowledge the FIN.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a conversation does next.
+/// The next step of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Talk {
-    /// It waits for the connection, or until then.
+    /// Wait for the connection, or until this time.
     Until(Instant),
-    /// It has said everything: the connection is closed in order.
+    /// Close the connection in order: everything has been sent.
     Close,
-    /// It cannot go on: the connection is reset.
+    /// Reset the connection: the conversation cannot continue.
     Abort,
 }
 
-/// One side of a conversation over one connection.
+/// One side of a protocol over one connection.
 pub trait Talker {
-    /// Reads, writes, thinks.
+    /// Reads, processes and writes.
     fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> Talk;
 }
 
 /// A connection that a server has served.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// Which connection it was; it may be gone.
+    /// Its identifier; the connection itself may be gone.
     pub id: ConnId,
-    /// What is known of it.
+    /// Its summary.
     pub account: Account,
-    /// Who it was.
+    /// The client's address.
     pub remote: SocketAddr,
-    /// Port at which it was served.
+    /// Local port of the connection.
     pub port: u16,
-    /// What came in.
+    /// Measurements of received data.
     pub meter: Meter,
-    /// Bytes acknowledged of what went out.
+    /// Bytes sent and acknowledged.
     pub sent: u64,
-    /// What the sender here did.
+    /// Counters of the local sender.
     pub counters: skyhaul_tcp::Counters,
-    /// Why it ended, if not in order.
+    /// Why it failed, if it did not close in order.
     pub failure: Option<Failure>,
 }
 
@@ -55,27 +55,27 @@ struct Served<T> {
     meter: Meter,
     closing: bool,
     wake: Instant,
-    /// When it is called, as the list of calls has it.
+    /// Its next call, as entered in the list of calls.
     due: Instant,
 }
 
-/// A server: `greet` says how to talk on a connection to a port.
+/// A server; `greet` creates the protocol handler for a connection to a port.
 pub struct Serve<T, G> {
     greet: G,
     every: Duration,
-    /// Meters count what comes in; otherwise what goes out.
+    /// Meters count received data; otherwise sent data.
     receiving: bool,
     served: BTreeMap<ConnId, Served<T>>,
-    /// Who wants to be called when: nobody looks through all connections for it.
+    /// Calls by time, so that the server need not scan all connections.
     due: BTreeSet<(Instant, ConnId)>,
-    /// Connections whose meters have intervals that were not told.
+    /// Connections whose meters have unreported intervals.
     fresh: BTreeSet<ConnId>,
     ended: Vec<Ended>,
-    /// Ends after so many connections.
+    /// Number of connections after which it stops.
     most: Option<u64>,
     taken: u64,
     stopping: bool,
-    /// Until when peers may answer the FIN of a server that is to end.
+    /// Until when peers may acknowledge the FIN of a stopping server.
     patience: Instant,
 }
 
@@ -89,7 +89,7 @@ impl<T, G> std::fmt::Debug for Serve<T, G> {
 }
 
 impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
-    /// Serves what the host's listeners take, `most` connections in all, or without limit.
+    /// Serves the connections that the host's listeners accept: `most` in total, or without limit.
     #[must_use]
     pub fn new(greet: G, every: Duration, most: Option<u64>) -> Self {
         let (served, ended) = (BTreeMap::new(), Vec::new());
@@ -107,7 +107,7 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
             patience: Instant::MAX,
         }
     }
-    /// Its meters count what goes out: for servers that mostly send.
+    /// Makes the meters count sent data, for servers that mostly send.
     #[must_use]
     pub fn sending(mut self) -> Self {
         self.receiving = false;
@@ -117,7 +117,7 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
     pub fn take_ended(&mut self) -> Vec<Ended> {
         std::mem::take(&mut self.ended)
     }
-    /// Tells of connections that are open and have intervals that were not told, with their meters.
+    /// Reports open connections that have unreported intervals, with their meters.
     pub fn tell_fresh(&mut self, mut tell: impl FnMut(ConnId, &mut Meter)) {
         while let Some(id) = self.fresh.pop_first() {
             if let Some(s) = self.served.get_mut(&id) {
@@ -126,7 +126,7 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
         }
     }
 
-    /// Calls the talker of a connection, and takes note of when it wants to be called again.
+    /// Calls the handler of a connection, and notes when it next wants to be called.
     fn one(&mut self, now: Instant, host: &mut Host, id: ConnId) {
         self.talk(now, host, id);
         self.plan(id);
@@ -167,8 +167,8 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
         } else {
             host.discard(now, id);
             if self.stopping && now >= self.patience {
-                // It goes on sending to a reader that has gone. The RST leaves with this turn; the connection is let go
-                // with the next one.
+                // It keeps sending to a reader that has gone. The RST leaves in this turn; the connection is
+                // released in the next one.
                 if host.conn(id).is_some_and(|c| !c.is_over()) {
                     s.wake = now + Duration::from_millis(1);
                     host.abort(now, id);
@@ -179,7 +179,7 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
             }
         }
         let Some(c) = host.conn(id) else { return };
-        // After our FIN in answer to theirs nothing is left but acknowledgements.
+        // After our FIN in reply to theirs, only acknowledgements are left.
         let over = c.is_over() || (s.closing && c.tcp().unacked() == 0 && c.at_end());
         if over {
             s.meter.finish(now, c);
@@ -218,7 +218,7 @@ impl<T: Talker, G: FnMut(u16) -> T> App for Serve<T, G> {
             }
             self.one(now, host, id);
         }
-        // Each once: whoever wants to be called at once is called with the next turn.
+        // Each handler once: one that wants to be called immediately is called in the next turn.
         let due: Vec<ConnId> = self.due.range(..=(now, ConnId::LAST)).map(|(_, id)| *id).collect();
         for id in due {
             self.one(now, host, id);
@@ -245,7 +245,7 @@ impl<T: Talker, G: FnMut(u16) -> T> App for Serve<T, G> {
     }
 }
 
-/// Reads and forgets, and closes when the other end does.
+/// Discards all data, and closes when the peer does.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sink;
 

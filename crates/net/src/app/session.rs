@@ -1,16 +1,16 @@
-//! A workload at work on a real host.
+//! Runs a workload on a real host.
 //!
 //! ```text
 //! skyhaul_apps::App ── what it demands ──▶ Session ── opens, writes, ends, sends ──▶ Carrier
 //!                   ◀── everything acknowledged ──         ◀── room, acknowledgements ──
 //! ```
-//! The workloads are those of the simulator, which drives them in the same way; a session reads no clock and owns no
-//! socket. Who carries it are connections of our own host ([`Lines`](super::Lines)) or sockets of the kernel's.
+//! The workloads are those of the simulator, which drives them in the same way. A session reads no clock and owns
+//! no socket. Its carrier is either connections of our own host ([`Lines`](super::Lines)) or kernel sockets.
 
 use skyhaul_apps::{App, Arrival, Datagram, Demand, Feedback, Numbered, Outcome, Stop, Viewed};
 use skyhaul_base::{Duration, Instant};
 
-/// What carries the data of a session. Transfers are named by their numbers.
+/// Carries the data of a session. Transfers are identified by number.
 pub trait Carrier {
     /// Why something cannot be opened or sent.
     type Error;
@@ -18,41 +18,41 @@ pub trait Carrier {
     /// Opens the connection of a transfer.
     ///
     /// # Errors
-    /// If that is impossible; a connection that fails later is its owner's affair.
+    /// If the connection cannot be opened; a connection that fails later is handled by its owner.
     fn open(&mut self, now: Instant, transfer: u64) -> Result<(), Self::Error>;
-    /// Writes as many of `most` bytes as there is room for; returns how many.
+    /// Writes up to `most` bytes, as far as there is room; returns how many.
     fn write(&mut self, now: Instant, transfer: u64, most: u64) -> u64;
-    /// Takes back what was written and not sent yet, where that is possible.
+    /// Takes back data that was written but not sent yet, where that is possible.
     fn take_back(&mut self, now: Instant, transfer: u64);
-    /// Everything has been written: the end of the data follows it.
+    /// Ends the data of a transfer: everything has been written.
     fn finish(&mut self, now: Instant, transfer: u64);
-    /// The peer has acknowledged everything written. Only asked after [`Self::finish`].
+    /// Whether the peer has acknowledged everything written. Only called after [`Self::finish`].
     fn is_acknowledged(&mut self, now: Instant, transfer: u64) -> bool;
-    /// How the connection of a transfer does: bytes that are on their way, and the rate that it allows, where that can be
-    /// seen. Only asked for applications that watch.
+    /// State of a transfer's connection: bytes in flight and the rate that it allows, where known. Only called for
+    /// applications that watch the transport.
     fn feedback(&mut self, _now: Instant, _transfer: u64) -> Feedback {
         Feedback::default()
     }
-    /// The transfer is complete: its connection is nobody's any more.
+    /// The transfer is complete; the session does not use its connection any more.
     fn release(&mut self, now: Instant, transfer: u64);
     /// Sends a datagram.
     ///
     /// # Errors
-    /// If that is impossible.
+    /// If the datagram cannot be sent.
     fn datagram(&mut self, now: Instant, datagram: &Datagram) -> Result<(), Self::Error>;
 }
 
-/// A transfer whose connection is open.
+/// A transfer with an open connection.
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
     number: u64,
-    /// Bytes that are not written yet.
+    /// Bytes not written yet.
     left: u64,
     began: Instant,
     finished: bool,
 }
 
-/// A workload at work.
+/// A running workload.
 #[derive(Debug)]
 pub struct Session {
     app: App,
@@ -68,8 +68,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// A workload that starts at `begins`, as it was told when it was made, and is told to end at `stops`;
-    /// [`Instant::MAX`] for never. Each of its datagrams has `header` bytes of headers.
+    /// A workload that starts at `begins`, the time given to its constructor, and is stopped at `stops`;
+    /// [`Instant::MAX`] means never. Each of its datagrams has `header` bytes of headers.
     #[must_use]
     pub fn new(app: App, (begins, stops): (Instant, Instant), header: u32) -> Self {
         Self {
@@ -90,12 +90,12 @@ impl Session {
     pub fn started(&self) -> Option<Instant> {
         self.started
     }
-    /// When it had done all it had to do, or was told to end and had; transfers that have begun may go on.
+    /// When it finished all its work, or finished after being stopped; transfers in progress may continue.
     #[must_use]
     pub fn finished(&self) -> Option<Instant> {
         self.finished
     }
-    /// How long each page, or each transfer that arrived at random, took: until its last acknowledgement.
+    /// Duration of each page or randomly arriving transfer, until its last acknowledgement.
     #[must_use]
     pub fn pages(&self) -> &[Duration] {
         &self.pages
@@ -110,13 +110,13 @@ impl Session {
     pub fn datagrams(&self) -> u64 {
         self.numbered.sent()
     }
-    /// Each of its transfers has a connection of its own, side by side with others.
+    /// Whether its transfers use a connection each, possibly several at a time.
     #[must_use]
     pub fn opens_many(&self) -> bool {
         self.app.opens_many()
     }
-    /// Its viewer is told what came to the other end, in the order of time; returns what it got until `end`. `None` of a workload
-    /// that nobody watches.
+    /// Replays to its viewer what arrived at the other end, in order of time, and returns the viewer's measurements
+    /// until `end`. `None` if the workload has no viewer.
     pub fn watch(&mut self, came: impl Iterator<Item = (Instant, Arrival)>, end: Instant) -> Option<Viewed> {
         if !self.app.watches() {
             return None;
@@ -125,10 +125,10 @@ impl Session {
             self.app.arrived(at, &arrival);
         }
         let viewed = self.app.viewed(end)?;
-        // Of segments out of order nobody was told.
+        // Segments out of order were not reported.
         Some(Viewed { delayed_wire: None, ..viewed })
     }
-    /// When [`Self::turn`] has something to do at the latest, whatever the carrier does; [`Instant::MAX`] for never.
+    /// Latest time at which [`Self::turn`] must be called, whatever the carrier does; [`Instant::MAX`] means never.
     #[must_use]
     pub fn next(&self) -> Instant {
         match (self.started, self.finished) {
@@ -138,17 +138,17 @@ impl Session {
         }
     }
 
-    /// Does what the workload wants by now, and tells it of what is acknowledged.
+    /// Carries out the workload's demands up to now, and reports acknowledgements to it.
     ///
     /// # Errors
-    /// That of the carrier.
+    /// Those of the carrier.
     pub fn turn<C: Carrier>(&mut self, now: Instant, carrier: &mut C) -> Result<(), C::Error> {
         if self.started.is_none() {
             if self.finished.is_some() || self.begins > now {
                 return Ok(());
             }
             if self.stops <= self.begins {
-                // Stopped before it started: it has nothing to say.
+                // Stopped before it started: there is nothing to end.
                 self.finished = Some(now);
                 return Ok(());
             }
@@ -156,7 +156,7 @@ impl Session {
         }
         loop {
             if self.stops <= now {
-                // However late we are: what was due before is wanted.
+                // However late this call is, demands due before the stop still count.
                 let before = Instant::from_nanos(self.stops.as_nanos().saturating_sub(1));
                 self.demand(now, before, carrier)?;
                 self.stop(now, carrier);
@@ -169,7 +169,7 @@ impl Session {
         }
     }
 
-    /// It is to end, whatever time was set.
+    /// Stops the workload, whatever its stop time.
     pub fn stop<C: Carrier>(&mut self, now: Instant, carrier: &mut C) {
         self.stops = Instant::MAX;
         if self.finished.is_some() {
@@ -191,7 +191,7 @@ impl Session {
         self.write(now, carrier);
     }
 
-    /// Does what the workload wants by `until`.
+    /// Carries out the workload's demands up to `until`.
     fn demand<C: Carrier>(&mut self, now: Instant, until: Instant, carrier: &mut C) -> Result<(), C::Error> {
         if self.app.watches() {
             // Datagrams belong to no transfer.
@@ -234,7 +234,7 @@ impl Session {
         }
     }
 
-    /// Looks for transfers of which everything is acknowledged; true if there was one.
+    /// Looks for fully acknowledged transfers; true if there was one.
     fn complete<C: Carrier>(&mut self, now: Instant, carrier: &mut C) -> bool {
         let Self { open, app, pages, finished, .. } = self;
         let before = open.len();

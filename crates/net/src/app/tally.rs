@@ -1,17 +1,17 @@
-//! What senders have done, over all their connections.
+//! Totals of senders over all their connections.
 
 use skyhaul_tcp::Counters;
 
-/// What a sender has done, over all its connections.
+/// Totals of a sender over all its connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Payload bytes acknowledged.
     pub acked: u64,
     /// Data segments sent, retransmissions included, probes excluded.
     pub segments: u64,
-    /// Of these, retransmissions.
+    /// Retransmissions among these.
     pub retransmissions: u64,
-    /// Expiries of the retransmission timer.
+    /// Expirations of the retransmission timer.
     pub timeouts: u64,
     /// Probes sent.
     pub probes_sent: u64,
@@ -20,7 +20,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// With what another connection has done.
+    /// The totals plus those of another connection.
     #[must_use]
     pub fn with(self, c: &Counters) -> Self {
         Self {

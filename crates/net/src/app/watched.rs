@@ -1,15 +1,15 @@
-//! What came to the receiving ends of flows that a viewer watches, as the simulator tells it.
+//! Arrivals at the receiving ends of flows that have a viewer, in the form in which the simulator reports them.
 //!
-//! A viewer belongs to a workload, which is where the senders are. So the receivers write down what comes and when, and the
-//! workload is told afterwards.
+//! A viewer belongs to a workload, which runs at the sender. The receivers therefore log arrivals with their times,
+//! and the workload gets them afterwards.
 
 use skyhaul_apps::{Arrival, Datagram};
 use skyhaul_base::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-/// What came from each sender, in the order of time. Both ends have one clock. Every sender is remembered: it is for networks
-/// whose senders are known.
+/// Arrivals from each sender, in order of time. Both ends share one clock. Senders are never forgotten, so use it
+/// only in networks whose senders are known.
 #[derive(Clone, Debug, Default)]
 pub struct Watched {
     ports: BTreeSet<u16>,
@@ -17,16 +17,16 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// What comes to this port is of interest.
+    /// Logs arrivals at this port.
     pub fn expect(&mut self, port: u16) {
         self.ports.insert(port);
     }
-    /// Something is of interest.
+    /// Whether any arrivals are logged.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         !self.ports.is_empty()
     }
-    /// So many bytes of the stream from there to this port are there in order.
+    /// Logs that the stream from this sender to this port is complete up to this many bytes.
     pub fn in_order(&mut self, now: Instant, from: SocketAddr, port: u16, bytes: u64) {
         if !self.ports.contains(&port) {
             return;
@@ -36,7 +36,8 @@ impl Watched {
             all.push((now, Arrival::InOrder { bytes }));
         }
     }
-    /// A datagram from there has arrived at this port. One without header, or of the future, is nobody's.
+    /// Logs a datagram from this sender to this port. One without a header, or with a time in the future, is
+    /// ignored.
     pub fn datagram(&mut self, now: Instant, from: SocketAddr, port: u16, payload: &[u8]) {
         if !self.ports.contains(&port) {
             return;
@@ -45,7 +46,7 @@ impl Watched {
             self.senders.entry(from).or_default().push((now, Arrival::Datagram(datagram)));
         }
     }
-    /// What came from this sender.
+    /// Arrivals from this sender.
     #[must_use]
     pub fn of(&self, from: SocketAddr) -> &[(Instant, Arrival)] {
         self.senders.get(&from).map_or(&[], Vec::as_slice)

@@ -1,5 +1,5 @@
-//! What the operating system provides: devices and their super-packets, namespaces, a clock, waiting, and what the kernel
-//! tells of its own connections. Nothing here knows a connection of ours.
+//! Services of the operating system: devices and super-packets, namespaces, a clock, waiting, and the kernel's own
+//! connections. This module does not know our connections.
 
 mod clock;
 mod namespace;

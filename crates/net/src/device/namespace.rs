@@ -1,5 +1,5 @@
-//! Network namespaces. The calling thread never changes its own: what is done in another one is done by a thread of its
-//! own.
+//! Network namespaces. The calling thread never changes its own namespace: work in another one runs on a separate
+//! thread.
 
 use crate::error::NetError;
 use nix::sched::{CloneFlags, setns, unshare};
@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-/// A network namespace. One that nobody named vanishes with its last user.
+/// A network namespace. An unnamed one vanishes with its last user.
 #[derive(Clone, Debug)]
 pub struct Namespace(Arc<OwnedFd>);
 
@@ -18,16 +18,16 @@ fn own() -> io::Result<OwnedFd> {
 }
 
 impl Namespace {
-    /// The calling thread's.
+    /// The calling thread's namespace.
     ///
     /// # Errors
-    /// If /proc is not there.
+    /// If /proc is not available.
     pub fn current() -> Result<Self, NetError> {
         own().map(|fd| Self(Arc::new(fd))).map_err(|e| NetError::os("open the network namespace", e))
     }
 
-    /// A new one, with loopback and nothing else. Kernel TCP in it does not remember one connection's results for the
-    /// next (`tcp_no_metrics_save`), and forwards.
+    /// Creates a namespace with only a loopback interface. Its kernel TCP does not cache metrics between
+    /// connections (`tcp_no_metrics_save`), and it forwards packets.
     ///
     /// # Errors
     /// If the privileges are missing.
@@ -40,7 +40,7 @@ impl Namespace {
                 ("net/ipv4/tcp_no_metrics_save", "1"),
                 ("net/ipv4/ip_forward", "1"),
                 ("net/ipv6/conf/all/forwarding", "1"),
-                // Any host may ping.
+                // Any user may ping.
                 ("net/ipv4/ping_group_range", "0 2147483647"),
             ] {
                 let _ = sysctl(key, value);
@@ -53,10 +53,10 @@ impl Namespace {
         Ok(Self(Arc::new(fd)))
     }
 
-    /// One by name (`ip netns add NAME`), by process id, or by path.
+    /// Opens a namespace by name (`ip netns add NAME`), by process id, or by path.
     ///
     /// # Errors
-    /// If there is none.
+    /// If it does not exist.
     pub fn find(name: &str) -> Result<Self, NetError> {
         let path = match name {
             _ if name.contains('/') => name.to_owned(),
@@ -72,11 +72,11 @@ impl Namespace {
         }
     }
 
-    /// Runs `f` in the namespace, on a thread of its own, and waits for it. A child process that `f` starts is born
-    /// there.
+    /// Runs `f` in the namespace, on a separate thread, and waits for it. Child processes of `f` start in the
+    /// namespace.
     ///
     /// # Errors
-    /// If the namespace may not be entered.
+    /// If the namespace must not be entered.
     ///
     /// # Panics
     /// If `f` does.
@@ -90,10 +90,10 @@ impl Namespace {
         })
     }
 
-    /// Moves the calling thread into the namespace, for good.
+    /// Moves the calling thread into the namespace permanently.
     ///
     /// # Errors
-    /// If it may not be entered.
+    /// If the namespace must not be entered.
     pub fn enter(&self) -> Result<(), NetError> {
         setns(self.0.as_fd(), CloneFlags::CLONE_NEWNET)
             .map_err(|e| NetError::os("enter a network namespace", e))
@@ -107,7 +107,7 @@ impl Namespace {
         self.within(|| sysctl(key, value))?.map_err(|e| NetError::os(format!("set {key} to {value:?}"), e))
     }
 
-    /// Adds a route to a network through an interface of the namespace, and by way of a router if there is one.
+    /// Adds a route to a network through an interface of the namespace, via a router if one is given.
     ///
     /// # Errors
     /// If the kernel refuses it.
@@ -120,7 +120,8 @@ impl Namespace {
     }
 }
 
-/// Sets a key in the calling thread's namespace: /proc/sys/net is that of whoever opens it.
+/// Sets a key in the calling thread's namespace: /proc/sys/net belongs to the namespace of the thread that opens
+/// it.
 fn sysctl(key: &str, value: &str) -> io::Result<()> {
     fs::write(format!("/proc/sys/{key}"), value)
 }

@@ -1,4 +1,4 @@
-//! What is said to the kernel by rtnetlink: an interface goes up, its queue has a length, and a route is added.
+//! Requests to the kernel over rtnetlink: bring an interface up, set its queue length, add a route.
 
 use crate::error::NetError;
 use netlink_packet_core::{
@@ -13,7 +13,7 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io;
 use std::net::IpAddr;
 
-/// Sends a request and waits for what the kernel makes of it.
+/// Sends a request and waits for the kernel's answer.
 pub(super) fn ask(what: &str, request: RouteNetlinkMessage, flags: u16) -> Result<(), NetError> {
     let fail = |e: io::Error| NetError::os(what, e);
     let mut header = NetlinkHeader::default();
@@ -35,7 +35,7 @@ pub(super) fn ask(what: &str, request: RouteNetlinkMessage, flags: u16) -> Resul
     }
 }
 
-/// Takes an interface of the calling thread's namespace up.
+/// Brings up an interface in the calling thread's namespace.
 pub(crate) fn link_up(index: u32) -> Result<(), NetError> {
     let mut m = LinkMessage::default();
     m.header.index = index;
@@ -44,7 +44,7 @@ pub(crate) fn link_up(index: u32) -> Result<(), NetError> {
     ask("bring an interface up", RouteNetlinkMessage::SetLink(m), 0)
 }
 
-/// Sets how many packets may wait at an interface of the calling thread's namespace.
+/// Sets the queue length in packets of an interface in the calling thread's namespace.
 pub(crate) fn set_queue(index: u32, packets: u32) -> Result<(), NetError> {
     let mut m = LinkMessage::default();
     m.header.index = index;
@@ -80,7 +80,7 @@ pub(crate) fn add_route(
     ask(&what, RouteNetlinkMessage::NewRoute(m), NLM_F_CREATE | NLM_F_REPLACE)
 }
 
-/// What the kernel tells of one of its connections.
+/// The kernel's data on one of its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KernelFlow {
     /// Local port.
@@ -89,7 +89,7 @@ pub(crate) struct KernelFlow {
     pub(crate) cwnd: u32,
     /// Payload bytes acknowledged.
     pub(crate) acked: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub(crate) retransmitted: u64,
 }
 

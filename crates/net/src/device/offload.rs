@@ -1,10 +1,10 @@
-//! Super-packets: what is written to and read from a device whose packets carry a virtio-net header.
+//! Super-packets: reading and writing devices whose packets carry a virtio-net header.
 //!
-//! Segments of one connection that follow each other go to the kernel as one packet, which it takes apart only where it
-//! must, or not at all; and the other way round, where the splitting is the library's.
+//! Consecutive segments of a connection go to the kernel as one packet, which it splits only where it must, or
+//! never. In the other direction, the library splits what the kernel sends.
 //!
-//! What is joined is of one connection, of one priority and in order, and nothing passes anything else: a probe, and
-//! whatever else is to stay a packet of its own, is one, between the packets that came before and after it.
+//! Only packets of one connection and one priority are merged, in order, and no packet overtakes another. A probe,
+//! like any packet that must stay separate, is written on its own, between the packets before and after it.
 
 use crate::device::tun::Tun;
 use crate::error::NetError;
@@ -18,49 +18,49 @@ use tun_rs::{
     IDEAL_BATCH_SIZE, VIRTIO_NET_HDR_GSO_TCPV4, VIRTIO_NET_HDR_GSO_TCPV6, VIRTIO_NET_HDR_LEN, VirtioNetHdr,
 };
 
-/// Room for the longest super-packet, and for the header.
+/// Room for the longest super-packet and its header.
 const ROOM: usize = (1 << 16) + 2 * VIRTIO_NET_HDR_LEN;
-/// Longest super-packet, bytes: its length has 16 bits.
+/// Longest super-packet, bytes: the length field has 16 bits.
 const LONGEST: usize = 65_535;
-/// The checksum of TCP is left to be done (virtio 1.2 §5.1.6, `VIRTIO_NET_HDR_F_NEEDS_CSUM`).
+/// The device must fill in the TCP checksum (virtio 1.2 §5.1.6, `VIRTIO_NET_HDR_F_NEEDS_CSUM`).
 const NEEDS_CHECKSUM: u8 = 1;
-/// Most packets that one super-packet can hold.
+/// Maximum number of packets in a super-packet.
 const MOST: usize = IDEAL_BATCH_SIZE;
 
-/// Packets that wait to be written as one.
+/// Packets waiting to be written as one.
 ///
-/// A packet is written where its payload follows that of the last one. Its header then stands over the end of the last
-/// payload, which was saved before and is put back: what fits is in its place without another copy. What does not fit is
-/// moved away and begins the next super-packet.
+/// A packet is written so that its payload directly follows the previous one. Its header then overwrites the end of
+/// the previous payload, which is saved first and restored afterwards: a packet that fits needs no further copy.
+/// One that does not fit is moved away and starts the next super-packet.
 pub(crate) struct Departures {
     buffer: Vec<u8>,
-    /// What does not fit, while the rest is written.
+    /// The packet that does not fit, while the rest is written.
     aside: Vec<u8>,
     joined: Option<Joined>,
-    /// Of packets that may be joined.
+    /// Who computes the checksum of packets that may be merged.
     checksum: Checksum,
 }
 
 /// The super-packet under construction.
 #[derive(Clone, Copy, Debug)]
 struct Joined {
-    /// Of IP and TCP, bytes.
+    /// Headers of IP and TCP, bytes.
     headers: usize,
-    /// Of IP, bytes.
+    /// Header of IP, bytes.
     ip: usize,
-    /// The checksum of TCP is left to the device.
+    /// The device computes the TCP checksum.
     left: bool,
-    /// Payload of each packet but the last, bytes; 0: nothing can be joined to it.
+    /// Payload of each packet but the last, bytes; 0 if nothing can be merged with it.
     each: usize,
     packets: usize,
-    /// Bytes of the buffer, the device's header included.
+    /// Bytes used in the buffer, including the device's header.
     end: usize,
-    /// A packet that is shorter than the others can only be the last one.
+    /// The last packet was shorter than the others, so that no more can follow.
     full: bool,
 }
 
-/// Where the parts of a packet lie that may be joined with others: TCP with no flag but ACK, and PSH on the last one, with
-/// payload.
+/// Header lengths of a packet that may be merged with others: TCP with payload and no flags but ACK, and PSH on the
+/// last packet.
 fn parts(p: &[u8]) -> Option<(usize, usize)> {
     let ip = ip_header(p);
     let protocol = *p.get(if ip == ip::V6_HEADER { 6 } else { 9 })?;
@@ -69,7 +69,7 @@ fn parts(p: &[u8]) -> Option<(usize, usize)> {
     (plain && headers < p.len()).then_some((ip, headers))
 }
 
-/// Bytes of the header of IP. That of IPv4 has no options here.
+/// Length of the IP header, bytes. An IPv4 header has no options here.
 fn ip_header(p: &[u8]) -> usize {
     if p.first().is_some_and(|b| b >> 4 == 6) { ip::V6_HEADER } else { ip::V4_HEADER }
 }
@@ -78,13 +78,13 @@ fn seq(p: &[u8], ip: usize) -> u32 {
     u32::from_be_bytes([p[ip + 4], p[ip + 5], p[ip + 6], p[ip + 7]])
 }
 
-/// What is written ends with this packet, whose header stands at `ip`.
+/// Whether the packet with its header at `ip` has PSH set, which ends the super-packet.
 fn pushes(p: &[u8], ip: usize) -> bool {
     Flags::from_bits(p[ip + 13]).has(Flags::PSH)
 }
 
-/// True if two headers of the same length differ only in what each packet of a super-packet has of its own: lengths,
-/// identification, sequence number, flags of which PSH is one, checksums.
+/// Whether two headers of the same length differ only in fields that are individual to each packet of a
+/// super-packet: lengths, identification, sequence number, PSH, checksums.
 fn alike(a: &[u8], b: &[u8], ip: usize) -> bool {
     let (Some((ip_a, tcp_a)), Some((ip_b, tcp_b))) = (a.split_at_checked(ip), b.split_at_checked(ip)) else {
         return false;
@@ -108,8 +108,8 @@ impl Departures {
         Self { buffer, aside, joined: None, checksum: Checksum::Written }
     }
 
-    /// Who computes the checksum of TCP of the packets that may be joined and come from now on. What waits is not joined
-    /// with what follows if that changes.
+    /// Sets who computes the TCP checksum of future packets that may be merged. If this changes, waiting packets
+    /// are not merged with later ones.
     pub(crate) fn set_checksum(&mut self, by: Checksum) {
         self.checksum = by;
     }
@@ -117,8 +117,8 @@ impl Departures {
         self.checksum
     }
 
-    /// Adds a packet of at most `most` bytes that `write` writes, and shows it to `seen`. What cannot be one with it
-    /// goes to `device` before, and the packet itself if it is to stay alone.
+    /// Adds a packet of at most `most` bytes, written by `write`, and shows it to `seen`. Waiting packets that
+    /// cannot be merged with it go to `device` first, as does the packet itself if it must stay separate.
     pub(crate) fn push<E>(
         &mut self,
         most: usize,
@@ -182,7 +182,7 @@ impl Departures {
         Ok(())
     }
 
-    /// The first packet, of `n` bytes, stands in its place.
+    /// Starts a super-packet with a first packet of `n` bytes, already in place.
     fn begin(&mut self, n: usize, alone: bool) {
         let end = VIRTIO_NET_HDR_LEN + n;
         let packet = &self.buffer[VIRTIO_NET_HDR_LEN..end];
@@ -196,7 +196,7 @@ impl Departures {
         });
     }
 
-    /// Gives `device` what waits, with its header.
+    /// Passes the waiting super-packet to `device`, with its header.
     pub(crate) fn flush(&mut self, mut device: impl FnMut(&[u8])) {
         let Some(j) = self.joined.take() else { return };
         let packet = &mut self.buffer[..j.end];
@@ -209,14 +209,15 @@ impl Departures {
     }
 }
 
-/// Puts back what a header stood over.
+/// Restores the bytes that a header had overwritten.
 fn packet_head(buffer: &mut [u8], at: usize, saved: &[u8]) {
     buffer[at..at + saved.len()].copy_from_slice(saved);
 }
 
 impl Joined {
-    /// The headers of a super-packet: its length, and what the kernel needs to take it apart (virtio 1.2 §5.1.6). The
-    /// checksum of TCP is left to be done, over a sum of the pseudo header that stands in its place.
+    /// Writes the headers of a super-packet: its length, and the data that the kernel needs to split it (virtio 1.2
+    /// §5.1.6). The TCP checksum field holds the sum of the pseudo header, from which the kernel computes the
+    /// checksum.
     fn seal(&self, buffer: &mut [u8]) {
         let (ip, rest) = buffer[VIRTIO_NET_HDR_LEN..].split_at_mut(self.ip);
         let v4 = self.ip != ip::V6_HEADER;
@@ -234,8 +235,8 @@ impl Joined {
         self.header(buffer, true);
     }
 
-    /// What stands before a packet: how it is taken apart, if it is to be, and where the checksum belongs, if it is left to
-    /// the device.
+    /// Writes the virtio-net header of a packet: how to split it, if necessary, and where the checksum goes, if the
+    /// device computes it.
     fn header(&self, buffer: &mut [u8], left: bool) {
         let v4 = self.ip != ip::V6_HEADER;
         let sum = VirtioNetHdr {
@@ -254,12 +255,12 @@ impl Joined {
             (false, true) => sum,
             (false, false) => VirtioNetHdr::default(),
         };
-        // The room is as long as the header.
+        // The buffer is exactly as long as the header.
         let _ = header.encode(&mut buffer[..VIRTIO_NET_HDR_LEN]);
     }
 }
 
-/// Packets that were read as one.
+/// Packets that were read as one super-packet.
 pub(crate) struct Arrivals {
     whole: Vec<u8>,
     packets: Vec<Vec<u8>>,
@@ -271,10 +272,10 @@ impl Arrivals {
         Self { whole: vec![0; ROOM], packets: vec![vec![0; 1 << 16]; MOST], sizes: vec![0; MOST] }
     }
 
-    /// Reads what the kernel sent as one packet, taken apart; `None` if there is nothing.
+    /// Reads one packet from the kernel and splits it; `None` if there is none.
     ///
     /// # Errors
-    /// If the device has gone.
+    /// If the device no longer exists.
     pub(crate) fn read(&mut self, tun: &Tun) -> Result<Option<impl Iterator<Item = &[u8]>>, NetError> {
         loop {
             match tun.device().recv_multiple(&mut self.whole, &mut self.packets, &mut self.sizes, 0) {

@@ -1,4 +1,4 @@
-//! Routing by marks, in the calling thread's namespace: packets with a mark use a table of their own (ip-rule(8)).
+//! Policy routing in the calling thread's namespace: packets with a mark use a separate table (ip-rule(8)).
 
 use super::netlink::ask;
 use crate::error::NetError;
@@ -10,23 +10,23 @@ use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
 
-/// Packets with a mark use a table.
+/// A rule that packets with a mark use a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarkRule {
-    /// The mark, all of it.
+    /// The full mark, without a mask.
     pub mark: u32,
     /// The number of the table.
     pub table: u32,
-    /// Where the rule stands among the others: lower ones come first.
+    /// Priority of the rule; lower values come first.
     pub priority: u32,
 }
 
-/// Where everything goes that uses a table.
+/// The single route of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Everything {
     /// To this machine, whatever the address.
     Here,
-    /// Out of the interface of this number.
+    /// Out of the interface with this index.
     Out(u32),
 }
 
@@ -45,7 +45,7 @@ fn rule(v6: bool, r: MarkRule) -> RuleMessage {
     m
 }
 
-/// Adds a rule; one that is there already stays.
+/// Adds a rule; an existing one stays.
 ///
 /// # Errors
 /// If the kernel refuses it.
@@ -58,7 +58,7 @@ pub fn add_rule(v6: bool, r: MarkRule) -> Result<(), NetError> {
     }
 }
 
-/// Takes a rule away; none of that kind is no error.
+/// Removes a rule; it is no error if there is none.
 pub fn remove_rule(v6: bool, r: MarkRule) {
     let _ = ask("remove a routing rule", RouteNetlinkMessage::DelRule(rule(v6, r)), 0);
 }
@@ -72,7 +72,7 @@ fn route(v6: bool, table: u32, everything: Everything) -> RouteMessage {
     m.header.kind = if everything == Everything::Here { RouteType::Local } else { RouteType::Unicast };
     m.attributes.push(RouteAttribute::Table(table));
     let interface = match everything {
-        // Loopback is the first interface of every namespace.
+        // Loopback is the first interface in every namespace.
         Everything::Here => 1,
         Everything::Out(index) => index,
     };
@@ -80,7 +80,7 @@ fn route(v6: bool, table: u32, everything: Everything) -> RouteMessage {
     m
 }
 
-/// The one route of a table. One out of an interface is an error where there is another one.
+/// Sets the only route of a table. If the table has another route out of an interface, this fails.
 ///
 /// # Errors
 /// If the kernel refuses it.
@@ -90,7 +90,7 @@ pub fn set_route(v6: bool, table: u32, everything: Everything) -> Result<(), Net
     ask(&format!("add a route to table {table}"), m, NLM_F_CREATE | how)
 }
 
-/// Takes the route of a table away; none is no error.
+/// Removes the route of a table; it is no error if there is none.
 pub fn remove_route(v6: bool, table: u32, everything: Everything) {
     let m = RouteNetlinkMessage::DelRoute(route(v6, table, everything));
     let _ = ask("remove a route", m, 0);

@@ -1,4 +1,4 @@
-//! TUN devices: interfaces of the kernel whose packets we read and write.
+//! TUN devices: kernel interfaces whose packets we read and write.
 
 use crate::device::netlink;
 use crate::error::NetError;
@@ -10,22 +10,22 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-/// Packets that may wait on their way to us. The kernel's default of 500 drops silently before we read
-/// (`ip -s link` shows it), and TCP's own limits do not see packets that a TUN device has taken.
+/// Length of the queue towards us, packets. The kernel's default of 500 drops silently before we read (`ip -s link`
+/// shows it), and TCP's own limits do not cover packets already passed to a TUN device.
 pub const QUEUE: u32 = 10_000;
-/// Longest name of an interface.
+/// Maximum length of an interface name.
 const LONGEST_NAME: usize = 15;
 
-/// What a device is to be.
+/// Configuration of a device.
 #[derive(Clone, Debug)]
 pub struct TunConfig {
-    /// Its name; `None`: the kernel chooses one.
+    /// Name of the interface; `None` lets the kernel choose one.
     pub name: Option<String>,
-    /// Addresses of the kernel's side, with prefix lengths.
+    /// Addresses on the kernel's side, with prefix lengths.
     pub addresses: Vec<(IpAddr, u8)>,
-    /// Largest packet (MTU), bytes.
+    /// Maximum packet size (MTU), bytes.
     pub mtu: u16,
-    /// Packets carry a virtio-net header, and may be super-packets (TSO/USO both ways).
+    /// Packets carry a virtio-net header and may be super-packets (TSO/USO in both directions).
     pub offload: bool,
 }
 
@@ -52,10 +52,10 @@ fn valid(name: &str) -> bool {
 }
 
 impl Tun {
-    /// Makes a device in the calling thread's network namespace, with addresses, and takes it up.
+    /// Creates a device in the calling thread's network namespace, with addresses, and brings it up.
     ///
     /// # Errors
-    /// If the name is none or taken, the privileges are missing, or there is no driver.
+    /// If the name is invalid or taken, privileges are missing, or there is no driver.
     pub fn open(config: &TunConfig) -> Result<Self, NetError> {
         if let Some(name) = &config.name {
             if !valid(name) {
@@ -81,8 +81,8 @@ impl Tun {
         let device = b.build_sync().map_err(fail)?;
         device.set_nonblocking(true).map_err(fail)?;
         let name = device.name().map_err(fail)?;
-        // Not by the builder, whose ioctl the kernel refuses in a user namespace; rtnetlink it allows. A short queue is
-        // no reason to give up: what it drops is counted.
+        // Not set by the builder: the kernel refuses its ioctl in a user namespace, but allows rtnetlink. A short
+        // queue is no reason to fail, since its drops are counted.
         let short_queue = device
             .if_index()
             .map_err(fail)
@@ -93,7 +93,7 @@ impl Tun {
                     "{name} keeps its short queue, so the kernel may drop packets before they are read: {e}"
                 )
             });
-        // Addresses are usable at once: there is nobody to be a duplicate of.
+        // Addresses are usable at once: duplicate address detection is pointless here.
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{name}/accept_dad"), "0");
         for (address, prefix) in &config.addresses {
             let added = match address {
@@ -106,20 +106,20 @@ impl Tun {
             })?;
         }
         settle_v6(config, &name);
-        // A super-packet is as long as IP allows; everything else fits the MTU.
+        // A super-packet may have the maximum length of IP; all others fit the MTU.
         let longest = if config.offload { 1 << 16 } else { usize::from(config.mtu) };
         Ok(Self { device, name, longest, offload: config.offload, short_queue })
     }
 
-    /// Its name.
+    /// Name of the interface.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
-    /// Its number.
+    /// Index of the interface.
     ///
     /// # Errors
-    /// If it has gone.
+    /// If the device no longer exists.
     pub fn index(&self) -> Result<u32, NetError> {
         self.device.if_index().map_err(|_| NetError::DeviceGone(self.name.clone()))
     }
@@ -128,26 +128,26 @@ impl Tun {
     pub fn longest(&self) -> usize {
         self.longest
     }
-    /// Why the queue of [`QUEUE`] packets was refused, for the user; `None` if it was not.
+    /// Why the kernel refused a queue of [`QUEUE`] packets, for the user; `None` if it did not.
     #[must_use]
     pub fn warning(&self) -> Option<&str> {
         self.short_queue.as_deref()
     }
-    /// Packets carry a virtio-net header, and may be super-packets.
+    /// Whether packets carry a virtio-net header and may be super-packets.
     #[must_use]
     pub fn offloads(&self) -> bool {
         self.offload
     }
-    /// The device itself, for those who move several packets at a time.
+    /// The underlying device, for moving several packets at a time.
     #[must_use]
     pub fn device(&self) -> &SyncDevice {
         &self.device
     }
 
-    /// Reads a packet that the kernel sends; `None` if there is none now.
+    /// Reads a packet from the kernel; `None` if there is none now.
     ///
     /// # Errors
-    /// If the device has gone.
+    /// If the device no longer exists.
     pub fn read(&self, buf: &mut [u8]) -> Result<Option<usize>, NetError> {
         loop {
             match self.device.recv(buf) {
@@ -165,10 +165,10 @@ impl Tun {
         }
     }
 
-    /// Gives the kernel a packet; false if it could not take it (the interface is down, or it has no memory).
+    /// Writes a packet to the kernel; false if it did not accept it (the interface is down, or memory is short).
     ///
     /// # Errors
-    /// If the device has gone.
+    /// If the device no longer exists.
     pub fn write(&self, packet: &[u8]) -> Result<bool, NetError> {
         loop {
             match self.device.send(packet) {
@@ -177,7 +177,7 @@ impl Tun {
                     Some(Errno::EINTR) => {}
                     // The interface is down; it may come up again.
                     Some(Errno::EIO | Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM) => return Ok(false),
-                    // What is no IP packet of the family the device takes.
+                    // Not an IP packet of a family that the device accepts.
                     Some(Errno::EINVAL) => return Ok(false),
                     Some(Errno::EBADFD | Errno::ENODEV) => {
                         return Err(NetError::DeviceGone(self.name.clone()));
@@ -195,8 +195,8 @@ impl AsFd for Tun {
     }
 }
 
-/// Waits until the IPv6 addresses may be bound to: the kernel looks after new ones a little later, even where there is
-/// nothing to be looked for. If it takes too long, whoever binds to them is told.
+/// Waits until the IPv6 addresses can be bound: the kernel checks new addresses with a delay, even where there is
+/// nothing to check. If this takes too long, a later bind reports the error.
 fn settle_v6(config: &TunConfig, name: &str) {
     const TENTATIVE: u32 = 0x40;
     if !config.addresses.iter().any(|(a, _)| a.is_ipv6()) {
@@ -216,26 +216,26 @@ fn settle_v6(config: &TunConfig, name: &str) {
     }
 }
 
-/// True if the calling thread's namespace has an interface of this name.
+/// Whether the calling thread's namespace has an interface with this name.
 fn interface_exists(name: &str) -> bool {
     nix::net::if_::if_nametoindex(name).is_ok()
 }
 
-/// Packets that waited for us in vain: dropped by the kernel because the queue of the interface was full. To be called
-/// in its namespace.
+/// Packets towards us that the kernel dropped because the queue of the interface was full. To be called in the
+/// namespace of the interface.
 #[must_use]
 pub fn dropped(name: &str) -> Option<u64> {
-    // /proc/net/dev is that of the calling thread's namespace; /sys is that of whoever mounted it.
+    // /proc/net/dev shows the calling thread's namespace; /sys that of whoever mounted it.
     let text = fs::read_to_string("/proc/thread-self/net/dev").ok()?;
     let line = text.lines().find_map(|l| l.trim_start().strip_prefix(name)?.strip_prefix(':'))?;
     line.split_whitespace().nth(11)?.parse().ok()
 }
 
-/// The interface of the calling thread's namespace whose network has addresses in common with this one, with its address:
-/// packets to them would go there. The kernel itself gives the same network to two interfaces without a word.
+/// The interface in the calling thread's namespace whose network overlaps this one, with its address: packets to
+/// the overlap would go there. The kernel itself silently gives the same network to two interfaces.
 ///
 /// # Errors
-/// If the kernel does not tell its addresses.
+/// If the kernel does not report its addresses.
 pub fn overlap(address: IpAddr, prefix: u8) -> Result<Option<(String, IpAddr)>, NetError> {
     let fail = |e: nix::Error| NetError::os("list the addresses of interfaces", e);
     for i in nix::ifaddrs::getifaddrs().map_err(fail)? {
@@ -260,7 +260,7 @@ fn ones(mask: IpAddr) -> u8 {
     }
 }
 
-/// True if both are of the same family and the first `length` bits are equal.
+/// Whether both addresses are of the same family and their first `length` bits are equal.
 #[must_use]
 pub fn within(a: IpAddr, b: IpAddr, length: u8) -> bool {
     match (a, b) {

@@ -1,7 +1,7 @@
-//! Waiting for packets, for a time, or for another thread.
+//! Waits for packets, a time, or another thread.
 //!
-//! A timer descriptor set to an absolute time wakes without the slack of 0.1 % that `epoll` and `ppoll` add to their own
-//! timeouts (half a millisecond at 500 ms).
+//! A timer descriptor set to an absolute time has no slack, unlike the timeouts of `epoll` and `ppoll`, to which
+//! the kernel adds 0.1 % (half a millisecond at 500 ms).
 
 use crate::error::NetError;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -20,19 +20,19 @@ const WAKER: u64 = u64::MAX - 1;
 pub struct Waker(Arc<EventFd>);
 
 impl Waker {
-    /// Wakes it, now or when it next waits.
+    /// Wakes it now, or when it next waits.
     pub fn wake(&self) {
-        // A counter that is full wakes all the same.
+        // A full counter still wakes.
         let _ = self.0.write(1);
     }
 }
 
-/// What woke a [`Wait`].
+/// Reasons why a [`Wait`] woke.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Woken {
-    /// Bit *n*: the *n*-th descriptor has something to read.
+    /// Bit *n*: the *n*-th descriptor is readable.
     pub readable: u64,
-    /// Another thread.
+    /// Another thread called.
     pub called: bool,
 }
 
@@ -49,7 +49,7 @@ impl Wait {
     /// Waits for these descriptors to become readable, at most 62 of them.
     ///
     /// # Errors
-    /// If the system has no more descriptors.
+    /// If the system has no descriptors left.
     pub fn on(descriptors: &[&dyn AsFd]) -> Result<Self, NetError> {
         let fail = |e: nix::Error| NetError::os("wait for events", e);
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(fail)?;
@@ -64,7 +64,7 @@ impl Wait {
         Ok(Self { epoll, timer, waker: Waker(Arc::new(event)), set_to: Instant::MAX })
     }
 
-    /// Waits for another descriptor in place of the `n`-th one, which has been closed.
+    /// Replaces the `n`-th descriptor, which has been closed, by another one.
     ///
     /// # Errors
     /// If the system has no room for it.
@@ -73,23 +73,24 @@ impl Wait {
         self.epoll.add(descriptor.as_fd(), event).map_err(|e| NetError::os("wait for events", e))
     }
 
-    /// A handle for other threads.
+    /// A handle with which other threads can wake it.
     #[must_use]
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    /// Waits until something is readable, another thread calls, or the time has come. A time in the past does not wait.
+    /// Waits until a descriptor is readable, another thread calls, or the time has come. It returns at once for a
+    /// time in the past.
     ///
     /// # Errors
-    /// If the system refuses; a signal is no error but a reason to wake.
+    /// If the system refuses. A signal is not an error but a reason to wake.
     pub fn until(&mut self, at: Instant) -> Result<Woken, NetError> {
         let fail = |e: nix::Error| NetError::os("wait for events", e);
         if at != self.set_to {
             if at == Instant::MAX {
                 self.timer.unset().map_err(fail)?;
             } else {
-                // Zero would disarm it.
+                // Zero would disarm the timer.
                 let nanos = at.as_nanos().max(1);
                 let t = TimeSpec::new((nanos / 1_000_000_000) as i64, (nanos % 1_000_000_000) as i64);
                 self.timer.set(Expiration::OneShot(t), TimerSetTimeFlags::TFD_TIMER_ABSTIME).map_err(fail)?;
@@ -106,7 +107,7 @@ impl Wait {
         for e in &events[..n] {
             match e.data() {
                 TIMER => {
-                    // Not read but set anew: that, too, takes its signal back.
+                    // Setting the timer again, instead of reading it, also clears its readiness.
                     let _ = self.timer.unset();
                     self.set_to = Instant::MAX;
                 }

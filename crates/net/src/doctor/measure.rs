@@ -1,4 +1,4 @@
-//! Short measurements: how late timers wake us, and how fast packets pass.
+//! Short measurements: how late timers fire, and how fast packets pass.
 
 use crate::device::Clock;
 use crate::device::Namespace;
@@ -10,21 +10,21 @@ use skyhaul_wire::{checksum::Sum, ip};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// How much later than asked a thread woke.
+/// Wake-up latency of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lateness {
-    /// Half were no later.
+    /// Median.
     pub median: Duration,
-    /// 99 of 100 were no later.
+    /// 99th percentile.
     pub p99: Duration,
-    /// The latest.
+    /// Maximum.
     pub most: Duration,
 }
 
-/// Between two waits: longer than a tick of no kernel, so that the processor falls asleep.
+/// Pause between two waits: longer than any kernel tick, so that the processor goes idle.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Waits `n` times on a timer and looks how late it was.
+/// Waits `n` times on a timer and measures its lateness.
 ///
 /// # Errors
 /// If the system refuses to wait.
@@ -45,18 +45,18 @@ pub fn lateness(wait: &mut Wait, n: usize) -> Result<Lateness, NetError> {
     Ok(Lateness { median: at(0.5), p99: at(0.99), most: at(1.0) })
 }
 
-/// Packets in the kernel at a time: few enough that no queue on the way fills.
+/// Packets in the kernel at a time: few enough that no queue fills.
 const BATCH: usize = 64;
-/// Batches in a row of which nothing comes out before we give up.
+/// Consecutive batches without output before we give up.
 const MAX_IDLE: u32 = 16;
-/// Bytes of a packet.
+/// Size of a packet, bytes.
 const SIZE: usize = 1500;
 
-/// Packets of 1500 bytes per second that one thread writes into a device and reads from another one, with the kernel
-/// forwarding between them in the same processor time: what an emulator does for each packet, and a little more.
+/// Packets of 1500 bytes per second that one thread can write to one device and read from another, while the kernel
+/// forwards between them on the same CPU time. An emulator does almost the same work for each packet.
 ///
 /// # Errors
-/// If the devices cannot be made, or packets get lost between them.
+/// If the devices cannot be created, or packets are lost between them.
 pub(super) fn forwarded(space: &Namespace, packets: usize) -> Result<f64, NetError> {
     let near = IpAddr::from(Ipv4Addr::new(198, 18, 0, 1));
     let far = IpAddr::from(Ipv4Addr::new(198, 19, 0, 1));
@@ -77,7 +77,7 @@ pub(super) fn forwarded(space: &Namespace, packets: usize) -> Result<f64, NetErr
         }
         let before = got;
         while let Some(n) = exit.read(&mut buffer)? {
-            // Not what the kernel itself has to say, such as router solicitations.
+            // Ignores the kernel's own packets, such as router solicitations.
             got += usize::from(n == SIZE && buffer[9] == packet[9]);
         }
         idle = if got == before { idle + 1 } else { 0 };
@@ -89,7 +89,7 @@ pub(super) fn forwarded(space: &Namespace, packets: usize) -> Result<f64, NetErr
     Ok(got as f64 / took.max(1e-9))
 }
 
-/// A datagram (UDP without a checksum, which IPv4 permits) of [`SIZE`] bytes.
+/// A datagram of [`SIZE`] bytes (UDP without a checksum, which IPv4 permits).
 fn datagram(from: [u8; 4], to: [u8; 4]) -> Vec<u8> {
     let mut p = vec![0; SIZE];
     p[0] = 0x45;

@@ -1,7 +1,7 @@
-//! What this machine can do for emulation and for the user-space host, found out by trying.
+//! Tests what this machine can do for emulation and for the user-space host.
 //!
-//! Nothing outside namespaces made for the purpose is changed. Checks that need a privilege which is missing say so and
-//! are not run.
+//! The checks change nothing outside namespaces created for them. A check without the required privilege says so
+//! and does not run.
 
 mod measure;
 
@@ -15,25 +15,26 @@ use std::fs;
 
 pub use measure::{Lateness, lateness};
 
-/// A timer that counts in larger steps than this, nanoseconds, is the kernel's tick: high-resolution timers are off.
+/// A timer with a resolution coarser than this, nanoseconds, runs on the kernel's tick: high-resolution timers are
+/// off.
 const COARSE_TIMER: i64 = 1_000;
-/// Waits that are measured, and how long each is.
+/// Number of measured waits, and their length.
 const WAITS: usize = 100;
-/// Packets from a device through the kernel into another one that are measured.
+/// Number of packets measured from one device through the kernel to another.
 const PACKETS: usize = 20_000;
-/// p99 of lateness above which packets are released so late that transports which pace or probe notice.
+/// 99th percentile of lateness above which transports that pace or probe notice late releases.
 const LATE_P99: skyhaul_base::Duration = skyhaul_base::Duration::from_millis(1);
-/// Descriptors that an emulation with metrics, captures and a program needs at most, with room to spare.
+/// Maximum number of descriptors that an emulation with metrics, captures and a program needs, with a margin.
 const DESCRIPTORS: u64 = 64;
-/// Gigabits per second of 1500-byte packets below which links of today's satellites may be too fast.
+/// Rate with 1500-byte packets, Gbit/s, below which links of today's satellites may be too fast.
 const FEW_GBIT: f64 = 0.5;
 
-/// How a check ended.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// As it should be.
+    /// All is well.
     Ok,
-    /// It works, but results may be worse, or something is not possible.
+    /// It works, but results may be worse, or some feature is unavailable.
     Warn,
     /// Emulation is not possible.
     Fail,
@@ -51,16 +52,16 @@ impl State {
     }
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// Its name.
+    /// Name of the check.
     pub name: &'static str,
-    /// How it ended.
+    /// Its result.
     pub state: State,
-    /// What was found.
+    /// What it found.
     pub found: String,
-    /// What to do; empty if nothing.
+    /// How to fix it; empty if there is nothing to fix.
     pub remedy: String,
 }
 
@@ -76,7 +77,7 @@ impl Check {
     }
 }
 
-/// Looks at everything. It takes less than a second on an idle machine.
+/// Runs all checks. It takes less than a second on an idle machine.
 #[must_use]
 pub fn examine() -> Vec<Check> {
     let mut checks = vec![privileges()];
@@ -96,10 +97,10 @@ pub fn examine() -> Vec<Check> {
     checks
 }
 
-/// Capabilities of the calling thread (capabilities(7)): bit and name.
+/// Required capabilities of the calling thread (capabilities(7)): bit and name.
 const NEEDED: [(u32, &str); 2] = [(12, "CAP_NET_ADMIN"), (21, "CAP_SYS_ADMIN")];
 
-/// The capabilities in a text like /proc/self/status that are missing; `None` if it does not say.
+/// Capabilities missing in a text like /proc/self/status; `None` if the text does not list them.
 fn missing(status: &str) -> Option<Vec<&'static str>> {
     let hex = status.lines().find_map(|l| l.strip_prefix("CapEff:"))?;
     let has = u64::from_str_radix(hex.trim(), 16).ok()?;
@@ -128,7 +129,7 @@ fn namespaces() -> (Check, Option<Namespace>) {
     }
 }
 
-/// A device in a namespace of its own, without addresses.
+/// Opens a device without addresses in a namespace of its own.
 fn open(space: &Namespace) -> Result<Tun, NetError> {
     let config = TunConfig { name: None, addresses: vec![], mtu: 1500, offload: false };
     space.within(|| Tun::open(&config))?
@@ -148,7 +149,7 @@ fn tun(space: Option<&Namespace>) -> (Check, Option<Tun>) {
 }
 
 fn queue(space: &Namespace, device: &Tun) -> Check {
-    // Names of interfaces mean something in their namespace only.
+    // Interface names are local to their namespace.
     let asked = space.within(|| device.device().tx_queue_len().map_err(|e| NetError::os("ask", e)));
     match asked.and_then(|r| r) {
         Ok(n) if n >= QUEUE => Check::ok("queue", format!("txqueuelen {n}")),
@@ -198,7 +199,7 @@ fn waits() -> Check {
     }
 }
 
-/// Gives a thread real-time priority, on a thread that ends with it.
+/// Tries real-time priority, on a thread that ends with the check.
 fn priority() -> Check {
     use thread_priority::{
         RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
@@ -220,12 +221,12 @@ fn words(key: &str) -> String {
     fs::read_to_string(format!("/proc/sys/net/ipv4/{key}")).unwrap_or_default().trim().to_owned()
 }
 
-/// Congestion controls of the kernel: here, and as defaults of a namespace.
+/// Congestion controls of the kernel: available here, and allowed as default of a namespace.
 fn controls(space: Option<&Namespace>) -> Check {
     let (available, allowed) =
         (words("tcp_available_congestion_control"), words("tcp_allowed_congestion_control"));
     let default = words("tcp_congestion_control");
-    // Only allowed ones can be the default of a namespace: the others are refused with EPERM.
+    // Only allowed controls can be the default of a namespace: the others are refused with EPERM.
     let within: Vec<String> = space.map_or_else(Vec::new, |s| {
         let names = available.split_whitespace();
         names.filter(|n| s.sysctl("net/ipv4/tcp_congestion_control", n).is_ok()).map(str::to_owned).collect()
@@ -246,7 +247,7 @@ fn forwarding() -> Check {
     let on = |path: &str| fs::read_to_string(path).is_ok_and(|t| t.trim() == "1");
     let (v4, v6) = (on("/proc/sys/net/ipv4/ip_forward"), on("/proc/sys/net/ipv6/conf/all/forwarding"));
     let word = |on| if on { "on" } else { "off" };
-    // It is nobody's fault that a machine is no router: only those who want to leave it need this.
+    // A machine need not be a router: only those who want to reach other networks need this.
     let found =
         format!("IPv4 {}, IPv6 {}; needed only to route traffic beyond this machine", word(v4), word(v6));
     Check::ok("forwarding", found)
@@ -268,13 +269,13 @@ fn descriptors() -> Check {
     }
 }
 
-/// Bytes that a text like /proc/meminfo says are available.
+/// Available memory in bytes according to a text like /proc/meminfo.
 fn available(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Whether the memory that connections may hold is there.
+/// Checks that the memory that connections may use is available.
 fn memory() -> Check {
     let mb = |n: u64| n / 1_000_000;
     let limit = crate::host::MEMORY;

@@ -1,28 +1,28 @@
-//! How well an emulation kept to its models, measured by itself.
+//! How accurately an emulation followed its models, measured by the emulation itself.
 
 use hdrhistogram::Histogram;
 use skyhaul_base::{Duration, Instant, Rate};
 
-/// A release later than this is late: more than the resolution at which transports measure on satellite paths.
+/// A release later than this counts as late: it exceeds the resolution of transports on satellite paths.
 pub const LATE: Duration = Duration::from_millis(1);
-/// Limits within which a run may be trusted. Transports that probe or pace react to differences of about a
-/// millisecond; throughput over a link is known to a per cent only if its rate is.
+/// Limits within which a run is trustworthy. Transports that probe or pace react to differences of about a
+/// millisecond; the throughput of a link is only as accurate as its rate, which must be within one per cent.
 pub const MAX_P99: Duration = Duration::from_millis(1);
-/// Share of releases that may be late.
+/// Fraction of releases that may be late.
 pub const MAX_LATE_SHARE: f64 = 0.005;
-/// Relative error of the rate, measured while packets followed each other without a gap.
+/// Relative error of the rate, measured over back-to-back packets.
 pub const MAX_RATE_ERROR: f64 = 0.01;
-/// Packets that followed each other without a gap, at least, for the rate to be measured.
+/// Minimum number of back-to-back packets to measure the rate.
 const LEAST_BACK_TO_BACK: u64 = 200;
 
-/// Delays measured at the release of each packet.
+/// Lateness of every packet release.
 #[derive(Clone, Debug)]
 pub(super) struct Accuracy {
     lateness: Histogram<u64>,
     late: u64,
-    /// The last release: when it was due, and when it happened.
+    /// The last release: its due time and its actual time.
     last: Option<(Instant, Instant)>,
-    /// Of packets released back to back: bytes, how long they took, how long they should have taken.
+    /// Totals over packets released back to back: bytes, actual duration, nominal duration.
     back_to_back: u64,
     bytes: u64,
     took: Duration,
@@ -44,13 +44,14 @@ impl Accuracy {
         }
     }
 
-    /// A packet of `size` bytes that was due at `due` left at `at`, over links of which the slowest has this rate.
+    /// Records that a packet of `size` bytes, due at `due`, left at `at`; the slowest link on its path has this
+    /// rate.
     pub(super) fn released(&mut self, due: Instant, at: Instant, size: u32, rate: Option<Rate>) {
         let lateness = at - due;
         self.lateness.saturating_record(lateness.as_nanos().max(1));
         self.late += u64::from(lateness > LATE);
         if let (Some((last_due, last_at)), Some(rate)) = (self.last, rate) {
-            // It was sent right after the one before if it was due one transmission time later.
+            // It followed the previous packet directly if it was due one transmission time later.
             let bits = 8 * u64::from(size) * 1_000_000_000;
             let transmission = Duration::from_nanos(bits / rate.bits_per_sec().max(1));
             let gap = due - last_due;
@@ -64,7 +65,7 @@ impl Accuracy {
         self.last = Some((due, at));
     }
 
-    /// How long a release was late, at this quantile.
+    /// Lateness of releases at this quantile.
     pub(super) fn quantile(&self, q: f64) -> Duration {
         Duration::from_nanos(self.lateness.value_at_quantile(q))
     }
@@ -77,10 +78,10 @@ impl Accuracy {
     pub(super) fn late(&self) -> u64 {
         self.late
     }
-    /// Relative error of the rate; `None` if too few packets followed each other.
+    /// Relative error of the rate; `None` with too few back-to-back packets.
     pub(super) fn rate_error(&self) -> Option<f64> {
         (self.back_to_back >= LEAST_BACK_TO_BACK).then(|| {
-            // The same bytes in another time.
+            // The same bytes took a different time.
             self.due.as_secs_f64() / self.took.as_secs_f64().max(f64::MIN_POSITIVE) - 1.0
         })
     }

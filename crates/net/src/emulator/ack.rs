@@ -1,11 +1,11 @@
-//! What a pure acknowledgement says, from its bytes.
+//! Parses pure acknowledgements.
 
 use skyhaul_path::Acknowledgement;
 
 /// The flags ECE and CWR (RFC 3168 §6.1).
 pub(super) const ECN_FLAGS: u8 = 0xc0;
 
-/// What the header of TCP says that begins at `tcp` of `bytes`: it is one of a pure acknowledgement.
+/// Parses the TCP header at offset `tcp` of `bytes`, which is that of a pure acknowledgement.
 pub(super) fn read(bytes: &[u8], tcp: usize) -> Option<Acknowledgement> {
     let header = bytes.get(tcp..)?;
     let fixed = header.get(..20)?;
@@ -16,12 +16,12 @@ pub(super) fn read(bytes: &[u8], tcp: usize) -> Option<Acknowledgement> {
         number: u32::from_be_bytes([fixed[8], fixed[9], fixed[10], fixed[11]]),
         ecn: fixed[13] & ECN_FLAGS,
         stamp,
-        // Reserved flags may come to say something.
+        // Reserved flags may get a meaning one day.
         tells_more: other || fixed[12] & 15 != 0,
     })
 }
 
-/// The timestamp, and whether there is anything else or anything wrong (RFC 9293 §3.1, RFC 7323 §3).
+/// The timestamp, and whether there are other or malformed options (RFC 9293 §3.1, RFC 7323 §3).
 fn options_of(mut options: &[u8]) -> (Option<u32>, bool) {
     let mut stamp = None;
     loop {
@@ -37,8 +37,8 @@ fn options_of(mut options: &[u8]) -> (Option<u32>, bool) {
     }
 }
 
-/// Writes another acknowledgement number into the header of TCP that begins at `tcp`, and changes the checksum by what that
-/// makes (RFC 1624 §3).
+/// Writes another acknowledgement number into the TCP header at offset `tcp`, and updates the checksum
+/// incrementally (RFC 1624 §3).
 pub(super) fn renumber(bytes: &mut [u8], tcp: usize, number: u32) -> Option<()> {
     let header = bytes.get_mut(tcp..)?;
     let new = number.to_be_bytes();

@@ -1,5 +1,5 @@
-//! The emulator's clockwork against the simulator: the same packets arrive at the same times, and the others are lost by the
-//! same links for the same reasons, while satellites move and the channel fades.
+//! Compares the emulator's core with the simulator: the same packets arrive at the same times, and the others are
+//! lost on the same links for the same reasons, while satellites move and the channel fades.
 
 use super::crossing::Crossing;
 use super::packet::{Buf, Class};
@@ -11,7 +11,7 @@ use skyhaul_trace::{Event, Recorder};
 use skyhaul_wire::Plan;
 use std::collections::BTreeMap;
 
-/// When it arrived, or why it was lost.
+/// When the packet arrived, or why it was lost.
 type End = Result<Instant, &'static str>;
 
 /// A packet that the simulator sent.
@@ -20,11 +20,11 @@ struct Sent {
     at: Instant,
     backward: bool,
     size: u32,
-    /// None while it is on its way.
+    /// `None` while it is in flight.
     end: Option<End>,
 }
 
-/// Notes what becomes of each packet, and how often satellites and weather change a link.
+/// Records the fate of each packet, and how often satellites and weather change a link.
 #[derive(Debug, Default)]
 struct Witness {
     size: u32,
@@ -64,7 +64,7 @@ impl Tap for Witness {
     }
 }
 
-/// What becomes of the packets of one direction on the links of the emulator.
+/// The fate of one direction's packets on the emulator's links.
 fn emulated(scenario: &Resolved, sent: &[Sent], forward: bool) -> Vec<Option<End>> {
     let mut way = Way::new(scenario, Crossing::All(&scenario.flows[0]), forward, scenario.seed).unwrap();
     let mut ends = vec![None; sent.len()];
@@ -87,7 +87,7 @@ fn emulated(scenario: &Resolved, sent: &[Sent], forward: bool) -> Vec<Option<End
     ends
 }
 
-/// A transfer over a link in low orbits and the ground behind it. `switch`: keys of the orbit.
+/// A transfer over a link in low Earth orbit and a terrestrial link behind it. `switch`: keys of the orbit.
 fn agree(fade: &str, switch: &str, seed: u64) -> Witness {
     let text = format!(
         "duration = \"90 s\"\nseed = {seed}\n\
@@ -112,19 +112,19 @@ fn lost(w: &Witness, why: &str) -> usize {
     w.sent.iter().filter(|s| s.end == Some(Err(why))).count()
 }
 
-/// Light and shadow by turns.
+/// Alternating line of sight and shadow.
 const TREES: &str = "{ kind = \"shadowing\", carrier = { es-n0 = \"9 dB\" }, states = [\
                  { name = \"good\", mean = \"3 s\" }, \
                  { name = \"bad\", mean = \"967 ms\", attenuation = \"8 dB\", deviation = \"3 dB\" }] }";
 
 #[test]
 fn packets_arrive_when_they_do_in_the_simulator_while_satellites_move_in_the_rain() {
-    // A climate of downpours, so that a minute and a half has some of everything.
+    // A climate of downpours, so that 90 seconds contain some of everything.
     let rain = "{ kind = \"rain\", carrier = { es-n0 = \"9 dB\", modcod = \"QPSK 1/2\" }, m = 1.5, sigma = 0.6, \
                 rain-probability = 0.9, beta = \"0.05 /s\" }";
     let hard = agree(rain, "switch = \"hard\"", 3);
     assert!(hard.handovers >= 2, "{} handovers", hard.handovers);
-    // In flight is what 4 ms hold, so that a handover loses a few packets only.
+    // Only 4 ms of data are in flight, so that a handover loses just a few packets.
     let (errors, cut) = (lost(&hard, "error"), lost(&hard, "link-down"));
     assert!(errors > 10 && cut > 0, "{errors} lost by the channel, {cut} by handovers");
 }

@@ -1,4 +1,5 @@
-//! Captures of both ends of one direction: what went in, with the cause of a loss as comment, and what came out.
+//! Captures of both ends of one direction: incoming packets, with the cause of a loss as comment, and outgoing
+//! packets.
 
 use super::packet::Buf;
 use crate::device::Clock;
@@ -36,7 +37,7 @@ impl Tape {
 
     fn nanos(&mut self, at: Instant) -> u64 {
         let since: Duration = at - Instant::ZERO;
-        // Captures are in the order of time.
+        // Captures are ordered by time.
         self.last = self.last.max(self.epoch + since.as_nanos());
         self.last
     }
@@ -73,7 +74,7 @@ impl Tape {
     }
 }
 
-/// The reason as it is written in captures.
+/// The reason as written in captures.
 fn comment(link: &str, why: DropReason) -> String {
     format!("lost on {link}: {}", why.name())
 }

@@ -1,20 +1,20 @@
-//! Whose packets cross the links, and which way each takes.
+//! Which packets cross the links, and which route each takes.
 
 use super::packet::Class;
 use skyhaul_scenario::resolved::FlowGroup;
 use std::slice;
 
-/// Whose packets cross the links.
+/// Which packets cross the links.
 #[derive(Clone, Copy, Debug)]
 pub enum Crossing<'a> {
-    /// Every packet takes the way of this group of flows.
+    /// All packets take the route of this flow group.
     All(&'a FlowGroup),
-    /// Each group has a way of its own. A packet belongs to the n-th group if its port at the second end is `first` + n;
-    /// whatever has another port, or none, goes with the first group.
+    /// Each group has its own route. A packet belongs to the n-th group if its port at the second end is `first` +
+    /// n; packets with another port, or none, use the route of the first group.
     ByPort {
         /// The groups, at least one.
         groups: &'a [FlowGroup],
-        /// Port of the first one.
+        /// Port of the first group.
         first: u16,
     },
 }
@@ -40,7 +40,7 @@ impl<'a> Crossing<'a> {
     }
 }
 
-/// Tells which group a packet of one direction belongs to.
+/// Finds the group that a packet of one direction belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ways {
     /// Towards the second end.
@@ -50,7 +50,7 @@ pub(super) struct Ways {
 }
 
 impl Ways {
-    /// Number of the group.
+    /// Index of the group.
     pub(super) fn of(self, class: &Class) -> usize {
         if self.groups < 2 {
             return 0;

@@ -1,4 +1,4 @@
-//! One direction in real time: reads one device, writes the other.
+//! One direction in real time: reads one device and writes the other.
 
 use super::accuracy::Accuracy;
 use super::capture::Tape;
@@ -14,12 +14,12 @@ use skyhaul_wire::Plan;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Packets read before those that are due leave.
+/// Maximum packets read before due packets are released.
 const BATCH: usize = 32;
-/// How often what others may see is brought up to date.
+/// How often the published counters are updated.
 const PUBLISH: Duration = Duration::from_millis(200);
 
-/// What both directions share, and whoever watches them.
+/// State shared by both directions and their observers.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) stop: AtomicBool,
@@ -38,7 +38,7 @@ pub(super) struct Lane {
     pub(super) plan: Plan,
     pub(super) spin: Duration,
     pub(super) realtime: bool,
-    /// End with an error when a release is late by more.
+    /// Stop with an error when a release is later than this.
     pub(super) strict: Option<Duration>,
     pub(super) tape: Option<Tape>,
     pub(super) wait: Wait,
@@ -52,7 +52,7 @@ impl Lane {
         Instant::ZERO + (clock - self.shared.start)
     }
 
-    /// Runs until it is told to stop.
+    /// Runs until it is stopped.
     pub(super) fn run(mut self) -> Result<LaneReport, NetError> {
         let realtime = self.realtime && realtime();
         let began = Clock::thread_cpu();
@@ -99,7 +99,7 @@ impl Lane {
         while !self.shared.stop.load(Ordering::Relaxed) && exit.failure.is_none() {
             let mut read = 0;
             loop {
-                // What is due leaves first; then what waits at the entrance comes in.
+                // Due packets are released first; then waiting packets are read.
                 let time = self.time(Clock::now());
                 self.way.advance(time, &mut |p, fate| exit.take(p, fate));
                 if read == BATCH {
@@ -144,7 +144,7 @@ impl Lane {
             if read < BATCH {
                 let next = self.way.next();
                 let at = if next == Instant::MAX { next } else { self.shared.start + (next - Instant::ZERO) };
-                // The last stretch is waited out awake: a sleeper is called a little late.
+                // The last stretch is a busy wait, since a sleeping thread wakes a little late.
                 let early =
                     if at == Instant::MAX || self.spin.is_zero() { at } else { before(at, self.spin) };
                 let woken = match self.wait.until(early.min(publish_at.max(now))) {
@@ -174,18 +174,18 @@ impl Lane {
     }
 }
 
-/// Where packets leave, and what is noted of it.
+/// The exit of the direction, with its records.
 struct Exit {
     to: Arc<Tun>,
     tape: Option<Tape>,
     start: Instant,
     strict: Option<Duration>,
-    /// The slowest link's rate.
+    /// Rate of the slowest link.
     bottleneck: Option<Rate>,
     accuracy: Accuracy,
-    /// Buffers for packets to come.
+    /// Buffers for future packets.
     pool: Vec<Vec<u8>>,
-    /// As long as these.
+    /// Length of these buffers.
     longest: usize,
     refused: u64,
     failure: Option<NetError>,
@@ -216,7 +216,7 @@ impl Exit {
                 }
             }
         }
-        // An acknowledgement made on the way has a buffer of its own.
+        // An acknowledgement generated on the path has a buffer of its own length.
         if p.bytes.len() == self.longest {
             self.pool.push(p.bytes);
         }
@@ -227,7 +227,7 @@ fn before(at: Instant, by: Duration) -> Instant {
     Instant::from_nanos(at.as_nanos().saturating_sub(by.as_nanos()))
 }
 
-/// Gives the calling thread real-time priority, if that is allowed.
+/// Gives the calling thread real-time priority, if allowed.
 fn realtime() -> bool {
     use thread_priority::{
         RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,

@@ -1,13 +1,13 @@
-//! A scenario's links in real time: what real programs and real kernels cross.
+//! Emulation: a scenario's links in real time, for real programs and kernels.
 //!
 //! ```text
 //! namespace A ── TUN ──▶ link ─▶ link ──▶ TUN ── namespace B        one thread for each direction
 //!             ◀── TUN ◀── link ◀─ link ◀── TUN
 //! ```
-//! The links are those of the simulator ([`skyhaul_path::Link`]), with the same random streams. A thread reads a packet,
-//! stamps it, and lets the links work in virtual time up to now: what a late thread does late is done at the time at
-//! which it was due, so lateness shows in single packets and never in rates. How late each packet left is measured, and
-//! the report says whether the run may be trusted ([`Report::doubts`]).
+//! The links are those of the simulator ([`skyhaul_path::Link`]), with the same random streams. A thread reads a
+//! packet, timestamps it, and advances the links in virtual time to the present. A late thread processes each event
+//! at its due time, so lateness shows in single packets and never in rates. The lateness of every packet is
+//! measured, and the report says whether the run is trustworthy ([`Report::doubts`]).
 
 mod accuracy;
 mod ack;
@@ -42,20 +42,20 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use way::Way;
 
-/// How an emulation is driven.
+/// Options of an emulation.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Seed of the links' random streams.
     pub seed: u64,
-    /// How low priority is read from packets.
+    /// Encoding of low priority in packets.
     pub plan: Plan,
-    /// How long before a release a thread waits awake instead of asleep.
+    /// How long before a release a thread waits busily instead of sleeping.
     pub spin: Duration,
-    /// Ask for real-time priority; without it the emulation runs, but may be late on a busy machine.
+    /// Request real-time priority; without it the emulation runs, but may be late on a busy machine.
     pub realtime: bool,
-    /// End with an error as soon as a packet leaves later than this.
+    /// Stop with an error as soon as a packet leaves later than this.
     pub strict: Option<Duration>,
-    /// Write `forward.pcapng` and `reverse.pcapng` into this folder.
+    /// Write `forward.pcapng` and `reverse.pcapng` to this folder.
     pub capture: Option<PathBuf>,
 }
 
@@ -75,14 +75,14 @@ impl Default for Options {
 /// One end of an emulated path: a TUN device in a namespace.
 #[derive(Clone, Debug)]
 pub struct End {
-    /// Where the device is.
+    /// Namespace of the device.
     pub namespace: Namespace,
     /// The device.
     pub device: Arc<Tun>,
 }
 
 impl End {
-    /// Makes a device in a namespace.
+    /// Creates a device in a namespace.
     ///
     /// # Errors
     /// As [`Tun::open`].
@@ -96,7 +96,7 @@ impl End {
     }
 }
 
-/// Addresses of the two ends of a path, by default; the prefix is 24 or 64 bits.
+/// Default addresses of the two ends of a path; the prefix is 24 or 64 bits.
 #[must_use]
 pub fn addresses(client: bool) -> Vec<(IpAddr, u8)> {
     let n = if client { 1 } else { 2 };
@@ -106,7 +106,7 @@ pub fn addresses(client: bool) -> Vec<(IpAddr, u8)> {
     ]
 }
 
-/// An emulation that runs.
+/// A running emulation.
 pub struct Emulation {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<Result<LaneReport, NetError>>>,
@@ -121,11 +121,11 @@ impl std::fmt::Debug for Emulation {
 }
 
 impl Emulation {
-    /// Joins two ends by the links that a flow group crosses, or several ([`Crossing`]): data goes from the first end to
-    /// the second. The scenario's time begins now.
+    /// Connects two ends by the links of one or several flow groups ([`Crossing`]); data flows from the first end
+    /// to the second. The scenario's time starts now.
     ///
     /// # Errors
-    /// If a capture cannot be written, the system refuses threads or descriptors, or there are too many ways.
+    /// If a capture cannot be written, the system refuses threads or descriptors, or there are too many routes.
     pub fn start<'a>(
         scenario: &Resolved,
         crossing: impl Into<Crossing<'a>>,
@@ -178,13 +178,13 @@ impl Emulation {
         Ok(Self { shared, threads, wakers, ends })
     }
 
-    /// How both directions fare, as of a moment ago.
+    /// Recent state of both directions.
     #[must_use]
     pub fn news(&self) -> Option<Report> {
         let take = |i: usize| self.shared.news[i].lock().ok().and_then(|n| n.clone());
         Some(Report { duration: Clock::now() - self.shared.start, lanes: [take(0)?, take(1)?] })
     }
-    /// True if a direction has ended by itself: an error waits in [`Self::finish`].
+    /// Whether a direction has stopped by itself: [`Self::finish`] then returns its error.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.threads.iter().any(JoinHandle::is_finished)
@@ -195,10 +195,10 @@ impl Emulation {
         &self.ends
     }
 
-    /// Ends the emulation and says how it went. What is on its way is lost.
+    /// Stops the emulation and returns its report. Packets in flight are lost.
     ///
     /// # Errors
-    /// If a device went away, a capture could not be written, or a packet was too late for a strict run.
+    /// If a device disappeared, a capture could not be written, or a packet was too late in a strict run.
     pub fn finish(mut self) -> Result<Report, NetError> {
         let duration = Clock::now() - self.shared.start;
         self.stop();

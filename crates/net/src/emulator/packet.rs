@@ -1,30 +1,30 @@
-//! A packet on its way through the emulated links: its bytes, and what links may know of it.
+//! A packet on the emulated links: its bytes, and the properties that links may see.
 
 use super::ack;
 use skyhaul_path::{Acknowledgement, PacketView, Routed};
 use skyhaul_wire::pcapng::Ticket;
 use skyhaul_wire::{Plan, ip};
 
-/// What the first bytes of a packet say; anything, from anywhere.
+/// Header fields of a packet from anywhere, however malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Class {
-    /// Differentiated services, six bits.
+    /// Differentiated services codepoint, six bits.
     pub dscp: u8,
-    /// Addresses and ports as one number, the same for all packets of a flow.
+    /// Hash of addresses and ports, the same for all packets of a flow.
     pub flow: u32,
     /// Explicit congestion notification, two bits (RFC 3168 §5).
     pub ecn: u8,
-    /// TCP without payload whose only flag is ACK, besides those of congestion notification.
+    /// TCP without payload and without flags other than ACK and those of ECN.
     pub pure_ack: bool,
-    /// Of link scope: what the kernels at both ends say to their neighbours (RFC 4291 §2.5.6, RFC 5771 §4). No router
-    /// passes it on, and a satellite path is no exception.
+    /// Link scope: messages of the kernels at both ends to their neighbours (RFC 4291 §2.5.6, RFC 5771 §4). No
+    /// router forwards them, and neither does a satellite path.
     pub link_scope: bool,
-    /// Of source and destination, if it is TCP or UDP and they are in the packet.
+    /// Source and destination port, if the packet is TCP or UDP and contains them.
     pub ports: Option<(u16, u16)>,
 }
 
 impl Class {
-    /// Looks at the bytes; `None` if they are no IP packet.
+    /// Parses the headers; `None` if the bytes are not an IP packet.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let (class, header, total, protocol, addresses) = match bytes {
@@ -65,20 +65,20 @@ impl Class {
     }
 }
 
-/// A packet in a buffer of a pool.
+/// A packet in a pooled buffer.
 #[derive(Debug, Default)]
 pub(super) struct Buf {
-    /// As long as the pool makes them; the packet is its beginning.
+    /// The buffer, of the pool's length; the packet is its beginning.
     pub(super) bytes: Vec<u8>,
     len: u32,
-    /// Bytes that it takes on the present link.
+    /// Size on the current link, bytes.
     size: u32,
     pub(super) class: Class,
     low: bool,
     pub(super) ticket: Option<Ticket>,
-    /// The link that it is on spares it.
+    /// The current link exempts it from losses.
     spared: bool,
-    /// Its place on its route.
+    /// Its position on its route.
     hop: u16,
 }
 
@@ -95,23 +95,23 @@ impl Buf {
             hop: 0,
         }
     }
-    /// Puts it at the beginning of a route.
+    /// Puts it at the start of a route.
     pub(super) fn set_out(&mut self, route: u16) {
         self.hop = route;
     }
-    /// Where its header of TCP begins, if that is all that it has.
+    /// Offset of its TCP header, if it is a pure acknowledgement.
     fn tcp_of_ack(&self) -> Option<usize> {
         let first = *self.bytes.first().filter(|_| self.class.pure_ack)?;
         Some(if first >> 4 == 4 { usize::from(first & 15) * 4 } else { 40 })
     }
-    /// The same pure acknowledgement with another number, in a buffer that is as long as it.
+    /// A copy of this pure acknowledgement with another number, in a buffer of exactly its length.
     pub(super) fn with_number(&self, number: u32) -> Option<Self> {
         let tcp = self.tcp_of_ack()?;
         let mut bytes = self.data().to_vec();
         ack::renumber(&mut bytes, tcp, number)?;
         Some(Self { bytes, ticket: None, ..*self })
     }
-    /// The packet.
+    /// The bytes of the packet.
     pub(super) fn data(&self) -> &[u8] {
         &self.bytes[..self.len as usize]
     }
@@ -150,7 +150,7 @@ impl Routed for Buf {
     }
     fn advance(&mut self) {
         self.hop += 1;
-        // That one link spares it says nothing of the next.
+        // An exemption by one link does not apply to the next.
         self.spared = false;
     }
     fn is_pure_ack(&self) -> bool {

@@ -1,48 +1,48 @@
-//! What an emulation did, and whether its results may be trusted.
+//! The report of an emulation, and whether its results are trustworthy.
 
 use super::accuracy::{Accuracy, MAX_LATE_SHARE, MAX_P99, MAX_RATE_ERROR};
 use skyhaul_base::{Duration, Rate};
 use skyhaul_path::Counters;
 
-/// What one link has counted.
+/// Counters of one link.
 #[derive(Clone, Debug)]
 pub struct LinkCount {
     /// Its name and direction: `sat.forward`.
     pub name: String,
     /// Packets by class and cause of loss.
     pub counters: Counters,
-    /// Packets waiting now.
+    /// Packets in the queue now.
     pub queue: u32,
 }
 
-/// How one direction fared.
+/// Report on one direction.
 #[derive(Clone, Debug)]
 pub struct LaneReport {
     /// `forward` or `reverse`.
     pub name: &'static str,
-    /// Its links in the order in which packets meet them.
+    /// Its links in the order of the route.
     pub links: Vec<LinkCount>,
-    /// The slowest link's rate at the end.
+    /// Rate of the slowest link at the end.
     pub rate: Option<Rate>,
     /// Packets released at the end of the last link.
     pub releases: u64,
-    /// How late releases were: median.
+    /// Median lateness of releases.
     pub p50: Duration,
-    /// 99th percentile.
+    /// 99th percentile of lateness.
     pub p99: Duration,
-    /// The worst.
+    /// Maximum lateness.
     pub max: Duration,
     /// Releases more than a millisecond late ([`super::LATE`]).
     pub late: u64,
-    /// Relative error of the rate, measured where packets followed each other without a gap; `None` if they hardly did.
+    /// Relative error of the rate, measured over back-to-back packets; `None` with too few of them.
     pub rate_error: Option<f64>,
-    /// What was no IP packet, or of link scope: it does not enter the first link.
+    /// Packets that do not enter the first link: not IP, or of link scope.
     pub not_carried: u64,
-    /// Packets that the outgoing interface refused.
+    /// Packets refused by the outgoing interface.
     pub refused: u64,
-    /// Packets that the kernel dropped before they could be read, since the interface's queue was full.
+    /// Packets that the kernel dropped before they could be read, because the interface's queue was full.
     pub tun_drops: u64,
-    /// Processor time.
+    /// CPU time.
     pub cpu: Duration,
     /// The thread ran with real-time priority.
     pub realtime: bool,
@@ -56,7 +56,7 @@ impl LaneReport {
         self.rate_error = a.rate_error();
     }
 
-    /// Why the direction is not to be trusted; empty if it is.
+    /// Reasons to distrust this direction; empty if there are none.
     #[must_use]
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
@@ -85,17 +85,17 @@ impl LaneReport {
     }
 }
 
-/// What an emulation did.
+/// Report on an emulation.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// How long it ran.
+    /// Its duration.
     pub duration: Duration,
-    /// Data's direction, then the other.
+    /// The data direction, then the other.
     pub lanes: [LaneReport; 2],
 }
 
 impl Report {
-    /// Why the run is not to be trusted; empty if it is.
+    /// Reasons to distrust the run; empty if there are none.
     #[must_use]
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts: Vec<String> = self.lanes.iter().flat_map(LaneReport::doubts).collect();

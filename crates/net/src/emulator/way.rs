@@ -1,4 +1,4 @@
-//! One direction through the emulated links, one after the other. It reads no clock and owns no device.
+//! One direction through the emulated links, in sequence. It reads no clock and owns no device.
 
 use super::crossing::{Crossing, Ways};
 use super::packet::Buf;
@@ -9,37 +9,37 @@ use skyhaul_path::{
 };
 use skyhaul_scenario::resolved::{FlowGroup, Resolved};
 
-/// What a link of the chain is called.
+/// Name of a link of the chain.
 #[derive(Debug)]
 struct Label {
     name: String,
     what: What,
 }
 
-/// What a link of the chain stands for.
+/// What a link of the chain represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
-    /// The link of this number in the scenario.
+    /// The link with this index in the scenario.
     Link(usize),
-    /// The access of groups of flows, which delays by so much.
+    /// The access link of flow groups, with this delay.
     Access(Duration),
 }
 
 /// One direction of a path.
 #[derive(Debug)]
 pub(super) struct Way {
-    /// The links, in the order in which routes meet them.
+    /// The links, in the order of the routes.
     chain: Chain<Buf>,
     labels: Vec<Label>,
-    /// Where the route of each group begins.
+    /// Start of each group's route.
     routes: Vec<u16>,
     ways: Ways,
     agenda: Agenda,
-    /// No earlier than the last thing that happened.
+    /// Time of the last event or later.
     now: Instant,
 }
 
-/// A packet that has come through, or that was lost.
+/// A packet that passed all links, or that was lost.
 pub(super) enum Fate<'a> {
     /// It is due at this time.
     Through(Instant),
@@ -47,7 +47,7 @@ pub(super) enum Fate<'a> {
     Lost(&'a str, DropReason),
 }
 
-/// Tells of the packets that links lose, with the names of the links.
+/// Reports packets lost by links, with the names of the links.
 struct Losses<'a, F> {
     labels: &'a [Label],
     out: &'a mut F,
@@ -65,7 +65,7 @@ impl<F: FnMut(Buf, Fate<'_>)> Observer<Buf> for Losses<'_, F> {
     }
 }
 
-/// The links that ways share, as they are met.
+/// Links shared by routes, in the order in which they are first used.
 struct Links<'a> {
     scenario: &'a Resolved,
     forward: bool,
@@ -83,11 +83,11 @@ impl Links<'_> {
         let l = &self.scenario.links[index];
         let (d, way) = if self.forward { (&l.forward, "forward") } else { (&l.reverse, "reverse") };
         let name = format!("{}.{way}", l.name);
-        // Departures are not foreseen: whoever reads the queue and the counters does not settle the links first.
+        // No departures ahead of time: the readers of the queue and of the counters do not settle the links first.
         let link = Link::new(&d.link_config(), Streams::named(self.seed, &format!("links.{name}")));
         self.add(d.hop(link), name, What::Link(index))
     }
-    /// What delays by the access of a group, if it has one: groups with the same delay share it.
+    /// The access delay of a group, if it has one; groups with the same delay share the link.
     fn access(&mut self, group: &FlowGroup) -> Option<u32> {
         let delay = group.extra_delay;
         if delay.is_zero() {
@@ -110,11 +110,11 @@ impl Links<'_> {
 }
 
 impl Way {
-    /// The links of flow groups in one direction, with the random streams that the simulator would use: on the same
-    /// seed the same packets are lost.
+    /// The links of flow groups in one direction, with the random streams of the simulator: with the same seed the
+    /// same packets are lost.
     ///
     /// # Errors
-    /// If there are too many different ways.
+    /// If there are too many different routes.
     pub(super) fn new(
         scenario: &Resolved,
         crossing: Crossing<'_>,
@@ -126,7 +126,7 @@ impl Way {
         let mut routes = Vec::new();
         for group in crossing.groups() {
             let mut route: Vec<u32> = Vec::new();
-            // Data meets the access delay first, acknowledgements last: it is the sender's.
+            // The access delay belongs to the sender: data meets it first, acknowledgements last.
             if forward {
                 route.extend(links.access(group));
                 route.extend(group.path.iter().map(|&l| links.link(l)));
@@ -147,11 +147,11 @@ impl Way {
         Ok(way)
     }
 
-    /// When something happens next; [`Instant::MAX`] for never.
+    /// Time of the next event; [`Instant::MAX`] means never.
     pub(super) fn next(&self) -> Instant {
         self.chain.next().min(self.agenda.next())
     }
-    /// A packet enters the first link. Everything due before must have been done ([`Self::advance`]).
+    /// A packet enters the first link. All events due before must have been processed ([`Self::advance`]).
     pub(super) fn enter(&mut self, at: Instant, mut p: Buf, out: &mut impl FnMut(Buf, Fate<'_>)) {
         self.now = self.now.max(at);
         if self.labels.is_empty() {
@@ -162,15 +162,15 @@ impl Way {
         self.chain.enter(self.now, p, &mut Losses { labels: &self.labels, out });
     }
 
-    /// Does everything that is due by `now`, each thing at its own time: how late we are changes nothing.
+    /// Processes all events due by `now`, each at its own time: the lateness of the caller changes nothing.
     pub(super) fn advance(&mut self, now: Instant, out: &mut impl FnMut(Buf, Fate<'_>)) {
         loop {
             let next = self.next();
-            // Never is not a time that comes.
+            // `MAX` means never.
             if next > now || next == Instant::MAX {
                 return;
             }
-            // A link that catches up may name a time a little back.
+            // A link that catches up may name a time slightly in the past.
             self.now = self.now.max(next);
             // Changes come last among simultaneous events.
             if self.chain.next() <= self.now {
@@ -184,7 +184,7 @@ impl Way {
         }
     }
 
-    /// Changes a directed link, which has the number that an [`Agenda`] of the scenario gives it.
+    /// Changes a directed link; its number is that of an [`Agenda`] of the scenario.
     fn change(&mut self, link: u32, change: &Change, out: &mut impl FnMut(Buf, Fate<'_>)) {
         let of_scenario = What::Link(link as usize / 2);
         let Some(hop) = self.labels.iter().position(|l| l.what == of_scenario) else { return };
@@ -196,11 +196,11 @@ impl Way {
         });
     }
 
-    /// The slowest link now.
+    /// Rate of the slowest link now.
     pub(super) fn bottleneck(&self) -> Option<Rate> {
         self.chain.hops().iter().filter_map(|h| h.link().rate()).min_by_key(|r| r.bits_per_sec())
     }
-    /// Links by name, and what they have counted.
+    /// The links' names and counters.
     pub(super) fn counters(&self) -> impl Iterator<Item = (&str, &Counters, u32)> {
         let links = self.chain.hops().iter().map(Hop::link);
         self.labels.iter().zip(links).map(|(l, link)| (l.name.as_str(), link.counters(), link.queue_len()))

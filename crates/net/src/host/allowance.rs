@@ -1,26 +1,26 @@
-//! How many answers strangers can make a host send: resets, echo replies, challenges of half-open connections.
+//! Rate limit on answers to strangers: resets, echo replies, challenge ACKs of half-open connections.
 //!
-//! Each address has a number of its own, so that what one has used up is not missing to another, who could count it and so
-//! learn of connections that are none of his (the side channel of CVE-2016-5696). The number for all together is drawn anew
-//! each second, for the same reason.
+//! Each address has its own limit. With a shared one, an attacker could count answers and so learn about other
+//! people's connections (the side channel of CVE-2016-5696). For the same reason the total limit is drawn anew each
+//! second.
 
 use super::secret::Secret;
 use skyhaul_base::{Duration, Instant};
 use std::net::{IpAddr, SocketAddr};
 
 const PERIOD: Duration = Duration::from_secs(1);
-/// For each address, and for those that share its place in the table.
+/// Answers per second for each address, and for the addresses that share its table entry.
 const EACH: u8 = 50;
 const PLACES: usize = 256;
-/// For all together: from so many, and up to as many more.
+/// Answers per second in total: drawn between this and twice as many.
 const LEAST: u64 = 200;
 const MORE: u64 = 200;
 
-/// What is left of the present second.
+/// What is left for the current second.
 #[derive(Debug)]
 pub(super) struct Allowance {
     until: Instant,
-    /// Counts the seconds in which anything was asked for.
+    /// Counts the seconds with requests.
     round: u16,
     left: u64,
     used: Box<[u8; PLACES]>,
@@ -31,7 +31,7 @@ impl Allowance {
         Self { until: Instant::ZERO, round: 0, left: 0, used: Box::new([0; PLACES]) }
     }
 
-    /// Whether this address may be answered now; then it counts.
+    /// Whether this address may be answered now; if so, the answer counts.
     pub(super) fn take(&mut self, secret: &Secret, now: Instant, to: IpAddr) -> bool {
         if now >= self.until {
             self.until = now + PERIOD;

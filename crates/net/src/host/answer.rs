@@ -1,4 +1,4 @@
-//! What a host answers to segments of no connection and to ICMP messages, and what it makes of what those say.
+//! Answers to segments without a connection and to ICMP messages, and the effects of ICMP messages.
 
 use super::ends::Ends;
 use super::place::segment_limit;
@@ -11,15 +11,15 @@ use skyhaul_wire::tcp::Tcp;
 use skyhaul_wire::{Agreement, Checksum, Envelope, ip};
 use std::net::{IpAddr, SocketAddr};
 
-/// How long a narrower path is remembered for new connections (RFC 1191 §6.3), and for how many destinations.
+/// How long a reduced path MTU is remembered for new connections (RFC 1191 §6.3), and for how many destinations.
 const PATH_MTU_AGE: Duration = Duration::from_secs(600);
 const PATH_MTUS: usize = 4096;
 
-/// First byte of the addresses that are reserved (RFC 1112 §4), and of the broadcast to all.
+/// First byte of reserved addresses (RFC 1112 §4) and of the limited broadcast address.
 const CLASS_E: u8 = 240;
 
 impl Host {
-    /// A segment of no connection (RFC 9293 §3.10.7.1).
+    /// Handles a segment without a connection (RFC 9293 §3.10.7.1).
     pub(super) fn stranger(
         &mut self,
         now: Instant,
@@ -43,7 +43,7 @@ impl Host {
         }
         self.reset(local, remote, &rst, out);
     }
-    /// Refuses a connection whose SYN had this number (RFC 9293 §3.10.7.1).
+    /// Refuses a connection whose SYN had this sequence number (RFC 9293 §3.10.7.1).
     pub(super) fn reset_syn(&mut self, ends: &Ends, syn: Seq, out: &mut impl Outlet) {
         let flags = Flags::RST.with(Flags::ACK);
         let rst = Segment { seq: Seq(0), ack: syn.add(1), flags, ..Segment::default() };
@@ -77,7 +77,7 @@ impl Host {
             }
             Icmp::TooBig { mtu, quoted } => self.too_big(now, mtu, &quoted, out),
             Icmp::Unreachable { hard, quoted } => {
-                // RFC 5927 §5.2: hard errors end only what is not established.
+                // RFC 5927 §5.2: hard errors abort only connections that are not established.
                 let Some(slot) = self.genuine(&quoted) else { return };
                 if let Some(c) = self.at_mut(slot).filter(|c| hard && c.tcp().state() == State::SynSent) {
                     c.unreachable(now);
@@ -88,8 +88,8 @@ impl Host {
         }
     }
 
-    /// True if nobody can have this address: an answer would go to many, to ourselves or to nobody (RFC 1122 §3.2.1.3,
-    /// RFC 6890).
+    /// Whether this is not a valid source address: an answer would go to many hosts, to ourselves or to nobody (RFC
+    /// 1122 §3.2.1.3, RFC 6890).
     pub(super) fn is_martian(&self, src: IpAddr) -> bool {
         let nobody = match src {
             IpAddr::V4(a) => {
@@ -102,7 +102,7 @@ impl Host {
         nobody || self.config.addresses.contains(&src)
     }
 
-    /// The connection that a message is about, if the segment that it quotes is outstanding (RFC 5927 §4).
+    /// The connection of an ICMP message, if the segment that it quotes is outstanding (RFC 5927 §4).
     fn genuine(&mut self, quoted: &Quoted) -> Option<u32> {
         let slot = self.demux.get(&Ends::new(quoted.src, quoted.dst));
         let slot = slot.filter(|&s| {
@@ -117,13 +117,13 @@ impl Host {
 
     fn too_big(&mut self, now: Instant, mtu: u32, quoted: &Quoted, out: &mut impl Outlet) {
         let Some(slot) = self.genuine(quoted) else { return };
-        // Nothing longer than any path takes is sent before: who says so may have guessed.
+        // Initially only packets that every path can carry are sent: such a report may be a guess.
         if !self.slots[slot as usize].conn.as_deref().is_some_and(Conn::is_connected) {
             self.counts.messages_refused += 1;
             return;
         }
         if quoted.dst.is_ipv6() && mtu < icmp::LEAST_MTU_V6 {
-            // Every IPv6 path takes more (RFC 8201 §4).
+            // The minimum MTU of IPv6 is larger (RFC 8201 §4).
             self.counts.messages_refused += 1;
             return;
         }
@@ -145,7 +145,7 @@ impl Host {
         }
     }
 
-    /// Whether this address may be answered that has no connection; then it counts.
+    /// Whether this address without a connection may be answered; if so, the answer counts.
     pub(super) fn may_answer(&mut self, now: Instant, to: IpAddr) -> bool {
         let may = self.answers.take(&self.config.secret, now, to);
         self.counts.answers_withheld += u64::from(!may);

@@ -1,9 +1,9 @@
-//! What runs on a host.
+//! Applications on a host.
 
 use super::Host;
 use skyhaul_base::Instant;
 
-/// Whether an application goes on.
+/// Whether an application continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// It waits for something.
@@ -12,12 +12,12 @@ pub enum Turn {
     Done,
 }
 
-/// An application on a host. It is called whenever something arrived, a deadline passed, or it asked to be.
+/// An application on a host. It is called when something arrived, when a deadline passed, or when it asked to be.
 pub trait App {
-    /// Does what there is to do.
+    /// Does all work that is possible now.
     fn turn(&mut self, now: Instant, host: &mut Host) -> Turn;
-    /// When it wants to be called at the latest; [`Instant::MAX`] for whenever something happens.
+    /// Latest time at which it wants to be called; [`Instant::MAX`] means only on events.
     fn next_timeout(&self) -> Instant;
-    /// The user wants it to end: it closes what it has open, and is done when that is closed.
+    /// Asks it to stop: it closes its connections, and is done once they are closed.
     fn stop(&mut self, now: Instant, host: &mut Host);
 }

@@ -1,13 +1,13 @@
-//! What a host holds now and has done since it began: connections by state, what they carried, how they ended.
+//! State and totals of a host: connections by state, data carried, and how connections ended.
 //!
-//! Connections count for themselves, which costs the host nothing. What is past is added when a connection goes; what is
-//! present is added up when somebody asks.
+//! Connections keep their own counters, so the totals cost nothing until somebody asks. A closing connection adds
+//! its counters to the totals; a census sums up the present ones.
 
 use super::Host;
 use super::conn::{Conn, Failure};
 use skyhaul_tcp::State;
 
-/// States of connections, by the names that counts use.
+/// States of connections, with the names used in reports.
 const STATES: [(State, &str); 10] = [
     (State::SynSent, "syn-sent"),
     (State::SynReceived, "syn-received"),
@@ -21,7 +21,7 @@ const STATES: [(State, &str); 10] = [
     (State::Closed, "closed"),
 ];
 
-/// What connections have carried.
+/// Totals over connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Payload acknowledged by peers, bytes.
@@ -30,9 +30,9 @@ pub struct Traffic {
     pub bytes_received: u64,
     /// Data segments sent, retransmissions included, probes excluded.
     pub segments_sent: u64,
-    /// Of these, retransmissions.
+    /// Retransmissions among these.
     pub retransmissions: u64,
-    /// Expiries of the retransmission timer.
+    /// Expirations of the retransmission timer.
     pub timeouts: u64,
     /// Probes sent.
     pub probes_sent: u64,
@@ -53,27 +53,27 @@ impl Traffic {
     }
 }
 
-/// How connections came to be and to their ends.
+/// How connections began and ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lives {
     /// Connections that we opened.
     pub opened: u64,
     /// Incoming connections whose handshake was completed.
     pub accepted: u64,
-    /// Connections that ended in order; TIME-WAIT is an end.
+    /// Connections that closed in order; TIME-WAIT counts as closed.
     pub closed: u64,
     /// Connections that a peer reset, or refused.
     pub reset: u64,
-    /// Connections whose peer did not answer any more, or could not be reached.
+    /// Connections whose peer stopped answering or was unreachable.
     pub vanished: u64,
-    /// Connections that we gave up with a RST.
+    /// Connections that we aborted with a RST.
     pub aborted: u64,
 }
 
-/// What memory is held for, bytes.
+/// Memory use by purpose, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Payload in order, in both directions, with the room that is kept for it.
+    /// Payload in order, in both directions, including reserved buffer space.
     pub payload: u64,
     /// Payload beyond gaps.
     pub beyond_gaps: u64,
@@ -85,22 +85,22 @@ pub struct MemoryUse {
     pub time_wait: u64,
 }
 
-/// What a host holds now and has done since it began.
+/// State and totals of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Census {
-    /// Connections now, by the name of their state. Those that are half open or in TIME-WAIT are included.
+    /// Current connections by state name, including half-open ones and those in TIME-WAIT.
     pub states: Vec<(&'static str, u64)>,
-    /// How connections came and went.
+    /// How connections began and ended.
     pub lives: Lives,
-    /// What all connections have carried, those that are gone included.
+    /// Totals over all connections, including closed ones.
     pub traffic: Traffic,
-    /// What memory is held for.
+    /// Memory use.
     pub memory: MemoryUse,
-    /// Entries in the timer lists; one that was put off may stand for itself twice.
+    /// Entries in the timer lists; a postponed timer may have two.
     pub timers: u64,
 }
 
-/// What is past.
+/// Totals over closed connections.
 #[derive(Debug, Default)]
 pub(super) struct Past {
     pub(super) lives: Lives,
@@ -108,7 +108,7 @@ pub(super) struct Past {
 }
 
 impl Past {
-    /// A connection goes.
+    /// Adds a closing connection.
     pub(super) fn add(&mut self, conn: &Conn) {
         self.traffic.add(conn);
         let end = match conn.failure() {
@@ -122,7 +122,7 @@ impl Past {
 }
 
 impl Host {
-    /// Counts everything. It looks at each connection: for whoever asks from time to time.
+    /// Counts everything. It scans all connections, so call it only from time to time.
     #[must_use]
     pub fn census(&self) -> Census {
         let (mut states, mut traffic) = ([0; STATES.len()], self.past.traffic);

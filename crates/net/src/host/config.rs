@@ -1,52 +1,54 @@
-//! What a host is.
+//! Configuration of a host.
 
 use super::secret::Secret;
 use skyhaul_wire::Plan;
 use std::net::IpAddr;
 
-/// Limit of the memory held by connections by default, bytes.
+/// Default memory limit of connections, bytes.
 pub const MEMORY: u64 = 1 << 30;
 
-/// Most SYN-ACKs per second by default.
+/// Default limit of SYN-ACKs per second.
 pub const SYN_ACKS: u32 = 100_000;
 
-/// What a host is.
+/// Configuration of a host.
 #[derive(Clone, Debug)]
 pub struct HostConfig {
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
-    /// It stands in for others: it takes packets to any address, and opens connections from any. Who gives it packets has
-    /// chosen them.
+    /// Transparent mode: the host accepts packets to any address, and opens connections from any. The source of its
+    /// packets must filter them.
     pub transparent: bool,
-    /// Where an outlet takes only so many packets, clients take turns instead of connections.
+    /// When the outlet is busy, clients take turns instead of connections.
     pub by_client: bool,
-    /// Longest packet that its device takes, bytes.
+    /// Longest packet of its device (MTU), bytes.
     pub mtu: u32,
-    /// How low priority is written.
+    /// Encoding of low priority.
     pub plan: Plan,
-    /// Keys of its sequence numbers and timestamps.
+    /// Key for its sequence numbers and timestamps.
     pub secret: Secret,
-    /// Seed of what congestion controls draw.
+    /// Seed of the random numbers of congestion controls.
     pub seed: u64,
     /// Identifier of the option for probes ([`skyhaul_wire::PROBE_EXID`]).
     pub probe_exid: u32,
-    /// Most connections; half-open ones and those in TIME-WAIT have tables of their own.
+    /// Maximum connections; half-open ones and those in TIME-WAIT have tables of their own.
     pub most: usize,
-    /// Most half-open connections; beyond them cookies answer (RFC 4987 §3.6).
+    /// Maximum half-open connections; beyond them the host answers with SYN cookies (RFC 4987 §3.6).
     pub backlog: usize,
-    /// Most SYN-ACKs per second, cookies and repetitions included: what forged addresses can make the host send to others.
+    /// Maximum SYN-ACKs per second, including cookies and retransmissions. It limits what the host sends to forged
+    /// addresses.
     pub syn_acks: u32,
-    /// Most connections in TIME-WAIT that no application holds; beyond them the oldest goes.
+    /// Maximum connections in TIME-WAIT that no application holds; beyond them the oldest is dropped.
     pub most_waiting: usize,
-    /// Limit of the memory held by connections, bytes ([`crate::host::Memory`]). Beyond it data is not taken; 16 KiB in each
-    /// direction are allowed to every connection all the same.
+    /// Memory limit of connections, bytes ([`crate::host::Memory`]). Beyond it the host discards arriving data, but
+    /// every connection may always use 16 KiB in each direction.
     pub memory: u64,
-    /// Keep what each connection does, so that it can be done again ([`crate::host::Journal::replay`]). Memory grows with each segment.
+    /// Records every connection so that it can be replayed ([`crate::host::Journal::replay`]). Memory grows with
+    /// each segment.
     pub record: bool,
 }
 
 impl HostConfig {
-    /// A host with these addresses; 1500-byte packets, the rest by default.
+    /// A host with these addresses, packets of 1500 bytes, and defaults for everything else.
     #[must_use]
     pub fn new(addresses: Vec<IpAddr>, secret: Secret) -> Self {
         Self {

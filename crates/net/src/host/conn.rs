@@ -1,4 +1,4 @@
-//! One connection of a host: the endpoint, its ends, and what its segments look like as bytes.
+//! One connection of a host: the endpoint, its addresses, and the encoding of its segments.
 
 use super::count::Counts;
 use super::journal::Journal;
@@ -12,25 +12,26 @@ use skyhaul_wire::tcp::{ProbeOption, Tcp};
 use skyhaul_wire::{Agreement, Capability, Checksum, Envelope, MAX_HEADER, Profile};
 use std::net::SocketAddr;
 
-/// Probes without a marked answer after which bits are taken to be zeroed on the way, if the peer is seen to receive them.
+/// Probes without a marked answer after which the host assumes that the path clears the bits, if the peer is seen
+/// to receive the probes.
 const BITS_ZEROED_AFTER: u64 = 8;
 
-/// How long empty buffers keep their room.
+/// How long empty buffers keep their memory.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// Why a connection is over.
+/// Why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// Nobody listens there.
+    /// The peer does not listen on that port.
     #[error("connection refused: nothing listens there")]
     Refused,
     /// The peer reset it.
     #[error("connection reset by the peer")]
     Reset,
-    /// The peer does not answer.
+    /// The peer did not answer.
     #[error("the peer no longer answers")]
     TimedOut,
-    /// A router says that it cannot be reached.
+    /// A router reported the peer as unreachable.
     #[error("the peer cannot be reached (ICMP)")]
     Unreachable,
 }
@@ -41,38 +42,38 @@ pub struct Conn {
     tcp: Connection<Bytes>,
     local: SocketAddr,
     remote: SocketAddr,
-    /// What our segments are written with.
+    /// Encoding of our segments.
     ours: Agreement,
-    /// What the peer's are read with.
+    /// Encoding of the peer's segments.
     theirs: Agreement,
     peer_states: Option<Capability>,
     connected: bool,
     closed: bool,
     failure: Option<Failure>,
-    /// Not yet told of since its last return from `next_changed`: what was readable, writable and so on then.
+    /// The state that the application last learnt of from `next_changed`: readable, writable and so on.
     seen: Seen,
     pub(super) told: bool,
     pub(super) ready: bool,
     pub(super) released: bool,
     pub(super) listener: Option<u16>,
     pub(super) armed: Instant,
-    /// When its buffers give their room back, if nothing is in them then.
+    /// When empty buffers release their memory.
     trim_at: Instant,
-    /// What it has been counted with, bytes.
+    /// Memory currently accounted to it, bytes.
     pub(super) booked: u64,
-    /// Memory is short: it may hold little.
+    /// Memory is short, so its buffers are limited.
     pub(super) pressed: bool,
-    /// The last probe sent in bits, and whether the peer was seen to receive one as an ordinary duplicate.
+    /// The last probe marked by bits, and whether the peer was seen to receive one as an ordinary duplicate.
     last_probe: Option<(Seq, u32)>,
     received_unmarked: bool,
     bytes_read: u64,
     bytes_written: u64,
-    /// What arrives is forgotten at once.
+    /// Arriving data is discarded at once.
     sinks: bool,
     pub(super) journal: Option<Box<Journal>>,
 }
 
-/// What an application may have seen of a connection.
+/// The state of a connection that an application can see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
     readable: bool,
@@ -118,17 +119,17 @@ impl Conn {
         }
     }
 
-    /// Our end.
+    /// Local address and port.
     #[must_use]
     pub fn local(&self) -> SocketAddr {
         self.local
     }
-    /// The other end.
+    /// Remote address and port.
     #[must_use]
     pub fn remote(&self) -> SocketAddr {
         self.remote
     }
-    /// The end that has asked for it.
+    /// The address of the end that opened the connection.
     pub(super) fn client(&self) -> std::net::IpAddr {
         if self.listener.is_some() { self.remote.ip() } else { self.local.ip() }
     }
@@ -142,32 +143,32 @@ impl Conn {
     pub fn accepted_at(&self) -> Option<u16> {
         self.listener
     }
-    /// The handshake is complete (or was: it stays true after the end).
+    /// Whether the handshake was completed; stays true after the end.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.connected
     }
-    /// Both directions are closed, in order or not.
+    /// Whether both directions are closed, in order or not.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.closed || self.failure.is_some() || self.tcp.state() == State::Closed
     }
-    /// Everything written was acknowledged, the FIN of the peer has come and ours was acknowledged.
+    /// Whether it closed in order: everything written and our FIN were acknowledged, and the peer's FIN arrived.
     #[must_use]
     pub fn ended_in_order(&self) -> bool {
         self.closed && self.failure.is_none()
     }
-    /// Why it is over, if not in order.
+    /// Why it failed, if it did not close in order.
     #[must_use]
     pub fn failure(&self) -> Option<Failure> {
         self.failure
     }
-    /// The peer sends no more, and everything it sent was read.
+    /// Whether the peer's FIN arrived and all its data was read.
     #[must_use]
     pub fn at_end(&self) -> bool {
         self.tcp.peer_finished() && self.tcp.readable() == 0
     }
-    /// Data that was written, or the FIN, is not acknowledged yet.
+    /// Whether written data or the FIN is still unacknowledged.
     pub(super) fn owes(&self) -> bool {
         let fin = matches!(self.tcp.state(), State::FinWait1 | State::Closing | State::LastAck);
         !self.is_over() && (fin || self.tcp.unacked() > 0)
@@ -187,12 +188,12 @@ impl Conn {
     pub fn bytes_written(&self) -> u64 {
         self.bytes_written
     }
-    /// The sending half now.
+    /// Current state of the sending half.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.tcp.snapshot()
     }
-    /// What the sending half has done.
+    /// Counters of the sending half.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.tcp.counters()
@@ -202,17 +203,17 @@ impl Conn {
     pub fn probe_support(&self) -> ProbeSupport {
         self.tcp.sender().probe_support()
     }
-    /// What the peer stated of probes in its SYN.
+    /// The probe capability in the peer's SYN.
     #[must_use]
     pub fn peer_states(&self) -> Option<Capability> {
         self.peer_states
     }
-    /// How our probes are marked now: bits may have given way to an option.
+    /// Whether our probes are marked by an option now: an option may have replaced the bits.
     #[must_use]
     pub fn marks_by_option(&self) -> bool {
         self.last_probe.is_none() && self.ours.profile.negotiates()
     }
-    /// What was recorded of it, if it was.
+    /// Its recording, if there is one.
     #[must_use]
     pub fn journal(&self) -> Option<&Journal> {
         self.journal.as_deref()
@@ -287,7 +288,7 @@ impl Conn {
         self.take(now, tcp.segment(&self.theirs), states, tcp.payload)
     }
 
-    /// The same for a segment that was read; `states`: what it states of probes, if it is a SYN.
+    /// Handles a parsed segment; `states` is its probe capability, if it is a SYN.
     pub(super) fn take(
         &mut self,
         now: Instant,
@@ -311,21 +312,22 @@ impl Conn {
         outcome
     }
 
-    /// What the peer's SYN states of probes against what we want.
+    /// Combines the probe capability in the peer's SYN with our own.
     fn negotiate(&mut self, now: Instant, states: Option<Capability>, seg: &mut Segment) {
         let Some(c) = states else { return };
         if !self.ours.profile.negotiates() {
             return;
         }
         self.peer_states = Some(c);
-        // A peer that takes no NIL payload gets no probes at all: which kind an algorithm will want is not known here.
+        // A peer that does not accept NIL payload gets no probes at all: the algorithm's kind of probe is not known
+        // here.
         seg.syn.probes = c.has(Capability::ANSWERS | Capability::NIL);
         let bits = self.ours.profile == Profile::Compact && c.has(Capability::BITS);
         self.number(now, !bits);
     }
 
-    /// Bits that were agreed on may be zeroed on the way. Then the peer takes probes for duplicates and says so without
-    /// a mark: from eight probes on without one marked answer, options mark them.
+    /// The path may clear the negotiated bits. The peer then takes probes for duplicates and answers without a
+    /// mark: after eight probes without a marked answer, options mark them.
     fn watch_bits(&mut self, now: Instant, seg: &Segment) {
         let Some((from, len)) = self.last_probe else { return };
         if self.ours.profile != Profile::Compact {
@@ -354,7 +356,7 @@ impl Conn {
         self.tcp.narrow(now, limit);
         self.note(now, Op::Narrow(limit));
     }
-    /// A router, or the peer's host, says that there is no way: an attempt to open a connection ends.
+    /// The path to the peer is reported as unreachable: ends an attempt to open a connection.
     pub(super) fn unreachable(&mut self, now: Instant) {
         self.failure = Some(Failure::Unreachable);
         self.abort(now);
@@ -362,7 +364,7 @@ impl Conn {
 
     // ----- departures ---------------------------------------------------------------------------------------
 
-    /// Sends what is due, no more than `out` takes from it at a time. False if there is more.
+    /// Sends what is due, at most `out`'s allowance at a time. False if there is more to send.
     pub(super) fn depart(&mut self, now: Instant, counts: &mut Counts, out: &mut impl Outlet) -> bool {
         let mut sent = Vec::new();
         let mut most = out.allowance();
@@ -388,7 +390,7 @@ impl Conn {
         done
     }
 
-    /// The next segment that is due, for somebody else to send.
+    /// The next segment that is due, to be sent by the caller.
     pub(super) fn next_segment(&mut self, now: Instant) -> Option<Segment> {
         let seg = self.tcp.poll_transmit(now);
         self.note(now, Op::Sent(seg.into_iter().collect()));
@@ -404,7 +406,7 @@ impl Conn {
             Mark::None => Merge::Allowed,
             _ => Merge::Alone,
         };
-        // From the send buffer to where the packet leaves from: the one copy on the way to the kernel.
+        // From the send buffer to the packet's final place: the only copy on the way to the kernel.
         let checksum = if merge == Merge::Allowed { out.checksum() } else { Checksum::Written };
         let write = |room: &mut [u8]| {
             let fill = |room: &mut [u8]| self.tcp.payload(seg, room);
@@ -422,7 +424,7 @@ impl Conn {
     pub(super) fn next_timeout(&self) -> Instant {
         self.tcp.next_timeout().min(self.trim_at)
     }
-    /// Returns true if it gave room back.
+    /// Handles expired timers. Returns true if memory was released.
     pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
         let idle = self.trim_at <= now && self.is_idle();
         if self.trim_at <= now {
@@ -440,7 +442,7 @@ impl Conn {
 
     // ----- memory -------------------------------------------------------------------------------------------
 
-    /// What it takes, bytes.
+    /// Its memory use, bytes.
     pub(super) fn weight(&self) -> u64 {
         (size_of::<Self>() + self.tcp.held().all) as u64
     }
@@ -449,11 +451,11 @@ impl Conn {
         let room = self.tcp.writable();
         if self.pressed { room.min(memory::ALWAYS.saturating_sub(self.tcp.unacked())) } else { room }
     }
-    /// Room is kept in which nothing is.
+    /// Whether it holds memory for empty buffers.
     pub(super) fn is_idle(&self) -> bool {
         self.tcp.holds_nothing() && self.tcp.held().all > 0
     }
-    /// Buffers that nothing is in give their room back after a while.
+    /// Starts the time after which empty buffers release their memory.
     pub(super) fn notice_idleness(&mut self, now: Instant) {
         if self.trim_at == Instant::MAX && self.is_idle() {
             self.trim_at = now + IDLE;
@@ -462,7 +464,7 @@ impl Conn {
     pub(super) fn trim(&mut self) {
         self.tcp.trim();
     }
-    /// Memory is short, or no more.
+    /// Notes that memory has become short, or is sufficient again.
     pub(super) fn feel(&mut self, now: Instant, pressed: bool) {
         if self.pressed == pressed {
             return;
@@ -472,7 +474,7 @@ impl Conn {
         self.tcp.offer_at_most(most);
         self.note(now, Op::Offer(most));
     }
-    /// Forgets what has arrived beyond a gap.
+    /// Discards data beyond a gap.
     pub(super) fn renege(&mut self, now: Instant) {
         self.tcp.renege();
         self.note(now, Op::Renege);
@@ -496,7 +498,7 @@ impl Conn {
             }
         }
     }
-    /// True if an application would see something new.
+    /// Whether there is news for the application.
     pub(super) fn has_news(&mut self) -> bool {
         if self.released {
             return false;
@@ -516,7 +518,7 @@ impl Conn {
             || now.finished != old.finished
             || now.over != old.over
     }
-    /// Nothing will happen any more, and nobody wants to know.
+    /// Whether it can be removed: nothing more will happen, and no application holds it.
     pub(super) fn is_gone(&self) -> bool {
         let dead = self.tcp.state() == State::Closed || self.failure == Some(Failure::Unreachable);
         dead && self.released

@@ -1,36 +1,36 @@
-//! SYN cookies (RFC 4987 §3.6): connections that are half open without a memory of them.
+//! SYN cookies (RFC 4987 §3.6): half-open connections without stored state.
 //!
-//! Everything that the SYN said is put into what the peer has to send back: into our initial sequence number
+//! The contents of the SYN are encoded in what the peer must send back: in our initial sequence number
 //!
 //! ```text
 //! 31        4   3     2..0
 //! keyed hash  period  segment size
 //! ```
-//! and, where timestamps are used, into the last six bits of our first timestamp: window scale, SACK, probes. The hash
-//! covers the ends, the peer's number, the period of 64 s and the segment size.
+//! and, with timestamps, in the last six bits of our first timestamp: window scale, SACK, probes. The hash covers
+//! both ends, the peer's sequence number, the period of 64 s and the segment size.
 
 use super::ends::Ends;
 use super::secret::Secret;
 use skyhaul_base::Instant;
 use skyhaul_tcp::Seq;
 
-/// How long a cookie is good for at the least, in seconds; it is taken for less than twice as long.
+/// Minimum lifetime of a cookie, in seconds; the maximum is less than twice as long.
 pub(super) const PERIOD: u64 = 64;
-/// Segment sizes that a cookie can say, bytes: below the least that anybody should announce, the default without an
-/// option, tunnels, IPv6 and IPv4 over Ethernet.
+/// Segment sizes that a cookie can encode, bytes: below any sensible announcement, the default without an option,
+/// tunnels, IPv6 and IPv4 over Ethernet.
 const SIZES: [u16; 8] = [64, 256, 536, 940, 1220, 1400, 1440, 1460];
 const PARITY: u32 = 8;
 const LOW: u32 = 15;
 
-/// Bits of the timestamp.
+/// Bits of the timestamp that carry data.
 const STAMP_BITS: u32 = 0x3f;
 const SCALE: u32 = 0x0f;
 const SACK: u32 = 0x10;
 const PROBES: u32 = 0x20;
-/// In place of a scale: none.
+/// Value that means no window scale.
 const NO_SCALE: u32 = 15;
 
-/// What a timestamp can say of a SYN.
+/// The options of a SYN that a timestamp can encode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Offer {
     pub(super) scale: Option<u8>,
@@ -38,7 +38,7 @@ pub(super) struct Offer {
     pub(super) probes: bool,
 }
 
-/// The largest segment size that a cookie can say and that is no more than `mss`, bytes.
+/// The largest segment size that a cookie can encode and that is at most `mss`, bytes.
 pub(super) fn size(mss: u16) -> u16 {
     SIZES[index(mss)]
 }
@@ -59,13 +59,13 @@ fn period(now: Instant) -> u64 {
     now.as_nanos() / (PERIOD * 1_000_000_000)
 }
 
-/// Our initial sequence number for a SYN with number `theirs`.
+/// Our initial sequence number for a SYN with sequence number `theirs`.
 pub(super) fn bake(secret: &Secret, now: Instant, ends: &Ends, theirs: Seq, mss: u16) -> Seq {
     let (period, index) = (period(now), index(mss) as u32);
     Seq(hash(secret, ends, theirs, period, index) | if period % 2 == 1 { PARITY } else { 0 } | index)
 }
 
-/// The segment size that the cookie `ours` stands for; `None` if it is no cookie of ours, or too old.
+/// The segment size encoded in the cookie `ours`; `None` if the cookie is not ours or too old.
 pub(super) fn taste(secret: &Secret, now: Instant, ends: &Ends, theirs: Seq, ours: Seq) -> Option<u16> {
     let index = ours.0 & (LOW ^ PARITY);
     let now = period(now);
@@ -74,14 +74,14 @@ pub(super) fn taste(secret: &Secret, now: Instant, ends: &Ends, theirs: Seq, our
     (hash(secret, ends, theirs, baked, index) == ours.0 & !LOW).then(|| SIZES[index as usize])
 }
 
-/// Our first timestamp, which says what was offered; no later than `stamp`.
+/// Our first timestamp, which encodes the options; at most `stamp`.
 pub(super) fn write(stamp: u32, offer: Offer) -> u32 {
     let mut bits = offer.scale.map_or(NO_SCALE, |s| u32::from(s.min(14)));
     bits |= if offer.sack { SACK } else { 0 } | if offer.probes { PROBES } else { 0 };
     let value = stamp & !STAMP_BITS | bits;
     if value.wrapping_sub(stamp) as i32 > 0 { value.wrapping_sub(STAMP_BITS + 1) } else { value }
 }
-/// What the echo of that timestamp says.
+/// The options encoded in the echo of that timestamp.
 pub(super) fn read(echo: u32) -> Offer {
     let scale = echo & SCALE;
     Offer {

@@ -1,10 +1,10 @@
-//! What a host counts.
+//! Counters of a host.
 
 use skyhaul_tcp::Rejected;
 use skyhaul_wire::Refusals;
 use std::collections::BTreeMap;
 
-/// What a host has met so far.
+/// Counters of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Packets that arrived.
@@ -13,29 +13,29 @@ pub struct Counts {
     pub packets_out: u64,
     /// Well-formed segments received.
     pub segments_in: u64,
-    /// Bytes that are no packet of ours, by reason.
+    /// Invalid packets, by reason.
     pub refusals: Refusals,
-    /// Segments that their connection dropped, by reason.
+    /// Segments dropped by their connection, by reason.
     pub rejected: BTreeMap<&'static str, u64>,
-    /// Packets from addresses that nobody can have: of groups, loopback, reserved ones, our own.
+    /// Packets with invalid source addresses: multicast, loopback, reserved, our own.
     pub martians: u64,
-    /// Packets to somebody else.
+    /// Packets to other addresses.
     pub not_ours: u64,
-    /// UDP datagrams to ports that nobody has bound.
+    /// UDP datagrams to unbound ports.
     pub not_tcp: u64,
-    /// UDP datagrams that applications may read.
+    /// UDP datagrams delivered to applications.
     pub datagrams_in: u64,
     /// UDP datagrams sent.
     pub datagrams_out: u64,
-    /// UDP datagrams that found no room, since nobody reads them.
+    /// UDP datagrams dropped because applications did not read earlier ones.
     pub datagrams_dropped: u64,
-    /// Segments of no connection.
+    /// Segments without a connection.
     pub strangers: u64,
-    /// SYNs, and acknowledgements that complete a handshake, that found as many connections as there may be.
+    /// SYNs and handshake-completing acknowledgements dropped because the connection table was full.
     pub syns_dropped: u64,
-    /// SYNs answered with a cookie, since there were as many half-open connections as there may be.
+    /// SYNs answered with a cookie because the table of half-open connections was full.
     pub cookies_sent: u64,
-    /// SYN-ACKs, and repetitions, not sent because there were too many.
+    /// SYN-ACKs and their retransmissions not sent because of the rate limit.
     pub syn_acks_withheld: u64,
     /// Connections established through a cookie of ours.
     pub cookies_taken: u64,
@@ -45,17 +45,17 @@ pub struct Counts {
     pub time_waits_cut: u64,
     /// Resets sent for segments of unknown connections.
     pub resets_out: u64,
-    /// Resets and echo replies not sent because there were too many.
+    /// Resets and echo replies not sent because of the rate limit.
     pub answers_withheld: u64,
-    /// ICMP messages about nothing that is outstanding.
+    /// ICMP messages about segments that are not outstanding.
     pub messages_refused: u64,
-    /// Times the path MTU was lowered.
+    /// Reductions of a path MTU.
     pub paths_narrowed: u64,
-    /// Segments that could not be written: a defect of ours, never of a peer's.
+    /// Segments that could not be encoded: a defect of ours, never of a peer's.
     pub unwritable: u64,
 }
 
-/// Why a connection drops a segment: every reason that [`name`] has a name for.
+/// Reasons for which a connection drops a segment: all that [`name`] knows.
 const REASONS: [Rejected; 10] = [
     Rejected::AckOfUnsent,
     Rejected::AckTooOld,

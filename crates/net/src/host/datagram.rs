@@ -1,4 +1,4 @@
-//! Datagrams of a host: what waits to leave, and what waits to be read.
+//! Datagrams of a host: those waiting to be sent, and those waiting to be read.
 
 use super::{Host, HostError};
 use crate::outlet::{Merge, Outlet};
@@ -8,19 +8,19 @@ use skyhaul_wire::{Agreement, Envelope, Payload, encode_udp, ip};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
-/// Datagrams that wait for an application, at most: strangers may send more than anybody reads.
+/// Maximum datagrams waiting for applications: strangers may send more than anyone reads.
 const MOST_WAITING: usize = 4096;
 
 /// A datagram that has arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrived {
-    /// When.
+    /// Arrival time.
     pub at: Instant,
-    /// Who sent it.
+    /// Sender's address.
     pub from: SocketAddr,
-    /// Our end, whose port is bound.
+    /// Local address; its port is bound.
     pub to: SocketAddr,
-    /// What it carries.
+    /// Payload.
     pub payload: Vec<u8>,
 }
 
@@ -31,7 +31,7 @@ struct Leaving {
     payload: Vec<u8>,
 }
 
-/// Ports that are bound, and what waits in both directions.
+/// Bound ports, and queues in both directions.
 #[derive(Debug, Default)]
 pub(super) struct Datagrams {
     bound: BTreeSet<u16>,
@@ -40,10 +40,11 @@ pub(super) struct Datagrams {
 }
 
 impl Host {
-    /// Takes datagrams to `port` at every address; a port of 0 chooses one. Returns the port. TCP has ports of its own.
+    /// Receives datagrams to `port` at every address; a port of 0 chooses a free one. Returns the port. TCP ports
+    /// are separate.
     ///
     /// # Errors
-    /// If somebody does already, or none is left.
+    /// If the port is bound already, or no port is free.
     pub fn bind(&mut self, port: u16) -> Result<u16, HostError> {
         let bound = &mut self.datagrams.bound;
         let port = match port {
@@ -55,14 +56,14 @@ impl Host {
         };
         if bound.insert(port) { Ok(port) } else { Err(HostError::PortInUse(port)) }
     }
-    /// Takes no more datagrams to `port`; those that have arrived stay.
+    /// Stops receiving datagrams to `port`; datagrams that have arrived stay.
     pub fn unbind(&mut self, port: u16) {
         self.datagrams.bound.remove(&port);
     }
     /// Sends a datagram. It leaves with the next [`Self::flush`].
     ///
     /// # Errors
-    /// If the address is not ours, or of the other family, or the packet would be longer than the device takes.
+    /// If the local address is not ours or of the other family, or the packet exceeds the MTU of the device.
     pub fn send_to(&mut self, from: SocketAddr, to: SocketAddr, payload: &[u8]) -> Result<(), HostError> {
         self.check_ends(from.ip(), to.ip())?;
         let most = self.config.mtu as usize - headers(to.ip()).min(self.config.mtu as usize);
@@ -72,12 +73,12 @@ impl Host {
         self.datagrams.leaving.push_back(Leaving { from, to, payload: payload.to_vec() });
         Ok(())
     }
-    /// The datagram that has waited longest.
+    /// The oldest waiting datagram.
     pub fn receive(&mut self) -> Option<Arrived> {
         self.datagrams.arrived.pop_front()
     }
 
-    /// A datagram has arrived.
+    /// Handles an arriving datagram.
     pub(super) fn datagram(&mut self, now: Instant, ip: &ip::Header, udp: &Udp<'_>) {
         let Self { datagrams, counts, .. } = self;
         if !datagrams.bound.contains(&udp.dst_port) {
@@ -95,7 +96,7 @@ impl Host {
         }
     }
 
-    /// Sends the datagrams that wait.
+    /// Sends the waiting datagrams.
     pub(super) fn flush_datagrams(&mut self, out: &mut impl Outlet) {
         let agreed = Agreement { plan: self.config.plan, ..Agreement::default() };
         while let Some(Leaving { from, to, payload }) = self.datagrams.leaving.pop_front() {
@@ -104,7 +105,7 @@ impl Host {
                 let data = Payload::Bytes(&payload);
                 encode_udp(room, &envelope, &agreed, false, len, data).map(|e| e.written)
             };
-            // Joined with others it would be one datagram.
+            // Merged with others it would become one datagram.
             match out.send(headers(to.ip()) + len, Merge::Alone, write) {
                 Ok(()) => {
                     self.counts.datagrams_out += 1;
@@ -119,7 +120,7 @@ impl Host {
     }
 }
 
-/// Bytes of headers of a datagram to this address.
+/// Header bytes of a datagram to this address.
 fn headers(to: IpAddr) -> usize {
     udp::HEADER + if to.is_ipv4() { ip::V4_HEADER } else { ip::V6_HEADER }
 }

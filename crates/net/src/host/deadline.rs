@@ -1,46 +1,46 @@
-//! When connections want to be called.
+//! Deadlines of connections.
 
 use skyhaul_base::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Deadlines that there is always room for.
+/// Capacity that is never released.
 const KEPT: usize = 1024;
 
-/// Deadlines of many connections, lazily kept: an entry is added only when a deadline moves towards now; one that has
-/// moved away is found out when it comes up. The retransmission timer, which moves away with every acknowledgement,
-/// costs nothing that way.
+/// Deadlines of many connections, kept lazily. An entry is added only when a deadline becomes earlier; a postponed
+/// one is noticed when its entry comes up. The retransmission timer, which every acknowledgement postpones,
+/// therefore costs nothing.
 #[derive(Debug, Default)]
 pub(super) struct Deadlines {
     heap: BinaryHeap<Reverse<(Instant, u32, u32)>>,
 }
 
 impl Deadlines {
-    /// The connection in `slot` wants to be called at `at`.
+    /// Sets the deadline of the connection in `slot` to `at`.
     pub(super) fn arm(&mut self, at: Instant, slot: u32, generation: u32) {
         if at < Instant::MAX {
             self.heap.push(Reverse((at, slot, generation)));
         }
     }
-    /// How many entries there are.
+    /// Number of entries.
     pub(super) fn len(&self) -> usize {
         self.heap.len()
     }
-    /// Bytes that they take.
+    /// Memory use, bytes.
     pub(super) fn bytes(&self) -> usize {
         self.heap.capacity() * size_of::<Reverse<(Instant, u32, u32)>>()
     }
-    /// The first deadline; a connection may have put it off since.
+    /// The earliest deadline; it may have been postponed since.
     pub(super) fn next(&self) -> Instant {
         self.heap.peek().map_or(Instant::MAX, |Reverse((at, ..))| *at)
     }
-    /// The next connection to be called by `now`.
+    /// The next connection whose deadline is at or before `now`.
     pub(super) fn due(&mut self, now: Instant) -> Option<(u32, u32)> {
         if self.next() > now {
             return None;
         }
         let first = self.heap.pop();
-        // What a crowd needed is given back.
+        // Releases the memory of a past peak.
         if self.heap.capacity() > KEPT && self.heap.len() < self.heap.capacity() / 4 {
             self.heap.shrink_to(self.heap.capacity() / 2);
         }

@@ -1,12 +1,12 @@
-//! Which connection a segment belongs to.
+//! Finds the connection of a segment.
 
 use super::ends::Ends;
 use super::secret::Secret;
 use siphasher::sip::SipHasher13;
 use std::hash::{BuildHasher, Hash, Hasher};
 
-/// Connections by their ends, (local, remote). The hash has a key, so that strangers who choose addresses and ports
-/// cannot make a search long. Nothing goes through it from end to end: the order would be that of the hash.
+/// Connections by (local, remote) addresses. The hash is keyed, so that attackers who choose addresses and ports
+/// cannot cause long searches. Nothing iterates over it: the order would be that of the hash.
 pub(super) struct Demux {
     #[expect(clippy::disallowed_types, reason = "looked up, never iterated")]
     slots: std::collections::HashMap<Ends, u32, Keyed>,
@@ -20,7 +20,7 @@ impl std::fmt::Debug for Demux {
 
 impl Hash for Ends {
     fn hash<H: Hasher>(&self, h: &mut H) {
-        // In one piece: a hash of many small ones costs several times as much.
+        // In one piece: hashing many small pieces costs several times as much.
         h.write(self.bytes());
     }
 }
@@ -36,29 +36,29 @@ impl BuildHasher for Keyed {
 }
 
 impl Demux {
-    /// No connections; the key comes from `secret`.
+    /// An empty table; the key comes from `secret`.
     #[expect(clippy::disallowed_types, reason = "looked up, never iterated")]
     pub(super) fn new(secret: &Secret) -> Self {
         Self { slots: std::collections::HashMap::with_hasher(Keyed(secret.key(b"demux"))) }
     }
 
-    /// How many there are.
+    /// Number of connections.
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }
-    /// Where the connection between these ends is.
+    /// The slot of the connection between these ends.
     pub(super) fn get(&self, ends: &Ends) -> Option<u32> {
         self.slots.get(ends).copied()
     }
-    /// There is a connection between these ends.
+    /// Whether there is a connection between these ends.
     pub(super) fn has(&self, ends: &Ends) -> bool {
         self.slots.contains_key(ends)
     }
-    /// The connection between these ends is there.
+    /// Enters the connection between these ends.
     pub(super) fn insert(&mut self, ends: Ends, slot: u32) {
         self.slots.insert(ends, slot);
     }
-    /// The connection in this slot is none between these ends any more; one that took its place stays.
+    /// Removes the connection between these ends if it is in this slot; a successor in another slot stays.
     pub(super) fn remove(&mut self, ends: &Ends, slot: u32) {
         if self.get(ends) == Some(slot) {
             self.slots.remove(ends);

@@ -1,4 +1,4 @@
-//! A host on a TUN device, in real time.
+//! Runs a host on a TUN device, in real time.
 
 use super::app::{App, Turn};
 use super::shaper::Shaper;
@@ -17,7 +17,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Packets read at a time before departures are looked after.
+/// Packets read at a time before departures are handled.
 const BATCH: usize = 64;
 /// Room for the longest packet.
 const ROOM: usize = (1 << 16) + skyhaul_wire::MAX_HEADER;
@@ -28,10 +28,10 @@ pub struct Driver {
     wait: Wait,
     host: Host,
     capture: Option<Recording>,
-    /// Packets as they are read and written.
+    /// Buffers for reading and writing.
     arriving: Vec<u8>,
     departing: Vec<u8>,
-    /// For a device of super-packets.
+    /// Used with a device that has super-packets.
     merged: Option<(Arrivals, Departures)>,
     shaper: Option<Shaper>,
     refused: Arc<AtomicU64>,
@@ -62,13 +62,13 @@ impl Recording {
     }
 }
 
-/// Captures say what time of day it was.
+/// Time of day, as captures need it.
 fn wall_nanos(now: Instant) -> u64 {
     let (mono, wall) = (Clock::now(), Clock::wall_nanos());
     wall.saturating_sub(mono.as_nanos()).saturating_add(now.as_nanos())
 }
 
-/// Packets go into the device.
+/// Writes packets to the device.
 struct Out<'a> {
     tun: &'a Tun,
     merged: Option<&'a mut Departures>,
@@ -98,7 +98,7 @@ impl Outlet for Out<'_> {
     ) -> Result<(), E> {
         let Self { tun, merged, shaper, packet, now, capture, refused, failure } = self;
         if let Some(departures) = merged {
-            // A super-packet is refused as a whole, and later: captures do not know.
+            // A super-packet is refused as a whole, and later: captures do not show it.
             let device = |p: &[u8]| {
                 give(tun, p, refused, failure);
             };
@@ -124,7 +124,7 @@ impl Outlet for Out<'_> {
     }
 }
 
-/// Gives a packet to the device; false if that did not take it.
+/// Writes a packet to the device; false if the device refused it.
 fn give(tun: &Tun, packet: &[u8], refused: &AtomicU64, failure: &mut Option<NetError>) -> bool {
     let taken = tun.write(packet).unwrap_or_else(|e| {
         failure.get_or_insert(e);
@@ -137,7 +137,7 @@ fn give(tun: &Tun, packet: &[u8], refused: &AtomicU64, failure: &mut Option<NetE
 }
 
 impl Out<'_> {
-    /// A packet that was read.
+    /// Handles a packet read from the device.
     fn arrives(&mut self, host: &mut Host, packet: &[u8]) {
         let now = self.now;
         if let Some(c) = &mut self.capture {
@@ -145,7 +145,7 @@ impl Out<'_> {
         }
         host.arrive(now, packet, self);
     }
-    /// Probes leave where nobody else wants to.
+    /// Sends waiting probes if nothing else is to be sent.
     fn send_probes(&mut self) {
         let Self { tun, shaper, now, capture, refused, failure, .. } = self;
         let Some(shaper) = shaper else { return };
@@ -168,10 +168,10 @@ impl Out<'_> {
 }
 
 impl Driver {
-    /// A host on this device.
+    /// A driver for a host on this device.
     ///
     /// # Errors
-    /// If the system has no more descriptors.
+    /// If the system has no descriptors left.
     pub fn new(tun: Tun, host: Host) -> Result<Self, NetError> {
         let wait = Wait::on(&[&tun])?;
         let merged = tun.offloads().then(|| (Arrivals::new(), Departures::new()));
@@ -191,15 +191,15 @@ impl Driver {
         })
     }
 
-    /// Sends no faster than this, and probes of low priority only where nothing else is to be sent.
+    /// Limits the sending rate, and sends low-priority probes only when nothing else is waiting.
     ///
     /// # Panics
-    /// If the rate is zero, or the device takes super-packets, which nobody can count.
+    /// If the rate is zero, or the device has super-packets, whose packets cannot be counted.
     pub fn shape(&mut self, rate: Rate) {
         assert!(!self.tun.offloads(), "super-packets cannot be paced");
         self.shaper = Some(Shaper::new(rate));
     }
-    /// Runs the application also when this descriptor has something to read.
+    /// Also runs the application when this descriptor is readable.
     ///
     /// # Errors
     /// If the system has no room for it.
@@ -207,11 +207,11 @@ impl Driver {
         self.wait.replace(1, descriptor)
     }
 
-    /// Goes on with the same host on another device, when the old one has gone. Connections do not notice but for the time
-    /// without packets.
+    /// Moves the host to another device after the old one has disappeared. Connections only notice a time without
+    /// packets.
     ///
     /// # Errors
-    /// If the system has no more descriptors.
+    /// If the system has no descriptors left.
     pub fn renew(&mut self, tun: Tun) -> Result<(), NetError> {
         self.merged = tun.offloads().then(|| (Arrivals::new(), Departures::new()));
         // The old one is closed first.
@@ -219,10 +219,10 @@ impl Driver {
         self.wait.replace(0, &self.tun)
     }
 
-    /// Writes every packet, in and out, to a file.
+    /// Writes all packets, in both directions, to a file.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn capture(&mut self, to: File) -> io::Result<()> {
         let mut capture = Capture::new(BufWriter::new(to), 1 << 16)?;
         let interface = capture.interface(self.tun.name(), "between the stack and the kernel")?;
@@ -232,7 +232,7 @@ impl Driver {
     /// Ends the capture; returns the number of packets.
     ///
     /// # Errors
-    /// If something could not be written.
+    /// If writing failed.
     pub fn finish_capture(&mut self) -> io::Result<u64> {
         match self.capture.take() {
             Some(Recording { failure: Some(e), .. }) => Err(e),
@@ -255,17 +255,17 @@ impl Driver {
     pub fn tun(&self) -> &Tun {
         &self.tun
     }
-    /// Packets that the device did not take.
+    /// Packets that the device refused.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
-    /// The same, for whoever looks at it while the driver runs.
+    /// The same counter, for observers while the driver runs.
     #[must_use]
     pub fn refusals(&self) -> Arc<AtomicU64> {
         self.refused.clone()
     }
-    /// Processor time used within [`Self::run`].
+    /// CPU time used within [`Self::run`].
     #[must_use]
     pub fn cpu(&self) -> Duration {
         self.cpu
@@ -276,10 +276,11 @@ impl Driver {
         self.wait.waker()
     }
 
-    /// Runs an application until it is done. `each` is called on every turn and says whether the user wants an end.
+    /// Runs an application until it is done. `each` is called on every turn and says whether the user wants to
+    /// stop.
     ///
     /// # Errors
-    /// If the device goes away.
+    /// If the device disappears.
     pub fn run<A: App>(
         &mut self,
         app: &mut A,
@@ -293,7 +294,7 @@ impl Driver {
             let Self { tun, host, capture, arriving, departing, merged, shaper, refused, .. } = self;
             let (mut arrivals, departures) = match merged {
                 Some((a, d)) => {
-                    // A capture shows whole packets.
+                    // A capture shows complete packets.
                     d.set_checksum(if capture.is_some() { Checksum::Written } else { Checksum::Left });
                     (Some(a), Some(d))
                 }
@@ -347,10 +348,9 @@ impl Driver {
             }
             let paced = shaper.as_ref().map_or(Instant::MAX, |s| s.next_timeout(host.ready() > 0));
             let next = host.next_timeout().min(app.next_timeout()).min(paced);
-            // Where something arrived, what was sent in answer may have been answered by now: looking costs less than
-            // waiting.
+            // If something arrived, our answers may have been answered by now: checking costs less than waiting.
             if read == 0 {
-                // Applications that wrote may have room again at once.
+                // Applications that wrote may have room again immediately.
                 self.wait.until(if again || self.host.has_news() { now } else { next })?;
             }
         };

@@ -1,40 +1,41 @@
-//! How connections of a host behave.
+//! Configuration of the connections of a host.
 
 use skyhaul_tcp::Config;
 use skyhaul_tcp::config::ProbeNegotiation;
 use skyhaul_wire::{Agreement, Capability, Plan, Profile};
 use std::net::IpAddr;
 
-/// A simulated sender may have a buffer without limit, since it keeps lengths only; on a wire it keeps bytes. This is
-/// more than 622 Mbit/s over GEO have on the way (43 MB).
+/// Maximum send buffer, bytes. A simulated sender may have an unlimited buffer since it stores only lengths; a real
+/// one stores bytes. This exceeds the BDP of 622 Mbit/s over GEO (43 MB).
 const MOST_SEND_BUFFER: u64 = 64 << 20;
 
-/// How connections of a host behave.
+/// Configuration of the connections of a host.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    /// The endpoint's settings; what packets have room for and how probes are negotiated is set by the host.
+    /// Settings of the TCP endpoint; the host sets segment sizes and the negotiation of probes.
     pub tcp: Config,
     /// The congestion control.
     pub cc: skyhaul_cc::Config,
     /// How probes are marked.
     pub profile: Profile,
-    /// Longest packet, bytes, where that is less than the device takes; `None` for as long as the device takes them.
+    /// Longest packet, bytes, if shorter than the device's MTU; `None` for the device's MTU.
     pub longest: Option<u32>,
 }
 
-/// What a peer takes that does not say how much, bytes of payload (RFC 9293 §3.7.1).
+/// Payload that a peer without an MSS option accepts, bytes (RFC 9293 §3.7.1).
 pub(super) fn unstated_mss(remote: IpAddr) -> u16 {
     if remote.is_ipv4() { 536 } else { 1220 }
 }
 
 impl Endpoint {
-    /// The endpoint of a host on an open network with this congestion control; probes are negotiated and marked with an option.
+    /// An endpoint for an open network with this congestion control; probes are negotiated and marked with an
+    /// option.
     #[must_use]
     pub fn host(cc: skyhaul_cc::Config) -> Self {
         Self { tcp: Config::host(), cc, profile: Profile::Option, longest: None }
     }
 
-    /// The settings of a connection to `remote` whose packets have room for `limit` bytes of options and payload.
+    /// The settings of a connection to `remote` whose packets have `limit` bytes for options and payload.
     pub(super) fn config(&self, limit: u32, remote: IpAddr) -> Config {
         let mut c = self.tcp;
         c.unstated_mss = unstated_mss(remote);
@@ -46,11 +47,11 @@ impl Endpoint {
             Profile::Paper => ProbeNegotiation::Paper,
             Profile::Option | Profile::Compact => ProbeNegotiation::Negotiate,
         };
-        // Bits have no room for numbers; with `Compact` the handshake decides.
+        // Bits cannot carry numbers; with `Compact` the handshake decides.
         c.probe_ids = matches!(self.profile, Profile::Option | Profile::Compact);
         c
     }
-    /// What our own segments are written with.
+    /// Encoding of our own segments.
     pub(super) fn agreement(&self, plan: Plan, probe_exid: u32) -> Agreement {
         let mut a = Agreement { plan, probe_exid, ..Agreement::with(self.profile) };
         if !self.tcp.dsack {

@@ -2,11 +2,11 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-/// Our end and the other one, in 37 bytes: tables of connections that cost the peer one packet each must be small.
+/// The local and the remote end in 37 bytes. Tables of connections that cost a peer just one packet must be small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ends([u8; 37]);
 
-/// Bytes of the two ends over IPv4, and over IPv6, behind the number of the version.
+/// Bytes of the two ends over IPv4 and over IPv6, after the version number.
 const V4: usize = 12;
 const V6: usize = 36;
 
@@ -27,15 +27,15 @@ impl Ends {
         }
         Self(bytes)
     }
-    /// What is different for different ends.
+    /// The significant bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0[..=if self.0[0] == 4 { V4 } else { V6 }]
     }
-    /// Our end.
+    /// Local address and port.
     pub(super) fn local(&self) -> SocketAddr {
         self.end(false)
     }
-    /// The other end.
+    /// Remote address and port.
     pub(super) fn remote(&self) -> SocketAddr {
         self.end(true)
     }

@@ -1,8 +1,9 @@
-//! Half-open connections: a SYN has come, its answer has not been acknowledged. Strangers can make them at will, so they
-//! cost few bytes, leave after a minute, and beyond a limit cost nothing at all ([`super::cookie`]).
+//! Half-open connections: a SYN has arrived and our SYN-ACK has not been acknowledged. Attackers can create them at
+//! will. They therefore use few bytes, expire after a minute, and beyond a limit use none at all
+//! ([`super::cookie`]).
 //!
-//! What is kept is the SYN. Whenever a segment of the connection is needed the endpoint is made from it anew: once to
-//! answer, again for each repetition, and at last to stay, when the acknowledgement comes.
+//! Only the contents of the SYN are stored. The endpoint is rebuilt from them whenever a segment is needed: for the
+//! SYN-ACK, for each retransmission, and finally for good, when the acknowledgement arrives.
 
 use super::conn::Conn;
 use super::cookie::{self, Offer};
@@ -17,17 +18,18 @@ use skyhaul_wire::tcp::{ProbeOption, Tcp};
 use skyhaul_wire::{Agreement, Capability, Checksum, Envelope};
 use std::num::NonZeroU16;
 
-/// Half-open connections leave after this long.
+/// Lifetime of half-open connections.
 const LIFE: Duration = Duration::from_secs(60);
-/// Repetitions of a SYN-ACK, and those while more than half of the table is in use.
+/// Maximum retransmissions of a SYN-ACK, normally and while more than half of the table is in use.
 const REPEATS: u8 = 4;
 const REPEATS_IN_A_CROWD: u8 = 1;
-/// What a SYN-ACK announces at most.
+/// Maximum window announced in a SYN-ACK.
 const FIRST_WINDOW: i32 = 65_535;
-/// A repeated SYN is answered, and a strange segment challenged, no more often than this (as in Linux: `tcp_invalid_ratelimit`).
+/// Minimum time between answers to repeated SYNs, and between challenge ACKs (as in Linux:
+/// `tcp_invalid_ratelimit`).
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What a SYN said.
+/// Contents of a SYN.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Syn {
     seq: Seq,
@@ -79,7 +81,7 @@ impl Syn {
             ..Segment::default()
         }
     }
-    /// What a cookie can say of it: without timestamps only the segment size.
+    /// The part that a cookie can encode: without timestamps only the segment size.
     fn for_cookie(mut self, unstated_mss: u16) -> Self {
         self.mss = NonZeroU16::new(cookie::size(self.mss.map_or(unstated_mss, NonZeroU16::get)));
         self.flags = Flags::SYN;
@@ -90,7 +92,7 @@ impl Syn {
         self.states = self.probes.then_some(PROBES);
         self
     }
-    /// What the echo of a cookie says that it was.
+    /// The contents of the SYN, decoded from the echo of a cookie.
     fn from_cookie(seq: Seq, mss: u16, ts: Option<(u32, u32)>) -> Self {
         let o = ts.map(|(_, echo)| cookie::read(echo));
         let o = o.unwrap_or(Offer { scale: None, sack: false, probes: false });
@@ -111,7 +113,7 @@ impl Syn {
     }
 }
 
-/// All that a cookie's one bit says of probes.
+/// The probe capability that a cookie's single bit stands for.
 const PROBES: Capability = Capability { flags: Capability::ANSWERS | Capability::NIL, log2_most: 0 };
 
 /// A half-open connection.
@@ -119,16 +121,16 @@ const PROBES: Capability = Capability { flags: Capability::ANSWERS | Capability:
 pub(super) struct HalfOpen {
     syn: Syn,
     iss: Seq,
-    /// Which connection of the host it is.
+    /// Number of the connection within the host.
     number: u64,
     began: Instant,
     sent: Instant,
-    /// From when on it may be challenged again.
+    /// Earliest time of the next challenge ACK.
     challenge_from: Instant,
     repeats: u8,
-    /// Memory was short when it began: little was offered.
+    /// Memory was short when it started, so little was offered.
     pressed: bool,
-    /// The application has not admitted it yet: nothing has been answered.
+    /// The application has not admitted it yet: nothing was answered.
     waits: bool,
 }
 
@@ -149,7 +151,7 @@ impl HalfOpen {
 }
 
 impl Host {
-    /// A SYN to a listener. If it takes the place of a connection in TIME-WAIT, our numbers begin beyond `beyond`.
+    /// Handles a SYN to a listener. If it replaces a connection in TIME-WAIT, our numbers start after `beyond`.
     pub(super) fn begin(
         &mut self,
         now: Instant,
@@ -160,7 +162,7 @@ impl Host {
     ) {
         let Some(endpoint) = self.listeners.at(ends.local().port()).cloned() else { return };
         if self.demux.len() >= self.config.most {
-            // No answer: the peer sends its SYN again later, and there may be room then.
+            // No answer: the peer retransmits its SYN, and there may be room then.
             self.counts.syns_dropped += 1;
             return;
         }
@@ -185,7 +187,7 @@ impl Host {
         }
         self.opened += 1;
         let mut iss = self.config.secret.isn(now, ends.local(), ends.remote());
-        // RFC 6191 §2, as far as Linux goes beyond.
+        // RFC 6191 §2, with Linux's extension.
         if let Some(old) = beyond.filter(|old| iss.diff(*old) < NEW_NUMBERS as i32) {
             iss = old.add(NEW_NUMBERS);
         }
@@ -205,19 +207,19 @@ impl Host {
         self.half_open.arm(at, now + endpoint.tcp.rto.initial.min(LIFE));
     }
 
-    /// A connection that waits for being admitted: where it is, and the number of its SYN.
+    /// A connection that waits for admission: its slot, and the sequence number of its SYN.
     pub(super) fn waits(&self, ends: &Ends) -> Option<(u32, Seq)> {
         let at = self.half_open.find(ends)?;
         self.half_open.get(at).filter(|half| half.waits).map(|half| (at, half.syn.seq))
     }
 
-    /// Says what the application has decided about connections that waited for it.
+    /// Carries out the application's decisions on connections that waited for admission.
     pub(super) fn answer_asked(&mut self, now: Instant, out: &mut impl Outlet) {
         for ends in core::mem::take(&mut self.admitted) {
             let Some((at, _)) = self.waits(&ends) else { continue };
             let Some(endpoint) = self.listeners.at(ends.local().port()).cloned() else { continue };
             if let Some(half) = self.half_open.get_mut(at) {
-                // The round trip begins with the answer.
+                // The RTT measurement starts with the answer.
                 (half.waits, half.began, half.sent) = (false, now, now);
                 let half = *half;
                 let (mut conn, synack) = self.made(&half, &ends, &endpoint);
@@ -232,7 +234,7 @@ impl Host {
         }
     }
 
-    /// The endpoint of a half-open connection, and the SYN-ACK that it has sent.
+    /// The endpoint of a half-open connection, including the SYN-ACK it has sent.
     fn made(&self, half: &HalfOpen, ends: &Ends, endpoint: &Endpoint) -> (Conn, Option<Segment>) {
         let (local, remote) = (ends.local(), ends.remote());
         let secret = &self.config.secret;
@@ -252,7 +254,7 @@ impl Host {
         }
         conn.feel(half.began, half.pressed);
         let mut said = None;
-        // A repetition counts: its acknowledgement tells no round trip (Karn).
+        // A retransmission counts: its acknowledgement yields no RTT sample (Karn).
         for at in [Some(half.began), (half.repeats > 0).then_some(half.sent)].into_iter().flatten() {
             let _ = conn.take(at, half.syn.segment(), half.syn.states, &[]);
             said = conn.next_segment(at);
@@ -260,7 +262,7 @@ impl Host {
         (conn, said)
     }
 
-    /// There is no room: the answer itself remembers.
+    /// Answers with a cookie, because the table is full.
     fn answer_with_cookie(
         &mut self,
         now: Instant,
@@ -279,7 +281,7 @@ impl Host {
         let offer = Offer { scale: syn.scale, sack: syn.sack, probes: syn.probes };
         match &mut seg.ts {
             Some((val, _)) => *val = cookie::write(*val, offer),
-            // We use no timestamps: nothing of it can be remembered.
+            // We do not use timestamps, so none of this can be encoded.
             None => (seg.syn.window_scale, seg.syn.sack_permitted, seg.syn.probes) = (None, false, false),
         }
         conn.say(&seg, &mut self.counts, out);
@@ -287,7 +289,8 @@ impl Host {
         self.cookies_until = now + Duration::from_secs(2 * cookie::PERIOD);
     }
 
-    /// An acknowledgement of no connection, to a listener: it may bring a cookie back. False if it does not.
+    /// Handles an acknowledgement without a connection, to a listener: it may return a cookie. False if it does
+    /// not.
     pub(super) fn redeem(&mut self, now: Instant, ends: &Ends, tcp: &Tcp<'_>, out: &mut impl Outlet) -> bool {
         let plain = tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::RST);
         if !plain || now >= self.cookies_until {
@@ -303,7 +306,7 @@ impl Host {
         self.opened += 1;
         let ts = tcp.options.timestamps.filter(|_| endpoint.tcp.timestamps);
         let syn = Syn::from_cookie(irs, mss, ts);
-        // Nor is it known what was offered: no more than this.
+        // The offered window is unknown as well: at most this.
         let half = HalfOpen::new(syn, iss, self.opened, now, false);
         let (mut conn, _) = self.made(&half, ends, &endpoint);
         conn.forget_when_it_began(now);
@@ -317,7 +320,7 @@ impl Host {
         let (ends, Some(&half)) = (self.half_open.ends(at), self.half_open.get(at)) else { return };
         let expected = half.syn.seq.add(1);
         if half.waits {
-            // Its SYN once more, or its peer has given up.
+            // A repeated SYN, or the peer has given up.
             if tcp.flags.has(Flags::RST) && tcp.seq == expected {
                 self.half_open.remove(at);
             }
@@ -329,7 +332,7 @@ impl Host {
         };
         let f = tcp.flags;
         if f.has(Flags::RST) {
-            // Only the exact number resets; others in the window are challenged (RFC 5961 §3.2).
+            // Only the exact number resets; others in the window get a challenge ACK (RFC 5961 §3.2).
             if tcp.seq == expected {
                 self.half_open.remove(at);
             } else if (0..FIRST_WINDOW).contains(&tcp.seq.diff(expected)) {
@@ -337,7 +340,7 @@ impl Host {
             }
         } else if f.has(Flags::SYN) {
             if !f.has(Flags::ACK) && tcp.seq == half.syn.seq {
-                // Our SYN-ACK was lost, or the peer is in a hurry.
+                // Our SYN-ACK was lost, or the peer is impatient.
                 if now >= half.sent + PAUSE {
                     self.repeat(now, at, &endpoint, true, out);
                 }
@@ -349,7 +352,7 @@ impl Host {
         } else if tcp.ack != half.iss.add(1) {
             self.stranger(now, ends.local(), ends.remote(), tcp, out);
         } else if self.demux.len() >= self.config.most {
-            // No room now: the peer repeats what it has to say.
+            // No room now: the peer retransmits.
             self.counts.syns_dropped += 1;
         } else {
             let (conn, _) = self.made(&half, &ends, &endpoint);
@@ -361,7 +364,7 @@ impl Host {
         }
     }
 
-    /// A segment that may complete the handshake; false if it does not, and then nothing has happened.
+    /// Handles a segment that may complete the handshake; false, without side effects, if it does not.
     fn establish(
         &mut self,
         now: Instant,
@@ -381,7 +384,7 @@ impl Host {
         true
     }
 
-    /// What is wrong in the window is answered with where we are (RFC 5961 §4).
+    /// Sends a challenge ACK for an invalid segment in the window (RFC 5961 §4).
     fn challenge(&mut self, now: Instant, at: u32, out: &mut impl Outlet) {
         let ends = self.half_open.ends(at);
         let Some(half) = self.half_open.get_mut(at).filter(|h| now >= h.challenge_from) else { return };
@@ -406,7 +409,7 @@ impl Host {
         }
     }
 
-    /// Says the SYN-ACK once more; `asked`: the peer has repeated its SYN.
+    /// Retransmits the SYN-ACK; `asked` means that the peer repeated its SYN.
     fn repeat(&mut self, now: Instant, at: u32, endpoint: &Endpoint, asked: bool, out: &mut impl Outlet) {
         let ends = self.half_open.ends(at);
         let may = self.may_say_synack(now, !asked);
@@ -423,7 +426,7 @@ impl Host {
         }
     }
 
-    /// Repeats answers and forgets who never acknowledged them.
+    /// Retransmits SYN-ACKs and drops expired connections.
     pub(super) fn grow_old(&mut self, now: Instant, out: &mut impl Outlet) {
         while let Some(at) = self.half_open.due(now) {
             let Some(half) = self.half_open.get(at) else { continue };
@@ -444,9 +447,9 @@ impl Host {
                     self.repeat(now, at, &endpoint, false, out);
                     self.half_open.arm(at, (now + wait).min(end));
                 }
-                // Its last answer may be acknowledged still.
+                // Its last SYN-ACK may still be acknowledged.
                 Some(_) if now < end && !crowd => self.half_open.arm(at, end),
-                // It was asked for its answer again, a moment ago.
+                // A repeated SYN was answered a moment ago.
                 Some(endpoint) if now < end.min(half.sent + endpoint.tcp.rto.initial) => {
                     let acknowledged = half.sent + endpoint.tcp.rto.initial;
                     self.half_open.arm(at, acknowledged.min(end));
@@ -460,5 +463,5 @@ impl Host {
     }
 }
 
-/// How far a connection that takes the place of one in TIME-WAIT begins beyond the numbers of that.
+/// How far the sequence numbers of a connection that replaces one in TIME-WAIT start above the old ones.
 const NEW_NUMBERS: u32 = 65_537;

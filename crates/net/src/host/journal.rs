@@ -1,4 +1,4 @@
-//! What a connection on the wire was told and what it said, to be done again in the simulator's endpoint.
+//! A recording of everything that entered and left a connection, for replay in the simulator's endpoint.
 
 use skyhaul_base::{Instant, Rng};
 use skyhaul_cc::PathState;
@@ -11,44 +11,44 @@ pub enum Op {
     Handle(Box<Segment>),
     /// A deadline passed.
     Timeout,
-    /// The application wrote so many bytes.
+    /// The application wrote this many bytes.
     Write(u64),
-    /// The application read so many bytes.
+    /// The application read this many bytes.
     Read(u64),
-    /// The application reads everything the moment it arrives.
+    /// The application reads all data on arrival.
     Sink,
-    /// The application took back what was not sent yet.
+    /// The application took back unsent data.
     TakeBack,
-    /// What had arrived beyond a gap was forgotten.
+    /// Data beyond a gap was discarded.
     Renege,
-    /// Memory was short, and no more than so many bytes were offered; or it was short no more.
+    /// Memory was short, and the connection offered at most this many bytes; `None` once it was no longer short.
     Offer(Option<u64>),
     /// The application has no more data.
     Shutdown,
-    /// The application has closed both ways.
+    /// The application closed both directions.
     Abandon,
-    /// The application gave up.
+    /// The application aborted.
     Abort,
-    /// It began with a cookie: nobody knows when.
+    /// The connection started from a cookie: its start time is unknown.
     Untimed,
-    /// The path proved to be narrower.
+    /// The path MTU became smaller.
     Narrow(u32),
-    /// Probes carry numbers from now on, or none.
+    /// From now on probes carry numbers, or no longer do.
     Number(bool),
-    /// It was told what an earlier connection has learnt of the path.
+    /// It received the path state of an earlier connection.
     Recall(PathState),
-    /// It was asked for what it has to send, and sent this.
+    /// It was polled and sent these segments.
     Sent(Vec<Segment>),
 }
 
-/// What a connection was told, and what it said.
+/// Inputs and outputs of a connection.
 #[derive(Clone, Debug)]
 pub struct Journal {
     origin: Origin,
     ops: Vec<(Instant, Op)>,
 }
 
-/// How the connection began.
+/// Initial state of the connection.
 #[derive(Clone, Debug)]
 pub(super) struct Origin {
     pub(super) config: Config,
@@ -73,16 +73,16 @@ impl Origin {
     }
 }
 
-/// Where a replay first differs from what was recorded.
+/// The first difference between a replay and the recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// Number of the step, from 0.
     pub step: usize,
     /// When it happened.
     pub at: Instant,
-    /// What was sent on the wire.
+    /// Segments sent in the recording.
     pub recorded: Vec<Segment>,
-    /// What was sent now.
+    /// Segments sent in the replay.
     pub replayed: Vec<Segment>,
 }
 
@@ -94,32 +94,32 @@ impl Journal {
         self.ops.push((now, op));
     }
 
-    /// Everything that happened, in order.
+    /// All events, in order.
     #[must_use]
     pub fn ops(&self) -> &[(Instant, Op)] {
         &self.ops
     }
-    /// Segments that were sent.
+    /// Number of segments sent.
     #[must_use]
     pub fn sent(&self) -> usize {
         self.ops.iter().map(|(_, op)| if let Op::Sent(s) = op { s.len() } else { 0 }).sum()
     }
-    /// Segments that arrived.
+    /// Number of segments received.
     #[must_use]
     pub fn arrived(&self) -> usize {
         self.ops.iter().filter(|(_, op)| matches!(op, Op::Handle(_))).count()
     }
 
-    /// Does it all again in the endpoint of the simulator, which keeps lengths in place of bytes.
+    /// Replays everything in the simulator's endpoint, which stores lengths instead of bytes.
     ///
     /// # Errors
-    /// The first step at which it says something else.
+    /// The first step whose output differs.
     pub fn replay(&self) -> Result<(), Box<Difference>> {
         let mut c: Connection<Counted> = self.origin.open();
         for (step, (at, op)) in self.ops.iter().enumerate() {
             let now = *at;
             match op {
-                // What it was refused for is part of the endpoint's state, and shows in what follows.
+                // The reason of a refusal is part of the endpoint's state, and shows in later steps.
                 Op::Handle(seg) => drop(c.handle(now, seg, &[])),
                 Op::Timeout => c.handle_timeout(now),
                 Op::Write(n) => drop(c.write(now, &[], *n)),

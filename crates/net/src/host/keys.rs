@@ -1,4 +1,4 @@
-//! How connections on the wire behave, by the keys that a flow of a scenario file has.
+//! Configures connections on a real network with the keys of a flow in a scenario file.
 
 use super::Endpoint;
 use skyhaul_scenario::{Document, ScenarioError, no_files};
@@ -19,14 +19,14 @@ const AT: &str = "flows.wire.";
 const DETECTION: &str = "endpoint.loss-detection";
 const TAIL_PROBE: &str = "endpoint.tail-loss-probe";
 
-/// Keys that were set: `cc`, `endpoint`, `rwnd`, `sndbuf` and what is below them. In errors a key has the same name.
+/// The keys set so far: `cc`, `endpoint`, `rwnd`, `sndbuf` and keys below them. Errors use the same names.
 #[derive(Clone, Debug)]
 pub struct Keys {
     document: Document,
     set: Vec<String>,
 }
 
-/// The keys as they were called here.
+/// Translates the keys in an error to the names used here.
 fn here(mut e: ScenarioError) -> ScenarioError {
     if let Some(key) = e.key.strip_prefix(AT) {
         e.key = key.into();
@@ -34,7 +34,7 @@ fn here(mut e: ScenarioError) -> ScenarioError {
     e
 }
 
-/// A key is wrong in a way that scenario files do not know.
+/// An error that scenario files do not have.
 fn refused(key: &str, message: &str) -> ScenarioError {
     ScenarioError { file: "wire".into(), line: None, key: key.into(), message: message.into() }
 }
@@ -43,7 +43,7 @@ impl Keys {
     /// The keys of a connection with this congestion control, a name or a table.
     ///
     /// # Errors
-    /// If it is one of the user's own, which no program that runs on the wire brings along.
+    /// If it is a user's control, which no program on a real network provides.
     pub fn new(cc: Value) -> Result<Self, ScenarioError> {
         let user = |name: &str| name == "user" || name.starts_with("user:");
         if cc.as_str().is_some_and(user) {
@@ -58,30 +58,30 @@ impl Keys {
     /// Sets a key.
     ///
     /// # Errors
-    /// If it leads nowhere.
+    /// If the key does not exist.
     pub fn set(&mut self, key: &str, value: Value) -> Result<(), ScenarioError> {
         self.set.push(key.into());
         self.document.set_value(&format!("{AT}{key}"), value).map_err(here)
     }
 
-    /// Sets a key as on a command line: `endpoint.rto-min=1 s`.
+    /// Sets a key in the syntax of a command line: `endpoint.rto-min=1 s`.
     ///
     /// # Errors
-    /// If there is no value or the key leads nowhere.
+    /// If there is no value or the key does not exist.
     pub fn assign(&mut self, assignment: &str) -> Result<(), ScenarioError> {
         self.set.push(assignment.split('=').next().unwrap_or("").trim().into());
         self.document.set(&format!("{AT}{assignment}")).map_err(here)
     }
 
-    /// What the keys say, with probes marked as `profile` has it.
+    /// The resulting endpoint, with probes marked according to `profile`.
     ///
     /// # Errors
-    /// If a value makes no sense, or only in the simulator.
+    /// If a value is invalid, or valid only in the simulator.
     pub fn endpoint(mut self, profile: Profile) -> Result<Endpoint, ScenarioError> {
         let asked = |key: &str| self.set.iter().any(|set| set == key);
         let by_preset = !asked(DETECTION) && !asked(TAIL_PROBE);
         let resolved = match self.document.resolve().map_err(here) {
-            // The preset finds losses by time, for which a control without SACK has no use.
+            // The preset detects losses by time, which a control without SACK cannot use.
             Err(e) if e.key == DETECTION && by_preset => {
                 self.set(DETECTION, Value::String("dup-acks".into()))?;
                 self.set(TAIL_PROBE, Value::Boolean(false))?;

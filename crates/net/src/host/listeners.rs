@@ -1,4 +1,4 @@
-//! Who takes connections: at single ports, or at all of them.
+//! Listeners: at single ports, or at all of them.
 
 use super::Endpoint;
 use std::collections::BTreeMap;
@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 /// When a SYN to a listener is answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Admission {
-    /// At once.
+    /// Immediately.
     #[default]
     AtOnce,
-    /// Once the application has admitted the connection ([`super::Host::admit`]), so that it can refuse it as the one
-    /// would for whom it stands in.
+    /// Once the application has admitted the connection ([`super::Host::admit`]). A proxy can then refuse it
+    /// exactly as the real server would.
     WhenAdmitted,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Listeners {
 }
 
 impl Listeners {
-    /// Who takes connections to this port.
+    /// The endpoint of the listener at this port.
     pub(super) fn at(&self, port: u16) -> Option<&Endpoint> {
         self.ports.get(&port).or(self.elsewhere.as_ref().map(|(endpoint, _)| endpoint))
     }
@@ -33,7 +33,7 @@ impl Listeners {
             _ => Admission::AtOnce,
         }
     }
-    /// Somebody takes connections to this port alone.
+    /// Whether this port has its own listener.
     pub(super) fn has(&self, port: u16) -> bool {
         self.ports.contains_key(&port)
     }

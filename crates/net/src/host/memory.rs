@@ -1,9 +1,10 @@
-//! What all connections hold together, and what is done when that is too much.
+//! The memory used by all connections, and what happens when it is short.
 //!
-//! Beyond three quarters of the limit applications write less, peers are offered smaller windows, no receive buffer
-//! grows, and what can be done without is given up: first data beyond gaps, which the peer has to keep and sends again
-//! (RFC 2018 §8), then the room of idle buffers. A window that was offered is never taken back. Beyond the limit data is not taken, as if the path had lost it; acknowledgements are. A little is allowed to each connection
-//! always, so that every one gets on.
+//! Above three quarters of the limit, applications may write less, offered windows shrink, receive buffers do not
+//! grow, and dispensable memory is reclaimed: first data beyond gaps, which the peer must keep and retransmits (RFC
+//! 2018 §8), then the space of idle buffers. An offered window is never withdrawn. Above the limit, arriving data
+//! is discarded as if the path had lost it, but acknowledgements are processed. Each connection may always use a
+//! small amount, so that all make progress.
 
 use super::Host;
 use super::conn::Conn;
@@ -11,30 +12,30 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::Flags;
 use skyhaul_wire::tcp::Tcp;
 
-/// What each connection may hold in each direction whatever the others hold, bytes.
+/// What each connection may always use in each direction, bytes.
 pub(super) const ALWAYS: u64 = 16 << 10;
-/// How often connections are asked for what they can do without, at most.
+/// Minimum time between two rounds of reclaiming memory from connections.
 const SWEEP: Duration = Duration::from_millis(100);
 
-/// What all connections hold together.
+/// The memory used by all connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// The limit, bytes.
     pub limit: u64,
-    /// Bytes now: payload in both directions with the room kept for it, records of segments on their way, and a record
-    /// per connection; half-open ones and those in TIME-WAIT.
+    /// Current use, bytes: payload in both directions with reserved buffer space, records of segments in flight, a
+    /// record per connection, half-open connections and those in TIME-WAIT.
     pub held: u64,
-    /// The most that it has been, bytes.
+    /// Maximum use so far, bytes.
     pub most: u64,
     /// Connections that discarded out-of-order data for lack of memory.
     pub reneged: u64,
     /// Idle connections that released buffer memory, under pressure or after a while.
     pub trimmed: u64,
-    /// Segments whose data was not taken.
+    /// Segments whose data was discarded.
     pub refused: u64,
 }
 
-/// The count, and when it was last acted upon.
+/// The account, and when memory was last reclaimed.
 #[derive(Debug)]
 pub(super) struct Ledger {
     pub(super) memory: Memory,
@@ -46,7 +47,7 @@ impl Ledger {
         let memory = Memory { limit, held: 0, most: 0, reneged: 0, trimmed: 0, refused: 0 };
         Self { memory, swept: Instant::ZERO }
     }
-    /// A connection holds something else than before.
+    /// Updates the account of a connection.
     pub(super) fn book(&mut self, now: Instant, conn: &mut Conn) {
         let weight = conn.weight();
         let m = &mut self.memory;
@@ -55,11 +56,11 @@ impl Ledger {
         m.most = m.most.max(m.held);
         conn.feel(now, self.presses());
     }
-    /// A connection is gone.
+    /// Removes the account of a connection.
     pub(super) fn strike(&mut self, conn: &Conn) {
         self.memory.held -= conn.booked;
     }
-    /// It is time to write less.
+    /// Whether applications must write less.
     pub(super) fn presses(&self) -> bool {
         self.memory.held > self.memory.limit / 4 * 3
     }
@@ -69,7 +70,7 @@ impl Ledger {
 }
 
 impl Host {
-    /// What connections hold.
+    /// The memory used by connections.
     #[must_use]
     pub fn memory(&self) -> Memory {
         let strangers = self.bytes_of_strangers().iter().sum::<usize>() as u64;
@@ -77,7 +78,7 @@ impl Host {
         Memory { held: m.held + strangers, ..m }
     }
 
-    /// Gives up what can be done without, if there is too much.
+    /// Reclaims memory if too much is in use.
     pub(super) fn relieve(&mut self, now: Instant) {
         if !self.ledger.presses() || now < self.ledger.swept + SWEEP {
             return;
@@ -104,7 +105,7 @@ impl Host {
         }
     }
 
-    /// What a connection is given of a segment: without its data if there is no room for that.
+    /// The part of a segment that a connection may get: without its data if there is no room.
     pub(super) fn admitted<'a>(&mut self, slot: u32, tcp: &Tcp<'a>) -> Tcp<'a> {
         let mut tcp = *tcp;
         if tcp.payload.is_empty() || !self.ledger.is_full() {

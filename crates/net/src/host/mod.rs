@@ -4,8 +4,8 @@
 //! packets ──▶ Host::arrive ──▶ Connection::handle ──▶ what changed, for the application
 //! packets ◀── Outlet        ◀── Connection::poll_transmit ◀── write, read, shutdown, timeouts
 //! ```
-//! A host reads no clock and owns no device, so that the same code runs over TUN ([`driver`]) and, in tests, over
-//! paths that lose, duplicate, reorder, mangle and strip whatever a script says.
+//! A host reads no clock and owns no device. The same code runs over TUN ([`driver`]) and, in tests, over paths
+//! that lose, duplicate, reorder, corrupt and strip packets according to a script.
 
 mod allowance;
 mod answer;
@@ -71,7 +71,7 @@ use synacks::SynAcks;
 use table::Table;
 use time_wait::Waiting;
 
-/// Names a connection of a host; never given to another one.
+/// Identifier of a connection of a host; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId {
     slot: u32,
@@ -79,11 +79,11 @@ pub struct ConnId {
 }
 
 impl ConnId {
-    /// None comes after it.
+    /// The largest identifier.
     pub(crate) const LAST: Self = Self { slot: u32::MAX, generation: u32::MAX };
 }
 
-/// First of the ports for connections that we open (RFC 6335: the dynamic ones).
+/// First port for connections that we open (RFC 6335: dynamic ports).
 const FIRST_PORT: u16 = 49_152;
 
 #[derive(Debug, Default)]
@@ -102,11 +102,11 @@ pub struct Host {
     half_open: Table<HalfOpen>,
     waiting: Table<Waiting>,
     syn_acks: SynAcks,
-    /// Until when an acknowledgement may bring a cookie back.
+    /// Until when an acknowledgement may return a cookie.
     cookies_until: Instant,
     listeners: Listeners,
-    /// Connections that somebody asked for and the application has not yet heard of, those that it has admitted, and whom it
-    /// has refused.
+    /// Connections that wait for admission and that the application has not seen yet, admitted connections, and
+    /// refused ones.
     asked: VecDeque<Ends>,
     admitted: Vec<Ends>,
     refused: Vec<(Ends, Seq)>,
@@ -114,7 +114,7 @@ pub struct Host {
     deadlines: Deadlines,
     /// Connections that may have something to send.
     ready: Ready,
-    /// Connections of which the application has not heard since something changed.
+    /// Connections that changed since the application last saw them.
     changed: VecDeque<u32>,
     narrow: BTreeMap<IpAddr, (u32, Instant)>,
     answers: Allowance,
@@ -157,33 +157,33 @@ impl Host {
         }
     }
 
-    /// What it is.
+    /// Its configuration.
     #[must_use]
     pub fn config(&self) -> &HostConfig {
         &self.config
     }
-    /// What it has counted.
+    /// Its counters.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
-    /// Connections, half-open ones and those in TIME-WAIT included.
+    /// Number of connections, including half-open ones and those in TIME-WAIT.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.demux.len() + self.half_open.len() + self.waiting.len()
     }
-    /// Half-open connections.
+    /// Number of half-open connections.
     #[must_use]
     pub fn half_open(&self) -> usize {
         self.half_open.len()
     }
-    /// Connections in TIME-WAIT that no application holds open.
+    /// Number of connections in TIME-WAIT that no application holds.
     #[must_use]
     pub fn time_waits(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Bytes that half-open connections take, and those that take connections in TIME-WAIT.
+    /// Bytes of one half-open connection, and of one in TIME-WAIT.
     #[must_use]
     pub fn bytes_of_strangers(&self) -> [usize; 2] {
         [self.half_open.bytes(), self.waiting.bytes()]
@@ -191,10 +191,10 @@ impl Host {
 
     // ----- the application ----------------------------------------------------------------------------------
 
-    /// Takes connections to `port` at every address.
+    /// Accepts connections to `port` at every address.
     ///
     /// # Errors
-    /// If somebody does already.
+    /// If the port already has a listener.
     pub fn listen(&mut self, port: u16, endpoint: Endpoint) -> Result<(), HostError> {
         if self.listeners.has(port) {
             return Err(HostError::PortInUse(port));
@@ -202,20 +202,20 @@ impl Host {
         self.listeners.insert(port, endpoint);
         Ok(())
     }
-    /// Takes no more connections to `port`; those that exist stay.
+    /// Stops accepting connections to `port`; existing ones stay.
     pub fn unlisten(&mut self, port: u16) {
         self.listeners.remove(port);
     }
-    /// Takes connections to every port that nobody else listens to; `None`: takes no more of them.
+    /// Accepts connections to every port without a listener of its own; `None` stops this.
     pub fn listen_elsewhere(&mut self, taker: Option<(Endpoint, Admission)>) {
         self.listeners.set_elsewhere(taker);
     }
 
-    /// A connection that waits for being admitted, as (local, remote): each is returned once.
+    /// The next connection that waits for admission, as (local, remote): each is returned once.
     pub fn next_asked(&mut self) -> Option<(SocketAddr, SocketAddr)> {
         self.asked.pop_front().map(|ends| (ends.local(), ends.remote()))
     }
-    /// Admits a connection that waits for it. Its SYN-ACK leaves with the next [`Self::flush`]; false if it is gone.
+    /// Admits a waiting connection. Its SYN-ACK leaves with the next [`Self::flush`]; false if it no longer exists.
     pub fn admit(&mut self, local: SocketAddr, remote: SocketAddr) -> bool {
         let ends = Ends::new(local, remote);
         let waits = self.waits(&ends).is_some();
@@ -224,7 +224,7 @@ impl Host {
         }
         waits
     }
-    /// Refuses a connection that waits for being admitted, with a RST.
+    /// Refuses a waiting connection with a RST.
     pub fn refuse(&mut self, local: SocketAddr, remote: SocketAddr) {
         let ends = Ends::new(local, remote);
         if let Some((at, syn)) = self.waits(&ends) {
@@ -233,10 +233,11 @@ impl Host {
         }
     }
 
-    /// Opens a connection; a local port of 0 chooses one. The SYN leaves with the next [`Self::flush`].
+    /// Opens a connection; a local port of 0 chooses a free one. The SYN leaves with the next [`Self::flush`].
     ///
     /// # Errors
-    /// If the address is not ours, or of the other family, the pair of ends is in use, or there are too many connections.
+    /// If the address is not ours or of the other family, the pair of ends is in use, or there are too many
+    /// connections.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -266,14 +267,14 @@ impl Host {
         Ok(self.id(slot))
     }
 
-    /// Tells a new connection what an earlier one to the same peer has learnt of the path
-    /// ([`skyhaul_tcp::Connection::path_state`]): right after [`Self::connect`], before anything leaves.
+    /// Passes the path state of an earlier connection to the same peer ([`skyhaul_tcp::Connection::path_state`]) to
+    /// a new one. To be called directly after [`Self::connect`], before anything leaves.
     pub fn recall(&mut self, now: Instant, id: ConnId, state: PathState) {
         self.act(id, |c| c.recall(now, state));
     }
 
-    /// A connection of which something changed since it was last returned here: it was accepted, can be read, has room,
-    /// was closed, has failed. Each is returned once per change.
+    /// The next connection that changed since it was last returned here: accepted, readable, writable, closed or
+    /// failed. Each is returned once per change.
     pub fn next_changed(&mut self) -> Option<ConnId> {
         while let Some(slot) = self.changed.pop_front() {
             if let Some(conn) = self.at_mut(slot) {
@@ -285,28 +286,29 @@ impl Host {
         }
         None
     }
-    /// Connections that may have something to send.
+    /// Number of connections that may have something to send.
     #[must_use]
     pub fn ready(&self) -> usize {
         self.ready.len() + self.admitted.len() + self.refused.len()
     }
-    /// True if [`Self::next_changed`] has something to tell.
+    /// Whether [`Self::next_changed`] has something to return.
     #[must_use]
     pub fn has_news(&self) -> bool {
         !self.changed.is_empty()
     }
-    /// The connection; `None` when it is gone.
+    /// The connection; `None` if it no longer exists.
     #[must_use]
     pub fn conn(&self, id: ConnId) -> Option<&Conn> {
         let slot = self.slots.get(id.slot as usize)?;
         (slot.generation == id.generation).then_some(slot.conn.as_deref()?)
     }
-    /// Writes what there is room for; returns how many bytes.
+    /// Writes as much as there is room for; returns how many bytes.
     pub fn write(&mut self, now: Instant, id: ConnId, data: &[u8]) -> usize {
         let Self { slots, ledger, .. } = self;
         let slot = slots.get_mut(id.slot as usize).filter(|s| s.generation == id.generation);
         let Some(conn) = slot.and_then(|s| s.conn.as_deref_mut()) else { return 0 };
-        // Counted at once, and told before how short memory is: many applications may write much before anything leaves.
+        // Accounted at once, and informed beforehand that memory is short: many applications may write much before
+        // anything leaves.
         ledger.book(now, conn);
         let written = conn.write(now, data);
         ledger.book(now, conn);
@@ -317,12 +319,12 @@ impl Host {
     pub fn read(&mut self, now: Instant, id: ConnId, out: &mut [u8]) -> usize {
         self.act(id, |c| c.read(now, out)).unwrap_or(0)
     }
-    /// Reads and forgets everything there is; returns how many bytes.
+    /// Reads and discards everything available; returns how many bytes.
     pub fn discard(&mut self, now: Instant, id: ConnId) -> u64 {
         self.act(id, |c| c.discard(now)).unwrap_or(0)
     }
-    /// From now on everything is read and forgotten the moment it arrives, so that the window never shrinks, as for the
-    /// sinks of the simulator.
+    /// From now on all data is read and discarded on arrival, so that the window never shrinks, as for the sinks of
+    /// the simulator.
     pub fn sink(&mut self, now: Instant, id: ConnId) {
         self.act(id, |c| c.sink(now));
     }
@@ -330,28 +332,28 @@ impl Host {
     pub fn shutdown(&mut self, now: Instant, id: ConnId) {
         self.act(id, |c| c.shutdown(now));
     }
-    /// Takes back what was written and not yet sent once; returns how many bytes.
+    /// Takes back data that was written but never sent; returns how many bytes.
     pub fn take_back(&mut self, now: Instant, id: ConnId) -> u64 {
         self.act(id, |c| c.take_back(now)).unwrap_or(0)
     }
-    /// Gives the connection up with a RST.
+    /// Aborts the connection with a RST.
     pub fn abort(&mut self, now: Instant, id: ConnId) {
         self.act(id, |c| c.abort(now));
     }
-    /// The application is done with the connection: it is closed in order if it was not, and vanishes when it may. How long
-    /// it may wait for the peer is the endpoint's `fin_timeout`.
+    /// Releases the connection: it is closed in order if it was not, and removed as soon as possible. The
+    /// endpoint's `fin_timeout` limits the wait for the peer.
     pub fn release(&mut self, now: Instant, id: ConnId) {
-        // It goes with the next flush: what it has to say until then, such as a RST, is said.
+        // Removed by the next flush, after it has sent what is due, such as a RST.
         self.act(id, |c| c.release(now));
     }
 
-    /// Gives every connection up with a RST.
+    /// Aborts all connections with a RST.
     pub fn abort_all(&mut self, now: Instant) {
         for slot in 0..self.slots.len() as u32 {
             self.abort(now, self.id(slot));
         }
     }
-    /// True if some connection has data or a FIN that is not acknowledged.
+    /// Whether some connection has unacknowledged data or an unacknowledged FIN.
     #[must_use]
     pub fn owes(&self) -> bool {
         self.slots.iter().filter_map(|s| s.conn.as_deref()).any(Conn::owes)
@@ -359,7 +361,7 @@ impl Host {
 
     // ----- the driver ---------------------------------------------------------------------------------------
 
-    /// A packet arrived. What it makes us send goes to `out`.
+    /// Handles an arriving packet. Responses go to `out`.
     pub fn arrive(&mut self, now: Instant, packet: &[u8], out: &mut impl Outlet) {
         self.counts.packets_in += 1;
         let Some(packet) = self.counts.refusals.count(Packet::parse(packet)) else { return };
@@ -378,10 +380,10 @@ impl Host {
         }
     }
 
-    /// Sends what applications have caused since the last call.
+    /// Sends what applications have written since the last call.
     pub fn flush(&mut self, now: Instant, out: &mut impl Outlet) {
         self.answer_asked(now, out);
-        // With an outlet that takes only so many, those that have more to say are ready again, at the end.
+        // If the outlet is limited, connections with more to send are ready again, at the end of the queue.
         while out.allowance() > 0 {
             let Some(slot) = self.ready.pop() else { break };
             if let Some(c) = self.at_mut(slot) {
@@ -392,12 +394,12 @@ impl Host {
         self.flush_datagrams(out);
     }
 
-    /// When [`Self::handle_timeout`] is due; [`Instant::MAX`] for never.
+    /// When [`Self::handle_timeout`] is due; [`Instant::MAX`] means never.
     #[must_use]
     pub fn next_timeout(&mut self) -> Instant {
         self.deadlines.next().min(self.half_open.next()).min(self.waiting.next())
     }
-    /// Handles every deadline that has passed, and sends what that causes.
+    /// Handles all expired deadlines, and sends the resulting segments.
     pub fn handle_timeout(&mut self, now: Instant, out: &mut impl Outlet) {
         while let Some((slot, generation)) = self.deadlines.due(now) {
             let Some(s) = self.slots.get_mut(slot as usize).filter(|s| s.generation == generation) else {
@@ -441,7 +443,7 @@ impl Host {
             if syn && listens {
                 self.begin(now, ends, tcp, None, out);
             } else if listens && !tcp.flags.has(Flags::ACK) {
-                // Not worth an answer (RFC 9293 §3.10.7.2, fourth).
+                // Not answered (RFC 9293 §3.10.7.2, fourth).
                 self.counts.strangers += 1;
             } else if !self.redeem(now, &ends, tcp, out) {
                 self.stranger(now, local, remote, tcp, out);
@@ -460,7 +462,7 @@ impl Host {
 
     // ----- departures ---------------------------------------------------------------------------------------
 
-    /// Sends everything that a connection has to say, then looks at what became of it.
+    /// Sends everything that a connection has to send, then updates its state.
     fn pump(&mut self, now: Instant, slot: u32, out: &mut impl Outlet) {
         let Self { slots, counts, .. } = self;
         let Some(conn) = slots[slot as usize].conn.as_deref_mut() else { return };
@@ -471,7 +473,8 @@ impl Host {
         }
     }
 
-    /// Deadline, news for the application, end. `done`: it has nothing more to say now; what it waits for comes after that.
+    /// Updates deadline, application news and removal. `done`: it has nothing more to send now; its timers come
+    /// afterwards.
     fn settle(&mut self, now: Instant, slot: u32, done: bool) {
         let Some(s) = self.slots.get_mut(slot as usize) else { return };
         let Some(conn) = s.conn.as_deref_mut() else { return };
@@ -487,11 +490,11 @@ impl Host {
             conn.told = false;
             self.changed.push_back(slot);
         }
-        // What it has to say is said first, such as a RST.
+        // What it has to send comes first, such as a RST.
         if done && conn.is_gone() {
             self.remove(slot);
         } else if conn.tcp().state() == State::Closed {
-            // Only the application knows it still: its ends are free (RFC 9293 §3.10.7.4: the TCB is deleted).
+            // Only the application still knows it: its ends are free (RFC 9293 §3.10.7.4: the TCB is deleted).
             self.demux.remove(&Ends::new(conn.local(), conn.remote()), slot);
         } else if time_wait::may_lie_down(conn) {
             self.lay_down(slot);

@@ -1,10 +1,10 @@
-//! Connections that may have something to send, in the order in which they may.
+//! Connections that may have something to send, in order.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-/// Connections that may have something to send. With clients told apart they take turns, whatever number of connections
-/// each has; otherwise connections do.
+/// Connections that may have something to send. If clients are distinguished, clients take turns, however many
+/// connections each has; otherwise connections take turns.
 #[derive(Debug)]
 pub(super) enum Ready {
     Connections(VecDeque<u32>),
@@ -38,7 +38,7 @@ impl Ready {
             }
         }
     }
-    /// The next one; its client goes to the end if it has more of them.
+    /// The next connection; its client goes to the end of the queue if it has more.
     pub(super) fn pop(&mut self) -> Option<u32> {
         match self {
             Self::Connections(slots) => slots.pop_front(),

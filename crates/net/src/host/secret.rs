@@ -1,4 +1,4 @@
-//! Initial sequence numbers and timestamp offsets that nobody can guess (RFC 6528, RFC 7323 §5.4).
+//! Unpredictable initial sequence numbers and timestamp offsets (RFC 6528, RFC 7323 §5.4).
 
 use siphasher::sip::SipHasher24;
 use skyhaul_base::Instant;
@@ -18,22 +18,22 @@ impl fmt::Debug for Secret {
 }
 
 impl Secret {
-    /// From the operating system's generator.
+    /// Draws a key from the operating system's generator.
     ///
     /// # Errors
-    /// If it has none.
+    /// If the system has none.
     pub fn draw() -> std::io::Result<Self> {
         let mut key = [0; 16];
         getrandom::fill(&mut key).map_err(std::io::Error::other)?;
         Ok(Self(key))
     }
-    /// This key; for runs that are to be repeated.
+    /// A fixed key, for reproducible runs.
     #[must_use]
     pub const fn fixed(key: [u8; 16]) -> Self {
         Self(key)
     }
 
-    /// A keyed hash, different for each purpose.
+    /// A keyed hash, separate for each purpose.
     pub(super) fn of(&self, purpose: &[u8], ends: &[SocketAddr]) -> u64 {
         let mut h = SipHasher24::new_with_key(&self.0);
         h.write(purpose);
@@ -47,7 +47,7 @@ impl Secret {
         h.finish()
     }
 
-    /// A key for a hash table of this purpose.
+    /// A key for a hash table with this purpose.
     pub(super) fn key(&self, purpose: &[u8]) -> [u8; 16] {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&self.of(purpose, &[]).to_be_bytes());
@@ -55,13 +55,13 @@ impl Secret {
         key
     }
 
-    /// ISN = M + F(ends, key), M a clock of 4 µs (RFC 6528 §3).
+    /// ISN = M + F(ends, key), where M is a clock with ticks of 4 µs (RFC 6528 §3).
     pub(super) fn isn(&self, now: Instant, local: SocketAddr, remote: SocketAddr) -> Seq {
         let clock = (now.as_nanos() / 4000) as u32;
         Seq(clock.wrapping_add(self.of(b"isn", &[local, remote]) as u32))
     }
 
-    /// Where the timestamps of a connection start.
+    /// Initial value of a connection's timestamps.
     pub(super) fn timestamp_offset(&self, local: SocketAddr, remote: SocketAddr) -> u32 {
         self.of(b"timestamps", &[local, remote]) as u32
     }

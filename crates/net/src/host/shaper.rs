@@ -1,27 +1,28 @@
-//! What leaves, at the rate of the link that follows: so that the queue is ours, nothing is lost in somebody else's, and what
-//! is of low priority really comes last.
+//! Shapes outgoing traffic to the rate of the following link. The queue is then ours, no foreign queue drops
+//! packets, and low-priority packets really come last.
 //!
-//! There is no queue of packets. Connections keep what they have to say until it is their turn ([`crate::outlet::Outlet::allowance`]);
-//! only probes of low priority are written at once and wait, a few of them, for a moment in which nobody else wants to send.
+//! There is no packet queue. Connections keep their data until it is their turn
+//! ([`crate::outlet::Outlet::allowance`]). Only low-priority probes are written at once; a few of them wait until
+//! nothing else is to be sent.
 
 use skyhaul_base::units::Serializer;
 use skyhaul_base::{Duration, Instant, Rate};
 use std::collections::VecDeque;
 
-/// Packets that a connection sends in its turn.
+/// Packets that a connection sends per turn.
 const TURN: usize = 2;
-/// How far ahead of the link packets are given to the device. Less, and a late wake-up leaves the link idle.
+/// How far ahead of the link packets are passed to the device. With less, a late wake-up would leave the link idle.
 const AHEAD: Duration = Duration::from_millis(2);
-/// Probes that wait. More of them would wait for longer than they tell anything.
+/// Maximum number of waiting probes. More would wait so long that their answers are useless.
 const PROBES: usize = 64;
 
-/// Paces what leaves a device.
+/// Paces the packets to a device.
 #[derive(Debug)]
 pub(super) struct Shaper {
-    /// The link, as far as it has been given packets.
+    /// The link, with the packets passed to it so far.
     link: Serializer,
     probes: VecDeque<Box<[u8]>>,
-    /// Probes that found no room.
+    /// Probes dropped because the buffer was full.
     pub(super) dropped: u64,
 }
 
@@ -33,11 +34,11 @@ impl Shaper {
     pub(super) fn allowance(&self, now: Instant) -> usize {
         if self.link.free_at() <= now + AHEAD { TURN } else { 0 }
     }
-    /// So many bytes leave.
+    /// Accounts for this many bytes leaving.
     pub(super) fn spend(&mut self, now: Instant, bytes: usize) {
         self.link.send(now, bytes as u32);
     }
-    /// A probe waits for a moment without other packets; the newest finds no room.
+    /// Queues a probe until no other packets are waiting; a full queue drops the new one.
     pub(super) fn wait(&mut self, probe: &[u8]) {
         if self.probes.len() < PROBES {
             self.probes.push_back(probe.into());
@@ -45,14 +46,14 @@ impl Shaper {
             self.dropped += 1;
         }
     }
-    /// The next probe that may leave now, where nobody else wants to.
+    /// The next probe that may leave now, when nothing else is waiting.
     pub(super) fn next_probe(&mut self, now: Instant) -> Option<Box<[u8]>> {
         if self.link.free_at() <= now { self.probes.pop_front() } else { None }
     }
-    /// When something may leave, if somebody waits for it.
+    /// When the next packet may leave, if one is waiting.
     pub(super) fn next_timeout(&self, others_wait: bool) -> Instant {
         if others_wait {
-            // A millisecond's worth of packets at a time, not each one.
+            // About a millisecond's worth of packets at a time, not each one.
             self.link.free_at() - AHEAD / 2
         } else if self.probes.is_empty() {
             Instant::MAX

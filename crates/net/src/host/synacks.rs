@@ -1,15 +1,15 @@
-//! SYN-ACKs in total: whoever forges addresses makes us send them to somebody else, who has asked for none. Each SYN
-//! causes one at the most, with a cookie or without, and what a host sends of them in all has a limit. Within its last
-//! half only first answers are sent, no repetitions: a peer that is genuine repeats its SYN.
+//! Rate limit on SYN-ACKs. An attacker with forged addresses makes us send them to a victim. Each SYN causes at
+//! most one, with a cookie or without, and the host limits their total rate. In the last half of the limit only
+//! first answers are sent, no retransmissions: a genuine peer retransmits its SYN.
 
 use super::Host;
 use skyhaul_base::{Duration, Instant};
 
-/// The limit is shared out in parts of this length, so that no second is spent in its first moment.
+/// The limit is divided into parts of this length, so that a burst cannot use up a whole second.
 const PART: Duration = Duration::from_millis(100);
 const PARTS_PER_SECOND: u32 = 10;
 
-/// What was sent in the present part of a second.
+/// SYN-ACKs sent in the current part of a second.
 #[derive(Debug, Default)]
 pub(super) struct SynAcks {
     sent: u32,
@@ -17,7 +17,7 @@ pub(super) struct SynAcks {
 }
 
 impl SynAcks {
-    /// Whether one more may leave, where `per_second` is the limit.
+    /// Whether one more may leave under a limit of `per_second`.
     fn admits(&mut self, now: Instant, per_second: u32, repetition: bool) -> bool {
         if now >= self.until {
             *self = Self { sent: 0, until: now + PART };
@@ -31,7 +31,7 @@ impl SynAcks {
 }
 
 impl Host {
-    /// Whether a SYN-ACK may leave; it is counted if not.
+    /// Whether a SYN-ACK may leave; counts it if not.
     pub(super) fn may_say_synack(&mut self, now: Instant, repetition: bool) -> bool {
         let may = self.syn_acks.admits(now, self.config.syn_acks, repetition);
         self.counts.syn_acks_withheld += u64::from(!may);

@@ -1,7 +1,7 @@
-//! Entries of a few bytes by their ends: what strangers can make a host remember.
+//! A compact table of entries by connection ends, for state that strangers can create.
 //!
-//! A hash table with chains. Its hash has a key, so that strangers who choose addresses and ports cannot make a chain
-//! long; it grows by quarters, not by doubling, and gives its memory back when it is empty.
+//! A hash table with chains. Its hash is keyed, so that attackers who choose addresses and ports cannot create long
+//! chains. It grows by a quarter instead of doubling, and releases its memory when it is empty.
 
 use super::deadline::Deadlines;
 use super::ends::Ends;
@@ -11,15 +11,15 @@ use skyhaul_base::Instant;
 use std::hash::Hasher;
 
 const NONE: u32 = u32::MAX;
-/// Entries that there is room for once there is one.
+/// Initial capacity.
 const FIRST: usize = 64;
 
 #[derive(Debug)]
 struct Entry<T> {
     ends: Ends,
-    /// The next one of its bucket, or of the free ones.
+    /// The next entry in its bucket, or in the free list.
     next: u32,
-    /// Different for each entry that was ever made.
+    /// Unique over all entries ever made.
     number: u32,
     value: Option<T>,
 }
@@ -28,7 +28,7 @@ struct Entry<T> {
 #[derive(Debug)]
 pub(super) struct Table<T> {
     key: [u8; 16],
-    /// A power of two of them, as many as entries at least.
+    /// Hash buckets: a power of two, at least as many as entries.
     buckets: Vec<u32>,
     entries: Vec<Entry<T>>,
     free: u32,
@@ -38,7 +38,7 @@ pub(super) struct Table<T> {
 }
 
 impl<T> Table<T> {
-    /// No entries; the key comes from `secret`.
+    /// An empty table; the key comes from `secret`.
     pub(super) fn new(secret: &Secret) -> Self {
         Self {
             key: secret.key(b"table"),
@@ -50,15 +50,15 @@ impl<T> Table<T> {
             deadlines: Deadlines::default(),
         }
     }
-    /// How many entries there are.
+    /// Number of entries.
     pub(super) fn len(&self) -> usize {
         self.len
     }
-    /// How many deadlines it keeps.
+    /// Number of deadlines.
     pub(super) fn timers(&self) -> usize {
         self.deadlines.len()
     }
-    /// Bytes that it takes.
+    /// Memory use, bytes.
     pub(super) fn bytes(&self) -> usize {
         self.buckets.capacity() * size_of::<u32>()
             + self.entries.capacity() * size_of::<Entry<T>>()
@@ -70,7 +70,7 @@ impl<T> Table<T> {
         h.write(ends.bytes());
         h.finish() as usize & (self.buckets.len() - 1)
     }
-    /// Where the entry of these ends is.
+    /// Finds the entry of these ends.
     pub(super) fn find(&self, ends: &Ends) -> Option<u32> {
         if self.len == 0 {
             return None;
@@ -85,11 +85,11 @@ impl<T> Table<T> {
         }
         None
     }
-    /// Its ends.
+    /// The ends of an entry.
     pub(super) fn ends(&self, at: u32) -> Ends {
         self.entries[at as usize].ends
     }
-    /// What it says.
+    /// The value of an entry.
     pub(super) fn get(&self, at: u32) -> Option<&T> {
         self.entries.get(at as usize)?.value.as_ref()
     }
@@ -97,7 +97,7 @@ impl<T> Table<T> {
         self.entries.get_mut(at as usize)?.value.as_mut()
     }
 
-    /// Adds an entry; there is none with these ends.
+    /// Adds an entry; there must be none with these ends.
     pub(super) fn insert(&mut self, ends: Ends, value: T) -> u32 {
         debug_assert!(self.find(&ends).is_none());
         if self.len == self.buckets.len() {
@@ -133,7 +133,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// Takes an entry out.
+    /// Removes an entry.
     pub(super) fn remove(&mut self, at: u32) -> Option<T> {
         let e = self.entries.get_mut(at as usize)?;
         let value = e.value.take()?;
@@ -157,16 +157,17 @@ impl<T> Table<T> {
         Some(value)
     }
 
-    /// The entry is to be looked at then; an earlier wish stays.
+    /// Sets the entry's deadline; an earlier one stays.
     pub(super) fn arm(&mut self, at: u32, when: Instant) {
         let number = self.entries[at as usize].number;
         self.deadlines.arm(when, at, number);
     }
-    /// When the first entry is to be looked at.
+    /// The earliest deadline.
     pub(super) fn next(&self) -> Instant {
         self.deadlines.next()
     }
-    /// The next entry that is to be looked at by `now`; with [`Instant::MAX`] the one whose time comes first.
+    /// The next entry whose deadline is at or before `now`; with [`Instant::MAX`], the entry with the earliest
+    /// deadline.
     pub(super) fn due(&mut self, now: Instant) -> Option<u32> {
         while let Some((at, number)) = self.deadlines.due(now) {
             let same = self.entries.get(at as usize).is_some_and(|e| e.number == number && e.value.is_some());

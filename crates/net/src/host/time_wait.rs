@@ -1,5 +1,5 @@
-//! Connections in TIME-WAIT that no application holds open: a few bytes each, in a table of their own, so that they neither
-//! cost what a connection costs nor take the place of one.
+//! Connections in TIME-WAIT that no application holds. They take a few bytes each in a separate table, so they
+//! neither cost as much as a connection nor occupy the place of one.
 
 use super::Host;
 use super::conn::Conn;
@@ -10,24 +10,24 @@ use skyhaul_tcp::{Flags, Remains, Seq, State};
 use skyhaul_wire::tcp::Tcp;
 use skyhaul_wire::{Agreement, Checksum, Envelope};
 
-/// Late segments of one connection are answered no more often than this (as in Linux: `tcp_invalid_ratelimit`).
+/// Minimum time between answers to late segments of one connection (as in Linux: `tcp_invalid_ratelimit`).
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What is left of a connection.
+/// What is kept of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     remains: Remains,
-    /// Our scale: windows are written with it.
+    /// Our window scale, for the windows we send.
     shift: u8,
     /// 2 MSL, milliseconds.
     period: u32,
     until: Instant,
-    /// Nothing is answered before then.
+    /// No answers before this time.
     silent: Instant,
 }
 
 impl Host {
-    /// The application has let go of a connection that is in TIME-WAIT: what has to be kept of it is kept.
+    /// Moves a connection in TIME-WAIT that the application has released to the table.
     pub(super) fn lay_down(&mut self, slot: u32) {
         let Some(conn) = self.slots[slot as usize].conn.as_deref() else { return };
         let (tcp, ends) = (conn.tcp(), Ends::new(conn.local(), conn.remote()));
@@ -41,7 +41,7 @@ impl Host {
         };
         self.remove(slot);
         if self.waiting.len() >= self.config.most_waiting {
-            // The one that has waited longest has done most of its duty.
+            // The oldest one is closest to its end.
             if let Some(at) = self.waiting.due(Instant::MAX) {
                 self.waiting.remove(at);
                 self.counts.time_waits_cut += 1;
@@ -53,7 +53,8 @@ impl Host {
         }
     }
 
-    /// True if a segment to a connection in TIME-WAIT begins a new one. Our numbers of that begin beyond the old ones.
+    /// Whether a segment to a connection in TIME-WAIT starts a new one, whose sequence numbers of ours must be
+    /// above the old ones.
     pub(super) fn begins_anew(&self, remains: &Remains, ends: &Ends, tcp: &Tcp<'_>) -> bool {
         tcp.flags.has(Flags::SYN)
             && !tcp.flags.has(Flags::ACK)
@@ -62,8 +63,8 @@ impl Host {
             && self.listeners.at(ends.local().port()).is_some()
     }
 
-    /// A segment of a connection in TIME-WAIT. Returns the number beyond which a new connection has to begin, if it
-    /// begins one.
+    /// Handles a segment of a connection in TIME-WAIT. If it starts a new connection, returns the number above
+    /// which our sequence numbers must start.
     pub(super) fn late(
         &mut self,
         now: Instant,
@@ -77,13 +78,13 @@ impl Host {
             self.waiting.remove(at);
             return Some(remains.next);
         }
-        // RFC 1337: nothing assassinates it.
+        // RFC 1337: a RST does not end TIME-WAIT.
         if tcp.flags.has(Flags::RST) {
             return None;
         }
         let w = self.waiting.get_mut(at)?;
         if tcp.flags.has(Flags::FIN) && tcp.seq.diff(remains.expected) < 0 {
-            // The last acknowledgement was lost: the wait begins again (RFC 9293 §3.10.7.4).
+            // The last acknowledgement was lost: TIME-WAIT restarts (RFC 9293 §3.10.7.4).
             w.until = now + Duration::from_millis(w.period.into());
         }
         if now < w.silent {
@@ -102,7 +103,7 @@ impl Host {
         None
     }
 
-    /// Forgets those whose time is over.
+    /// Removes expired connections.
     pub(super) fn bury(&mut self, now: Instant) {
         while let Some(at) = self.waiting.due(now) {
             match self.waiting.get(at).map(|w| w.until) {
@@ -113,7 +114,7 @@ impl Host {
     }
 }
 
-/// True if only a few bytes have to be kept of a connection.
+/// Whether a connection can be reduced to a table entry.
 pub(super) fn may_lie_down(conn: &Conn) -> bool {
     conn.released && conn.tcp().state() == State::TimeWait
 }

@@ -1,32 +1,32 @@
-//! Why a scenario cannot run in another world.
+//! Why a scenario cannot run in real time.
 
 use crate::error::NetError;
 use crate::host::HostError;
 use thiserror::Error;
 
-/// Why a scenario cannot run in another world.
+/// Why a scenario cannot run in real time.
 #[derive(Debug, Error)]
 pub enum WorldError {
-    /// The system refuses.
+    /// An error of the operating system.
     #[error(transparent)]
     Net(#[from] NetError),
-    /// The host refuses.
+    /// An error of the host.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// What the scenario asks for exists in the simulator only.
+    /// The scenario uses a feature that only the simulator has.
     #[error("flows.{flow}: {why}")]
     Unsupported {
         /// The flow group.
         flow: String,
-        /// What, and what to do.
+        /// The feature, and what to do.
         why: Unsupported,
     },
     /// The kernel lacks the congestion control.
     #[error("this kernel has no congestion control {name:?}; it has: {known}")]
     NoSuchControl {
-        /// The name.
+        /// Its name.
         name: String,
-        /// Those that it has.
+        /// The available ones.
         known: String,
     },
     /// A connection failed.
@@ -34,61 +34,61 @@ pub enum WorldError {
     Failed {
         /// The flow group.
         flow: String,
-        /// What its end says.
+        /// The reason, as reported by its end.
         why: String,
     },
 }
 
-/// What of a group of flows exists in the simulator only.
+/// A feature of a flow group that only the simulator has.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unsupported {
-    /// A packet that no device takes.
+    /// The packet exceeds the MTU of every device.
     #[error("a real packet has 68 to 65535 bytes, headers included, and these have {bytes} bytes")]
     Packet {
-        /// Bytes with headers.
+        /// Its size with headers, bytes.
         bytes: u32,
     },
-    /// A datagram without room for what its receiver measures by.
+    /// The datagram is too short for the header by which its receiver measures.
     #[error(
         "a real datagram carries its sequence number and a timestamp in 16 bytes of payload: write packet = \"{least} B\" \
          or more"
     )]
     ShortDatagram {
-        /// Bytes of the shortest with headers.
+        /// Minimum size with headers, bytes.
         least: u32,
     },
-    /// A transport that only our own hosts have.
+    /// The transport exists only in our own hosts.
     #[error("transport = \"{name}\" needs Skyhaul at both ends: it runs in the worlds sim and wire")]
     OursOnly {
         /// Its name in files.
         name: &'static str,
     },
-    /// A control that only the program has which runs the scenario.
+    /// The control is provided only by the program that runs the scenario.
     #[error("the control {name:?} is user-defined, and on a wire hosts have only the built-in controls")]
     UsersControl {
         /// Its name.
         name: String,
     },
-    /// Losses that nobody on a wire can tell apart.
+    /// The causes of losses cannot be distinguished on a real network.
     #[error(
         "loss-classifier = \"oracle\" knows why each packet was lost, which only the simulator does: write \"inter-arrival\", \
          \"spike\" or \"none\""
     )]
     Oracle,
-    /// Gateways that cut connections.
+    /// Gateways that split connections.
     #[error(
         "a chain of connections needs gateways, which only the simulator has: leave out `chain` for this world"
     )]
     Chain,
-    /// The same as [`Self::Oracle`], of a rate.
+    /// The same as [`Self::Oracle`], for a rate-controlled flow.
     #[error(
         "ignore-corruption knows why each packet was lost, which only the simulator does: write transport = \"tfrc\" for this world"
     )]
     RateOracle,
-    /// More groups than there are ports.
+    /// There are more groups than ports.
     #[error("on a wire each flow group needs its own port, and there are {most}: merge similar groups")]
     TooManyGroups {
-        /// How many.
+        /// The maximum.
         most: usize,
     },
 }

@@ -14,12 +14,12 @@ use crate::emulator;
 use skyhaul_base::{Duration, Instant};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 
-/// How often it looks whether the user wants an end.
+/// How often to check whether the user wants to stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// Bytes that a kernel takes and does not send yet, for each connection: what cannot be taken back when a flow is to end.
+/// Bytes that the kernel may buffer unsent for each connection: they cannot be taken back when a flow is to end.
 const NOT_SENT: &str = "131072";
 
-/// The IPv4 address of an end of the links.
+/// The IPv4 address of one end of the links.
 fn address(client: bool) -> Ipv4Addr {
     let v4 = emulator::addresses(client).into_iter().find_map(|(a, _)| match a {
         IpAddr::V4(a) => Some(a),
@@ -39,7 +39,7 @@ pub(super) fn run(
         let known = known.trim().to_owned();
         return Err(WorldError::NoSuchControl { name: control.to_owned(), known });
     }
-    // A kernel without the key keeps more.
+    // A kernel without this key buffers more.
     let _ = s.client.sysctl("net/ipv4/tcp_notsent_lowat", NOT_SENT);
     let ends = s.ends()?;
     let receivers = Receivers::bind(s, address(false))?;
@@ -78,16 +78,16 @@ impl Sender<'_> {
     }
 }
 
-/// What the senders did, and where their datagrams came from.
+/// Results of the senders, and the source addresses of their datagrams.
 struct Sent {
     done: Done,
     datagrams: Vec<Option<(SocketAddr, u64)>>,
-    /// Where what is watched came from.
+    /// Source addresses of flows with a viewer.
     watched: Vec<(Session, Option<SocketAddr>)>,
 }
 
 impl Sent {
-    /// With what the receivers measured.
+    /// Adds the measurements of the receivers.
     fn measured(self, s: &Setting<'_>, zero: Instant, (inbox, watched): (Inbox, Watched)) -> Done {
         let end = zero + self.done.took.min(s.scenario.duration);
         let with =
@@ -107,7 +107,7 @@ impl Sent {
     }
 }
 
-/// Runs the senders until the scenario is over, or the user wants an end. In the senders' namespace.
+/// Runs the senders until the scenario is over or the user stops it. To be called in the senders' namespace.
 fn send(
     s: &Setting<'_>,
     control: &str,

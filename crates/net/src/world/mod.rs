@@ -1,12 +1,13 @@
-//! One scenario in other worlds than the simulator: our transport, and the kernel's, over its links in real time.
+//! Runs a scenario in real time over emulated links: with our transport or with the kernel's.
 //!
 //! ```text
 //! ours    stack ─ TUN ─ kernel A ─ TUN ═ emulator ═ TUN ─ kernel B ─ TUN ─ stack
 //! kernel          socket in A    ─ TUN ═ emulator ═ TUN ─ socket in B
 //! ```
-//! Real packets cross real devices and real kernels that forward them; the links between are those of the scenario. What
-//! flows send are the workloads of the simulator, from the same random streams, over TCP and UDP; TFRC and SSVP run between our own hosts only. What is measured is what the
-//! simulator measures: bytes that the receiver has acknowledged until the run ends, times of pages, delays of datagrams.
+//! Real packets cross real devices and real forwarding kernels; the links between them are those of the scenario.
+//! Flows run the workloads of the simulator with the same random streams, over TCP and UDP; TFRC and SSVP run only
+//! between our own hosts. The measurements are those of the simulator: bytes acknowledged until the run ends, page
+//! times, datagram delays.
 
 mod error;
 mod kernel;
@@ -22,19 +23,19 @@ pub use outcome::{FlowOutcome, Outcome, RateOutcome, Sample};
 use setting::Setting;
 use skyhaul_scenario::resolved::Resolved;
 
-/// Who carries the data.
+/// Which transport carries the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum World {
-    /// Our transport on both sides.
+    /// Our transport at both ends.
     Ours,
-    /// The kernel's on both sides, with this congestion control.
+    /// The kernel's at both ends, with this congestion control.
     Kernel(String),
-    /// Ours sends, the kernel receives.
+    /// Our transport sends, the kernel receives.
     OursToKernel,
 }
 
 impl World {
-    /// `wire`, `wire-to-kernel`, or `kernel:NAME`.
+    /// Parses `wire`, `wire-to-kernel`, or `kernel:NAME`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         match text {
@@ -43,7 +44,7 @@ impl World {
             _ => text.strip_prefix("kernel:").filter(|n| !n.is_empty()).map(|n| Self::Kernel(n.to_owned())),
         }
     }
-    /// As it is written.
+    /// The name, as [`Self::parse`] reads it.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -54,11 +55,11 @@ impl World {
     }
 }
 
-/// Runs a scenario in another world, in real time: it takes as long as the scenario lasts. The seed draws the same
-/// losses as in the simulator for the same order of packets, and the same workloads.
+/// Runs a scenario in real time: it takes as long as the scenario lasts. For the same order of packets, the seed
+/// gives the same losses as in the simulator, and the same workloads.
 ///
 /// # Errors
-/// If the scenario asks for what a wire cannot do, privileges are missing, or a connection fails.
+/// If the scenario needs what a real network cannot do, privileges are missing, or a connection fails.
 pub fn run(
     scenario: &Resolved,
     world: &World,

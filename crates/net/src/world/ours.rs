@@ -23,10 +23,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The stacks: the kernel's side of their devices, and their own.
+/// Addresses of the stacks: the kernel's side of their devices, and their own.
 const CLIENT: [[u8; 4]; 2] = [[10, 84, 0, 1], [10, 84, 0, 2]];
 const SERVER: [[u8; 4]; 2] = [[10, 85, 0, 1], [10, 85, 0, 2]];
-/// The links' devices.
+/// Addresses of the links' devices.
 const LINK: [[u8; 4]; 2] = [[10, 83, 0, 1], [10, 83, 0, 2]];
 
 fn driver(ns: &Namespace, [kernel, own]: [[u8; 4]; 2], mtu: u16, seed: u64) -> Result<Driver, NetError> {
@@ -42,7 +42,7 @@ fn driver(ns: &Namespace, [kernel, own]: [[u8; 4]; 2], mtu: u16, seed: u64) -> R
     Driver::new(tun, Host::new(host))
 }
 
-/// The endpoint of a group of flows, whose packets are as long as in the simulation.
+/// The endpoint of a flow group, with the packet size of the simulation.
 fn endpoint(group: &FlowGroup) -> Endpoint {
     let profile = match group.endpoint.probes {
         ProbeNegotiation::Off => Profile::Off,
@@ -101,7 +101,7 @@ pub(super) fn run(
         s.client.route((IpAddr::V4(to), 32), "link", None)?;
         let receivers = Receivers::bind(s, to)?;
         let emulation = s.emulate(ends)?;
-        // Our sender sees by itself what is acknowledged.
+        // Our sender sees directly what is acknowledged.
         let receivers = receivers.run(false, emulation.started_at() + s.scenario.duration)?;
         let senders = send(s, &mut client, &emulation, to.into(), stop);
         let (inbox, watched) = receivers.end()?;
@@ -110,7 +110,7 @@ pub(super) fn run(
     }
 }
 
-/// Takes what groups of flows send.
+/// Listens for the data of flow groups.
 fn listen(s: &Setting<'_>, host: &mut Host) -> Result<(), HostError> {
     for (group, port) in s.groups() {
         match group.transport {
@@ -121,16 +121,17 @@ fn listen(s: &Setting<'_>, host: &mut Host) -> Result<(), HostError> {
     Ok(())
 }
 
-/// What the receivers have.
+/// Results of the receivers.
 struct Heard {
     inbox: Inbox,
     reporters: Reporters,
     watched: Watched,
 }
 
-/// A connection that was taken: reads and forgets, as a sink. It is entered once among those that are looked at.
+/// An accepted connection, whose data is read and discarded. It is entered once into the list of watched
+/// connections.
 struct Taken {
-    /// Those that are watched; `None` if nothing is.
+    /// Watched connections; `None` if nothing is watched.
     open: Option<Rc<RefCell<Vec<ConnId>>>>,
 }
 
@@ -143,13 +144,13 @@ impl Talker for Taken {
     }
 }
 
-/// Reads what comes over connections, measures datagrams, and reports to those that keep to a rate.
+/// Reads data from connections, measures datagrams, and sends reports to rate-controlled senders.
 struct Receiving<G> {
     serve: Serve<Taken, G>,
     inbox: Inbox,
     reporters: Reporters,
     watched: Watched,
-    /// Connections, if any are watched: a host has no news of those for which it reads and forgets.
+    /// Watched connections: a host reports no changes of connections whose data it discards.
     open: Rc<RefCell<Vec<ConnId>>>,
     failure: Option<HostError>,
 }
@@ -165,7 +166,7 @@ impl<G: FnMut(u16) -> Taken> App for Receiving<G> {
             self.failure = Some(e);
             return Turn::Done;
         }
-        // Nobody asks what became of them.
+        // Their summaries are not needed.
         self.serve.take_ended();
         let turn = self.serve.turn(now, host);
         self.open.borrow_mut().retain(|id| {
@@ -183,7 +184,7 @@ impl<G: FnMut(u16) -> Taken> App for Receiving<G> {
     }
 }
 
-/// Runs the senders until the scenario is over, or the user wants an end.
+/// Runs the senders until the scenario is over or the user stops it.
 fn send<'a>(
     s: &'a Setting<'a>,
     client: &mut Driver,
@@ -222,11 +223,11 @@ fn send<'a>(
     }
 }
 
-/// What carries a flow.
+/// The carrier of a flow.
 enum Line {
-    /// Connections, or datagrams that nothing slows down.
+    /// Connections, or datagrams without rate control.
     Plain(Lines),
-    /// Datagrams that keep to a rate.
+    /// Rate-controlled datagrams.
     Rated(Rated),
 }
 
@@ -235,7 +236,7 @@ struct Sender<'a> {
     flow: &'a Flow<'a>,
     session: Session,
     line: Line,
-    /// Where its connection comes from, if a viewer watches it.
+    /// Source address of its connection, if it has a viewer.
     stream: Option<SocketAddr>,
 }
 
@@ -268,7 +269,7 @@ impl Sender<'_> {
             Line::Rated(rated) => rated.next(),
         })
     }
-    /// What its viewer got of what came to the receivers until then.
+    /// Measurements of its viewer from arrivals until this time.
     fn viewed(&mut self, watched: &Watched, end: Instant) -> Option<Viewed> {
         let from = match &self.line {
             Line::Rated(rated) => Some(rated.local()),
@@ -298,7 +299,7 @@ impl Sender<'_> {
     }
 }
 
-/// All flows: each does what its workload wants, and is sampled.
+/// All flows: runs their workloads and takes samples.
 struct Senders<'a> {
     s: &'a Setting<'a>,
     zero: Instant,
@@ -320,7 +321,7 @@ impl Senders<'_> {
             self.samples.push(Sample { at: self.sample_at - self.zero, flow, cwnd, acked });
         }
     }
-    /// What it all came to.
+    /// The results.
     fn done(mut self, host: &Host, heard: &Heard) -> Done {
         let (zero, end) = (self.zero, self.over.unwrap_or_else(|| self.ends_at()).min(self.ends_at()));
         let of = |x: &mut Sender<'_>| {
@@ -350,7 +351,7 @@ impl Senders<'_> {
     }
 }
 
-/// What a flow that keeps to a rate came to.
+/// The results of a rate-controlled flow.
 fn rated_outcome(plain: FlowOutcome, rated: &Rated, heard: &Heard) -> FlowOutcome {
     let delays = heard.inbox.of(rated.local());
     let heard = heard.reporters.of(rated.local()).unwrap_or_default();

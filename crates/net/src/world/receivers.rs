@@ -1,4 +1,4 @@
-//! Sockets of the kernel's that take what flows send: what comes over connections is read and forgotten, datagrams are
+//! Kernel sockets that receive the data of flows: data of connections is read and discarded, datagrams are
 //! measured.
 
 use super::setting::Setting;
@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// How long a connection is kept that has answered the end of its data: the kernel tells of a connection only while both
-/// ends have not closed it.
+/// How long a connection is kept after we answered the end of its data: the kernel reports on a connection only
+/// until both ends have closed it.
 const KEPT: Duration = Duration::from_secs(1);
-/// What answers the end of the data.
+/// The answer to the end of the data.
 const ANSWER: [u8; 1] = [0x06];
 
 /// A socket.
@@ -30,7 +30,7 @@ enum Socket {
     Datagrams(UdpSocket, u16),
 }
 
-/// A connection, from whom, at which port, and how much has come.
+/// A connection: its peer, the local port, and the bytes received.
 #[derive(Debug)]
 struct Stream {
     socket: TcpStream,
@@ -39,11 +39,11 @@ struct Stream {
     read: u64,
 }
 
-/// Sockets that are bound and do not read yet.
+/// Bound sockets that are not read yet.
 #[derive(Debug)]
 pub(super) struct Bound(Vec<Socket>, Watched);
 
-/// Sockets that read, on a thread of their own.
+/// Sockets read by a separate thread.
 #[derive(Debug)]
 pub(super) struct Receivers {
     over: Arc<AtomicBool>,
@@ -52,7 +52,7 @@ pub(super) struct Receivers {
 }
 
 impl Receivers {
-    /// Takes what groups of flows send to this address of the receivers' namespace.
+    /// Binds sockets for flow groups at this address of the receivers' namespace.
     pub(super) fn bind(s: &Setting<'_>, address: Ipv4Addr) -> Result<Bound, NetError> {
         let fail = |e: io::Error| NetError::os("listen in the receiver's namespace", e);
         s.server.within(|| {
@@ -62,7 +62,7 @@ impl Receivers {
                     listener.set_nonblocking(true)?;
                     Ok(Socket::Listener(listener, port))
                 }
-                // What keeps to a rate is refused before: the kernel has no such thing.
+                // Rate-controlled flows were refused before: the kernel does not implement them.
                 Transport::Udp | Transport::Tfrc(_) | Transport::Ssvp(_) => {
                     let socket = UdpSocket::bind((address, port))?;
                     socket.set_nonblocking(true)?;
@@ -73,7 +73,7 @@ impl Receivers {
             sockets.collect::<io::Result<_>>().map(|all| Bound(all, s.watched())).map_err(fail)
         })?
     }
-    /// Ends; returns what was measured of datagrams, and what came to those that are watched.
+    /// Stops; returns the measurements of datagrams, and the arrivals of watched flows.
     pub(super) fn end(self) -> Result<(Inbox, Watched), NetError> {
         self.over.store(true, Ordering::Relaxed);
         self.waker.wake();
@@ -82,8 +82,8 @@ impl Receivers {
 }
 
 impl Bound {
-    /// Reads from now on. Datagrams count until `until`. With `answers` the end of the data of a connection is answered with
-    /// one byte, so that senders whose kernel does not tell when everything is acknowledged learn it.
+    /// Starts reading. Datagrams count until `until`. With `answers`, the end of a connection's data is answered
+    /// with one byte, for senders whose kernel does not report when everything is acknowledged.
     pub(super) fn run(self, answers: bool, until: Instant) -> Result<Receivers, NetError> {
         let ready = Ready::new()?;
         let mut wait = Wait::on(&[&ready])?;
@@ -112,14 +112,14 @@ impl Bound {
     }
 }
 
-/// The receivers at work.
+/// The running receivers.
 #[derive(Debug)]
 struct Reading {
     ready: Ready,
     answers: bool,
     sockets: BTreeMap<u64, Socket>,
     next: u64,
-    /// Connections to be closed, by time.
+    /// Connections to close, by time.
     closing: BTreeMap<(Instant, u64), ()>,
     inbox: Inbox,
     watched: Watched,
@@ -138,7 +138,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Reads what there is; returns when it wants to be called again at the latest.
+    /// Reads everything available; returns the latest time of the next call.
     fn turn(&mut self) -> Result<Instant, NetError> {
         let mut numbers = Vec::new();
         self.ready.take(&mut numbers)?;
@@ -176,7 +176,7 @@ impl Reading {
                         watched.datagram(now, from, *port, &room[..n]);
                     }
                     Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                    // What ICMP says of packets that were sent: none are.
+                    // ICMP errors about sent packets: we send none.
                     Err(_) => {}
                 }
             },
@@ -184,7 +184,7 @@ impl Reading {
                 match stream.socket.read(room) {
                     Ok(0) => {
                         if self.answers && !self.closing.keys().any(|(_, n)| *n == number) {
-                            // One byte into an empty buffer finds room.
+                            // One byte always fits into an empty buffer.
                             let _ = stream.socket.write(&ANSWER);
                             self.closing.insert((Clock::now() + KEPT, number), ());
                         } else if !self.answers {
@@ -209,7 +209,7 @@ impl Reading {
     }
 }
 
-/// As senders write it down: an IPv4 address is one.
+/// An address in the senders' notation: IPv4-mapped addresses become IPv4.
 fn plain(from: SocketAddr) -> SocketAddr {
     SocketAddr::new(from.ip().to_canonical(), from.port())
 }

@@ -1,4 +1,4 @@
-//! What a scenario needs in another world: namespaces, links between them, and its flows with their times and ports.
+//! What a scenario needs to run in real time: namespaces, links between them, and flows with their times and ports.
 
 use super::World;
 use super::error::{Unsupported, WorldError};
@@ -12,15 +12,15 @@ use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::Config as Control;
 use skyhaul_scenario::resolved::{FlowGroup, Resolved, Start};
 
-/// The receiver's port of the first group of flows; the others follow.
+/// The receiver's port for the first flow group; the others follow.
 pub(super) const FIRST_PORT: u16 = 5201;
-/// So many groups have ports of their own below those that are chosen for senders.
+/// Maximum number of groups, below the ports chosen for senders.
 const MOST_GROUPS: usize = 20_000;
-/// Smallest MTU that IPv4 hosts must take (RFC 791), and largest of a TUN device.
+/// Minimum MTU that IPv4 hosts must accept (RFC 791), and maximum MTU of a TUN device.
 const MTUS: std::ops::RangeInclusive<u32> = 68..=65_535;
-/// Smallest MTU of a device with IPv6 addresses, as those of links have.
+/// Minimum MTU of a device with IPv6 addresses, such as those of links.
 const LEAST_LINK_MTU: u16 = 1280;
-/// How often flows are sampled unless the scenario says so.
+/// Default sampling interval of flows.
 const USUAL_SAMPLE: Duration = Duration::from_millis(100);
 
 /// A flow of the scenario.
@@ -35,7 +35,7 @@ pub(super) struct Flow<'a> {
 }
 
 impl Flow<'_> {
-    /// It sends datagrams.
+    /// Whether it sends datagrams.
     pub(super) fn is_udp(&self) -> bool {
         self.group.transport.sends_datagrams()
     }
@@ -49,7 +49,7 @@ impl Flow<'_> {
         let app = self.app(zero).build(&Begin { now: begins, over, streams: &streams });
         Session::new(app, (begins, stops), group.endpoint.header)
     }
-    /// Its application, whose viewer counts from a time of the scenario on.
+    /// Its application; a viewer starts counting at a given scenario time.
     fn app(&self, zero: Instant) -> Application {
         let mut app = self.group.app.clone();
         if let Application::Video(film) = &mut app {
@@ -57,15 +57,15 @@ impl Flow<'_> {
         }
         app
     }
-    /// A viewer wants to know what came to the receiver.
+    /// Whether a viewer needs the arrivals at the receiver.
     pub(super) fn is_watched(&self) -> bool {
         self.group.app.is_watched()
     }
-    /// When it begins, where the scenario's time begins at `zero`.
+    /// When it starts, on a clock where the scenario's time begins at `zero`.
     pub(super) fn begins(&self, zero: Instant) -> Instant {
         zero + self.start()
     }
-    /// When it starts, as the simulator draws it.
+    /// Its start time, as drawn by the simulator.
     fn start(&self) -> Duration {
         match self.group.start {
             Start::At(at) => at,
@@ -77,12 +77,12 @@ impl Flow<'_> {
     }
 }
 
-/// Bytes of the longest packets of a group: those of the simulation.
+/// Size of the longest packets of a group, as in the simulation, bytes.
 pub(super) fn packet(group: &FlowGroup) -> u32 {
     group.endpoint.mss + group.endpoint.header
 }
 
-/// What a run in another world needs.
+/// Everything that a run in real time needs.
 #[derive(Debug)]
 pub(super) struct Setting<'a> {
     pub(super) scenario: &'a Resolved,
@@ -90,15 +90,15 @@ pub(super) struct Setting<'a> {
     /// Namespaces of the senders and of the receivers.
     pub(super) client: Namespace,
     pub(super) server: Namespace,
-    /// Longest packet.
+    /// Longest packet, bytes.
     pub(super) mtu: u16,
     /// All flows: groups in the order of their names, within a group by index.
     pub(super) flows: Vec<Flow<'a>>,
-    /// How often flows are sampled.
+    /// Sampling interval of flows.
     pub(super) every: Duration,
 }
 
-/// What a wire cannot do of a group of flows.
+/// Refuses features of a flow group that a real network cannot provide.
 fn check(group: &FlowGroup, world: &World) -> Result<(), Unsupported> {
     let ours = !matches!(world, World::Kernel(_));
     if group.part.is_some() {
@@ -126,7 +126,7 @@ fn check(group: &FlowGroup, world: &World) -> Result<(), Unsupported> {
 
 impl<'a> Setting<'a> {
     /// # Errors
-    /// If a wire cannot do what the scenario asks for, or the privileges are missing.
+    /// If a real network cannot do what the scenario asks for, or privileges are missing.
     pub(super) fn new(scenario: &'a Resolved, seed: u64, world: &World) -> Result<Self, WorldError> {
         let refuse = |g: &FlowGroup, why| WorldError::Unsupported { flow: g.name.clone(), why };
         let (mut flows, mut longest) = (Vec::new(), *MTUS.start());
@@ -149,11 +149,11 @@ impl<'a> Setting<'a> {
         })
     }
 
-    /// MTU of the links' devices, which take whatever the stacks send.
+    /// MTU of the links' devices, which must accept all packets of the stacks.
     pub(super) fn link_mtu(&self) -> u16 {
         self.mtu.max(LEAST_LINK_MTU)
     }
-    /// What the receivers are to write down.
+    /// The arrivals that receivers must log.
     pub(super) fn watched(&self) -> Watched {
         let mut watched = Watched::default();
         self.groups().filter(|(group, _)| group.app.is_watched()).for_each(|(_, port)| watched.expect(port));
@@ -163,7 +163,7 @@ impl<'a> Setting<'a> {
     pub(super) fn groups(&self) -> impl Iterator<Item = (&'a FlowGroup, u16)> {
         self.scenario.flows.iter().zip(FIRST_PORT..)
     }
-    /// The ends of the links in the two namespaces, devices called `link`.
+    /// The ends of the links in the two namespaces, on devices called `link`.
     pub(super) fn ends(&self) -> Result<[End; 2], NetError> {
         let end = |ns: &Namespace, client| {
             let config = TunConfig {
@@ -176,7 +176,7 @@ impl<'a> Setting<'a> {
         };
         Ok([end(&self.client, true)?, end(&self.server, false)?])
     }
-    /// Joins the ends by the links: the scenario's time begins.
+    /// Connects the ends by the links: the scenario's time begins.
     pub(super) fn emulate(&self, ends: [End; 2]) -> Result<Emulation, NetError> {
         let crossing = Crossing::ByPort { groups: &self.scenario.flows, first: FIRST_PORT };
         let options = Options { seed: self.seed, ..Options::default() };

@@ -1,4 +1,4 @@
-//! What one sender has of the kernel's: sockets that carry a session.
+//! The kernel sockets of one sender, which carry a session.
 
 use crate::app::Carrier;
 use crate::device::netlink::{self, KernelFlow};
@@ -11,9 +11,9 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
 
-/// What is sent is zeros.
+/// The content of all data sent.
 static ZEROS: [u8; 1 << 17] = [0; 1 << 17];
-/// Segment sizes that the kernel takes for a connection.
+/// Segment sizes that the kernel accepts for a connection.
 const SEGMENTS: std::ops::RangeInclusive<u32> = 88..=32_767;
 /// IPv4 and TCP headers without options, bytes.
 const HEADERS: u32 = 40;
@@ -44,25 +44,25 @@ impl Line {
     }
 }
 
-/// What one sender has of the kernel's. To be used in the namespace in which it was made.
+/// The kernel sockets of one sender. To be used in the namespace in which it was made.
 #[derive(Debug)]
 pub(super) struct Sockets<'a> {
     how: How<'a>,
     ready: &'a Ready,
-    /// What its sockets are called there.
+    /// Number under which its sockets are registered.
     number: u64,
     lines: Vec<Line>,
     datagrams: Option<(UdpSocket, SocketAddr)>,
-    /// Where its first connection comes from.
+    /// Source address of its first connection.
     stream: Option<SocketAddr>,
-    /// Bytes acknowledged and segments sent again over connections that are released.
+    /// Bytes acknowledged and segments retransmitted over released connections.
     past: (u64, u64),
     room: Vec<u8>,
     failure: Option<io::Error>,
 }
 
 impl<'a> Sockets<'a> {
-    /// Connections.
+    /// Uses connections.
     pub(super) fn connections(how: How<'a>, ready: &'a Ready, number: u64) -> Self {
         Self {
             how,
@@ -76,7 +76,7 @@ impl<'a> Sockets<'a> {
             failure: None,
         }
     }
-    /// Datagrams from this address.
+    /// Sends datagrams from this address.
     pub(super) fn datagrams(
         how: How<'a>,
         from: Ipv4Addr,
@@ -88,11 +88,11 @@ impl<'a> Sockets<'a> {
         let (local, socket) = local.map_err(|e| NetError::os(format!("send datagrams to {}", how.to), e))?;
         Ok(Self { datagrams: Some((socket, local)), ..Self::connections(how, ready, number) })
     }
-    /// Where datagrams come from.
+    /// Source address of datagrams.
     pub(super) fn local(&self) -> Option<SocketAddr> {
         self.datagrams.as_ref().map(|(_, local)| *local)
     }
-    /// Where its first connection comes from.
+    /// Source address of its first connection.
     pub(super) fn stream(&self) -> Option<SocketAddr> {
         self.stream
     }
@@ -100,7 +100,7 @@ impl<'a> Sockets<'a> {
     pub(super) fn failure(&self) -> Option<&io::Error> {
         self.failure.as_ref()
     }
-    /// Bytes acknowledged and segments sent again so far, and the window of its only connection, segments.
+    /// Bytes acknowledged and segments retransmitted so far, and the window of its only connection, segments.
     pub(super) fn counts(&self, seen: &[KernelFlow]) -> (u64, u64, Option<f64>) {
         let (mut acked, mut again) = self.past;
         let mut cwnd = None;
@@ -115,8 +115,8 @@ impl<'a> Sockets<'a> {
         (acked, again, cwnd.filter(|_| self.lines.len() == 1))
     }
 
-    /// A connection with the congestion control chosen before the SYN: chosen later, a default that paces would have
-    /// left its pacing behind.
+    /// Opens a connection. The congestion control is set before the SYN: set later, a pacing default would leave
+    /// its pacing behind.
     fn connect(&self) -> Result<TcpStream, NetError> {
         let How { to, control, packet } = self.how;
         let fail = |e: nix::Error| NetError::os(format!("connect to {to} with {control}"), e);
@@ -165,18 +165,18 @@ impl Carrier for Sockets<'_> {
         line.written += written;
         written
     }
-    /// A kernel takes nothing back: of what was written little is not sent, as the limit of the namespace says.
+    /// The kernel cannot take data back; the limit of the namespace keeps unsent data small.
     fn take_back(&mut self, _now: Instant, _transfer: u64) {}
     fn finish(&mut self, _now: Instant, transfer: u64) {
         let Some(line) = self.line(transfer) else { return };
         if line.written == 0 {
-            // Nothing to be acknowledged; perhaps there is no connection yet.
+            // Nothing to acknowledge; perhaps there is no connection yet.
             line.acknowledged = true;
         } else if let Err(e) = line.stream.shutdown(Shutdown::Write) {
             self.failure.get_or_insert(e);
         }
     }
-    /// The kernel does not say it. The receiver does, with one byte.
+    /// The kernel does not report this. The receiver does, with one byte.
     fn is_acknowledged(&mut self, _now: Instant, transfer: u64) -> bool {
         let Some(line) = self.line(transfer) else { return false };
         if line.acknowledged {
@@ -214,7 +214,7 @@ impl Carrier for Sockets<'_> {
         self.room.resize(datagram.len as usize, 0);
         let _ = datagram.write(&mut self.room);
         match socket.send(&self.room) {
-            // What ICMP says of an earlier one is no word on this one.
+            // An ICMP error about an earlier datagram says nothing about this one.
             Ok(_) | Err(_) => Ok(()),
         }
     }

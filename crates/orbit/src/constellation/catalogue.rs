@@ -1,5 +1,5 @@
-//! Satellites by their published elements, moved by SGP4 (Hoots, Roehrich, "Spacetrack report no. 3", 1980, as revised by
-//! Vallado, Crawford, Hujsak, Kelso, "Revisiting Spacetrack report #3", AIAA 2006-6753).
+//! Satellites from published orbital elements, propagated by SGP4 (Hoots, Roehrich, "Spacetrack report no. 3",
+//! 1980, as revised by Vallado, Crawford, Hujsak, Kelso, "Revisiting Spacetrack report #3", AIAA 2006-6753).
 
 use super::model::{Motion, step};
 use crate::epoch::Epoch;
@@ -12,26 +12,26 @@ use alloc::vec::Vec;
 use skyhaul_base::{Duration, math};
 
 const DAY: f64 = 86_400.0;
-/// Elements further from the start of the run than this say nothing about where a satellite is.
+/// Maximum age of elements, days: older or newer ones are useless.
 const STALE_DAYS: f64 = 30.0;
 
-/// What canonical texts are called in messages.
+/// Name of canonical texts in messages.
 pub(super) const CANONICAL: &str = "elements";
 
-/// Elements of a satellite, with the line of the file at which they begin.
+/// Elements of a satellite, with the line of the file at which they start.
 pub(super) struct Entry {
     pub line: usize,
     pub elements: sgp4::Elements,
 }
 
-/// A file with elements as it stands in a configuration.
+/// A file with elements, as given in a configuration.
 pub(super) struct File<'a> {
     pub name: &'a str,
     pub text: Option<&'a str>,
 }
 
 impl File<'_> {
-    /// The file is wrong at a line; 0 for the file as a whole.
+    /// An error in a line of the file; 0 means the whole file.
     pub(super) fn wrong(&self, line: usize, message: String) -> Invalid {
         Invalid { key: "file".into(), message, file: Some((self.name.into(), line)) }
     }
@@ -46,7 +46,7 @@ impl File<'_> {
     }
 }
 
-/// Satellites that SGP4 moves.
+/// Satellites propagated by SGP4.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     members: Vec<Member>,
@@ -114,7 +114,7 @@ impl Catalogue {
 }
 
 impl Member {
-    /// Place among the stars in km, in the frame of true equator and mean equinox.
+    /// Inertial position in km, in the frame of true equator and mean equinox.
     fn inertial(&self, time: f64) -> Option<Vector> {
         let minutes = sgp4::MinutesSinceEpoch(self.age + time / 60.0);
         let [x, y, z] = self.constants.propagate_afspc_compatibility_mode(minutes).ok()?.position;

@@ -1,7 +1,7 @@
 //! Constellations.
 //!
-//! Each has a file with its [`Model`], whose configuration is its form in scenario files; the list below is the only line
-//! outside of that file that a new one needs.
+//! Each kind has its own file with its [`Model`], whose configuration is its form in scenario files. A new kind
+//! needs only that file and one line in the list below.
 
 mod catalogue;
 mod model;
@@ -33,19 +33,19 @@ macro_rules! constellations {
         pub const NAMES: &[&str] = &[$($name),*];
 
         impl Constellation {
-            /// The constellation in motion, for a run that starts at `start`, where that is needed.
+            /// The moving constellation, for a run that starts at `start`, if it needs a start time.
             ///
             /// # Errors
-            /// The key, and a sentence that says what to write instead.
+            /// Names the key and says what to write instead.
             pub fn build(&self, start: Option<Epoch>) -> Result<Box<dyn Motion + Send + Sync>, Invalid> {
                 match self { $(Self::$variant(c) => Ok(Box::new(c.build(start)?)),)* }
             }
-            /// The least elevation at which a station uses a satellite, in degrees.
+            /// Minimum elevation at which a station uses a satellite, degrees.
             #[must_use]
             pub fn least_elevation(&self) -> f64 {
                 match self { $(Self::$variant(c) => c.least_elevation(),)* }
             }
-            /// The same in the one form that equal configurations have.
+            /// The canonical form, shared by all equivalent configurations.
             #[must_use]
             pub fn canonical(self) -> Self {
                 match self { $(Self::$variant(c) => c.canonical().into(),)* }

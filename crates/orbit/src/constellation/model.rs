@@ -1,4 +1,4 @@
-//! What a constellation provides; each has a file of its own.
+//! Interface of a constellation; each kind has its own file.
 
 use crate::epoch::Epoch;
 use crate::invalid::Invalid;
@@ -10,29 +10,29 @@ use skyhaul_base::Duration;
 
 /// The configuration of a constellation, in plain values.
 ///
-/// Its documentation is that of the schema of scenario files; the keys there are its fields.
+/// Its doc comments become those of the schema of scenario files; its fields are the keys.
 pub trait Model: Clone + Debug + PartialEq {
-    /// The constellation in motion.
+    /// The moving constellation.
     type Motion: Motion;
-    /// The constellation, for a run that starts at `start`, where one is needed.
+    /// The moving constellation, for a run that starts at `start`, if it needs a start time.
     ///
     /// # Errors
-    /// The key, and a sentence that says what to write instead.
+    /// Names the key and says what to write instead.
     fn build(&self, start: Option<Epoch>) -> Result<Self::Motion, Invalid>;
-    /// The least elevation at which a station uses a satellite, in degrees.
+    /// Minimum elevation at which a station uses a satellite, degrees.
     fn least_elevation(&self) -> f64;
-    /// The same in the one form that equal configurations have: what a file was called does not matter.
+    /// The canonical form, shared by all equivalent configurations: file names do not matter.
     #[must_use]
     fn canonical(self) -> Self {
         self
     }
 }
 
-/// Satellites in motion, counted from 0.
+/// Moving satellites, numbered from 0.
 pub trait Motion: Debug {
     /// How many there are, at least 1.
     fn count(&self) -> u32;
-    /// Where one is in the frame of the turning Earth; `None` if it no longer flies, or there is none of this number.
+    /// Position in the Earth-fixed frame; `None` if the satellite no longer flies, or the number is too high.
     fn place(&self, satellite: u32, moment: &Moment) -> Option<Vector>;
     /// Calls `see` for each, in order.
     fn each(&self, moment: &Moment, see: &mut dyn FnMut(u32, Vector)) {
@@ -42,34 +42,34 @@ pub trait Motion: Debug {
             }
         }
     }
-    /// What one is called.
+    /// Name of a satellite.
     fn name(&self, satellite: u32) -> String;
-    /// The shape of its links between satellites, if it has an order.
+    /// The grid of inter-satellite links, if the constellation has one.
     fn grid(&self) -> Option<Grid> {
         None
     }
-    /// How often the delay is computed by default.
+    /// Default sampling interval of the delay.
     fn step(&self) -> Duration;
-    /// True if nothing moves as seen from the ground.
+    /// Whether all satellites are stationary as seen from the ground.
     fn stands_still(&self) -> bool {
         false
     }
 }
 
-/// Planes of equally many satellites, numbered plane by plane.
+/// Planes with equal numbers of satellites, numbered plane by plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
-    /// How many planes.
+    /// Number of planes.
     pub planes: u32,
     /// Satellites of a plane.
     pub each: u32,
-    /// Slots by which the last plane is ahead of the first, where these two are neighbours; `None` where they fly
-    /// against each other, at the seam of a star.
+    /// Slots by which the last plane is ahead of the first, if these two are neighbours; `None` at the seam of a
+    /// star, where they are counter-rotating.
     pub closes: Option<u32>,
 }
 
 impl Grid {
-    /// The neighbours of a satellite: before and behind it in its plane, and the same slot of both planes beside it.
+    /// The neighbours of a satellite: ahead and behind in its plane, and the same slot of both adjacent planes.
     pub fn neighbours(self, satellite: u32) -> impl Iterator<Item = u32> {
         let Self { planes, each, closes } = self;
         let (plane, slot) = (satellite / each, satellite % each);
@@ -85,8 +85,8 @@ impl Grid {
     }
 }
 
-/// How often a delay is computed for orbits of this period in seconds: 0.1 s below 2000 km of altitude, 60 s at a day, 1 s
-/// between (*our choice*). The straight lines between then err by about a nanosecond.
+/// Sampling interval of the delay for an orbital period in seconds: 0.1 s below 2000 km of altitude, 60 s at a day,
+/// 1 s between (*our choice*). The error of linear interpolation is then about a nanosecond.
 pub(super) fn step(period: f64) -> Duration {
     match period {
         p if p < 7_700.0 => Duration::from_millis(100),

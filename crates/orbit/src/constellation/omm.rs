@@ -46,7 +46,7 @@ impl Model for Config {
     }
 }
 
-/// What a message says, as texts, with the line at which it begins; 0 where that is not known.
+/// The values of a message, as texts, with the line at which it starts; 0 if unknown.
 struct Record {
     line: usize,
     values: BTreeMap<String, String>,
@@ -158,7 +158,7 @@ fn key_value(file: &File<'_>, text: &str) -> Result<Vec<Record>, Invalid> {
             return Err(file.wrong(n, format!("\"{line}\" is neither JSON nor CSV nor KEY = VALUE")));
         };
         let (key, value) = (key.trim(), value.trim());
-        // A key that comes again begins the next message.
+        // A repeated key starts the next message.
         match records.last_mut() {
             Some(last) if !last.values.contains_key(key) => {
                 last.values.insert(key.into(), value.into());

@@ -21,7 +21,7 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// 5 degrees (*our choice*): without any, two satellites of about the same height take turns.
+    /// 5 degrees (*our choice*): without hysteresis, two satellites at about the same elevation would alternate.
     fn default() -> Self {
         Self { hysteresis: 5.0 }
     }

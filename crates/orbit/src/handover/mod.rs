@@ -1,7 +1,7 @@
-//! Which of the satellites in sight serves.
+//! Handover policies: which of the visible satellites serves.
 //!
-//! Each policy has a file with its [`Model`], whose fields are its form in scenario files; the list below is the only line
-//! outside of that file that a new one needs.
+//! Each policy has its own file with its [`Model`], whose fields are its form in scenario files. A new policy needs
+//! only that file and one line in the list below.
 
 pub mod longest;
 pub mod max_elevation;
@@ -28,7 +28,7 @@ macro_rules! policies {
         pub const NAMES: &[&str] = &[$($name),*];
 
         impl Policy {
-            /// The policy of this name with its usual parameters.
+            /// The policy of this name with default parameters.
             #[must_use]
             pub fn find(name: &str) -> Option<Self> {
                 $(if name == $name { return Some(Self::$variant(<$policy>::default())); })*
@@ -42,12 +42,12 @@ macro_rules! policies {
             /// Refuses parameters outside their domain.
             ///
             /// # Errors
-            /// The key, and a sentence that says what to write instead.
+            /// Names the key and says what to write instead.
             pub fn validate(&self) -> Result<(), Invalid> {
                 match self { $(Self::$variant(p) => p.validate(),)* }
             }
-            /// Who serves from now on: `serving`, which can still be seen, or another of the candidates; the first of equals.
-            /// `remaining` says for how many seconds more one can be seen.
+            /// The next serving satellite: `serving`, which is still visible, or another candidate; the first of
+            /// equals. `remaining` returns for how many more seconds a satellite is visible.
             pub fn choose(
                 &self,
                 serving: Option<&Candidate>,
@@ -56,7 +56,8 @@ macro_rules! policies {
             ) -> Option<u32> {
                 match self { $(Self::$variant(p) => p.choose(serving, candidates, remaining),)* }
             }
-            /// True if it compares the delays of whole ways, so that over inter-satellite links both ends are chosen together.
+            /// Whether it compares the delays of whole paths, so that both ends of a path over inter-satellite
+            /// links are chosen together.
             #[must_use]
             pub fn shortens(&self) -> bool {
                 match self { $(Self::$variant(p) => p.shortens(),)* }

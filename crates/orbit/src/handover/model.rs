@@ -1,4 +1,4 @@
-//! What a policy of handover provides; each has a file of its own.
+//! Interface of a handover policy; each has its own file.
 
 use crate::invalid::Invalid;
 use core::fmt::Debug;
@@ -6,38 +6,39 @@ use core::fmt::Debug;
 /// A satellite that may serve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
-    /// Its number.
+    /// Number of the satellite.
     pub satellite: u32,
-    /// Its elevation in degrees, at the station from which it is lower.
+    /// Its elevation in degrees, at the station where it is lower.
     pub elevation: f64,
     /// One-way delay over it in seconds.
     pub delay: f64,
 }
 
-/// Which satellite serves.
+/// Selects the serving satellite.
 ///
-/// Its documentation is that of the schema of scenario files; the keys there are its fields.
+/// Its doc comments become those of the schema of scenario files; its fields are the keys.
 pub trait Model: Clone + Debug + PartialEq {
     /// Refuses parameters outside their domain.
     ///
     /// # Errors
-    /// The key, and a sentence that says what to write instead.
+    /// Names the key and says what to write instead.
     fn validate(&self) -> Result<(), Invalid>;
-    /// Who serves from now on: `serving`, which can still be seen, or another of the candidates; the first of equals.
-    /// `remaining` says for how many seconds more one can be seen.
+    /// The next serving satellite: `serving`, which is still visible, or another candidate; the first of equals.
+    /// `remaining` returns for how many more seconds a satellite is visible.
     fn choose(
         &self,
         serving: Option<&Candidate>,
         candidates: &[Candidate],
         remaining: &mut dyn FnMut(u32) -> f64,
     ) -> Option<u32>;
-    /// True if it compares the delays of whole ways, so that over inter-satellite links both ends are chosen together.
+    /// Whether it compares the delays of whole paths, so that both ends of a path over inter-satellite links are
+    /// chosen together.
     fn shortens(&self) -> bool {
         false
     }
 }
 
-/// `best`, unless who serves now serves on; it `yields` to some.
+/// `best`, unless the serving satellite keeps serving; `yields` says whether it gives way.
 pub(super) fn unless_kept(
     serving: Option<&Candidate>,
     best: Option<&Candidate>,

@@ -22,7 +22,7 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// 1 ms (*our choice*), about what a low satellite's delay varies by while it passes.
+    /// 1 ms (*our choice*): about the delay variation of a low satellite during a pass.
     fn default() -> Self {
         Self { hysteresis: Duration::from_millis(1) }
     }
@@ -45,7 +45,7 @@ impl Model for Config {
         _: &mut dyn FnMut(u32) -> f64,
     ) -> Option<u32> {
         let best = greatest(candidates, |c| -c.delay);
-        // Half a nanosecond for what subtraction rounds.
+        // Half a nanosecond for the rounding of the subtraction.
         let least = self.hysteresis.as_secs_f64() + 5e-10;
         unless_kept(serving, best, |serving, best| serving.delay - best.delay > least)
     }

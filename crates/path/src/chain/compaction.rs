@@ -1,22 +1,22 @@
-//! What a compacted acknowledgement carries over a link (RFC 3449 §5.3.2): how many were removed in front of it, and how far
-//! apart these came.
+//! The information that a compacted acknowledgement carries over a link (RFC 3449 §5.3.2): how many
+//! acknowledgements before it were removed, and their spacing.
 //!
-//! Both ends of the link are in one place here, so that nothing has to be written into packets: the near end notes what is
-//! offered and what is removed, the far end reads off what the packet that arrives would have carried.
+//! Both ends of the link are in one place here, so nothing is written into packets. The near end notes offered and
+//! removed acknowledgements, and the far end looks up what the arriving packet would carry.
 
 use crate::packet::{DropReason, PacketView};
 use alloc::collections::{BTreeMap, VecDeque};
 use skyhaul_base::{Duration, Instant};
 
-/// So many flows are remembered; with one more all are forgotten, and nothing is made anew of what was removed.
+/// Maximum flows remembered. Beyond it all are forgotten, and acknowledgements removed before are not restored.
 const MOST_FLOWS: usize = 65_536;
 
-/// What an acknowledgement says of those that were removed in front of it.
+/// What an acknowledgement carries about those removed before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Carried {
-    /// How many; at least 1.
+    /// Their number; at least 1.
     pub(super) removed: u32,
-    /// The mean time from one to the next, the last of which is the one that carries this.
+    /// Their mean spacing, including the interval to the acknowledgement that carries this.
     pub(super) spacing: Duration,
 }
 
@@ -29,7 +29,7 @@ struct Offered {
     removed: bool,
 }
 
-/// The acknowledgements of each flow that are on the link, in the order in which they were offered.
+/// The acknowledgements of each flow on the link, in the order in which they were offered.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notes(BTreeMap<u32, VecDeque<Offered>>);
 
@@ -44,12 +44,12 @@ impl Notes {
         self.0.entry(p.flow()).or_default().push_back(new);
     }
 
-    /// The link has lost a packet. What it would have carried is lost with it, unless it was removed for another that carries
-    /// it on.
+    /// The link has lost a packet, and with it what it would carry, unless it was removed in favour of another that
+    /// carries this on.
     pub(super) fn lost(&mut self, p: &impl PacketView, why: DropReason) {
         let Some(ack) = p.ack() else { return };
         let Some(line) = self.0.get_mut(&p.flow()) else { return };
-        // Refused is what came last; removed and corrupted is what came first.
+        // The last one was refused; the first one was removed or corrupted.
         let this = |o: &Offered| !o.removed && o.connection == ack.connection && o.number == ack.number;
         let at =
             if why == DropReason::Full { line.iter().rposition(this) } else { line.iter().position(this) };
@@ -69,7 +69,7 @@ impl Notes {
         }
     }
 
-    /// A packet has arrived: what it carries.
+    /// A packet has arrived: returns what it carries.
     pub(super) fn arrived(&mut self, p: &impl PacketView) -> Option<Carried> {
         let ack = p.ack()?;
         let line = self.0.get_mut(&p.flow())?;
@@ -77,7 +77,7 @@ impl Notes {
         let at = line.iter().position(this)?;
         let (mut removed, mut first, mut last) = (0u32, Instant::MAX, Instant::ZERO);
         for o in line.drain(..=at) {
-            // Nothing is told of a connection that another one follows.
+            // Information about an earlier connection is dropped.
             if o.removed && o.connection == ack.connection {
                 removed += 1;
                 first = first.min(o.at);

@@ -1,9 +1,9 @@
-//! Links one after the other: what carries packets from one end point to the other, in the simulator, in the emulator and
-//! in tests of end points.
+//! Links in sequence, which carry packets from one endpoint to the other, in the simulator, in the emulator and in
+//! tests of endpoints.
 //!
-//! A chain has directed links and routes over them. A packet names its route and its place on it ([`Routed`]); whoever
-//! drives the chain gives it packets, tells it the time, and gets those back that have come through. What happens on the
-//! way goes to an [`Observer`].
+//! A chain has directed links and routes over them. A packet knows its route and its position on it ([`Routed`]).
+//! The driver of the chain gives it packets and the time, and gets back the packets that have come through. Events
+//! on the way go to an [`Observer`].
 
 mod compaction;
 mod reconstruction;
@@ -19,27 +19,27 @@ pub use reconstruction::Reconstruction;
 use skyhaul_base::Instant;
 pub use tournament::Tournament;
 
-/// Entry of the route table that stands for the end point.
+/// Entry of the route table that means the endpoint.
 const END: u32 = u32::MAX;
 
-/// A packet that knows where it goes.
+/// A packet with a route.
 pub trait Routed: PacketView {
-    /// The entry of the route table that says where it goes next.
+    /// The entry of the route table for its next hop.
     fn hop(&self) -> u16;
     /// Moves on to the next entry of the route table.
     fn advance(&mut self);
-    /// It carries nothing but an acknowledgement.
+    /// Whether it is a pure acknowledgement.
     fn is_pure_ack(&self) -> bool;
-    /// Whether the channel of the next link spares it.
+    /// Sets whether the channel of the next link exempts it from losses.
     fn set_spared(&mut self, spared: bool);
-    /// The next link compresses headers: if it is a pure acknowledgement of TCP it takes `size` bytes there, unless it is
-    /// smaller anyway.
+    /// The next link compresses headers: a pure TCP acknowledgement has `size` bytes there, unless it is smaller
+    /// anyway.
     fn compress(&mut self, _size: u32) {}
-    /// It has its own size again.
+    /// Restores its own size.
     fn decompress(&mut self) {}
 }
 
-/// Somebody who looks at packets on their way. Links are named by their index.
+/// An observer of packets. Links are identified by index.
 pub trait Observer<P> {
     /// A packet is offered to a link.
     fn entered(&mut self, now: Instant, link: u32, packet: &P);
@@ -47,7 +47,7 @@ pub trait Observer<P> {
     fn left(&mut self, now: Instant, link: u32, packet: &P);
     /// A link has lost a packet.
     fn lost(&mut self, now: Instant, link: u32, packet: P, why: DropReason);
-    /// The same acknowledgement with another number, for links that reconstruct; `None` if it cannot be made.
+    /// The same acknowledgement with another number, for links that reconstruct; `None` if that is impossible.
     fn copy(&mut self, _packet: &P, _number: u32) -> Option<P> {
         None
     }
@@ -57,20 +57,20 @@ pub trait Observer<P> {
 #[derive(Clone, Debug)]
 pub struct Hop<P> {
     link: Link<P>,
-    /// Losses of the channel spare pure acknowledgements.
+    /// Channel losses exempt pure acknowledgements.
     spares_acks: bool,
-    /// What it does to acknowledgements besides. In one place, so that other links ask once.
+    /// Other treatment of acknowledgements. In one place, so that other links need one check only.
     acks: Option<Box<Acks<P>>>,
 }
 
-/// What a link does to pure acknowledgements of TCP.
+/// Treatment of pure TCP acknowledgements on a link.
 #[derive(Clone, Debug)]
 struct Acks<P> {
-    /// Bytes that one takes on the link; `None` for its own size.
+    /// Their size on the link, bytes; `None` for their own size.
     size: Option<u32>,
-    /// Makes acknowledgements at the far side.
+    /// Creates acknowledgements at the far side.
     reconstruction: Option<Reconstruction<P>>,
-    /// What acknowledgements carry of those that the queue has removed, where it says so.
+    /// Information about acknowledgements removed by the queue, if it provides that.
     notes: Option<Notes>,
 }
 
@@ -81,12 +81,12 @@ impl<P> Default for Acks<P> {
 }
 
 impl<P> Hop<P> {
-    /// A link, and whether the losses of its channel spare pure acknowledgements.
+    /// A link, and whether its channel losses exempt pure acknowledgements.
     #[must_use]
     pub fn new(link: Link<P>, spares_acks: bool) -> Self {
         Self { link, spares_acks, acks: None }
     }
-    /// How many acknowledgements were made at the far side.
+    /// Number of acknowledgements created at the far side.
     #[must_use]
     pub fn made(&self) -> u64
     where
@@ -94,7 +94,7 @@ impl<P> Hop<P> {
     {
         self.acks.as_ref().and_then(|a| a.reconstruction.as_ref()).map_or(0, Reconstruction::made)
     }
-    /// The link, to look at.
+    /// The link, for inspection.
     #[must_use]
     pub fn link(&self) -> &Link<P> {
         &self.link
@@ -102,7 +102,7 @@ impl<P> Hop<P> {
 }
 
 impl<P: PacketView> Hop<P> {
-    /// The same link with compressed headers: a pure acknowledgement of TCP takes `size` bytes on it (RFC 3449 §5.1).
+    /// The same link with header compression: a pure TCP acknowledgement has `size` bytes on it (RFC 3449 §5.1).
     #[must_use]
     pub fn compressing(mut self, size: u32) -> Self {
         self.acks.get_or_insert_default().size = Some(size);
@@ -114,8 +114,8 @@ impl<P: PacketView> Hop<P> {
         self.acks.get_or_insert_default().reconstruction = Some(Reconstruction::new(threshold));
         self
     }
-    /// The same link with acknowledgements made anew at its far side that a queue in front of it has removed and told of
-    /// ([`compacts_acks`](crate::queue::Discipline::compacts_acks); RFC 3449 §5.3.2).
+    /// The same link with expansion at its far side: it recreates acknowledgements that a compacting queue has
+    /// removed ([`compacts_acks`](crate::queue::Discipline::compacts_acks); RFC 3449 §5.3.2).
     #[must_use]
     pub fn expanding(mut self) -> Self {
         let acks = self.acks.get_or_insert_default();
@@ -145,11 +145,11 @@ impl<P: PacketView> Hop<P> {
 }
 
 impl<P: PacketView> Acks<P> {
-    /// When an acknowledgement is due that was made at the far side.
+    /// When an acknowledgement created at the far side is due.
     fn next(&self) -> Instant {
         self.reconstruction.as_ref().map_or(Instant::MAX, Reconstruction::next)
     }
-    /// The link is about to be offered a packet.
+    /// A packet is about to be offered to the link.
     #[cold]
     #[inline(never)]
     fn enter(&mut self, now: Instant, packet: &mut P)
@@ -163,7 +163,7 @@ impl<P: PacketView> Acks<P> {
             packet.compress(size);
         }
     }
-    /// The next packet that has arrived by `now`, or that was made.
+    /// The next packet that has arrived by `now`, or that was created.
     #[cold]
     #[inline(never)]
     fn deliver(
@@ -180,7 +180,7 @@ impl<P: PacketView> Acks<P> {
             p.decompress();
             return Some(p);
         };
-        // What was held leaves before what arrives at the same time.
+        // Held packets leave before arrivals at the same time.
         if r.next() <= now {
             return r.release(now);
         }
@@ -192,7 +192,7 @@ impl<P: PacketView> Acks<P> {
     }
 }
 
-/// The routes of a chain: each distinct one once.
+/// The routes of a chain, without duplicates.
 #[derive(Clone, Debug, Default)]
 pub struct Routes {
     table: Vec<u32>,
@@ -200,7 +200,7 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Where the route over `links` begins in the table; `None` if the table is full.
+    /// Start of the route over `links` in the table; `None` if the table is full.
     pub fn add(&mut self, links: Vec<u32>) -> Option<u16> {
         if let Some(at) = self.known.get(&links) {
             return Some(*at);
@@ -214,10 +214,10 @@ impl Routes {
     }
 }
 
-/// Links and what is on them.
+/// Links, and the packets on them.
 ///
-/// Simultaneous events come in a fixed order: first what links begin to transmit, then what they deliver, each in the order
-/// of the links. A departure thus makes room for an arrival at the same time.
+/// Simultaneous events have a fixed order: first starts of transmissions, then deliveries, each in the order of the
+/// links. A departure thus makes room for an arrival at the same time.
 #[derive(Clone, Debug)]
 pub struct Chain<P> {
     hops: Vec<Hop<P>>,
@@ -228,7 +228,7 @@ pub struct Chain<P> {
 }
 
 impl<P: Routed> Chain<P> {
-    /// Links with nothing on them.
+    /// Links without packets.
     #[must_use]
     pub fn new(hops: Vec<Hop<P>>, routes: Routes) -> Self {
         let slots = hops.len();
@@ -246,20 +246,20 @@ impl<P: Routed> Chain<P> {
         &self.hops
     }
 
-    /// When something happens next; [`Instant::MAX`] for never.
+    /// Time of the next event; [`Instant::MAX`] means never.
     #[inline]
     #[must_use]
     pub fn next(&self) -> Instant {
         self.services.next().min(self.deliveries.next())
     }
 
-    /// Gives a packet to the next link on its route.
+    /// Passes a packet to the next link of its route.
     #[inline(always)]
     pub fn enter(&mut self, now: Instant, mut packet: P, observer: &mut impl Observer<P>) {
         let index = self.routes[usize::from(packet.hop())];
         packet.advance();
         let Some(Hop { link, spares_acks, acks }) = self.hops.get_mut(index as usize) else { return };
-        // Anew on each link: the next one need not spare what this one does.
+        // Set again on each link: an exemption does not apply to the next.
         packet.set_spared(*spares_acks && packet.is_pure_ack());
         observer.entered(now, index, &packet);
         if let Some(acks) = acks {
@@ -271,8 +271,8 @@ impl<P: Routed> Chain<P> {
         }
     }
 
-    /// A link may have to be called earlier than it was known: a packet whose departure is known is on its way, another
-    /// waits for service.
+    /// Updates the events of a link: it may need an earlier call, since a packet whose departure is known is in
+    /// flight and another waits for service.
     fn arm(&mut self, index: u32) {
         let Some(Hop { link, .. }) = self.hops.get(index as usize) else { return };
         if let Some(at) = link.next_delivery() {
@@ -283,7 +283,7 @@ impl<P: Routed> Chain<P> {
         }
     }
 
-    /// Handles the earliest event, which is due at `now`. A packet that has reached the end of its route is returned.
+    /// Handles the earliest event, which is due at `now`. Returns a packet that has reached the end of its route.
     #[inline]
     pub fn step(&mut self, now: Instant, observer: &mut impl Observer<P>) -> Option<P> {
         if self.services.next() <= self.deliveries.next() {
@@ -303,7 +303,7 @@ impl<P: Routed> Chain<P> {
         None
     }
 
-    /// The next of several links.
+    /// Passes a packet to the next of several links.
     #[inline(never)]
     fn go_on(&mut self, now: Instant, packet: P, observer: &mut impl Observer<P>) {
         self.enter(now, packet, observer);
@@ -316,7 +316,7 @@ impl<P: Routed> Chain<P> {
         self.rearm(index);
     }
 
-    /// Does something with a link and arms its events anew.
+    /// Applies an operation to a link and updates its events.
     pub fn change(
         &mut self,
         now: Instant,
@@ -329,7 +329,7 @@ impl<P: Routed> Chain<P> {
         self.rearm(index);
     }
 
-    /// When a link has to be called may be anything.
+    /// Updates the events of a link after an arbitrary change.
     #[inline]
     fn rearm(&mut self, index: u32) {
         let Some(hop) = self.hops.get(index as usize) else { return };
@@ -337,7 +337,7 @@ impl<P: Routed> Chain<P> {
         self.deliveries.set(index, hop.next_delivery());
     }
 
-    /// Brings all links up to `now`, before anybody asks for their queues.
+    /// Advances all links to `now`, before their queues are inspected.
     pub fn settle(&mut self, now: Instant, observer: &mut impl Observer<P>) {
         for index in 0..self.hops.len() as u32 {
             self.serve(now, index, observer);

@@ -1,49 +1,51 @@
-//! ACK reconstruction (RFC 3449 §5.3.1) at the far side of a link that thins acknowledgements, or loses them.
+//! ACK reconstruction (RFC 3449 §5.3.1) at the far side of a link that thins or loses acknowledgements.
 //!
-//! Where the acknowledgement number of a connection jumps by more than a threshold, acknowledgements are made that climb to it
-//! in steps of the threshold, evenly over the smoothed time between two that arrive. So the sender sees neither a burst nor
-//! the slow growth of its window that comes of counting few acknowledgements. What arrives is held back for that time at most:
-//! whatever comes next of its flow releases all that is held.
+//! If the acknowledgement number of a connection jumps by more than a threshold, intermediate acknowledgements are
+//! created in steps of the threshold, evenly spread over the smoothed time between two arrivals. The sender then
+//! sees neither a burst nor the slow window growth due to few acknowledgements. An arriving acknowledgement is held
+//! back for that time at most: the next arrival of its flow releases everything held.
 //!
-//! A jump that ends a run of duplicates is no sign of thinning: the retransmission has filled a hole. Numbers made below it
-//! would tell the sender of holes that there are not (RFC 6582 §3.2), so it passes as it is. So does one with SACK blocks or
-//! another option that the link does not read, and one whose ECE or CWR flag differs from the one before.
+//! A jump that ends a series of duplicates is not due to thinning: a retransmission has filled a hole. Intermediate
+//! numbers would indicate holes that do not exist (RFC 6582 §3.2), so the acknowledgement passes unchanged. So does
+//! one with SACK blocks or another option that the link does not read, and one whose ECE or CWR flag differs from
+//! the previous one.
 //!
-//! Where the near side tells how many acknowledgements it has removed and how far apart they came (RFC 3449 §5.3.2), there are as
-//! many, as far apart, and no others.
+//! If the near side reports how many acknowledgements it removed, and their spacing (RFC 3449 §5.3.2), exactly as
+//! many are created with that spacing.
 
 use super::compaction::Carried;
 use crate::packet::{Acknowledgement, PacketView};
 use alloc::collections::{BTreeMap, VecDeque};
 use skyhaul_base::{Duration, Instant};
 
-/// So many flows are remembered; with one more all are forgotten.
+/// Maximum flows remembered; beyond it all are forgotten.
 const MOST_FLOWS: usize = 65_536;
-/// Of one jump at most so many are made: the steps of a longer one are larger.
+/// Maximum acknowledgements created for one jump: a longer jump has larger steps.
 const MOST_STEPS: u32 = 64;
-/// Weight of a new interval in the smoothed one is 1 over this, as of a sample in SRTT (RFC 6298 §2; *our choice*).
+/// A new interval has the weight 1 over this in the smoothed one, like a sample in SRTT (RFC 6298 §2; *our
+/// choice*).
 const SMOOTHING: u64 = 8;
 
-/// What is at the far side of a link.
+/// The far side of a link.
 #[derive(Clone, Debug)]
 pub struct Reconstruction<P> {
     threshold: u32,
     flows: BTreeMap<u32, Flow>,
-    /// What waits for its time, in the order in which it leaves.
+    /// Held packets, in the order of departure.
     held: VecDeque<(Instant, P)>,
     made: u64,
 }
 
-/// What is known of a flow.
+/// State of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     last: Acknowledgement,
     at: Instant,
-    /// Smoothed time between two that acknowledge more; `None` before there were two.
+    /// Smoothed time between two advancing acknowledgements; `None` before there were two.
     interval: Option<Duration>,
-    /// The last was a duplicate or said more: a hole is open.
+    /// The last one was a duplicate or had options: a hole is open.
     hole: bool,
-    /// How many of its packets are held.
+    /// Number of its packets held.
     held: u32,
 }
 
@@ -54,25 +56,25 @@ impl<P: PacketView> Reconstruction<P> {
         Self { threshold: threshold.max(1), flows: BTreeMap::new(), held: VecDeque::new(), made: 0 }
     }
 
-    /// Only those that the near side tells of.
+    /// Only those reported by the near side.
     #[must_use]
     pub fn as_told() -> Self {
         Self::new(u32::MAX)
     }
 
-    /// How many acknowledgements were made.
+    /// Number of acknowledgements created.
     #[must_use]
     pub fn made(&self) -> u64 {
         self.made
     }
 
-    /// When what is held leaves next; [`Instant::MAX`] if nothing is.
+    /// When the next held packet leaves; [`Instant::MAX`] if there is none.
     #[must_use]
     pub fn next(&self) -> Instant {
         self.held.front().map_or(Instant::MAX, |h| h.0)
     }
 
-    /// What leaves by `now`.
+    /// The next packet that leaves by `now`.
     pub fn release(&mut self, now: Instant) -> Option<P> {
         if self.next() > now {
             return None;
@@ -84,8 +86,8 @@ impl<P: PacketView> Reconstruction<P> {
         Some(p)
     }
 
-    /// A packet comes from the link, and what it carries of others with it. It leaves by [`Self::release`], now or later;
-    /// `copy` makes one with another number of it, if that can be done.
+    /// A packet arrives from the link, with what it carries about others. It leaves through [`Self::release`], now
+    /// or later; `copy` creates a copy with another number, if possible.
     pub(super) fn arrive(
         &mut self,
         now: Instant,
@@ -119,7 +121,8 @@ impl<P: PacketView> Reconstruction<P> {
         self.hold(due, p);
     }
 
-    /// An acknowledgement has come: from which number it climbs, and over which time to spread what lies between, if some may.
+    /// Processes an acknowledgement: returns the number from which to fill up, and the time over which to spread
+    /// the created ones, if any are allowed.
     fn note(&mut self, now: Instant, id: u32, ack: &Acknowledgement) -> Option<(u32, Duration)> {
         let Some(flow) = self.flows.get_mut(&id).filter(|f| f.last.connection == ack.connection) else {
             if self.flows.len() == MOST_FLOWS {
@@ -142,7 +145,7 @@ impl<P: PacketView> Reconstruction<P> {
         thinned.then_some((from, smoothed))
     }
 
-    /// Puts a packet behind all that leave no later.
+    /// Inserts a packet after all that leave no later.
     fn hold(&mut self, due: Instant, p: P) {
         if let Some(flow) = self.flows.get_mut(&p.flow()) {
             flow.held += 1;
@@ -151,7 +154,7 @@ impl<P: PacketView> Reconstruction<P> {
         self.held.insert(at, (due, p));
     }
 
-    /// All that is held of a flow leaves now, in its order.
+    /// Releases all held packets of a flow now, in order.
     fn hurry(&mut self, now: Instant, id: u32) {
         let mut front = self.held.partition_point(|h| h.0 <= now);
         let mut at = front;

@@ -1,12 +1,12 @@
 //! The pending events of links: a winner tree over a fixed number of slots.
 //!
-//! Links have few slots and make almost all events, one after the other and interleaved in a way that no branch
-//! predictor learns. A change of a slot replays its matches up to the root: few steps, and none of them branches.
+//! Links have few slots but produce almost all events, interleaved in an order that branch predictors cannot learn.
+//! A change of a slot replays its matches up to the root: few steps without branches.
 
 use alloc::vec::Vec;
 use skyhaul_base::Instant;
 
-/// A slot and when it is due.
+/// A slot and its time.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     at: Instant,
@@ -18,8 +18,7 @@ struct Entry {
 pub struct Tournament {
     /// The winner.
     root: Entry,
-    /// The matches: those who meet in match n, of which match 1 is the last, come from the matches 2n and 2n + 1, or are
-    /// slots.
+    /// The matches: the players of match n are the winners of matches 2n and 2n + 1, or slots; match 1 is the last.
     matches: Vec<[Entry; 2]>,
 }
 
@@ -28,7 +27,7 @@ impl Tournament {
     #[must_use]
     pub fn new(slots: usize) -> Self {
         let leaves = slots.next_power_of_two().max(2);
-        // Without a difference the lower slot wins.
+        // If times are equal, the lower slot wins.
         let lowest = |node: usize| (node << (leaves.ilog2() - node.ilog2())) - leaves;
         let entry = |node: usize| Entry { at: Instant::MAX, slot: lowest(node) as u32 };
         let first = entry(1);
@@ -56,7 +55,7 @@ impl Tournament {
         self.matches[node / 2][node % 2].at
     }
 
-    /// Makes a slot pending at `at`, or not at all with `Instant::MAX`.
+    /// Sets the time of a slot; `Instant::MAX` means not pending.
     #[inline]
     pub fn set(&mut self, slot: u32, at: Instant) {
         let mut node = self.matches.len() + slot as usize;
@@ -71,7 +70,7 @@ impl Tournament {
         self.root = winner;
     }
 
-    /// Makes a slot pending at `at` unless it is pending earlier.
+    /// Sets the time of a slot unless it is pending earlier.
     #[inline]
     pub fn set_earlier(&mut self, slot: u32, at: Instant) {
         if at < self.due(slot) {

@@ -1,5 +1,5 @@
-//! A delay that is always the same. Half of the round-trip times of [Peach Table I] gives 275 ms (GEO), 125 ms (MEO),
-//! 25 ms (LEO). No draws.
+//! A constant delay. Half of the round-trip times of [Peach Table I] gives 275 ms (GEO), 125 ms (MEO), 25 ms (LEO).
+//! No draws.
 
 use super::model::Model;
 #[cfg(feature = "schema")]

@@ -1,8 +1,8 @@
 //! Propagation delay.
 //!
-//! Each delay has a file with its [`Model`], whose fields are its form in scenario files; the list below is the only line
-//! outside of that file that a new one needs. A delay that follows a trace has no form of its own there: it is read
-//! from a file of values.
+//! Each delay has its own file with its [`Model`], whose fields are its form in scenario files. A new delay needs
+//! only that file and one line in the list below. A delay that follows a trace has no such form: it is read from a
+//! file of values.
 
 pub mod fixed;
 mod model;
@@ -18,10 +18,10 @@ pub use model::Model;
 pub use ramp::Ramp;
 pub use trace::{DelayTrace, Interpolation};
 
-/// The longest delay: ten times the way to the Sun.
+/// The maximum delay: ten times that to the Sun.
 pub const LONGEST: Duration = Duration::from_secs(3_600);
 
-/// A delay beyond [`LONGEST`].
+/// The delay exceeds [`LONGEST`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("longer than an hour one way")]
 pub struct TooLong;
@@ -29,9 +29,9 @@ pub struct TooLong;
 /// Expands the list below into the enum of delays, their names in files, and the dispatch to each.
 macro_rules! delays {
     ($($name:literal $variant:ident($delay:ty)),* $(,)?) => {
-        // Jitter is drawn once per packet, also for a packet that the channel then corrupts. Without
-        // `allow_reorder` ([`crate::LinkConfig`]) a link delays an arrival until that of the packet before it: a FIFO
-        // radio link never reorders, and a falling delay shows as a burst (*our choice*).
+        // Jitter is drawn once per packet, even if the channel then corrupts the packet. Without `allow_reorder`
+        // ([`crate::LinkConfig`]) a link delays an arrival until the previous one: a FIFO radio link never
+        // reorders, and a falling delay shows as a burst (*our choice*).
         /// Propagation delay. Short form: a time.
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
@@ -51,12 +51,12 @@ macro_rules! delays {
         pub const NAMES: &[&str] = &[$($name),*];
 
         impl Delay {
-            /// The smallest delay.
+            /// The minimum delay.
             #[must_use]
             pub fn base(&self) -> Duration {
                 match self { $(Self::$variant(d) => d.base(),)* Self::Trace(d) => d.base(), Self::Ramp(d) => d.base() }
             }
-            /// The smallest delay of a packet whose last bit leaves at `departure`.
+            /// The minimum delay of a packet whose last bit leaves at `departure`.
             #[must_use]
             pub fn base_at(&self, departure: Instant) -> Duration {
                 match self {
@@ -74,7 +74,7 @@ macro_rules! delays {
                     Self::Ramp(d) => d.sample(departure, rng),
                 }
             }
-            /// The delay of all packets, if it is always the same.
+            /// The delay of all packets, if it is constant.
             #[must_use]
             pub fn constant(&self) -> Option<Duration> {
                 match self { $(Self::$variant(d) => d.constant(),)* Self::Trace(_) => None, Self::Ramp(d) => d.constant() }

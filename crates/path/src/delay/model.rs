@@ -1,24 +1,24 @@
-//! What a delay provides; each has a file of its own.
+//! Interface of a delay model; each has its own file.
 
 use core::fmt::Debug;
 use skyhaul_base::{Duration, Instant, Rng};
 
-/// A delay, which is its own configuration: it keeps no state.
+/// A delay model, which is its own configuration: it has no state.
 ///
-/// Its documentation is that of the schema of scenario files; the keys there are its fields.
+/// Its doc comments become those of the schema of scenario files; its fields are the keys.
 pub trait Model: Clone + Debug + Eq {
-    /// The smallest delay.
+    /// The minimum delay.
     fn base(&self) -> Duration;
-    /// The parameter that says how far delays spread beyond the smallest; zero if they do not.
+    /// The parameter for the spread above the minimum; zero if there is none.
     fn spread(&self) -> Duration;
-    /// The smallest delay of a packet whose last bit leaves at `departure`.
+    /// The minimum delay of a packet whose last bit leaves at `departure`.
     fn base_at(&self, _departure: Instant) -> Duration {
         self.base()
     }
-    /// The delay of all packets, if it is always the same and draws nothing.
+    /// The delay of all packets, if it is constant and draws nothing.
     fn constant(&self) -> Option<Duration> {
         None
     }
-    /// The delay of a packet whose last bit leaves at `departure`. It draws the same number whatever comes of it.
+    /// The delay of a packet whose last bit leaves at `departure`. The number of draws is always the same.
     fn sample(&self, departure: Instant, rng: &mut Rng) -> Duration;
 }

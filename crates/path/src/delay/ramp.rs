@@ -1,9 +1,9 @@
-//! A delay that moves along a straight line: a piece of the way of a satellite.
+//! A linearly changing delay: a segment of a satellite's path.
 
 use super::model::Model;
 use skyhaul_base::{Duration, Instant, Rng};
 
-/// A straight line between two times, whose first and last value hold before and after. No draws.
+/// A linear segment between two times; its first and last value hold before and after. No draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ramp {
     from: Instant,
@@ -15,7 +15,7 @@ pub struct Ramp {
 }
 
 impl Ramp {
-    /// The delay is `begin` at `from` and `end` at `to`. If `to` does not come after `from` it is `end` at once.
+    /// The delay is `begin` at `from` and `end` at `to`. If `to` is not after `from`, it is `end` at once.
     #[must_use]
     pub fn new((from, begin): (Instant, Duration), (to, end): (Instant, Duration)) -> Self {
         let rise = i128::from(end.as_nanos()) - i128::from(begin.as_nanos());

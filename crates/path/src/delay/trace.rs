@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::fmt::Write;
 use skyhaul_base::{Duration, Instant, Rng};
 
-/// Columns of delays in a file, and nanoseconds in one of their units.
+/// Columns of delays in a file, and nanoseconds per unit.
 const DELAYS: &[(&str, u64)] =
     &[("delay_s", 1_000_000_000), ("delay_ms", 1_000_000), ("delay_us", 1_000), ("delay_ns", 1)];
 
@@ -25,7 +25,7 @@ pub enum Interpolation {
     Linear,
 }
 
-/// Times and delays. Before the first time the first delay holds.
+/// Times and delays. The first delay also holds before the first time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelayTrace {
     /// Nanoseconds; times ascend.
@@ -35,8 +35,8 @@ pub struct DelayTrace {
 }
 
 impl DelayTrace {
-    /// A delay for each time. With [`End::Loop`] the last time is the period; what stands there is reached with
-    /// [`Interpolation::Linear`] and not used otherwise.
+    /// A delay for each time. With [`End::Loop`] the last time is the period; its value is the target of
+    /// [`Interpolation::Linear`] and unused otherwise.
     ///
     /// # Errors
     /// If there is none, times do not ascend, or a period is 0.
@@ -56,10 +56,10 @@ impl DelayTrace {
         }
     }
 
-    /// What CSV says, with the columns `time_s` and `delay_ms`, or others of their units.
+    /// Reads CSV with the columns `time_s` and `delay_ms`, or others of their units.
     ///
     /// # Errors
-    /// If a column is missing, a value is none, or times do not ascend.
+    /// If a column is missing, a value is invalid, or times do not ascend.
     pub fn read(text: &str, interpolation: Interpolation, end: End) -> Result<Self, Broken> {
         let (points, lines) = table::read(text, "delay", DELAYS)?;
         if let Some(i) = points.iter().position(|p| p.1 > LONGEST.as_nanos()) {
@@ -69,7 +69,7 @@ impl DelayTrace {
         Self::new(&points, interpolation, end).map_err(|e| Broken::placed(e, &lines))
     }
 
-    /// CSV that says the same.
+    /// Equivalent CSV.
     #[must_use]
     pub fn write(&self) -> String {
         let mut text = String::from("time_ns,delay_ns\n");
@@ -102,13 +102,13 @@ impl DelayTrace {
         Duration::from_nanos(self.points.last().map_or(0, |p| p.0))
     }
 
-    /// The smallest delay of all.
+    /// The minimum of all delays.
     #[must_use]
     pub fn least(&self) -> Duration {
         Duration::from_nanos(self.points.iter().map(|p| p.1).min().unwrap_or(0))
     }
 
-    /// The delay at a time, to the nanosecond below.
+    /// The delay at a time, rounded down to nanoseconds.
     #[must_use]
     pub fn at(&self, t: Instant) -> Duration {
         let t = match self.end {

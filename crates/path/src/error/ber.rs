@@ -1,6 +1,6 @@
-//! Independent bit errors. Unless said otherwise the rate is the residual one, that is after any decoding. Read as that of
-//! a channel in front of a decoder the same number means far fewer lost packets: papers that equate a bit error rate of
-//! 1e-4 with the loss of some percent of packets mean a coded channel, and then a code has to be named.
+//! Independent bit errors. By default the rate is the residual one, after any decoding. Interpreted as that of a
+//! channel before a decoder, the same number means far fewer lost packets: papers that equate a bit error rate of
+//! 1e-4 with the loss of some per cent of packets mean a coded channel, which requires naming a code.
 
 use super::code::Code;
 use super::model::{Losses, Model};
@@ -56,7 +56,7 @@ impl Place {
     }
 }
 
-/// Bit errors that make no sense.
+/// An invalid configuration of bit errors.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
     /// A parameter is out of its range.
@@ -68,7 +68,7 @@ pub enum Invalid {
          {{ kind = \"reed-solomon\", n = 255, k = 223 }}"
     )]
     NoCode,
-    /// A code that nothing passes.
+    /// A code without a channel that uses it.
     #[error("a residual rate already includes decoding: leave this out, or write ber-is = \"channel\"")]
     CodeBehind,
 }
@@ -103,7 +103,7 @@ impl Model for Config {
         self
     }
     fn mean_loss(&self, size: u32) -> f64 {
-        // A packet without bits has no wrong one, but whoever asks for this rate means packets.
+        // An empty packet has no wrong bit, but a rate of 1 means that every packet is lost.
         if self.ber >= 1.0 { 1.0 } else { Ber::of(self.ber, self.code).loss(size) }
     }
     fn words(&self, number: &dyn Fn(f64) -> String) -> String {
@@ -112,10 +112,10 @@ impl Model for Config {
     }
 }
 
-/// Probability that a packet of `size` bytes holds at least one wrong bit: 1 − (1 − ber)^(8·size).
+/// Probability that a packet of `size` bytes has at least one wrong bit: 1 − (1 − ber)^(8·size).
 #[must_use]
 pub fn packet_error_rate(ber: f64, size: u32) -> f64 {
-    // The direct form loses all digits for small rates.
+    // The direct form loses all precision at small rates.
     -math::expm1(f64::from(size) * ln_byte_intact(ber))
 }
 
@@ -129,9 +129,9 @@ fn ln_byte_intact(ber: f64) -> f64 {
 pub struct Ber {
     ber: f64,
     ln_byte_intact: f64,
-    /// The code that the bits pass, and the logarithm of the probability that a code word is decoded.
+    /// The code, and the logarithm of the probability that a code word is decoded.
     code: Option<(Code, f64)>,
-    /// Probabilities of the sizes seen last, placed by size: traffic has few distinct sizes.
+    /// Probabilities of recent sizes, indexed by size: traffic has few distinct sizes.
     cache: [(u32, Chance); SLOTS],
 }
 
@@ -147,7 +147,7 @@ impl Ber {
     }
     fn of(ber: f64, code: Option<Code>) -> Self {
         let code = code.map(|code| (code, code.ln_decoded(ber)));
-        // An empty packet cannot hold a wrong bit, so size 0 marks a slot that is right from the start.
+        // An empty packet has no wrong bit, so size 0 marks an entry that is correct from the start.
         Self { ber, ln_byte_intact: ln_byte_intact(ber), code, cache: [(0, Chance::NEVER); SLOTS] }
     }
     /// The bit error rate.
@@ -162,7 +162,7 @@ impl Ber {
             Some((code, ln_decoded)) => -math::expm1(code.words(size) as f64 * ln_decoded),
         }
     }
-    /// True if a packet of `size` bytes is lost.
+    /// Whether a packet of `size` bytes is lost.
     #[inline]
     pub fn loses(&mut self, size: u32, rng: &mut Rng) -> bool {
         // Fibonacci hashing: common sizes are multiples of 4, so their low bits alone would collide.

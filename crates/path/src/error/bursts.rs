@@ -1,4 +1,4 @@
-//! Bursts by what is known of them: another way to write the chain of Gilbert and Elliott.
+//! Bursts given by mean values: another parametrisation of the Gilbert-Elliott chain.
 
 use super::gilbert::{self, GilbertElliott};
 use super::model::Model;
@@ -21,18 +21,18 @@ pub struct Config {
     pub burst: f64,
 }
 
-/// Bursts that cannot be.
+/// Impossible bursts.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
-    /// Shorter than one packet, or no number.
+    /// Shorter than one packet, or NaN.
     #[error("{0} is not a burst length: write a number ≥ 1")]
     Burst(f64),
-    /// No room is left for a good packet between two bursts.
+    /// There is no room for a good packet between two bursts.
     #[error("with bursts of {burst} packets, at most {most:.4} of all packets can be lost")]
     Loss {
         /// Mean number of packets lost in a row.
         burst: f64,
-        /// The largest share.
+        /// The maximum loss.
         most: f64,
     },
 }

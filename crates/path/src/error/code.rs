@@ -1,7 +1,7 @@
-//! Block codes: how many wrong bits of a channel are left behind them.
+//! Block codes: the bit errors left by a code on a channel.
 //!
-//! A decoder that decides hard corrects up to *t* wrong symbols of a code word and fails beyond. Closed forms, for
-//! independent bit errors (J. G. Proakis, "Digital Communications", the chapter on linear block codes):
+//! A hard-decision decoder corrects up to *t* wrong symbols of a code word and fails beyond. Closed forms for
+//! independent bit errors (J. G. Proakis, "Digital Communications", chapter on linear block codes):
 //!
 //! ```text
 //! symbol of b bits wrong:  q = 1 − (1 − ber)^b
@@ -42,7 +42,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// Symbols of a code word, those that the packet fills, those that are corrected, and bits of one.
+    /// Symbols of a code word, information symbols, correctable symbols, and bits per symbol.
     fn shape(&self) -> (u32, u32, u32, u32) {
         match *self {
             Self::Bch { n, k, t } => (n, k, t, 1),
@@ -50,7 +50,7 @@ impl Code {
         }
     }
 
-    /// Refuses codes that cannot be.
+    /// Refuses impossible codes.
     ///
     /// # Errors
     /// The key, and its range.
@@ -75,7 +75,7 @@ impl Code {
         math::ln_1p(-failure(n, t, -math::expm1(f64::from(bits) * math::ln_1p(-ber))))
     }
 
-    /// Code words that a packet of `size` bytes takes.
+    /// Code words needed for a packet of `size` bytes.
     pub(super) fn words(&self, size: u32) -> u64 {
         let (_, k, _, bits) = self.shape();
         (u64::from(size) * 8).div_ceil(u64::from(k) * u64::from(bits))
@@ -88,7 +88,7 @@ fn ln_choose(n: u32, i: u32) -> f64 {
     ln_factorial(n) - ln_factorial(i) - ln_factorial(n - i)
 }
 
-/// The bound of Hamming: each pattern of t wrong bits among `n` needs a syndrome of its own, of which there are 2^added.
+/// The Hamming bound: each pattern of t wrong bits among `n` needs its own syndrome, and there are 2^added of them.
 fn most_corrected(n: u32, added: u32) -> u32 {
     let syndromes = f64::from(added) * core::f64::consts::LN_2 + 1e-9;
     (1..=n / 2).take_while(|t| ln_choose(n, *t) <= syndromes).last().unwrap_or(1)
@@ -107,10 +107,10 @@ fn failure(n: u32, t: u32, q: f64) -> f64 {
         math::exp(ln_choose(n, i) + wrong)
     };
     if f64::from(t) < f64::from(n) * q {
-        // Most code words fail: what is summed is the rest.
+        // Most code words fail: sum the remainder instead.
         return (1.0 - (0..=t).map(term).sum::<f64>()).clamp(0.0, 1.0);
     }
-    // Beyond the mean each term is smaller than the one before it.
+    // Beyond the mean each term is smaller than the previous one.
     let mut sum = 0.0;
     for i in t + 1..=n {
         let next = term(i);

@@ -7,8 +7,7 @@
 //!        ◀───────────
 //!            p_bg
 //! ```
-//! Per packet: draw the loss from the present state, then move. The chain starts in its stationary
-//! distribution.
+//! Per packet: draw the loss from the current state, then move. The chain starts in its stationary distribution.
 
 use super::model::{Losses, Model};
 use crate::packet::PacketView;
@@ -65,7 +64,7 @@ impl Config {
     pub fn from_loss_and_burst(loss: f64, burst: f64) -> Result<Self, ParamError> {
         let burst = within("burst", burst, 1.0, f64::MAX)?;
         let loss = within("loss", loss, 0.0, burst / (1.0 + burst))?;
-        // The bound on `loss` may be met with a rounding error.
+        // Rounding may exceed the bound on `loss` slightly.
         let p_gb = (loss / (burst * (1.0 - loss))).min(1.0);
         Ok(Self { p_gb, p_bg: 1.0 / burst, k_g: 0.0, k_b: 1.0 })
     }
@@ -94,7 +93,7 @@ impl Model for Config {
     }
 }
 
-/// The chain and its present state. Two draws per packet, and one more at the first for the initial state.
+/// The chain and its current state. Two draws per packet, and one more at the first packet for the initial state.
 #[derive(Clone, Debug)]
 pub struct GilbertElliott {
     good: State,
@@ -120,7 +119,7 @@ impl GilbertElliott {
     /// is `p_gb p_bg k_b k_g`.)
     ///
     /// # Errors
-    /// If an argument is no probability.
+    /// If an argument is not a probability.
     pub fn new(p_gb: f64, p_bg: f64, k_g: f64, k_b: f64) -> Result<Self, ParamError> {
         let config = Config { p_gb, p_bg, k_g, k_b };
         config.validate().map(|()| Self::of(&config))
@@ -149,24 +148,24 @@ impl GilbertElliott {
         Config::from_loss_and_burst(loss, burst).map(|config| Self::of(&config))
     }
 
-    /// Share of packets sent in the bad state in the long run. A chain that never moves stays good.
+    /// Long-run fraction of packets sent in the bad state. A chain that never moves stays good.
     #[must_use]
     pub fn share_bad(&self) -> f64 {
         if self.p_gb == 0.0 { 0.0 } else { self.p_gb / (self.p_gb + self.p_bg) }
     }
-    /// Share of packets lost in the long run.
+    /// Long-run fraction of packets lost.
     #[must_use]
     pub fn mean_loss(&self) -> f64 {
         let bad = self.share_bad();
         bad * self.k_b + (1.0 - bad) * self.k_g
     }
-    /// Mean number of packets sent in one stay in the bad state.
+    /// Mean number of packets in one stay in the bad state.
     #[must_use]
     pub fn mean_burst(&self) -> f64 {
         1.0 / self.p_bg
     }
 
-    /// True if the packet is lost; moves the chain on.
+    /// Whether the packet is lost; advances the chain.
     pub fn loses(&mut self, rng: &mut Rng) -> bool {
         let bad = self.is_bad.unwrap_or_else(|| rng.chance(self.stationary));
         let state = if bad { self.bad } else { self.good };

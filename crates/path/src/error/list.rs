@@ -1,4 +1,4 @@
-//! Losses by number, for tests and worked traces. Packets that are not counted pass unharmed.
+//! Losses by packet number, for tests and worked traces. Packets that are not counted are never lost.
 
 use super::model::{Losses, Model};
 use crate::packet::PacketView;
@@ -56,7 +56,7 @@ impl Model for Config {
     fn build(&self) -> Box<List> {
         Box::new(List::new(self.indices.iter().copied(), self.class))
     }
-    /// Ascending, without repetitions.
+    /// Ascending, without duplicates.
     fn canonical(mut self) -> Self {
         self.indices.sort_unstable();
         self.indices.dedup();
@@ -74,9 +74,9 @@ impl Model for Config {
 /// Loses exactly the listed packets. No draws.
 #[derive(Clone, Debug)]
 pub struct List {
-    /// Ascending, without repetitions.
+    /// Ascending, without duplicates.
     indices: Vec<u64>,
-    /// How many of `indices` have passed.
+    /// Number of `indices` already passed.
     passed: usize,
     /// Number of the next packet within the scope.
     next: u64,
@@ -84,8 +84,8 @@ pub struct List {
 }
 
 impl List {
-    /// Loses the packets with the given numbers, counted from 0 over `scope` in the order of transmission.
-    /// The order of `indices` and repetitions do not matter.
+    /// Loses the packets with the given numbers, counted from 0 over `scope` in the order of transmission. Order
+    /// and duplicates in `indices` do not matter.
     #[must_use]
     pub fn new(indices: impl IntoIterator<Item = u64>, scope: Scope) -> Self {
         let mut indices: Vec<u64> = indices.into_iter().collect();
@@ -93,7 +93,7 @@ impl List {
         indices.dedup();
         Self { indices, passed: 0, next: 0, scope }
     }
-    /// True if this packet is listed.
+    /// Whether this packet is listed.
     pub fn loses(&mut self, low_priority: bool) -> bool {
         let counted = match self.scope {
             Scope::All => true,

@@ -1,10 +1,10 @@
-//! Losses of the channel.
+//! Channel losses.
 //!
-//! One draw per packet and link, in the order of departures. A lost packet has consumed queue space and
-//! transmission time.
+//! One draw per packet and link, in the order of departures. A lost packet has used queue space and transmission
+//! time.
 //!
-//! Each model has a file with its [`Model`], whose configuration is its form in scenario files; the list below is
-//! the only line outside of that file that a new one needs.
+//! Each model has its own file with its [`Model`], whose configuration is its form in scenario files. A new model
+//! needs only that file and one line in the list below.
 
 pub mod ber;
 pub mod bursts;
@@ -25,8 +25,8 @@ use skyhaul_base::Rng;
 pub use list::Scope;
 pub use model::{Losses, Model};
 
-/// Expands the list below into the enum of configurations, the enum of models at work, the names, and the dispatch
-/// from one to the other.
+/// Expands the list below into the enum of configurations, the enum of running models, the names, and the dispatch
+/// between them.
 macro_rules! error_models {
     ($($name:literal $variant:ident($config:ty)),* $(,)?) => {
         /// Losses of a channel. Short form: "none".
@@ -38,7 +38,7 @@ macro_rules! error_models {
             $(#[cfg_attr(feature = "serde", serde(rename = $name))] $variant($config),)*
         }
 
-        /// Which packets the channel corrupts: a model at work.
+        /// A running model of channel losses.
         ///
         /// Models with more than a few bytes of state are boxed: most links have none, and links are scanned often.
         #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ macro_rules! error_models {
             $($variant(<$config as Model>::Losses),)*
         }
 
-        /// Why a configuration makes no sense.
+        /// Why a configuration is invalid.
         #[derive(Clone, Debug, PartialEq)]
         #[expect(missing_docs, reason = "the error of each model documents itself")]
         pub enum Invalid {
@@ -70,7 +70,7 @@ macro_rules! error_models {
             pub fn validate(&self) -> Result<(), Invalid> {
                 match self { $(Self::$variant(c) => c.validate().map_err(Invalid::$variant),)* }
             }
-            /// The model before the first packet.
+            /// The running model before the first packet.
             ///
             /// # Panics
             /// If [`Self::validate`] refuses the configuration.
@@ -81,7 +81,7 @@ macro_rules! error_models {
                 }
                 match self { $(Self::$variant(c) => ErrorModel::$variant(c.build()),)* }
             }
-            /// The same losses in the one form that equal configurations have.
+            /// The canonical form, shared by all equivalent configurations.
             ///
             /// # Errors
             /// As [`Self::validate`].
@@ -89,13 +89,13 @@ macro_rules! error_models {
                 self.validate()?;
                 Ok(match self { $(Self::$variant(c) => c.canonical().into(),)* })
             }
-            /// Share of packets of `size` bytes lost in the long run; 0 where there is no such share. The parameters
-            /// are those that [`Self::validate`] accepts.
+            /// Long-run fraction of packets of `size` bytes lost; 0 if it does not exist. The parameters must be
+            /// valid ([`Self::validate`]).
             #[must_use]
             pub fn mean_loss(&self, size: u32) -> f64 {
                 match self { $(Self::$variant(c) => c.mean_loss(size),)* }
             }
-            /// What the channel does in a few words, for reports, which say how they write a `number`.
+            /// A short description for reports, which choose the format of each `number`.
             #[must_use]
             pub fn words(&self, number: &dyn Fn(f64) -> String) -> String {
                 match self { $(Self::$variant(c) => c.words(number),)* }
@@ -109,20 +109,20 @@ macro_rules! error_models {
         })*
 
         impl ErrorModel {
-            /// True if the packet is lost; moves the model on by one packet.
+            /// Whether the packet is lost; advances the model by one packet.
             #[inline(always)]
             pub fn loses(&mut self, p: &impl PacketView, rng: &mut Rng) -> bool {
                 match self { $(Self::$variant(m) => Losses::loses(m, p, rng),)* }
             }
-            /// The longest packet that goes in one piece, bytes.
+            /// Longest packet sent in one piece, bytes.
             pub(crate) fn longest_whole(&self) -> u32 {
                 match self { $(Self::$variant(m) => m.longest_whole(),)* }
             }
-            /// What a packet of `size` bytes takes on the link, bytes: more than that if it goes in pieces.
+            /// Bytes that a packet of `size` bytes takes on the link: more than `size` if it is fragmented.
             pub(crate) fn on_wire(&self, size: u32) -> u32 {
                 match self { $(Self::$variant(m) => m.on_wire(size),)* }
             }
-            /// It loses nothing and draws nothing.
+            /// Whether it loses nothing and draws nothing.
             #[must_use]
             pub fn is_lossless(&self) -> bool {
                 match self { $(Self::$variant(m) => m.is_lossless(),)* }

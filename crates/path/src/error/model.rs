@@ -1,4 +1,4 @@
-//! What an error model provides; each has a file of its own.
+//! Interface of an error model; each has its own file.
 
 use crate::packet::PacketView;
 use crate::param::Refusal;
@@ -8,13 +8,13 @@ use skyhaul_base::Rng;
 
 /// The configuration of an error model, in plain values.
 ///
-/// Its documentation is that of the schema of scenario files; the keys there are its fields.
+/// Its doc comments become those of the schema of scenario files; its fields are the keys.
 pub trait Model: Clone + Debug + PartialEq {
-    /// The model at work.
+    /// The running model.
     type Losses: Losses;
-    /// Why a configuration makes no sense.
+    /// Why a configuration is invalid.
     type Invalid: Refusal;
-    /// The configuration in which it is kept: its own, or that of another model of which it is a special case.
+    /// The configuration in which it is stored: its own, or that of a more general model.
     type Canonical;
 
     /// Refuses parameters that are outside their domain or contradict each other.
@@ -22,30 +22,30 @@ pub trait Model: Clone + Debug + PartialEq {
     /// # Errors
     /// The key, and a sentence that says what to write instead.
     fn validate(&self) -> Result<(), Self::Invalid>;
-    /// The model before the first packet; parameters are those that [`Self::validate`] accepts.
+    /// The running model before the first packet; the parameters must be valid ([`Self::validate`]).
     fn build(&self) -> Self::Losses;
-    /// The same losses in the one form that equal configurations have; parameters as in [`Self::build`].
+    /// The canonical form, shared by all equivalent configurations; parameters as in [`Self::build`].
     fn canonical(self) -> Self::Canonical;
-    /// Share of packets of `size` bytes lost in the long run; 0 where there is no such share.
+    /// Long-run fraction of packets of `size` bytes lost; 0 if it does not exist.
     fn mean_loss(&self, size: u32) -> f64;
-    /// What it does in a few words, for reports, which say how they write a `number`.
+    /// A short description for reports, which choose the format of each `number`.
     fn words(&self, number: &dyn Fn(f64) -> String) -> String;
 }
 
-/// An error model at work.
+/// A running error model.
 pub trait Losses: Clone + Debug {
-    /// It loses nothing and draws nothing.
+    /// Whether it loses nothing and draws nothing.
     fn is_lossless(&self) -> bool {
         false
     }
-    /// The longest packet that goes in one piece, bytes.
+    /// Longest packet sent in one piece, bytes.
     fn longest_whole(&self) -> u32 {
         u32::MAX
     }
-    /// What a packet of `size` bytes takes on the link, bytes: more than that if it goes in pieces.
+    /// Bytes that a packet of `size` bytes takes on the link: more than `size` if it is fragmented.
     fn on_wire(&self, size: u32) -> u32 {
         size
     }
-    /// True if the packet is lost; moves the model on by one packet.
+    /// Whether the packet is lost; advances the model by one packet.
     fn loses(&mut self, p: &impl PacketView, rng: &mut Rng) -> bool;
 }

@@ -1,8 +1,8 @@
-//! A path with a maximum transmission unit that does not say so. Packets that are longer vanish without a word (a black hole:
-//! RFC 2923 §2.1), or are cut into fragments, all of which must arrive (RFC 4963 §1; Kent, Mogul 1987).
+//! A path with a maximum transmission unit that it does not report. Longer packets vanish silently (a black hole:
+//! RFC 2923 §2.1), or are fragmented, and then all fragments must arrive (RFC 4963 §1; Kent, Mogul 1987).
 //!
-//! A lost fragment loses the packet, and each needs a header of its own: all but the first take 20 bytes more on the link than
-//! the packet had. The queue in front of the link holds packets in one piece, and they are put together again at its end.
+//! A lost fragment loses the packet, and each fragment needs its own header: all but the first add 20 bytes on the
+//! link. The queue before the link holds whole packets, and fragments are reassembled at its end.
 
 use super::model::{Losses, Model};
 use crate::packet::PacketView;
@@ -16,9 +16,9 @@ use skyhaul_base::amount::{Probability, Size};
 use skyhaul_base::math;
 use skyhaul_base::rng::Chance;
 
-/// The header of IPv4 without options, which every fragment has, bytes.
+/// Header of IPv4 without options, which every fragment has, bytes.
 const HEADER: u64 = 20;
-/// The least that a path carries (RFC 791 §3.2), and the longest packet, bytes.
+/// Minimum MTU (RFC 791 §3.2), and maximum packet length, bytes.
 const LEAST: f64 = 68.0;
 const LONGEST: f64 = 65_535.0;
 
@@ -41,8 +41,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// In how many pieces a packet of `size` bytes goes: the payload of all but the last is a multiple of eight bytes (RFC 791
-    /// §3.2).
+    /// Number of pieces of a packet of `size` bytes: the payload of all but the last is a multiple of eight bytes
+    /// (RFC 791 §3.2).
     #[must_use]
     pub fn pieces(&self, size: u32) -> u64 {
         let size = u64::from(size);
@@ -63,11 +63,11 @@ impl Config {
     }
 }
 
-/// Loses what is too long, or what loses a fragment. One draw per packet that gets through by chance.
+/// Loses packets that are too long, or that lose a fragment. One draw per packet that may get through.
 #[derive(Clone, Debug)]
 pub struct Narrow {
     config: Config,
-    /// The size seen last, and what becomes of it.
+    /// The last size, and its loss probability.
     last: (u32, Chance),
 }
 

@@ -21,7 +21,7 @@ pub struct Config {
     pub p: f64,
 }
 
-/// Loses every packet with the same probability. One draw per packet, none if the probability is 0.
+/// Loses each packet with the same probability. One draw per packet, none if the probability is 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Per(Chance);
 

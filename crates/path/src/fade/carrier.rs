@@ -1,4 +1,4 @@
-//! What attenuation does to a carrier: its signal fades, its noise rises, its ModCod changes or its packets are lost.
+//! Effects of attenuation on a carrier: its signal fades, its noise rises, its ModCod changes or packets are lost.
 
 use super::Invalid;
 use super::modcod::{self, ModCod, Table};
@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use skyhaul_base::amount::{Decibels, SymbolRate, Temperature, Time};
 use skyhaul_base::{Duration, Rate, math};
 
-/// The name that stands for "the best one for the present signal".
+/// The name that means "the best one for the current signal".
 pub const ADAPTIVE: &str = "adaptive";
 
 /// A carrier: clear-sky signal, symbol rate, and choice of the ModCod.
@@ -122,7 +122,7 @@ fn medium_temperature() -> f64 {
 }
 
 impl Default for Config {
-    /// 10 dB under a clear sky, and everything else as if left out.
+    /// 10 dB in clear sky, and defaults for everything else.
     fn default() -> Self {
         Self {
             es_n0: 10.0,
@@ -139,7 +139,7 @@ impl Default for Config {
     }
 }
 
-/// The longest reaction of an adaptive choice.
+/// The maximum reaction time of an adaptive choice.
 const SLOWEST: Duration = Duration::from_secs(60);
 
 impl Config {
@@ -187,13 +187,14 @@ impl Config {
         Ok(())
     }
 
-    /// The ModCods to choose from.
+    /// The available ModCods.
     fn table(&self) -> Result<Table, Invalid> {
         self.modcods.as_ref().map_or_else(|| Ok(Table::dvb_s2()), |list| Table::new(list))
     }
 
-    /// By how many dB the noise rises with an attenuation of `a` dB: 10·log10((T + Tm·(1 − 10^(−a/10)))/T), with the noise
-    /// temperature T of the receiver and the temperature Tm of what attenuates (ITU-R P.618, sky noise by attenuation).
+    /// Increase of the noise in dB at an attenuation of `a` dB: 10·log10((T + Tm·(1 − 10^(−a/10)))/T), with the
+    /// noise temperature T of the receiver and the temperature Tm of the attenuating medium (ITU-R P.618, sky noise
+    /// by attenuation).
     #[must_use]
     pub fn noise_rise(&self, a: f64) -> f64 {
         if !self.noise_rise {
@@ -209,7 +210,7 @@ impl Config {
         self.es_n0 - a - self.noise_rise(a)
     }
 
-    /// The attenuation in dB at which Es/N0 is `es_n0`; 0 where it is lower already under a clear sky.
+    /// The attenuation in dB at which Es/N0 is `es_n0`; 0 if it is lower even in clear sky.
     #[must_use]
     pub fn attenuation_at(&self, es_n0: f64) -> f64 {
         let (mut low, mut high) = (0.0, (self.es_n0 - es_n0).max(0.0));
@@ -221,28 +222,28 @@ impl Config {
         high
     }
 
-    /// The carrier in use; what [`Self::validate`] refuses is taken as DVB-S2.
+    /// The running carrier; an invalid configuration ([`Self::validate`]) counts as DVB-S2.
     pub(super) fn build(&self) -> Carrier {
         let table = self.table().unwrap_or_else(|_| Table::dvb_s2());
         let fixed = if self.modcod == ADAPTIVE { None } else { table.position(&self.modcod) };
         Carrier { config: self.clone(), table, fixed }
     }
 
-    /// One ModCod is always used.
+    /// Whether the ModCod is fixed.
     #[must_use]
     pub fn is_fixed(&self) -> bool {
         self.modcod != ADAPTIVE
     }
 
-    /// The ModCod under a clear sky.
+    /// The ModCod in clear sky.
     #[must_use]
     pub fn clear_sky(&self) -> ModCod {
         let carrier = self.build();
         carrier.table.all()[carrier.choose(0.0, None)].clone()
     }
 
-    /// The ModCods that it uses while Es/N0 sinks, the best first, each with the attenuation in dB from which on it no
-    /// longer is what is chosen; for the last one that is where packets begin to be lost.
+    /// The ModCods used as Es/N0 decreases, best first, each with the attenuation in dB above which it is no longer
+    /// chosen; for the last one, above which packets begin to be lost.
     #[must_use]
     pub fn ladder(&self) -> Vec<(ModCod, f64)> {
         let carrier = self.build();
@@ -260,19 +261,19 @@ impl Config {
     }
 }
 
-/// A carrier in use.
+/// A running carrier.
 #[derive(Clone, Debug)]
 pub(super) struct Carrier {
     config: Config,
     table: Table,
-    /// The ModCod that is always used.
+    /// The fixed ModCod, if any.
     fixed: Option<usize>,
 }
 
 impl Carrier {
-    /// The place of the ModCod that is right for an attenuation of `a` dB, after the one at `before`.
+    /// The index of the ModCod to use at an attenuation of `a` dB, after the one at `before`.
     ///
-    /// Below all thresholds with their margin the most robust one stays: margin is for who has a choice.
+    /// Below all thresholds with their margin, the most robust one stays: there is no alternative.
     pub(super) fn choose(&self, a: f64, before: Option<usize>) -> usize {
         if let Some(fixed) = self.fixed {
             return fixed;
@@ -280,7 +281,7 @@ impl Carrier {
         let room = self.config.es_n0_at(a) - self.config.margin;
         let best = self.table.best(room).unwrap_or_else(|| self.table.most_robust());
         match before {
-            // A step up takes more.
+            // A step up needs more signal.
             Some(before) if best > before && self.config.hysteresis > 0.0 => {
                 let up = self.table.best(room - self.config.hysteresis).unwrap_or(before);
                 up.max(before)
@@ -289,18 +290,18 @@ impl Carrier {
         }
     }
 
-    /// Loss of a packet of 188 bytes at an attenuation of `a` dB with the ModCod at `i`.
+    /// Loss of a packet of 188 bytes at an attenuation of `a` dB with the ModCod at index `i`.
     pub(super) fn loss(&self, a: f64, i: usize) -> f64 {
         modcod::loss(self.config.es_n0_at(a) - self.table.all()[i].es_n0)
     }
 
-    /// The rate with the ModCod at `i`; `None` if nobody said how many symbols there are.
+    /// The rate with the ModCod at index `i`; `None` if the symbol rate is unknown.
     pub(super) fn rate(&self, i: usize) -> Option<Rate> {
         let bits = self.config.symbol_rate? * self.table.all()[i].efficiency;
         Some(Rate::from_bits_per_sec((math::floor(bits + 0.5) as u64).max(1)))
     }
 
-    /// How long a choice takes.
+    /// The reaction time of a choice.
     pub(super) fn reaction(&self) -> Duration {
         self.config.reaction.unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! A fade in progress on a link: when its rate changes, and how much it loses.
+//! A fade in progress on a link: rate changes and losses.
 
 use super::Sky;
 use super::carrier::Carrier;
@@ -9,23 +9,23 @@ use alloc::collections::VecDeque;
 use core::fmt::Debug;
 use skyhaul_base::Instant;
 
-/// So many looks at the sky without a change are made at once; then the present loss is told again, so that looking ahead
-/// takes a bounded time.
+/// Maximum samples without a change computed ahead; then the current loss is repeated, so that looking ahead takes
+/// bounded time.
 const LOOKS: u32 = 600;
 
-/// Changes of a directed link by a fade: its rate whenever another ModCod comes into effect, its loss whenever that
+/// Changes of a directed link by a fade: a new rate when another ModCod takes effect, a new loss when the loss
 /// changes. The first ones are at the start.
 #[derive(Debug)]
 pub(super) struct Fading<S> {
     sky: S,
     carrier: Option<Carrier>,
-    /// The ModCod that was chosen last, and the one in effect.
+    /// The last chosen ModCod, and the one in effect.
     chosen: usize,
     used: usize,
-    /// Choices that will come into effect.
+    /// Choices that have not taken effect yet.
     coming: VecDeque<(Instant, usize)>,
     loss: f64,
-    /// Changes that are known, the next one first.
+    /// Known future changes, the next one first.
     known: VecDeque<(Instant, Change)>,
 }
 
@@ -48,7 +48,7 @@ impl<S: Sky> Fading<S> {
         Box::new(fading)
     }
 
-    /// Until a change is known, or nothing more will change.
+    /// Computes ahead until a change is known, or nothing more will change.
     fn look_ahead(&mut self) {
         let mut at = Instant::ZERO;
         for _ in 0..LOOKS {
@@ -72,7 +72,7 @@ impl<S: Sky> Fading<S> {
         }
     }
 
-    /// A ModCod comes into effect.
+    /// A ModCod takes effect.
     fn use_modcod(&mut self, at: Instant, modcod: usize) {
         self.used = modcod;
         if let Some(rate) = self.carrier.as_ref().and_then(|c| c.rate(modcod)) {
@@ -80,7 +80,7 @@ impl<S: Sky> Fading<S> {
         }
     }
 
-    /// The attenuation has become another.
+    /// The attenuation has changed.
     fn choose(&mut self, at: Instant) {
         let Some(carrier) = &self.carrier else { return };
         let chosen = carrier.choose(self.sky.weather().attenuation, Some(self.chosen));
@@ -90,12 +90,12 @@ impl<S: Sky> Fading<S> {
         }
     }
 
-    /// The loss may have become another.
+    /// The loss may have changed.
     fn lose(&mut self, at: Instant) {
         let weather = self.sky.weather();
         let faded = self.carrier.as_ref().map_or(0.0, |c| c.loss(weather.attenuation, self.used));
         let loss = 1.0 - (1.0 - faded) * (1.0 - weather.loss);
-        // Where one of the two is all, no digit is lost.
+        // If one of the two is zero, no precision is lost.
         let loss = if weather.loss == 0.0 { faded } else { loss };
         if loss != self.loss {
             self.loss = loss;

@@ -1,13 +1,13 @@
-//! Fades: rain, shadowing, or a file say how much of a carrier arrives; what its receiver makes of that changes the rate
-//! of a link and its losses.
+//! Fades: rain, shadowing, or a file give the attenuation of a carrier, which changes the rate of a link and its
+//! losses.
 //!
 //! ```text
 //! sky (rain, shadowing, file) -> attenuation -> Es/N0 of the carrier -> ModCod -> rate
 //!                                                                    -> margin -> loss
 //! ```
-//! Each sky has a file with its [`Model`], whose configuration is its form in scenario files; the list below is the only
-//! line outside of that file that a new one needs. One that follows a file has no form of its own there: it is read from
-//! a file of values.
+//! Each kind has its own file with its [`Model`], whose configuration is its form in scenario files. A new kind
+//! needs only that file and one line in the list below. One that follows a file has no such form: it is read from a
+//! file of values.
 
 pub mod carrier;
 mod fading;
@@ -54,37 +54,38 @@ macro_rules! fades {
             pub fn validate(&self) -> Result<(), Invalid> {
                 match self { $(Self::$variant(c) => c.validate(),)* Self::Series(c) => c.validate() }
             }
-            /// The carrier that fades; `None` if packets are lost without one.
+            /// The fading carrier; `None` if packets are lost without one.
             #[must_use]
             pub fn carrier(&self) -> Option<&carrier::Config> {
                 match self { $(Self::$variant(c) => c.carrier(),)* Self::Series(c) => c.carrier() }
             }
-            /// The same, to fill in what follows from the link.
+            /// The same, for filling in what follows from the link.
             pub fn carrier_mut(&mut self) -> Option<&mut carrier::Config> {
                 match self { $(Self::$variant(c) => c.carrier_mut(),)* Self::Series(c) => c.carrier_mut() }
             }
-            /// Both directions of a link see the same, if both have a fade: give both one stream.
+            /// Whether both directions of a link fade together, if both fade: they then need a common random
+            /// stream.
             #[must_use]
             pub fn shared(&self) -> bool {
                 match self { $(Self::$variant(c) => c.shared(),)* Self::Series(c) => c.shared() }
             }
-            /// Share of time for which the attenuation is above `a` dB in the long run; of a file, up to its last time.
+            /// Long-run fraction of time with an attenuation above `a` dB; for a file, up to its last time.
             #[must_use]
             pub fn exceeded(&self, a: f64) -> f64 {
                 match self { $(Self::$variant(c) => c.exceeded(a),)* Self::Series(c) => c.exceeded(a) }
             }
-            /// Share of packets lost in the long run besides what the carrier loses.
+            /// Long-run fraction of packets lost in addition to those lost by the carrier.
             #[must_use]
             pub fn lost(&self) -> f64 {
                 match self { $(Self::$variant(c) => c.lost(),)* Self::Series(c) => c.lost() }
             }
-            /// What it is in a few words, for reports.
+            /// A short description for reports.
             #[must_use]
             pub fn words(&self) -> String {
                 match self { $(Self::$variant(c) => c.words(),)* Self::Series(c) => c.words() }
             }
-            /// The changes that it makes to a directed link from the start of the run on; it draws from `rng`. Parameters
-            /// are those that [`Self::validate`] accepts.
+            /// Its changes of a directed link from the start of the run, drawn from `rng`. The parameters must be
+            /// valid ([`Self::validate`]).
             #[must_use]
             pub fn course(&self, rng: Rng) -> Box<dyn Course> {
                 let carrier = self.carrier().map(carrier::Config::build);
@@ -109,14 +110,13 @@ fades! {
 }
 
 impl Config {
-    /// It changes the rate of its link.
+    /// Whether it changes the rate of its link.
     #[must_use]
     pub fn sets_rate(&self) -> bool {
         self.carrier().is_some_and(|c| c.symbol_rate.is_some())
     }
 
-    /// Share of time in which nothing arrives: the most robust ModCod, or the one that is always used, has too little
-    /// signal.
+    /// Fraction of time without reception: the signal is too weak for the most robust ModCod, or for the fixed one.
     #[must_use]
     pub fn outage(&self) -> f64 {
         let lowest = self.carrier().and_then(|c| c.ladder().pop());

@@ -1,4 +1,4 @@
-//! Modulations with their codes: how much a symbol carries, and how much signal that takes.
+//! Modulation and code rate: bits per symbol, and the required signal.
 //!
 //! \[S2\] ETSI EN 302 307-1, "DVB-S2", table 13: with normal frames and without pilots, efficiency in bits per symbol
 //! and the ideal Es/N0 at which one of 10⁷ packets of 188 bytes is lost.
@@ -34,8 +34,8 @@ pub struct ModCod {
 /// Loss of a packet of 188 bytes at and above the threshold [S2].
 pub(super) const QUASI_ERROR_FREE: f64 = 1e-7;
 
-/// Over so many dB below its threshold a code of DVB-S2 goes from almost no loss to all (*our choice*: the width of the
-/// waterfall of a long LDPC code).
+/// Range in dB below its threshold over which a code of DVB-S2 goes from almost no loss to total loss (*our
+/// choice*: the width of the waterfall of a long LDPC code).
 pub(super) const WATERFALL: f64 = 0.3;
 
 /// Loss of a packet of 188 bytes at `margin` dB above the threshold: log-linear through the waterfall.
@@ -85,16 +85,16 @@ const DVB_S2: [ModCod; 28] = [
     s2("32APSK 9/10", 4.453_027, 16.05),
 ];
 
-/// ModCods to choose from. Their efficiencies ascend; thresholds need not, and what another beats in both is never chosen.
+/// Available ModCods. Efficiencies ascend; thresholds need not, and one that another beats in both is never chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table(Vec<ModCod>);
 
 impl Table {
-    /// A table of one's own.
+    /// A user-defined table.
     ///
     /// # Errors
-    /// If it is empty, efficiencies do not ascend, a number is none, or two have the same name. A ModCod that needs no less
-    /// signal than one that carries more is accepted: it is of use to who sets it by hand.
+    /// If it is empty, efficiencies do not ascend, a number is invalid, or two have the same name. A ModCod that
+    /// needs no less signal than a more efficient one is accepted: it can be selected manually.
     pub fn new(list: &[ModCod]) -> Result<Self, Invalid> {
         let refuse = |message| Err(Invalid { key: "modcods", message });
         if list.is_empty() {
@@ -125,7 +125,7 @@ impl Table {
         Ok(Self(list.to_vec()))
     }
 
-    /// Those of DVB-S2 with normal frames.
+    /// The ModCods of DVB-S2 with normal frames.
     #[must_use]
     pub fn dvb_s2() -> Self {
         Self(DVB_S2.to_vec())
@@ -137,19 +137,19 @@ impl Table {
         &self.0
     }
 
-    /// The place of the one called `name`.
+    /// The index of the one called `name`.
     #[must_use]
     pub fn position(&self, name: &str) -> Option<usize> {
         self.0.iter().position(|m| m.name == name)
     }
 
-    /// The place of the most efficient one that `es_n0` suffices for; `None` below all thresholds.
+    /// The index of the most efficient one for which `es_n0` suffices; `None` below all thresholds.
     #[must_use]
     pub fn best(&self, es_n0: f64) -> Option<usize> {
         self.0.iter().rposition(|m| m.es_n0 <= es_n0)
     }
 
-    /// The place of the one that works at the least signal.
+    /// The index of the one that needs the least signal.
     #[must_use]
     pub fn most_robust(&self) -> usize {
         let mut best = 0;

@@ -1,4 +1,4 @@
-//! What a fade provides; each has a file of its own.
+//! Interface of a fade; each kind has its own file.
 
 use super::Invalid;
 use super::carrier;
@@ -8,7 +8,7 @@ use skyhaul_base::{Instant, Rng};
 
 /// The configuration of a fade, in plain values.
 ///
-/// Its documentation is that of the schema of scenario files; the keys there are its fields.
+/// Its doc comments become those of the schema of scenario files; its fields are the keys.
 pub trait Model: Clone + Debug + PartialEq {
     /// The fade in progress.
     type Run: Sky;
@@ -18,37 +18,37 @@ pub trait Model: Clone + Debug + PartialEq {
     /// # Errors
     /// The key, and a sentence that says what to write instead.
     fn validate(&self) -> Result<(), Invalid>;
-    /// The carrier that fades; `None` if packets are lost without one.
+    /// The fading carrier; `None` if packets are lost without one.
     fn carrier(&self) -> Option<&carrier::Config>;
-    /// The same, to fill in what follows from the link.
+    /// The same, for filling in what follows from the link.
     fn carrier_mut(&mut self) -> Option<&mut carrier::Config>;
-    /// Both directions of a link see the same.
+    /// Whether both directions of a link fade together.
     fn shared(&self) -> bool;
-    /// Share of time for which the attenuation is above `a` dB in the long run.
+    /// Long-run fraction of time with an attenuation above `a` dB.
     fn exceeded(&self, a: f64) -> f64;
-    /// Share of packets lost in the long run besides what the carrier loses.
+    /// Long-run fraction of packets lost in addition to those lost by the carrier.
     fn lost(&self) -> f64;
-    /// What it is in a few words, for reports.
+    /// A short description for reports.
     fn words(&self) -> String;
-    /// The fade at the start of the run, which draws from `rng`; parameters are those that [`Self::validate`] accepts.
+    /// The fade at the start of the run, drawn from `rng`; the parameters must be valid ([`Self::validate`]).
     fn run(&self, rng: Rng) -> Self::Run;
 }
 
-/// What a path is like for some time.
+/// The state of a path for some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weather {
     /// Attenuation in dB, 0 or more.
     pub attenuation: f64,
-    /// Loss of a packet of 188 bytes besides what the attenuation does.
+    /// Loss of a packet of 188 bytes in addition to the effect of the attenuation.
     pub loss: f64,
 }
 
-/// A fade in progress: what the path is like, and until when.
+/// A fade in progress: the state of the path, and until when it holds.
 pub trait Sky: Clone + Debug + Send + 'static {
-    /// What the path is like.
+    /// The current state of the path.
     fn weather(&self) -> Weather;
-    /// When it may be like something else; `Instant::MAX` if never.
+    /// When it may change; `Instant::MAX` means never.
     fn next(&self) -> Instant;
-    /// Goes on to that time.
+    /// Advances to that time.
     fn step(&mut self);
 }

@@ -9,8 +9,9 @@ pub(super) fn above(x: f64) -> f64 {
 
 /// The value that is exceeded with probability `p`, which lies in (0, 1): the inverse of [`above`].
 ///
-/// It starts from the approximation of Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.2.23, whose error
-/// is below 4.5e-4, and takes three steps of Halley's method, each of which triples the digits.
+/// It starts from the approximation of Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.2.23, whose
+/// error is below 4.5e-4, and applies three steps of Halley's method, each of which triples the number of correct
+/// digits.
 pub(super) fn exceeded_with(p: f64) -> f64 {
     if p > 0.5 {
         return -exceeded_with(1.0 - p);

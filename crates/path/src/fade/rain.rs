@@ -1,18 +1,18 @@
 //! Rain on the path.
 //!
 //! \[P.1853\] ITU-R P.1853, "Time series synthesis of tropospheric impairments": attenuation is log-normal, and its
-//! logarithm a Gaussian process of first order (T. Maseng, P. M. Bakken, "A stochastic dynamic model of rain attenuation",
-//! IEEE Transactions on Communications 29(5), 1981). With one sample a second
+//! logarithm is a first-order Gaussian process (T. Maseng, P. M. Bakken, "A stochastic dynamic model of rain
+//! attenuation", IEEE Transactions on Communications 29(5), 1981). With one sample per second
 //!
 //! ```text
 //! X(j+1) = ρ·X(j) + sqrt(1 − ρ²)·N(0, 1),     ρ = exp(−β·1 s)
 //! A(j)   = max(exp(m + σ·X(j)) − A_off, 0) dB,  A_off = exp(m + σ·Qinv(P0))
 //! ```
-//! with the probability P0 that it rains. The first X is drawn from N(0, 1), so that no warm-up is thrown away.
+//! with the probability P0 that it rains. The first X is drawn from N(0, 1), so no warm-up is needed.
 //!
-//! The default is a temperate climate in the Ka band: what the code published with \[P.1853\] (ONERA, 2010) fits to its
-//! example. The dynamics, β, were validated with measurements of the middle latitudes; another climate or elevation
-//! needs at least statistics of its own (ITU-R P.618).
+//! The default is a temperate climate in the Ka band: the fit of the code published with \[P.1853\] (ONERA, 2010)
+//! to its example. The dynamics, β, were validated with measurements at middle latitudes; another climate or
+//! elevation needs at least its own statistics (ITU-R P.618).
 
 use super::Invalid;
 use super::carrier;
@@ -105,7 +105,7 @@ const TEMPERATE: (f64, f64, f64) = (-3.794, 1.779, 0.0491);
 const BETA: f64 = 2e-4;
 
 impl Config {
-    /// The default rain, and this carrier.
+    /// The default rain with this carrier.
     #[must_use]
     pub fn temperate(carrier: carrier::Config) -> Self {
         Self {
@@ -120,7 +120,7 @@ impl Config {
         }
     }
 
-    /// m and σ: what is written, or the line of least squares through ln A against Qinv(share).
+    /// m and σ: as given, or from a least-squares fit of ln A against Qinv(share).
     #[must_use]
     pub fn fitted(&self) -> (f64, f64) {
         if self.exceeded.is_empty() {
@@ -142,14 +142,14 @@ impl Config {
         (y - sigma * x, sigma)
     }
 
-    /// The attenuation in dB that the fit gives a dry path, and that is taken off.
+    /// The attenuation in dB that the fit gives a dry path, to be subtracted.
     #[must_use]
     pub fn offset(&self) -> f64 {
         let (m, sigma) = self.fitted();
         math::exp(m + sigma * normal::exceeded_with(self.rain_probability))
     }
 
-    /// Refuses points that no line can be fitted to.
+    /// Refuses points that do not determine a line.
     fn validate_points(&self) -> Result<(), Invalid> {
         let refuse = |message| Err(Invalid { key: "exceeded", message });
         if self.m.is_some() || self.sigma.is_some() {

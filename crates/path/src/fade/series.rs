@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use core::fmt::Write;
 use skyhaul_base::{Duration, Instant, Rng};
 
-/// The column of attenuations in a file, and how many units of 1e-6 dB are in one of its.
+/// The column of attenuations in a file, and the number of units of 1e-6 dB per unit.
 const ATTENUATIONS: &[(&str, u64)] = &[("attenuation_dB", 1_000_000)];
 /// The largest attenuation of a file.
 const MOST: u64 = 1_000 * ATTENUATIONS[0].1;
@@ -27,10 +27,10 @@ pub struct Series {
 }
 
 impl Series {
-    /// What CSV says, with the columns `time_s`, or another of time, and `attenuation_dB`.
+    /// Reads CSV with the columns `time_s`, or another of time, and `attenuation_dB`.
     ///
     /// # Errors
-    /// If a column is missing, a value is none, or times do not ascend.
+    /// If a column is missing, a value is invalid, or times do not ascend.
     pub fn read(text: &str, end: End, carrier: carrier::Config) -> Result<Self, Broken> {
         let (points, lines) = table::read(text, "attenuation", ATTENUATIONS)?;
         if let Some(i) = points.iter().position(|p| p.1 > MOST) {
@@ -47,7 +47,7 @@ impl Series {
         Ok(Self { points: Arc::new(points), end, carrier })
     }
 
-    /// CSV that says the same.
+    /// Equivalent CSV.
     #[must_use]
     pub fn write(&self) -> String {
         let mut text = String::from("time_ns,attenuation_dB\n");
@@ -120,20 +120,20 @@ impl Model for Series {
     }
 }
 
-/// A series in use.
+/// A running series.
 #[derive(Clone, Debug)]
 pub struct Run {
     points: Arc<Vec<(u64, u64)>>,
     end: End,
-    /// When the present pass began.
+    /// When the current pass began.
     begin: u64,
-    /// The point that holds.
+    /// The current point.
     at: usize,
     next: Instant,
 }
 
 impl Run {
-    /// When the point after the present one begins to hold.
+    /// When the next point begins to hold.
     fn following(&self) -> Instant {
         match (self.points.get(self.at + 1), self.end) {
             (Some(p), _) => Instant::from_nanos(self.begin.saturating_add(p.0)),
@@ -152,7 +152,7 @@ impl Sky for Run {
     }
     fn step(&mut self) {
         self.at += 1;
-        // The last time of a series that repeats is the first of its next pass.
+        // The last time of a repeating series is the first of its next pass.
         if self.end == End::Loop && self.at + 1 == self.points.len() {
             self.begin = self.next.as_nanos();
             self.at = 0;

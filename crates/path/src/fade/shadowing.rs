@@ -1,16 +1,16 @@
-//! Shadowing of a receiver that moves: line of sight, trees, buildings.
+//! Shadowing of a moving receiver: line of sight, trees, buildings.
 //!
-//! A Markov chain in continuous time. It stays in a state for an exponentially distributed time and then goes to another.
-//! Two states, good and bad, are the channel of E. Lutz, D. Cygan, M. Dippold, F. Dolainsky, W. Papke, "The land mobile
-//! satellite communication channel — recording, statistics, and channel model", IEEE Transactions on Vehicular
-//! Technology 40(2), 1991. Three, line of sight, shadowed and blocked, are those of Y. Karasawa, K. Kimura, K. Minamisono,
-//! "Analysis of availability improvement in LMSS by means of satellite diversity based on three-state propagation channel
-//! model", same journal, 46(4), 1997, and of F. Pérez Fontán and others, "Statistical modeling of the LMS channel", same
-//! journal, 50(5), 2001; ITU-R P.681 has both kinds.
+//! A continuous-time Markov chain, with exponentially distributed stays in each state. Two states, good and bad,
+//! are the channel of E. Lutz, D. Cygan, M. Dippold, F. Dolainsky, W. Papke, "The land mobile satellite
+//! communication channel — recording, statistics, and channel model", IEEE Transactions on Vehicular Technology
+//! 40(2), 1991. Three, line of sight, shadowed and blocked, are those of Y. Karasawa, K. Kimura, K. Minamisono,
+//! "Analysis of availability improvement in LMSS by means of satellite diversity based on three-state propagation
+//! channel model", same journal, 46(4), 1997, and of F. Pérez Fontán and others, "Statistical modeling of the LMS
+//! channel", same journal, 50(5), 2001; ITU-R P.681 has both kinds.
 //!
-//! What those models add within a state is simplified (*our choice*): the mean power of a stay is log-normal, as theirs,
-//! but drawn once for the whole stay; and fading by multipath, which takes milliseconds, is left to interleaver and
-//! margin. A stay is given in seconds: metres of the sources over the speed.
+//! The sources' models within a state are simplified (*our choice*): the mean power of a stay is log-normal as in
+//! theirs, but drawn once for the whole stay, and multipath fading, which takes milliseconds, is left to
+//! interleaver and margin. A stay is given in seconds: the metres of the sources divided by the speed.
 
 use super::Invalid;
 use super::carrier;
@@ -77,7 +77,7 @@ fn yes() -> bool {
 }
 
 impl Config {
-    /// How likely each state is to follow each; the sum of a row is 1.
+    /// Transition probabilities between states; the sum of a row is 1.
     fn jumps(&self) -> Vec<Vec<f64>> {
         let row = |(i, state): (usize, &State)| {
             let weight = |j: usize| match (i == j, state.then.is_empty()) {
@@ -92,10 +92,10 @@ impl Config {
         self.states.iter().enumerate().map(row).collect()
     }
 
-    /// Share of time in each state in the long run.
+    /// Long-run fraction of time in each state.
     ///
-    /// Of all stays a share belongs to each state, found by the elimination of Grassmann, Taksar and Heyman, which never
-    /// subtracts; weighted with how long a stay lasts it is a share of time.
+    /// The fraction of stays in each state is found by the elimination of Grassmann, Taksar and Heyman, which never
+    /// subtracts; weighted by the duration of stays it is a fraction of time.
     #[must_use]
     pub fn shares(&self) -> Vec<f64> {
         let n = self.states.len();
@@ -120,7 +120,7 @@ impl Config {
         shares.into_iter().map(|s| s / sum).collect()
     }
 
-    /// True if every state comes again from every other.
+    /// Whether every state can be reached from every other.
     fn connected(&self) -> bool {
         let jumps = self.jumps();
         let n = jumps.len();
@@ -244,13 +244,13 @@ impl Model for Config {
             next: Instant::ZERO,
             rng,
         };
-        // What is left of an exponentially distributed stay has the same distribution.
+        // The rest of an exponentially distributed stay has the same distribution.
         run.stay();
         run
     }
 }
 
-/// An index with these probabilities, from one draw.
+/// An index drawn with these probabilities, by one draw.
 fn pick(probabilities: &[f64], rng: &mut Rng) -> usize {
     let mut left = rng.unit();
     let last = probabilities.iter().rposition(|p| *p > 0.0).unwrap_or(0);
@@ -263,7 +263,7 @@ fn pick(probabilities: &[f64], rng: &mut Rng) -> usize {
     last
 }
 
-/// What a stay in a state is drawn from.
+/// The distributions of a stay in a state.
 #[derive(Clone, Debug)]
 struct Stay {
     mean: f64,
@@ -284,10 +284,10 @@ pub struct Shadowing {
 }
 
 impl Shadowing {
-    /// Draws a stay in the present state, from the present time on.
+    /// Draws a stay in the current state, from the current time on.
     fn stay(&mut self) {
         let stay = &self.stays[self.at];
-        // Never empty, so that time goes on.
+        // Never empty, so that time advances.
         let span = Duration::from_secs_f64(self.rng.exponential(stay.mean)).max(Duration::from_nanos(1));
         let attenuation = stay.attenuation + stay.deviation * self.rng.normal();
         self.weather = Weather { attenuation: attenuation.max(0.0), loss: stay.loss };

@@ -1,9 +1,9 @@
-//! Packets of parity for blocks of packets. The code is maximum distance separable, as Reed-Solomon codes are (RFC 5510):
-//! of n packets sent any k are enough.
+//! Parity packets for blocks of packets. The code is maximum distance separable, like Reed-Solomon codes (RFC
+//! 5510): any k of n packets suffice.
 //!
-//! Parity is as long as the longest packet of its block, and it is sent behind the last one, before anything else. With
-//! an interleaving depth of I the packets go to I blocks in turn, and the parity of all of them follows, in turn as
-//! well: a burst of losses then hits each block a part only, and a repair takes I times as long.
+//! Parity packets are as long as the longest packet of the block, and are sent after the last one, before anything
+//! else. With an interleaving depth of I, packets are assigned to I blocks in turn, and the parity of all of them
+//! follows, also in turn: a loss burst is spread over the blocks, and a repair takes I times as long.
 
 use super::model::{Code, Model, Shape};
 use crate::param::Refusal;
@@ -59,19 +59,19 @@ fn fill() -> Duration {
 }
 
 impl Default for Config {
-    /// One packet without parity; what files need not say is as they have it by default.
+    /// One packet without parity, and defaults for optional keys.
     fn default() -> Self {
         Self { n: 1, k: 1, interleave: 1, fill_time: fill(), in_order: true }
     }
 }
 
-/// Blocks that cannot be.
+/// Impossible blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Invalid {
-    /// A block of no packets.
+    /// A block without packets.
     #[error("a block needs at least one packet: write k = 1 or more")]
     Empty,
-    /// Fewer are sent than the block has.
+    /// Fewer packets are sent than the block has.
     #[error("{n} packets sent is less than the {k} of the block: write n = {k} or more")]
     Short {
         /// Packets sent.
@@ -79,16 +79,16 @@ pub enum Invalid {
         /// Packets of the block.
         k: u64,
     },
-    /// More than 16 bits count.
+    /// More than 16 bits can count.
     #[error("{0} packets are too many for a block: write at most 65535")]
     Long(u64),
-    /// Not even one block is filled.
+    /// The depth is zero.
     #[error("the interleaving depth is at least one block: write 1 for none, or a larger depth")]
     NoDepth,
-    /// More than 16 bits count.
+    /// More than 16 bits can count.
     #[error("a depth of {0} blocks is too large: write at most 65535")]
     Deep(u64),
-    /// Blocks would be closed before anything is in them.
+    /// Blocks would be closed before they contain anything.
     #[error("no block can be filled in zero time: write a time above 0, such as \"50 ms\"")]
     NoTime,
 }
@@ -121,7 +121,7 @@ impl Model for Config {
     }
     fn code(&self) -> Code {
         if self.n == self.k {
-            // Nothing repairs, so nothing is worth waiting for.
+            // Without repair, there is nothing to wait for.
             return Code::NONE;
         }
         let shape = Shape {

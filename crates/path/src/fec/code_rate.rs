@@ -1,7 +1,7 @@
 //! A code in the modem, which protects bits: ETSI EN 302 307-1 has eleven rates from 1/4 to 9/10.
 //!
-//! A packet of s bytes takes the time of s/r bytes. What is lost beyond whole bytes is carried over to the next packet,
-//! so that the rate is exact in the long run (*our choice*).
+//! A packet of s bytes takes the time of s/r bytes. Fractions of bytes are carried over to the next packet, so the
+//! rate is exact in the long run (*our choice*).
 
 use super::model::{Code, Model, Shape};
 use crate::error;
@@ -25,16 +25,16 @@ pub struct Config {
     pub residual: Option<error::Config>,
 }
 
-/// A code that cannot be.
+/// An impossible code.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
-    /// Nothing, or more than everything, is left for packets.
+    /// The fraction left for packets is zero or above 1.
     #[error("{0} is not a code rate: write a number above 0 and up to 1, such as 0.75")]
     Rate(f64),
-    /// What decoding leaves.
+    /// The losses after decoding are invalid.
     #[error("{key}: {why}", key = .why.key())]
     Residual {
-        /// Why it is refused.
+        /// The reason.
         why: error::Invalid,
     },
 }

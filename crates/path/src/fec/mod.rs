@@ -1,12 +1,11 @@
-//! Forward error correction: what a link sends besides its packets, so that the receiver repairs losses by itself.
+//! Forward error correction: redundancy that a link sends so that the receiver can repair losses by itself.
 //!
-//! Two places are known. In the modem a code protects bits: it takes a share of the rate, and what it leaves is the
-//! residual error rate. Above the modem a code protects packets against erasure: packets of parity follow the packets
-//! of a block, and as many as the block has packets are enough, whichever arrive (RFC 5052, RFC 6363). Both cost
-//! capacity whether or not anything is lost.
+//! There are two kinds. A code in the modem protects bits: it takes a share of the rate and leaves a residual error
+//! rate. A code above the modem protects packets against erasure: parity packets follow the packets of a block, and
+//! any packets, as many as the block has, suffice (RFC 5052, RFC 6363). Both cost capacity even if nothing is lost.
 //!
-//! Each kind has a file with its [`Model`], whose configuration is its form in scenario files; the list below is the
-//! only line outside of that file that a new one needs.
+//! Each kind has its own file with its [`Model`], whose configuration is its form in scenario files. A new kind
+//! needs only that file and one line in the list below.
 
 pub mod block;
 pub mod code_rate;
@@ -32,7 +31,7 @@ macro_rules! codes {
             $(#[cfg_attr(feature = "serde", serde(rename = $name))] $variant($config),)*
         }
 
-        /// Why a configuration makes no sense.
+        /// Why a configuration is invalid.
         #[derive(Clone, Debug, PartialEq)]
         #[expect(missing_docs, reason = "the error of each kind documents itself")]
         pub enum Invalid {
@@ -55,7 +54,7 @@ macro_rules! codes {
             pub fn validate(&self) -> Result<(), Invalid> {
                 match self { $(Self::$variant(c) => c.validate().map_err(Invalid::$variant),)* }
             }
-            /// The same code in the one form that equal configurations have.
+            /// The canonical form, shared by all equivalent configurations.
             ///
             /// # Errors
             /// As [`Self::validate`].
@@ -63,12 +62,12 @@ macro_rules! codes {
                 self.validate()?;
                 Ok(match self { $(Self::$variant(c) => c.canonical().into(),)* })
             }
-            /// What it does to packets; the parameters are those that [`Self::validate`] accepts.
+            /// Its effect on packets; the parameters must be valid ([`Self::validate`]).
             #[must_use]
             pub fn code(&self) -> Code {
                 match self { $(Self::$variant(c) => c.code(),)* }
             }
-            /// What it does in a few words, for reports, which say how they write a `number`.
+            /// A short description for reports, which choose the format of each `number`.
             #[must_use]
             pub fn words(&self, number: &dyn Fn(f64) -> String) -> String {
                 match self { $(Self::$variant(c) => c.words(number),)* }
@@ -104,16 +103,15 @@ codes! {
 }
 
 impl Code {
-    /// The share of the capacity that packets have of their own, where all blocks are full and all packets of a size.
+    /// The share of the capacity left for packets, if all blocks are full and all packets have one size.
     #[must_use]
     pub fn rate(&self) -> f64 {
         let Shape { k, parity, .. } = self.shape;
         self.bits * f64::from(k) / (f64::from(k) + f64::from(parity))
     }
 
-    /// The share of packets lost where each transmission is lost with probability `p`, independently: a block of k
-    /// packets out of n is lost in so far as more than n − k transmissions are,
-    /// Σ_{i>n−k} C(n,i) p^i (1−p)^(n−i) i/n.
+    /// The fraction of packets lost if transmissions are lost independently with probability `p`: a block of k out
+    /// of n packets loses packets if more than n − k transmissions are lost, Σ_{i>n−k} C(n,i) p^i (1−p)^(n−i) i/n.
     #[must_use]
     pub fn residual_loss(&self, p: f64) -> f64 {
         let Shape { k, parity, .. } = self.shape;
@@ -121,7 +119,7 @@ impl Code {
             return p.clamp(0.0, 1.0);
         }
         let n = f64::from(k) + f64::from(parity);
-        // Logarithms: the coefficients of long blocks exceed any number, and their powers fall below any.
+        // Logarithms: the coefficients of long blocks overflow, and the powers underflow.
         let (ln_p, ln_q, ln_all) = (math::ln(p), math::ln_1p(-p), math::ln_gamma(n + 1.0));
         let (mut sum, mut i) = (0.0, f64::from(parity) + 1.0);
         while i <= n {

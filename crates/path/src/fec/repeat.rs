@@ -1,4 +1,4 @@
-//! Each packet several times, one behind the other: the simplest diversity. Lost are packets of which all copies are.
+//! Sends each packet several times in a row: the simplest diversity. A packet is lost if all its copies are.
 
 use super::block::MOST;
 use super::model::{Code, Model, Shape};
@@ -19,13 +19,13 @@ pub struct Config {
     pub times: u64,
 }
 
-/// Copies that cannot be.
+/// Impossible repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Invalid {
     /// Nothing would be sent.
     #[error("a packet that is sent 0 times never arrives: write 1 or more")]
     Never,
-    /// More than 16 bits count.
+    /// More than 16 bits can count.
     #[error("{0} times is too many: write at most 65535")]
     Often(u64),
 }

@@ -1,4 +1,4 @@
-//! What describes a link, and its random streams.
+//! Configuration of a link, and its random streams.
 
 use crate::arq;
 use crate::delay::Delay;
@@ -9,31 +9,32 @@ use crate::queue::QueueConfig;
 use crate::rate;
 use skyhaul_base::Rng;
 
-/// Everything that describes a link.
+/// Configuration of a link.
 #[derive(Clone, Debug, Default)]
 pub struct LinkConfig {
     /// Rate of the transmitter.
     pub rate: rate::Config,
-    /// The queue in front of the transmitter.
+    /// The queue before the transmitter.
     pub queue: QueueConfig,
     /// Propagation delay.
     pub delay: Delay,
-    /// True if packets may overtake each other in flight; otherwise an arrival waits for the one before it.
+    /// Packets may be reordered in flight; otherwise an arrival waits for the previous one.
     pub allow_reorder: bool,
     /// Losses of the channel.
     pub error: error::Config,
-    /// True if a link that goes down loses what is in flight.
+    /// A link that goes down loses the packets in flight.
     pub drop_inflight: bool,
-    /// Each packet leaves over two ways at once, with the delays of [`crate::Change::Way`], and the first copy counts.
+    /// Each packet is sent over two paths at once, with the delays of [`crate::Change::Way`], and the first copy
+    /// counts.
     pub two_ways: bool,
-    /// Forward error correction; of two ways only that of a modem.
+    /// Forward error correction; with two paths only that of a modem.
     pub fec: Option<fec::Config>,
-    /// Repeats on request of what that leaves; not of two ways.
+    /// ARQ for the remaining losses; not with two paths.
     pub arq: Option<arq::Config>,
 }
 
 impl LinkConfig {
-    /// Refuses a code or repeats that make no sense.
+    /// Refuses an invalid code or ARQ.
     ///
     /// # Errors
     /// The key, and a sentence that says what to write instead.
@@ -41,20 +42,20 @@ impl LinkConfig {
         self.fec.as_ref().map_or(Ok(()), fec::Config::validate).map_err(InvalidRepair::Fec)?;
         self.arq.map_or(Ok(()), |arq| arq.validate()).map_err(InvalidRepair::Arq)
     }
-    /// The losses of transmissions: those of the channel, or what a code in the modem leaves of them.
+    /// The losses of transmissions: those of the channel, or the residual ones after a code in the modem.
     #[must_use]
     pub fn losses(&self) -> error::Config {
         self.fec.as_ref().and_then(|fec| fec.code().residual).unwrap_or_else(|| self.error.clone())
     }
 }
 
-/// Why the repair of a link makes no sense.
+/// Why the repair of a link is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum InvalidRepair {
-    /// The code does not.
+    /// The code is invalid.
     #[error(transparent)]
     Fec(fec::Invalid),
-    /// The repeats do not.
+    /// The ARQ is invalid.
     #[error(transparent)]
     Arq(arq::NoWindow),
 }
@@ -75,15 +76,15 @@ pub struct Streams {
     pub error: Rng,
     /// For jitter.
     pub delay: Rng,
-    /// For what rain and shadowing lose.
+    /// For losses by rain and shadowing.
     pub fade: Rng,
     /// For the queue.
     pub queue: Rng,
 }
 
 impl Streams {
-    /// The streams `<link>.error`, `<link>.delay`, `<link>.fade-loss` and `<link>.queue` of run `seed`. The fade itself draws
-    /// from `<link>.fade`, which is not this link's to draw from.
+    /// The streams `<link>.error`, `<link>.delay`, `<link>.fade-loss` and `<link>.queue` of run `seed`. The fade
+    /// itself draws from `<link>.fade`, which does not belong to the link.
     #[must_use]
     pub fn named(seed: u64, link: &str) -> Self {
         let stream = |purpose| Rng::stream(seed, &alloc::format!("{link}.{purpose}"));

@@ -1,20 +1,20 @@
-//! What rain or shadowing loses beside a link's own errors.
+//! Losses by rain or shadowing in addition to a link's own errors.
 
 use crate::error::ErrorModel;
 use skyhaul_base::{Rng, math};
 
-/// The size of the packets whose share of losses a fade names: a packet of MPEG-2, for which the thresholds of
-/// ETSI EN 302 307 are given.
+/// Size of the packets to which a fade's loss probability refers: an MPEG-2 packet, for which ETSI EN 302 307 gives
+/// its thresholds.
 pub const FADE_BYTES: u32 = 188;
 
-/// Which losses a packet may meet.
+/// The losses that a packet may meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Losing {
     /// None: nothing is drawn.
     Nothing,
     /// The link's own.
     Own,
-    /// Those of a fade, too.
+    /// The link's own and those of a fade.
     Faded,
 }
 
@@ -28,7 +28,7 @@ impl Losing {
     }
 }
 
-/// Losses independent of each other.
+/// Independent losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fade {
     /// Logarithm of the probability that a byte survives; 0 without a fade.
@@ -38,7 +38,8 @@ pub(super) struct Fade {
 impl Fade {
     pub(super) const NONE: Self = Self { per_byte: 0.0 };
 
-    /// Loses a share of packets of [`FADE_BYTES`] bytes; larger packets more often: 1 − (1 − loss)^(size / 188).
+    /// Loses this fraction of packets of [`FADE_BYTES`] bytes, and more of larger packets: 1 − (1 − loss)^(size /
+    /// 188).
     pub(super) fn new(loss: f64) -> Self {
         Self { per_byte: math::ln_1p(-loss.clamp(0.0, 1.0)) / f64::from(FADE_BYTES) }
     }

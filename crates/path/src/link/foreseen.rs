@@ -1,4 +1,4 @@
-//! Departures that are foreseen: when a packet that waits will leave is known when it arrives.
+//! Departures known in advance: the departure time of a waiting packet is known when it arrives.
 
 use super::{Link, Mode, Offered};
 use crate::packet::{DropReason, PacketView};
@@ -9,18 +9,19 @@ use skyhaul_base::ring::Ring;
 /// Departures that were computed when the packets arrived.
 #[derive(Clone, Debug)]
 pub(super) struct Foreseen<P> {
-    /// Only those of high priority; what is of low priority waits in the queue for its service.
+    /// Only those of high priority; low-priority packets wait in the queue for service.
     pub(super) only_high: bool,
-    /// When the next of them begins.
+    /// Start of the next of these transmissions.
     pub(super) next: Instant,
-    /// When the transmission of each packet that waits will begin, and its size.
+    /// Start of each waiting packet's transmission, and its size.
     pub(super) waiting: Ring<(Instant, u32)>,
-    /// Packets that the channel will have lost, with the beginning of their transmission: nobody may know before.
+    /// Packets that the channel will lose, with the start of their transmission: the loss must not be visible
+    /// earlier.
     pub(super) doomed: Ring<(Instant, P)>,
 }
 
 impl<P: Default> Foreseen<P> {
-    /// The first of the transmissions that have begun by `now`.
+    /// The first transmission that has started by `now`.
     #[inline]
     fn begin(&mut self, now: Instant) -> Option<(Instant, u32)> {
         if self.next > now {
@@ -30,13 +31,13 @@ impl<P: Default> Foreseen<P> {
         self.next = self.waiting.front().map_or(Instant::MAX, |w| w.0);
         first
     }
-    /// The transmission of a packet will begin at `start`.
+    /// A packet's transmission will start at `start`.
     #[inline]
     fn wait(&mut self, start: Instant, size: u32) {
         self.next = self.next.min(start);
         self.waiting.push_back((start, size));
     }
-    /// The first of the packets that are lost by `now`.
+    /// The first packet lost by `now`.
     fn fail(&mut self, now: Instant) -> Option<P> {
         if self.doomed.front()?.0 > now {
             return None;
@@ -46,8 +47,8 @@ impl<P: Default> Foreseen<P> {
 }
 
 impl<P: PacketView> Link<P> {
-    /// The same idle link, with departures foreseen where its queue allows that and nothing repairs: for links that nobody
-    /// changes.
+    /// The same idle link, with departures computed in advance if its queue allows that and nothing repairs losses:
+    /// for links that never change.
     #[must_use]
     pub fn foreseeing(mut self, queue: &QueueConfig) -> Self {
         let kind = queue.discipline.kind();
@@ -69,7 +70,7 @@ impl<P: PacketView> Link<P> {
         if let Mode::Foreseen(f) = &mut self.mode { Some(f) } else { None }
     }
 
-    /// As [`Self::offer`] where departures are foreseen.
+    /// [`Self::offer`] with departures known in advance.
     #[inline(always)]
     pub(super) fn offer_foreseen(
         &mut self,
@@ -79,7 +80,7 @@ impl<P: PacketView> Link<P> {
     ) -> Offered {
         self.begin_foreseen(now);
         let only_high = self.foreseen().is_some_and(|f| f.only_high);
-        // Only a late driver leaves anything to do.
+        // Only with a late driver is there anything to do.
         let late = only_high && self.ready_at <= now && self.low_waits();
         if late {
             self.serve_low(now, lost);
@@ -118,7 +119,7 @@ impl<P: PacketView> Link<P> {
         Offered::sent(self.lane.push(arrival, p))
     }
 
-    /// Transmissions that have begun by `now` leave the queue.
+    /// Removes transmissions that have started by `now` from the queue.
     #[inline(always)]
     fn begin_foreseen(&mut self, now: Instant) {
         if self.foreseen().is_some_and(|f| f.next <= now) {
@@ -133,7 +134,7 @@ impl<P: PacketView> Link<P> {
         }
     }
 
-    /// As [`Self::serve`] where departures are foreseen.
+    /// [`Self::serve`] with departures known in advance.
     pub(super) fn serve_foreseen(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
         self.begin_foreseen(now);
         while let Some(p) = self.foreseen_mut().and_then(|f| f.fail(now)) {
@@ -143,13 +144,13 @@ impl<P: PacketView> Link<P> {
         self.serve_low(now, lost);
     }
 
-    /// Something waits whose departure is not foreseen.
+    /// Whether a packet waits whose departure is not known in advance.
     #[inline]
     pub(super) fn low_waits(&self) -> bool {
         self.foreseen().is_some_and(|f| f.only_high && self.queue.len() as usize > f.waiting.len())
     }
 
-    /// What is of low priority goes when the transmitter is free, which it is once all of high priority has gone.
+    /// Low-priority packets are sent when the transmitter is free, after all of high priority.
     fn serve_low(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
         while self.ready_at <= now && self.low_waits() {
             let start = self.ready_at;

@@ -21,78 +21,79 @@ use foreseen::Foreseen;
 use layers::Layers;
 use skyhaul_base::{Duration, Instant, Rate};
 
-/// What became of an offered packet, and with it which event may have to be armed.
+/// The fate of an offered packet, which also tells which event may have to be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offered {
     /// Refused.
     Dropped,
     /// It waits: [`Link::next_service`] may have changed.
     Queued,
-    /// Its transmission has begun, or will: [`Link::next_delivery`] may have changed.
+    /// Its transmission has started, or its start is known: [`Link::next_delivery`] may have changed.
     Sent,
-    /// It waits or is on its way, but nothing has changed: others are ahead of it, or the channel has lost it.
+    /// It waits or is in flight, but no event changes: others are ahead of it, or the channel has lost it.
     Behind,
 }
 
 impl Offered {
-    /// It is on its way; `first` if it is the next to arrive.
+    /// It is in flight; `first` if it is the next to arrive.
     #[inline]
     fn sent(first: bool) -> Self {
         if first { Self::Sent } else { Self::Behind }
     }
-    /// True unless the packet was refused.
+    /// Whether the packet was not refused.
     #[must_use]
     pub fn is_taken(self) -> bool {
         self != Self::Dropped
     }
 }
 
-/// What a link does besides. Each packet asks several times, so that the answer is a byte of its own.
+/// Additional features of a link. Each packet checks this several times, so the result is a separate byte.
 #[derive(Clone, Debug)]
 #[repr(u8)]
 enum Mode<P> {
     /// Nothing.
     Plain,
-    /// It foresees departures.
+    /// Departures are known in advance.
     Foreseen(Foreseen<P>),
-    /// It repairs what the channel has lost.
+    /// Lost packets are repaired.
     Repairing(Box<Layers<P>>),
 }
 
 /// A directed link.
 ///
-/// **Lazy service.** A packet that finds the link idle passes the transmitter at once: its departure and
-/// arrival times are computed and it is put in flight, with no event for its departure. Only a packet that
-/// finds the link busy waits in the queue, and only then is there a service event. An uncongested hop costs
-/// one event and a congested one two.
+/// **Lazy service.** A packet that finds the link idle passes the transmitter at once: its departure and arrival
+/// times are computed and it is put in flight, without an event for its departure. Only a packet that finds the
+/// link busy waits in the queue, and only then is there a service event. An uncongested hop costs one event, a
+/// congested one two.
 ///
-/// **Foreseen departures.** Where nothing that comes later overtakes a packet and nothing about the link will change
-/// ([`Self::foreseeing`]), its departure is known when it arrives: in a FIFO that of each, with strict priority that of
-/// each packet of high priority. It is put in flight at once, and the queue is a list of times. A congested hop then
-/// costs one event, too. What the link tells is the same, provided that [`Self::serve`] is called when it is due and before anything about the queue is asked for.
+/// **Departures known in advance.** If nothing can overtake a packet and the link never changes
+/// ([`Self::foreseeing`]), the departure of a packet is known when it arrives: for all packets in a FIFO, for those
+/// of high priority with strict priority. It is put in flight at once, and the queue is a list of times. A
+/// congested hop then costs one event, too. All results are the same, provided that [`Self::serve`] is called when
+/// it is due and before any query about the queue.
 ///
-/// **Repair.** A link with a code or with repeats on request has events of its own, arrivals and answers; they are services
-/// to whoever drives it. A packet that the code or a repeat may still bring is in flight, also where its link has gone
+/// **Repair.** A link with a code or ARQ has events of its own, arrivals and answers; for the driver they are
+/// services. A packet that the code or a retransmission may still deliver is in flight, even if its link has gone
 /// down.
 ///
 /// **Simultaneous events.** A departure at *t* makes room for an arrival at *t*. Drivers should call
 /// [`Self::serve`] before [`Self::offer`] at the same time; a link that is offered a packet first catches up by
 /// itself.
 ///
-/// **Late drivers.** A real-time driver calls a little late. Service then starts at the time at which it was
-/// due, so lateness does not reduce the rate. Call [`Self::serve`] before anything else at each wake-up.
+/// **Late drivers.** A real-time driver calls a little late. Service still starts at its due time, so lateness does
+/// not reduce the rate. Call [`Self::serve`] first at each wake-up.
 ///
 /// Times given to a link must not decrease.
 #[derive(Clone, Debug)]
 pub struct Link<P> {
-    /// When the next transmission may begin; `Instant::MAX` while the link is down.
+    /// Earliest start of the next transmission; `Instant::MAX` while the link is down.
     ready_at: Instant,
-    /// When the last bit of the packet in service leaves.
+    /// End of the current transmission.
     free_at: Instant,
     transmitter: Transmitter,
     size_in_service: u32,
     up: bool,
-    /// Its satellite is in sight.
+    /// Its satellite is visible.
     visible: bool,
     drop_inflight: bool,
     allow_reorder: bool,
@@ -100,12 +101,12 @@ pub struct Link<P> {
     mode: Mode<P>,
     lane: Lane<P>,
     delay: Delay,
-    /// The delay of all packets, if it is always the same.
+    /// The delay of all packets, if it is constant.
     constant_delay: Option<Duration>,
     /// Arrival time of the last packet that left, lost or not.
     last_arrival: Instant,
     error: ErrorModel,
-    /// The longest packet that goes in one piece, bytes.
+    /// Longest packet sent in one piece, bytes.
     longest_whole: u32,
     losing: Losing,
     fade: Fade,
@@ -121,8 +122,8 @@ impl<P: PacketView> Link<P> {
     /// An idle link that is up.
     ///
     /// # Panics
-    /// If the rate is zero: a link that never sends is one that is down. If [`crate::error::Config::validate`] refuses the losses,
-    /// or [`LinkConfig::validate`] the repair.
+    /// If the rate is zero: a link that never sends must be configured as down. If
+    /// [`crate::error::Config::validate`] refuses the losses, or [`LinkConfig::validate`] the repair.
     #[must_use]
     pub fn new(config: &LinkConfig, streams: Streams) -> Self {
         if let Err(e) = config.validate() {
@@ -158,7 +159,7 @@ impl<P: PacketView> Link<P> {
         }
     }
 
-    /// Gives the link a packet. Every packet lost by it goes to `lost`.
+    /// Offers a packet to the link. Packets lost by it go to `lost`.
     #[inline(always)]
     pub fn offer(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
         match self.mode {
@@ -166,7 +167,7 @@ impl<P: PacketView> Link<P> {
             Mode::Foreseen(_) => return self.offer_foreseen(now, p, lost),
             Mode::Repairing(_) => return self.offer_repairing(now, p, lost),
         }
-        // Only a late driver leaves anything to do: a departure due by now makes room for this arrival.
+        // Only with a late driver is there anything to do: a departure due by now makes room for this arrival.
         let late = !self.queue.is_empty() && self.ready_at <= now;
         if late {
             self.serve(now, lost);
@@ -182,7 +183,7 @@ impl<P: PacketView> Link<P> {
         }
         let waiting = !self.queue.is_empty();
         let offered = self.wait(now, p, lost);
-        // Who pushes another out may be the first, or the only one.
+        // A packet that pushes another out may become the first, or the only one.
         if waiting && !late && offered == Offered::Queued { Offered::Behind } else { offered }
     }
 
@@ -237,17 +238,18 @@ impl<P: PacketView> Link<P> {
         Some(p)
     }
 
-    /// Changes the rate for transmissions that begin from now on; the present one keeps its end.
+    /// Changes the rate for later transmissions; the current one keeps its end.
     ///
     /// # Panics
-    /// If the rate is zero: a link that never sends is one that is down. If it foresees departures.
+    /// If the rate is zero: a link that never sends must be configured as down. If departures are computed in
+    /// advance.
     pub fn set_rate(&mut self, rate: &rate::Config) {
         self.changes();
         self.transmitter.change(rate);
         self.queue.set_rate(rate.mean());
     }
 
-    /// Changes the error model for transmissions that begin from now on; the random stream runs on.
+    /// Changes the error model for later transmissions; the random stream continues.
     pub fn set_error(&mut self, error: ErrorModel) {
         self.changes();
         self.losing = Losing::of(&error, &self.fade);
@@ -255,16 +257,16 @@ impl<P: PacketView> Link<P> {
         self.error = error;
     }
 
-    /// Sets what rain or shadowing loses besides, of transmissions that begin from now on: the share of packets of
-    /// [`FADE_BYTES`] bytes, between 0 and 1. Its random stream is its own.
+    /// Sets the additional losses by rain or shadowing for later transmissions: the loss probability of packets of
+    /// [`FADE_BYTES`] bytes, between 0 and 1. It has its own random stream.
     pub fn set_fade(&mut self, loss: f64) {
         self.changes();
         self.fade = Fade::new(loss);
         self.losing = Losing::of(&self.error, &self.fade);
     }
 
-    /// Changes the delay of transmissions that begin from now on; the random stream runs on. Without
-    /// `allow_reorder` a shorter delay does not let packets overtake.
+    /// Changes the delay of later transmissions; the random stream continues. Without `allow_reorder` a shorter
+    /// delay does not let packets overtake.
     pub fn set_delay(&mut self, delay: Delay) {
         self.changes();
         self.constant_delay = delay.constant();
@@ -278,19 +280,19 @@ impl<P: PacketView> Link<P> {
     }
 
     /// Takes the link down or brings it up. While it is down the queue keeps filling and its head waits. The
-    /// transmitter finishes the packet it has begun, but that packet counts as in flight; all in flight is
-    /// lost if the link was configured so.
+    /// transmitter finishes the current packet, but that packet counts as in flight; all packets in flight are lost
+    /// if the link is configured so.
     pub fn set_up(&mut self, now: Instant, up: bool, lost: &mut impl FnMut(P, DropReason)) {
         self.switch(now, up, self.visible, lost);
     }
 
-    /// Its satellite is in sight or not: the link is up while it is both up and in sight, see [`Self::set_up`].
+    /// Sets whether its satellite is visible: the link is up while it is both up and visible, see [`Self::set_up`].
     pub fn set_visible(&mut self, now: Instant, visible: bool, lost: &mut impl FnMut(P, DropReason)) {
         self.switch(now, self.up, visible, lost);
     }
 
-    /// One of the two ways of a link that has them ([`LinkConfig::two_ways`]), 0 or 1, has another delay; with `None` it
-    /// cannot be used any more, and a link configured so loses the copies in flight there. Nothing happens on other links.
+    /// Sets the delay of one of the two paths of a link that has them ([`LinkConfig::two_ways`]), 0 or 1. `None`
+    /// makes it unusable, and a link configured so loses the copies in flight there. No effect on other links.
     pub fn set_way(
         &mut self,
         now: Instant,
@@ -334,7 +336,7 @@ impl<P: PacketView> Link<P> {
         }
     }
 
-    /// Something changes: departures must not have been foreseen.
+    /// The link changes: departures must not have been computed in advance.
     fn changes(&self) {
         assert!(!matches!(self.mode, Mode::Foreseen(_)), "a link that foresees departures does not change");
     }
@@ -355,7 +357,7 @@ impl<P: PacketView> Link<P> {
         if queued { Offered::Queued } else { Offered::Dropped }
     }
 
-    /// Takes the packet that is served next from the queue.
+    /// Takes the next packet from the queue.
     #[inline(always)]
     fn take(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) -> Option<P> {
         let counters = &mut self.counters;
@@ -368,7 +370,7 @@ impl<P: PacketView> Link<P> {
         next
     }
 
-    /// Sends a packet that found the link idle, if the queue lets it go.
+    /// Sends a packet that found the link idle, if the queue admits it.
     #[inline(never)]
     fn pass(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
         match self.let_pass(now, p, lost) {
@@ -377,7 +379,7 @@ impl<P: PacketView> Link<P> {
         }
     }
 
-    /// Shows the queue a packet that found the link idle; returns it if the queue lets it go.
+    /// Shows the queue a packet that found the link idle; returns it if the queue admits it.
     fn let_pass(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Option<P> {
         let counters = &mut self.counters;
         let mut at = Moment::new(now, &mut self.streams.queue);
@@ -389,7 +391,7 @@ impl<P: PacketView> Link<P> {
         passed
     }
 
-    /// Sends a packet at `start`, when the transmitter is free; `waited` if it was there before.
+    /// Sends a packet at `start`, when the transmitter is free; `waited`: it was queued before.
     #[inline(always)]
     fn transmit(
         &mut self,
@@ -408,13 +410,13 @@ impl<P: PacketView> Link<P> {
         }
     }
 
-    /// What a packet of `size` bytes takes on the link, bytes.
+    /// Bytes that a packet of `size` bytes takes on the link.
     #[inline(always)]
     fn on_wire(&self, size: u32) -> u32 {
         if size <= self.longest_whole { size } else { self.error.on_wire(size) }
     }
 
-    /// The channel loses a packet.
+    /// Whether the channel loses a packet.
     #[inline(always)]
     fn is_lost(&mut self, p: &impl PacketView) -> bool {
         match self.losing {
@@ -424,7 +426,7 @@ impl<P: PacketView> Link<P> {
         }
     }
 
-    /// The channel loses a packet in rain. Both draw, whatever comes of it.
+    /// Whether the channel loses a packet during a fade. Both models always draw.
     #[cold]
     #[inline(never)]
     fn is_lost_fading(&mut self, p: &impl PacketView) -> bool {
@@ -432,7 +434,7 @@ impl<P: PacketView> Link<P> {
         self.fade.loses(p.size(), &mut self.streams.fade) || own
     }
 
-    /// The transmitter sends `size` bytes from `start` on; returns when they arrive.
+    /// The transmitter sends `size` bytes from `start`; returns the arrival time.
     #[inline(always)]
     fn depart(&mut self, start: Instant, size: u32, waited: bool) -> Instant {
         let end = self.transmitter.send(start, size, waited);
@@ -440,8 +442,8 @@ impl<P: PacketView> Link<P> {
         self.ready_at = end;
         self.free_at = end;
         self.size_in_service = size;
-        // The delay is drawn, and the order of arrivals kept, for lost packets too: with another error model
-        // the others would arrive at the same times.
+        // The delay is drawn, and the order of arrivals kept, for lost packets, too: with another error model, the
+        // others would arrive at the same times.
         let arrival = end
             + match self.constant_delay {
                 Some(delay) => delay,
@@ -454,7 +456,7 @@ impl<P: PacketView> Link<P> {
         self.last_arrival
     }
 
-    /// Accounts for the time up to `now` at the present queue length.
+    /// Accounts for the time up to `now` at the current queue length.
     #[inline]
     fn integrate(&mut self, now: Instant) {
         self.area = self.queue_integral(now);
@@ -463,43 +465,43 @@ impl<P: PacketView> Link<P> {
 }
 
 impl<P: Default> Link<P> {
-    /// True if the link is up and its satellite is in sight.
+    /// Whether the link is up and its satellite visible.
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.up && self.visible
     }
-    /// True if a packet is being transmitted.
+    /// Whether a packet is being transmitted.
     #[must_use]
     pub fn is_busy(&self, now: Instant) -> bool {
         now < self.free_at
     }
-    /// The rate of the transmitter, on average where it changes by itself; `None` if it is infinitely fast.
+    /// The rate of the transmitter, or the mean of a time-varying one; `None` if it is infinitely fast.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         self.transmitter.rate()
     }
-    /// The rate in bit/s: the present one, or where it changes by itself its mean between two times. `None` if the
-    /// transmitter is infinitely fast, or if a rate that changes by itself has no time between the two.
+    /// The rate in bit/s: the current one, or the mean of a time-varying one between two times. `None` if the
+    /// transmitter is infinitely fast, or if a time-varying rate has no time between the two.
     #[must_use]
     pub fn rate_over(&self, from: Instant, to: Instant) -> Option<f64> {
         self.transmitter.rate_over(from, to)
     }
-    /// The delay of transmissions that begin now.
+    /// The delay of transmissions that start now.
     #[must_use]
     pub fn delay(&self) -> &Delay {
         &self.delay
     }
-    /// How many packets wait; the one being transmitted does not.
+    /// Number of packets in the queue, without the one in transmission.
     #[must_use]
     pub fn queue_len(&self) -> u32 {
         self.queue.len()
     }
-    /// How many bytes wait.
+    /// Number of bytes in the queue.
     #[must_use]
     pub fn queue_bytes(&self) -> u64 {
         self.queue.bytes()
     }
-    /// How many packets are in flight, the one being transmitted included.
+    /// Number of packets in flight, including the one in transmission.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         match &self.mode {
@@ -515,19 +517,19 @@ impl<P: Default> Link<P> {
     pub fn peek(&self, n: usize) -> Option<&P> {
         self.lane.peek(n)
     }
-    /// What the link has counted. Offered = delivered + lost + waiting + in flight, at any time.
+    /// The counters of the link. Offered = delivered + lost + waiting + in flight, at any time.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
-    /// How long the transmitter has been busy until `now`. Over an interval this gives its utilisation.
+    /// Busy time of the transmitter until `now`. Over an interval this gives the utilisation.
     #[must_use]
     pub fn busy_time(&self, now: Instant) -> Duration {
-        // The packet in service was accounted for as a whole when it began.
+        // The packet in transmission was counted as a whole when it started.
         self.busy - (self.free_at - now)
     }
-    /// Time integral of the queue length until `now`, in packet nanoseconds; divided by an interval it gives
-    /// the mean queue. Saturates after 1.8e10 packet seconds.
+    /// Time integral of the queue length until `now`, in packet nanoseconds; divided by an interval it gives the
+    /// mean queue length. Saturates after 1.8e10 packet seconds.
     #[must_use]
     pub fn queue_integral(&self, now: Instant) -> u64 {
         let span = now.since(self.area_at).as_nanos();

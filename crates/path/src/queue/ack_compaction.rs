@@ -1,8 +1,8 @@
-//! ACK compaction (RFC 3449 §5.3.2): a pure acknowledgement that comes to the queue replaces those of its connection that wait
-//! there and that it makes redundant, and tells the far side of the link how many these were and how far apart they came. There
-//! they are made anew, so that the sender sees the acknowledgements that the receiver sent.
+//! ACK compaction (RFC 3449 §5.3.2): a pure acknowledgement that arrives at the queue replaces waiting ones of its
+//! connection that it makes redundant, and informs the far side of the link of their number and spacing. The far
+//! side recreates them, so that the sender sees the acknowledgements that the receiver sent.
 //!
-//! What is redundant is what ACK filtering says. The far side is that of [`Hop`](crate::Hop).
+//! Redundancy is defined as for ACK filtering. The far side is that of [`Hop`](crate::Hop).
 
 use super::ack_filter::AckFilter;
 use super::model::{Key, Model};

@@ -1,8 +1,8 @@
-//! ACK decimation (RFC 3449 §5.2.2): of the pure acknowledgements of a connection every m-th is kept, whatever it says.
+//! ACK decimation (RFC 3449 §5.2.2): every m-th pure acknowledgement of a connection is kept, whatever its content.
 //!
-//! One that is not kept leaves when the next one of its connection comes and it still waits: the newest always survives, and
-//! with it the last one of a transfer, for which the sender would otherwise wait until its timer expires. So nothing is
-//! thinned that need not wait.
+//! One that is not kept is removed when the next one of its connection arrives while it is still waiting. The
+//! newest thus always survives, including the last one of a transfer, without which the sender would wait for its
+//! timer. Nothing is thinned without a queue.
 
 use super::acks::{Flows, Lines, Waiting};
 use super::limit::{Limit, Load};
@@ -35,7 +35,7 @@ pub struct Config {
     pub acks_first: bool,
 }
 
-/// As of a receiver that acknowledges every second segment.
+/// As for a receiver that acknowledges every second segment.
 #[cfg(feature = "serde")]
 fn two() -> u64 {
     Config::default().keep_every
@@ -47,7 +47,7 @@ impl Default for Config {
     }
 }
 
-/// Nothing would be thinned, or everything.
+/// Either nothing would be thinned, or everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} keeps every acknowledgement: write at least 2, or another kind of queue")]
 pub struct ThinsNothing(pub u64);
@@ -84,7 +84,7 @@ impl Model for Config {
     }
 }
 
-/// The packets that wait, and how many acknowledgements of each flow there were.
+/// The waiting packets, and the number of acknowledgements of each flow.
 #[derive(Clone, Debug)]
 pub struct AckDecimation<P> {
     lines: Lines<P>,
@@ -93,7 +93,7 @@ pub struct AckDecimation<P> {
 }
 
 impl<P: PacketView> AckDecimation<P> {
-    /// Counts an acknowledgement; says its place in the flow, and whether no later one replaces it.
+    /// Counts an acknowledgement; returns its position in the flow, and whether it must not be replaced later.
     fn note(&mut self, flow: u32, ack: &Acknowledgement) -> (u64, bool) {
         let known = self.flows.note(flow, ack);
         let duplicate = known.duplicate && self.config.keep_duplicates;
@@ -103,7 +103,7 @@ impl<P: PacketView> AckDecimation<P> {
         (known.order, duplicate || (known.before + 1) % self.config.keep_every.max(1) == 0)
     }
 
-    /// Where the one before `ack` is, if it still waits and does not stay.
+    /// Index of the acknowledgement before `ack`, if it still waits and may be replaced.
     fn leaves_for(&self, flow: u32, ack: &Acknowledgement) -> Option<usize> {
         let last = self.lines.last_of(flow, ack.connection)?;
         (!self.lines.acks.get(last)?.stays).then_some(last)
@@ -126,7 +126,7 @@ impl<P: PacketView> Order<P> for AckDecimation<P> {
             (p.order, p.stays) = self.note(flow, &ack);
             if let Some(at) = self.leaves_for(flow, &ack) {
                 let old = self.lines.acks.get(at).map_or(0, |w| w.packet.size());
-                // The old one leaves only if the new one comes in for it.
+                // The old one is removed only if the new one is admitted.
                 let mut rest = *held;
                 rest.remove(old);
                 if rest.admits(p.packet.size(), limit) {

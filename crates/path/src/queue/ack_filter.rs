@@ -1,14 +1,15 @@
-//! ACK filtering (RFC 3449 §5.2.1): a pure acknowledgement that comes to the queue replaces those of its connection that
-//! wait there and that it makes redundant, since acknowledgements are cumulative.
+//! ACK filtering (RFC 3449 §5.2.1): since acknowledgements are cumulative, a pure acknowledgement that arrives at
+//! the queue replaces waiting ones of its connection that it makes redundant.
 //!
-//! Redundant is a pure acknowledgement with a lower number, the same ECE and CWR flags, and a timestamp that is not later.
-//! Never replaced are:
-//! - duplicates, which fast retransmit counts (RFC 5681 §3.2): one with the number of the one before it, and that one;
-//! - those with SACK blocks or another option that the link does not read. CAKE in Linux removes one whose blocks are all
-//!   covered by a later one; here the blocks are not compared and it is kept.
+//! A pure acknowledgement is redundant if it has a lower number, the same ECE and CWR flags, and a timestamp that
+//! is not later. Never replaced are:
+//! - duplicates, which fast retransmit counts (RFC 5681 §3.2): an acknowledgement with the same number as the
+//!   previous one, and that one;
+//! - those with SACK blocks or another option that the link does not read. CAKE in Linux removes one whose blocks
+//!   are all covered by a later one; here blocks are not compared, and it is kept.
 //!
-//! The rule of what is redundant, and the two strengths, are those of CAKE. "aggressive" leaves of those that are redundant
-//! to each other one, the newest; "conservative" leaves two.
+//! The redundancy rule and the two strengths are those of CAKE. "aggressive" keeps the newest of several redundant
+//! acknowledgements; "conservative" keeps two.
 
 use super::acks::{Flows, Lines, Waiting};
 use super::limit::{Limit, Load};
@@ -101,7 +102,7 @@ impl Model for Config {
     }
 }
 
-/// The packets that wait, and the last acknowledgement of each flow.
+/// The waiting packets, and the last acknowledgement of each flow.
 #[derive(Clone, Debug)]
 pub struct AckFilter<P> {
     lines: Lines<P>,
@@ -109,18 +110,18 @@ pub struct AckFilter<P> {
     config: Config,
 }
 
-/// Those that an acknowledgement makes redundant.
+/// The acknowledgements made redundant by another.
 #[derive(Clone, Copy, Debug, Default)]
 struct Redundant {
     packets: u32,
     bytes: u64,
-    /// Where the newest is, and its size.
+    /// Index of the newest, and its size.
     newest: (usize, u32),
-    /// Where the first two are behind all others of the flow: nothing of the flow that stays is overtaken from there.
+    /// Of the first two that follow all others of the flow: nothing of the flow that stays is overtaken from there.
     behind: (Option<usize>, Option<usize>),
 }
 
-/// True if `new` says all that `old` says.
+/// Whether `new` makes `old` redundant.
 fn covers(new: &Acknowledgement, old: &Acknowledgement) -> bool {
     let later = match (old.stamp, new.stamp) {
         (Some(old), Some(new)) => new.wrapping_sub(old) as i32 >= 0,
@@ -131,7 +132,7 @@ fn covers(new: &Acknowledgement, old: &Acknowledgement) -> bool {
 }
 
 impl<P> AckFilter<P> {
-    /// A filter that leaves one acknowledgement of those that are redundant to each other, at the end of the line.
+    /// A filter that keeps one of several redundant acknowledgements, at the tail.
     pub(super) fn aggressive() -> Self {
         let config = Config { filter: Filter::Aggressive, ..Config::default() };
         Self { lines: Lines::new(config.acks_first), flows: Flows::default(), config }
@@ -144,7 +145,7 @@ impl<P: PacketView> AckFilter<P> {
         !w.stays && w.says(flow, ack.connection).is_some_and(|old| covers(ack, old))
     }
 
-    /// Those that `ack` makes redundant, and that leave if it comes in.
+    /// The waiting acknowledgements that `ack` makes redundant, to be removed if it is admitted.
     fn redundant(&self, flow: u32, ack: &Acknowledgement) -> Redundant {
         let mut r = Redundant::default();
         for (i, w) in self.lines.acks.iter().enumerate().filter(|(_, w)| w.packet.flow() == flow) {
@@ -169,7 +170,7 @@ impl<P: PacketView> AckFilter<P> {
         r
     }
 
-    /// Removes all that are redundant but the one at `keep`.
+    /// Removes all redundant ones except that at `keep`.
     fn remove(
         &mut self,
         flow: u32,
@@ -188,7 +189,7 @@ impl<P: PacketView> AckFilter<P> {
         });
     }
 
-    /// Admits an acknowledgement in the place of others.
+    /// Admits an acknowledgement in place of others.
     fn replace(
         &mut self,
         p: Waiting<P>,
@@ -198,7 +199,7 @@ impl<P: PacketView> AckFilter<P> {
     ) {
         let flow = p.packet.flow();
         let kept = (self.config.filter == Filter::Conservative).then_some(r.newest.0);
-        // Those that remain move up to the first places of those that leave.
+        // Those that remain move up to the first places of those removed.
         let (keep, place) = match (self.config.place, kept, r.behind) {
             (Place::Head, None, (first, _)) => (None, first),
             (Place::Head, Some(newest), (Some(first), Some(second))) => {
@@ -240,7 +241,7 @@ impl<P: PacketView> Order<P> for AckFilter<P> {
             self.lines.keep_base(flow, ack.connection, known.order);
         }
         let r = self.redundant(flow, &ack);
-        // Nobody leaves unless the new one comes in.
+        // Nothing is removed unless the new one is admitted.
         let mut rest = *held;
         rest.packets -= r.packets;
         rest.bytes -= r.bytes;

@@ -1,43 +1,43 @@
-//! What the disciplines share that look at acknowledgements: the packets that wait, beside each what it acknowledges, and
-//! what is remembered of each flow.
+//! Common parts of disciplines that handle acknowledgements: the waiting packets with their parsed
+//! acknowledgements, and the state of each flow.
 
 use super::limit::Load;
 use crate::packet::{Acknowledgement, DropReason, PacketView};
 use alloc::collections::{BTreeMap, VecDeque};
 
-/// So many flows are remembered; with one more all are forgotten. What that costs is one duplicate that is not known as
-/// such, or one acknowledgement that is kept.
+/// Maximum flows remembered; beyond it all are forgotten. The cost is one duplicate that is not recognised, or one
+/// acknowledgement that is kept.
 const MOST_FLOWS: usize = 65_536;
 
 /// A packet that waits.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting<P> {
     pub(super) packet: P,
-    /// What it says, if it is a pure acknowledgement.
+    /// Its content, if it is a pure acknowledgement.
     pub(super) ack: Option<Acknowledgement>,
-    /// Its place among all acknowledgements of its flow that came, from 0.
+    /// Its position among all acknowledgements of its flow that arrived, from 0.
     pub(super) order: u64,
-    /// No later acknowledgement replaces it.
+    /// No later acknowledgement may replace it.
     pub(super) stays: bool,
 }
 
 impl<P: PacketView> Waiting<P> {
-    /// A packet that is looked at once, when it arrives.
+    /// A packet, parsed once when it arrives.
     pub(super) fn new(packet: P) -> Self {
         let ack = packet.ack();
         Self { packet, ack, order: 0, stays: false }
     }
-    /// What it says, if it is a pure acknowledgement of this connection of this flow.
+    /// Its content, if it is a pure acknowledgement of this connection of this flow.
     pub(super) fn says(&self, flow: u32, connection: u16) -> Option<&Acknowledgement> {
         let ack = self.ack.as_ref().filter(|a| a.connection == connection)?;
         (self.packet.flow() == flow).then_some(ack)
     }
 }
 
-/// The packets that wait: in one line, or pure acknowledgements in a line of their own that is served first.
+/// The waiting packets: in one line, or with a separate line for pure acknowledgements, which is served first.
 #[derive(Clone, Debug)]
 pub(super) struct Lines<P> {
-    /// The line of acknowledgements, or of all.
+    /// The line of acknowledgements, or of all packets.
     pub(super) acks: VecDeque<Waiting<P>>,
     data: VecDeque<Waiting<P>>,
     acks_first: bool,
@@ -50,22 +50,22 @@ impl<P> Lines<P> {
 }
 
 impl<P: PacketView> Lines<P> {
-    /// Where the last acknowledgement of a connection is.
+    /// Index of the last acknowledgement of a connection.
     pub(super) fn last_of(&self, flow: u32, connection: u16) -> Option<usize> {
         self.acks.iter().rposition(|w| w.says(flow, connection).is_some())
     }
 
-    /// The first of several with one number stays if it waits: without it, the second, which came as the flow's `order`-th,
-    /// would be no duplicate.
+    /// Keeps the first of several acknowledgements with one number if it waits: without it the second, the flow's
+    /// `order`-th, would not be a duplicate.
     pub(super) fn keep_base(&mut self, flow: u32, connection: u16, order: u64) {
         let last = self.last_of(flow, connection).and_then(|at| self.acks.get_mut(at));
         if let Some(w) = last {
-            // One that came earlier and waits still is no base: that one was refused, or has gone.
+            // Only the directly preceding one counts; if it is not waiting, it was refused or has left.
             w.stays |= w.order + 1 == order;
         }
     }
 
-    /// Admits a packet at the end of its line if it fits, or loses it.
+    /// Admits a packet at the end of its line if there is room; otherwise it is lost.
     pub(super) fn push(
         &mut self,
         p: Waiting<P>,
@@ -84,13 +84,13 @@ impl<P: PacketView> Lines<P> {
         line.push_back(p);
         true
     }
-    /// Takes the packet that is served next.
+    /// Takes the next packet to serve.
     pub(super) fn pop(&mut self) -> Option<P> {
         self.acks.pop_front().or_else(|| self.data.pop_front()).map(|w| w.packet)
     }
 }
 
-/// What is remembered of the acknowledgements of each flow, whether they waited or not.
+/// State of each flow's acknowledgements, whether they waited or not.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flows(BTreeMap<u32, Seen>);
 
@@ -98,25 +98,25 @@ pub(super) struct Flows(BTreeMap<u32, Seen>);
 struct Seen {
     /// The last one.
     ack: Acknowledgement,
-    /// How many there were of its connection.
+    /// Number of acknowledgements of its connection.
     count: u64,
-    /// How many of the flow.
+    /// Number of acknowledgements of the flow.
     total: u64,
 }
 
-/// What an acknowledgement is among those of its connection.
+/// Position of an acknowledgement among those of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
     /// The one before it had the same number: fast retransmit counts it (RFC 5681 §3.2).
     pub(super) duplicate: bool,
-    /// How many came before it.
+    /// Number of earlier ones.
     pub(super) before: u64,
-    /// How many of its flow did.
+    /// Number of earlier ones of its flow.
     pub(super) order: u64,
 }
 
 impl Flows {
-    /// An acknowledgement of `flow` comes.
+    /// An acknowledgement of `flow` arrives.
     pub(super) fn note(&mut self, flow: u32, ack: &Acknowledgement) -> Known {
         if let Some(seen) = self.0.get_mut(&flow) {
             let last = core::mem::replace(&mut seen.ack, *ack);

@@ -1,6 +1,6 @@
-//! Pure acknowledgements before data (RFC 3449 §5.4.2): where data goes both ways, they do not wait behind packets that take
-//! many times as long. No transmission is interrupted, and within each of the two the order of arrival is kept. All share
-//! one limit; nobody is pushed out.
+//! Pure acknowledgements before data (RFC 3449 §5.4.2): with data in both directions, they do not wait behind much
+//! longer packets. No transmission is interrupted, and each of the two classes is served in order of arrival. All
+//! share one limit; nothing is pushed out.
 
 use super::acks::{Lines, Waiting};
 use super::limit::Load;

@@ -1,11 +1,12 @@
 //! CoDel: controlled delay active queue management [RFC 8289].
 //!
-//! A packet is dropped, or marked, when it leaves the queue: if packets have waited for longer than `target` throughout
-//! the last `interval`, and then again after `interval / sqrt(n)` for the n-th of a row, until one waits for less.
+//! A packet is dropped or marked when it leaves the queue: first if packets have waited longer than `target`
+//! throughout the last `interval`, then again after `interval / sqrt(n)` for the n-th signal in a series, until a
+//! packet waits for less.
 //!
-//! The interval has to be near the worst round-trip time and the target 5 to 10 % of it [RFC 8289 §3.2]. The 100 ms and
-//! 5 ms of the RFC suit terrestrial paths; over a geostationary satellite they signal long before a sender could have
-//! answered. The defaults are therefore 600 ms and 30 ms (*our choice*).
+//! The interval should be near the maximum RTT, and the target 5 to 10 % of it [RFC 8289 §3.2]. The RFC's 100 ms
+//! and 5 ms suit terrestrial paths; over a geostationary satellite they would signal long before a sender could
+//! react. The defaults are therefore 600 ms and 30 ms (*our choice*).
 
 use super::limit::{Limit, Load};
 use super::model::{Key, Model, Order};
@@ -82,7 +83,7 @@ impl Config {
     }
 }
 
-/// How long packets may wait.
+/// Limits on the waiting time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Law {
     pub(super) target: Duration,
@@ -100,7 +101,7 @@ impl Law {
         options::some_time(options::INTERVAL.name, self.interval, "a time such as \"600 ms\"")?;
         if self.target < self.interval { Ok(()) } else { Err(Invalid::TargetAboveInterval) }
     }
-    /// When the signal after the `count`-th of a row is due [RFC 8289 §5.2].
+    /// When the next signal is due, after the `count`-th of a series [RFC 8289 §5.2].
     fn next(&self, t: Instant, count: u32) -> Instant {
         t + self.interval.mul_f64(1.0 / math::sqrt(f64::from(count)))
     }
@@ -109,26 +110,26 @@ impl Law {
 /// The state of the control law [RFC 8289 §5].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Control {
-    /// When packets will have waited for too long throughout one interval; `None` while they do not.
+    /// When packets will have waited too long throughout one interval; `None` while they do not.
     first_above: Option<Instant>,
     /// When the next signal is due, while signals are sent.
     drop_next: Instant,
-    /// Signals since the present row of them began, or what stands for that number.
+    /// Number of signals in the current series, or an equivalent.
     count: u32,
-    /// `count` at the beginning of the row.
+    /// `count` at the start of the series.
     last_count: u32,
     dropping: bool,
 }
 
 impl Control {
-    /// Nothing waits: what came has gone at once.
+    /// The queue is empty: the last packet was sent at once.
     pub(super) fn idle(&mut self) {
         self.first_above = None;
         self.dropping = false;
     }
 
-    /// True if the packet at the head has waited since `since` and packets have waited for too long for an interval, while
-    /// `backlog` bytes wait behind it [RFC 8289 §5.5].
+    /// Whether the packet at the head has waited since `since` and packets have waited too long for an interval,
+    /// with `backlog` bytes behind it [RFC 8289 §5.5].
     fn is_above(&mut self, law: &Law, now: Instant, since: Instant, backlog: u64, largest: u32) -> bool {
         if now.since(since) < law.target || backlog <= largest.into() {
             self.first_above = None;
@@ -143,8 +144,8 @@ impl Control {
         }
     }
 
-    /// Takes the packet that is served next [RFC 8289 §5.6]. `largest` is the size of the largest packet, below which
-    /// nothing is dropped. As in Linux a mark stands for a drop and ends the row for this packet.
+    /// Takes the next packet to serve [RFC 8289 §5.6]. With a backlog below `largest`, the size of the largest
+    /// packet, nothing is dropped. As in Linux, a mark replaces a drop and ends the series for this packet.
     pub(super) fn dequeue<P: PacketView>(
         &mut self,
         law: &Law,
@@ -183,7 +184,7 @@ impl Control {
                 }
             };
             if begins {
-                // A row that begins soon after the last one starts at the rate that had controlled the queue.
+                // A series that starts soon after the last one begins with the rate that had controlled the queue.
                 let delta = self.count.wrapping_sub(self.last_count);
                 let soon = now.since(self.drop_next) < law.interval * 16;
                 self.count = if delta > 1 && soon { delta } else { 1 };

@@ -1,8 +1,8 @@
-//! FQ-CoDel: each flow has a queue of its own under CoDel, and they take turns [RFC 8290].
+//! FQ-CoDel: each flow has its own queue with CoDel, and queues take turns [RFC 8290].
 //!
-//! The scheduler is deficit round robin with two lists: a flow that begins goes before those that have been sending, once.
-//! A flow is found by a hash of its number; flows with the same hash share a queue. Consecutive numbers do not, up to the
-//! number of queues.
+//! The scheduler is deficit round robin with two lists: a new flow goes before those that have been sending, once.
+//! Flows are mapped by a hash of their number; flows with the same hash share a queue. Consecutive numbers do not
+//! collide, up to the number of queues.
 
 use super::codel::{Control, Law};
 use super::limit::{Limit, Load};
@@ -109,7 +109,7 @@ impl Config {
     }
 }
 
-/// Most packets that go at once when the queue overflows [RFC 8290 §4.1].
+/// Maximum packets dropped at once when the queue overflows [RFC 8290 §4.1].
 const BATCH: usize = 64;
 
 /// The queue of a flow, or of several with the same hash.
@@ -117,17 +117,17 @@ const BATCH: usize = 64;
 struct Flow<P> {
     waiting: Waiting<P>,
     control: Control,
-    /// Bytes that it may still send this turn.
+    /// Bytes that it may still send in this turn.
     credits: i64,
     /// It is in one of the lists.
     active: bool,
 }
 
-/// The queues of the flows, and whose turn it is.
+/// The queues of the flows, and their order.
 #[derive(Clone, Debug)]
 pub struct FqCodel<P> {
     flows: Vec<Flow<P>>,
-    /// Flows that began to send, in the order of their turns.
+    /// New flows, in the order of their turns.
     new: VecDeque<usize>,
     /// Flows that have been sending, in the order of their turns.
     old: VecDeque<usize>,
@@ -157,8 +157,9 @@ impl<P: PacketView> FqCodel<P> {
         index
     }
 
-    /// Drops half the packets of the flow with the most bytes, from the head on and [`BATCH`] at most. Where classes
-    /// count and low priority waits, half the packets of low priority of the flow with the most of those.
+    /// Drops half the packets of the flow with the most bytes, from the head, [`BATCH`] at most. If classes are
+    /// distinguished and low-priority packets wait, half the low-priority packets of the flow with the most of
+    /// these.
     fn overflow(&mut self, held: &mut Load, lost: &mut impl FnMut(P, DropReason)) {
         let active = || self.new.iter().chain(&self.old).copied();
         let low = active().map(|i| self.flows[i].waiting.low_bytes()).max().unwrap_or(0) > 0;
@@ -203,7 +204,7 @@ impl<P: PacketView> FqCodel<P> {
                 flow.credits -= i64::from(p.size());
                 return Some(p);
             }
-            // A flow that began goes round once more, lest it begin again with each packet [RFC 8290 §4.2].
+            // A new flow goes round once more, so that it is not new again with each packet [RFC 8290 §4.2].
             list.pop_front();
             if is_new {
                 self.old.push_back(index);
@@ -224,7 +225,7 @@ impl<P: PacketView> Order<P> for FqCodel<P> {
         _: u32,
         lost: &mut impl FnMut(P, DropReason),
     ) -> bool {
-        // What waits beyond a limit that became smaller stays, but nothing comes in addition.
+        // Packets beyond a reduced limit stay, but no more are added.
         let most = Load { packets: limit.packets.max(held.packets), bytes: limit.bytes.max(held.bytes) };
         held.add(p.size());
         let index = self.push(at, p);
@@ -249,7 +250,7 @@ impl<P: PacketView> Order<P> for FqCodel<P> {
         _: Load,
         lost: &mut impl FnMut(P, DropReason),
     ) -> Option<P> {
-        // It takes its turn all the same: a flow is new only once.
+        // It takes its turn nevertheless: a flow is new only once.
         let mut held = Load::EMPTY;
         self.push(at, p);
         self.pop(at, &mut held, lost)

@@ -1,19 +1,19 @@
-//! How much a queue holds, and may hold.
+//! Load and capacity of a queue.
 
-/// How much a queue holds.
+/// Capacity of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Limit {
-    /// At most so many bytes: an arrival is refused only if it does not fit, so a smaller one that comes
-    /// later may still be accepted.
+    /// At most this many bytes: an arrival is refused only if it does not fit, so a later smaller one may still be
+    /// accepted.
     Bytes(u64),
-    /// At most so many packets. [Peach §V-A] uses 50.
+    /// At most this many packets. [Peach §V-A] uses 50.
     Packets(u32),
     /// No limit.
     #[default]
     Unlimited,
 }
 
-/// Packets and bytes together: what a queue holds, or may hold.
+/// Packets and bytes: the load or the capacity of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Load {
     pub(super) packets: u32,
@@ -23,7 +23,7 @@ pub(super) struct Load {
 impl Load {
     pub(super) const EMPTY: Self = Self { packets: 0, bytes: 0 };
 
-    /// What a queue with this limit, or `less` than it, may hold.
+    /// The capacity of a queue with this limit, reduced by `less`.
     pub(super) fn most(limit: Limit, less: u8) -> Self {
         match limit {
             Limit::Bytes(n) => Self { packets: u32::MAX, bytes: n.saturating_sub(less.into()) },
@@ -32,7 +32,7 @@ impl Load {
         }
     }
 
-    /// The limit that this is, whatever room the packet in service takes of it.
+    /// The configured limit, regardless of the packet in service.
     pub(super) fn said(self) -> Limit {
         if self.packets < u32::MAX - 1 {
             Limit::Packets(self.packets)
@@ -51,7 +51,7 @@ impl Load {
         self.packets -= 1;
         self.bytes -= u64::from(size);
     }
-    /// True if one more packet of `size` bytes stays within `limit`.
+    /// Whether one more packet of `size` bytes stays within `limit`.
     pub(super) fn admits(self, size: u32, limit: Self) -> bool {
         self.packets < limit.packets && self.bytes + u64::from(size) <= limit.bytes
     }

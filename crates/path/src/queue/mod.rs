@@ -1,10 +1,10 @@
-//! Queues in front of a transmitter.
+//! Queues before a transmitter.
 //!
-//! A [`Queue`] holds packets that wait; the one being transmitted has left it. All built-in disciplines live
-//! in one enum, so that a link calls them without indirection.
+//! A [`Queue`] holds waiting packets, without the one in transmission. All built-in disciplines are in one enum, so
+//! that a link calls them without indirection.
 //!
-//! Each discipline has a file with its [`Model`], whose configuration is its form in scenario files; the list below is
-//! the only line outside of that file that a new one needs.
+//! Each discipline has its own file with its [`Model`], whose configuration is its form in scenario files. A new
+//! discipline needs only that file and one line in the list below.
 
 pub mod ack_compaction;
 pub mod ack_decimation;
@@ -58,7 +58,7 @@ macro_rules! disciplines {
             $(#[cfg_attr(feature = "serde", serde(rename = $name))] $variant($config),)*
         }
 
-        /// Which discipline, without its options.
+        /// A discipline without its options.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
         #[expect(missing_docs, reason = "the configuration of each discipline documents itself")]
@@ -66,14 +66,15 @@ macro_rules! disciplines {
             $(#[cfg_attr(feature = "serde", serde(rename = $name))] $variant,)*
         }
 
-        /// Why a discipline makes no sense.
+        /// Why a discipline is invalid.
         #[derive(Clone, Copy, Debug, PartialEq)]
         #[expect(missing_docs, reason = "the error of each discipline documents itself")]
         pub enum InvalidDiscipline {
             $($variant(<$config as Model>::Invalid),)*
         }
 
-        /// The disciplines with their packets. Each says who goes; the load is accounted by the caller's `Load`.
+        /// The disciplines with their packets. They decide on admission and order; the caller's `Load` keeps the
+        /// account.
         #[derive(Clone, Debug)]
         enum Order<P> {
             $($variant(<$config as Model>::Order<P>),)*
@@ -88,7 +89,7 @@ macro_rules! disciplines {
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
-            /// What files may say of it besides the capacity.
+            /// Its keys in files, besides the capacity.
             #[must_use]
             pub const fn keys(self) -> &'static [Key] {
                 match self { $(Self::$variant => <$config>::KEYS,)* }
@@ -96,24 +97,24 @@ macro_rules! disciplines {
             /// Reads the discipline's own keys.
             ///
             /// # Errors
-            /// Those of the deserializer: a key that it lacks, or has not, or a value that is none.
+            /// The deserializer's errors: a missing or unknown key, or an invalid value.
             #[cfg(feature = "serde")]
             pub fn read<'de, D: serde::Deserializer<'de>>(self, own: D) -> Result<Discipline, D::Error> {
                 match self {
                     $(Self::$variant => <$config as serde::Deserialize>::deserialize(own).map(Discipline::$variant),)*
                 }
             }
-            /// All packets are alike to it, whatever their priority.
+            /// Whether it ignores priorities.
             #[must_use]
             pub const fn is_blind(self) -> bool {
                 match self { $(Self::$variant => <$config>::BLIND,)* }
             }
-            /// What is of high priority leaves first and in the order of arrival, whatever comes later.
+            /// Whether high-priority packets leave first and in order of arrival, whatever arrives later.
             #[must_use]
             pub const fn serves_high_first(self) -> bool {
                 match self { $(Self::$variant => <$config>::HIGH_FIRST,)* }
             }
-            /// It sees packets that find the transmitter idle, too.
+            /// Whether it also sees packets that find the transmitter idle.
             const fn sees_all(self) -> bool {
                 match self { $(Self::$variant => <$config>::SEES_ALL,)* }
             }
@@ -137,33 +138,33 @@ macro_rules! disciplines {
         }
 
         impl Discipline {
-            /// Which it is, without its options.
+            /// The discipline without its options.
             #[must_use]
             pub const fn kind(&self) -> Kind {
                 match self { $(Self::$variant(_) => Kind::$variant,)* }
             }
-            /// What it does in a few words, for reports.
+            /// A short description for reports.
             #[must_use]
             pub fn words(&self) -> &'static str {
                 match self { $(Self::$variant(c) => c.words(),)* }
             }
-            /// Configured like this, it treats all packets alike, whatever their priority.
+            /// Whether it ignores priorities with this configuration.
             #[must_use]
             pub fn ignores_priority(&self) -> bool {
                 match self { $(Self::$variant(c) => c.ignores_priority(),)* }
             }
-            /// The longest round-trip time that it reckons with, and the key that says it; `None` if it reckons with none.
+            /// The maximum RTT that it is tuned for, and the key for it; `None` if there is none.
             #[must_use]
             pub fn round_trip(&self) -> Option<(&'static str, Duration)> {
                 match self { $(Self::$variant(c) => c.round_trip(),)* }
             }
-            /// The smallest share of the pure acknowledgements of a flow that it passes on if they do not all fit: less than
-            /// 1 where it thins them.
+            /// The minimum fraction of a flow's pure acknowledgements that it forwards if they do not all fit: less
+            /// than 1 if it thins them.
             #[must_use]
             pub fn share_of_acks(&self) -> f64 {
                 match self { $(Self::$variant(c) => c.share_of_acks(),)* }
             }
-            /// Acknowledgements that it removes are made anew at the far side of the link, which it tells of them: see
+            /// Whether the far side of the link recreates acknowledgements that it removes: see
             /// [`Hop::expanding`](crate::Hop::expanding).
             #[must_use]
             pub fn compacts_acks(&self) -> bool {
@@ -197,7 +198,7 @@ macro_rules! disciplines {
             }
         }
 
-        /// Calls the discipline at work.
+        /// Calls the running discipline.
         macro_rules! each {
             ($self_:expr, $q:ident => $call:expr) => {
                 match $self_ { $(Order::$variant($q) => $call,)* }
@@ -226,7 +227,7 @@ disciplines! {
 }
 
 impl Discipline {
-    /// One FIFO that ignores classes and refuses what does not fit.
+    /// One FIFO that ignores classes and refuses packets that do not fit.
     pub const DROP_TAIL: Self = Self::DropTail(drop_tail::Config {});
 }
 
@@ -236,15 +237,15 @@ impl Default for Discipline {
     }
 }
 
-/// Everything that describes a queue.
+/// Configuration of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct QueueConfig {
     /// Admission and service.
     pub discipline: Discipline,
     /// Capacity.
     pub limit: Limit,
-    /// True if the packet being transmitted occupies room too (default: false, *our choice*). With it a limit
-    /// is that of the whole system, queue and transmitter together.
+    /// The packet in transmission occupies room, too (default: false, *our choice*). The limit is then that of the
+    /// whole system, queue and transmitter together.
     pub count_in_service: bool,
     /// True for a capacity of limit − 1, which is how the drop-tail test of ns-2 behaves.
     pub ns2_limit: bool,
@@ -266,8 +267,7 @@ impl QueueConfig {
     pub fn with(self, discipline: impl Into<Discipline>) -> Self {
         Self { discipline: discipline.into(), ..self }
     }
-    /// Refuses a discipline that makes no sense with this capacity, and a capacity into which not even one packet of
-    /// `packet` bytes goes.
+    /// Refuses a discipline that is invalid with this capacity, and a capacity below one packet of `packet` bytes.
     ///
     /// # Errors
     /// The key, and a sentence that says what to write instead.
@@ -283,10 +283,10 @@ impl QueueConfig {
     }
 }
 
-/// Why a queue makes no sense.
+/// Why a queue is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
-    /// The discipline does not.
+    /// The discipline is invalid.
     #[error(transparent)]
     Discipline(InvalidDiscipline),
     /// The packet in service alone exceeds the capacity.
@@ -303,15 +303,15 @@ impl Refusal for Invalid {
     }
 }
 
-/// Packets that wait for a transmitter.
+/// Packets waiting for a transmitter.
 #[derive(Clone, Debug)]
 pub struct Queue<P> {
     held: Load,
     limit: Load,
-    /// How much less than the configured limit it holds.
+    /// Difference between the configured and the effective limit.
     less: u8,
     count_in_service: bool,
-    /// A packet may go past it to an idle transmitter without being looked at.
+    /// A packet may bypass it to an idle transmitter.
     open: bool,
     order: Order<P>,
 }
@@ -328,19 +328,19 @@ impl<P: PacketView> Queue<P> {
         Self { held: Load::EMPTY, limit, less, count_in_service, open, order }
     }
 
-    /// Tells the queue how fast the transmitter behind it is on average; `None` if infinitely fast, which is what it
-    /// takes for granted.
+    /// Sets the mean rate of the transmitter; `None` means infinitely fast, the initial assumption.
     pub fn set_rate(&mut self, rate: Option<Rate>) {
         each!(&mut self.order, q => q.set_rate(rate));
     }
 
-    /// Changes the capacity. What waits beyond a smaller one is kept, and nothing is admitted until there is room.
+    /// Changes the capacity. Waiting packets beyond a smaller one are kept, and nothing is admitted until there is
+    /// room.
     pub fn set_limit(&mut self, limit: Limit) {
         self.limit = Load::most(limit, self.less);
     }
 
-    /// Admits a packet, or refuses it, or admits it in the place of others. `in_service` is the size of the
-    /// packet being transmitted, if any. Returns true if `p` was admitted; every packet lost goes to `lost`.
+    /// Admits a packet, possibly in place of others, or refuses it. `in_service` is the size of the packet in
+    /// transmission, if any. Returns true if `p` was admitted; lost packets go to `lost`.
     #[inline]
     pub fn enqueue(
         &mut self,
@@ -358,8 +358,8 @@ impl<P: PacketView> Queue<P> {
         each!(&mut self.order, q => q.enqueue(at, p, &mut self.held, limit, busy, lost))
     }
 
-    /// Admits a packet of `size` bytes that is kept elsewhere, as all packets are or all of high priority; every packet
-    /// that it pushes out goes to `lost`.
+    /// Admits a packet of `size` bytes that is stored elsewhere, like all packets or all of high priority; packets
+    /// that it pushes out go to `lost`.
     #[inline]
     pub(crate) fn admit(&mut self, size: u32, lost: &mut impl FnMut(P, DropReason)) -> bool {
         let fits = self.held.admits(size, self.limit) || self.make_room(size, lost);
@@ -372,14 +372,14 @@ impl<P: PacketView> Queue<P> {
     fn make_room(&mut self, size: u32, lost: &mut impl FnMut(P, DropReason)) -> bool {
         each!(&mut self.order, q => q.make_room(size, &mut self.held, self.limit, lost))
     }
-    /// Such a packet has left.
+    /// A packet stored elsewhere has left.
     #[inline]
     pub(crate) fn leave(&mut self, size: u32) {
         self.held.remove(size);
     }
 
-    /// Takes the packet that is served next; `None` if nothing waits, or all that did is lost. Every packet lost goes to
-    /// `lost`.
+    /// Takes the next packet to serve; `None` if nothing waits, or all waiting packets were lost. Lost packets go
+    /// to `lost`.
     #[inline]
     pub fn dequeue(&mut self, at: &mut Moment<'_>, lost: &mut impl FnMut(P, DropReason)) -> Option<P> {
         let p = each!(&mut self.order, q => q.dequeue(at, &mut self.held, lost))?;
@@ -387,16 +387,16 @@ impl<P: PacketView> Queue<P> {
         Some(p)
     }
 
-    /// True if a packet may go straight to an idle transmitter past an empty queue that does not look at
-    /// it. Others go through [`Self::pass`].
+    /// Whether a packet may go straight to an idle transmitter, bypassing the empty queue. Other packets go through
+    /// [`Self::pass`].
     #[inline]
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.open
     }
 
-    /// Lets a packet go to an idle transmitter past an empty queue, unless it is lost here, as happens where the packet in
-    /// service counts and exceeds the limit all by itself.
+    /// Passes a packet to an idle transmitter through the empty queue. It may be lost here, for example if the
+    /// packet in service counts and exceeds the limit by itself.
     #[inline(never)]
     pub fn pass(&mut self, at: &mut Moment<'_>, p: P, lost: &mut impl FnMut(P, DropReason)) -> Option<P> {
         if self.count_in_service && !Load::EMPTY.admits(p.size(), self.limit) {
@@ -408,19 +408,19 @@ impl<P: PacketView> Queue<P> {
 }
 
 impl<P> Queue<P> {
-    /// How many packets wait.
+    /// Number of waiting packets.
     #[inline]
     #[must_use]
     pub fn len(&self) -> u32 {
         self.held.packets
     }
-    /// How many bytes wait.
+    /// Number of waiting bytes.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.held.bytes
     }
-    /// True if no packet waits.
+    /// Whether no packet waits.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {

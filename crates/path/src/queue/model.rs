@@ -1,4 +1,4 @@
-//! What a queue discipline provides; each has a file of its own.
+//! Interface of a queue discipline; each has its own file.
 
 use super::limit::{Limit, Load};
 use super::moment::Moment;
@@ -10,20 +10,20 @@ use skyhaul_base::{Duration, Rate};
 
 /// The configuration of a discipline, in plain values.
 ///
-/// Its documentation is that of the schema of scenario files; the keys there are its fields.
+/// Its doc comments become those of the schema of scenario files; its fields are the keys.
 pub trait Model: Copy + Debug + PartialEq {
-    /// What files may say of it besides the capacity: one key for each field.
+    /// Its keys in files besides the capacity, one for each field.
     const KEYS: &'static [Key];
-    /// All packets are alike to it, whatever their priority.
+    /// Whether it ignores priorities.
     const BLIND: bool = false;
-    /// All packets of high priority leave before any of low priority and in the order of their arrival, and none of them
-    /// makes room for another: nothing that comes later changes when they leave.
+    /// Whether all high-priority packets leave before low-priority ones and in order of arrival, without making
+    /// room for each other: later arrivals then never change when they leave.
     const HIGH_FIRST: bool = false;
-    /// It sees packets that find the transmitter idle, too, though they do not wait (`Order::pass`).
+    /// Whether it also sees packets that find the transmitter idle and do not wait (`Order::pass`).
     const SEES_ALL: bool = false;
-    /// The packets that wait, and who goes next.
+    /// The waiting packets, and their order.
     type Order<P>;
-    /// Why a configuration makes no sense.
+    /// Why a configuration is invalid.
     type Invalid: Refusal;
 
     /// Refuses parameters that contradict each other or the capacity.
@@ -31,44 +31,43 @@ pub trait Model: Copy + Debug + PartialEq {
     /// # Errors
     /// The key, and a sentence that says what to write instead.
     fn validate(&self, limit: Limit) -> Result<(), Self::Invalid>;
-    /// No packets yet.
+    /// An empty queue.
     fn build<P>(&self) -> Self::Order<P>;
-    /// What it does in a few words, for reports.
+    /// A short description for reports.
     fn words(&self) -> &'static str;
-    /// Configured like this, it treats all packets alike, whatever their priority.
+    /// Whether it ignores priorities with this configuration.
     fn ignores_priority(&self) -> bool {
         Self::BLIND
     }
-    /// The longest round-trip time that it reckons with, and the key that says it; `None` if it reckons with none.
+    /// The maximum RTT that it is tuned for, and the key for it; `None` if there is none.
     fn round_trip(&self) -> Option<(&'static str, Duration)> {
         None
     }
-    /// The smallest share of the pure acknowledgements of a flow that it passes on if they do not all fit.
+    /// The minimum fraction of a flow's pure acknowledgements that it forwards if they do not all fit.
     fn share_of_acks(&self) -> f64 {
         1.0
     }
-    /// Acknowledgements that it removes are made anew at the far side of the link, which it tells of them.
+    /// Whether the far side of the link recreates acknowledgements that it removes.
     fn compacts_acks(&self) -> bool {
         false
     }
 }
 
-/// A key that some disciplines have in files.
+/// A key of some disciplines in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     /// Its name.
     pub name: &'static str,
-    /// Why the other disciplines refuse it.
+    /// Why other disciplines refuse it.
     pub elsewhere: &'static str,
-    /// What is said where it is missing; `None` if it has a default.
+    /// The message if it is missing; `None` if it has a default.
     pub missing: Option<&'static str>,
 }
 
-/// The packets that wait, and who goes next. Whoever calls keeps the account of the packet that [`Self::dequeue`] returns.
+/// The waiting packets, and their order. The caller accounts for the packet returned by [`Self::dequeue`].
 pub(super) trait Order<P: PacketView> {
-    /// Admits a packet, or refuses it, or admits it in the place of others, and keeps `held`, which counts all that
-    /// wait, up to date. Returns true if `p` was admitted; every packet lost goes to `lost`. `busy` is 1 if the packet
-    /// in service counts as queued.
+    /// Admits a packet, possibly in place of others, or refuses it, and updates `held`, the total load. Returns
+    /// true if `p` was admitted; lost packets go to `lost`. `busy` is 1 if the packet in service counts as queued.
     fn enqueue(
         &mut self,
         at: &mut Moment<'_>,
@@ -78,8 +77,8 @@ pub(super) trait Order<P: PacketView> {
         busy: u32,
         lost: &mut impl FnMut(P, DropReason),
     ) -> bool;
-    /// Makes room for a packet of `size` bytes that is kept elsewhere, where all of high priority are. True if it fits
-    /// then.
+    /// Makes room for a packet of `size` bytes that is stored elsewhere, like all of high priority. True if it then
+    /// fits.
     fn make_room(
         &mut self,
         _size: u32,
@@ -89,15 +88,15 @@ pub(super) trait Order<P: PacketView> {
     ) -> bool {
         false
     }
-    /// Takes the packet that is served next. What is lost instead of being served leaves `held` and goes to `lost`.
+    /// Takes the next packet to serve. Packets lost here are subtracted from `held` and go to `lost`.
     fn dequeue(
         &mut self,
         at: &mut Moment<'_>,
         held: &mut Load,
         lost: &mut impl FnMut(P, DropReason),
     ) -> Option<P>;
-    /// A packet goes past the empty queue to an idle transmitter, unless it is lost here. Only [`Model::SEES_ALL`] makes
-    /// sure that each such packet comes by.
+    /// A packet bypasses the empty queue to an idle transmitter, unless it is lost here. Only with
+    /// [`Model::SEES_ALL`] is this called for every such packet.
     fn pass(
         &mut self,
         _: &mut Moment<'_>,
@@ -107,11 +106,11 @@ pub(super) trait Order<P: PacketView> {
     ) -> Option<P> {
         Some(p)
     }
-    /// The transmitter sends at this rate from now on, on average; `None` if it is infinitely fast.
+    /// Sets the mean rate of the transmitter; `None` means infinitely fast.
     fn set_rate(&mut self, _: Option<Rate>) {}
 }
 
-/// What few links have lies elsewhere, so that the others are no larger for it.
+/// Rare state is boxed, so that other links do not grow.
 impl<P: PacketView, T: Order<P>> Order<P> for Box<T> {
     #[inline(never)]
     fn enqueue(
@@ -148,7 +147,8 @@ impl<P: PacketView, T: Order<P>> Order<P> for Box<T> {
     }
 }
 
-/// A discipline without options: what it is, in the schema and in reports, its order, and whether that is blind.
+/// A discipline without options: its description in the schema and in reports, its order, and whether it ignores
+/// priorities.
 macro_rules! without_options {
     ($(#[doc = $doc:literal])* $order:ident, $words:literal, blind: $blind:literal, $build:expr) => {
         $(#[doc = $doc])*

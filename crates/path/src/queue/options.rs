@@ -1,4 +1,4 @@
-//! What the disciplines of active queue management have in common in files: keys, and why values are refused.
+//! Common parts of active queue management in files: keys, and errors.
 
 use super::model::Key;
 use crate::param::{ParamError, Refusal};
@@ -43,7 +43,7 @@ pub(super) const TARGET: Key = key("target", TIMED);
 pub(super) const UPDATE: Key = key("update", PROPORTIONAL);
 pub(super) const WEIGHT: Key = key("weight", RANDOM);
 
-/// Why the configuration of active queue management makes no sense.
+/// Why the configuration of active queue management is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
     /// A number lies outside its range.
@@ -61,7 +61,7 @@ pub enum Invalid {
         /// The upper one.
         max: f64,
     },
-    /// A threshold of so many packets is never reached.
+    /// A threshold of this many packets is never reached.
     #[error("{min} packets is more than the queue holds, so it never acts: write less, or raise `limit`")]
     NeverReached {
         /// Its key.
@@ -69,12 +69,12 @@ pub enum Invalid {
         /// Its value.
         min: f64,
     },
-    /// What must be more than nothing is nothing.
+    /// A value that must be positive is zero.
     #[error("must be above 0: write {example}")]
     Zero {
         /// Its key.
         key: &'static str,
-        /// What to write.
+        /// An example of what to write.
         example: &'static str,
     },
     /// The control law of CoDel needs a target below the interval.

@@ -1,17 +1,16 @@
 //! PIE: proportional integral controller enhanced [RFC 8033].
 //!
-//! Arrivals are dropped, or marked, with a probability that is computed anew every `update`: it follows the queueing delay
-//! and its growth. A burst passes after a quiet time. This is the algorithm of RFC 8033 §4 and of its Appendix A with marks
-//! (§5.1) and the delay of the last packet that left, by its timestamp (§4.2). The probabilities are not spread more evenly
-//! (§5.4), and no rate is estimated (§5.2).
+//! Arrivals are dropped or marked with a probability that is recomputed every `update`: it follows the queueing
+//! delay and its growth. A burst after a quiet time passes. The algorithm is that of RFC 8033 §4 and Appendix A,
+//! with marks (§5.1) and with the delay of the last packet that left, by its timestamp (§4.2). It does not
+//! de-randomise (§5.4) or estimate the departure rate (§5.2).
 //!
-//! The times and gains are those of the RFC, which were tuned for terrestrial paths: over a satellite the probability rises
-//! before a sender can have answered. Nobody has published others. A controller for round-trip times k times as long has
-//! `target`, `update` and `burst` k times as large and `alpha` and `beta` divided by k: this is the same loop in slow
-//! motion.
+//! Times and gains are those of the RFC, which were tuned for terrestrial paths: over a satellite the probability
+//! rises before a sender can react. No others have been published. A controller for k times longer RTTs has k times
+//! larger `target`, `update` and `burst`, and `alpha` and `beta` divided by k: the same loop in slow motion.
 //!
-//! There is no timer. What an update depends on changes only when packets come and go, so the updates that were due in
-//! between are made up for before anything else. Each arrival draws once.
+//! There is no timer. The inputs of an update change only when packets arrive or leave, so updates due in between
+//! are computed before anything else. Each arrival draws once.
 
 use super::limit::{Limit, Load};
 use super::model::{Key, Model, Order};
@@ -126,11 +125,11 @@ struct Control {
     config: Config,
     /// The probability.
     p: f64,
-    /// How long the last packet that left had waited; 0 if it left nothing behind.
+    /// Waiting time of the last packet that left; 0 if it left the queue empty.
     delay: Duration,
     /// The same at the last update.
     old_delay: Duration,
-    /// How long bursts still pass.
+    /// Remaining burst allowance.
     burst: Duration,
     /// When the next update is due.
     next: Instant,
@@ -143,14 +142,14 @@ impl Control {
         Self { config, p: 0.0, delay, old_delay, burst: Duration::ZERO, next }
     }
 
-    /// Makes up for the updates that were due by `now`.
+    /// Computes the updates that were due by `now`.
     fn catch_up(&mut self, now: Instant) {
         while self.next <= now {
             let before = (self.p, self.old_delay, self.burst);
             self.update();
             self.next += self.config.update;
             if before == (self.p, self.old_delay, self.burst) && self.next <= now {
-                // Nothing changes any more, however many updates were due.
+                // A fixed point is reached, however many updates were due.
                 let step = self.config.update.as_nanos().max(1);
                 let due = now.since(self.next).as_nanos() / step + 1;
                 self.next += Duration::from_nanos(step.saturating_mul(due));
@@ -163,7 +162,7 @@ impl Control {
         let Config { target, alpha, beta, .. } = self.config;
         let [delay, old, target] = [self.delay, self.old_delay, target].map(Duration::as_secs_f64);
         let step = alpha * (delay - target) + beta * (delay - old);
-        // Small probabilities change by small steps.
+        // Small probabilities change in small steps.
         let mut step = match self.p {
             p if p < 1e-6 => step / 2048.0,
             p if p < 1e-5 => step / 512.0,
@@ -185,13 +184,13 @@ impl Control {
         self.old_delay = self.delay;
     }
 
-    /// The delay was low at this update and at the last one.
+    /// Whether the delay was low at this update and the previous one.
     fn is_quiet(&self) -> bool {
         let half = self.config.target / 2;
         self.delay < half && self.old_delay < half
     }
 
-    /// True if an arrival that finds `backlog` bytes is to be dropped or marked; `chance` is uniform on [0, 1).
+    /// Whether an arrival that finds `backlog` bytes is dropped or marked; `chance` is uniform on [0, 1).
     fn judge(&mut self, backlog: u64, chance: f64) -> bool {
         let spared = self.burst > Duration::ZERO
             || self.old_delay < self.config.target / 2 && self.p < 0.2
@@ -199,7 +198,7 @@ impl Control {
         !spared && chance < self.p
     }
 
-    /// A packet was let in: after a quiet time a burst passes.
+    /// A packet was admitted: after a quiet time this renews the burst allowance.
     fn admitted(&mut self) {
         if self.p == 0.0 && self.is_quiet() {
             self.burst = self.config.burst;
@@ -249,7 +248,7 @@ impl<P: PacketView> Order<P> for Pie<P> {
         Some(head.packet)
     }
     fn pass(&mut self, at: &mut Moment<'_>, p: P, _: Load, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
-        // The queue is empty, so that nothing is dropped; the draw keeps the n-th arrival at the n-th chance.
+        // The queue is empty, so nothing is dropped; the draw keeps arrivals and draws in step.
         self.control.catch_up(at.now);
         at.rng.unit();
         self.control.delay = Duration::ZERO;

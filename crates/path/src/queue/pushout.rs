@@ -1,12 +1,12 @@
 //! Two-class discard priority: data pushes probes out of a full queue.
 //!
-//! Required by [Peach §III]: at a congested router low-priority packets are the first to be discarded, so that
-//! probes cost data as little as possible. Linux `sch_skbprio` admits and serves as `StrictPushout` does.
-//! Both disciplines keep one deque per class, so that finding a victim never means a search.
+//! Required by [Peach §III]: at a congested router low-priority packets are discarded first, so that probes cost
+//! data as little as possible. Linux `sch_skbprio` admits and serves like `StrictPushout`. Both disciplines have
+//! one deque per class, so that a victim is found without a search.
 //!
-//! A high-priority arrival to a full queue evicts low-priority packets until it fits, but none in vain. With [`Strict`]
-//! all queued high-priority packets leave before any of low priority, but no transmission is interrupted. [`Fifo`] is
-//! the literal minimum of "discards the probes first".
+//! A high-priority arrival at a full queue evicts low-priority packets until it fits, unless it cannot fit. With
+//! [`Strict`] all high-priority packets leave before low-priority ones, without interrupting a transmission.
+//! [`Fifo`] is the literal minimum of "discards the probes first".
 
 use super::limit::{Limit, Load};
 use super::model::{Key, Model, Order};
@@ -107,7 +107,7 @@ pub struct StrictPushout<P> {
 /// Discard priority only: served in the order of arrival.
 #[derive(Clone, Debug)]
 pub struct FifoPushout<P> {
-    /// The arrival number beside each packet merges the two deques back into one queue.
+    /// The arrival number of each packet merges the two deques back into one queue.
     classes: StrictPushout<Stamped<P>>,
     arrivals: u64,
 }
@@ -176,7 +176,7 @@ impl<P: PacketView> Order<P> for StrictPushout<P> {
         limit: Load,
         lost: &mut impl FnMut(P, DropReason),
     ) -> bool {
-        // Evict nothing in vain: only if it fits among high-priority packets alone, wherever those are kept.
+        // Evicts nothing unless the arrival fits among the high-priority packets, wherever those are stored.
         let high = Load { packets: held.packets - self.low.len() as u32, bytes: held.bytes - self.low_bytes };
         if !high.admits(size, limit) {
             return false;

@@ -1,12 +1,13 @@
 //! Random early detection: Floyd, Jacobson, "Random early detection gateways for congestion avoidance", IEEE/ACM ToN 1(4),
 //! 1993. Packets are marked or dropped at arrival, the more often the longer the queue is on average.
 //!
-//! The average is exponential and counts the packets that wait, not the one in service. While the queue is empty it decays
-//! as if packets of the usual size had left it, one after the other. Between the thresholds the gaps between signals are
-//! uniform, not geometric: `count` packets since the last one raise the probability. The variant "gentle" (Floyd, 2000)
-//! lets the probability rise further from the upper threshold to its double, where the original drops everything.
+//! The average is exponential and counts waiting packets, without the one in service. While the queue is empty it
+//! decays as if packets of typical size had left one after the other. Between the thresholds the gaps between
+//! signals are uniform, not geometric: `count` packets since the last one raise the probability. In the variant
+//! "gentle" (Floyd, 2000) the probability keeps rising from the upper threshold to its double; the original drops
+//! everything there.
 //!
-//! Each arrival draws once, so that the n-th arrival meets the same chance whatever the thresholds are.
+//! Each arrival draws once, so that arrivals and draws stay in step whatever the thresholds.
 
 use super::limit::{Limit, Load};
 use super::model::{Key, Model, Order};
@@ -122,7 +123,7 @@ impl Config {
     }
 }
 
-/// Refuses what RED and its variant by class refuse alike.
+/// Validation common to RED and its variant by class.
 pub(super) fn validate(max_probability: f64, weight: f64, packet_size: u64) -> Result<(), Invalid> {
     probability(options::MAX_PROBABILITY.name, max_probability)?;
     within(options::WEIGHT.name, weight, f64::MIN_POSITIVE, 1.0)?;
@@ -134,14 +135,14 @@ pub(super) fn validate(max_probability: f64, weight: f64, packet_size: u64) -> R
 pub(super) struct Thresholds {
     pub(super) min: Option<u64>,
     pub(super) max: Option<u64>,
-    /// What is not said is this part of the usual one.
+    /// Defaults are this fraction of the usual ones.
     pub(super) part: f64,
 }
 
 impl Thresholds {
-    /// In packets, of a queue that may hold so much. Those that nobody says are a sixth and a half of what the queue may
-    /// hold, so that they suit buffers of one bandwidth-delay product (*our choice*); without a limit 5 and 15 packets, as
-    /// Floyd recommends.
+    /// The thresholds in packets, for a queue with this capacity. Defaults are a sixth and a half of the capacity,
+    /// so that they suit buffers of one bandwidth-delay product (*our choice*); without a limit 5 and 15 packets,
+    /// as Floyd recommends.
     pub(super) fn of(&self, limit: Load, packet_size: u64) -> (f64, f64) {
         let room = match limit.said() {
             Limit::Unlimited => None,
@@ -156,7 +157,7 @@ impl Thresholds {
         let (lower, upper) = (keys.0.name, keys.1.name);
         let (min, max) = self.of(Load::most(limit, 0), packet_size.max(1));
         match limit {
-            // A queue that holds nothing never has an average.
+            // A queue of zero capacity never has an average.
             Limit::Packets(0) | Limit::Bytes(0) => return Ok(()),
             Limit::Packets(n) if min > n.into() => return Err(Invalid::NeverReached { key: lower, min }),
             _ => {}
@@ -172,9 +173,9 @@ pub(super) struct Average {
     value: f64,
     weight: f64,
     packet_size: u64,
-    /// How long the transmitter takes for a packet of the usual size, in seconds.
+    /// Transmission time of a packet of typical size, in seconds.
     packet_time: f64,
-    /// From when on the decay of an empty queue is to be counted.
+    /// Start of the decay of an empty queue.
     empty_since: Instant,
 }
 
@@ -192,29 +193,29 @@ impl Average {
             return self.value;
         }
         let gone = now.since(self.empty_since).as_secs_f64() / self.packet_time;
-        // Where packets take no time all have gone, and where no time has passed none.
+        // If packets take no time, all have left; if no time has passed, none.
         self.value *= if gone.is_nan() { 1.0 } else { math::pow(1.0 - self.weight, gone) };
         self.empty_since = now;
         self.value
     }
-    /// Nothing waits from now on.
+    /// The queue is empty from now on.
     pub(super) fn emptied(&mut self, now: Instant) {
         self.empty_since = now;
     }
 }
 
-/// What RED says of an arrival.
+/// RED's decision on an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Let it in.
+    /// Admit it.
     Admit,
     /// Mark it, or drop it.
     Mark,
-    /// Drop it: the average is so high that a mark would not do [RFC 3168 §7].
+    /// Drop it: the average is too high for a mark [RFC 3168 §7].
     Drop,
 }
 
-/// Probability over average, and how many packets have come since the last signal.
+/// The probability as a function of the average, and the number of packets since the last signal.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
     max_probability: f64,
@@ -226,7 +227,7 @@ impl Curve {
     pub(super) fn new(max_probability: f64, gentle: bool) -> Self {
         Self { max_probability, gentle, count: -1 }
     }
-    /// What becomes of an arrival that finds this average; `chance` is uniform on [0, 1).
+    /// The decision on an arrival at this average; `chance` is uniform on [0, 1).
     pub(super) fn judge(&mut self, average: f64, (min, max): (f64, f64), chance: f64) -> Verdict {
         let (p, verdict) = if average < min {
             self.count = -1;
@@ -254,7 +255,7 @@ impl Curve {
     }
 }
 
-/// What the packets of a class meet.
+/// The curve of a class.
 #[derive(Clone, Debug)]
 pub(super) struct Class {
     thresholds: Thresholds,
@@ -267,14 +268,14 @@ impl Class {
     }
 }
 
-/// The packets that wait, their average number, and what follows from it.
+/// The waiting packets, their average number, and the curves.
 #[derive(Clone, Debug)]
 pub struct Red<P> {
     pub(super) waiting: Waiting<P>,
     pub(super) average: Average,
-    /// What all meet, or only high priority.
+    /// The curve of all packets, or only of high priority.
     pub(super) class: Class,
-    /// What low priority meets, where it is told apart.
+    /// The curve of low priority, if distinguished.
     pub(super) low: Option<Class>,
     pub(super) ecn: bool,
 }
@@ -284,7 +285,7 @@ impl<P: PacketView> Red<P> {
         self.low.as_mut().filter(|_| low).unwrap_or(&mut self.class)
     }
 
-    /// Lets an arrival that finds `waiting` others pass, or signals congestion; `None` if it was dropped.
+    /// Admits an arrival that finds `waiting` others, or signals congestion; `None` if it was dropped.
     fn look(
         &mut self,
         at: &mut Moment<'_>,

@@ -1,8 +1,8 @@
-//! Two queues with a limit each, one per class: nothing is shared, hence nobody is pushed out.
+//! Two queues with separate limits, one per class: nothing is shared, so nothing is pushed out.
 //!
-//! The transmitter serves high priority first, as the discipline `prio` of Linux does, or gives low priority a share of the
-//! rate while both wait: deficit round robin (Shreedhar, Varghese, "Efficient fair queueing using deficit round robin",
-//! SIGCOMM 1995).
+//! The transmitter serves high priority first, like the Linux discipline `prio`, or gives low priority a share of
+//! the rate while both wait: deficit round robin (Shreedhar, Varghese, "Efficient fair queueing using deficit round
+//! robin", SIGCOMM 1995).
 
 use super::limit::{Limit, Load};
 use super::model::{Key, Model, Order};
@@ -41,7 +41,7 @@ impl Default for Config {
     }
 }
 
-/// The smallest share of the rate that is not nothing, and the smallest that is left to high priority.
+/// Minimum share of the rate above zero, and minimum left to high priority.
 const LEAST: f64 = 0.001;
 
 impl Model for Config {
@@ -58,7 +58,7 @@ impl Model for Config {
     }
     fn build<P>(&self) -> Box<TwoBand<P>> {
         let low = self.low_rate.clamp(0.0, 1.0 - LEAST);
-        // The smaller share sends one packet of usual size per turn.
+        // The smaller share sends one packet of typical size per turn.
         let quantum = |share: f64| (1500.0 * share / low.max(LEAST).min(1.0 - low)) as i64;
         Box::new(TwoBand {
             high: Band::new(quantum(1.0 - low)),
@@ -84,7 +84,7 @@ struct Band<P> {
     held: Load,
     /// Bytes per turn.
     quantum: i64,
-    /// Bytes that it may still send this turn.
+    /// Bytes that it may still send in this turn.
     credits: i64,
 }
 

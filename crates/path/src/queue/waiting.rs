@@ -1,4 +1,4 @@
-//! One FIFO that knows since when each packet waits and, if asked, which are of low priority.
+//! One FIFO with the arrival time of each packet and, if requested, the low-priority packets apart.
 
 use super::limit::Load;
 use super::moment::Moment;
@@ -9,42 +9,42 @@ use skyhaul_base::Instant;
 /// A packet that waits.
 #[derive(Clone, Debug)]
 pub(super) struct Timed<P> {
-    /// Since when.
+    /// Arrival time.
     pub(super) since: Instant,
-    /// Its number among the arrivals, which merges the classes back into one queue.
+    /// Its arrival number, which merges the classes back into one queue.
     arrival: u64,
     pub(super) packet: P,
 }
 
 /// The packets in the order of arrival.
 ///
-/// Where signals go to low priority first, each class has a deque of its own, so that finding a victim never means a
-/// search. Otherwise all packets are in one.
+/// If signals go to low priority first, each class has its own deque, so that a victim is found without a search.
+/// Otherwise all packets are in one.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting<P> {
     by_class: bool,
     high: VecDeque<Timed<P>>,
     low: VecDeque<Timed<P>>,
     low_bytes: u64,
-    /// How many of `low`, from the head on, were marked instead of one of high priority.
+    /// Number of low-priority packets, from the head, marked in place of high-priority ones.
     marked: usize,
     arrivals: u64,
     bytes: u64,
 }
 
-/// What a signal of congestion did.
+/// The effect of a congestion signal.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Signal<P> {
-    /// A packet was marked: this one, or one of low priority in its place.
+    /// A packet was marked: this one, or a low-priority one in its place.
     Marked(P),
-    /// A packet of low priority was dropped in the place of this one.
+    /// A low-priority packet was dropped in place of this one.
     Spared(P),
     /// This packet was dropped.
     Dropped,
 }
 
 impl<P> Waiting<P> {
-    /// Nothing waits yet. `by_class` if signals go to low priority first.
+    /// An empty queue. `by_class`: signals go to low priority first.
     pub(super) fn new(by_class: bool) -> Self {
         Self {
             by_class,
@@ -59,11 +59,11 @@ impl<P> Waiting<P> {
     pub(super) fn len(&self) -> usize {
         self.high.len() + self.low.len()
     }
-    /// How many of low priority wait, if classes count.
+    /// Number of waiting low-priority packets, if classes are distinguished.
     pub(super) fn low_len(&self) -> usize {
         self.low.len()
     }
-    /// The number of the youngest among the arrivals.
+    /// Number of the latest arrival.
     pub(super) fn youngest(&self) -> Option<u64> {
         self.high.back().map(|p| p.arrival).max(self.low.back().map(|p| p.arrival))
     }
@@ -73,7 +73,7 @@ impl<P> Waiting<P> {
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
-    /// How many bytes of low priority wait, if classes count.
+    /// Bytes of waiting low-priority packets, if classes are distinguished.
     pub(super) fn low_bytes(&self) -> u64 {
         self.low_bytes
     }
@@ -122,10 +122,10 @@ impl<P: PacketView> Waiting<P> {
         low
     }
 
-    /// Signals congestion to the flow of `p`, which does not wait (yet, or any more): by a mark if `may_mark` and the
-    /// packet allows it, otherwise by a drop. Where classes count and `p` is of high priority, it hits the packet of low
-    /// priority nearest the head that was not hit before; if all were, none of them is dropped as long as `p` can be
-    /// marked.
+    /// Signals congestion to the flow of `p`, which is not waiting (yet, or any more): by a mark if `may_mark` and
+    /// the packet allows it, otherwise by a drop. If classes are distinguished and `p` has high priority, the
+    /// signal hits the low-priority packet nearest the head that was not hit before; if all were, none of them is
+    /// dropped as long as `p` can be marked.
     pub(super) fn signal(
         &mut self,
         at: &mut Moment<'_>,
@@ -164,8 +164,8 @@ impl<P: PacketView> Waiting<P> {
         Signal::Dropped
     }
 
-    /// Admits a packet if there is room, which high priority makes by pushing out low priority where classes count: the
-    /// youngest first, and none in vain. True if it was admitted.
+    /// Admits a packet if there is room. If classes are distinguished, high priority makes room by pushing out low
+    /// priority: youngest first, and only if it then fits. True if it was admitted.
     pub(super) fn admit(
         &mut self,
         now: Instant,

@@ -1,6 +1,7 @@
-//! RED with thresholds of its own for each class, as routers do it for the drop precedences of assured forwarding [RFC 2597].
+//! RED with separate thresholds for each class, as routers use it for the drop precedences of assured forwarding
+//! [RFC 2597].
 //!
-//! Both classes count in the one average; low priority is marked or dropped at shorter averages. Service is in the order of
+//! Both classes count in one average; low priority is marked or dropped at shorter averages. Service is in order of
 //! arrival. See [`super::red`] for the algorithm. Each arrival draws once.
 
 use super::limit::Limit;

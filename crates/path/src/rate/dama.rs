@@ -1,17 +1,18 @@
-//! The return channel of a satellite terminal: capacity on demand, or contention until it comes.
+//! The return channel of a satellite terminal: capacity on demand, with random access until it is assigned.
 //!
-//! An idle terminal has no capacity. When a packet comes it asks for some (demand-assigned multiple access; ETSI
-//! EN 301 545-2, "DVB-RCS2"), and one round trip over the satellite later, plus what the control centre takes to
-//! compute, it has a slot in every frame. It keeps it while it has something to send and for some time after. So the first
-//! packet after a pause waits 250 ms to 700 ms, and those behind it, too.
+//! An idle terminal has no capacity. When a packet arrives it requests some (demand-assigned multiple access; ETSI
+//! EN 301 545-2, "DVB-RCS2"). One round trip over the satellite later, plus the processing time of the control
+//! centre, it has a slot in every frame. It keeps the slot while it has something to send and for some time after.
+//! The first packet after a pause and those behind it therefore wait 250 ms to 700 ms.
 //!
 //! ```text
 //! packet ─ request ──────────────────┐ frame │ frame │ frame
 //!   [contention: a little at once] … └▶███░░░░███░░░░███░░░░   █ slot of this terminal, at the carrier's rate
 //! ```
-//! With a contention rate that much may leave at once, in slots of the same frames, until the capacity comes (random
-//! access). Collisions are not modelled: give the link an error model for those. The slot stands at the beginning of a
-//! frame, and frames begin with the run (*our choice*). A packet goes on in the next slot where it does not fit.
+//! With a contention rate, that much may be sent at once, in slots of the same frames, until the capacity is
+//! assigned (random access). Collisions are not modelled: use an error model of the link for these. The slot is at
+//! the start of a frame, and frames start with the run (*our choice*). A packet that does not fit continues in the
+//! next slot.
 
 use super::model::{Sending, Table};
 use crate::param::Invalid;
@@ -139,7 +140,7 @@ impl Table for Config {
     }
 }
 
-/// A channel in use.
+/// A running channel.
 #[derive(Clone, Debug)]
 pub struct Run {
     config: Arc<Config>,
@@ -148,7 +149,7 @@ pub struct Run {
     /// Until when the terminal keeps it; `None` before the first packet.
     kept: Option<Instant>,
     free_at: Instant,
-    /// Work left of what was sent until `free_at`.
+    /// Work left over from data sent until `free_at`.
     carry: u64,
 }
 
@@ -191,8 +192,8 @@ impl Sending for Run {
 }
 
 impl Run {
-    /// Sends `work` from `t` on in slots that give `rate` on average, up to `until`, which begins a frame; returns when it
-    /// has left, or `until`, and leaves what has not in `work`.
+    /// Sends `work` from `t` on in slots with a mean rate of `rate`, up to `until`, which is the start of a frame.
+    /// Returns the end of the transmission, or `until` with the rest left in `work`.
     fn slots(&mut self, mut t: u64, until: u64, rate: Rate, work: &mut u128) -> u64 {
         let frame = self.config.frame.as_nanos().max(1);
         let carrier = u128::from(self.config.carrier().bits_per_sec().max(1));
@@ -207,7 +208,7 @@ impl Run {
                 return t;
             }
             *work -= room;
-            // Whole frames at once, all but the one that it ends in.
+            // Whole frames at once, except the last one.
             let frames = (*work - 1) / slot;
             let left = u128::from((until - t / frame * frame) / frame).saturating_sub(1);
             let frames = frames.min(left);

@@ -1,10 +1,10 @@
 //! Rates of transmitters.
 //!
-//! A link sends at a constant rate ([`skyhaul_base::units::Serializer`]) unless its rate changes by itself: then a file says
-//! how, or a table of keys where it depends on what there is to send. Each such rate has a file with its [`Model`], which
-//! reads and writes what a user's file says, or with its [`Table`], whose fields are the keys; the list below is the only
-//! line outside of that file that a new one needs. Time in a model is that of the run: it begins with the run, whenever
-//! the link is given the model.
+//! A link sends at a constant rate ([`skyhaul_base::units::Serializer`]) unless its rate varies: then it is given
+//! by a file or, if it depends on the traffic, by a table of keys. Each time-varying rate has its own file with its
+//! [`Model`], which reads and writes a user's file, or with its [`Table`], whose fields are the keys. A new one
+//! needs only that file and one line in the list below. Time in a model is that of the run: it starts with the run,
+//! whenever the link is given the model.
 
 pub mod dama;
 mod model;
@@ -26,18 +26,18 @@ pub use model::{Model, Table};
 pub use crate::param::Invalid;
 pub use crate::trace::{Broken, End, TraceError};
 
-/// Expands the list below into the enum of rates, that of rates in use, their names in files, and the dispatch to each.
-/// Before the semicolon stand those that a file says, behind it those with a table of keys.
+/// Expands the list below into the enum of rates, that of running rates, their names in files, and the dispatch to
+/// each. Rates given by a file are before the semicolon, those with a table of keys after it.
 macro_rules! rates {
     ($($name:literal $variant:ident($model:ty),)* ; $($kind:literal $asked:ident($table:ty),)*) => {
         /// The rate of a transmitter.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         #[expect(missing_docs, reason = "each rate documents itself")]
         pub enum Config {
-            /// Infinitely fast, so that nothing ever waits while the link is up.
+            /// Infinitely fast, so that nothing waits while the link is up.
             #[default]
             Unlimited,
-            /// Always the same; never zero.
+            /// Constant; never zero.
             Constant(Rate),
             $($variant(Arc<$model>),)*
             $($asked(Arc<$table>),)*
@@ -52,7 +52,7 @@ macro_rules! rates {
             $(#[cfg_attr(feature = "serde", serde(rename = $kind))] $asked($table),)*
         }
 
-        /// What sends the packets of a link one after the other.
+        /// Serialises the packets of a link.
         #[derive(Clone, Debug)]
         pub(crate) enum Transmitter {
             /// Infinitely fast.
@@ -63,28 +63,28 @@ macro_rules! rates {
             $($asked(Box<<$table as Table>::Run>),)*
         }
 
-        /// The keys in files that name a file with a rate that changes by itself, one for each model.
+        /// The keys that name a file with a time-varying rate, one for each model.
         pub const NAMES: &[&str] = &[$($name),*];
 
         /// The names in files of all rates with a table of keys.
         pub const KINDS: &[&str] = &[$($kind),*];
 
-        /// What the file is that the key `name` names: one of [`NAMES`].
+        /// A description of the file named by the key `name`, one of [`NAMES`].
         #[must_use]
         pub fn file(name: &str) -> Option<&'static str> {
             match name { $($name => Some(<$model as Model>::FILE),)* _ => None }
         }
 
-        /// Why nobody chooses what follows the end of the file that the key `name` names; `None` if one may.
+        /// Why the behaviour after the end of the file named by the key `name` cannot be chosen; `None` if it can.
         #[must_use]
         pub fn no_end(name: &str) -> Option<&'static str> {
             match name { $($name => <$model as Model>::NO_END,)* _ => None }
         }
 
-        /// What the file says that the key `name` names.
+        /// Parses the file named by the key `name`.
         ///
         /// # Errors
-        /// The line and what to write instead, or that no key of this name names a file.
+        /// The line and what to write instead, or that no such key names a file.
         pub fn read(name: &str, text: &str, end: End) -> Result<Config, Broken> {
             match name {
                 $($name => <$model>::read(text, end).map(|m| Config::$variant(Arc::new(m))),)*
@@ -93,8 +93,8 @@ macro_rules! rates {
         }
 
         impl Config {
-            /// The rate, never zero; where it changes by itself the mean over the period of a model that repeats, or up
-            /// to its last change. `None` if infinitely fast.
+            /// The rate, never zero; for a time-varying one the mean over its period if it repeats, or up to its
+            /// last change. `None` if infinitely fast.
             #[must_use]
             pub fn mean(&self) -> Option<Rate> {
                 match self {
@@ -104,7 +104,7 @@ macro_rules! rates {
                     $(Self::$asked(t) => Some(Table::mean(&**t)),)*
                 }
             }
-            /// True if it changes by itself.
+            /// Whether it is time-varying.
             #[must_use]
             pub fn varies(&self) -> bool {
                 match self {
@@ -113,12 +113,12 @@ macro_rules! rates {
                     $(Self::$asked(_) => false,)*
                 }
             }
-            /// If it depends on what there is to send: its table of keys.
+            /// Its table of keys, if it depends on the traffic.
             #[must_use]
             pub fn kind(&self) -> Option<Kind> {
                 match self { $(Self::$asked(t) => Some(Kind::$asked((**t).clone())),)* _ => None }
             }
-            /// If it changes by itself: bits that can leave until `t`, from the start of the run.
+            /// For a time-varying rate: bits that can leave until `t`, from the start of the run.
             #[must_use]
             pub fn bits_until(&self, t: Instant) -> Option<f64> {
                 match self {
@@ -126,7 +126,7 @@ macro_rules! rates {
                     _ => None,
                 }
             }
-            /// If it changes by itself: the last time of its file.
+            /// For a time-varying rate: the last time of its file.
             #[must_use]
             pub fn last(&self) -> Option<Duration> {
                 match self {
@@ -134,8 +134,8 @@ macro_rules! rates {
                     _ => None,
                 }
             }
-            /// If it changes by itself: its name, a file that says the same, and what follows its end where that can be
-            /// chosen.
+            /// For a time-varying rate: its name, an equivalent file, and the behaviour after its end if that can
+            /// be chosen.
             #[must_use]
             pub fn write(&self) -> Option<(&'static str, String, Option<End>)> {
                 match self {
@@ -170,7 +170,7 @@ macro_rules! rates {
             pub fn validate(&self) -> Result<(), Invalid> {
                 match self { $(Self::$asked(t) => t.validate(),)* }
             }
-            /// What it does in a few words, for reports, which say how they write a rate.
+            /// A short description for reports, which choose the format of rates.
             #[must_use]
             pub fn words(&self, rate: &dyn Fn(Rate) -> String) -> String {
                 match self { $(Self::$asked(t) => t.words(rate),)* }
@@ -190,8 +190,8 @@ macro_rules! rates {
         })*
 
         impl Transmitter {
-            /// Starts a packet at `start`, when the transmitter is free; returns when its last bit leaves. `waited` says
-            /// that the packet was there before `start`.
+            /// Starts a packet at `start`, when the transmitter is free; returns when its last bit leaves.
+            /// `waited`: the packet was there before `start`.
             #[inline(always)]
             pub(crate) fn send(&mut self, start: Instant, size: u32, waited: bool) -> Instant {
                 match self {
@@ -211,7 +211,7 @@ macro_rules! rates {
                 }
             }
 
-            /// What it was built from.
+            /// The configuration it was built from.
             fn config(&self) -> Config {
                 match self {
                     Self::Unlimited => Config::Unlimited,
@@ -245,7 +245,7 @@ impl From<Option<Rate>> for Config {
 }
 
 impl Transmitter {
-    /// Goes on at another rate; what a constant one has carried over stays.
+    /// Changes to another rate; the fraction carried over by a constant one stays.
     pub(crate) fn change(&mut self, rate: &Config) {
         match (rate, self) {
             (Config::Constant(rate), Self::Constant(s)) => s.set_rate(*rate),
@@ -253,13 +253,13 @@ impl Transmitter {
         }
     }
 
-    /// The rate, on average where it changes by itself; `None` if infinitely fast.
+    /// The rate, or the mean of a time-varying one; `None` if infinitely fast.
     pub(crate) fn rate(&self) -> Option<Rate> {
         self.config().mean()
     }
 
-    /// The mean rate in bit/s between two times, or at present where it does not change by itself; `None` if infinitely
-    /// fast, or if no time lies between the two and the rate changes by itself.
+    /// The mean rate in bit/s between two times, or the current one if it is not time-varying; `None` if infinitely
+    /// fast, or if a time-varying rate has no time between the two.
     pub(crate) fn rate_over(&self, from: Instant, to: Instant) -> Option<f64> {
         let rate = self.config();
         match (rate.bits_until(from), rate.bits_until(to)) {
@@ -274,13 +274,13 @@ impl Transmitter {
 pub struct Saturated(Transmitter);
 
 impl Saturated {
-    /// One of this rate.
+    /// A saturated transmitter with this rate.
     #[must_use]
     pub fn new(rate: &Config) -> Self {
         Self(rate.build())
     }
 
-    /// When the unit has left that begins at `start`, or at the end of the one before it.
+    /// When the unit that begins at `start`, or after the previous one, has left.
     pub fn next(&mut self, start: Instant) -> Instant {
         self.0.send(start, opportunities::OPPORTUNITY_BYTES, true)
     }

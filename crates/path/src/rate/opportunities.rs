@@ -1,10 +1,10 @@
 //! Delivery opportunities, as recorded and replayed by Mahimahi.
 //!
-//! \[Mahimahi\] Netravali and others, "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015; the rules are those
-//! of its program `mm-link`. At each opportunity [`OPPORTUNITY_BYTES`] bytes may leave. Several packets that wait share an
-//! opportunity, and a packet that does not fit goes on in the next one; it has left when its last byte has. What an
-//! opportunity has room for beyond what waits is lost: it is no credit for packets that come later. An opportunity at the
-//! instant at which a packet arrives is over when it arrives.
+//! \[Mahimahi\] Netravali and others, "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015; the rules
+//! are those of its program `mm-link`. At each opportunity [`OPPORTUNITY_BYTES`] bytes may leave. Several waiting
+//! packets share an opportunity, and a packet that does not fit continues in the next one; it has left when its
+//! last byte has. Unused room in an opportunity is lost: later packets get no credit for it. An opportunity at the
+//! arrival time of a packet is over when the packet arrives.
 
 use super::model::{Model, Sending};
 use crate::trace::{Broken, End, MAX_LINES, TraceError, broken, shown};
@@ -15,12 +15,12 @@ use alloc::vec::Vec;
 use core::fmt::Write;
 use skyhaul_base::{Duration, Instant, Rate};
 
-/// Bytes that may leave at an opportunity: a packet of 1500 bytes and the 4 of the tunnel that Mahimahi captures with.
+/// Bytes per opportunity: a packet of 1500 bytes and the 4 bytes of Mahimahi's capture tunnel.
 pub const OPPORTUNITY_BYTES: u32 = 1504;
 
 const NANOS_PER_MS: u64 = 1_000_000;
 
-/// A schedule of opportunities, which repeats: the time of the last one is the period.
+/// A repeating schedule of opportunities: the time of the last one is the period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opportunities {
     /// Milliseconds from the beginning of a period; never descending, the last one positive.
@@ -77,14 +77,14 @@ impl Opportunities {
     }
 }
 
-/// A schedule in use.
+/// A running schedule.
 #[derive(Clone, Debug)]
 pub struct Run {
     schedule: Arc<Opportunities>,
-    /// Number of the present period, and of the next opportunity within it.
+    /// Number of the current period, and of the next opportunity within it.
     cycle: u64,
     next: usize,
-    /// The opportunity that was used last, and the bytes that it has left.
+    /// The opportunity used last, and its remaining bytes.
     at: Instant,
     left: u32,
 }
@@ -150,8 +150,8 @@ impl Sending for Run {
         &self.schedule
     }
 
-    /// When the last byte of a packet leaves that is at the head from `start` on. One that has waited may still use an
-    /// opportunity at `start`, and what its predecessor has left of it.
+    /// When the last byte of a packet leaves that is at the head from `start` on. A packet that has waited may also
+    /// use an opportunity at `start`, and what its predecessor has left of it.
     fn send(&mut self, start: Instant, size: u32, waited: bool) -> Instant {
         if !(waited && start == self.at) {
             self.left = 0;
@@ -185,7 +185,7 @@ impl Run {
         Instant::from_nanos(self.cycle.saturating_mul(self.schedule.period_nanos()).saturating_add(local))
     }
 
-    /// Lets the opportunities before `start` pass, and unless the packet has waited those at `start`.
+    /// Skips the opportunities before `start`, and those at `start` unless the packet has waited.
     fn skip(&mut self, start: Instant, waited: bool) {
         let past = |t: Instant| if waited { t < start } else { t <= start };
         if !past(self.time()) {

@@ -12,7 +12,7 @@ use skyhaul_base::{Duration, Instant, Rate};
 /// Bits are counted in units of 1e-9, so that bits over bit/s are nanoseconds.
 const UNIT: u128 = 1_000_000_000;
 
-/// Columns of rates in a file, and bit/s in one of their units.
+/// Columns of rates in a file, and bit/s per unit.
 const RATES: &[(&str, u64)] =
     &[("rate_bit_s", 1), ("rate_kbit_s", 1_000), ("rate_mbit_s", 1_000_000), ("rate_gbit_s", 1_000_000_000)];
 
@@ -27,10 +27,10 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// A rate for each time. With [`End::Loop`] the last time is the period, and the rate that stands there is not used.
+    /// A rate for each time. With [`End::Loop`] the last time is the period, and its rate is unused.
     ///
     /// # Errors
-    /// If there is none, times do not ascend, a period is 0, or nothing is sent from some time on.
+    /// If there is none, times do not ascend, a period is 0, or the rate is zero from some time on.
     pub fn new(points: Vec<(Duration, Rate)>, end: End) -> Result<Self, TraceError> {
         if let Some(i) = points.windows(2).position(|w| w[1].0 <= w[0].0) {
             return Err(TraceError::NotAscending(i + 1));
@@ -70,7 +70,7 @@ impl Steps {
         Duration::from_nanos(self.points.last().map_or(0, |p| p.0))
     }
 
-    /// The mean up to the last time, or the only rate there is; at least 1 bit/s.
+    /// The mean up to the last time, or the only rate; at least 1 bit/s.
     #[must_use]
     pub fn mean(&self) -> Rate {
         let &(last, rate) = self.points.last().unwrap_or(&(0, 1));
@@ -122,13 +122,13 @@ impl Steps {
     }
 }
 
-/// Steps in use. The part of a nanosecond that the end of a packet cannot express is carried into the next one, as at a
-/// constant rate.
+/// A running schedule of steps. The fraction of a nanosecond lost by rounding the end of a packet is carried over
+/// to the next one, as at a constant rate.
 #[derive(Clone, Debug)]
 pub struct Run {
     steps: Arc<Steps>,
     free_at: Instant,
-    /// Work left of what was sent until `free_at`.
+    /// Work left over from data sent until `free_at`.
     carry: u64,
 }
 
@@ -148,7 +148,7 @@ impl Model for Steps {
     fn last(&self) -> Duration {
         Self::last(self)
     }
-    /// CSV with the columns `time_s` and `rate_bit_s`, or others of their units.
+    /// Reads CSV with the columns `time_s` and `rate_bit_s`, or others of their units.
     fn read(text: &str, end: End) -> Result<Self, Broken> {
         let (points, lines) = table::read(text, "rate", RATES)?;
         let points = points.into_iter().map(|(t, v)| (t, Rate::from_bits_per_sec(v))).collect();
@@ -190,7 +190,7 @@ impl Run {
         while t < u64::MAX {
             let (rate, until, begins) = self.steps.at(t);
             if begins && work > self.steps.per_period {
-                // Whole periods at once, all but the one that it ends in.
+                // Whole periods at once, except the last one.
                 let periods = (work - 1) / self.steps.per_period;
                 let span = periods.saturating_mul(self.steps.last().as_nanos().into());
                 work -= periods * self.steps.per_period;

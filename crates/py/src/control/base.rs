@@ -1,4 +1,4 @@
-//! The class that a control in Python derives from.
+//! The base class of controls in Python.
 
 use super::events::{Ack, Loss, Lost, Probe, Sent, Start, Transmit};
 use super::value::{count, number, word};
@@ -13,7 +13,7 @@ use skyhaul_cc::{
 };
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The methods that a class has of its own; all others are not called in Python at all.
+/// The methods that a class overrides; all others are never called in Python.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hooks {
     pub(crate) on_start: bool,
@@ -58,7 +58,7 @@ impl Hooks {
     }
 }
 
-/// What an instance holds.
+/// State of an instance.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) frame: Frame,
@@ -71,15 +71,15 @@ pub(crate) struct State {
     pub(crate) policy: Policy,
     pub(crate) hooks: Hooks,
     pub(crate) flow: String,
-    /// The method that is being called, for messages.
+    /// The current method, for messages.
     pub(crate) method: &'static str,
 }
 
 impl State {
-    /// Calls a function of [`Frame`] that wants a context.
+    /// Calls a function of [`Frame`] that needs a context.
     fn with<T>(&mut self, call: impl FnOnce(&mut Frame, &mut Cx<'_>) -> T) -> T {
         let Self { frame, path, now, rng, act, .. } = self;
-        // Frames draw nothing.
+        // Frames draw no random numbers.
         let mut spare = None;
         let rng = match rng {
             Some(rng) => rng,
@@ -92,7 +92,7 @@ impl State {
         growth::grown(&self.frame.rules, &self.path, self.frame.cwnd, self.frame.ssthresh, acked)
     }
 
-    /// The window that `reduction` means: a fraction, or a number of segments.
+    /// The window given by `reduction`: a fraction, or a number of segments.
     fn reduced(&self, reduction: f64) -> f64 {
         if reduction < 1.0 {
             growth::kept(&self.frame.rules, &self.path, self.frame.cwnd, reduction)
@@ -114,7 +114,7 @@ impl Control {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes an instance that was just created ready for a connection.
+    /// Prepares a new instance for a connection.
     pub(crate) fn bind(slf: &Bound<'_, Self>, rules: &Rules, flow: &str) -> PyResult<()> {
         let hooks = Hooks::of(slf.get_type().as_any(), slf.py().get_type::<Self>().as_any())?;
         let policy = Self::read_policy(slf, hooks)?;
@@ -128,11 +128,11 @@ impl Control {
         Ok(())
     }
 
-    /// The attribute `policy`; events that the class has a method for are raised without being asked for.
+    /// The attribute `policy`; events for which the class has a method are enabled automatically.
     pub(crate) fn read_policy(slf: &Bound<'_, Self>, hooks: Hooks) -> PyResult<Policy> {
         let mut policy = super::policy::read(slf.as_any())?;
         policy.loss_events |= hooks.on_lost;
-        // The records of lost segments are kept with the rate samples.
+        // The records of lost segments are stored with the rate samples.
         policy.rate_samples |= policy.loss_events;
         policy.sent_events |= hooks.on_sent;
         policy.transmit_events |= hooks.on_transmit;
@@ -148,7 +148,7 @@ impl Control {
         Err(PyValueError::new_err(words))
     }
 
-    /// What happens on an acknowledgement unless the class says otherwise.
+    /// Default reaction to an acknowledgement.
     pub(crate) fn acked(slf: &Bound<'_, Self>, ack: &skyhaul_cc::Ack) -> PyResult<()> {
         let control = slf.get();
         let (name, cwnd) = {
@@ -196,7 +196,7 @@ impl Control {
         Ok(control.lock().reduced(r))
     }
 
-    /// What happens on a loss unless the class says otherwise.
+    /// Default reaction to a loss.
     pub(crate) fn congested(slf: &Bound<'_, Self>, loss: &Loss) -> PyResult<()> {
         let to = Self::reduction_of(slf, Loss { kind: loss.kind })?;
         let mut state = slf.get().lock();
@@ -205,15 +205,15 @@ impl Control {
         Ok(())
     }
 
-    /// What happens on a timeout unless the class says otherwise.
+    /// Default reaction to a timeout.
     pub(crate) fn timed_out(slf: &Bound<'_, Self>, backoff: u32) -> PyResult<()> {
-        // Once per episode of losses (RFC 5681 §3.1).
+        // Once per loss episode (RFC 5681 §3.1).
         let to = if backoff <= 1 { Self::reduction_of(slf, Loss::TIMEOUT)? } else { 2.0 };
         slf.get().lock().frame.timeout(backoff, to);
         Ok(())
     }
 
-    /// What happens at a start unless the class says otherwise.
+    /// Default behaviour at a start.
     pub(crate) fn started(&self, start: &skyhaul_cc::Start) {
         self.lock().with(|frame, cx| frame.start(cx, start));
     }
@@ -245,7 +245,7 @@ impl Control {
     #[new]
     #[pyo3(signature = (*args, **options))]
     fn new(args: &Bound<'_, PyTuple>, options: Option<&Bound<'_, PyDict>>) -> Self {
-        // They are for the class's own `__init__`.
+        // The arguments are for the class's own `__init__`.
         let _ = (args, options);
         let path = Path {
             smss: 1,
@@ -464,7 +464,7 @@ impl Control {
         let accepted = format!("a simulated time in seconds, not before now ({now}), or None to cancel");
         let at = number("wake_at", time, &accepted, |t| t.is_finite() && t >= now)?;
         let mut state = self.lock();
-        // The conversion may round below the present nanosecond.
+        // The conversion may round below the current nanosecond.
         state.act.wake_at = Some(Instant::from_secs_f64(at).max(state.now));
         Ok(())
     }
@@ -475,7 +475,7 @@ impl Control {
         self.lock().act.rewind = true;
     }
 
-    // What a class may override.
+    // Methods that a class may override.
 
     fn increase(&self, ack: PyRef<'_, Ack>) -> f64 {
         let state = self.lock();
@@ -529,7 +529,7 @@ impl Control {
     }
 }
 
-/// The random stream of a connection: a function of seed and flow, the same as a built-in control would draw from.
+/// The random stream of a connection: it depends on seed and flow, as for a built-in control.
 #[pyclass(frozen, module = "skyhaul._core")]
 #[derive(Debug)]
 pub(crate) struct Random {

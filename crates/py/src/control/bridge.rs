@@ -1,4 +1,4 @@
-//! A control in Python as the sender sees it.
+//! A control in Python, as the sender sees it.
 
 use super::base::{Control, Hooks};
 use super::events::{Ack, Loss, Lost, Probe, Sent, Start, Transmit};
@@ -15,7 +15,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Most different names of variables in one process; see [`name`].
+/// Maximum number of different variable names in one process; see [`name`].
 const MOST_NAMES: usize = 1000;
 
 pub(super) struct Bridge {
@@ -51,7 +51,7 @@ impl Bridge {
         }
     }
 
-    /// Handles an event: shows the facts, calls, takes window and requests over.
+    /// Handles an event: passes the facts, calls the method, takes window and requests.
     fn event(
         &mut self,
         cx: &mut Cx<'_>,
@@ -86,7 +86,7 @@ impl Bridge {
         });
     }
 
-    /// The policy may have changed now.
+    /// Reads the policy again, since it may have changed.
     fn reread_policy(&mut self) {
         Python::attach(|py| {
             let object = self.object.bind(py);
@@ -100,7 +100,7 @@ impl Bridge {
         });
     }
 
-    /// Calls a method that changes nothing.
+    /// Calls a method without side effects.
     fn ask<T>(
         &self,
         method: &'static str,
@@ -239,8 +239,8 @@ impl CongestionControl for Bridge {
     }
 }
 
-/// The name of a variable for as long as the process lives: series keep names of programs, which never end. Each
-/// different name is kept once, and there may be only so many.
+/// A variable name that lives as long as the process, since series need static names. Each name is stored once, and
+/// their number is limited.
 fn name(text: &str) -> PyResult<&'static str> {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What a control in Python is told: small immutable objects, one per event.
+//! Events for a control in Python: small immutable objects, one per event.
 
 use pyo3::prelude::*;
 use skyhaul_base::Duration;
@@ -157,7 +157,7 @@ impl Loss {
     }
 }
 
-/// Why data begins to leave.
+/// Why data transmission starts.
 #[pyclass(frozen, module = "skyhaul._core")]
 #[derive(Debug)]
 pub(crate) struct Start(pub(crate) cc::Start);
@@ -187,7 +187,7 @@ impl Start {
     }
 }
 
-/// News about probes.
+/// An event about probes.
 #[pyclass(frozen, module = "skyhaul._core")]
 #[derive(Debug)]
 pub(crate) struct Probe(pub(crate) cc::ProbeEvent);
@@ -257,7 +257,7 @@ impl Lost {
     }
 }
 
-/// A data segment that left.
+/// A data segment that was sent.
 #[pyclass(frozen, module = "skyhaul._core")]
 #[derive(Debug)]
 pub(crate) struct Sent(pub(crate) cc::Sent);
@@ -277,7 +277,7 @@ impl Sent {
     }
 }
 
-/// The send loop has just run.
+/// Report on a run of the send loop.
 #[pyclass(frozen, module = "skyhaul._core")]
 #[derive(Debug)]
 pub(crate) struct Transmit(pub(crate) cc::Transmit);

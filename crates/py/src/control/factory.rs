@@ -1,4 +1,4 @@
-//! From classes to instances: one per connection.
+//! Creates instances of classes: one per connection.
 
 use super::base::Control;
 use super::bridge::Bridge;
@@ -13,7 +13,7 @@ use skyhaul_scenario::Resolved;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Name, class, and a text that changes when its source does.
+/// Name, class, and a text that changes with its source.
 pub(crate) type Own = Vec<(String, Py<PyType>, Option<String>)>;
 
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub(crate) fn controls(py: Python<'_>, own: &Own, stop: &Arc<AtomicBool>) -> PyR
     Ok(controls)
 }
 
-/// True if a run of this scenario calls Python. It then keeps the interpreter's lock throughout: taking it for each
+/// Whether a run of this scenario calls Python. It then holds the interpreter's lock throughout: taking it for each
 /// event would cost more than most controls, and Python hands it to waiting threads every few milliseconds anyway.
 pub(crate) fn uses_own(scenario: &Resolved) -> bool {
     scenario.flows.iter().any(|g| matches!(g.cc, Config::User(_)))

@@ -1,8 +1,8 @@
 //! Congestion controls written in Python.
 //!
-//! [`base::Control`] is the class that users derive from: it holds the window, the facts and the requests, and does
-//! what NewReno with SACK does wherever a method is not overridden. [`bridge::Bridge`] is what the simulator sees: it
-//! calls Python only for the methods that the class has. [`factory::Factory`] makes one instance per connection.
+//! [`base::Control`] is the base class: it has the window, the facts and the requests, and behaves like NewReno
+//! with SACK unless a method is overridden. [`bridge::Bridge`] is the simulator's view: it calls Python only for
+//! the methods that the class overrides. [`factory::Factory`] creates one instance per connection.
 
 pub(crate) mod base;
 mod bridge;
@@ -20,7 +20,7 @@ use skyhaul_cc::user::Failed;
 use skyhaul_sim::Failure;
 use std::panic::resume_unwind;
 
-/// An exception on its way from a control to whoever runs the simulation.
+/// An exception on its way from a control to the caller of the simulation.
 #[derive(Debug)]
 struct Raised {
     error: PyErr,
@@ -42,14 +42,14 @@ fn fail(py: Python<'_>, error: PyErr, flow: &str, class: &str, method: &str) -> 
 }
 
 fn traceback(py: Python<'_>, error: &PyErr) -> PyResult<String> {
-    // The value learns of its traceback only here.
+    // The value gets its traceback only here.
     let value = error.clone_ref(py).into_value(py);
     let lines = py.import("traceback")?.call_method1("format_exception", (value,))?;
     Ok(lines.extract::<Vec<String>>()?.concat().trim_end().to_owned())
 }
 
-/// The exception of a run that failed: `ControlError` with the original as its cause. What is no error (Ctrl-C, exit)
-/// stays what it is.
+/// The exception of a failed run: `ControlError` with the original as its cause. Exceptions that are not errors
+/// (Ctrl-C, exit) are passed on unchanged.
 pub(crate) fn exception(py: Python<'_>, failure: Failure) -> PyErr {
     let (words, at) = (failure.to_string(), failure.at.as_secs_f64());
     let raised = match failure.source.map(|s| s.downcast::<Raised>()) {

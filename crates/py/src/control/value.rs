@@ -1,4 +1,4 @@
-//! Values from Python: what is accepted, and in which words the rest is refused.
+//! Values from Python: validation and error messages.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -11,8 +11,8 @@ fn shown(value: &Bound<'_, PyAny>) -> String {
     if text.chars().count() > 60 { kind } else { format!("{text} ({kind})") }
 }
 
-/// A number for which `good` holds, or an exception that says what is accepted: `what: 0.5 (float) is not accepted:
-/// write …`.
+/// A number for which `good` holds, or an exception that says what is accepted:
+/// `what: 0.5 (float) is not accepted: write …`.
 pub(crate) fn number(
     what: &str,
     value: &Bound<'_, PyAny>,

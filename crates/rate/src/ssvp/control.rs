@@ -5,16 +5,16 @@ use crate::option::bytes;
 use skyhaul_base::amount::RateSpec;
 use skyhaul_base::{Duration, Instant};
 
-/// How long the first report is waited for.
+/// Timeout for the first report.
 const FIRST_TIMER: Duration = Duration::from_secs(2);
 
-/// What the sender knows, and its gap.
+/// State of the sender, with its inter-packet gap.
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
     config: Config,
     /// Bytes of a packet.
     segment: f64,
-    /// Between packets, in seconds; and its limits.
+    /// Gap between packets, in seconds, and its limits.
     gap: f64,
     gaps: (f64, f64),
     /// Smoothed round-trip time in seconds.
@@ -23,14 +23,14 @@ pub(crate) struct Control {
     decreased: Option<Instant>,
     /// Packets reported lost so far.
     lost: u32,
-    /// Since the last report.
+    /// Time of the last report.
     timer: Instant,
     active: bool,
     expiries: u64,
 }
 
 impl Control {
-    /// Of a sender that starts now, at its lowest rate until the first report.
+    /// State at the start: the lowest rate until the first report.
     pub(crate) fn new(now: Instant, config: Config, segment: u32) -> Self {
         let segment = f64::from(segment.max(1));
         let gap_at = |rate: Option<RateSpec>, or: f64| segment / rate.map_or(or, bytes);
@@ -72,7 +72,7 @@ impl Control {
         }
     }
 
-    /// A report arrives; `lost` packets were missed so far.
+    /// A report arrives; `lost` packets were missing so far.
     pub(crate) fn on_report(&mut self, now: Instant, (echo, held): (Instant, Duration), lost: u32) {
         let sample = ((now - echo) - held).max(Duration::from_micros(1)).as_secs_f64();
         let Some(before) = self.srtt else {
@@ -84,7 +84,7 @@ impl Control {
         };
         let srtt = before + (sample - before) / 8.0;
         self.srtt = Some(srtt);
-        // Counters wrap; one that goes back is that of an older report.
+        // Counters wrap; a decrease means an older report.
         let new = lost.wrapping_sub(self.lost);
         let one = Duration::from_secs_f64(srtt);
         if new > 0 && new < 1 << 31 {

@@ -1,11 +1,10 @@
 //! SSVP, the scalable streaming video protocol (Papadimitriou and Tsaoussidis, Computer Networks 51, 2007): a reconstruction.
 //!
-//! Published is that it runs over UDP, that it is AIMD with gentle constants, and that it moves the gap between packets, which
-//! are evenly spaced. The exact rule, the constants, the form of reports and the timers are not. What is here takes RAP's
-//! rule for the gap, `gap' = C · gap / (C + gap)`, and the constants of GAIMD: per round-trip time without loss the window
-//! `srtt / gap` grows by alpha, per round-trip time with loss the rate is multiplied by beta. Results call it
-//! `ssvp-reconstructed`. The adaptation of layers, which needs the receiver's buffer, is the
-//! coder's of the film that is sent.
+//! Published facts: it runs over UDP, it is AIMD with gentle constants, and it controls the gap between evenly
+//! spaced packets. The exact rule, the constants, the report format and the timers are not published. This version
+//! uses RAP's rule for the gap, `gap' = C · gap / (C + gap)`, and the constants of GAIMD: the window `srtt / gap`
+//! grows by alpha per RTT without loss, and the rate is multiplied by beta per RTT with loss. Results call it
+//! `ssvp-reconstructed`. Layer adaptation, which needs the receiver's buffer, is done by the coder of the video.
 
 mod control;
 mod receiver;

@@ -1,4 +1,4 @@
-//! The receiver of SSVP: it counts what is missing.
+//! The receiver of SSVP: counts missing packets.
 
 use super::Config;
 use crate::highest::Highest;
@@ -15,7 +15,7 @@ pub(crate) struct Receiver {
     highest: Highest,
     lost: u64,
     timer: Instant,
-    /// Something arrived since the last report.
+    /// Packets arrived since the last report.
     news: bool,
     due: Option<Report>,
 }
@@ -33,14 +33,14 @@ impl Receiver {
         }
     }
 
-    /// A packet arrives; with `marked`, it met congestion (ECN).
+    /// A packet arrives; `marked`: it was ECN-marked.
     pub(crate) fn handle(&mut self, now: Instant, data: &Data, marked: bool) {
         let arrival = self.losses.arrived(now, data.number);
         if arrival == Arrival::Again {
             return;
         }
         self.highest.arrived(now, data);
-        // What comes late has been counted, or is a copy.
+        // A late packet has been counted already, or is a duplicate.
         self.lost = self.lost.saturating_add((marked && arrival == Arrival::New).into());
         while let Some(gap) = self.losses.poll() {
             self.lost = self.lost.saturating_add(gap.len());
@@ -57,7 +57,7 @@ impl Receiver {
         if self.timer > now {
             return;
         }
-        // With nothing to report, the next packet is reported at once.
+        // Without anything to report, the next packet is reported at once.
         self.timer = Instant::MAX;
         if self.news {
             self.report(now);

@@ -5,14 +5,14 @@ use super::receive_rates::ReceiveRates;
 use super::{Config, allowed};
 use skyhaul_base::{Duration, Instant, math};
 
-/// The longest that a packet is apart from the next, in seconds (t_mbi).
+/// Maximum inter-packet gap, seconds (t_mbi).
 const SLOWEST: f64 = 64.0;
 /// The nofeedback timer before there is a round-trip time.
 const FIRST_TIMER: Duration = Duration::from_secs(2);
 /// The initial window, bytes: min(4 s, max(2 s, 4380)) (RFC 3390).
 const INITIAL: f64 = 4380.0;
 
-/// What the sender knows and allows.
+/// State of the sender, with its allowed rate.
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
     config: Config,
@@ -20,9 +20,9 @@ pub(crate) struct Control {
     segment: f64,
     /// X: the allowed rate, bytes per second.
     rate: f64,
-    /// R: round-trip time, and in seconds.
+    /// R: round-trip time, also in seconds.
     rtt: Option<(Duration, f64)>,
-    /// Mean and last square root of the samples (R_sqmean): what damping compares.
+    /// Mean and last square root of the RTT samples (R_sqmean), which damping compares.
     roots: (f64, f64),
     received: ReceiveRates,
     /// When the rate was last doubled (tld).
@@ -32,13 +32,13 @@ pub(crate) struct Control {
     limited: Limited,
     /// The nofeedback timer.
     timer: Instant,
-    /// Something was sent since it was set.
+    /// A packet was sent since it was set.
     active: bool,
     expiries: u64,
 }
 
 impl Control {
-    /// Of a sender that starts now: one packet per second.
+    /// State at the start: one packet per second.
     pub(crate) fn new(now: Instant, config: Config, segment: u32) -> Self {
         let segment = f64::from(segment.max(1));
         Self {
@@ -61,7 +61,7 @@ impl Control {
     pub(crate) fn rate(&self) -> f64 {
         self.rate
     }
-    /// The rate to send at: less than X while the round-trip time is longer than it was (§4.5).
+    /// The sending rate: less than X while the RTT is longer than before (§4.5).
     pub(crate) fn instant_rate(&self) -> f64 {
         if self.config.damping {
             (self.rate * self.roots.0 / self.roots.1).max(self.least())
@@ -82,7 +82,7 @@ impl Control {
         self.timer
     }
 
-    /// A packet leaves; with `waits`, more would if it were allowed to.
+    /// A packet is sent; `waits`: more are waiting.
     pub(crate) fn sent(&mut self, now: Instant, waits: bool) {
         self.active = true;
         if self.timer == Instant::MAX {
@@ -101,7 +101,7 @@ impl Control {
         received: f64,
         loss: f64,
     ) {
-        // Below a microsecond there is no path: a report of the future, or of a clock that is not ours.
+        // An RTT below a microsecond is impossible: a report with a time in the future, or from another clock.
         let sample = ((now - echo) - held).max(Duration::from_micros(1)).as_secs_f64();
         let root = math::sqrt(sample);
         let first = self.rtt.is_none();
@@ -122,7 +122,7 @@ impl Control {
         self.restart(now, timeout);
     }
 
-    /// The limit that the receive rates set, with a new one.
+    /// The limit set by the receive rates, including a new one.
     fn limit(&mut self, now: Instant, received: f64, limited: bool, rose: bool) -> f64 {
         if !limited {
             self.received.update(now, received, self.span());
@@ -158,7 +158,7 @@ impl Control {
         let before = self.rate;
         match self.rtt {
             None if !idle => self.rate = (self.rate / 2.0).max(self.least()),
-            // Nothing was sent, so nothing could be reported, and the rate is no more than a new sender's.
+            // Nothing was sent, so there was nothing to report, and the rate does not exceed that of a new sender.
             _ if idle && slow => {}
             _ if self.loss <= 0.0 => self.rate = (self.rate / 2.0).max(self.least()),
             _ if self.equation() > 2.0 * received => self.limit_to(now, received),
@@ -190,7 +190,7 @@ impl Control {
     fn span(&self) -> Duration {
         self.rtt().unwrap_or(FIRST_TIMER)
     }
-    /// W_init / R; before there is a round-trip time what a sender starts with.
+    /// W_init / R; before the first RTT sample, the initial rate.
     fn initial(&self) -> f64 {
         let window = (4.0 * self.segment).min((2.0 * self.segment).max(INITIAL));
         self.rtt.map_or(self.segment, |(_, r)| window / r)

@@ -3,11 +3,11 @@
 use skyhaul_analysis::throughput;
 use skyhaul_base::math;
 
-/// Smallest loss event rate that is told from none.
+/// Loss event rates below this count as zero.
 const LEAST: f64 = 1e-12;
 
-/// What a TCP would send at loss event rate `p`, bytes per second, with segments of `segment` bytes, a round-trip time of
-/// `rtt` and a timeout of `rto` seconds. b = 1; the share of timeouts is not limited to 1.
+/// The rate of a TCP at loss event rate `p`, bytes per second, with segments of `segment` bytes, an RTT of `rtt`
+/// and a timeout of `rto` seconds. b = 1; the fraction of timeouts is not limited to 1.
 #[must_use]
 pub fn allowed(segment: f64, rtt: f64, rto: f64, p: f64) -> f64 {
     if p <= 0.0 {
@@ -16,11 +16,11 @@ pub fn allowed(segment: f64, rtt: f64, rto: f64, p: f64) -> f64 {
     throughput::tfrc(p.clamp(LEAST, 1.0), rtt, rto, 1.0).map_or(0.0, |packets| packets * segment)
 }
 
-/// The loss event rate at which [`allowed`] is `target`; 1 if it is above that even then.
+/// The loss event rate at which [`allowed`] equals `target`; 1 if it is larger even then.
 #[must_use]
 pub fn loss_at(target: f64, segment: f64, rtt: f64, rto: f64) -> f64 {
     let (mut low, mut high) = (LEAST, 1.0);
-    // Halving the exponent 60 times leaves nothing of twelve decades.
+    // 60 bisections cover twelve decades exactly.
     for _ in 0..60 {
         let middle = math::sqrt(low * high);
         if allowed(segment, rtt, rto, middle) > target { low = middle } else { high = middle }

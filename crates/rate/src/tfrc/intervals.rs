@@ -2,28 +2,28 @@
 
 use skyhaul_base::{Duration, Instant};
 
-/// Closed intervals that count.
+/// Number of closed intervals that count.
 const N: usize = 8;
-/// Their weights: w_i = 1 for the newer half, then falling (§5.4).
+/// Their weights: w_i = 1 for the newer half, then decreasing (§5.4).
 const WEIGHTS: [f64; N] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
-/// The least that history is discounted to (§5.5).
+/// Minimum discount factor of the history (§5.5).
 const THRESHOLD: f64 = 0.25;
 
-/// An interval that is over.
+/// A completed interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Closed {
-    /// Packets from the first loss of an event to before that of the next.
+    /// Packets from the first loss of an event up to that of the next.
     length: f64,
-    /// What discounting has left of its weight.
+    /// Its remaining weight after discounting.
     factor: f64,
 }
 
-/// The event that began the open interval.
+/// The event that started the open interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Start {
     number: u64,
     time: Instant,
-    /// No other packet was lost in it.
+    /// It has no other lost packet.
     alone: bool,
 }
 
@@ -32,10 +32,10 @@ struct Start {
 pub struct Intervals {
     discounting: bool,
     start: Option<Start>,
-    /// The newest first.
+    /// Newest first.
     closed: [Closed; N],
     count: usize,
-    /// What was before the latest event, in case that its only loss arrives late.
+    /// State before the latest event, in case its only loss arrives late.
     before: Option<Box<Self>>,
     events: u64,
 }
@@ -47,8 +47,9 @@ impl Intervals {
         Self { discounting, ..Self::default() }
     }
 
-    /// Packet `number` was lost, or marked; it arrived, or would have, at `time`. Returns whether this is a new event: later
-    /// than a round-trip time after the start of the one before. `first` is the length of the interval before the very first.
+    /// Packet `number` was lost or marked; `time` is its (nominal) arrival. Returns whether this is a new event:
+    /// more than an RTT after the start of the previous one. `first` is the length of the interval before the very
+    /// first event.
     pub fn lost(&mut self, number: u64, time: Instant, rtt: Duration, first: impl FnOnce() -> f64) -> bool {
         let length = match &mut self.start {
             Some(start) if time <= start.time + rtt => {
@@ -71,8 +72,8 @@ impl Intervals {
         true
     }
 
-    /// Packet `number`, which was lost, arrives after all. Its event is taken back if it was the only loss of the latest;
-    /// returns whether it was.
+    /// Packet `number`, declared lost, arrives after all. If it was the only loss of the latest event, the event is
+    /// withdrawn; returns whether it was.
     pub fn take_back(&mut self, number: u64) -> bool {
         if self.start.is_none_or(|s| s.number != number || !s.alone) {
             return false;
@@ -82,24 +83,24 @@ impl Intervals {
         true
     }
 
-    /// How many loss events there were.
+    /// Number of loss events.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.events
     }
-    /// When the latest event may be followed by another, with this round-trip time.
+    /// The earliest time of another event after the latest one, with this RTT.
     pub(crate) fn blind_until(&self, rtt: Duration) -> Option<Instant> {
         self.start.map(|s| s.time + rtt)
     }
 
-    /// The loss event rate when packet `highest` is the highest that has arrived; 0 before the first loss.
+    /// The loss event rate when `highest` is the highest packet number received; 0 before the first loss.
     #[must_use]
     pub fn loss_event_rate(&self, highest: u64) -> f64 {
         let Some(start) = self.start else { return 0.0 };
         let open = (highest.saturating_sub(start.number) + 1) as f64;
         let discount = self.discount(open);
         let k = self.count;
-        // With the open interval, each closed one weighs as the next older; without, as it is.
+        // With the open interval, each closed one gets the weight of the next older; without it, its own.
         let (mut with, mut with_weight) = (open * WEIGHTS[0], WEIGHTS[0]);
         for (closed, weight) in self.closed[..k - 1].iter().zip(&WEIGHTS[1..]) {
             with += closed.length * weight * closed.factor * discount;
@@ -109,7 +110,7 @@ impl Intervals {
         (with_weight / with).min(without_weight / without).min(1.0)
     }
 
-    /// Of the closed intervals: weighted length, and weight.
+    /// Over the closed intervals: weighted length, and total weight.
     fn sums(&self) -> (f64, f64) {
         let (mut length, mut total) = (0.0, 0.0);
         for (closed, weight) in self.closed[..self.count].iter().zip(&WEIGHTS) {
@@ -119,7 +120,8 @@ impl Intervals {
         (length, total)
     }
 
-    /// What history weighs when the open interval is so long: less once it is twice the mean (§5.5).
+    /// Discount factor of the history for an open interval of this length: below 1 if it exceeds twice the mean
+    /// (§5.5).
     fn discount(&self, open: f64) -> f64 {
         let (length, weight) = self.sums();
         let mean = length / weight;

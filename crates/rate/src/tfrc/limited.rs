@@ -1,22 +1,22 @@
-//! Whether the application limited the sender, not the rate (RFC 5348 §8.2.1).
+//! Whether the sender was limited by the application and not by the rate (RFC 5348 §8.2.1).
 
 use skyhaul_base::{Duration, Instant};
 
-/// Two times at which the sender had sent all that it was allowed to while more waited: one for the interval that the next
-/// report covers, one for after it.
+/// Two times at which the sender had used its whole allowance while more data waited: one for the interval that the
+/// next report covers, one for after it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limited {
     first: Instant,
     second: Instant,
-    /// The end of the interval that the last report covered, and the time of that report.
+    /// End of the interval covered by the last report, and the time of that report.
     covered: Instant,
     reported: Instant,
 }
 
 impl Limited {
-    /// The sender has sent all that it may, and more waits.
+    /// The sender has used its whole allowance, and more data waits.
     pub(crate) fn by_rate(&mut self, now: Instant) {
-        // Time 0 stands for "never": the first nanosecond of a run is moved by one.
+        // Time 0 means "never": the first nanosecond of a run is moved by one.
         let now = now.max(Instant::from_nanos(1));
         if self.first <= self.covered {
             self.first = now;
@@ -24,8 +24,8 @@ impl Limited {
             self.second = now;
         }
     }
-    /// A report arrives on what was received until the packet sent at `echo` arrived: whether all of the interval of a
-    /// round-trip time that ended then was limited by the application.
+    /// Processes a report on the data received up to the packet sent at `echo`: returns whether the whole RTT
+    /// interval that ended then was limited by the application.
     pub(crate) fn covers(&mut self, now: Instant, echo: Instant, rtt: Duration) -> bool {
         (self.covered, self.reported) = (echo, now);
         let within = |t: Instant| echo - rtt < t && t <= echo;

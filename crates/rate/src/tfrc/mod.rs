@@ -1,12 +1,12 @@
 //! TFRC: TCP-friendly rate control (RFC 5348).
 //!
-//! The receiver measures the rate of loss events, p: lost packets of one round-trip time are one event. The sender puts p and
-//! the round-trip time into TCP's throughput equation and sends at what comes out, evenly spaced, but never at more than
-//! twice what arrived. Before the first loss the rate doubles every round-trip time. Without reports it halves.
+//! The receiver measures the loss event rate p: losses within one RTT are one event. The sender computes its rate
+//! from p and the RTT by TCP's throughput equation, and sends evenly spaced packets, but never at more than twice
+//! the receive rate. Before the first loss the rate doubles every RTT. Without reports it halves.
 //!
-//! Where the RFC leaves a choice: the nominal packet is the whole packet with headers; a data-limited interval is one in
-//! which nothing ever waited for the pacer; a late packet takes its loss event back if it was the only loss of the latest
-//! one ("can", §5.1); until a packet carries a round-trip time every packet is reported.
+//! Choices that the RFC leaves open: the nominal packet is the whole packet with headers; a data-limited interval
+//! is one in which nothing ever waited for the pacer; a late packet withdraws its loss event if it was the only
+//! loss of the latest one ("can", §5.1); until a packet carries an RTT, every packet is reported.
 
 mod control;
 mod equation;

@@ -12,16 +12,16 @@ impl ReceiveRates {
     pub(crate) fn new(now: Instant) -> Self {
         Self { set: vec![(now, f64::INFINITY)] }
     }
-    /// The largest.
+    /// The maximum.
     pub(crate) fn max(&self) -> f64 {
         self.set.iter().map(|(_, x)| *x).fold(0.0, f64::max)
     }
-    /// One more; those older than two round-trip times are forgotten.
+    /// Adds a rate; those older than two RTTs are dropped.
     pub(crate) fn update(&mut self, now: Instant, rate: f64, rtt: Duration) {
         self.set.retain(|(at, _)| now - *at <= rtt * 2);
         self.set.push((now, rate));
     }
-    /// One more; only the largest stays, as of now, and never infinity.
+    /// Adds a rate; only the maximum stays, with the current time, and never infinity.
     pub(crate) fn maximize(&mut self, now: Instant, rate: f64) {
         let finite = self.set.iter().map(|(_, x)| *x).filter(|x| x.is_finite());
         let most = finite.fold(rate, f64::max);
@@ -30,7 +30,7 @@ impl ReceiveRates {
     pub(crate) fn halve(&mut self) {
         self.set.iter_mut().for_each(|(_, x)| *x /= 2.0);
     }
-    /// Only this one.
+    /// Replaces all rates by this one.
     pub(crate) fn replace(&mut self, now: Instant, rate: f64) {
         self.set.clear();
         self.set.push((now, rate));

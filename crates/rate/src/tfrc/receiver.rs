@@ -9,9 +9,9 @@ use crate::packet::{Data, Report, Says};
 use skyhaul_base::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// What a loss is taken for that comes before any packet has said a round-trip time.
+/// RTT assumed for a loss before any packet has carried one.
 const UNKNOWN_RTT: Duration = Duration::from_millis(500);
-/// Loss events that one gap can hold. Only the last nine matter.
+/// Maximum loss events per gap. Only the last nine matter.
 const EVENTS_OF_A_GAP: usize = 64;
 
 /// The receiver.
@@ -22,19 +22,19 @@ pub(crate) struct Receiver {
     intervals: Intervals,
     meter: Meter,
     highest: Highest,
-    /// That of the last report: the span over which the next measures (R_m-1).
+    /// RTT of the last report: the span of the next measurement (R_m-1).
     window: Duration,
     timer: Instant,
-    /// The timer has expired with nothing to report.
+    /// The timer has expired without anything to report.
     owed: bool,
-    /// That of the last report.
+    /// Loss event rate of the last report.
     loss: f64,
-    /// The largest receive rate so far.
+    /// Maximum receive rate so far.
     most: f64,
-    /// Largest packet.
+    /// Size of the largest packet.
     segment: u32,
     lost: u64,
-    /// Packets that an oracle says the channel lost and that have not been given up, ascending.
+    /// Packets lost by the channel according to an oracle and not yet declared lost, ascending.
     excused: VecDeque<u64>,
     due: Option<Report>,
 }
@@ -59,7 +59,7 @@ impl Receiver {
         }
     }
 
-    /// A packet arrives; with `marked`, it met congestion (ECN).
+    /// A packet arrives; `marked`: it was ECN-marked.
     pub(crate) fn handle(&mut self, now: Instant, data: &Data, marked: bool) {
         let arrival = self.losses.arrived(now, data.number);
         if arrival == Arrival::Again {
@@ -84,17 +84,17 @@ impl Receiver {
         }
     }
 
-    /// An oracle says that the channel lost this packet: with `ignore-corruption` it begins no loss event.
+    /// An oracle reports that the channel lost this packet: with `ignore-corruption` it starts no loss event.
     pub(crate) fn excuse(&mut self, number: u64) {
         if self.config.ignore_corruption {
-            // Links lose packets in another order than they are numbered only where several do.
+            // Losses are out of order only if several links lose packets.
             let at = self.excused.partition_point(|n| *n < number);
             if self.excused.get(at) != Some(&number) {
                 self.excused.insert(at, number);
             }
         }
     }
-    /// The first lost packet of a gap from `number` on that congestion may have lost.
+    /// The first lost packet of a gap, from `number` on, that was not lost by the channel.
     fn blamed(&self, mut number: u64, gap: &Gap) -> Option<u64> {
         let from = self.excused.partition_point(|n| *n < number);
         for excused in self.excused.range(from..) {
@@ -123,7 +123,7 @@ impl Receiver {
     pub(crate) fn poll(&mut self) -> Option<Report> {
         self.due.take()
     }
-    /// The loss event rate as it is now.
+    /// The current loss event rate.
     pub(crate) fn loss_event_rate(&self) -> f64 {
         self.highest.number().map_or(0.0, |highest| self.intervals.loss_event_rate(highest))
     }
@@ -138,7 +138,7 @@ impl Receiver {
         self.highest.rtt().unwrap_or(UNKNOWN_RTT)
     }
 
-    /// All packets of a gap are lost: those that begin events are looked for.
+    /// All packets of a gap are lost: finds those that start loss events.
     fn give_up(&mut self, now: Instant, gap: &Gap) {
         let rtt = self.rtt();
         let mut number = self.blamed(gap.first, gap);
@@ -146,7 +146,7 @@ impl Receiver {
             let Some(n) = number else { break };
             self.lose(now, n, gap.time_of(n));
             if let Some(next) = self.blamed(n + 1, gap) {
-                // Another of the same event, if there is one: it was not lost alone.
+                // Another loss of the same event, if any: the event is then not a single loss.
                 self.lose(now, next, gap.time_of(next));
             }
             let blind = self.intervals.blind_until(rtt).unwrap_or(now);
@@ -160,7 +160,7 @@ impl Receiver {
         let rtt = self.rtt();
         let Self { intervals, meter, config, most, segment, .. } = self;
         intervals.lost(number, time, rtt, || {
-            // The rate before the first loss is what the interval before it must stand for (§6.3.1).
+            // The interval before the first loss must correspond to the rate at that time (§6.3.1).
             let (r, s) = (rtt.as_secs_f64(), f64::from(*segment));
             let target = meter.rate(now, rtt).max(*most).max(0.5 * s / r);
             1.0 / loss_at(target, s, r, config.timeout(r))

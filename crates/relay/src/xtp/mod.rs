@@ -1,10 +1,11 @@
-//! A transport between two gateways with the mechanisms of XTP 4.0: a rate and a burst instead of a congestion window, 64-bit
-//! sequence numbers and window, positive acknowledgements on request and negative ones at once, selective repeats or
-//! go-back-N. It is like XTP and does not interoperate with it: nothing here is XTP's format, nor its multicast or its
-//! other paradigms. Losses never change the rate, so that a rate above that of the link loses for ever, unless a guard is on.
+//! A transport between two gateways with the mechanisms of XTP 4.0: a rate and a burst instead of a congestion
+//! window, 64-bit sequence numbers and window, acknowledgements on request, immediate negative acknowledgements,
+//! and selective retransmission or go-back-N. It resembles XTP but does not interoperate with it: it has neither
+//! XTP's format nor its multicast and other paradigms. Losses never change the rate, so at a rate above that of the
+//! link losses never end, unless a guard is on.
 //!
-//! Data goes one way. A stream ends as XTP's does: the last packet says `wclose`, the receiver answers with `rclose` once it
-//! has everything, and when the way back has closed as well an `end` follows.
+//! Data goes one way. A stream ends as in XTP: the last packet has `wclose`, the receiver answers with `rclose` once it
+//! has everything, and `end` follows when the other direction has closed too.
 
 mod receiver;
 mod sender;
@@ -15,7 +16,7 @@ pub use sender::{Counters, Sender};
 use skyhaul_base::Duration;
 use skyhaul_base::amount::{Count, RateSpec, plain};
 
-/// Bytes of a header of the network and of this transport, on each packet: 20 of IPv4 and 32 of XTP 4.0.
+/// Header bytes of network and transport on each packet: 20 of IPv4 and 32 of XTP 4.0.
 pub const HEADER: u32 = 52;
 
 /// What is said again because no answer came waits so long, before a round trip is known.
@@ -72,18 +73,18 @@ impl Default for Config {
     }
 }
 
-/// Why a configuration makes no sense.
+/// Why a configuration is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
-    /// No rate.
+    /// The rate is missing.
     #[error(
         "missing: nothing but a rate limits this transport; write that of the leg, such as rate = \"9.5 Mbit/s\""
     )]
     NoRate,
-    /// A rate without an end, or none.
+    /// The rate is infinite or zero.
     #[error("a rate that can be sent at is needed: write one such as \"9.5 Mbit/s\"")]
     Rate,
-    /// No burst.
+    /// The burst is zero.
     #[error("a burst has at least one packet: write, say, burst = 10")]
     Burst,
     /// A guard that is not told what was lost.
@@ -92,7 +93,7 @@ pub enum Invalid {
 }
 
 impl Invalid {
-    /// The key that is wrong.
+    /// The invalid key.
     #[must_use]
     pub const fn key(&self) -> &'static str {
         match self {
@@ -104,7 +105,7 @@ impl Invalid {
 }
 
 impl Config {
-    /// Checks it.
+    /// Validates it.
     ///
     /// # Errors
     /// Says what to write instead.
@@ -128,14 +129,14 @@ impl Config {
     }
 }
 
-/// A packet of data; one without is a question, or opens the connection.
+/// A data packet; without data it is a sync request, or opens the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Data {
-    /// Place of its first byte in the stream.
+    /// Stream offset of its first byte.
     pub seq: u64,
     /// Bytes of payload.
     pub len: u32,
-    /// The number of the question that it asks; 0 if it asks none.
+    /// Number of its sync request; 0 if it has none.
     pub sync: u32,
     /// What it says of the end.
     pub close: Close,
@@ -152,26 +153,26 @@ pub struct Close {
     pub end: bool,
 }
 
-/// What a receiver says: how far it has everything, how far the sender may go, which question it answers, and what it has
+/// A receiver's report: the cumulative acknowledgement, the window, the sync request that it answers, and the data
 /// beyond gaps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// The next byte that is expected.
     pub rseq: u64,
-    /// The byte that the sender may not send.
+    /// First byte that the sender may not send.
     pub alloc: u64,
-    /// The last question that came.
+    /// The last sync request received.
     pub echo: u32,
-    /// Something beyond `rseq` has arrived.
+    /// Data beyond `rseq` has arrived.
     pub gap: bool,
-    /// What has arrived beyond gaps, in order.
+    /// Data beyond gaps, in order.
     pub spans: Vec<(u64, u64)>,
     /// What it says of the end.
     pub close: Close,
 }
 
 impl Report {
-    /// Bytes that it takes besides [`HEADER`]: a control segment, or one for errors.
+    /// Its size beyond [`HEADER`], bytes: a control segment, or one for errors.
     #[must_use]
     pub fn size(&self) -> u32 {
         if self.spans.is_empty() { 20 } else { 24 + 16 * self.spans.len() as u32 }

@@ -4,7 +4,7 @@ use super::{Close, Config, Data, FIRST_WAIT, Repair, Report};
 use crate::ranges::Ranges;
 use skyhaul_base::{Duration, Instant};
 
-/// Most ranges that a report names: what fits beside the headers into a packet of 1500 bytes.
+/// Maximum ranges in a report: those that fit into a packet of 1500 bytes.
 const MOST_SPANS: usize = 80;
 
 /// The receiving end of a connection.
@@ -14,7 +14,7 @@ pub struct Receiver {
     rseq: u64,
     unread: u64,
     buffer: u64,
-    /// What has arrived beyond gaps.
+    /// Data beyond gaps.
     spans: Ranges,
     echo: u32,
     due: bool,
@@ -33,7 +33,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver with a buffer of so many bytes.
+    /// A receiver with a buffer of this many bytes.
     #[must_use]
     pub fn new(config: &Config, buffer: u64) -> Self {
         Self {
@@ -55,12 +55,12 @@ impl Receiver {
             dead: false,
         }
     }
-    /// Something has come from the peer.
+    /// Whether anything has arrived from the peer.
     #[must_use]
     pub fn heard(&self) -> bool {
         self.heard
     }
-    /// Bytes in order that nobody has read.
+    /// Bytes in order that have not been read.
     #[must_use]
     pub fn readable(&self) -> u64 {
         self.unread
@@ -70,7 +70,7 @@ impl Receiver {
     pub fn received(&self) -> u64 {
         self.rseq
     }
-    /// Packets that brought nothing new.
+    /// Packets without new data.
     #[must_use]
     pub fn duplicates(&self) -> u64 {
         self.duplicates
@@ -124,11 +124,11 @@ impl Receiver {
         self.rseq + self.buffer.saturating_sub(self.unread)
     }
 
-    /// Takes `n` of the bytes that can be read.
+    /// Reads `n` of the available bytes.
     pub fn read(&mut self, n: u64) -> u64 {
         let n = n.min(self.unread);
         self.unread -= n;
-        // A window that was nearly shut is told of as soon as a quarter of the buffer is free again.
+        // A nearly closed window is announced again as soon as a quarter of the buffer is free.
         self.due |= n > 0 && self.alloc() >= self.told + self.buffer / 4;
         n
     }
@@ -137,7 +137,7 @@ impl Receiver {
     pub fn handle(&mut self, d: &Data) {
         self.heard = true;
         if d.sync != 0 {
-            // Questions are numbered in the order in which they leave; a late one is old.
+            // Sync requests are numbered in order of transmission; a late one is outdated.
             self.echo = self.echo.max(d.sync);
             self.due = true;
         }
@@ -166,7 +166,7 @@ impl Receiver {
             self.spans.add(d.seq, end);
             self.due |= self.config.fastnak && opens;
         } else {
-            // Of go-back-N one negative acknowledgement per gap is enough: what follows is sent again anyhow.
+            // With go-back-N one negative acknowledgement per gap suffices: later data is retransmitted anyway.
             self.due |= self.config.fastnak && self.spans.is_empty();
             self.spans.add(d.seq, end);
         }
@@ -189,7 +189,7 @@ impl Receiver {
         }
     }
 
-    /// Everything up to `end` is there, and what joins it.
+    /// Everything up to `end` has arrived: advances past it and past adjacent ranges.
     fn advance(&mut self, end: u64) {
         let before = self.rseq;
         self.rseq = end;
@@ -201,7 +201,7 @@ impl Receiver {
         self.due |= self.complete();
     }
 
-    /// What is to be said now.
+    /// The report to send now.
     pub fn poll(&mut self) -> Option<Report> {
         if !core::mem::take(&mut self.due) {
             return None;

@@ -4,28 +4,28 @@ use super::{Close, Config, Data, FIRST_WAIT, HEADER, Repair, Report};
 use skyhaul_base::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A question waits no shorter for its answer.
+/// Minimum timeout of a sync request.
 const LEAST_WAIT: Duration = Duration::from_millis(200);
-/// Packets between two questions before a round trip is known.
+/// Packets between two sync requests before an RTT is known.
 const FIRST_EVERY: u64 = 8;
 
 /// The guard halves the rate if more of a round trip's packets is lost.
 const GUARDED: f64 = 0.1;
 
-/// What a sender has done.
+/// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets with data.
     pub sent: u64,
-    /// Of these, repeats.
+    /// Retransmissions among these.
     pub repeats: u64,
-    /// Questions that went unanswered for too long.
+    /// Sync requests that timed out.
     pub timeouts: u64,
     /// Reports that arrived.
     pub reports: u64,
 }
 
-/// A question: how far data had been sent when it left, and when.
+/// A sync request: the end of data sent at that time, and the time.
 #[derive(Clone, Copy, Debug)]
 struct Question {
     sync: u32,
@@ -53,11 +53,11 @@ pub struct Sender {
     buffer: u64,
     una: u64,
     nxt: u64,
-    /// The highest byte that was ever sent.
+    /// End of the data ever sent.
     max: u64,
     end: u64,
     alloc: u64,
-    /// Bytes of the burst that are left, and when the next one begins.
+    /// Remaining bytes of the burst, and the start of the next one.
     credit: f64,
     next_burst: Instant,
     opening: bool,
@@ -69,11 +69,11 @@ pub struct Sender {
     wait_until: Instant,
     tries: u64,
     srtt: Option<Duration>,
-    /// What is to be sent again.
+    /// Data to retransmit.
     again: VecDeque<(u64, u32)>,
-    /// What was sent again, by its first byte, and the last question that had left by then.
+    /// Retransmitted data, by its first byte, and the last sync request sent before.
     repeated: BTreeMap<u64, u32>,
-    /// The last question that had left when go-back-N went back.
+    /// The last sync request before the last go-back-N.
     went_back: u32,
     dead: bool,
     /// Bytes per second, at present.
@@ -92,8 +92,8 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender of packets with `payload` bytes, which holds up to `buffer` bytes and may send up to `window` before it hears
-    /// more. It opens the connection at once.
+    /// A sender of packets with `payload` bytes, with a buffer of `buffer` bytes and an initial window of `window`.
+    /// It opens the connection at once.
     #[must_use]
     pub fn new(config: &Config, payload: u32, buffer: u64, window: u64) -> Self {
         Self {
@@ -131,17 +131,17 @@ impl Sender {
             counters: Counters::default(),
         }
     }
-    /// The peer has answered.
+    /// Whether the peer has answered.
     #[must_use]
     pub fn established(&self) -> bool {
         self.heard
     }
-    /// The peer does not answer any more.
+    /// Whether the peer stopped answering.
     #[must_use]
     pub fn gave_up(&self) -> bool {
         self.dead
     }
-    /// Nothing will be sent any more, and the peer is not told.
+    /// Stops: nothing more is sent.
     pub fn stop(&mut self) {
         (self.dead, self.aborts) = (true, false);
     }
@@ -186,24 +186,24 @@ impl Sender {
     pub fn writable(&self) -> u64 {
         self.buffer.saturating_sub(self.end - self.una)
     }
-    /// What it has done.
+    /// Its counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters
     }
-    /// The smoothed round trip.
+    /// The smoothed RTT.
     #[must_use]
     pub fn srtt(&self) -> Option<Duration> {
         self.srtt
     }
-    /// Takes `n` bytes, or what there is room for. Returns how many.
+    /// Accepts `n` bytes, or as many as there is room for. Returns how many.
     pub fn write(&mut self, n: u64) -> u64 {
         let n = if self.finishing { 0 } else { n.min(self.writable()) };
         self.end += n;
         n
     }
 
-    /// When [`Self::poll`] or [`Self::handle_timeout`] has something to do.
+    /// When [`Self::poll`] or [`Self::handle_timeout`] must be called.
     #[must_use]
     pub fn next_timeout(&self) -> Instant {
         if self.dead && !self.aborts {
@@ -214,7 +214,7 @@ impl Sender {
         burst.min(self.wait_until)
     }
 
-    /// A question went unanswered.
+    /// A sync request timed out.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.wait_until > now || self.dead {
             return;
@@ -226,18 +226,18 @@ impl Sender {
         self.ask = !self.dead;
     }
 
-    /// What would be sent next: place, bytes, whether it is a repeat.
+    /// The next data to send: offset, length, whether it is a retransmission.
     fn next(&self) -> Option<(u64, u32, bool)> {
         if let Some(&(seq, len)) = self.again.front() {
             return Some((seq, len, true));
         }
         let len = u64::from(self.payload).min(self.end - self.nxt).min(self.alloc.saturating_sub(self.nxt));
-        // What the window cuts short waits for more of it.
+        // A packet shortened by the window waits for more of it.
         let whole = len == u64::from(self.payload) || self.nxt + len == self.end;
         (len > 0 && whole).then_some((self.nxt, len as u32, self.nxt < self.max))
     }
 
-    /// The packet to be sent now; to be called until there is none.
+    /// The packet to send now; to be called until there is none.
     pub fn poll(&mut self, now: Instant) -> Option<Data> {
         if self.dead {
             return core::mem::take(&mut self.aborts).then(|| self.last_word());
@@ -250,7 +250,7 @@ impl Sender {
         if now >= self.next_burst {
             let period = Duration::from_secs_f64(burst / self.rate);
             self.credit = burst;
-            // Without a pause bursts keep their distance, however late somebody looks.
+            // During continuous sending, bursts keep their spacing, however late the call.
             let steady = self.next_burst + period;
             self.next_burst = if steady > now { steady } else { now + period };
         }
@@ -290,7 +290,7 @@ impl Sender {
         Data { seq: self.nxt, len: 0, sync: 0, close }
     }
 
-    /// Packets between two questions: four of them per round trip.
+    /// Packets between two sync requests: four requests per RTT.
     fn every(&self) -> u64 {
         let Some(srtt) = self.srtt else { return FIRST_EVERY };
         let window = self.rate * srtt.as_secs_f64() / f64::from(self.payload + HEADER);
@@ -307,7 +307,7 @@ impl Sender {
         self.sync
     }
 
-    /// How long an answer may take: twice as long after each that did not come.
+    /// Timeout of a sync request: it doubles after each that was not answered.
     fn patience(&self) -> Duration {
         let usual = self.srtt.map_or(FIRST_WAIT, |rtt| (rtt + rtt / 2).max(LEAST_WAIT));
         usual * (1 << self.tries.min(16))
@@ -315,7 +315,7 @@ impl Sender {
 
     /// A report arrived.
     pub fn handle(&mut self, now: Instant, r: &Report) {
-        // What no receiver could have said changes nothing.
+        // An impossible report changes nothing.
         if r.rseq > self.max || self.dead {
             return;
         }
@@ -353,12 +353,12 @@ impl Sender {
                 let missing = r.gap || reached > r.rseq;
                 if missing && r.rseq == self.una && r.echo >= self.went_back && self.nxt > self.una {
                     self.nxt = self.una;
-                    // Only what answers a later question says anything of what is sent from now on.
+                    // Only answers to later sync requests reflect data sent from now on.
                     self.went_back = self.sync + 1;
                 }
             }
         }
-        // Something is on its way and nobody is asked about it.
+        // Data is in flight, or the end is not confirmed, and there is no outstanding sync request.
         let open = self.una < self.nxt || self.finishing && !self.closed;
         self.ask |= self.questions.is_empty() && open && self.next().is_none();
         if self.config.aimd_guard {
@@ -401,15 +401,15 @@ impl Sender {
         };
     }
 
-    /// Puts in line what the report shows to be missing: the gaps below what has arrived, and what had left before the
-    /// question that it answers; each only once for all reports that cannot know of its repeat.
+    /// Queues data that the report shows to be missing: gaps below the received data, and data sent before the sync
+    /// request that it answers. Each is queued once for all reports that cannot know of its retransmission.
     fn fill(&mut self, r: &Report, reached: u64) {
         let mut at = self.una;
         for &(from, to) in &r.spans {
             self.miss(at, from, r.echo);
             at = at.max(to);
         }
-        // A report that names as many ranges as fit says nothing of what lies behind them.
+        // A report with the maximum number of ranges says nothing about data beyond them.
         if r.spans.len() < 80 {
             self.miss(at, reached, r.echo);
         }

@@ -144,8 +144,8 @@ fn what_is_open_has_its_reason() {
 fn page(folders: &[Folder]) -> String {
     let mut text = String::from(
         "# Statement by statement\n\n\
-         All statements of the papers that can be checked, and what answers each: claims of a study, a unit test, or a \
-         reason why\nit is open. This page is written from `studies/*/paper.toml` and the studies beside it.\n\
+         All checkable statements of the papers, each with what answers it: claims of a study, a unit test, or the \
+         reason why\nit is open. This page is generated from `studies/*/paper.toml` and the studies beside it.\n\
          [What the studies find](studies.md) gives the verdicts.\n",
     );
     for folder in folders.iter().filter(|f| !f.paper.row.is_empty()) {

@@ -1,5 +1,5 @@
-//! Connections that the application has closed both ways: nobody reads any more. They go on until what was written has
-//! arrived, but nobody keeps them open for ever (RFC 1122 §4.2.2.13, RFC 6429).
+//! Connections that the application has closed in both directions. They continue until the written data has
+//! arrived, but not indefinitely (RFC 1122 §4.2.2.13, RFC 6429).
 
 use super::{Connection, Event, State};
 use crate::segment::{Flags, Segment};
@@ -7,12 +7,12 @@ use crate::store::Store;
 use skyhaul_base::Instant;
 
 impl<S: Store> Connection<S> {
-    /// The application has closed both ways: a FIN follows what was written, and nothing will be read. What the peer has
-    /// sent and nobody has read, or sends from now on, ends the connection with a RST, so that it does not believe that it
-    /// was taken (RFC 1122 §4.2.2.13, RFC 2525 §2.17). The peer's FIN is awaited for `fin-timeout`; a peer that keeps its
-    /// window closed for so long is given up.
+    /// The application closes both directions: a FIN follows the written data, and nothing more will be read.
+    /// Unread or new data from the peer ends the connection with a RST, so that the peer does not believe it was
+    /// delivered (RFC 1122 §4.2.2.13, RFC 2525 §2.17). The connection waits `fin-timeout` for the peer's FIN, and
+    /// as long for a peer that keeps its window closed.
     pub fn abandon(&mut self, now: Instant) {
-        // In SYN-SENT there is nobody yet to be told of an end (RFC 9293 §3.10.4).
+        // In SYN-SENT no peer needs to learn of the end (RFC 9293 §3.10.4).
         if self.readable() > 0 || self.state == State::SynSent {
             self.abort(now);
             return;
@@ -25,7 +25,7 @@ impl<S: Store> Connection<S> {
         }
     }
 
-    /// In FIN-WAIT-2: from now on the time runs.
+    /// Starts the timeout of FIN-WAIT-2.
     pub(super) fn await_fin(&mut self, now: Instant) {
         let wait = self.config.fin_timeout;
         if self.abandoned && self.deadline == Instant::MAX && !wait.is_zero() {
@@ -33,7 +33,7 @@ impl<S: Store> Connection<S> {
         }
     }
 
-    /// The peer has not closed its side in time.
+    /// Gives up: the peer has not closed its side in time.
     pub(super) fn give_up_on_fin(&mut self, now: Instant) {
         if self.abandoned {
             self.emit(Event::TimedOut);
@@ -41,8 +41,8 @@ impl<S: Store> Connection<S> {
         }
     }
 
-    /// Text has come that nobody will read: the connection is over. The reset has the number that the peer expects
-    /// (RFC 9293 §3.10.7.1).
+    /// Whether the segment carries data that nobody will read, which ends the connection. The reset has the
+    /// sequence number that the peer expects (RFC 9293 §3.10.7.1).
     #[cold]
     pub(super) fn refuses_text(&mut self, seg: &Segment, seq: u64) -> bool {
         let new = seg.len > 0 && seq + u64::from(seg.len) > self.receiver.next_expected();

@@ -1,4 +1,4 @@
-//! Arriving segments in every state but those of the handshake (RFC 9293 §3.10.7.4, RFC 5961, RFC 7323).
+//! Handles arriving segments in all states except those of the handshake (RFC 9293 §3.10.7.4, RFC 5961, RFC 7323).
 
 use super::{Connection, Event, State};
 use crate::ack_ratio::LONGEST_HELD;
@@ -9,14 +9,14 @@ use crate::sender::Arrival;
 use crate::store::Store;
 use skyhaul_base::{Duration, Instant};
 
-/// Half of the time in which a clock of timestamps that ticks every millisecond comes around.
+/// Half the wrap-around time of a timestamp clock with ticks of one millisecond.
 const STAMPS_AGE: Duration = Duration::from_secs(24 * 86_400);
 
 impl<S: Store> Connection<S> {
     /// Handles an arriving segment. Poll for transmissions until there are none before handling the next.
     ///
     /// # Errors
-    /// Says why the segment was dropped; what the RFCs owe the peer (an acknowledgement) is sent all the same.
+    /// The reason why the segment was dropped. Acknowledgements that the RFCs require are sent nevertheless.
     #[inline]
     pub fn handle(&mut self, now: Instant, seg: &Segment, payload: &[u8]) -> Result<(), Rejected> {
         let marked = seg.mark != Mark::None || !seg.waves.is_none();
@@ -48,8 +48,8 @@ impl<S: Store> Connection<S> {
         seq.unwrap(una, self.iss.add(una as u32))
     }
 
-    /// RFC 9293 §3.10.7.4 for a segment that has no flag but ACK, and PSH, which says nothing to a receiver that holds
-    /// nothing back.
+    /// RFC 9293 §3.10.7.4 for a segment without flags other than ACK and PSH; PSH is irrelevant to a receiver that
+    /// does not hold data back.
     #[inline]
     pub(super) fn established_segment(
         &mut self,
@@ -65,7 +65,7 @@ impl<S: Store> Connection<S> {
         if seg.len > 0 && self.receiver.contradicts_end(seq + u64::from(seg.len), false) {
             return self.stray(now, Rejected::BeyondFin);
         }
-        // Half of all segments of a one-way transfer say nothing to the sending half that receives them.
+        // In a one-way transfer, half of all segments carry no news for the receiver's sending half.
         let says_nothing =
             seg.len > 0 && seg.ack_ratio.is_none() && self.sender.nothing_new(self.iss, seg.ack, seg.window);
         if !says_nothing {
@@ -87,7 +87,7 @@ impl<S: Store> Connection<S> {
         Ok(())
     }
 
-    /// PAWS (RFC 7323 §5); the RTT by the echo.
+    /// PAWS (RFC 7323 §5), and the RTT from the echo.
     pub(super) fn check_timestamps(
         &mut self,
         now: Instant,
@@ -95,10 +95,10 @@ impl<S: Store> Connection<S> {
     ) -> Result<Option<Duration>, Rejected> {
         let reset = seg.flags.has(Flags::RST);
         if seg.ts.is_none() && !reset {
-            // Silently (RFC 7323 §3.2).
+            // Dropped silently (RFC 7323 §3.2).
             return Err(Rejected::Unstamped);
         }
-        // After so long a pause older may be newer (RFC 7323 §5.5).
+        // After such a pause a smaller timestamp may be newer (RFC 7323 §5.5).
         let idle = now - self.stamped_at > STAMPS_AGE;
         match self.stamps.check(now, seg.ts, reset || idle) {
             Err(why) => self.stray(now, why),
@@ -106,8 +106,8 @@ impl<S: Store> Connection<S> {
         }
     }
 
-    /// `TS.Recent` (RFC 7323 §4.3), once the acknowledgement has proved acceptable: a blind segment must not set it, or
-    /// the peer's own ones would be old (RFC 5961 §5).
+    /// Updates `TS.Recent` (RFC 7323 §4.3) only after the acknowledgement proved acceptable. Otherwise a blind
+    /// segment could set it, and the peer's own timestamps would look old (RFC 5961 §5).
     #[inline]
     fn take_timestamp(&mut self, now: Instant, seg: &Segment, seq: u64) {
         if let Some((val, _)) = seg.ts.filter(|_| self.timestamps) {
@@ -141,7 +141,7 @@ impl<S: Store> Connection<S> {
         let (una, repairing) = (self.sender.una(), self.sender.is_repairing());
         let mut blocks = [(0, 0); 4];
         let n = if seg.sack.is_empty() { 0 } else { self.sack_offsets(seg, &mut blocks) };
-        // A probe may have waited for long: what it says of the window may be old.
+        // A probe may have queued for long, so its window may be outdated.
         let fresh = !seg.mark.is_probe() && (self.wl1 < seq || (self.wl1 == seq && self.wl2 <= ack));
         let arrival = Arrival {
             ack,
@@ -157,7 +157,8 @@ impl<S: Store> Connection<S> {
         };
         self.sender.acknowledge(now, &arrival)?;
         if let Some(ratio) = &mut self.ack_ratio {
-            // Only pure acknowledgements are under this control, but data that carries one covers what it covers.
+            // Only pure acknowledgements are subject to this control, but the acknowledgement in a data segment
+            // counts as covering.
             let marked = arrival.pure && self.ecn.agreed && seg.ecn == Codepoint::Marked;
             ratio.acknowledged(&self.sender.seen(una, repairing, marked));
         }
@@ -171,7 +172,7 @@ impl<S: Store> Connection<S> {
         Ok(())
     }
 
-    /// Everything beyond plain data and acknowledgements, in any synchronised state.
+    /// Handles everything but plain data and acknowledgements, in any synchronised state.
     pub(super) fn synchronised_segment(
         &mut self,
         now: Instant,
@@ -187,7 +188,7 @@ impl<S: Store> Connection<S> {
             };
         };
         if seg.flags.has(Flags::RST) {
-            // RFC 5961 §3.2: only the exact next sequence number resets; others in the window are challenged.
+            // RFC 5961 §3.2: only the exact next sequence number resets; others in the window get a challenge ACK.
             if self.state == State::TimeWait {
                 return Err(Rejected::OutOfWindow); // RFC 1337: no assassination.
             }
@@ -209,7 +210,7 @@ impl<S: Store> Connection<S> {
                     self.establish(now, u64::from(seg.window), self.handshake.rtt(now));
                     self.receiver.ack_or_data();
                 } else {
-                    // Our SYN-ACK was lost; or somebody repeats a SYN for nothing.
+                    // Our SYN-ACK was lost, or the peer repeats its SYN needlessly.
                     self.handshake.syn_due |= self.strays.may_send(now);
                 }
                 return Ok(());
@@ -225,7 +226,7 @@ impl<S: Store> Connection<S> {
         if !self.receiver.acceptable(seq, span) {
             if self.state == State::TimeWait && fin && seq + u64::from(span) == self.receiver.next_expected()
             {
-                // The last acknowledgement was lost; TIME-WAIT starts anew (RFC 9293 §3.10.7.4).
+                // The last acknowledgement was lost; TIME-WAIT restarts (RFC 9293 §3.10.7.4).
                 if self.timestamps {
                     self.check_timestamps(now, seg)?;
                 }
@@ -267,7 +268,7 @@ impl<S: Store> Connection<S> {
         outcome
     }
 
-    /// State changes after a FIN of ours was acknowledged or one of theirs arrived.
+    /// State changes after our FIN was acknowledged or the peer's FIN arrived.
     pub(super) fn move_on(&mut self, now: Instant, finished: bool) {
         if finished {
             self.emit(Event::PeerFinished);
@@ -302,7 +303,7 @@ impl<S: Store> Connection<S> {
         }
     }
 
-    /// Nobody is here any more (RFC 9293 §3.10.7.1).
+    /// Handles a segment in state CLOSED (RFC 9293 §3.10.7.1).
     #[cold]
     pub(super) fn on_closed(&mut self, seg: &Segment) -> Result<(), Rejected> {
         if !seg.flags.has(Flags::RST) {

@@ -1,4 +1,4 @@
-//! Departing segments: what the halves have to say, with current acknowledgement, window and options.
+//! Departing segments: the output of both halves with current acknowledgement, window and options.
 
 use super::{Connection, State};
 use crate::receiver::ProbeAnswer;
@@ -18,7 +18,7 @@ impl<S: Store> Connection<S> {
             return Some(self.syn(now));
         }
         if !self.synchronised() {
-            // What is out of place before the handshake is complete is owed an acknowledgement, too.
+            // Unacceptable segments before the end of the handshake also require an acknowledgement.
             return (self.state == State::SynReceived && self.receiver.poll_ack())
                 .then(|| self.segment(now, Flags::ACK));
         }
@@ -46,7 +46,7 @@ impl<S: Store> Connection<S> {
     /// A segment with current acknowledgement, window and timestamps.
     #[inline]
     pub(super) fn segment(&mut self, now: Instant, flags: Flags) -> Segment {
-        // What the 16-bit field can say at our scale.
+        // The largest value of the 16-bit field at our scale.
         let window = self.receiver.window().min(65_535 << self.our_scale) >> self.our_scale << self.our_scale;
         self.last_ack_sent = self.receiver.next_expected();
         Segment {
@@ -66,7 +66,7 @@ impl<S: Store> Connection<S> {
         if out.fin {
             flags = flags.with(Flags::FIN);
         }
-        // On a real wire the end of what was written is pushed (RFC 9293 §3.9.1.2): there are peers that wait for it.
+        // On a real network the end of written data is pushed (RFC 9293 §3.9.1.2): some peers wait for PSH.
         let ends = || self.sender.ends_write(out.seq + u64::from(out.len));
         if self.config.segment_limit.is_some() && out.mark == Mark::None && out.len > 0 && ends() {
             flags = flags.with(Flags::PSH);
@@ -91,8 +91,9 @@ impl<S: Store> Connection<S> {
         seg
     }
 
-    /// On a real wire data that leaves room reports what lies beyond a gap, too (RFC 2018 §3: every acknowledgement that does
-    /// not cover all that has arrived). What fills its packet does not: the acknowledgements beside it do.
+    /// On a real network, data segments with room for options also carry SACK blocks (RFC 2018 §3: in every
+    /// acknowledgement that does not cover all received data). Full segments do not: separate acknowledgements
+    /// carry the blocks.
     #[inline]
     fn report_with_data(&mut self, seg: &mut Segment) {
         const WHOLE: u32 = 4 + 4 * 8;

@@ -1,8 +1,8 @@
-//! The one door: what a segment is refused for, and what is owed for a refusal.
+//! The single entry point of segments: why a segment is refused, and the response to a refusal.
 //!
-//! Nothing changes before a segment has passed all of it: what was agreed on, its sequence number, its timestamp, the
-//! number it acknowledges. A refused segment leaves the connection as it was, but for counters and rations; at most one
-//! answer leaves for it. Probes have a rule of their own, since they copy what was sent before.
+//! Nothing changes before a segment has passed all checks: negotiated options, sequence number, timestamp,
+//! acknowledgement number. A refused segment leaves the connection unchanged, except for counters and rate limits,
+//! and causes at most one response. Probes have their own rule, since they copy data sent before.
 
 use super::{Connection, State};
 use crate::config::ProbeNegotiation;
@@ -13,15 +13,15 @@ use crate::store::Store;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::ProbeSupport;
 
-/// Answers to copies are rationed per round trip; where it is not known it is taken to be short, so that a slow path is
-/// never short of answers.
+/// Answers to copies are limited per RTT. An unknown RTT is assumed to be short, so that a slow path always gets
+/// enough answers.
 const UNKNOWN_ROUND: Duration = Duration::from_millis(10);
-/// The longest round trip that answers are rationed for.
+/// Longest RTT for which answers are limited.
 const LONGEST_ROUND: Duration = Duration::from_secs(1);
 
 impl<S: Store> Connection<S> {
-    /// The segment without what was not agreed on; `None` if it has nothing of the kind. Before there is an agreement
-    /// options are offers.
+    /// The segment without options that were not negotiated; `None` if it has none of these. Before the negotiation
+    /// all options are offers.
     #[cold]
     pub(super) fn as_agreed(&self, seg: &Segment) -> Option<Segment> {
         if !self.synchronised() && self.state != State::SynReceived {
@@ -32,7 +32,7 @@ impl<S: Store> Connection<S> {
             Mark::None => true,
             _ if seg.flags.has(Flags::SYN) => false,
             Mark::Dummy | Mark::Nil => self.receiver.answers_probes(),
-            // Without negotiation whoever sends probes understands the answers, also late ones.
+            // Without negotiation, a sender of probes understands the answers, even late ones.
             Mark::DummyAck | Mark::NilAck => {
                 self.config.probes == ProbeNegotiation::Paper
                     || self.sender.probe_support() != ProbeSupport::No
@@ -50,8 +50,9 @@ impl<S: Store> Connection<S> {
         (agreed != *seg).then_some(agreed)
     }
 
-    /// Outside of the window: an acknowledgement is owed, nothing else happens (RFC 9293 §3.10.7.4). What was received
-    /// before and lies no more than two windows back may be sent again because an acknowledgement was lost; all else is stray.
+    /// A segment outside the window requires an acknowledgement and has no other effect (RFC 9293 §3.10.7.4). Data
+    /// received before, at most two windows back, may be retransmitted because an acknowledgement was lost;
+    /// everything else is stray.
     #[cold]
     pub(super) fn unacceptable(&mut self, now: Instant, seq: u64, seg: &Segment) -> Result<(), Rejected> {
         if seg.flags.has(Flags::RST) {
@@ -71,8 +72,8 @@ impl<S: Store> Connection<S> {
         Err(Rejected::Duplicate)
     }
 
-    /// Refused, and owed an acknowledgement, unless there were too many lately: two ends that have lost each other would
-    /// answer answers for ever.
+    /// Refuses a segment and acknowledges it, subject to a rate limit: otherwise two desynchronised ends would
+    /// acknowledge each other's acknowledgements for ever.
     #[cold]
     pub(super) fn stray<T>(&mut self, now: Instant, why: Rejected) -> Result<T, Rejected> {
         if self.strays.may_send(now) {
@@ -81,7 +82,7 @@ impl<S: Store> Connection<S> {
         Err(why)
     }
 
-    /// A challenge acknowledgement, unless there were too many lately (RFC 5961 §7).
+    /// Sends a challenge ACK, subject to a rate limit (RFC 5961 §7).
     #[cold]
     pub(super) fn challenge(&mut self, now: Instant) {
         if self.challenges.may_send(now) {
@@ -89,7 +90,7 @@ impl<S: Store> Connection<S> {
         }
     }
 
-    /// A reset for a segment that acknowledges what the handshake never sent, unless there were too many lately.
+    /// Resets a peer that acknowledges something never sent in the handshake, subject to a rate limit.
     #[cold]
     pub(super) fn reset_stray(&mut self, now: Instant, seg: &Segment) {
         if self.challenges.may_send(now) {
@@ -99,7 +100,7 @@ impl<S: Store> Connection<S> {
         }
     }
 
-    /// The number that an acceptable segment acknowledges, if it can be genuine; otherwise a challenge is owed
+    /// The acknowledgement number of an acceptable segment, if it can be genuine; otherwise a challenge ACK is due
     /// (RFC 5961 §5.2).
     #[inline]
     pub(super) fn admitted_ack(&mut self, now: Instant, seg: &Segment) -> Result<u64, Rejected> {
@@ -113,8 +114,8 @@ impl<S: Store> Connection<S> {
         admitted
     }
 
-    /// Whether a copy of data that has `len` bytes may be answered: no more than the peer may send in a round trip. One
-    /// that is short costs as much as a full one.
+    /// Whether a copy of `len` bytes of data may be answered: at most as much as the peer may send per RTT. A short
+    /// copy costs as much as a full one.
     #[cold]
     fn may_answer_copy(&mut self, now: Instant, len: u32) -> bool {
         let round = self.sender.srtt().unwrap_or(UNKNOWN_ROUND).min(LONGEST_ROUND);
@@ -122,9 +123,10 @@ impl<S: Store> Connection<S> {
         self.copies.may_spend(now, cost, self.receiver.ration().max(cost), round)
     }
 
-    /// A probe of a peer with which probes were agreed on, in a synchronised state. The acceptance test is as strict as
-    /// that of data: it lies within two windows behind and the window ahead of what was received, its timestamp is no older
-    /// than a segment can be, and it acknowledges what was sent. It tells nothing of the window.
+    /// Handles a probe of a peer that negotiated probes, in a synchronised state. The acceptance test is as strict
+    /// as for data: the probe lies between two windows behind and one window ahead of the received data, its
+    /// timestamp is no older than the maximum segment lifetime, and it acknowledges sent data. Its window is
+    /// ignored.
     #[cold]
     pub(super) fn probe_segment(
         &mut self,

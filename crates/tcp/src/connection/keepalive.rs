@@ -1,15 +1,15 @@
-//! Keepalive (RFC 9293 §3.8.4): a peer that says nothing for long is asked whether it is still there.
+//! Keepalive (RFC 9293 §3.8.4): probes a peer that has been silent for long.
 
 use super::{Connection, Event, State};
 use crate::store::Store;
 use skyhaul_base::Instant;
 
-/// How long the peer has been silent, and what was asked since.
+/// How long the peer has been silent, and the keepalive probes sent since.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Silence {
     /// When the last acceptable segment arrived.
     pub(super) heard: Instant,
-    /// When to look again; never where keepalive is off.
+    /// Time of the next check; never if keepalive is off.
     pub(super) ask_at: Instant,
     asked: u32,
 }
@@ -21,14 +21,14 @@ impl Default for Silence {
 }
 
 impl<S: Store> Connection<S> {
-    /// The connection is established.
+    /// Starts keepalive once the connection is established.
     pub(super) fn listen_for_silence(&mut self, now: Instant) {
         let idle = self.config.keepalive.idle;
         let ask_at = if idle.is_zero() { Instant::MAX } else { now + idle };
         self.silence = Silence { heard: now, ask_at, asked: 0 };
     }
 
-    /// Looks how long the peer has been silent. While data waits, other timers find out.
+    /// Checks how long the peer has been silent. While data is outstanding, other timers do this.
     #[cold]
     pub(super) fn keep_alive(&mut self, now: Instant) {
         let keepalive = self.config.keepalive;

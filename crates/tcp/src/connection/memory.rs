@@ -1,21 +1,21 @@
-//! What a connection holds, and what it can do without.
+//! Memory use of a connection, and how it is reduced.
 
 use super::{Connection, State, UNSCALED};
 use crate::store::Store;
 
-/// Memory that grows with what a connection has under way, bytes.
+/// Memory use that grows with the data of a connection, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Payload of both directions, with the room that is kept for what may come, and records.
+    /// Payload of both directions, with reserved buffer space, and records.
     pub all: usize,
-    /// What of that has arrived beyond a gap.
+    /// Data beyond a gap, as a part of this.
     pub beyond: usize,
-    /// Records of segments: the scoreboard and what belongs to it, ranges beyond gaps.
+    /// Records of segments: scoreboard with related state, and ranges beyond gaps.
     pub records: usize,
 }
 
 impl<S: Store> Connection<S> {
-    /// Memory that payload and records take.
+    /// Memory used by payload and records.
     #[inline]
     #[must_use]
     pub fn held(&self) -> Held {
@@ -24,21 +24,21 @@ impl<S: Store> Connection<S> {
         let records = ranges + segments;
         Held { all: received + written + records, beyond, records }
     }
-    /// Nothing waits to be acknowledged or to be read, and nothing lies beyond a gap.
+    /// Whether everything is acknowledged and read, and nothing lies beyond a gap.
     #[inline]
     #[must_use]
     pub fn holds_nothing(&self) -> bool {
-        // A FIN on its way is no payload, but has a record.
+        // An outstanding FIN has no payload, but a record.
         let sent = self.unacked() == 0 && self.sender.una() == self.sender.max();
         sent && self.readable() == 0 && self.receiver.held().1 == 0
     }
-    /// Gives room back that nothing is in.
+    /// Releases unused buffer memory.
     pub fn trim(&mut self) {
         self.receiver.trim();
         self.sender.trim();
     }
-    /// Memory is short: no more than `most` bytes are offered to the peer beyond what was offered before, and the receive
-    /// buffer does not grow. `None`: it is short no more.
+    /// Memory is short: the peer is offered at most `most` bytes beyond previous offers, and the receive buffer
+    /// does not grow. `None`: memory is no longer short.
     pub fn offer_at_most(&mut self, most: Option<u64>) {
         self.receiver.offer_at_most(most.unwrap_or(u64::MAX));
         let nothing_said = matches!(self.state, State::Listen | State::SynSent) && self.handshake.tries == 0;
@@ -46,7 +46,7 @@ impl<S: Store> Connection<S> {
             self.receiver.begin_at_most(UNSCALED);
         }
     }
-    /// Forgets what has arrived beyond a gap: the peer sends it again (RFC 2018 §8).
+    /// Discards data beyond a gap: the peer retransmits it (RFC 2018 §8).
     pub fn renege(&mut self) {
         self.receiver.renege();
     }

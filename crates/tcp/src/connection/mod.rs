@@ -1,4 +1,5 @@
-//! A connection: handshake, data both ways, half-close, reset, TIME-WAIT. Owns one sender and one receiver.
+//! A connection: handshake, data in both directions, half-close, reset, TIME-WAIT. It owns one sender and one
+//! receiver.
 //!
 //! ```text
 //!            connect                    listen
@@ -63,7 +64,7 @@ pub enum State {
     LastAck,
     /// Both directions are done; late segments are answered for 2 MSL.
     TimeWait,
-    /// Nothing will happen any more.
+    /// Nothing more will happen.
     Closed,
 }
 
@@ -72,17 +73,17 @@ pub enum State {
 pub enum Event {
     /// The handshake is complete.
     Connected,
-    /// The peer will send no more; what it sent can still be read.
+    /// The peer will send no more data; data already received can still be read.
     PeerFinished,
     /// Both directions are closed in order.
     Closed,
     /// The peer reset the connection, or refused it.
     Reset,
-    /// The peer did not answer any more.
+    /// The peer stopped answering.
     TimedOut,
 }
 
-/// A handshake that is not modelled: what it would have agreed on.
+/// The result of a handshake that is not modelled.
 #[derive(Clone, Copy, Debug)]
 pub struct Established<'a> {
     /// Our initial sequence number.
@@ -93,7 +94,7 @@ pub struct Established<'a> {
     pub peer: &'a Config,
     /// SACK is used on this connection.
     pub sack: bool,
-    /// The RTT that the handshake would have measured; the congestion control may use it, the estimator does not.
+    /// The RTT that the handshake would have measured. The congestion control may use it, the estimator does not.
     pub rtt: Option<Duration>,
     /// The peer understands probes.
     pub probes: bool,
@@ -106,10 +107,10 @@ pub struct Connection<S: Store> {
     iss: Seq,
     irs: Seq,
     stamps: Timestamps,
-    /// `Last.ACK.sent`: with delayed acknowledgements the oldest segment not yet acknowledged is echoed.
+    /// `Last.ACK.sent`: with delayed acknowledgements the timestamp of the oldest unacknowledged segment is echoed.
     last_ack_sent: u64,
     timestamps: bool,
-    /// When `TS.Recent` was taken over.
+    /// When `TS.Recent` was last updated.
     stamped_at: Instant,
     wl1: u64,
     wl2: u64,
@@ -120,25 +121,25 @@ pub struct Connection<S: Store> {
     peer_waves: bool,
     /// The peer names holes.
     peer_snack: bool,
-    /// Data is marked with the wave it belongs to.
+    /// Data carries wave numbers.
     marks_waves: bool,
     peer_mss: u32,
     sender: Sender<S>,
     receiver: Receiver<S>,
-    /// SYN, FIN and reset business, off the fast path.
+    /// State of SYN, FIN and reset, off the fast path.
     handshake: Handshake,
     deadline: Instant,
     reset_due: Option<Segment>,
     ecn: ecn::Notification,
-    /// For how many segments the peer sends an acknowledgement, where both take part in that.
+    /// ACK ratio of the peer, if both ends support it.
     ack_ratio: Option<Box<AckRatio>>,
     silence: keepalive::Silence,
     events: [Option<Event>; 4],
-    /// The application has closed both ways.
+    /// The application has closed both directions.
     abandoned: bool,
     config: Arc<Config>,
     rejected: u64,
-    /// Spent on challenges, on answers to what is out of place, and on answers to copies of data.
+    /// Rate limits of challenge ACKs, of answers to unacceptable segments, and of answers to copies of data.
     challenges: Ration,
     strays: Ration,
     copies: Ration,
@@ -153,12 +154,12 @@ struct Handshake {
     closed_by_user: bool,
 }
 
-/// Bytes that options of each segment take, filled up to whole words: timestamps (RFC 7323), and the rate of TCP-Real.
+/// Option bytes in each segment, padded to whole words: timestamps (RFC 7323), and the rate of TCP-Real.
 const OPTION_TIMESTAMPS: u32 = 12;
 const OPTION_RATE: u32 = 12;
 const OPTION_ACK_RATIO: u32 = 8;
 
-/// What the window field says at most without a scale, as in a SYN (RFC 7323 §2.2), bytes.
+/// Largest window without a scale, as in a SYN (RFC 7323 §2.2), bytes.
 const UNSCALED: u64 = 65_535;
 
 impl<S: Store> Connection<S> {
@@ -202,7 +203,7 @@ impl<S: Store> Connection<S> {
         }
     }
 
-    /// An active open: a SYN is due.
+    /// Opens a connection actively: a SYN is due.
     #[must_use]
     pub fn connect(now: Instant, config: impl Into<Arc<Config>>, cc: Algorithm, iss: Seq, rng: Rng) -> Self {
         let mut c = Self::new(State::SynSent, &config.into(), cc, iss, rng);
@@ -211,7 +212,7 @@ impl<S: Store> Connection<S> {
         c
     }
 
-    /// A passive open: waits for a SYN.
+    /// Opens a connection passively: waits for a SYN.
     #[must_use]
     pub fn listen(config: impl Into<Arc<Config>>, cc: Algorithm, iss: Seq, rng: Rng) -> Self {
         Self::new(State::Listen, &config.into(), cc, iss, rng)
@@ -275,71 +276,71 @@ impl<S: Store> Connection<S> {
         self.listen_for_silence(now);
     }
 
-    /// A link of the path has gone down, says somebody who sees it: heard if there is a [`Config::outage_probe`].
+    /// Notes that a link of the path has gone down; ignored without [`Config::outage_probe`].
     pub fn outage(&mut self, now: Instant) {
         self.sender.outage(now);
     }
 
-    /// What this connection has learnt of its path, for [`Self::recall`] of the next one to the same peer; `None` if
-    /// its congestion control is not interested in such things. Best taken when everything is acknowledged: during a
-    /// recovery the window is not what the path carries. A driver keeps it per peer for as long as it sees fit; nothing
-    /// here judges its age.
+    /// The path state learnt by this connection, for [`Self::recall`] of the next one to the same peer; `None` if
+    /// its congestion control does not use any. Best taken when everything is acknowledged: during a recovery the
+    /// window does not reflect the capacity of the path. The driver keeps it per peer and decides how long it stays
+    /// valid.
     #[must_use]
     pub fn path_state(&self) -> Option<PathState> {
         self.sender.learnt()
     }
-    /// Tells a new connection what an earlier one to the same peer has learnt of the path. To be called right after the
-    /// connection is made, before the handshake and the first data; without effect if the congestion control did not ask
-    /// for it ([`Policy::path_cache`](skyhaul_cc::Policy::path_cache)), or if the window is no number from one up.
+    /// Passes the path state of an earlier connection to a new one. To be called right after the connection is
+    /// made, before the handshake and the first data. It has no effect if the congestion control did not ask for it
+    /// ([`Policy::path_cache`](skyhaul_cc::Policy::path_cache)), or if the window is not a number of at least one.
     pub fn recall(&mut self, state: PathState) {
         self.sender.recall(state);
     }
 
-    /// Timestamps start here instead of at 1 (RFC 7323 §5.4: with a random offset they tell nothing about the host).
-    /// Before the handshake.
+    /// Sets the initial timestamp, otherwise 1 (RFC 7323 §5.4: a random offset reveals nothing about the host). To
+    /// be called before the handshake.
     pub fn set_timestamp_offset(&mut self, offset: u32) {
         self.stamps.set_offset(offset);
     }
-    /// Nobody remembers when our SYN left (RFC 4987 §3.6): the handshake measures no round trip.
+    /// Forgets when our SYN left, as with SYN cookies (RFC 4987 §3.6): the handshake then gives no RTT sample.
     pub fn forget_when_it_began(&mut self) {
         self.handshake.untimed = true;
     }
-    /// Probes carry numbers, or none, whatever the configuration says.
+    /// Sets whether probes carry numbers, whatever the configuration says.
     pub fn number_probes(&mut self, ids: bool) {
         self.sender.number_probes(ids);
     }
-    /// The path takes no more than `limit` bytes of options and payload per packet: shorter segments from now on, and
-    /// what is not acknowledged goes again. Without effect if that is no news.
+    /// The path carries at most `limit` bytes of options and payload per packet: segments become shorter, and
+    /// unacknowledged data is retransmitted. No effect if the limit is not lower than before.
     pub fn narrow(&mut self, now: Instant, limit: u32) {
         if self.synchronised() {
             let options = self.options_of_each();
             self.sender.narrow(now, limit.saturating_sub(options).max(MIN_MSS - OPTION_TIMESTAMPS));
         }
     }
-    /// The peer takes part in the congestion control of acknowledgements, or does not.
+    /// Sets whether the peer supports ACK congestion control.
     fn agree_on_acks(&mut self, peer: bool) {
         if let Some(ratio) = AckRatio::new(self.config.ack_cc).filter(|_| peer) {
             self.receiver.acknowledge_every(ratio.ratio(), LONGEST_HELD);
             self.ack_ratio = Some(Box::new(ratio));
         }
     }
-    /// Bytes of options that each segment carries.
+    /// Option bytes in each segment.
     fn options_of_each(&self) -> u32 {
         let timestamps = if self.timestamps { OPTION_TIMESTAMPS } else { 0 };
         let wave = if self.wants_waves() { OPTION_RATE } else { 0 };
         let ratio = if self.ack_ratio.is_some() { OPTION_ACK_RATIO } else { 0 };
         timestamps + wave + ratio
     }
-    /// Data will be marked with the wave it belongs to.
+    /// Whether data will carry wave numbers.
     fn wants_waves(&self) -> bool {
         self.peer_waves && self.config.receiver_rate && self.sender.control().policy().receiver_rate
     }
-    /// Window scales that this end and the peer announced, as agreed on: (ours, the peer's).
+    /// Negotiated window scales: (ours, the peer's).
     #[must_use]
     pub fn scales(&self) -> (u8, u8) {
         (self.our_scale, self.peer_scale)
     }
-    /// Where the peer's window starts in sequence numbers: what it has acknowledged.
+    /// Start of the peer's window in sequence numbers: what it has acknowledged.
     #[must_use]
     pub fn acknowledged(&self) -> Seq {
         self.iss.add(self.sender.una() as u32)
@@ -349,11 +350,11 @@ impl<S: Store> Connection<S> {
     pub fn expected(&self) -> Seq {
         self.irs.add(self.receiver.next_expected() as u32)
     }
-    /// True if `seq` lies within what is outstanding: an ICMP message that quotes another one is forged or late
+    /// Whether `seq` lies within the outstanding data: an ICMP message that quotes another number is forged or late
     /// (RFC 5927 §4).
     #[must_use]
     pub fn is_outstanding(&self, seq: Seq) -> bool {
-        // Of a connection that is being opened only the SYN is.
+        // While a connection is being opened, only the SYN is outstanding.
         if self.state == State::SynSent {
             return seq == self.iss;
         }
@@ -361,31 +362,31 @@ impl<S: Store> Connection<S> {
         seq.diff(una) >= 0 && seq.diff(self.iss.add(self.sender.max() as u32)) < 0
     }
 
-    /// The state.
+    /// State of the connection.
     #[must_use]
     pub fn state(&self) -> State {
         self.state
     }
-    /// The state of the sending half.
+    /// State of the sending half.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.sender.snapshot()
     }
-    /// What the sending half has done so far.
+    /// Counters of the sending half.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.sender.counters()
     }
-    /// The sending half's last judgement of a loss, once: see [`Sender::take_judgement`].
+    /// The sending half's last judgement of a loss, returned once: see [`Sender::take_judgement`].
     #[inline]
     pub fn take_judgement(&mut self) -> Option<Judgement> {
         self.sender.take_judgement()
     }
-    /// Somebody knows of a packet that was lost; see [`Sender::tell_loss`].
+    /// Reports the true cause of a lost packet; see [`Sender::tell_loss`].
     pub fn tell_loss(&mut self, seq: Seq, len: u32, error: bool) {
         self.sender.tell_loss(seq, len, error);
     }
-    /// What was made of the losses found since the last call; see [`Sender::take_verdicts`].
+    /// Verdicts on the losses found since the last call; see [`Sender::take_verdicts`].
     pub fn take_verdicts(&mut self) -> alloc::vec::Vec<crate::Verdict> {
         self.sender.take_verdicts()
     }
@@ -419,12 +420,12 @@ impl<S: Store> Connection<S> {
     pub fn readable(&self) -> u64 {
         self.receiver.readable()
     }
-    /// The peer's FIN has arrived and everything before it.
+    /// Whether the peer's FIN and everything before it have arrived.
     #[must_use]
     pub fn peer_finished(&self) -> bool {
         self.receiver.finished()
     }
-    /// The application of this side reads everything at once and looks at nothing (a sink).
+    /// The application reads all data at once and discards it (a sink).
     pub fn discard_reads(&mut self) {
         self.receiver.discard();
     }
@@ -440,7 +441,8 @@ impl<S: Store> Connection<S> {
         }
     }
 
-    /// Writes `n` bytes; `data` holds them, or is empty where only lengths are kept. Returns how many were taken.
+    /// Writes `n` bytes; `data` contains them, or is empty if only lengths are kept. Returns how many were
+    /// accepted.
     pub fn write(&mut self, now: Instant, data: &[u8], n: u64) -> u64 {
         if self.may_write() { self.sender.write(now, data, n) } else { 0 }
     }
@@ -456,11 +458,11 @@ impl<S: Store> Connection<S> {
         );
         !over && !self.handshake.closed_by_user
     }
-    /// Takes back everything that was written and not yet sent once. Returns how many bytes.
+    /// Takes back everything written but never sent. Returns how many bytes.
     pub fn truncate(&mut self) -> u64 {
         self.sender.truncate()
     }
-    /// Reads into `out`; where only lengths are kept, counts `n` bytes as read. Returns how many.
+    /// Reads into `out`; if only lengths are kept, counts `n` bytes as read. Returns how many.
     pub fn read(&mut self, out: &mut [u8], n: u64) -> u64 {
         let n = self.receiver.read(out, n);
         if n > 0 && self.synchronised() {
@@ -491,7 +493,7 @@ impl<S: Store> Connection<S> {
             _ => {}
         }
     }
-    /// Gives the connection up at once; the peer is told with a RST.
+    /// Aborts the connection at once with a RST.
     pub fn abort(&mut self, now: Instant) {
         if matches!(self.state, State::SynReceived) || self.synchronised() {
             let mut rst = self.blank(Flags::RST.with(Flags::ACK));
@@ -512,7 +514,7 @@ impl<S: Store> Connection<S> {
         !matches!(self.state, State::Listen | State::SynSent | State::SynReceived | State::Closed)
     }
 
-    /// When [`Self::handle_timeout`] must be called; [`Instant::MAX`] for never.
+    /// When [`Self::handle_timeout`] must be called; [`Instant::MAX`] means never.
     #[inline]
     #[must_use]
     pub fn next_timeout(&self) -> Instant {
@@ -520,7 +522,7 @@ impl<S: Store> Connection<S> {
         self.deadline.min(half).min(self.silence.ask_at)
     }
 
-    /// Handles every deadline that has passed.
+    /// Handles all expired deadlines.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.deadline <= now {
             self.deadline = Instant::MAX;
@@ -560,16 +562,15 @@ impl Handshake {
     }
 }
 
-/// Smallest shift that lets 16 bits announce `buffer` (RFC 7323 §2.3).
-/// The window scale that lets 16 bits express a buffer of so many bytes, at most 14 (RFC 7323 §2.3).
+/// The window scale that lets 16 bits express a buffer of this many bytes, at most 14 (RFC 7323 §2.3).
 #[must_use]
 pub fn scale_for(buffer: u64) -> u8 {
     (0..14).find(|s| buffer >> s <= 65_535).unwrap_or(14)
 }
 
 impl Connection<Counted> {
-    /// Takes `n` bytes of an application that keeps the send buffer full until they are sent. No more than the buffer
-    /// holds are outstanding at a time; what waits outside of it has a length only, and takes no room.
+    /// Accepts `n` bytes of an application that keeps the send buffer full until they are sent. At most one buffer
+    /// is outstanding at a time; the rest is only a length and uses no memory.
     pub fn offer(&mut self, now: Instant, n: u64) {
         if self.may_write() {
             self.sender.offer(now, n);

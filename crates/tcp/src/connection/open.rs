@@ -1,4 +1,4 @@
-//! The handshake: SYN, its options, and what both sides agree on (RFC 9293 §3.10.7.2, §3.10.7.3).
+//! The handshake: SYN, its options, and the negotiation (RFC 9293 §3.10.7.2, §3.10.7.3).
 
 use super::{Connection, Event, State, UNSCALED, scale_for};
 use crate::config::{AckCc, LossDetection, ProbeNegotiation};
@@ -62,7 +62,7 @@ impl<S: Store> Connection<S> {
             self.establish(now, u64::from(seg.window), rtt);
             self.receiver.ack_or_data();
         } else {
-            // Simultaneous open. The SYN-ACK is no retransmission of our SYN.
+            // Simultaneous open. The SYN-ACK is not a retransmission of our SYN.
             self.state = State::SynReceived;
             self.handshake.syn_due = true;
             self.handshake.tries = 0;
@@ -70,14 +70,14 @@ impl<S: Store> Connection<S> {
         Ok(())
     }
 
-    /// Options of the peer's SYN against ours.
+    /// Negotiates the options of the peer's SYN and ours.
     pub(super) fn agree(&mut self, seg: &Segment) {
         self.agree_on_ecn(seg);
         self.agree_on_acks(seg.syn.ack_cc);
         let peer = &seg.syn;
         self.sack_ok = self.sack_ok && peer.sack_permitted;
         match peer.window_scale {
-            // RFC 7323 §2.3: more than 14 is used as 14.
+            // RFC 7323 §2.3: a shift above 14 counts as 14.
             Some(s) if self.config.window_scaling => self.peer_scale = s.min(14),
             _ => {
                 self.our_scale = 0;
@@ -88,7 +88,7 @@ impl<S: Store> Connection<S> {
         if let (true, Some((val, _))) = (self.timestamps, seg.ts) {
             self.stamps.recent = val;
         }
-        // Nothing at all is no size.
+        // Zero is not a valid size.
         self.peer_mss = peer.mss.filter(|n| *n > 0).unwrap_or(self.config.unstated_mss).into();
         self.peer_probes = peer.probes;
         self.peer_snack = peer.snack;
@@ -124,12 +124,13 @@ impl<S: Store> Connection<S> {
         }
     }
 
-    /// This end names holes, and wants them to be named.
+    /// Whether this end sends SNACKs and wants to receive them.
     fn names_holes(&self) -> bool {
         self.config.loss_detection == LossDetection::Snack
     }
 
-    /// SYNs that cost nothing of the initial window: one (RFC 5681 §3.1), or two where it has ten segments (RFC 6928 §2).
+    /// SYNs that do not reduce the initial window: one (RFC 5681 §3.1), or two with a window of ten segments (RFC
+    /// 6928 §2).
     fn free_tries(&self) -> u32 {
         if self.config.rules.initial_window == InitialWindow::Rfc6928 { 2 } else { 1 }
     }
@@ -153,7 +154,7 @@ impl<S: Store> Connection<S> {
         let offer_snack = self.names_holes() && (!answering || self.peer_snack);
         let scale = self.config.window_scaling && (!answering || self.our_scale > 0 || self.peer_scale > 0);
         let offer_acks = self.config.ack_cc != AckCc::None && (!answering || self.ack_ratio.is_some());
-        // There is no room for both (RFC 9293 §3.1: 40 bytes).
+        // There is no room for both options (RFC 9293 §3.1: 40 bytes).
         let offer = offer_waves && !offer_acks && self.handshake.tries <= 2;
         let mut seg = Segment {
             seq: self.iss,
@@ -163,7 +164,7 @@ impl<S: Store> Connection<S> {
                 mss: Some(self.config.segment_limit.unwrap_or(self.config.mss).min(65_535) as u16),
                 window_scale: scale.then_some(scale_for(self.config.receive_buffer)),
                 sack_permitted: self.sack_ok,
-                // RFC 6994 §3 spirit: after two losses the path may be eating unknown options.
+                // In the spirit of RFC 6994 §3: after two losses, the path may drop segments with unknown options.
                 probes: offer_probes && self.handshake.tries <= 2,
                 ack_cc: offer_acks && self.handshake.tries <= 2,
                 snack: offer_snack,

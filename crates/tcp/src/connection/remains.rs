@@ -1,4 +1,4 @@
-//! What has to be kept of a connection in TIME-WAIT (RFC 9293 §3.6.1): two numbers, a window and a clock.
+//! State to be kept of a connection in TIME-WAIT (RFC 9293 §3.6.1): two sequence numbers, a window and a clock.
 
 use super::Connection;
 use crate::segment::{Flags, Segment, Seq};
@@ -6,12 +6,12 @@ use crate::store::Store;
 use crate::timestamps::Timestamps;
 use skyhaul_base::{Duration, Instant};
 
-/// What has to be kept of a connection in TIME-WAIT.
+/// State to be kept of a connection in TIME-WAIT.
 #[derive(Clone, Copy, Debug)]
 pub struct Remains {
-    /// The next number of ours: a new connection between the same ends begins beyond it.
+    /// Our next sequence number: a new connection between the same ends starts beyond it.
     pub next: Seq,
-    /// The next number of the peer's.
+    /// The peer's next sequence number.
     pub expected: Seq,
     /// The window last announced, bytes.
     pub window: u32,
@@ -19,12 +19,12 @@ pub struct Remains {
 }
 
 impl<S: Store> Connection<S> {
-    /// How long it waits in TIME-WAIT (2 MSL).
+    /// Duration of TIME-WAIT (2 MSL).
     #[must_use]
     pub fn time_wait(&self) -> Duration {
         self.config.time_wait
     }
-    /// What has to be kept once it is in TIME-WAIT.
+    /// The state to keep once the connection is in TIME-WAIT.
     #[must_use]
     pub fn remains(&self) -> Remains {
         let window = self.receiver.announced().min(65_535 << self.our_scale);
@@ -38,8 +38,9 @@ impl<S: Store> Connection<S> {
 }
 
 impl Remains {
-    /// True if a SYN with this number and timestamp begins a new connection: it is no late duplicate, since its timestamp
-    /// is newer than the last one of the old connection (RFC 6191 §2), or, without that, its number (RFC 9293 §3.10.7.4).
+    /// Whether a SYN with this sequence number and timestamp starts a new connection. It is not a late duplicate if
+    /// its timestamp is newer than the last one of the old connection (RFC 6191 §2) or, without timestamps, if its
+    /// sequence number is (RFC 9293 §3.10.7.4).
     #[must_use]
     pub fn admits(&self, syn: Seq, timestamp: Option<u32>) -> bool {
         let beyond = syn.diff(self.expected) > 0;
@@ -49,7 +50,7 @@ impl Remains {
         }
     }
 
-    /// The acknowledgement that a late segment is owed.
+    /// The acknowledgement in response to a late segment.
     #[must_use]
     pub fn answer(&self, now: Instant) -> Segment {
         Segment {

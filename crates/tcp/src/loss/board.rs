@@ -1,9 +1,9 @@
-//! What is outstanding: two numbers while nothing is wrong, the scoreboard once something is.
+//! Outstanding data: two numbers in the normal case, the scoreboard otherwise.
 //!
-//! While every outstanding segment is full-sized, sent once, and neither reported nor lost, `SND.UNA`, `SND.MAX` and
-//! the segment size say all there is to say. The scoreboard with its entry per segment appears with the first thing
-//! that they cannot say and goes when it is over. When each segment left is kept beside the two numbers where somebody
-//! asks for that ([`Board::keep_times`]), and otherwise forgotten.
+//! While all outstanding segments are full-sized, sent once, and neither SACKed nor lost, `SND.UNA`, `SND.MAX` and
+//! the segment size describe them completely. The scoreboard with an entry per segment is created for the first
+//! event that these cannot represent, and dropped when it is over. Send times are kept beside the two numbers only
+//! if somebody asks for them ([`Board::keep_times`]).
 
 use super::scoreboard::{Acked, Item, Scoreboard};
 use crate::config::Config;
@@ -18,17 +18,17 @@ pub(crate) struct Board {
     max: u64,
     smss: u32,
     dup_thresh: u32,
-    /// The scoreboard stays, since somebody looks at it on each acknowledgement.
+    /// The scoreboard is permanent, since it is used on each acknowledgement.
     stays: bool,
-    /// When each outstanding segment left, where somebody asks for it; empty while there is a scoreboard, which knows.
+    /// Send time of each outstanding segment, if requested; empty while there is a scoreboard, which stores them.
     times: Option<Box<Ring<Instant>>>,
-    /// Bytes ever marked lost, while there is no scoreboard.
+    /// Bytes ever marked lost, valid without a scoreboard.
     total_lost: u64,
     full: Option<Box<Scoreboard>>,
 }
 
 impl Board {
-    /// Nothing is outstanding; the first byte is at `start`.
+    /// Nothing is outstanding; `start` is the first byte.
     pub(crate) fn new(start: u64, config: &Config, smss: u32) -> Self {
         let dup_thresh = config.dup_thresh;
         Self {
@@ -43,8 +43,8 @@ impl Board {
         }
     }
 
-    /// Whether the time at which each segment left has to be known, and whether the scoreboard has to be there at any time.
-    /// Before anything is outstanding, or from now on.
+    /// Sets whether the send time of each segment must be known, and whether the scoreboard must always exist. To
+    /// be called before anything is outstanding, or for all later segments.
     pub(crate) fn keep_times(&mut self, times: bool, scoreboard: bool) {
         self.stays = scoreboard;
         match (&self.times, times && !scoreboard) {
@@ -56,7 +56,7 @@ impl Board {
                 self.times = Some(Box::new(ring));
             }
             (Some(_), false) => {
-                // What is known of the present segments stays known.
+                // Data on present segments is preserved.
                 self.full();
                 self.times = None;
             }
@@ -69,7 +69,7 @@ impl Board {
         }
     }
 
-    /// The scoreboard, made if there is none.
+    /// The scoreboard, created if necessary.
     pub(crate) fn full(&mut self) -> &mut Scoreboard {
         let Self { una, max, smss, dup_thresh, total_lost, times, full, .. } = self;
         full.get_or_insert_with(|| {
@@ -82,7 +82,7 @@ impl Board {
     pub(crate) fn scoreboard(&self) -> Option<&Scoreboard> {
         self.full.as_deref()
     }
-    /// Changes the scoreboard; the two numbers follow.
+    /// Changes the scoreboard, and updates the two numbers.
     pub(crate) fn change<T>(&mut self, f: impl FnOnce(&mut Scoreboard) -> T) -> T {
         let full = self.full();
         let out = f(full);
@@ -127,7 +127,7 @@ impl Board {
     pub(crate) fn sacked(&self) -> u64 {
         self.full.as_ref().map_or(0, |s| s.sacked())
     }
-    /// Bytes sent again and under way.
+    /// Bytes retransmitted and in flight.
     pub(crate) fn repeated(&self) -> u64 {
         self.full.as_ref().map_or(0, |s| s.repeated())
     }
@@ -189,7 +189,7 @@ impl Board {
     #[inline(always)]
     pub(crate) fn ack(&mut self, ack: u64) -> Acked {
         let bytes = ack - self.una;
-        // Mostly one segment.
+        // Usually one segment.
         if self.full.is_none() && bytes == u64::from(self.smss) {
             self.una = ack;
             let times = self.times.as_mut();
@@ -217,13 +217,14 @@ impl Board {
         acked
     }
 
-    /// Nothing is known to be missing or was sent twice: full segments, or all of them accounted for by size.
+    /// Whether nothing is known to be missing or was sent twice: the outstanding segments are full, or their sizes
+    /// are accounted for.
     #[inline]
     pub(crate) fn is_clean(&self) -> bool {
         self.full.as_ref().is_none_or(|s| s.is_clean())
     }
 
-    /// Nothing is wrong any more: the two numbers are enough again.
+    /// Drops the scoreboard if the two numbers suffice again.
     #[inline]
     pub(crate) fn tidy(&mut self) {
         if self.full.is_some() && !self.stays {
@@ -239,12 +240,12 @@ impl Board {
         self.full = None;
     }
 
-    /// Memory that entries take, bytes.
+    /// Memory use of the entries, bytes.
     pub(crate) fn held(&self) -> usize {
         let times = self.times.as_ref().map_or(0, |t| t.capacity() * size_of::<Instant>());
         times + self.full.as_ref().map_or(0, |s| s.held())
     }
-    /// Gives room back that no entry is in.
+    /// Releases unused memory.
     pub(crate) fn trim(&mut self) {
         if let Some(times) = &mut self.times {
             times.trim();
@@ -254,12 +255,12 @@ impl Board {
         }
     }
 
-    /// Full segments are longer from now on. Those that are outstanding stay as they are.
+    /// Full segments become longer. Outstanding ones stay as they are.
     pub(crate) fn widen(&mut self, smss: u32) {
         self.full().widen(smss);
         self.smss = smss;
     }
-    /// Full segments have another size from now on; see [`Scoreboard::recut`].
+    /// The size of full segments changes; see [`Scoreboard::recut`].
     pub(crate) fn recut(&mut self, smss: u32) {
         self.change(|s| s.recut(smss));
         self.smss = smss;

@@ -1,5 +1,5 @@
-//! What is outstanding, and when a loss is a loss: by what was acknowledged beyond it ([`scoreboard`], RFC 6675), or by
-//! time ([`rack`], RFC 8985, with [`tlp`]). What a loss was ([`classifier`]).
+//! Outstanding data and loss detection: by acknowledgements beyond a segment ([`scoreboard`], RFC 6675) or by time
+//! ([`rack`], RFC 8985, with [`tlp`]). Loss classification is in [`classifier`].
 
 pub(crate) mod board;
 pub(crate) mod classifier;

@@ -1,9 +1,9 @@
-//! RACK (RFC 8985 §6): a segment is lost when one that was sent later has been delivered and time enough has passed
-//! for reordering to settle.
+//! RACK (RFC 8985 §6): a segment is lost when one sent later has been delivered and enough time has passed for
+//! reordering to settle.
 //!
-//! The state machine knows sequence offsets, times and the scoreboard, neither windows nor timers: whoever drives it
-//! tells it what was sent and what an acknowledgement said, and is told when to come back. What the sender calls for
-//! each segment is kept out of line: inlined it would cost registers where RACK is off.
+//! The state machine knows sequence offsets, times and the scoreboard, but neither windows nor timers. Its caller
+//! reports transmissions and acknowledgements, and learns when to call again. Functions that the sender calls for
+//! each segment are kept out of line: inlined they would cost registers when RACK is off.
 
 use super::scoreboard::{Order, Scoreboard};
 use crate::config::Config;
@@ -12,12 +12,12 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use skyhaul_base::{Duration, Instant};
 
-/// Recoveries without a report of a duplicate after which the reordering window returns to a quarter of the minimum
-/// RTT (§6.2 step 4).
+/// Recoveries without a DSACK after which the reordering window returns to a quarter of the minimum RTT (§6.2 step
+/// 4).
 const PERSIST: u32 = 16;
 
-/// Span of the minimum RTT filter. §6.2 step 1 asks for a window, so that a path that has become longer (a handover)
-/// is noticed; five minutes is what Linux takes.
+/// Length of the minimum RTT filter. §6.2 step 1 asks for a window, so that a longer path after a handover is
+/// noticed; Linux uses five minutes.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 
 /// The minimum of the last one to two halves of [`MIN_RTT_WINDOW`].
@@ -33,7 +33,7 @@ impl MinRtt {
 
     fn sample(&mut self, now: Instant, rtt: Duration) {
         if now - self.since >= MIN_RTT_WINDOW / 2 {
-            // A pause of a whole window leaves nothing of before.
+            // After a pause of a whole window, old values are discarded.
             let stale = now - self.since >= MIN_RTT_WINDOW;
             self.previous = if stale { Self::NEVER } else { self.current };
             self.current = Self::NEVER;
@@ -48,7 +48,7 @@ impl MinRtt {
     }
 }
 
-/// A segment that the acknowledgement in hand delivers.
+/// A segment delivered by the current acknowledgement.
 #[derive(Clone, Copy, Debug)]
 struct Delivered {
     end: u64,
@@ -57,32 +57,32 @@ struct Delivered {
     cumulative: bool,
 }
 
-/// What an acknowledgement says, besides what it acknowledges.
+/// Facts about an acknowledgement beyond the data it covers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RackReport {
     /// It reports a duplicate (RFC 2883).
     pub dsack: bool,
-    /// RTT by the echoed timestamp.
+    /// RTT from the echoed timestamp.
     pub echo: Option<Duration>,
-    /// It answers a probe: whatever it delivers gives no sample.
+    /// It answers a probe, so it gives no RTT sample.
     pub probe: bool,
     /// Smoothed RTT.
     pub srtt: Option<Duration>,
-    /// A fast recovery or the repair after a timeout goes on after this acknowledgement.
+    /// A fast recovery or the repair after a timeout continues after this acknowledgement.
     pub recovering: bool,
-    /// This acknowledgement ends one.
+    /// This acknowledgement ends a recovery.
     pub exiting: bool,
 }
 
-/// Loss detection by time (RFC 8985).
+/// Time-based loss detection (RFC 8985).
 #[derive(Clone, Debug)]
 pub struct Rack {
     order: Order,
-    /// Declared lost and not sent again: absolute indices, the lowest first; some may be out of date.
+    /// Declared lost and not retransmitted: absolute indices, lowest first; some may be outdated.
     awaiting: BinaryHeap<Reverse<u64>>,
-    /// Delivered by the acknowledgement in hand.
+    /// Delivered by the current acknowledgement.
     fresh: Vec<Delivered>,
-    /// Indices of those selectively acknowledged by it.
+    /// Indices newly SACKed by it.
     newly_sacked: Vec<usize>,
     /// `RACK.xmit_ts` and `RACK.end_seq`: of the segments delivered, the one sent last.
     latest: (Instant, u64),
@@ -96,18 +96,18 @@ pub struct Rack {
     reo_wnd_mult: u32,
     reo_wnd_persist: u32,
     dsack_round: Option<u64>,
-    /// Bytes delivered by the acknowledgement that is judged, for PRR; 0 when the timer judges.
+    /// Bytes delivered by the current acknowledgement, for PRR; 0 when the timer triggered the detection.
     pub(crate) delivered: u64,
-    /// Bytes of retransmissions declared lost and not yet asked about.
+    /// Bytes of retransmissions declared lost and not yet taken.
     lost_again: u64,
-    /// What was declared lost and not yet asked about: index, bytes, and the bytes ever lost then.
+    /// Losses declared and not yet taken: index, bytes, and total bytes ever lost at that time.
     pub(crate) losses: Vec<(usize, u32, u64)>,
     dup_thresh: u32,
     tick: Duration,
 }
 
 impl Rack {
-    /// The state before anything is sent.
+    /// Initial state, before anything is sent.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         let tick = config.timestamp_tick;
@@ -135,7 +135,7 @@ impl Rack {
         }
     }
 
-    /// A segment delivered out of the order of sequence, never retransmitted, was seen.
+    /// Whether reordering was seen: a segment, never retransmitted, was delivered out of order.
     #[must_use]
     pub fn reordering_seen(&self) -> bool {
         self.reordering_seen
@@ -154,7 +154,7 @@ impl Rack {
     pub(crate) fn steps(&self) -> u64 {
         self.order.steps
     }
-    /// What is in flight, in the order in which it was sent.
+    /// Segments in flight, in the order of transmission.
     #[cfg(test)]
     pub(crate) fn in_order(&self) -> impl Iterator<Item = u64> + '_ {
         core::iter::successors(self.order.head(), |s| self.order.after(*s))
@@ -164,7 +164,7 @@ impl Rack {
         core::mem::take(&mut self.lost_again)
     }
 
-    /// Memory that grows with what is outstanding, bytes.
+    /// Memory use that grows with the outstanding data, bytes.
     pub(crate) fn held(&self) -> usize {
         self.order.held()
             + self.awaiting.capacity() * size_of::<Reverse<u64>>()
@@ -172,7 +172,7 @@ impl Rack {
             + self.newly_sacked.capacity() * size_of::<usize>()
             + self.losses.capacity() * size_of::<(usize, u32, u64)>()
     }
-    /// Gives room back that nothing is in. `board`: what is out of date is forgotten.
+    /// Releases unused memory and outdated entries of `board`.
     pub(crate) fn trim(&mut self, board: &Scoreboard) {
         self.awaiting.retain(|&Reverse(segment)| board.awaits_repair(segment));
         self.awaiting.shrink_to_fit();
@@ -190,12 +190,12 @@ impl Rack {
         self.order.sent(board, board.base() + index as u64);
     }
 
-    /// An RTT was measured otherwise, as by the handshake (§6.2 step 1: of all measurements).
+    /// Adds an RTT from another source, such as the handshake (§6.2 step 1: of all measurements).
     pub(crate) fn measured(&mut self, now: Instant, rtt: Duration) {
         self.min_rtt.sample(now, rtt);
     }
 
-    /// Everything that is outstanding was sent as it says, and is in flight. To be called on a new one.
+    /// Starts on an existing scoreboard: everything outstanding is in flight, with its send times.
     pub(crate) fn watch(&mut self, board: &Scoreboard) {
         self.order = Order::beginning_at(board.base());
         (0..board.len()).for_each(|i| self.sent(board, i));
@@ -207,7 +207,7 @@ impl Rack {
         self.sent(board, board.len() - 1);
     }
 
-    /// Sends the segment at `index` again (for tests and tools).
+    /// Retransmits the segment at `index` (for tests and tools).
     pub fn resend(&mut self, board: &mut Scoreboard, index: usize, now: Instant) {
         board.retransmit(index, now);
         self.sent(board, index);
@@ -215,7 +215,7 @@ impl Rack {
 
     // ----- §6.2 ---------------------------------------------------------------------------------------------
 
-    /// What the cumulative acknowledgement `ack` is about to take off the scoreboard.
+    /// Processes the segments that the cumulative acknowledgement `ack` is about to remove from the scoreboard.
     #[inline(never)]
     pub(crate) fn cumulative(&mut self, board: &Scoreboard, ack: u64) {
         let mut n = 0;
@@ -241,8 +241,8 @@ impl Rack {
         self.newly_sacked.push(index);
     }
 
-    /// The acknowledgement has been entered into the scoreboard: steps 1 to 5. Returns when to call
-    /// [`Self::detect`] again.
+    /// To be called when an acknowledgement has been entered into the scoreboard: steps 1 to 5. Returns when to
+    /// call [`Self::detect`] again.
     pub(crate) fn acknowledged(
         &mut self,
         board: &mut Scoreboard,
@@ -253,8 +253,8 @@ impl Rack {
         self.detect(board, now, r.recovering)
     }
 
-    /// The same, where the receiver names `hole` as missing and nothing else shows a loss. What is missing there is lost, but a
-    /// copy may be on its way: one that left less than a round trip ago, or after everything that has arrived.
+    /// The same if the receiver names `hole` as missing and there is no other loss detection. The data is lost
+    /// unless a copy may still be in flight: one sent less than an RTT ago, or after everything that has arrived.
     pub(crate) fn named(
         &mut self,
         board: &mut Scoreboard,
@@ -329,8 +329,8 @@ impl Rack {
             if !s.retransmitted {
                 return true;
             }
-            // Was it the original? The echo is that of the segment that moved `RCV.NXT` (RFC 7323 §4.3), so it says
-            // nothing of one that was selectively acknowledged: there the RTT alone decides.
+            // Was it the original? The echo is that of the segment that advanced `RCV.NXT` (RFC 7323 §4.3). For a
+            // SACKed segment it says nothing, and the RTT alone decides.
             let before = |e: Duration| e.as_nanos() / self.tick.as_nanos() > ticks(now) - ticks(s.sent);
             !(s.cumulative && echo.is_some_and(before)) && min_rtt.is_none_or(|m| now - s.sent >= m)
         });
@@ -352,7 +352,7 @@ impl Rack {
         }
     }
 
-    /// Step 4, the part that remembers: the window grows in every round trip with a report of a duplicate.
+    /// Step 4, first part: the window grows in every round trip with a DSACK.
     fn adapt(&mut self, una: u64, nxt: u64, r: &RackReport) {
         if self.dsack_round.is_some_and(|round| una >= round) {
             self.dsack_round = None;
@@ -369,8 +369,8 @@ impl Rack {
         }
     }
 
-    /// Step 4, the part that answers. Without any sign of reordering a recovery waits for nothing, and three
-    /// segments beyond a hole are as good a proof as ever.
+    /// Step 4, second part: the window. Without any sign of reordering, a recovery does not wait, and three
+    /// segments beyond a hole are sufficient proof as usual.
     fn window(&self, recovering: bool) -> Duration {
         if !self.reordering_seen && (recovering || self.segs_sacked >= self.dup_thresh) {
             return Duration::ZERO;
@@ -381,10 +381,11 @@ impl Rack {
         self.srtt.map_or(wide, |srtt| wide.min(srtt))
     }
 
-    /// Step 5: declares lost what is overdue. Returns when the last of what was sent before the latest segment
-    /// delivered will be.
+    /// Step 5: declares overdue segments lost. Returns when the last of those sent before the latest delivered
+    /// segment will be overdue.
     pub fn detect(&mut self, board: &mut Scoreboard, now: Instant, recovering: bool) -> Option<Instant> {
-        // A clock that went back: what is sent from now on would seem older than what arrived, and lost again and again.
+        // If the clock went back, new segments would seem older than delivered ones, and be declared lost again and
+        // again.
         self.latest.0 = self.latest.0.min(now);
         self.reo_wnd = self.window(recovering);
         let patience = self.rtt + self.reo_wnd;
@@ -399,7 +400,7 @@ impl Rack {
         Some(board.sent_at(last).0 + patience)
     }
 
-    /// The segment at `index` is lost.
+    /// Declares the segment at `index` lost.
     pub(crate) fn lose(&mut self, board: &mut Scoreboard, index: usize) {
         let segment = board.base() + index as u64;
         self.order.remove(segment);
@@ -410,17 +411,17 @@ impl Rack {
         self.awaiting.push(Reverse(segment));
     }
 
-    /// Nothing is lost after all: everything is in flight again and watched.
+    /// Withdraws all losses: everything is in flight again and watched.
     pub(crate) fn withdraw(&mut self, board: &mut Scoreboard) {
         let (base, order) = (board.base(), &mut self.order);
         let mut revived = Vec::new();
-        // What was sent again since it was lost is in flight already.
+        // Segments already retransmitted are in flight.
         board.withdraw_lost(|i| revived.push(base + i as u64));
         revived.retain(|s| !order.holds(*s));
         order.revive(board, &mut revived);
     }
 
-    /// The lowest segment that is lost and was not sent again.
+    /// The lowest lost segment that was not retransmitted.
     pub fn next_lost(&mut self, board: &Scoreboard) -> Option<usize> {
         while let Some(&Reverse(segment)) = self.awaiting.peek() {
             if board.awaits_repair(segment) {
@@ -433,9 +434,9 @@ impl Rack {
 
     // ----- §6.3 ---------------------------------------------------------------------------------------------
 
-    /// The retransmission timer expired: lost is the first segment, and what is overdue. With `all` everything is.
-    /// Unless `keep`, or if the receiver went back on its word (it acknowledged the first segment selectively and
-    /// never cumulatively), selective acknowledgements are forgotten and what they covered is lost.
+    /// The retransmission timer expired: the first segment and overdue ones are lost, or everything with `all`.
+    /// SACK information is discarded and the SACKed data counts as lost unless `keep`, or if the receiver reneged
+    /// (it SACKed the first segment but never acknowledged it cumulatively).
     pub fn timeout(&mut self, board: &mut Scoreboard, now: Instant, keep: bool, all: bool) {
         if !keep || board.item(0).is_some_and(|s| s.sacked) {
             let forgotten = &mut self.newly_sacked;

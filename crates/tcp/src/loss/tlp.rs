@@ -1,39 +1,39 @@
-//! Tail loss probe (RFC 8985 §7): when nothing comes back for two round trips, one segment is sent to provoke an
-//! answer, so that RACK finds what is lost before the retransmission timer does.
+//! Tail loss probe (RFC 8985 §7): without an acknowledgement for two RTTs, one segment is sent to provoke one, so
+//! that RACK detects losses before the retransmission timer expires.
 
-/// No offset: beyond every acknowledgement.
+/// Beyond every acknowledgement: no offset.
 const NONE: u64 = u64::MAX;
 
 /// State of the tail loss probe.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tlp {
-    /// `TLP.end_seq`: `SND.NXT` after the probe whose fate is open; [`NONE`] without one.
+    /// `TLP.end_seq`: `SND.NXT` after the outstanding probe; [`NONE`] without one.
     end_seq: u64,
-    /// `TLP.is_retrans`: it repeated a segment.
+    /// `TLP.is_retrans`: the probe is a retransmission.
     is_retrans: bool,
     /// The RTT was measured since the last probe, or there was none yet. At most one probe per measurement.
     pub(crate) measured: bool,
-    /// To be sent now, before anything else is forced.
+    /// A probe must be sent now, before other forced segments.
     pub(crate) due: bool,
 }
 
 impl Tlp {
     pub(crate) const NEW: Self = Self { end_seq: NONE, is_retrans: false, measured: true, due: false };
 
-    /// §7.1: a recovery begins; what became of the probe is its business.
+    /// §7.1: a recovery begins, which takes over the outstanding probe.
     pub(crate) fn reset(&mut self) {
         (self.end_seq, self.is_retrans, self.due) = (NONE, false, false);
     }
 
-    /// No probe's fate is open, and the RTT was measured since the last one.
+    /// Whether no probe is outstanding, and the RTT was measured since the last one.
     pub(crate) fn may_probe(&self) -> bool {
         self.end_seq == NONE && self.measured
     }
-    /// A probe leaves, and everything up to `max` is sent then.
+    /// A probe leaves; everything up to `max` has then been sent.
     pub(crate) fn sent(&mut self, is_retrans: bool, max: u64) {
         (self.measured, self.is_retrans, self.end_seq) = (false, is_retrans, max);
     }
-    /// The segment that a probe repeated ends here.
+    /// End of the segment that a probe retransmitted.
     pub(crate) fn end_seq(&self) -> u64 {
         self.end_seq
     }
@@ -44,8 +44,8 @@ impl Tlp {
         if ack < end {
             return false;
         }
-        // The probe was new data, or both copies arrived: the receiver says so by DSACK, or, without it, by one
-        // acknowledgement too many.
+        // The probe was new data, or both copies arrived: the receiver reports this by a DSACK or, without DSACK,
+        // by one extra acknowledgement.
         let harmless = !self.is_retrans || duplicate.is_some_and(|d| d.1 == end);
         let beyond = ack > end;
         if harmless || beyond || bare {

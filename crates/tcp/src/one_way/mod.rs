@@ -1,8 +1,8 @@
-//! A flow of data in one direction whose handshake is not modelled, as in the simulations of the papers: one [`Sender`]
-//! and one [`Receiver`] with as much of a connection around them as such a flow can need. Two whole connections
-//! established with the same configuration would exchange the same segments.
+//! One-way data flows whose handshake is not modelled, as in the simulations of the papers: a [`Sender`] and a
+//! [`Receiver`] with the minimum of connection state that such a flow needs. Two full connections with the same
+//! configuration would exchange the same segments.
 //!
-//! Segments are [`Head`]s, small enough to be carried by an event; what few segments have besides is [`Extras`].
+//! Segments are [`Head`]s, small enough for an event to carry; the rare rest of a segment is in [`Extras`].
 
 mod sink;
 mod source;
@@ -26,14 +26,14 @@ use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Algorithm, CongestionControl};
 pub use source::Source;
 
-/// What the handshake would have found out.
+/// The result of the handshake.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
-    /// Its RTT; the congestion control may use it, the estimator does not.
+    /// Its RTT. The congestion control may use it, the estimator does not.
     pub rtt: Option<Duration>,
 }
 
-/// What both ends of such a flow agree on.
+/// Settings that both ends share.
 #[derive(Clone, Copy, Debug)]
 struct Agreed {
     sack: bool,
@@ -46,7 +46,7 @@ struct Agreed {
 }
 
 impl Agreed {
-    /// Both ends are configured alike.
+    /// Settings for two ends with the same configuration.
     fn new(config: &Config, cc: &Algorithm) -> Self {
         let policy = cc.policy();
         Self {
@@ -60,17 +60,17 @@ impl Agreed {
         }
     }
 
-    /// What a 16-bit field can say of a window.
+    /// The largest window up to `window` that a 16-bit field can express.
     #[inline]
     fn announced(scale: u8, window: u64) -> u32 {
         (window.min(65_535 << scale) >> scale << scale) as u32
     }
 }
 
-/// Both ends of a flow, not connected by anything: whoever drives them carries segments from one to the other.
+/// Creates both ends of a flow. The caller carries segments from one to the other.
 ///
 /// # Panics
-/// Never; what a peer could not have sent is refused.
+/// Never: refused segments are ones that a peer could not have sent.
 #[must_use]
 pub fn one_way<S: Store>(
     now: Instant,
@@ -131,26 +131,26 @@ pub fn one_way<S: Store>(
     (source, sink)
 }
 
-/// What an end needs once something out of the ordinary has happened.
+/// State for rare situations.
 #[derive(Clone, Copy, Debug, Default)]
 struct Exception {
     challenges: Ration,
-    /// Acknowledgements that the data end owes.
+    /// Acknowledgements due from the data sender.
     acks_due: u32,
     reset_due: Option<Head>,
     closed: bool,
-    /// A router has marked data, and the source has not yet said that it reduced its window (RFC 3168 §6.1.3).
+    /// A router has marked data, and the source has not yet signalled CWR (RFC 3168 §6.1.3).
     echo: bool,
-    /// For how many segments the sink sends an acknowledgement, where the source decides that.
+    /// The sink's ACK ratio, if the source controls it.
     ack_ratio: Option<AckRatio>,
 }
 
 impl Exception {
-    /// Of a source that decides how many acknowledgements there are: none of them is ordinary.
+    /// For a source that controls the ACK ratio: none of its acknowledgements takes the fast path.
     fn with_acks(ratio: AckRatio) -> Self {
         Self { ack_ratio: Some(ratio), ..Self::default() }
     }
-    /// Nobody is here any more (RFC 9293 §3.10.7.1): everything but a reset is answered with one.
+    /// Handles a segment to a closed end (RFC 9293 §3.10.7.1): everything but a reset is answered with a reset.
     fn refuse(&mut self, head: &Head) -> Result<(), Rejected> {
         if !head.flags.has(Flags::RST) {
             self.reset_due = Some(Head { seq: head.ack, flags: Flags::RST, ..Head::default() });

@@ -11,34 +11,35 @@ use crate::timestamps::Timestamps;
 use alloc::boxed::Box;
 use skyhaul_base::Instant;
 
-/// The end that receives the data; its application reads everything at once.
+/// The receiving end; its application reads everything at once.
 #[derive(Debug)]
 pub struct Sink<S: Store> {
     pub(super) receiver: Receiver<S>,
     pub(super) stamps: Option<Box<Timestamps>>,
     pub(super) exception: Option<Box<Exception>>,
-    /// `Last.ACK.sent` (RFC 7323 §4.3): with delayed acknowledgements the oldest segment not yet acknowledged is echoed.
+    /// `Last.ACK.sent` (RFC 7323 §4.3): with delayed acknowledgements the timestamp of the oldest unacknowledged
+    /// segment is echoed.
     pub(super) last_ack_sent: u64,
     pub(super) scale: u8,
-    /// Marks of routers are echoed.
+    /// ECN marks are echoed.
     pub(super) ecn: bool,
-    /// The source says how many acknowledgements it wants; routers may mark them.
+    /// The source controls the ACK ratio, and routers may mark acknowledgements.
     pub(super) ack_cc: bool,
 }
 
 impl<S: Store> Sink<S> {
-    /// The receiver, to look at.
+    /// The receiver, for inspection.
     #[must_use]
     pub fn receiver(&self) -> &Receiver<S> {
         &self.receiver
     }
-    /// When [`Self::handle_timeout`] must be called; [`Instant::MAX`] for never.
+    /// When [`Self::handle_timeout`] must be called; [`Instant::MAX`] means never.
     #[inline]
     #[must_use]
     pub fn next_timeout(&self) -> Instant {
         self.receiver.next_timeout()
     }
-    /// Handles every deadline that has passed.
+    /// Handles all expired deadlines.
     #[inline]
     pub fn handle_timeout(&mut self, now: Instant) {
         self.receiver.handle_timeout(now);
@@ -47,7 +48,7 @@ impl<S: Store> Sink<S> {
     /// Handles an arriving segment. Poll for transmissions until there are none before handling the next.
     ///
     /// # Errors
-    /// Says why it was dropped; what the RFCs owe the peer (an acknowledgement) is sent all the same.
+    /// The reason why the segment was dropped. Acknowledgements that the RFCs require are sent nevertheless.
     #[inline]
     pub fn handle(&mut self, now: Instant, head: &Head, extras: Option<&Extras>) -> Result<(), Rejected> {
         if extras.is_none() && head.is_plain_data() && self.take_plain(now, head.seq, head.len, head.ts()) {
@@ -56,8 +57,8 @@ impl<S: Store> Sink<S> {
         self.handle_any(now, head, extras)
     }
 
-    /// Header prediction: handles payload for which [`Head::is_plain_data`] holds and which has nothing besides, if it is
-    /// the next bytes in order. Otherwise nothing has changed: [`Self::handle`] it.
+    /// Header prediction: accepts a payload with [`Head::is_plain_data`] and without extras, if it is the next data
+    /// in order. Otherwise declines without side effects: call [`Self::handle`].
     #[inline(always)]
     pub fn take_plain(&mut self, now: Instant, seq: Seq, len: u32, ts: Option<(u32, u32)>) -> bool {
         let nxt = self.receiver.next_expected();
@@ -76,8 +77,8 @@ impl<S: Store> Sink<S> {
         true
     }
 
-    /// The acknowledgement that is owed for data which [`Self::take_plain`] has taken, as long as it has nothing to report
-    /// besides; [`Self::poll`] knows the others.
+    /// The acknowledgement of data that [`Self::take_plain`] accepted, unless it has more to report: call
+    /// [`Self::poll`] then.
     #[inline(always)]
     pub fn poll_plain(&mut self, now: Instant) -> Option<Head> {
         if self.receiver.has_more_to_say() || !self.receiver.poll_ack() {
@@ -85,7 +86,7 @@ impl<S: Store> Sink<S> {
         }
         Some(self.segment(now, None, &mut None))
     }
-    /// Nothing is left to be sent before the next event.
+    /// Whether nothing is left to send before the next event.
     #[inline(always)]
     pub fn is_at_rest(&self) -> bool {
         self.exception.is_none() && self.receiver.is_at_rest()
@@ -108,7 +109,7 @@ impl<S: Store> Sink<S> {
                 self.receiver.ack_now();
                 return Err(Rejected::Paws);
             }
-            // Not from a probe: its sequence number is old on purpose.
+            // Not for a probe: its sequence number is old on purpose.
             if seq <= self.last_ack_sent && !probe {
                 stamps.recent = val;
             }
@@ -133,7 +134,7 @@ impl<S: Store> Sink<S> {
             mark: head.mark(),
             probe_id: head.probe_id(),
         };
-        // A flow in one direction has no strangers: its probes are taken wherever they lie, and all are answered.
+        // A one-way flow has no strangers: probes are accepted at any position, and all are answered.
         if probe && self.receiver.answers_probes() {
             self.receiver.probe(&data, false);
             return Ok(());
@@ -141,19 +142,19 @@ impl<S: Store> Sink<S> {
         self.receiver.handle(now, &data)
     }
 
-    /// A mark is echoed until the source says that it has heard of it; if both come together there is another one (RFC 3168
-    /// §6.1.3). While it is, nothing is ordinary.
+    /// A mark is echoed until the source signals CWR; a segment with both starts another echo (RFC 3168 §6.1.3).
+    /// During the echo there is no fast path.
     fn take_notification(&mut self, head: &Head) {
         let marked = head.ecn() == Codepoint::Marked;
         if marked {
             self.exception.get_or_insert_default().echo = true;
         } else if head.flags.has(Flags::CWR) && self.exception.as_ref().is_some_and(|e| e.echo) {
-            // Most flows need no more than that; with others nothing is ordinary anyway.
+            // Most flows need no more; the others never take the fast path.
             self.exception = self.ack_cc.then(Box::default);
         }
     }
 
-    /// Outside of the window: an acknowledgement is owed, nothing else happens.
+    /// A segment outside the window requires an acknowledgement and has no other effect.
     #[cold]
     fn unacceptable(&mut self, seq: u64, head: &Head) -> Result<(), Rejected> {
         self.receiver.ack_now();
@@ -165,7 +166,7 @@ impl<S: Store> Sink<S> {
         Err(Rejected::OutOfWindow)
     }
 
-    /// A reset, or a segment for an end that was reset.
+    /// Handles a reset, or a segment to an end that was reset.
     #[cold]
     fn exceptional(&mut self, now: Instant, head: &Head, seq: u64) -> Option<Result<(), Rejected>> {
         let exception = self.exception.get_or_insert_default();
@@ -175,7 +176,7 @@ impl<S: Store> Sink<S> {
         if !head.flags.has(Flags::RST) {
             return None;
         }
-        // RFC 5961 §3.2: only the exact next sequence number resets; others in the window are challenged.
+        // RFC 5961 §3.2: only the exact next sequence number resets; others in the window get a challenge ACK.
         if seq == self.receiver.next_expected() {
             exception.closed = true;
             return Some(Ok(()));
@@ -189,8 +190,8 @@ impl<S: Store> Sink<S> {
         Some(Err(Rejected::Challenged))
     }
 
-    /// The next segment to transmit, or nothing until the next event. What it has besides its head is put into `beside`,
-    /// which is left alone otherwise.
+    /// The next segment to transmit, or nothing until the next event. Its extras, if any, are stored in `beside`,
+    /// which is unchanged otherwise.
     #[inline(always)]
     pub fn poll(&mut self, now: Instant, beside: &mut Option<Extras>) -> Option<Head> {
         if let Some(e) = self.exception.as_mut().filter(|e| e.closed) {

@@ -9,40 +9,40 @@ use crate::timestamps::Timestamps;
 use alloc::boxed::Box;
 use skyhaul_base::Instant;
 
-/// The end that sends the data.
+/// The sending end.
 #[derive(Debug)]
 pub struct Source<S: Store> {
     pub(super) sender: Sender<S>,
     pub(super) stamps: Option<Box<Timestamps>>,
     pub(super) exception: Option<Box<Exception>>,
-    /// What it announces: it receives nothing.
+    /// The window that it announces; it receives nothing.
     pub(super) window: u32,
-    /// Data says something besides itself: one of the two below, or how many acknowledgements are wanted.
+    /// Data segments carry extras: wave numbers, ECN, or the ACK ratio.
     pub(super) dresses: bool,
-    /// Data is marked with the wave it belongs to.
+    /// Data carries wave numbers.
     pub(super) waves: bool,
-    /// Routers may mark data that leaves for the first time; if true, all of it.
+    /// Routers may mark new data; if true, all data.
     pub(super) ecn: Option<bool>,
 }
 
 impl<S: Store> Source<S> {
-    /// The sender, to look at.
+    /// The sender, for inspection.
     #[must_use]
     pub fn sender(&self) -> &Sender<S> {
         &self.sender
     }
-    /// The sender, to hand data to or to ask for a judgement.
+    /// The sender, for handing it data or taking its judgements.
     pub fn sender_mut(&mut self) -> &mut Sender<S> {
         &mut self.sender
     }
 
-    /// When [`Self::handle_timeout`] must be called; [`Instant::MAX`] for never.
+    /// When [`Self::handle_timeout`] must be called; [`Instant::MAX`] means never.
     #[inline]
     #[must_use]
     pub fn next_timeout(&self) -> Instant {
         self.sender.next_timeout()
     }
-    /// Handles every deadline that has passed.
+    /// Handles all expired deadlines.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.sender.handle_timeout(now);
         if self.sender.gave_up() && !self.is_closed() {
@@ -68,7 +68,7 @@ impl<S: Store> Source<S> {
     fn is_closed(&self) -> bool {
         self.exception.as_ref().is_some_and(|e| e.closed)
     }
-    /// Takes `n` bytes of the application; see [`Sender::offer`].
+    /// Accepts `n` bytes of the application; see [`Sender::offer`].
     pub fn offer(&mut self, now: Instant, n: u64) {
         if !self.is_closed() {
             self.sender.offer(now, n);
@@ -78,7 +78,7 @@ impl<S: Store> Source<S> {
     /// Handles an arriving acknowledgement. Poll for transmissions until there are none before handling the next.
     ///
     /// # Errors
-    /// Says why it was dropped; what the RFCs owe the peer is sent all the same.
+    /// The reason why the segment was dropped. Responses that the RFCs require are sent nevertheless.
     #[inline]
     pub fn handle(&mut self, now: Instant, head: &Head, extras: Option<&Extras>) -> Result<(), Rejected> {
         if extras.is_none() && head.is_plain_ack() && self.take_plain(now, head.ack, head.window, head.ts()) {
@@ -87,8 +87,8 @@ impl<S: Store> Source<S> {
         self.handle_any(now, head, extras)
     }
 
-    /// Handles an acknowledgement for which [`Head::is_plain_ack`] holds and which has nothing besides, if it is the
-    /// ordinary one that a source expects which has come to rest. Otherwise nothing has changed: [`Self::handle`] it.
+    /// Handles an acknowledgement with [`Head::is_plain_ack`] and without extras, if it is the ordinary one that a
+    /// source at rest expects. Otherwise declines without side effects: call [`Self::handle`].
     #[inline(always)]
     pub fn take_plain(&mut self, now: Instant, ack: Seq, window: u32, ts: Option<(u32, u32)>) -> bool {
         if self.exception.is_some() {
@@ -110,8 +110,8 @@ impl<S: Store> Source<S> {
         taken
     }
 
-    /// The next segment that an acknowledgement has released which [`Self::take_plain`] has taken, as long as it is an
-    /// ordinary one: [`Self::poll`] unless the source [is at rest](Self::is_at_rest) then.
+    /// The next ordinary segment released by an acknowledgement that [`Self::take_plain`] accepted. If there is
+    /// none, call [`Self::poll`] unless the source [is at rest](Self::is_at_rest).
     #[inline(always)]
     pub fn poll_plain(&mut self, now: Instant) -> Option<Head> {
         if self.dresses {
@@ -121,7 +121,7 @@ impl<S: Store> Source<S> {
         Some(self.segment(now, &out, &mut None))
     }
 
-    /// Nothing is left to be sent before the next event, as far as a glance tells.
+    /// Whether nothing is left to send before the next event; a cheap test that may say no too often.
     #[inline(always)]
     pub fn is_at_rest(&self) -> bool {
         self.sender.is_at_rest()
@@ -132,7 +132,7 @@ impl<S: Store> Source<S> {
             return e.refuse(head);
         }
         if head.flags.has(Flags::RST) {
-            // Nobody resets a source but in answer to a reset of its own.
+            // A source is reset only in answer to its own reset.
             return Err(Rejected::OutOfWindow);
         }
         let mut echo = None;
@@ -157,7 +157,7 @@ impl<S: Store> Source<S> {
             }
         }
         let arrival = Arrival {
-            // The peer's sequence number never changes, so only what is older than the last one is not fresh.
+            // The peer's sequence number never changes, so a segment is fresh unless it is older than the last one.
             fresh: ack >= una,
             blocks: &blocks[..n],
             hole: extras.and_then(|e| e.snack).and_then(|(from, to)| Some((offset(from)?, offset(to)?))),
@@ -191,8 +191,8 @@ impl<S: Store> Source<S> {
         result
     }
 
-    /// The next segment to transmit, or nothing until the next event. What it has besides its head is put into `beside`,
-    /// which is left alone otherwise.
+    /// The next segment to transmit, or nothing until the next event. Its extras, if any, are stored in `beside`,
+    /// which is unchanged otherwise.
     #[inline(always)]
     pub fn poll(&mut self, now: Instant, beside: &mut Option<Extras>) -> Option<Head> {
         if self.exception.is_some() {
@@ -247,7 +247,7 @@ impl<S: Store> Source<S> {
         head
     }
 
-    /// What data says besides itself.
+    /// Adds the extras of a data segment.
     fn dress(&mut self, now: Instant, out: &Out, head: &mut Head, beside: &mut Option<Extras>) {
         if let Some(all) = self.ecn {
             if out.first || all {

@@ -1,4 +1,4 @@
-//! What has arrived beyond a gap, and in which order it is reported (RFC 2018, RFC 2883).
+//! Data beyond a gap, and the order in which it is reported (RFC 2018, RFC 2883).
 
 use alloc::collections::VecDeque;
 
@@ -7,55 +7,55 @@ use alloc::collections::VecDeque;
 pub(super) struct Beyond {
     /// Disjoint and ascending.
     ranges: VecDeque<(u64, u64)>,
-    /// A byte in each of the ranges reported last, the most recent first; 0 is none.
+    /// One byte of each range reported last, most recent first; 0 means none.
     recent: [u64; 4],
-    /// Received twice, and to be reported.
+    /// Data received twice, to be reported.
     pub(super) duplicate: Option<(u64, u64)>,
-    /// Segments beyond the gap that were told of at once, where not all are.
+    /// Segments beyond the gap that were acknowledged immediately, if not all are.
     pub(super) told: u32,
-    /// Holes: those below this are not the next to be named, those beyond the other have not been.
+    /// SNACK: holes below this offset are not the next to be named, and holes beyond the other have not been named.
     next_named: u64,
     named_to: u64,
 }
 
 impl Beyond {
-    /// Nothing lies beyond a gap.
+    /// Whether nothing lies beyond a gap.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
-    /// Ranges.
+    /// Number of ranges.
     pub(super) fn len(&self) -> usize {
         self.ranges.len()
     }
-    /// Memory that the ranges take, bytes.
+    /// Memory use of the ranges, bytes.
     pub(super) fn held(&self) -> usize {
         self.ranges.capacity() * size_of::<(u64, u64)>()
     }
     pub(super) fn trim(&mut self) {
         self.ranges.shrink_to_fit();
     }
-    /// `[from, to)` would be a range by itself.
+    /// Whether `[from, to)` would be a separate range.
     pub(super) fn is_apart(&self, from: u64, to: u64) -> bool {
         let next = self.ranges.partition_point(|&(_, e)| e < from);
         self.ranges.get(next).is_none_or(|&(s, _)| s > to)
     }
-    /// Where the last range ends; 0 without any.
+    /// End of the last range; 0 without any.
     pub(super) fn end(&self) -> u64 {
         self.ranges.back().map_or(0, |r| r.1)
     }
-    /// Nothing is left to be remembered.
+    /// Whether nothing is left to remember.
     pub(super) fn is_over(&self) -> bool {
         self.is_empty() && self.duplicate.is_none()
     }
 
-    /// Nothing of it is there any more.
+    /// Forgets all ranges.
     pub(super) fn forget(&mut self) {
         self.ranges = VecDeque::new();
         self.recent = [0; 4];
     }
 
-    /// Adds `[from, to)`, which lies beyond `nxt`. Returns the first part of it that was there.
+    /// Adds `[from, to)`, which lies beyond `nxt`. Returns its first part that was already present.
     pub(super) fn insert(&mut self, from: u64, to: u64, nxt: u64) -> Option<(u64, u64)> {
         let ranges = &mut self.ranges;
         // Most arrivals extend the last range.
@@ -102,7 +102,7 @@ impl Beyond {
         self.recent = keep;
     }
 
-    /// `RCV.NXT` has reached `nxt`: what it joins is in order too. Returns how far it reaches then.
+    /// `RCV.NXT` has reached `nxt`: removes ranges that are now in order. Returns the new `RCV.NXT`.
     pub(super) fn advance(&mut self, mut nxt: u64) -> u64 {
         while let Some(&(s, e)) = self.ranges.front() {
             if s > nxt {
@@ -114,8 +114,8 @@ impl Beyond {
         nxt
     }
 
-    /// The hole to be named now: a new one before all, and otherwise one after the other from the lowest, so that a name that
-    /// was lost on its way comes again. `nxt` begins the lowest hole.
+    /// The hole to name now: a new one first, otherwise one after the other from the lowest, so that a lost SNACK
+    /// is repeated. `nxt` is the start of the lowest hole.
     pub(super) fn hole(&mut self, nxt: u64) -> Option<(u64, u64)> {
         let last = self.ranges.len().checked_sub(1)?;
         let before = |i: usize| {
@@ -134,13 +134,13 @@ impl Beyond {
         Some(hole)
     }
 
-    /// The range with this byte.
+    /// The range that contains this byte.
     pub(super) fn range_of(&self, point: u64) -> Option<(u64, u64)> {
         let i = self.ranges.partition_point(|&(_, e)| e <= point);
         self.ranges.get(i).copied().filter(|&(s, _)| s <= point)
     }
 
-    /// The ranges reported last, the most recent first.
+    /// The ranges reported last, most recent first.
     pub(super) fn recent(&self, nxt: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.recent.iter().filter(move |&&p| p >= nxt && p != 0).filter_map(|&p| self.range_of(p))
     }

@@ -1,7 +1,7 @@
 //! The receiving half: reassembly, SACK blocks, delayed acknowledgements, answers to probes, window.
 //!
-//! Data in order touches a few words. What lies beyond a gap has a state of its own ([`Beyond`]) that comes with the
-//! first gap and goes with the last.
+//! Data in order touches only a few words. Data beyond a gap has separate state ([`Beyond`]), which exists only
+//! while there is a gap.
 
 mod beyond;
 
@@ -27,7 +27,7 @@ pub struct Data<'a> {
     pub len: u32,
     /// A FIN follows the last byte.
     pub fin: bool,
-    /// The bytes, or empty where only lengths are kept.
+    /// The bytes; empty if only lengths are kept.
     pub payload: &'a [u8],
     /// Probe mark.
     pub mark: Mark,
@@ -54,7 +54,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// The blocks, first the one to be reported first.
+    /// The blocks, in the order of reporting.
     #[must_use]
     pub fn as_slice(&self) -> &[(u64, u64)] {
         &self.blocks[..self.len]
@@ -72,20 +72,20 @@ impl Blocks {
 pub struct Receiver<S: Store> {
     /// `RCV.NXT` as a stream offset.
     nxt: u64,
-    /// Right edge of the window announced; never moves left.
+    /// Right edge of the announced window; never moves left.
     edge: u64,
     /// In-order bytes the application has not read.
     unread: u64,
     /// Receive buffer, bytes.
     buffer: u64,
-    /// What the field of a segment can announce at most, bytes.
+    /// Largest window that the field of a segment can announce, bytes.
     announces: u32,
-    /// What memory allows of the buffer, bytes.
+    /// Part of the buffer that memory allows, bytes.
     allowed: u32,
-    /// What has arrived beyond a gap, or is to be reported as a duplicate.
+    /// Data beyond a gap, and duplicates to be reported.
     beyond: Option<Box<Beyond>>,
     delayed_until: Instant,
-    /// Acknowledgements that must leave now, each on its own: duplicates count at the peer.
+    /// Acknowledgements that must leave now as separate segments: the peer counts duplicates.
     acks_due: u32,
     /// Acknowledgements of data in order that must leave now; a data segment may carry them.
     advance_due: u32,
@@ -102,20 +102,20 @@ pub struct Receiver<S: Store> {
     store: S,
 }
 
-/// Answers that probes are owed.
+/// Answers due to probes.
 #[derive(Debug, Default)]
 struct Answers(VecDeque<ProbeAnswer>);
 
-/// How far back a copy of data may lie, in receive windows: one that was in flight when it left, and one that overtook it
-/// in a queue where it has to wait.
+/// How far back a copy of data may lie, in receive windows: one window in flight when the copy left, and one that
+/// overtook it in a queue.
 const WINDOWS_BACK: u64 = 2;
 
-/// Ranges beyond gaps that are kept in any case, and the segment size, bytes, for which a buffer may hold one range per
-/// segment: the default of RFC 9293 §3.7.1.
+/// Number of ranges beyond gaps that is always allowed, and the segment size, bytes, for which a buffer may hold
+/// one range per segment: the default of RFC 9293 §3.7.1.
 const FEW_RANGES: u64 = 64;
 const SENSIBLE: u32 = 536;
 
-/// Limits of windows: no segment can announce more.
+/// No limit on windows: no segment can announce more.
 const UNLIMITED: u32 = u32::MAX;
 
 fn limit(bytes: u64) -> u32 {
@@ -154,10 +154,10 @@ impl<S: Store> Receiver<S> {
         }
     }
 
-    /// What the handshake agreed on.
+    /// Sets the result of the handshake.
     pub fn start(&mut self, sack: bool, answer_probes: bool, stamped: bool) {
         if stamped {
-            // What is left of the room for options (RFC 2018 §3).
+            // The remaining room for options (RFC 2018 §3).
             self.sack_blocks = self.sack_blocks.min(3);
         }
         if !sack {
@@ -165,25 +165,26 @@ impl<S: Store> Receiver<S> {
         }
         self.answer_probes = answer_probes;
     }
-    /// The hole that the acknowledgement about to leave names, where this end does such a thing (SCPS-TP's SNACK). A peer that does
-    /// not passes it over. To be asked before [`Self::blocks`], which may forget what there is.
+    /// The hole that the next acknowledgement names, if this end sends SNACKs (SCPS-TP). Other peers ignore it. To
+    /// be called before [`Self::blocks`], which may drop the state.
     pub(crate) fn named_hole(&mut self) -> Option<(u64, u64)> {
         let nxt = self.nxt;
         let names = self.config.loss_detection == LossDetection::Snack && self.sack_blocks > 0;
         self.beyond.as_mut().filter(|_| names)?.hole(nxt)
     }
-    /// What the window field of a SYN says at most; nothing has been announced before.
+    /// Limits the window to what a SYN can announce; nothing has been announced before.
     pub(crate) fn begin_at_most(&mut self, bytes: u64) {
         self.announces = limit(bytes);
         self.edge = self.nxt + self.room();
     }
-    /// What the window field of a segment says at most from now on, bytes: with the scale that was agreed on.
+    /// Sets the largest window that segments can announce from now on, bytes: with the negotiated scale.
     pub(crate) fn announce_at_most(&mut self, bytes: u64) {
         self.announces = limit(bytes);
-        // At once: a step of the window would be told by an acknowledgement that looks like a duplicate.
+        // Immediately: announcing a jump of the window later would need an acknowledgement that looks like a
+        // duplicate.
         self.edge = self.edge.max(self.nxt + self.room());
     }
-    /// The application reads everything at once and looks at nothing.
+    /// The application reads and discards everything at once.
     pub fn discard(&mut self) {
         self.sink = true;
         let n = self.unread;
@@ -216,12 +217,12 @@ impl<S: Store> Receiver<S> {
     pub(crate) fn readable(&self) -> u64 {
         self.unread
     }
-    /// All data and the FIN have arrived.
+    /// Whether all data and the FIN have arrived.
     pub(crate) fn finished(&self) -> bool {
         self.nxt > self.fin_at
     }
-    /// The window to announce, bytes. Its right edge moves by at least one segment or half the buffer, and
-    /// never back (RFC 9293 §3.8.6.2.2).
+    /// The window to announce, bytes. Its right edge advances by at least one segment or half the buffer, and never
+    /// retreats (RFC 9293 §3.8.6.2.2).
     #[inline(always)]
     pub fn window(&mut self) -> u64 {
         let edge = self.nxt + self.room();
@@ -231,23 +232,23 @@ impl<S: Store> Receiver<S> {
         self.edge.saturating_sub(self.nxt)
     }
 
-    /// What could be announced now, bytes.
+    /// The window that could be announced now, bytes.
     #[inline(always)]
     fn room(&self) -> u64 {
         self.buffer.min(self.allowed.into()).saturating_sub(self.unread).min(self.announces.into())
     }
 
-    /// The window last announced, less what has arrived since, bytes.
+    /// The window last announced, minus the data that arrived since, bytes.
     pub(crate) fn announced(&self) -> u64 {
         self.edge.saturating_sub(self.nxt)
     }
 
-    /// True if a segment of `span` at `seq` is acceptable (RFC 9293 §3.10.7.4).
+    /// Whether a segment of `span` at `seq` is acceptable (RFC 9293 §3.10.7.4).
     #[inline]
     #[must_use]
     pub fn acceptable(&self, seq: u64, span: u32) -> bool {
         if span == 0 {
-            // At the right edge, too: a peer that has filled the window acknowledges from there.
+            // At the right edge, too: a peer that has filled the window sends its acknowledgements from there.
             return seq >= self.nxt && seq <= self.edge;
         }
         let end = seq + u64::from(span);
@@ -255,8 +256,8 @@ impl<S: Store> Receiver<S> {
         self.edge > self.nxt && (first || (end > self.nxt && end <= self.edge))
     }
 
-    /// True if text up to `end`, and a FIN there if `fin`, contradict a FIN or text that has arrived: nothing lies beyond a
-    /// FIN (RFC 9293 §3.10.7.4).
+    /// Whether data up to `end`, with a FIN there if `fin`, contradicts the FIN or data already received: nothing
+    /// follows a FIN (RFC 9293 §3.10.7.4).
     #[inline]
     pub(crate) fn contradicts_end(&self, end: u64, fin: bool) -> bool {
         end > self.fin_at || (fin && self.contradicts_text(end))
@@ -270,24 +271,24 @@ impl<S: Store> Receiver<S> {
         end < self.nxt || self.beyond.as_ref().is_some_and(|b| b.end() > end)
     }
 
-    /// Probes are understood and answered.
+    /// Whether probes are understood and answered.
     #[inline]
     pub(crate) fn answers_probes(&self) -> bool {
         self.answer_probes
     }
-    /// How long a segment may live in the network: half of the time in TIME-WAIT.
+    /// Maximum segment lifetime: half the duration of TIME-WAIT.
     pub(crate) fn lifetime(&self) -> Duration {
         self.config.time_wait / 2
     }
-    /// True if what begins at `seq` may be a copy that was sent lately.
+    /// Whether data that begins at `seq` may be a recent copy.
     pub(crate) fn is_recent(&self, seq: u64) -> bool {
         seq > 0 && seq + WINDOWS_BACK * self.buffer >= self.nxt
     }
-    /// Whether a probe may lie there. It copies what was sent, so that its data may have arrived long ago, but no more than
-    /// two receive windows have arrived since; and it is within the window that was announced.
+    /// Whether a probe at this position is acceptable. It copies data sent before, which may have arrived long ago,
+    /// but at most two receive windows back; and it must lie within the announced window.
     ///
     /// # Errors
-    /// Says why it is none.
+    /// The reason why it is not acceptable.
     pub(crate) fn admits_probe(&self, seq: u64, len: u32) -> Result<(), Rejected> {
         let end = seq + u64::from(len);
         if len == 0 || end > self.edge || !self.is_recent(seq) {
@@ -295,16 +296,16 @@ impl<S: Store> Receiver<S> {
         }
         if self.contradicts_end(end, false) { Err(Rejected::BeyondFin) } else { Ok(()) }
     }
-    /// What the answers to copies may cost in one round trip, bytes: two windows, since those of one round trip may arrive
-    /// in the time of half of one.
+    /// Limit on answers to copies per RTT, bytes: two windows, since the copies of one RTT may arrive within half
+    /// an RTT.
     pub(crate) fn ration(&self) -> u64 {
         2 * self.buffer
     }
 
-    /// Payload or a FIN has arrived. What it owes the peer is polled for afterwards.
+    /// Handles payload or a FIN. The responses are polled for afterwards.
     ///
     /// # Errors
-    /// Says why it was dropped.
+    /// The reason why it was dropped.
     #[inline]
     pub fn handle(&mut self, now: Instant, d: &Data<'_>) -> Result<(), Rejected> {
         let plain = !d.fin && d.mark == Mark::None && d.len > 0;
@@ -315,7 +316,8 @@ impl<S: Store> Receiver<S> {
         self.handle_any(now, d)
     }
 
-    /// Header prediction: the next `len` bytes in order are welcome, and nothing but their number matters.
+    /// Header prediction: whether the next `len` bytes in order can be accepted without looking at anything but
+    /// their number.
     #[inline]
     #[must_use]
     pub fn admits_in_order(&self, len: u32) -> bool {
@@ -326,20 +328,20 @@ impl<S: Store> Receiver<S> {
             && self.autotune.is_none()
             && self.fin_at == NO_FIN
     }
-    /// So many bytes have arrived in order, where [`Self::admits_in_order`].
+    /// This many bytes have arrived in order, after [`Self::admits_in_order`].
     #[inline]
     pub fn take_in_order(&mut self, now: Instant, len: u32) {
         self.nxt += u64::from(len);
         self.owe(now);
     }
-    /// An acknowledgement has more to report than how far the data reaches.
+    /// Whether an acknowledgement has more to report than the cumulative number.
     #[inline]
     #[must_use]
     pub fn has_more_to_say(&self) -> bool {
         self.beyond.is_some() || self.waves.is_some()
     }
 
-    /// Data in order is acknowledged at once, or with the next one, or when the timer says so.
+    /// Data in order is acknowledged at once, with the next segment, or when the timer expires.
     #[inline]
     fn owe(&mut self, now: Instant) {
         let delayed = &self.config.delayed_ack;
@@ -355,8 +357,9 @@ impl<S: Store> Receiver<S> {
         }
     }
 
-    /// Out of order: never delayed, one acknowledgement per segment (RFC 5681 §4.2). Where the peer asks for fewer than
-    /// every second, three at once, which tell of the loss, and then as many as it asks for (RFC 5690 §4.6).
+    /// Out-of-order data is acknowledged immediately, one acknowledgement per segment (RFC 5681 §4.2). If the peer
+    /// asks for fewer than one per two segments, the first three are immediate, which signals the loss, and later
+    /// ones follow the requested ratio (RFC 5690 §4.6).
     fn owe_duplicate(&mut self, now: Instant) {
         if self.config.ack_cc == AckCc::None || self.config.delayed_ack.every <= 2 {
             self.acks_due += 1;
@@ -388,7 +391,7 @@ impl<S: Store> Receiver<S> {
             self.acks_due += 1;
             return Err(Rejected::OutOfWindow);
         }
-        // What lies before RCV.NXT or beyond the window is cut off.
+        // Cuts off data before RCV.NXT and beyond the window.
         let from = d.seq.max(self.nxt);
         let to = end.min(self.edge);
         if self.is_one_too_many(from, to) {
@@ -403,7 +406,8 @@ impl<S: Store> Receiver<S> {
             self.store.write_at(self.unread + (from - self.nxt), bytes);
         }
         if from > self.nxt {
-            // A FIN has a number, and is reported with what lies before it: its segment would be taken for lost otherwise.
+            // A FIN occupies a sequence number and is SACKed with the data before it; otherwise its segment would
+            // count as lost.
             let to = to + u64::from(self.fin_at == to && d.fin);
             if to > from {
                 self.insert(from, to);
@@ -430,8 +434,8 @@ impl<S: Store> Receiver<S> {
         Ok(())
     }
 
-    /// A probe that was admitted. A dummy is answered and forgotten; a NIL segment's payload is kept, unless the segment is
-    /// `old` by its timestamp: the payload may then be of another round of the sequence numbers (RFC 7323 §5).
+    /// Handles an admitted probe. A dummy is answered and discarded. The payload of a NIL segment is kept, unless
+    /// the segment is `old` by its timestamp: its sequence numbers may then have wrapped (RFC 7323 §5).
     pub(crate) fn probe(&mut self, d: &Data<'_>, old: bool) {
         let end = d.seq + u64::from(d.len);
         let mark = if d.mark == Mark::Nil { Mark::NilAck } else { Mark::DummyAck };
@@ -440,7 +444,7 @@ impl<S: Store> Receiver<S> {
             let bytes = d.payload.get((from - d.seq) as usize..(to - d.seq) as usize).unwrap_or_default();
             self.store.write_at(self.unread + (from - self.nxt), bytes);
             if from > self.nxt {
-                // That it was there the answer reports, once.
+                // The answer reports once that it was already there.
                 let nxt = self.nxt;
                 self.beyond().insert(from, to, nxt);
             } else {
@@ -455,7 +459,7 @@ impl<S: Store> Receiver<S> {
         });
     }
 
-    /// Something that had arrived before has arrived again.
+    /// Notes data that has arrived a second time.
     pub fn note_duplicate(&mut self, from: u64, to: u64) {
         if self.config.dsack && from < to {
             self.beyond().duplicate = Some((from, to));
@@ -465,14 +469,15 @@ impl<S: Store> Receiver<S> {
     fn beyond(&mut self) -> &mut Beyond {
         self.beyond.get_or_insert_default()
     }
-    /// Something has arrived beyond a gap.
+    /// Whether data has arrived beyond a gap.
     #[inline]
     pub(crate) fn has_gap(&self) -> bool {
         self.beyond.as_ref().is_some_and(|b| !b.is_empty())
     }
 
-    /// Whether `[from, to)` would make one range more than segments of a sensible size can: who sends crumbs with gaps
-    /// between them must not make us keep, and search, an account of each. It is dropped as if the path had lost it.
+    /// Whether `[from, to)` would create more ranges than segments of a sensible size can. A sender of tiny
+    /// fragments with gaps must not make us store and search a record for each: the segment is dropped as if the
+    /// path had lost it.
     fn is_one_too_many(&self, from: u64, to: u64) -> bool {
         let Some(beyond) = &self.beyond else { return false };
         let ranges = beyond.len() as u64;
@@ -508,13 +513,13 @@ impl<S: Store> Receiver<S> {
         }
     }
 
-    /// Memory that payload takes, bytes: all of it, and what lies beyond a gap; and what the account of that takes.
+    /// Memory use, bytes: all payload, payload beyond a gap, and the records of the latter.
     pub(crate) fn held(&self) -> (usize, usize, usize) {
         let ranges = self.beyond.as_ref().map_or(0, |b| b.held());
         let answers = self.probe_answers.as_ref().map_or(0, |a| a.0.capacity() * size_of::<ProbeAnswer>());
         (self.store.held(), self.store.beyond(), ranges + answers)
     }
-    /// Gives room back that nothing is in.
+    /// Releases unused memory.
     pub(crate) fn trim(&mut self) {
         self.store.trim();
         if let Some(beyond) = &mut self.beyond {
@@ -524,8 +529,8 @@ impl<S: Store> Receiver<S> {
             self.probe_answers = None;
         }
     }
-    /// Memory is short: no more than so many bytes of the buffer are offered from now on, but the right edge of what was
-    /// offered stays (RFC 9293 §3.8.6.2.1); the buffer does not grow. `u64::MAX`: it is short no more.
+    /// Memory is short: at most this many bytes of the buffer are offered from now on, but the right edge of
+    /// earlier offers stays (RFC 9293 §3.8.6.2.1). The buffer does not grow. `u64::MAX`: memory is no longer short.
     pub(crate) fn offer_at_most(&mut self, bytes: u64) {
         if self.allowed == limit(bytes) {
             return;
@@ -536,8 +541,8 @@ impl<S: Store> Receiver<S> {
             tune.begin_anew(read);
         }
     }
-    /// Forgets what lies beyond a gap, although it was reported: the sender has to keep it until it is acknowledged
-    /// (RFC 2018 §8).
+    /// Discards data beyond a gap although it was SACKed: the sender must keep it until it is acknowledged
+    /// cumulatively (RFC 2018 §8).
     pub(crate) fn renege(&mut self) {
         self.store.truncate(self.unread);
         if let Some(beyond) = &mut self.beyond {
@@ -561,7 +566,7 @@ impl<S: Store> Receiver<S> {
         self.unread -= n;
     }
 
-    /// Copies unread bytes to `out`, or only counts `n` of them where none are kept. Returns how many.
+    /// Copies unread bytes to `out`, or only counts `n` of them if none are stored. Returns how many.
     pub(crate) fn read(&mut self, out: &mut [u8], n: u64) -> u64 {
         let n = n.min(self.unread);
         let bytes = (out.len() as u64).min(n) as usize;
@@ -569,7 +574,7 @@ impl<S: Store> Receiver<S> {
         self.consume(n);
         n
     }
-    /// After a read: an acknowledgement tells the peer of a window that has opened, unless one is due anyway.
+    /// After a read: if the window has opened, an acknowledgement announces it, unless one is due anyway.
     pub(crate) fn tell_window(&mut self) {
         let edge = self.nxt + self.room();
         let opened = edge >= self.edge + (2 * u64::from(self.config.mss)).min(self.buffer / 2).max(1);
@@ -577,29 +582,29 @@ impl<S: Store> Receiver<S> {
             self.acks_due = 1;
         }
     }
-    /// One acknowledgement for every so many segments from now on, as the peer asks; one that is held back waits for `most` at
-    /// the longest.
+    /// Sends one acknowledgement for this many segments from now on, as the peer asks; a delayed one waits at most
+    /// `most`.
     #[cold]
     pub(crate) fn acknowledge_every(&mut self, segments: u32, most: Duration) {
         let old = self.config.delayed_ack;
         let delay = if old.delay.is_zero() { most } else { old.delay };
         let new = DelayedAck { every: segments.max(1), delay };
         if new != old {
-            // Rarely, and only where it is agreed on: the configuration of the others stays shared.
+            // Only for connections that negotiated it: the others still share their configuration.
             self.config = Arc::new(Config { delayed_ack: new, ..*self.config });
         }
     }
-    /// An acknowledgement is owed, on its own.
+    /// An acknowledgement is due as a separate segment.
     pub fn ack_now(&mut self) {
         self.acks_due += 1;
     }
 
-    /// An acknowledgement is owed, which a data segment may carry.
+    /// An acknowledgement is due, which a data segment may carry.
     pub(crate) fn ack_or_data(&mut self) {
         self.advance_due += 1;
     }
 
-    /// When an acknowledgement that is held back has to leave; [`Instant::MAX`] if none is.
+    /// When a delayed acknowledgement must leave; [`Instant::MAX`] if there is none.
     #[inline]
     #[must_use]
     pub fn next_timeout(&self) -> Instant {
@@ -615,7 +620,7 @@ impl<S: Store> Receiver<S> {
         }
     }
 
-    /// One owed acknowledgement, if there is one.
+    /// Takes one due acknowledgement, if there is any.
     #[inline]
     pub fn poll_ack(&mut self) -> bool {
         if self.advance_due > 0 {
@@ -629,20 +634,20 @@ impl<S: Store> Receiver<S> {
         self.delayed_until = Instant::MAX;
         true
     }
-    /// Nothing is owed to the peer now.
+    /// Whether no response is due now.
     #[inline]
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         let answers = self.probe_answers.as_ref();
         self.advance_due == 0 && self.acks_due == 0 && answers.is_none_or(|a| a.0.is_empty())
     }
-    /// The answer to the oldest probe that was not answered yet.
+    /// The answer to the oldest unanswered probe.
     #[inline]
     pub fn poll_probe_answer(&mut self) -> Option<ProbeAnswer> {
         self.probe_answers.as_mut()?.0.pop_front()
     }
-    /// A data segment leaves and carries the acknowledgement of what arrived in order. A pure acknowledgement
-    /// after it would look like a duplicate.
+    /// A data segment leaves and carries the acknowledgement of data in order. A pure acknowledgement after it
+    /// would look like a duplicate.
     #[inline]
     pub(crate) fn carried(&mut self) {
         self.advance_due = 0;
@@ -650,7 +655,7 @@ impl<S: Store> Receiver<S> {
         self.delayed_until = Instant::MAX;
     }
 
-    /// The SACK blocks of the acknowledgement about to leave. A duplicate is reported once, first (RFC 2883).
+    /// The SACK blocks of the next acknowledgement. A duplicate is reported once, as the first block (RFC 2883).
     #[inline]
     pub fn blocks(&mut self, probe: Option<(u64, u64)>) -> Blocks {
         if self.sack_blocks == 0 || (self.beyond.is_none() && probe.is_none()) {
@@ -662,7 +667,7 @@ impl<S: Store> Receiver<S> {
     fn blocks_to_report(&mut self, probe: Option<(u64, u64)>) -> Blocks {
         let mut out = Blocks::default();
         let (nxt, most) = (self.nxt, usize::from(self.sack_blocks));
-        // A dummy may copy data that is missing here; reported as a duplicate it would pass for received.
+        // A dummy may copy data that is missing here; reporting it as a duplicate would acknowledge it.
         let duplicate = match probe {
             Some(p) => Some(p).filter(|&p| self.config.dsack && self.holds(p)),
             None => self.beyond().duplicate.take(),
@@ -670,7 +675,7 @@ impl<S: Store> Receiver<S> {
         if let Some(d) = duplicate {
             out.push(d, most);
             if d.0 >= nxt {
-                // A duplicate beyond the gap is recognised by lying inside the second block.
+                // A duplicate beyond the gap is recognised because it lies inside the second block.
                 if let Some(range) = self.beyond().range_of(d.0) {
                     out.push(range, most);
                 }
@@ -692,13 +697,13 @@ impl<S: Store> Receiver<S> {
         out
     }
 
-    /// True if all of `[from, to)` was received.
+    /// Whether all of `[from, to)` was received.
     fn holds(&self, (from, to): (u64, u64)) -> bool {
         let range = || self.beyond.as_ref().and_then(|b| b.range_of(from));
         to <= self.nxt || range().is_some_and(|(_, end)| to <= end)
     }
 
-    /// Delay of the acknowledgement timer in force, for tests and tools.
+    /// Delay of the acknowledgement timer, for tests and tools.
     #[must_use]
     pub fn delayed_ack(&self) -> Duration {
         self.config.delayed_ack.delay

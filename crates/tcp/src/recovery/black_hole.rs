@@ -1,40 +1,42 @@
-//! Paths that swallow long packets and say nothing (RFC 8899 §4.3, RFC 4821 §7.7; Linux: `tcp_mtu_probing` = 1).
+//! Path MTU black holes: paths that drop long packets silently (RFC 8899 §4.3, RFC 4821 §7.7; Linux:
+//! `tcp_mtu_probing` = 1).
 //!
-//! When a segment longer than 1024 bytes has timed out four times in a row, segments become shorter: 1024 bytes first,
-//! then 512, which is as little as we believe a router that says so. Since an outage looks alike, the full size is tried again soon: the first of it that is
-//! acknowledged ends the matter, a timeout before that returns to the shorter size at once, and the next trial waits twice
-//! as long.
+//! When a segment longer than 1024 bytes has timed out four times in a row, segments become shorter: first 1024
+//! bytes, then 512, the minimum that we accept from ICMP messages. Since an outage looks the same, the full size is
+//! soon tried again. The first acknowledged full segment ends the suspicion; a timeout before that returns to the
+//! shorter size at once, and the next trial waits twice as long.
 
 use skyhaul_base::{Duration, Instant};
 
-/// Timeouts in a row after which a path is suspected.
+/// Consecutive timeouts after which a black hole is suspected.
 const TIMEOUTS: u32 = 4;
-/// Payload of the first shorter segments, bytes, and of those with which a search for the longest begins (RFC 4821 §7.2; Linux:
-/// `tcp_base_mss`).
+/// Payload of the first shorter segments, bytes, and of those with which a path MTU search begins (RFC 4821 §7.2;
+/// Linux: `tcp_base_mss`).
 pub(crate) const BASE: u32 = 1024;
-/// And the least, bytes: a packet of 552 bytes, the shortest that an ICMP message is believed of. Every outage passes through here, and
-/// crumbs would make it dear.
+/// The minimum, bytes: a packet of 552 bytes, the smallest size accepted from an ICMP message. Every outage ends up
+/// here, so even smaller segments would be expensive.
 const LEAST: u32 = 512;
-/// Before the first trial of the full size; and between trials, at the most (RFC 8899 §5.1.1, `PMTU_RAISE_TIMER`).
+/// Time before the first trial of the full size, and maximum time between trials (RFC 8899 §5.1.1,
+/// `PMTU_RAISE_TIMER`).
 const FIRST_TRIAL: Duration = Duration::from_secs(10);
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
-/// A path that is suspected.
+/// A suspected black hole.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hole {
-    /// Payload of a full segment as the ends agreed on it, bytes, and of the shorter ones that go in its place.
+    /// Payload of a full segment as negotiated, bytes, and of the shorter ones used instead.
     pub(crate) full: u32,
     pub(crate) short: u32,
-    /// When the full size is tried next, and how long that waited.
+    /// Time of the next trial of the full size, and the wait before it.
     trial_at: Instant,
     wait: Duration,
-    /// A trial is under way: everything from here on was sent in full size.
+    /// A trial is in progress: everything from this offset was sent in full size.
     trial: Option<u64>,
 }
 
 impl Hole {
-    /// The retransmission timer has expired for the `backoff`-th time in a row, the segment that waits has `len` bytes, and
-    /// full ones have `smss`. What is suspected from now on; `None` if that is no reason to send shorter ones.
+    /// The retransmission timer has expired for the `backoff`-th time in a row; the waiting segment has `len`
+    /// bytes, full ones have `smss`. Returns the new suspicion; `None` if there is no reason to shorten segments.
     pub(crate) fn suspect(
         known: Option<Self>,
         now: Instant,
@@ -54,21 +56,21 @@ impl Hole {
         hole.trial_at = now + hole.wait;
         (len > hole.short && hole.short < smss).then_some(hole)
     }
-    /// The size to fall back to where nothing is remembered of earlier falls: the segment that waits has `len` bytes, and full
-    /// ones have `smss`.
+    /// The size to fall back to without earlier fallbacks; the waiting segment has `len` bytes, full ones have
+    /// `smss`.
     pub(crate) fn shorter(backoff: u32, len: u32, smss: u32) -> Option<u32> {
         let short = if smss > BASE { BASE } else { LEAST };
         (backoff >= TIMEOUTS && len > short && short < smss).then_some(short)
     }
-    /// Whether full segments up to here prove that there is no hole any more.
+    /// Whether full segments acknowledged up to here disprove the black hole.
     pub(crate) fn is_disproved(&self, una: u64) -> bool {
         self.trial.is_some_and(|from| una >= from + u64::from(self.full))
     }
-    /// It is time to try the full size again.
+    /// Whether it is time to try the full size again.
     pub(crate) fn may_try(&self, now: Instant) -> bool {
         self.trial.is_none() && now >= self.trial_at
     }
-    /// Everything from here on is sent in full size.
+    /// Everything from this offset is sent in full size.
     pub(crate) fn begin_trial(&mut self, from: u64) {
         self.trial = Some(from);
     }

@@ -1,9 +1,10 @@
-//! Spurious timeouts without any option: F-RTO (RFC 5682 §3, the version for SACK, which needs no SACK).
+//! Detection of spurious timeouts without any option: F-RTO (RFC 5682 §3, the SACK version, which does not need
+//! SACK).
 //!
-//! After a timeout only the first segment is sent again. If its acknowledgement leaves something open, two *new*
-//! segments go instead of old ones, and the next acknowledgement tells: if it delivers something that was sent before
-//! the timeout and not again, it was on its way all the time; if it does not, things are as the timer said and the
-//! repair goes on, one round trip later.
+//! After a timeout only the first segment is retransmitted. If its acknowledgement leaves data outstanding, two
+//! *new* segments are sent instead of old ones, and the next acknowledgement decides. If it covers data sent before
+//! the timeout and not retransmitted, that data was merely delayed. Otherwise the timeout was genuine, and the
+//! repair continues one RTT later.
 
 use super::News;
 use skyhaul_base::Instant;
@@ -15,9 +16,9 @@ const NEW_SEGMENTS: u8 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Off,
-    /// Step 2: the first segment was sent again, its acknowledgement is awaited.
+    /// Step 2: the first segment was retransmitted, and its acknowledgement is awaited.
     First,
-    /// Step 3: so many new segments may go, the next acknowledgement decides.
+    /// Step 3: this many new segments may be sent, and the next acknowledgement decides.
     Second(u8),
 }
 
@@ -27,7 +28,7 @@ pub(crate) struct Frto {
     step: Step,
     /// `RecoveryPoint`: `SND.MAX` at the timeout.
     point: u64,
-    /// When the timer expired.
+    /// Time of the timeout.
     since: Instant,
 }
 
@@ -38,7 +39,7 @@ impl Frto {
     pub(crate) fn is_active(&self) -> bool {
         self.step != Step::Off
     }
-    /// The next acknowledgement decides.
+    /// Whether the next acknowledgement decides.
     #[inline]
     pub(crate) fn decides(&self) -> bool {
         matches!(self.step, Step::Second(_))
@@ -50,23 +51,23 @@ impl Frto {
     pub(crate) fn begin(&mut self, point: u64, now: Instant) {
         *self = Self { step: Step::First, point, since: now };
     }
-    /// `RecoveryPoint`, and when the timer expired.
+    /// `RecoveryPoint`, and the time of the timeout.
     pub(crate) fn origin(&self) -> (u64, Instant) {
         (self.point, self.since)
     }
 
-    /// Steps 2 and 3: an acknowledgement arrived, and `SND.UNA` is now `una`. `new_data`: some may be sent.
+    /// Steps 2 and 3: processes an acknowledgement; `SND.UNA` is now `una`. `new_data`: new data may be sent.
     pub(crate) fn step(&mut self, news: &News, una: u64, new_data: impl FnOnce() -> bool) -> Verdict {
         match self.step {
-            // What reaches RecoveryPoint leaves nothing to be told by (2a); without new data nothing tells.
+            // An acknowledgement of RecoveryPoint decides nothing (2a), nor does one without new data to send.
             Step::First if news.advanced && una < self.point && new_data() => {
                 self.step = Step::Second(NEW_SEGMENTS);
                 Verdict::Open
             }
             Step::First if news.advanced => Verdict::Genuine,
             Step::Second(_) if news.original => Verdict::Spurious,
-            // RFC 5682 wants a window of at most three segments here: after a timeout and one acknowledgement the
-            // algorithm has no more by itself.
+            // RFC 5682 requires a window of at most three segments here; after a timeout and one acknowledgement an
+            // algorithm has no more anyway.
             Step::Second(_) if news.advanced || news.duplicate => Verdict::Genuine,
             _ => Verdict::Open,
         }
@@ -76,7 +77,7 @@ impl Frto {
     pub(crate) fn may_send(&self) -> bool {
         matches!(self.step, Step::Second(1..))
     }
-    /// One did.
+    /// A new segment was sent.
     pub(crate) fn sent(&mut self) {
         if let Step::Second(left) = &mut self.step {
             *left = left.saturating_sub(1);
@@ -84,13 +85,13 @@ impl Frto {
     }
 }
 
-/// What the steps have shown.
+/// Result of the steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing yet.
+    /// Undecided.
     Open,
     /// The timeout was spurious.
     Spurious,
-    /// The loss was real, or nothing tells: what is lost is sent again as ever.
+    /// The loss was real, or nothing can be decided: lost data is retransmitted as usual.
     Genuine,
 }

@@ -1,5 +1,5 @@
-//! What a sender keeps of a repair that is under way: how much may leave ([`prr`]), whether the reduction was right
-//! ([`undo`], [`frto`]), how long its segments may be ([`black_hole`]). Each part answers; the sender acts.
+//! State of a recovery in a sender: how much may leave ([`prr`]), whether the reduction was right ([`undo`],
+//! [`frto`]), and how long segments may be ([`black_hole`]). Each part answers questions; the sender acts.
 
 pub(crate) mod black_hole;
 pub(crate) mod frto;
@@ -9,29 +9,30 @@ pub(crate) mod undo;
 
 use skyhaul_base::{Duration, Instant};
 
-/// State of repairs. It appears with the first one: most flows of a large run are without.
+/// State of recoveries. It is created by the first one: most flows of a large run never need it.
 #[derive(Clone, Debug)]
 pub(crate) struct Repair {
-    /// Everything outstanding at its start, or the segment that started it: the recovery ends there.
+    /// End of the recovery: everything outstanding at its start, or the segment that triggered it.
     pub(crate) recovery_point: u64,
     /// Partial acknowledgements within this recovery (NewReno).
     pub(crate) partial_acks: u32,
     /// Bytes that limited transmit sent beyond the window since `SND.UNA` last moved.
     pub(crate) limited_sent: u64,
-    /// The counting estimate of [`Pipe::Counter`](skyhaul_cc::Pipe), bytes; it may fall below zero.
+    /// The counter estimate of [`Pipe::Counter`](skyhaul_cc::Pipe), bytes; may be negative.
     pub(crate) pipe_counter: i64,
-    /// Bytes that duplicates inflate the window by, in a recovery that the algorithm knows nothing of.
+    /// Window inflation by duplicate ACKs, bytes, in a recovery that is not reported to the algorithm.
     pub(crate) inflation: u64,
-    /// Retransmissions while what a timeout found was repaired.
+    /// Retransmissions during the repair after timeouts.
     pub(crate) after_timeouts: u64,
-    /// What was outstanding when an ECN echo was answered: the window was reduced for all of it. 0 before the first.
+    /// End of the data outstanding when an ECN echo was answered: the window was reduced for all of it. 0 before
+    /// the first.
     pub(crate) marked_until: u64,
     pub(crate) marks_answered: u64,
     pub(crate) prr: prr::Prr,
-    /// What may prove spurious.
+    /// Evidence that a reduction was spurious.
     pub(crate) undo: undo::Undo,
     pub(crate) frto: frto::Frto,
-    /// The path swallows long packets, or seems to.
+    /// A suspected path MTU black hole.
     pub(crate) hole: Option<black_hole::Hole>,
 }
 
@@ -53,27 +54,27 @@ impl Repair {
         }
     }
 
-    /// Nothing of the last reduction can be undone any more, and nothing is tried to find out.
+    /// The last reduction can no longer be undone; stops the detection of spurious timeouts.
     pub(crate) fn forget(&mut self) {
         self.undo.forget();
         self.frto.stop();
     }
 
-    /// A segment that starts at `seq` leaves again.
+    /// A segment that starts at `seq` is retransmitted.
     pub(crate) fn resent(&mut self, now: Instant, seq: u64) {
         self.undo.resent(now, seq);
     }
 }
 
-/// What an acknowledgement brought.
+/// Facts about an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct News {
     /// `SND.UNA` moved.
     pub(crate) advanced: bool,
     /// It is a duplicate acknowledgement.
     pub(crate) duplicate: bool,
-    /// It delivers data that was not sent again after the timeout.
+    /// It covers data that was not retransmitted after the timeout.
     pub(crate) original: bool,
-    /// The age of the timestamp that it echoes, if something that it acknowledges was sent then.
+    /// Age of the timestamp that it echoes, if data that it acknowledges was sent then.
     pub(crate) age: Option<Duration>,
 }

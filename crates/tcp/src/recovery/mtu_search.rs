@@ -1,48 +1,48 @@
-//! The search for the longest segment that a path takes, by segments that try it (RFC 4821; RFC 8899 for datagrams, whose
-//! names are used here). Nothing is asked of routers: what says how narrow the path is only shortens the search.
+//! Packetization layer path MTU discovery (RFC 4821; names follow RFC 8899): searches for the longest segment that
+//! a path carries, with probe segments. It does not depend on routers; their messages only shorten the search.
 //!
 //! ```text
 //! Base ── a probe arrives ──> longer segments ── nothing between them is left ──> Search Complete
 //!   ^                                                                                   |
 //!   └────────────── four timeouts in a row (black hole)          after 600 s from the top again
 //! ```
-//! The whole size is tried first, since most paths take it; then the range is halved, until what is left is not worth a
-//! probe. A probe that is lost alone, where what was sent after it arrived, was too long or unlucky: on a path with errors
-//! of its own only three of them in a row end the matter.
+//! The full size is tried first, since most paths carry it. Then the range is halved until the remainder is not
+//! worth a probe. A probe that is lost alone, with later segments delivered, was either too long or unlucky: on a
+//! path with errors, only three consecutive losses decide.
 
 use super::black_hole::BASE;
 use skyhaul_base::{Duration, Instant};
 
 /// Probes of one size that may be lost (RFC 8899 §5.1.2, `MAX_PROBES`).
 const MAX_PROBES: u8 = 3;
-/// What a longer segment must gain at least to be worth a probe, bytes (Linux: `tcp_probe_threshold`).
+/// Minimum gain for which a probe is worthwhile, bytes (Linux: `tcp_probe_threshold`).
 const WORTH: u32 = 8;
-/// From the end of a search to the next (RFC 8899 §5.1.1, `PMTU_RAISE_TIMER`).
+/// Time from the end of a search to the next (RFC 8899 §5.1.1, `PMTU_RAISE_TIMER`).
 const RAISE: Duration = Duration::from_secs(600);
 
 /// The state of a search. Sizes are payload, bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Search {
-    /// What the path is known to take: full segments have this size.
+    /// Size that the path is known to carry: that of full segments.
     low: u32,
-    /// The longest that it may take.
+    /// Largest size that it may carry.
     high: u32,
-    /// The longest that both ends agreed on.
+    /// Largest size that both ends negotiated.
     top: u32,
-    /// The longest that is left is tried before the middle of the range.
+    /// The largest remaining size is tried before the middle of the range.
     top_first: bool,
-    /// Probes of the size in hand that were lost.
+    /// Lost probes of the current size.
     lost: u8,
-    /// The probe on its way: its first octet, and the octet after its last one.
+    /// The probe in flight: its first offset, and the end of its data.
     probe: Option<(u64, u64)>,
-    /// The octet after the last one of the probe lost last.
+    /// End of the data of the probe lost last.
     lost_until: u64,
-    /// No search before this, if the last one is complete.
+    /// Earliest time of the next search, if the last one is complete.
     again: Option<Instant>,
 }
 
 impl Search {
-    /// Both ends agreed on segments of `top` bytes. `None` if there is nothing to be searched for.
+    /// Starts with segments of up to `top` bytes, as negotiated. `None` if there is nothing to search for.
     pub(crate) fn new(top: u32) -> Option<Self> {
         (top > BASE).then_some(Self {
             low: BASE,
@@ -60,12 +60,12 @@ impl Search {
     pub(crate) fn size(&self) -> u32 {
         self.low
     }
-    /// The probe on its way.
+    /// The probe in flight.
     pub(crate) fn probe(&self) -> Option<(u64, u64)> {
         self.probe
     }
 
-    /// The octet after the last one of the probe lost last; 0 before the first.
+    /// End of the data of the probe lost last; 0 before the first.
     pub(crate) fn lost_until(&self) -> u64 {
         self.lost_until
     }
@@ -88,7 +88,7 @@ impl Search {
         self.probe = Some((from, to));
     }
 
-    /// Everything before `una` has arrived. The new size of full segments, if the probe is part of that.
+    /// Everything before `una` has arrived. Returns the new size of full segments, if this includes the probe.
     pub(crate) fn acknowledged(&mut self, now: Instant, una: u64) -> Option<u32> {
         let (from, to) = self.probe.filter(|(_, to)| una >= *to)?;
         self.probe = None;
@@ -96,7 +96,8 @@ impl Search {
         self.next_size(now);
         Some(self.low)
     }
-    /// The probe has to be sent again in shorter segments. `too_long`: it alone was lost, and so its length may be why.
+    /// The data of the probe must be retransmitted in shorter segments. `too_long`: only the probe was lost, so its
+    /// length may be the cause.
     pub(crate) fn failed(&mut self, now: Instant, too_long: bool) {
         let Some((from, to)) = self.probe.take() else { return };
         self.lost_until = to;
@@ -109,7 +110,7 @@ impl Search {
             self.next_size(now);
         }
     }
-    /// A router said what the path takes: full segments of `size` bytes.
+    /// A router reported the path MTU: full segments of `size` bytes.
     pub(crate) fn told(&mut self, now: Instant, size: u32) {
         if size >= self.high {
             return;
@@ -117,19 +118,19 @@ impl Search {
         (self.high, self.low) = (size, self.low.min(size));
         self.probe = None;
         self.lost = 0;
-        // What it says is most likely so.
+        // The reported size is most likely right.
         self.top_first = true;
         if self.low == self.high {
             self.complete(now);
         }
     }
-    /// The path swallows full segments: `size` from now on, and the search begins anew.
+    /// The path drops full segments: falls back to `size`, and the search restarts.
     pub(crate) fn fall_back(&mut self, size: u32) {
         *self =
             Self { low: size, high: self.top, top_first: true, lost: 0, probe: None, again: None, ..*self };
     }
 
-    /// One size is decided.
+    /// Chooses the next size after one is decided.
     fn next_size(&mut self, now: Instant) {
         (self.lost, self.top_first) = (0, false);
         if self.high < self.low + WORTH {

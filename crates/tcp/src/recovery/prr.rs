@@ -7,7 +7,7 @@ pub(crate) struct Prr {
     recover_fs: u64,
     delivered: u64,
     out: u64,
-    /// What may still be sent for the current acknowledgement.
+    /// Bytes that may still be sent for the current acknowledgement.
     pub(crate) budget: u64,
 }
 
@@ -25,14 +25,14 @@ impl Prr {
                 (u128::from(self.delivered) * u128::from(ssthresh)).div_ceil(u128::from(self.recover_fs));
             (target as u64).saturating_sub(self.out)
         } else {
-            // PRR-CRB, or PRR-SSRB where it is safe.
+            // PRR-CRB, or PRR-SSRB if it is safe.
             let limit = self.delivered.saturating_sub(self.out).max(delivered) + if safe { smss } else { 0 };
             (ssthresh - pipe).min(limit)
         };
-        // The fast retransmission itself goes whatever the count says.
+        // The fast retransmission itself is always sent.
         self.budget = if self.out == 0 { count.max(smss) } else { count };
     }
-    /// At least so many bytes may be sent.
+    /// At least this many bytes may be sent.
     pub(crate) fn allow(&mut self, bytes: u64) {
         self.budget = self.budget.max(bytes);
     }

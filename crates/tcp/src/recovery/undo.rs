@@ -1,16 +1,17 @@
-//! Reductions that answered no loss: how the sender finds out, and what it takes back.
+//! Undoing of spurious reductions: how the sender detects them, and what it restores.
 //!
-//! Two proofs stand here, the third is in [`frto`](super::frto):
+//! There are two tests here; the third is in [`frto`](super::frto):
 //!
-//! - every retransmission of the episode is reported as a duplicate (RFC 3708, as Linux counts them): the originals
-//!   had arrived, all of them;
-//! - the first acknowledgement after the first retransmission echoes a timestamp from before it (Eifel, RFC 3522): it
-//!   was the original that arrived.
+//! - every retransmission of the episode is reported as a duplicate (RFC 3708, counted as in Linux): all originals
+//!   had arrived;
+//! - the first acknowledgement after the first retransmission echoes a timestamp from before it (Eifel, RFC 3522):
+//!   the original arrived.
 //!
-//! Both hold only where every retransmission under way is known. A recovery that begins as another ends may concern data
-//! which the other one sent again: the acknowledgement of that copy is older than the new recovery, and proves nothing.
+//! Both tests are valid only if every outstanding retransmission is known. A recovery that directly follows another
+//! may concern data that the other one retransmitted: the acknowledgement of that copy is older than the new
+//! recovery and proves nothing.
 //!
-//! The response is that of Linux and of RFC 9438 §4.9, the state of before, rather than the more careful one of
+//! The response is that of Linux and of RFC 9438 §4.9: it restores the previous state, unlike the more conservative
 //! RFC 4015.
 
 use skyhaul_base::{Duration, Instant};
@@ -21,59 +22,59 @@ pub(crate) struct Concerned {
     /// From `SND.UNA` to `SND.MAX`.
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// The segment at `SND.UNA` has been sent again before: an echo from before its next retransmission may be that of the
-    /// one before (RFC 3522 §3.2: `RetransmitTS` stays that of the first).
+    /// The segment at `SND.UNA` has been retransmitted before: an echo from before its next retransmission may be
+    /// from the previous one (RFC 3522 §3.2: `RetransmitTS` stays that of the first).
     pub(crate) head_repeated: bool,
-    /// Segments of it whose retransmissions are under way.
+    /// Segments among it whose retransmissions are in flight.
     pub(crate) repeated: u32,
 }
 
-/// What is known of the last reduction.
+/// State of the last reduction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Undo {
     /// The next acknowledgement may decide.
     pub(crate) watch: bool,
     /// There is a reduction that may be undone.
     open: bool,
-    /// It made the window smaller.
+    /// It reduced the window.
     cut: bool,
-    /// Data concerned: from `SND.UNA` to `SND.MAX` as they were.
+    /// The data concerned, from the `SND.UNA` to the `SND.MAX` of that time.
     from: u64,
     to: u64,
-    /// Retransmissions of it, and those not reported as duplicates.
+    /// Retransmissions of it, and those not yet reported as duplicates.
     sent: u32,
     unreported: u32,
-    /// When the first retransmission left.
+    /// Time of the first retransmission.
     first: Option<Instant>,
-    /// No acceptable acknowledgement came since.
+    /// No acceptable acknowledgement has arrived since.
     undecided: bool,
 }
 
 impl Undo {
-    /// Something that no later report undoes.
+    /// The last reduction can no longer be undone.
     pub(crate) fn forget(&mut self) {
         *self = Self::default();
     }
 
-    /// There is a question that the next acknowledgement may answer.
+    /// Whether the next acknowledgement may decide.
     pub(crate) fn asks(&self) -> bool {
         self.undecided && self.first.is_some()
     }
-    /// Timestamps decide only where they are looked at.
+    /// Sets whether timestamps are examined.
     pub(crate) fn ask_timestamps(&mut self, looked_at: bool) {
         self.undecided &= looked_at;
     }
-    /// New data was acknowledged by what proves nothing.
+    /// New data was acknowledged without any proof.
     pub(crate) fn no_answer(&mut self) {
         self.undecided = false;
     }
-    /// It made the window smaller.
+    /// Whether it reduced the window.
     pub(crate) fn cut(&self) -> bool {
         self.cut
     }
 
-    /// A reduction begins. `again`: the retransmission timer repeats itself, and what would be restored is the state
-    /// before its first expiry. `nested`: retransmissions of an episode before may still be under way.
+    /// A reduction begins. `again`: the retransmission timer has expired again, and the state before its first
+    /// expiration would be restored. `nested`: retransmissions of an earlier episode may still be in flight.
     pub(crate) fn begin(&mut self, data: Concerned, cut: bool, again: bool, nested: bool) {
         let Concerned { from, to, head_repeated, repeated } = data;
         if !(nested && self.open) {
@@ -89,7 +90,7 @@ impl Undo {
         self.watch = false;
     }
 
-    /// A segment that starts at `seq` leaves again.
+    /// A segment that starts at `seq` is retransmitted.
     #[inline(never)]
     pub(crate) fn resent(&mut self, now: Instant, seq: u64) {
         if self.open && seq < self.to {
@@ -100,8 +101,9 @@ impl Undo {
         }
     }
 
-    /// The receiver got `[from, to)` twice. True if it did so with every retransmission. A report names no
-    /// retransmission, so they are counted (RFC 3708 §2 looks at each; a network that duplicates fools both).
+    /// The receiver reported `[from, to)` as a duplicate. Returns true if all retransmissions have been reported.
+    /// Reports do not identify retransmissions, so they are counted (RFC 3708 §2 checks each; a network that
+    /// duplicates packets fools both).
     pub(crate) fn reported(&mut self, (from, to): (u64, u64), smss: u32) -> bool {
         if !self.open || self.unreported == 0 || from < self.from || to > self.to || to <= from {
             return false;
@@ -111,9 +113,9 @@ impl Undo {
         self.unreported == 0
     }
 
-    /// The first acknowledgement of new data since a retransmission echoes a timestamp of this `age`. True if that
-    /// is from before the retransmission. Timestamps are compared as the peer sees them: in ticks, and one of the
-    /// same tick proves nothing (RFC 3522 §3.2, step 5).
+    /// The first acknowledgement of new data since a retransmission echoes a timestamp of this `age`. Returns true
+    /// if it is from before the retransmission. Timestamps are compared in ticks, as the peer sees them; an equal
+    /// tick proves nothing (RFC 3522 §3.2, step 5).
     pub(crate) fn older(&mut self, now: Instant, age: Option<Duration>, tick: Duration) -> bool {
         let (true, true, Some(first)) = (self.open, self.undecided, self.first) else { return false };
         self.undecided = false;

@@ -1,4 +1,5 @@
-//! One arriving acknowledgement, step by step: [`Engine::acknowledge`] is the order, each step a function below it.
+//! Processes one acknowledgement: [`Engine::acknowledge`] is the sequence of steps, and each step a function below
+//! it.
 
 use super::space::FinState;
 use super::{Clock, Engine, Phase, Sender, Sign};
@@ -25,11 +26,11 @@ pub struct Arrival<'a> {
     pub blocks: &'a [(u64, u64)],
     /// A hole that the receiver names.
     pub hole: Option<(u64, u64)>,
-    /// Neither payload nor SYN nor FIN: may be a duplicate acknowledgement.
+    /// It has neither payload nor SYN nor FIN, so it may be a duplicate acknowledgement.
     pub pure: bool,
     /// It answers a probe, with this number if it has one.
     pub answer: Option<Option<u16>>,
-    /// RTT by its timestamp echo.
+    /// RTT from its timestamp echo.
     pub echo: Option<Duration>,
     /// ECN echo.
     pub ece: bool,
@@ -38,7 +39,7 @@ pub struct Arrival<'a> {
 }
 
 impl Arrival<'_> {
-    /// An acknowledgement that says nothing but "everything before `ack` has arrived".
+    /// An acknowledgement with nothing but the cumulative number.
     #[inline]
     #[must_use]
     pub const fn plain(ack: u64, window: u64, echo: Option<Duration>) -> Self {
@@ -56,7 +57,7 @@ impl Arrival<'_> {
         }
     }
 
-    /// It says nothing else.
+    /// Whether it carries nothing else.
     #[inline]
     fn is_plain(&self) -> bool {
         self.pure
@@ -69,7 +70,7 @@ impl Arrival<'_> {
     }
 }
 
-/// What an acknowledgement did to the send space and the scoreboard.
+/// The effect of an acknowledgement on the send space and the scoreboard.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
     /// `SND.UNA` moved.
@@ -77,25 +78,25 @@ pub(super) struct Taken {
     /// The cumulative acknowledgement, not less than the old `SND.UNA`.
     pub(super) ack: u64,
     pub(super) acked: Acked,
-    /// Bytes newly acknowledged selectively.
+    /// Bytes newly SACKed.
     pub(super) sacked: u64,
     /// It reports a duplicate (RFC 2883).
     pub(super) dsack: bool,
-    /// It announces the window that was known.
+    /// It announces the same window as before.
     pub(super) same_window: bool,
-    /// Something was outstanding before.
+    /// Data was outstanding before.
     pub(super) outstanding: bool,
     /// A duplicate acknowledgement (RFC 5681 §2, RFC 6675 §2).
     pub(super) duplicate: bool,
     /// An RTT sample was taken.
     pub(super) measured: bool,
-    /// It delivers data that F-RTO looks for.
+    /// It covers data that F-RTO looks for.
     pub(super) original: bool,
-    /// RTT of the newest segment that was never sent again.
+    /// RTT of the newest segment that was never retransmitted.
     pub(super) rtt: Option<Duration>,
     /// Bytes marked lost before it came.
     pub(super) lost_before: u64,
-    /// It came within a fast recovery.
+    /// It arrived during a fast recovery.
     pub(super) recovering: bool,
     /// It ends that recovery.
     pub(super) ends: bool,
@@ -112,7 +113,7 @@ impl<S: Store> Sender<S> {
     /// Processes an acknowledgement. The caller then polls for what it released.
     ///
     /// # Errors
-    /// Says why it was refused; nothing has changed then.
+    /// The reason why it was refused; nothing has changed then.
     #[inline]
     pub fn acknowledge(&mut self, now: Instant, a: &Arrival<'_>) -> Result<(), Rejected> {
         if a.is_plain() && self.acknowledge_plain(now, a.ack, a.window, a.echo) {
@@ -170,14 +171,14 @@ impl<S: Store> Engine<S> {
         if ack > self.board.max() {
             return Err(Rejected::AckOfUnsent);
         }
-        // RFC 5961 §5.2: older than the largest window ever seen cannot be genuine.
+        // RFC 5961 §5.2: a number older than the largest window ever seen cannot be genuine.
         if ack + self.space.max_window < self.board.una() {
             return Err(Rejected::AckTooOld);
         }
         Ok(())
     }
 
-    /// Window, scoreboard and `SND.UNA`.
+    /// Updates window, scoreboard and `SND.UNA`.
     fn take(&mut self, now: Instant, a: &Arrival<'_>) -> Taken {
         let una = self.board.una();
         self.counters.acks += 1;
@@ -220,7 +221,7 @@ impl<S: Store> Engine<S> {
         t
     }
 
-    /// `SND.UNA` has moved from `una`.
+    /// `SND.UNA` has advanced from `una`.
     fn advance(&mut self, now: Instant, una: u64, t: &Taken) {
         self.stop_persisting();
         self.space.nxt = self.space.nxt.max(t.ack);
@@ -242,10 +243,10 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// Marks SACK blocks; returns the bytes newly acknowledged and whether the first block reports a duplicate
-    /// (RFC 2883 §4: below the cumulative acknowledgement, or inside the second block).
+    /// Processes SACK blocks; returns the newly SACKed bytes and whether the first block reports a duplicate (RFC
+    /// 2883 §4: below the cumulative acknowledgement, or inside the second block).
     fn take_blocks(&mut self, now: Instant, ack: u64, blocks: &[(u64, u64)]) -> (u64, bool) {
-        // Against the acknowledgement of this segment: an old one that was overtaken reports no duplicates.
+        // Compared with this segment's acknowledgement number: a reordered old one reports no duplicates.
         let dsack = match *blocks {
             [(from, to), ..] if to <= ack && from < to => true,
             [(from, to), (from2, to2), ..] => from >= from2 && to <= to2,
@@ -269,24 +270,24 @@ impl<S: Store> Engine<S> {
         (new, dsack)
     }
 
-    /// RTT and rounds. Never from the answer to a probe. The algorithm sees every sample, the estimator those of the
-    /// configured source.
+    /// Takes RTT samples and updates rounds, never from the answer to a probe. The algorithm gets every sample, the
+    /// estimator those of the configured source.
     fn measure(&mut self, now: Instant, a: &Arrival<'_>, t: &mut Taken) {
         if t.advanced && a.answer.is_none() {
             t.rtt = t.acked.sent_at.map(|sent| now - sent);
             let spared = t.acked.delivered < t.acked.bytes && self.spares_estimate();
             t.measured = !spared && self.estimate(now, t.ack, a.echo, t.rtt, t.acked.first_sent);
         }
-        // A round is over when something arrives that was sent after it began.
+        // A round ends when data arrives that was sent after it began.
         if self.highest_delivered > self.round_end && t.outstanding && (t.advanced || t.sacked > 0) {
             self.round += 1;
             self.round_end = self.board.max();
         }
     }
 
-    /// Feeds the estimator of the RTT from the configured source, on an acknowledgement of everything before `ack` that
-    /// echoes a timestamp of the age `echo`, whose newest segment left `rtt` ago and whose oldest one left at `first`. True
-    /// if there was a sample.
+    /// Feeds the RTT estimator from the configured source. The acknowledgement covers everything before `ack` and
+    /// echoes a timestamp of age `echo`; its newest segment left `rtt` ago and its oldest one at `first`. True if
+    /// there was a sample.
     #[inline(always)]
     pub(super) fn estimate(
         &mut self,
@@ -317,7 +318,7 @@ impl<S: Store> Engine<S> {
         self.board.span().div_ceil(2 * u64::from(self.space.smss)).max(1)
     }
 
-    /// Which segments are lost now: by time, or by what was acknowledged beyond them.
+    /// Detects losses: by time, or by acknowledgements beyond a segment.
     fn detect_losses(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
         if self.by_time.is_some() {
             self.detect_by_time(now, a, t);
@@ -336,8 +337,8 @@ impl<S: Store> Engine<S> {
         self.sampler.as_mut().and_then(|s| s.take(delivered, lost, min_rtt))
     }
 
-    /// Duplicate acknowledgement? RFC 5681 §2; with SACK, RFC 6675 §2: new selective information. Does it end the
-    /// recovery?
+    /// Determines whether it is a duplicate acknowledgement (RFC 5681 §2; with SACK, RFC 6675 §2: new SACK
+    /// information), and whether it ends the recovery.
     fn classify(&mut self, now: Instant, a: &Arrival<'_>, t: &mut Taken) {
         let una = self.board.una();
         t.duplicate = !t.advanced
@@ -362,7 +363,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// `on_ack`, for what advances and for duplicates.
+    /// Calls `on_ack`, for acknowledgements that advance and for duplicates.
     fn tell_acknowledgement(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken, rate: Option<RateSample>) {
         if !t.advanced && !t.duplicate {
             return;
@@ -395,7 +396,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// Within a recovery a selective acknowledgement may restart the retransmission timer [Peach+ §I-C].
+    /// During a recovery a SACK may restart the retransmission timer [Peach+ §I-C].
     fn postpone_timeout(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
         let restarts = match self.control.policy().timer_restart {
             TimerRestart::Advance => false,
@@ -407,11 +408,11 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// What may prove the last reduction wrong.
+    /// Checks for proof that the last reduction was spurious.
     fn doubt(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
         let watched = self.repair.as_ref().is_some_and(|r| r.undo.watch);
         if watched || t.dsack {
-            // What was not sent then proves nothing.
+            // Data not sent at that time proves nothing.
             let (first, tick) = (t.acked.first_sent, self.config.timestamp_tick);
             let age = a.echo.filter(|age| first.is_some_and(|f| *age <= now - f + tick));
             let news = News { advanced: t.advanced, duplicate: t.duplicate, original: t.original, age };
@@ -419,7 +420,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// A recovery begins, or the window is reduced for an ECN echo.
+    /// Starts a recovery, or reduces the window for an ECN echo.
     fn react(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
         let by_time = self.by_time.is_some();
         if by_time {
@@ -428,8 +429,8 @@ impl<S: Store> Engine<S> {
         if self.phase != Phase::Open || self.recover > self.board.una() {
             return;
         }
-        // After going back, duplicates at `recover` itself echo what was sent again and had arrived before: RFC 6582
-        // §3.2 step 2 wants more than `recover` acknowledged. SACK tells them apart.
+        // After go-back-N, duplicates at `recover` itself are caused by retransmissions of data that had arrived:
+        // RFC 6582 §3.2 step 2 requires more than `recover` to be acknowledged. SACK distinguishes them.
         let echoes = self.went_back && !self.sack && self.recover == self.board.una();
         let enough = || self.dupacks >= self.config.dup_thresh || (self.sack && self.board.head_lost());
         if t.duplicate && !by_time && !echoes && enough() {
@@ -439,13 +440,13 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// Up to here whatever shows congestion has been answered: one reduction per window (RFC 3168 §6.1.2). Something beyond it
-    /// must have been acknowledged, since only new data tells the peer of the reduction.
+    /// Congestion up to this offset has been answered: one reduction per window (RFC 3168 §6.1.2). Data beyond it
+    /// must have been acknowledged, since only new data tells the peer of the reduction (CWR).
     fn answered_until(&self) -> u64 {
         self.recover.max(self.marked_until())
     }
 
-    /// A router has marked data: as after a loss, but there is nothing to retransmit. A loss within the same window is repaired
+    /// Answers an ECN mark: like a loss, but without a retransmission. A loss in the same window is repaired
     /// without another reduction.
     #[cold]
     fn answer_mark(&mut self, now: Instant) {
@@ -455,12 +456,12 @@ impl<S: Store> Engine<S> {
         repair.marks_answered += 1;
         let path = self.path(now);
         self.judge(now, &path, Sign::Ecn, |cc, cx| cc.on_congestion(cx, Signal::Ecn));
-        // The peer is told in any case, or it would say so for ever to a control that does not reduce.
+        // CWR is sent even if the control does not reduce; otherwise the peer would echo for ever.
         self.reduced = true;
         self.repair().undo.forget();
     }
 
-    /// Tells the algorithm, if it wants to know, of every segment marked lost since the last time.
+    /// Reports every newly lost segment to the algorithm, if it asked for that.
     pub(super) fn tell_losses(&mut self, now: Instant) {
         let Some(sampler) = &self.sampler else { return };
         if sampler.lost(0).is_none() {
@@ -478,8 +479,9 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// What an acknowledgement within a recovery takes out of the counting pipe. Of a partial one, the original of
-    /// the hole it closes was still counted besides its retransmission; an answer to a probe reveals no such thing.
+    /// What an acknowledgement within a recovery subtracts from the pipe counter. A partial one also removes the
+    /// original of the hole it closes, which was still counted besides its retransmission; an answer to a probe
+    /// does not.
     fn count_pipe(&mut self, delivered: u64, partial: bool) {
         if let Pipe::Counter { partial_extra } = self.control.policy().pipe {
             let smss = i64::from(self.space.smss);
@@ -491,7 +493,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// A window that was closed has been left behind.
+    /// Ends the persist state: the window has opened.
     #[inline]
     pub(super) fn stop_persisting(&mut self) {
         self.timers.stop(Timer::Persist);

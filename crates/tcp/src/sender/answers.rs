@@ -1,4 +1,4 @@
-//! Low-priority probes in the sender: their answers, and the peer that does not know them.
+//! Probes in the sender: their answers, and peers without support for them.
 
 use super::ack::{Arrival, Taken};
 use super::{Engine, Timer};
@@ -7,8 +7,8 @@ use skyhaul_base::Instant;
 use skyhaul_cc::{CongestionControl, ProbeEvent, ProbeSupport};
 
 impl<S: Store> Engine<S> {
-    /// The answer of an unmodified receiver to a probe is a duplicate acknowledgement: no sign of loss, but the
-    /// proof that it does not understand probes [Peach §III-B]. True if this is one.
+    /// An unmodified receiver answers a probe with a duplicate acknowledgement. It is no sign of loss, but proves
+    /// that the receiver does not understand probes [Peach §III-B]. True if this is one.
     #[cold]
     pub(super) fn is_legacy_answer(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) -> bool {
         let plausible =
@@ -25,7 +25,7 @@ impl<S: Store> Engine<S> {
         true
     }
 
-    /// The segment answers the probe with this number, if it has one.
+    /// Reports the answer to the probe with this number, if it has one.
     #[cold]
     pub(super) fn tell_answer(&mut self, now: Instant, id: Option<u16>, t: &Taken) {
         let Some(stale) = self.prober.answer(id) else {

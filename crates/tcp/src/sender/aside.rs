@@ -1,4 +1,4 @@
-//! What is looked at now and then, apart from what every segment touches.
+//! Rarely used state, kept apart from what every segment touches.
 
 use super::Engine;
 use super::bursts::Watch;
@@ -9,21 +9,21 @@ use crate::store::Store;
 use alloc::boxed::Box;
 use skyhaul_cc::PathState;
 
-/// It appears with the first thing that is in it.
+/// Created when first needed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Aside {
-    /// How many segments left at once, once that was more than one.
+    /// Burst sizes, once more than one segment left at a time.
     pub(super) bursts: Watch,
-    /// What a loss was, where that is asked.
+    /// The loss classifier, if configured.
     pub(super) classifier: Option<Classifier>,
-    /// The search for the longest segment that the path takes, where one is configured.
+    /// The path MTU search, if configured.
     pub(super) mtu_search: Option<Search>,
-    /// What an earlier connection on the path left, until the algorithm is told.
+    /// The path state of an earlier connection, until the algorithm has got it.
     pub(super) cached: Option<PathState>,
 }
 
 impl Aside {
-    /// What is there from the start.
+    /// State that exists from the start.
     pub(super) fn at_start(config: LossClassifier) -> Option<Box<Self>> {
         let classifier = Some(Classifier::of(config)?);
         Some(Box::new(Self { classifier, ..Self::default() }))
@@ -36,11 +36,11 @@ impl<S: Store> Engine<S> {
     pub(super) fn classifier(&self) -> Option<&Classifier> {
         self.aside.as_ref()?.classifier.as_ref()
     }
-    /// The same, to be told something.
+    /// The same, for reporting to it.
     pub(super) fn classifier_mut(&mut self) -> Option<&mut Classifier> {
         self.aside.as_mut()?.classifier.as_mut()
     }
-    /// Made if there is none.
+    /// The state, created if necessary.
     pub(super) fn aside(&mut self) -> &mut Aside {
         self.aside.get_or_insert_default()
     }

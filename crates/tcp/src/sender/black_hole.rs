@@ -1,4 +1,4 @@
-//! What the sender does about a path that swallows long packets; see [`Hole`].
+//! The sender's reaction to a path MTU black hole; see [`Hole`].
 
 use super::{Engine, Phase};
 use crate::recovery::black_hole::Hole;
@@ -6,19 +6,20 @@ use crate::store::Store;
 use skyhaul_base::Instant;
 
 impl<S: Store> Engine<S> {
-    /// The path swallows something, or did so until lately.
+    /// Whether a black hole is suspected, or was until recently.
     #[inline]
     pub(super) fn suspects_path(&self) -> bool {
         self.repair.as_ref().is_some_and(|r| r.hole.is_some())
     }
 
-    /// The retransmission timer has expired for the `backoff`-th time in a row. True if segments are shorter now.
+    /// The retransmission timer has expired for the `backoff`-th time in a row. True if this shortened the
+    /// segments.
     #[cold]
     pub(super) fn shorten(&mut self, now: Instant, backoff: u32) -> bool {
         if self.mtu_search().is_some() {
             return self.search_anew(now, backoff);
         }
-        // Only packets of a real wire have a size that matters.
+        // Only packets on a real network have a relevant size.
         let Some(head) = self.board.head().filter(|_| self.config.segment_limit.is_some()) else {
             return false;
         };
@@ -29,7 +30,7 @@ impl<S: Store> Engine<S> {
         true
     }
 
-    /// The same where the longest segment is searched for: the search begins anew from a shorter one.
+    /// The same with path MTU search: the search restarts with a shorter size.
     fn search_anew(&mut self, now: Instant, backoff: u32) -> bool {
         let len = self.board.head().map_or(0, |h| h.len);
         let Some(short) = Hole::shorter(backoff, len, self.space.smss) else { return false };

@@ -1,29 +1,29 @@
-//! How many data segments leave at once.
+//! Burst sizes: how many data segments leave at once.
 
 use super::Engine;
 use crate::store::Store;
 use alloc::vec::Vec;
 use skyhaul_base::{Instant, math};
 
-/// Sizes up to this one are told apart exactly, larger ones to an eighth of an octave.
+/// Sizes up to this are counted exactly, larger ones to an eighth of an octave.
 const EXACT: u32 = 32;
 
-/// Data segments that one event (an acknowledgement, a timer, a write of the application) lets go at once, retransmissions
-/// included: how many such bursts there were, and of what size.
+/// Bursts of data segments released by one event (an acknowledgement, a timer, a write of the application),
+/// including retransmissions: their number and sizes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bursts {
     /// Bursts of one segment.
     single: u64,
     /// Segments in all others.
     segments: u64,
-    /// The others: how many, and the largest.
+    /// The number of others, and the largest size.
     many: u64,
     largest: u32,
-    /// How many of each size, by [`place`].
+    /// Number of bursts by size class; see [`place`].
     sizes: Vec<u32>,
 }
 
-/// Where a size of two or more is counted.
+/// Size class of a size of two or more.
 fn place(size: u32) -> usize {
     if size <= EXACT {
         return size as usize - 2;
@@ -33,19 +33,19 @@ fn place(size: u32) -> usize {
     (EXACT - 1 + 8 * (octave - EXACT.ilog2()) + eighth) as usize
 }
 
-/// The largest size that is counted there.
+/// Largest size in the class.
 fn most(place: usize) -> u32 {
     let place = place as u32;
     if place + 2 <= EXACT {
         return place + 2;
     }
     let (octave, eighth) = ((place + 1 - EXACT) / 8 + EXACT.ilog2(), (place + 1 - EXACT) % 8);
-    // Less than 2^32 also for the last one of the highest octave.
+    // Below 2^32 even for the last class of the highest octave.
     ((u64::from(9 + eighth) << (octave - 3)) - 1) as u32
 }
 
 impl Bursts {
-    /// A burst of `size` segments, two or more.
+    /// Counts a burst of `size` segments, two or more.
     fn note(&mut self, size: u32) {
         let at = place(size);
         if self.sizes.len() <= at {
@@ -69,12 +69,12 @@ impl Bursts {
         self.largest = self.largest.max(other.largest);
     }
 
-    /// How many there were.
+    /// Number of bursts.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.single + self.many
     }
-    /// Segments of the largest; 0 if nothing was sent.
+    /// Largest burst, segments; 0 if nothing was sent.
     #[must_use]
     pub fn largest(&self) -> u32 {
         self.largest.max(u32::from(self.single > 0))
@@ -85,8 +85,8 @@ impl Bursts {
         let all = self.count();
         (all > 0).then(|| (self.single + self.segments) as f64 / all as f64)
     }
-    /// The least size that a share `q` of them does not exceed, in segments: exactly up to 32, to an eighth of an octave
-    /// above. `None` if nothing was sent.
+    /// Quantile `q` of the burst size, segments: exact up to 32, to an eighth of an octave above. `None` if nothing
+    /// was sent.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<u32> {
         let all = self.count();
@@ -108,12 +108,13 @@ impl Bursts {
     }
 }
 
-/// Keeps the count.
+/// Counts bursts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch {
     /// Bursts of more than one segment.
     sizes: Bursts,
-    /// When a segment left last that no window was asked for: what the send loop adds at that moment is one burst with it.
+    /// When a segment last left regardless of the window: what the send loop adds at that time is part of the same
+    /// burst.
     forced: Option<Instant>,
 }
 
@@ -124,7 +125,7 @@ impl<S: Store> Engine<S> {
         self.aside().bursts.forced = Some(now);
     }
 
-    /// The send loop has let `sent` segments go.
+    /// The send loop has sent `sent` segments.
     #[inline]
     pub(super) fn note_burst(&mut self, now: Instant, sent: u32) {
         let forced = match &mut self.aside {
@@ -137,13 +138,13 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// As [`Self::note_burst`], of two segments or more, where nothing was forced.
+    /// As [`Self::note_burst`], for two segments or more, if nothing was forced.
     #[inline(never)]
     pub(super) fn note_ordinary_burst(&mut self, sent: u32) {
         self.aside().bursts.sizes.note(sent);
     }
 
-    /// All so far.
+    /// All bursts so far.
     pub(super) fn bursts(&self) -> Bursts {
         let many = self.aside.as_ref().map_or_else(Bursts::default, |a| a.bursts.sizes.clone());
         Bursts { single: self.counters.segments_sent.saturating_sub(many.segments), ..many }

@@ -1,6 +1,6 @@
-//! Loss detection by time in the sender: RACK is told what happens, its verdicts start recoveries, and one timer
-//! serves both the reordering window and the tail loss probe (RFC 8985 §8: never both at once). Where the receiver names
-//! what is missing its word takes the place of RACK's judgement; the rest is the same.
+//! Time-based loss detection in the sender. RACK is informed of all events, and the losses it finds start
+//! recoveries. One timer serves the reordering window and the tail loss probe (RFC 8985 §8: never both at once).
+//! With SNACK, the receiver's report replaces RACK's judgement; the rest is the same.
 
 use super::ack::{Arrival, Taken};
 use super::{Clock, Engine, Out, Phase, Sign};
@@ -18,9 +18,9 @@ use skyhaul_cc::{Blocked, CongestionControl, RecoveryMode, Signal};
 pub(super) struct ByTime {
     pub(super) rack: Rack,
     pub(super) tlp: Tlp,
-    /// The receiver's word counts, and time does not (SCPS-TP's SNACK).
+    /// Losses are found by SNACK, not by time (SCPS-TP).
     by_name: bool,
-    /// [`Timer::Loss`] is the wait for a tail loss probe, not the reordering window.
+    /// [`Timer::Loss`] is waiting for a tail loss probe, not for the reordering window.
     waits_for_probe: bool,
 }
 
@@ -29,7 +29,7 @@ impl ByTime {
         Self { rack: Rack::new(config), tlp: Tlp::NEW, by_name, waits_for_probe: false }
     }
 
-    /// The reordering timer is set to `due`, or not at all.
+    /// Sets the reordering timer to `due`, or stops it.
     fn settle(&mut self, due: Option<Instant>, timers: &mut Timers) {
         if due.is_some() || !self.waits_for_probe {
             timers.set(Timer::Loss, due.unwrap_or(Instant::MAX));
@@ -37,7 +37,7 @@ impl ByTime {
         }
     }
 
-    /// A recovery begins: what became of the tail loss probe is its business (§7.1).
+    /// A recovery begins and takes over the outstanding tail loss probe (§7.1).
     pub(super) fn begin_recovery(&mut self, timers: &mut Timers) {
         self.tlp.reset();
         if self.waits_for_probe {
@@ -60,7 +60,7 @@ impl ByTime {
         self.tlp.reset();
     }
 
-    /// Everything is cut anew, and watched from now on.
+    /// The outstanding segments were cut anew; RACK restarts with them.
     pub(super) fn restart(&mut self, board: &Board, config: &Config) {
         self.rack = Rack::new(config);
         if let Some(s) = board.scoreboard() {
@@ -70,7 +70,8 @@ impl ByTime {
 }
 
 impl<S: Store> Engine<S> {
-    /// The acknowledgement has been entered into the scoreboard, RTT estimates are up to date: RACK judges.
+    /// RACK detects losses. The acknowledgement has been entered into the scoreboard, and RTT estimates are up to
+    /// date.
     #[inline(never)]
     pub(super) fn detect_by_time(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
         let una = self.board.una();
@@ -80,7 +81,7 @@ impl<S: Store> Engine<S> {
             Phase::Loss => una >= self.recover,
         };
         let report = RackReport {
-            // A receiver that does not know probes reports copies of old data as duplicates.
+            // A receiver without support for probes reports copies of old data as duplicates.
             dsack: t.dsack && a.answer.is_none() && !self.prober.expects_legacy(),
             echo: a.echo,
             probe: a.answer.is_some(),
@@ -103,7 +104,7 @@ impl<S: Store> Engine<S> {
         self.note_lost();
     }
 
-    /// The acknowledgement has been dealt with: losses start a recovery, and a timer is set.
+    /// Ends the processing of an acknowledgement: losses start a recovery, and a timer is set.
     #[inline(never)]
     pub(super) fn react_by_time(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
         let delivered = t.delivered();
@@ -121,13 +122,13 @@ impl<S: Store> Engine<S> {
         self.set_loss_timer(now, t.acked.bytes > 0);
     }
 
-    /// Reordering is given time to settle: the timer of this file is the reordering timer.
+    /// Whether the timer is the reordering timer.
     fn settling(&self) -> bool {
         self.by_time.as_ref().is_some_and(|t| !t.waits_for_probe)
             && self.timers.at(Timer::Loss) < Instant::MAX
     }
 
-    /// §8: the reordering timer goes before the probe timer, and either before the retransmission timer.
+    /// §8: the reordering timer takes precedence over the probe timer, and either over the retransmission timer.
     fn set_loss_timer(&mut self, now: Instant, advanced: bool) {
         let waits = self.by_time.as_ref().is_some_and(|t| t.waits_for_probe);
         if self.settling() {
@@ -165,7 +166,7 @@ impl<S: Store> Engine<S> {
         if self.first_lost().is_some() {
             match self.phase {
                 Phase::Open => self.enter_recovery(now, Signal::Loss),
-                // The timer stands for the acknowledgement that did not come: one segment at least.
+                // The timer replaces the acknowledgement that did not come: at least one segment.
                 Phase::Recovery if self.mode() == RecoveryMode::Prr => {
                     let smss = self.space.smss.into();
                     self.repair().prr.allow(smss);
@@ -175,7 +176,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// What is repaired first: the lowest lost segment by RACK, the head without.
+    /// The first segment to repair: the lowest lost one with RACK, otherwise the head.
     #[inline(never)]
     pub(super) fn first_lost(&mut self) -> Option<usize> {
         match &mut self.by_time {
@@ -184,7 +185,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// The algorithm says that the head is lost.
+    /// The algorithm declares the head lost.
     #[cold]
     pub(super) fn decree_head_lost(&mut self, now: Instant) {
         let Self { by_time, board, .. } = self;
@@ -200,14 +201,14 @@ impl<S: Store> Engine<S> {
         self.tell_losses(now);
     }
 
-    /// Retransmissions of so many bytes are lost: they are in no pipe any more.
+    /// Retransmissions of this many bytes were lost and leave the pipe.
     fn uncount(&mut self, bytes: u64) {
         if let Some(repair) = &mut self.repair {
             repair.pipe_counter -= bytes as i64;
         }
     }
 
-    /// What RACK declared lost goes into the records of lost segments.
+    /// Enters RACK's losses into the records of lost segments.
     pub(super) fn note_lost(&mut self) {
         let Some(by_time) = &mut self.by_time else { return };
         if let Some(s) = &mut self.sampler {
@@ -216,15 +217,15 @@ impl<S: Store> Engine<S> {
         by_time.rack.losses.clear();
     }
 
-    /// The next segment: what is lost, then new data, as the window allows. There is no going back and no guessing
-    /// at holes: time tells.
+    /// The next segment: lost data, then new data, as the window allows. There is neither go-back-N nor guessing at
+    /// holes.
     #[inline(never)]
     pub(super) fn choose_by_time(&mut self, now: Instant) -> Result<Out, Blocked> {
         if self.frto_active() {
             return self.choose_by_frto(now);
         }
-        // By pipe, each segment found beyond a hole lets another one go while RACK waits: limited transmit without
-        // its limit of two.
+        // With pipe, each segment SACKed beyond a hole releases another one while RACK waits: limited transmit
+        // without its limit of two.
         let gate_on_flight = self.control.policy().gate_on_flight && !self.quiet;
         let (outstanding, allowance) = if gate_on_flight {
             (self.flight(), self.allowance())
@@ -261,7 +262,7 @@ impl<S: Store> Engine<S> {
         Ok(self.send_new_by_time(now, len))
     }
 
-    /// New data for RACK to watch, where it is in use.
+    /// Sends new data and registers it with RACK, if in use.
     #[inline(never)]
     pub(super) fn send_new_by_time(&mut self, now: Instant, len: u32) -> Out {
         let out = self.send_new(now, len);
@@ -275,7 +276,7 @@ impl<S: Store> Engine<S> {
 
     // ----- Tail loss probe, RFC 8985 §7 ---------------------------------------------------------------------
 
-    /// A tail loss probe may be sent, now or later (§7.2, §7.3).
+    /// Whether a tail loss probe may be sent, now or later (§7.2, §7.3).
     fn may_probe_tail(&self) -> bool {
         self.config.tail_loss_probe
             && self.by_time.as_ref().is_some_and(|t| t.tlp.may_probe())
@@ -284,7 +285,7 @@ impl<S: Store> Engine<S> {
             && !self.board.is_empty()
     }
 
-    /// §7.2: new data left or was acknowledged, so the timer of the tail loss probe starts anew.
+    /// §7.2: new data was sent or acknowledged, so the tail loss probe timer restarts.
     #[inline(never)]
     pub(super) fn arm_tail_loss_probe(&mut self, now: Instant) {
         if self.settling() || !self.may_probe_tail() {
@@ -302,14 +303,14 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// `TLP.max_ack_delay`: how long the peer may hold back the acknowledgement of a lone segment. Nothing tells; both
-    /// ends of a flow are configured alike.
+    /// `TLP.max_ack_delay`: how long the peer may delay the acknowledgement of a lone segment. It is unknown; both
+    /// ends of a flow have the same configuration.
     fn max_ack_delay(&self) -> Duration {
         let delayed = &self.config.delayed_ack;
         if delayed.every > 1 { delayed.delay } else { Duration::ZERO }
     }
 
-    /// Its timer expired (§7.3). Whether or not a tail loss probe leaves, the retransmission timer starts anew.
+    /// The tail loss probe timer expired (§7.3). Whether or not a probe is sent, the retransmission timer restarts.
     fn on_tail_loss_probe_timer(&mut self, now: Instant) {
         if !self.board.is_empty() {
             self.restart_timer(now);
@@ -321,12 +322,12 @@ impl<S: Store> Engine<S> {
         self.force_head |= due;
     }
 
-    /// A tail loss probe is to leave before anything else is forced.
+    /// Whether a tail loss probe must be sent before other forced segments.
     pub(super) fn tail_loss_probe_due(&self) -> bool {
         self.by_time.as_ref().is_some_and(|t| t.tlp.due)
     }
 
-    /// New data if there is some and the peer has room, whatever the congestion window says; otherwise the last
+    /// New data if there is any and the peer's window allows it, whatever the congestion window; otherwise the last
     /// segment again.
     #[cold]
     pub(super) fn send_tail_loss_probe(&mut self, now: Instant) -> Option<Out> {
@@ -336,7 +337,7 @@ impl<S: Store> Engine<S> {
         if !self.may_probe_tail() {
             return None;
         }
-        // At most one per measurement: none is armed by what leaves now.
+        // At most one per measurement: this transmission arms no new one.
         self.by_time.as_mut()?.tlp.measured = false;
         self.counters.loss_probes += 1;
         let new = self.new_len();
@@ -349,24 +350,24 @@ impl<S: Store> Engine<S> {
         Some(out)
     }
 
-    /// §7.4: what the acknowledgement says about the tail loss probe.
+    /// §7.4: evaluates an acknowledgement for the tail loss probe.
     fn tail_loss_probe_acknowledged(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
         let ordinary = a.answer.is_none();
         let bare = !t.advanced && a.pure && t.same_window && a.blocks.is_empty() && ordinary;
         let duplicate = if t.dsack && ordinary { a.blocks.first().copied() } else { None };
         let Some(by_time) = &mut self.by_time else { return };
-        // The probe repeated the segment that ends here, and the copy sent before it was lost.
+        // The probe retransmitted the segment that ends here; its earlier copy was lost.
         let repaired = (by_time.tlp.end_seq().saturating_sub(1), 1);
         if !by_time.tlp.repaired(a.ack, duplicate, bare) {
             return;
         }
-        // The loss left no trace but this, and the answer is that of a fast recovery which is over at once.
+        // The loss left no other trace. The response is that of a fast recovery which ends at once.
         self.counters.recoveries += 1;
         if self.takes_for_error(repaired) {
             return;
         }
         let mut path = self.path(now);
-        // FlightSize as the acknowledgement found it.
+        // FlightSize at the arrival of the acknowledgement.
         path.in_flight_bytes += t.acked.bytes;
         self.judge_segment(now, &path, Sign::Acks, repaired, |cc, cx| cc.on_congestion(cx, Signal::Loss));
         if let Some(repair) = &mut self.repair {

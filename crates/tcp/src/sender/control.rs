@@ -1,23 +1,23 @@
-//! The congestion control with what it has decided: read once after each event, compared with many times.
+//! The congestion control and its decisions: read once after each event, used many times.
 
 use super::space::Space;
 use skyhaul_base::{Instant, Rate, Rng};
 use skyhaul_cc::{Actions, Algorithm, CongestionControl, Cx, Facts, Path, Policy, Priority, Window};
 
-/// A congestion control and its present decision.
+/// A congestion control and its current decision.
 #[derive(Debug)]
 pub(crate) struct Control {
     pub(super) cc: Algorithm,
-    /// Bytes that the congestion window admits.
+    /// The congestion window, bytes.
     window: u64,
-    /// Departure rate, if there is one.
+    /// Pacing rate, if any.
     pacing: Option<Rate>,
     /// Its own random stream.
     rng: Rng,
     policy: Policy,
     /// The window admits `floor(cwnd · SMSS)` bytes instead of `floor(cwnd)` segments.
     byte_window: bool,
-    /// The algorithm has to be asked about the priority of each segment.
+    /// The algorithm must be asked for the priority of each segment.
     prioritises: bool,
 }
 
@@ -29,47 +29,47 @@ impl Control {
         control
     }
 
-    /// The mechanisms that it pins.
+    /// Its policy.
     #[inline]
     pub(super) fn policy(&self) -> &Policy {
         &self.policy
     }
-    /// Asks for the policy again: at the moments that the trait names.
+    /// Reads the policy again, at the times that the trait names.
     pub(super) fn renew_policy(&mut self) {
         self.policy = self.cc.policy();
-        // A user's own may forget to say so.
+        // A user's control may forget to set this.
         self.prioritises = self.policy.low_priority_data || matches!(self.cc, Algorithm::Custom(_));
     }
 
-    /// Bytes that the congestion window admits.
+    /// The congestion window, bytes.
     #[inline]
     pub(super) fn window(&self) -> u64 {
         self.window
     }
-    /// The departure rate of data.
+    /// The pacing rate of data.
     #[inline]
     pub(super) fn pacing(&self) -> Option<Rate> {
         self.pacing
     }
-    /// `on_transmit` would do something now.
+    /// Whether `on_transmit` has any effect.
     #[inline]
     pub(super) fn listens_to_transmit(&self) -> bool {
         self.policy.transmit_events && self.cc.wants_transmit()
     }
-    /// Whether a segment that starts `offset` bytes into the stream is of low priority.
+    /// Whether a segment that starts `offset` bytes into the stream has low priority.
     #[inline]
     pub(super) fn low_priority(&self, offset: u64, retransmission: bool) -> bool {
         self.prioritises && self.cc.priority(offset, retransmission) == Priority::Low
     }
 
-    /// Reads the decision.
+    /// Reads the decision again.
     #[inline(always)]
     pub(super) fn refresh(&mut self, space: &Space) {
         let decision = self.cc.decision();
         self.decided(decision, space);
     }
 
-    /// Takes a decision over.
+    /// Stores a decision.
     #[inline(always)]
     fn decided(&mut self, (window, pacing): (Window, Option<Rate>), space: &Space) {
         let cwnd = window.cwnd;
@@ -82,7 +82,7 @@ impl Control {
         self.pacing = pacing;
     }
 
-    /// Tells of an acknowledgement; what the algorithm asks for is added to `act`.
+    /// Reports an acknowledgement; requests of the algorithm are added to `act`.
     #[inline(always)]
     pub(super) fn acknowledged(
         &mut self,
@@ -95,7 +95,7 @@ impl Control {
         self.decided(decision, space);
     }
 
-    /// Tells of an event; what the algorithm asks for is added to `act`.
+    /// Reports an event; requests of the algorithm are added to `act`.
     #[inline(always)]
     pub(super) fn tell(
         &mut self,

@@ -1,12 +1,12 @@
-//! The bytes that a dummy copies when they are acknowledged already: what lies at one place of the stream must read the
-//! same however often it is sent, or a box on the way takes the connection for an attack.
+//! Already acknowledged bytes that a dummy copies. A stream offset must have the same content in every
+//! transmission; otherwise a middlebox may take the connection for an attack.
 
 use super::Engine;
 use crate::store::Store;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// Bytes of one stretch of the stream.
+/// Bytes of one range of the stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Copy {
     from: u64,
@@ -14,7 +14,7 @@ pub(super) struct Copy {
 }
 
 impl Copy {
-    /// Copies what it has of `[seq, seq + out.len())`, zeros elsewhere.
+    /// Copies the bytes available in `[seq, seq + out.len())`, with zeros elsewhere.
     pub(super) fn read(&self, seq: u64, out: &mut [u8]) {
         for (at, b) in (seq..).zip(out) {
             let kept = at.checked_sub(self.from).and_then(|at| usize::try_from(at).ok());
@@ -24,11 +24,11 @@ impl Copy {
 }
 
 impl<S: Store> Engine<S> {
-    /// `ack` is about to release bytes: those that the next dummy copies are kept.
+    /// `ack` is about to release bytes: keeps those that the next dummy copies.
     pub(super) fn keep_copied(&mut self, una: u64, ack: u64) {
         let Some((seq, len)) = self.prober.copied() else { return };
         let end = seq + u64::from(len);
-        // Once for each segment: when its last byte goes, all of it is still there or here.
+        // Once per segment: when its last byte is released, all of it is still there or here.
         if ack < end || una >= end {
             return;
         }

@@ -1,15 +1,15 @@
-//! What a sender counts.
+//! Counters of a sender.
 
-/// What a sender has done so far. Segments, unless a name says bytes.
+/// Counters of a sender. Segments, unless the name says bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Data segments sent, retransmissions included, probes excluded.
+    /// Data segments sent, including retransmissions, excluding probes.
     pub segments_sent: u64,
-    /// Of these, retransmissions.
+    /// Retransmissions among these.
     pub retransmissions: u64,
-    /// Expiries of the retransmission timer.
+    /// Expirations of the retransmission timer.
     pub timeouts: u64,
-    /// Losses found by duplicate or selective acknowledgements: episodes of recovery without a timeout.
+    /// Recoveries entered by duplicate ACKs or SACK, without a timeout.
     pub recoveries: u64,
     /// Duplicate acknowledgements.
     pub duplicate_acks: u64,
@@ -23,12 +23,12 @@ pub struct Counters {
     pub probes_sent: u64,
     /// Probes answered.
     pub probes_answered: u64,
-    /// Answers to probes that exceed what was sent: ignored.
+    /// Answers beyond the number of probes sent; ignored.
     pub probe_answers_refused: u64,
     /// Zero-window probes sent.
     pub window_probes: u64,
     /// Tail loss probes sent (RFC 8985 §7).
     pub loss_probes: u64,
-    /// Reductions of the window that proved to answer no loss and were undone.
+    /// Reductions of the window that were spurious and undone.
     pub undone: u64,
 }

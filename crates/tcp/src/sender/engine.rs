@@ -1,4 +1,4 @@
-//! The engine of a sender: its parts, how it starts, what it is told, and how it talks to the congestion control.
+//! The engine of a sender: its parts, its start, its inputs, and its communication with the congestion control.
 
 use crate::config::{Config, LossDetection, MIN_MSS, ProbeNegotiation, RttSource};
 use crate::delivery_rate::Sampler;
@@ -27,10 +27,10 @@ use skyhaul_cc::{
 use super::space::{FIRST, FinState, Space};
 use super::{Counters, Judgement, Peer, Snapshot, copy};
 
-/// The send buffer of a connection whose window is smaller, bytes.
+/// Send buffer of a connection with a smaller window, bytes.
 const FIRST_SEND_BUFFER: u64 = 65_536;
 
-/// All that a sender is, but for the shortcut.
+/// All of a sender except the fast path.
 #[derive(Debug)]
 pub(crate) struct Engine<S: Store> {
     // What every acknowledgement and every new segment touch.
@@ -39,35 +39,36 @@ pub(crate) struct Engine<S: Store> {
     pub(super) rtt: Estimator,
     pub(super) control: Control,
     pub(super) phase: Phase,
-    /// The send loop has to run, clocked by this.
+    /// The send loop must run, with this clock.
     pub(super) pending: Option<Clock>,
     pub(super) window_limited: bool,
     pub(super) app_limited: bool,
     pub(super) sack: bool,
-    /// The slow start that follows a retransmission timeout is in progress.
+    /// The slow start after a retransmission timeout is in progress.
     pub(super) after_timeout: bool,
-    /// The segment at `SND.UNA` must be retransmitted whatever the window says.
+    /// The segment at `SND.UNA` must be retransmitted, whatever the window.
     pub(super) force_head: bool,
     /// The algorithm judged the segment at `SND.UNA` lost.
     pub(super) suspected: bool,
     pub(super) window_probe_due: bool,
-    /// What `recover` guards is repaired by sending everything again, not by a fast recovery.
+    /// The data below `recover` is repaired by go-back-N, not by a fast recovery.
     pub(super) went_back: bool,
-    /// The recovery in progress is one that the algorithm knows nothing of; see `classify`.
+    /// The recovery in progress is not reported to the algorithm; see `classify`.
     pub(super) quiet: bool,
-    /// No data is to leave.
+    /// Whether data is held back.
     pub(super) held: Hold,
     pub(super) gave_up: bool,
-    /// The application has closed both ways: a closed window is waited for no longer than the FIN of the peer is.
+    /// The application has closed both directions: the wait at a closed window is limited like that for the peer's
+    /// FIN.
     pub(super) abandoned: bool,
-    /// There is a judgement to be taken.
+    /// A judgement is waiting to be taken.
     pub(super) judged: bool,
-    /// The window was reduced, and the peer has not been told (ECN).
+    /// The window was reduced, and the peer does not know yet (ECN).
     pub(super) reduced: bool,
     pub(super) dupacks: u32,
     pub(super) loop_sent: u32,
     pub(super) timers: Timers,
-    /// Packet-timed rounds completed, and where the present one ends.
+    /// Packet-timed rounds completed, and the end of the current one.
     pub(super) round: u64,
     pub(super) round_end: u64,
     /// End of the highest byte known to have arrived.
@@ -81,28 +82,28 @@ pub(crate) struct Engine<S: Store> {
     /// Only for algorithms that ask for rate samples.
     pub(super) sampler: Option<Box<Sampler>>,
     pub(super) prober: Prober,
-    // What only matters when something is wrong, begins or ends.
+    // State for errors, start and end.
     /// No fast retransmit below this (RFC 6582 `recover`).
     pub(super) recover: u64,
     pub(super) repair: Option<Box<Repair>>,
-    /// Loss detection by time, where it is configured and possible.
+    /// Time-based loss detection, if configured and possible.
     pub(super) by_time: Option<Box<ByTime>>,
     pub(super) judgement: Option<Judgement>,
-    /// The algorithm learns of the connection when the first data is about to leave.
+    /// The algorithm is started when the first data is about to leave.
     pub(super) beginning: Option<Beginning>,
     pub(super) aside: Option<Box<Aside>>,
     pub(super) persist_backoff: u32,
-    /// Questions for the window that nothing has answered.
+    /// Unanswered window probes.
     pub(super) unanswered: u32,
-    /// `SND.UNA` when a timer looked at it last, and since when nothing beyond it has been acknowledged.
+    /// `SND.UNA` when a timer last looked at it, and since when it has not advanced.
     pub(super) stuck: (u64, Instant),
     pub(super) waves: Option<Box<Marker>>,
-    /// Bytes that dummies copy after they were acknowledged.
+    /// Acknowledged bytes that dummies still copy.
     pub(super) copy: Option<Box<copy::Copy>>,
     pub(super) store: S,
 }
 
-/// Why the algorithm is about to be told that it starts.
+/// Why the algorithm is about to be started.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Beginning {
     Established { rtt: Option<Duration>, syn_lost: bool },
@@ -165,7 +166,7 @@ impl<S: Store> Engine<S> {
     }
 
     pub(super) fn start(&mut self, now: Instant, peer: &Peer) {
-        // A peer may not make us send in crumbs (CVE-2019-11479).
+        // A peer must not make us send tiny segments (CVE-2019-11479).
         let smss = self.config.mss.min(peer.mss.max(MIN_MSS).saturating_sub(peer.options)).max(1);
         let smss = self.begin_mtu_search(smss);
         self.space.smss = smss;
@@ -198,7 +199,7 @@ impl<S: Store> Engine<S> {
         self.control.refresh(&self.space);
     }
 
-    /// Somebody wants to know when segments left.
+    /// Whether send times are needed.
     pub(super) fn times_matter(&self) -> bool {
         let p = self.control.policy();
         self.by_time.is_some()
@@ -220,7 +221,7 @@ impl<S: Store> Engine<S> {
             },
             Beginning::Idle => Start::Idle,
         };
-        // What an idle period does to the window is not undone.
+        // The window reduction of an idle period is not undone.
         if let Some(repair) = &mut self.repair {
             repair.undo.forget();
         }
@@ -250,13 +251,13 @@ impl<S: Store> Engine<S> {
         PathState { cwnd: w.cwnd, ssthresh: w.ssthresh, srtt: self.rtt.srtt(), rttvar: self.rtt.rttvar() }
     }
 
-    /// What the application may have written without its being acknowledged, bytes.
+    /// Limit on unacknowledged data that the application may write, bytes.
     pub(super) fn buffer(&self) -> u64 {
         let most = self.config.send_buffer;
         if !self.config.send_autotuning {
             return most;
         }
-        // As much again as is on its way, so that a round trip without the application loses nothing (Linux:
+        // Twice the data in flight, so that the application may pause for an RTT without loss of throughput (Linux:
         // `tcp_sndbuf_expand`).
         let window = self.control.cc.window().cwnd * self.space.smss_f();
         most.min((2.0 * window) as u64).max(most.min(FIRST_SEND_BUFFER))
@@ -292,7 +293,7 @@ impl<S: Store> Engine<S> {
         n
     }
 
-    /// The send loop has to run; if it had to before, what clocked it then counts.
+    /// Schedules the send loop; if it was already scheduled, the earlier clock remains.
     pub(super) fn run_loop(&mut self, clock: Clock) {
         self.pending = Some(self.pending.unwrap_or(clock));
     }
@@ -302,7 +303,7 @@ impl<S: Store> Engine<S> {
         if unsent > 0 {
             self.space.end -= unsent;
             self.store.truncate(self.space.end - self.board.una());
-            // A FIN may go now.
+            // A FIN may leave now.
             self.run_loop(Clock::App);
         }
         unsent
@@ -365,7 +366,7 @@ impl<S: Store> Engine<S> {
         self.space.flight(&self.board)
     }
 
-    /// What is in the network, bytes, by the estimate that the policy asks for.
+    /// Data in the network, bytes, by the estimate that the policy selects.
     pub(super) fn pipe(&self) -> u64 {
         match (self.control.policy().pipe, &self.repair) {
             (Pipe::Counter { .. }, Some(repair)) if self.phase == Phase::Recovery => {
@@ -375,7 +376,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// What the algorithm may know at this moment.
+    /// Facts for the algorithm at this time.
     #[inline(always)]
     pub(super) fn path(&self, now: Instant) -> Path {
         let flight = self.flight();
@@ -402,14 +403,14 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// Tells the algorithm of an event with fresh facts and carries its requests out. True if there were any.
+    /// Reports an event with current facts to the algorithm and carries out its requests. True if there were any.
     #[inline]
     pub(super) fn tell(&mut self, now: Instant, event: impl FnOnce(&mut Algorithm, &mut Cx<'_>)) -> bool {
         let path = self.path(now);
         self.tell_with(now, &path, event)
     }
 
-    /// As [`Self::tell`], with these facts.
+    /// As [`Self::tell`], with given facts.
     #[inline]
     pub(super) fn tell_with(
         &mut self,
@@ -458,7 +459,7 @@ impl<S: Store> Engine<S> {
             }
         }
         if act.rewind && !self.board.is_empty() {
-            // As after a timeout, but the timer starts over without backing off.
+            // As after a timeout, but the timer restarts without backoff.
             self.repair_from_start(now);
         }
     }
@@ -478,12 +479,13 @@ impl<S: Store> Engine<S> {
     pub(super) fn fast_recovery(&self) -> bool {
         self.phase == Phase::Recovery
     }
-    /// How losses are repaired: as the policy says, but that a recovery which the algorithm knows nothing of reduces no
-    /// window.
+    /// The recovery mode: that of the policy, except that a recovery not reported to the algorithm does not reduce
+    /// the window.
     pub(super) fn mode(&self) -> RecoveryMode {
         match self.control.policy().recovery {
             RecoveryMode::Prr if self.quiet => RecoveryMode::Sack,
-            // A probe that is lost is sent again as several segments: a partial acknowledgement asks for the next.
+            // A lost path MTU probe is retransmitted as several segments: a partial acknowledgement asks for the
+            // next.
             RecoveryMode::Tahoe | RecoveryMode::Reno if self.quiet && self.mtu_search().is_some() => {
                 RecoveryMode::NewReno
             }
@@ -491,11 +493,11 @@ impl<S: Store> Engine<S> {
             mode => mode,
         }
     }
-    /// State of repairs, made if there is none.
+    /// State of recoveries, created if necessary.
     pub(super) fn repair(&mut self) -> &mut Repair {
         self.repair.get_or_insert_with(|| Box::new(Repair::new()))
     }
-    /// The retransmission timer starts anew.
+    /// Restarts the retransmission timer.
     pub(super) fn restart_timer(&mut self, now: Instant) {
         self.timers.set(Timer::Retransmission, now + self.rtt.rto());
     }

@@ -1,4 +1,4 @@
-//! What expires: retransmission, persist, probe train, pacing, the algorithm's own wake-up.
+//! Timer expirations: retransmission, persist, probe train, pacing, and the algorithm's wake-up.
 
 use super::space::FinState;
 use super::{Clock, Engine, Phase, Sender, Sign};
@@ -8,7 +8,7 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::CongestionControl;
 
 impl<S: Store> Sender<S> {
-    /// Handles every deadline that has passed. The caller then polls for what it released.
+    /// Handles all expired deadlines. The caller then polls for segments to send.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.engine.timers.next() > now {
             return;
@@ -19,7 +19,7 @@ impl<S: Store> Sender<S> {
 
 impl<S: Store> Engine<S> {
     pub(super) fn expire(&mut self, now: Instant) {
-        // First: it puts the retransmission timer off (RFC 8985 §8).
+        // First: it postpones the retransmission timer (RFC 8985 §8).
         if self.timers.expired(Timer::Loss, now) {
             self.on_loss_timer(now);
         }
@@ -45,13 +45,13 @@ impl<S: Store> Engine<S> {
     }
 
     fn on_retransmission_timer(&mut self, now: Instant) {
-        // While data is held the timer waits as well.
+        // While data is held back, the timer waits as well.
         if self.board.is_empty() || self.held.is_on() {
             self.timers.stop(Timer::Retransmission);
             return;
         }
         let head = self.board.head();
-        // What was repeated for other reasons than a timeout says nothing of whether anybody is there.
+        // Retransmissions for reasons other than a timeout do not show whether the peer is alive.
         let tries = head.map_or(0, |h| h.rtx_count).min(self.rtt.backoff());
         let limit = self.config.user_timeout;
         if self.is_hopeless(now, tries, limit) {
@@ -61,7 +61,7 @@ impl<S: Store> Engine<S> {
         let spared = self.control.policy().losses_are_errors;
         self.rtt.back_off(&self.config.rto, spared);
         let backoff = self.rtt.backoff();
-        // FlightSize as of the loss is what the algorithm halves, so it is told first.
+        // The algorithm halves FlightSize at the time of the loss, so it is informed first.
         let path = self.path(now);
         self.judge(now, &path, Sign::Timeout, |cc, cx| cc.on_timeout(cx, backoff));
         self.may_undo(backoff > 1, self.phase != Phase::Open);
@@ -76,17 +76,17 @@ impl<S: Store> Engine<S> {
         self.dupacks = 0;
         let shorter = self.shorten(now, backoff);
         self.go_back(now, shorter);
-        // What RACK leaves in flight may fill the window; the head goes all the same.
+        // Segments that RACK leaves in flight may fill the window; the head is sent anyway.
         self.force_head = self.by_time.is_some();
         self.begin_frto(now, before, reneged || shorter);
-        // Re-armed when the head is retransmitted; a closed window must not leave it stopped.
+        // Restarted when the head is retransmitted; a closed window must not leave it stopped.
         self.restart_timer(now);
         self.hasten(Timer::Retransmission, limit);
         self.pending = Some(Clock::Timer);
     }
 
-    /// The peer is given up if so much was sent in vain, or if data has waited for too long. The timer that has expired ran
-    /// since the last progress, unless it has expired without any before.
+    /// Whether to give the peer up: after too many retransmissions, or when data has waited too long. An expired
+    /// timer has run since the last progress, unless it has expired before without any.
     fn is_hopeless(&mut self, now: Instant, tries: u32, limit: Duration) -> bool {
         let una = self.board.una();
         if self.stuck.0 != una {
@@ -101,14 +101,14 @@ impl<S: Store> Engine<S> {
         hopeless
     }
 
-    /// A timer expires no later than this limit of the time without progress.
+    /// Limits a timer to this maximum time without progress.
     fn hasten(&mut self, timer: Timer, limit: Duration) {
         if !limit.is_zero() {
             self.timers.set(timer, self.timers.at(timer).min(self.stuck.1 + limit));
         }
     }
 
-    /// An old sequence number is sent, which any peer answers.
+    /// Sends an old sequence number, which any peer answers.
     pub(super) fn ask(&mut self) {
         self.window_probe_due = true;
     }
@@ -128,12 +128,13 @@ impl<S: Store> Engine<S> {
         let limits = [self.config.user_timeout, patience];
         let limit = limits.into_iter().filter(|l| !l.is_zero()).min().unwrap_or(Duration::ZERO);
         if self.space.edge > self.board.max() {
-            // The window is open but small: after a timeout a small segment may go (RFC 9293 §3.8.6.2.1).
+            // The window is open but small: after a timeout a small segment may be sent (RFC 9293 §3.8.6.2.1).
             self.space.force_small = true;
             self.run_loop(Clock::Timer);
             self.timers.stop(Timer::Persist);
         } else if !self.is_hopeless(now, self.unanswered, limit) {
-            // A peer that answers is never given up for that (RFC 9293 §3.8.6.1), but one that has vanished is.
+            // A peer that answers is never given up for its closed window (RFC 9293 §3.8.6.1), but one that has
+            // vanished is.
             self.unanswered += 1;
             self.ask();
             let wait = self.rtt.rto() * (1 << self.persist_backoff);

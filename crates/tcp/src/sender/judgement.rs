@@ -1,11 +1,12 @@
-//! Signs of congestion and what they did to the window: for whoever knows the truth about losses.
+//! Records signs of congestion and their effect on the window, for an observer that knows the true causes of
+//! losses.
 
 use super::{Engine, Phase};
 use crate::store::Store;
 use skyhaul_base::Instant;
 use skyhaul_cc::{Algorithm, CongestionControl, Cx, Path};
 
-/// What the sender took for a sign of congestion.
+/// A sign of congestion seen by the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
     /// Duplicate or selective acknowledgements.
@@ -16,21 +17,21 @@ pub enum Sign {
     Ecn,
 }
 
-/// A segment was judged lost, or the path congested, and the algorithm was told.
+/// A sign of congestion that was reported to the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// By what sign.
+    /// The sign.
     pub sign: Sign,
-    /// Stream offset of the segment: the oldest outstanding one, or that which a tail loss probe has repaired.
+    /// Stream offset of the segment: the oldest outstanding one, or the one repaired by a tail loss probe.
     pub offset: u64,
-    /// How often that segment had been sent, at least 1.
+    /// How often that segment had been sent; at least 1.
     pub transmissions: u32,
-    /// The algorithm cut its window: the congestion window or the slow start threshold is smaller than before.
+    /// The algorithm reduced its window: cwnd or ssthresh is smaller than before.
     pub cut: bool,
 }
 
 impl<S: Store> Engine<S> {
-    /// Tells the algorithm of a sign of congestion, with these facts of the path.
+    /// Reports a sign of congestion to the algorithm, with these path facts.
     pub(super) fn judge(
         &mut self,
         now: Instant,
@@ -42,7 +43,7 @@ impl<S: Store> Engine<S> {
         self.judge_segment(now, path, sign, (self.board.una(), transmissions), event);
     }
 
-    /// As [`Self::judge`], of the segment at this offset, which had been sent so many times.
+    /// As [`Self::judge`], for the segment at this offset, which had been sent this many times.
     pub(super) fn judge_segment(
         &mut self,
         now: Instant,
@@ -52,7 +53,7 @@ impl<S: Store> Engine<S> {
         event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
     ) {
         let before = self.control.cc.window();
-        // What duplicates inflated a window by is no part of it.
+        // Window inflation by duplicate ACKs does not count.
         let inflated = self.phase == Phase::Recovery && !self.quiet;
         let level = if inflated { before.cwnd.min(before.ssthresh) } else { before.cwnd };
         self.tell_with(now, path, event);

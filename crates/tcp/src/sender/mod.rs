@@ -1,4 +1,4 @@
-//! The sending half: decides which bytes go and when a loss is a loss.
+//! The sending half: decides which bytes to send, and when a segment counts as lost.
 //!
 //! ```text
 //! Sender          what a driver calls; handles the ordinary acknowledgement by itself (predict)
@@ -14,7 +14,7 @@
 //!   ├ Prober      low-priority probes
 //!   └ Control     the congestion control and its decision
 //! ```
-//! Parts hold their own state and answer questions; the engine asks in the order of the RFCs and acts.
+//! Each part has its own state and answers questions; the engine asks in the order of the RFCs and acts.
 
 mod ack;
 mod answers;
@@ -66,9 +66,9 @@ pub struct Out {
     pub len: u32,
     /// The FIN follows the last byte.
     pub fin: bool,
-    /// It leaves for the first time.
+    /// It is sent for the first time.
     pub first: bool,
-    /// To be marked as low priority at the IP layer.
+    /// Marked as low priority at the IP layer.
     pub low_priority: bool,
     /// Probe mark.
     pub mark: Mark,
@@ -93,7 +93,7 @@ pub struct Snapshot {
     pub pipe: u64,
     /// Smoothed RTT.
     pub srtt: Option<Duration>,
-    /// Retransmission timeout in force.
+    /// Current retransmission timeout.
     pub rto: Duration,
     /// State of loss recovery.
     pub phase: Phase,
@@ -102,24 +102,24 @@ pub struct Snapshot {
 /// The sending half of a connection.
 #[derive(Debug)]
 pub struct Sender<S: Store> {
-    /// The next acknowledgement may be an ordinary one, and nothing is left to be sent before it; see `predict`. Only
-    /// [`Self::general`] gives access to what would make this untrue.
+    /// The next acknowledgement may take the fast path, and nothing is left to send before it; see `predict`. Only
+    /// [`Self::general`] gives access to state that could invalidate this.
     steady: bool,
     engine: Engine<S>,
 }
 
-/// What the handshake found out about the peer.
+/// Results of the handshake about the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// Largest payload that it accepts, bytes.
     pub mss: u32,
-    /// Bytes of `mss` that the options of each segment take.
+    /// Option bytes of each segment, which reduce `mss`.
     pub options: u32,
     /// Its window, bytes.
     pub window: u64,
     /// SACK is used.
     pub sack: bool,
-    /// It names holes.
+    /// It sends SNACKs.
     pub snack: bool,
     /// It answers probes.
     pub probes: bool,
@@ -127,74 +127,75 @@ pub struct Peer {
     pub rtt: Option<Duration>,
     /// The handshake's RTT is a measured sample and feeds the estimator.
     pub rtt_is_sample: bool,
-    /// The SYN was sent more than once.
+    /// The SYN was retransmitted.
     pub syn_repeated: bool,
-    /// So often that it costs the initial window.
+    /// The SYN was retransmitted so often that the initial window is reduced.
     pub syn_lost: bool,
 }
 
 impl<S: Store> Sender<S> {
-    /// A sender that has not started; nothing leaves before `start`.
+    /// A sender that has not started; it sends nothing before `start`.
     #[must_use]
     pub fn new(config: &Arc<Config>, cc: Algorithm, rng: Rng) -> Self {
         Self { steady: false, engine: Engine::new(config, cc, rng) }
     }
 
-    /// The only way to change anything but by the ordinary acknowledgement.
+    /// The only way to change anything other than by an ordinary acknowledgement.
     #[inline]
     fn general(&mut self) -> &mut Engine<S> {
         self.steady = false;
         &mut self.engine
     }
 
-    /// The connection is established: what the handshake found out. The algorithm's first event follows with
-    /// the first data, so that it sees how much there is.
+    /// Starts with the results of the handshake. The algorithm is started by the first data, so that it sees how
+    /// much there is.
     pub fn start(&mut self, now: Instant, peer: &Peer) {
         self.general().start(now, peer);
     }
-    /// What an earlier connection on the path left; of no interest to most algorithms. Before the first data.
+    /// Passes the path state of an earlier connection, to be called before the first data; most algorithms ignore
+    /// it.
     pub fn recall(&mut self, state: PathState) {
         self.general().recall(state);
     }
-    /// What it has learnt of the path.
+    /// The path state it has learnt.
     pub(crate) fn path_state(&self) -> PathState {
         self.engine.path_state()
     }
-    /// What it has learnt of its path, if its congestion control asks such things.
+    /// The path state it has learnt, if its congestion control uses it.
     #[must_use]
     pub fn learnt(&self) -> Option<PathState> {
         let asks = self.control().policy().path_cache != PathCache::Unused;
         asks.then(|| self.path_state())
     }
-    /// Appends `n` bytes (`data` holds them where bytes are kept). Returns how many were taken.
+    /// Appends `n` bytes (`data` contains them if bytes are stored). Returns how many were accepted.
     pub(crate) fn write(&mut self, now: Instant, data: &[u8], n: u64) -> u64 {
         self.general().write(now, data, n)
     }
-    /// Takes `n` bytes of an application that keeps the send buffer full until they are sent: all of them are taken, of
-    /// which no more than the buffer holds are outstanding at a time.
+    /// Accepts `n` bytes of an application that keeps the send buffer full until they are sent. All are accepted,
+    /// but at most one buffer is outstanding at a time.
     pub fn offer(&mut self, now: Instant, n: u64) {
-        // More data puts nothing wrong, but after a pause the window is looked at first.
+        // More data disturbs nothing, but after a pause the window must be checked first.
         self.engine.offer(now, n);
         self.steady &= self.engine.beginning.is_none();
     }
-    /// A link of the path is down, says somebody who sees it; see [`Config::outage_probe`].
+    /// Notes that a link of the path is down; see [`Config::outage_probe`].
     pub fn outage(&mut self, now: Instant) {
         if let Some(wait) = self.engine.config.outage_probe {
             self.general().freeze(now + wait);
         }
     }
-    /// Forgets what was written and never sent. Returns how many bytes.
+    /// Takes back everything written but never sent. Returns how many bytes.
     pub fn truncate(&mut self) -> u64 {
         self.general().truncate()
     }
-    /// Memory that payload takes, and what records of the segments on their way take, bytes.
+    /// Memory used by payload, and by records of outstanding segments, bytes.
     pub(crate) fn held(&self) -> (usize, usize) {
         let e = &self.engine;
         let by_time = e.by_time.as_ref().map_or(0, |t| t.rack.held());
         let records = e.board.held() + by_time + e.sampler.as_ref().map_or(0, |s| s.held());
         (e.store.held(), records)
     }
-    /// Gives room back that nothing is in.
+    /// Releases unused memory.
     pub(crate) fn trim(&mut self) {
         self.general().trim();
     }
@@ -202,7 +203,7 @@ impl<S: Store> Sender<S> {
     pub(crate) fn finish(&mut self) {
         self.general().finish();
     }
-    /// Probes carry numbers from now on, or none.
+    /// Sets whether probes carry numbers from now on.
     pub(crate) fn number_probes(&mut self, ids: bool) {
         self.general().number_probes(ids);
     }
@@ -210,31 +211,31 @@ impl<S: Store> Sender<S> {
     pub(crate) fn narrow(&mut self, now: Instant, smss: u32) {
         self.general().narrow(now, smss);
     }
-    /// Asks the peer whether it is still there: what leaves is old and empty, and any peer answers it.
+    /// Sends a keepalive probe: an old sequence number without data, which any peer answers.
     pub(crate) fn ask(&mut self) {
         self.general().ask();
     }
-    /// True if a write ends there, as far as is known: nothing follows yet.
+    /// Whether a write ends there, as far as is known: no data follows yet.
     #[inline]
     pub(crate) fn ends_write(&self, end: u64) -> bool {
         self.engine.space.end == end
     }
-    /// The application has closed both ways.
+    /// The application has closed both directions.
     pub(crate) fn abandon(&mut self) {
         self.general().abandoned = true;
     }
-    /// Stops everything: nothing will be sent any more.
+    /// Stops everything: nothing more will be sent.
     pub(crate) fn stop(&mut self) {
         self.general().stop();
     }
 
-    /// The earliest deadline; [`Instant::MAX`] if there is none.
+    /// The earliest deadline; [`Instant::MAX`] means none.
     #[inline]
     #[must_use]
     pub fn next_timeout(&self) -> Instant {
         self.engine.timers.next()
     }
-    /// The last judgement, once: an observer that knows what became of each packet can tell what it truly answered.
+    /// The last judgement, returned once: an observer that knows the fate of each packet can find its true cause.
     #[inline]
     pub fn take_judgement(&mut self) -> Option<Judgement> {
         if !core::mem::take(&mut self.engine.judged) {
@@ -243,18 +244,18 @@ impl<S: Store> Sender<S> {
         self.engine.judgement.take()
     }
 
-    /// There is a judgement to be taken.
+    /// Whether a judgement is waiting.
     #[inline]
     #[must_use]
     pub fn has_judgement(&self) -> bool {
         self.engine.judged
     }
 
-    /// Our FIN was acknowledged.
+    /// Whether our FIN was acknowledged.
     pub(crate) fn fin_acked(&self) -> bool {
         self.engine.fin_acked()
     }
-    /// The peer was given up on (too many retransmissions).
+    /// Whether the peer was given up (too many retransmissions).
     #[must_use]
     pub fn gave_up(&self) -> bool {
         self.engine.gave_up
@@ -265,7 +266,8 @@ impl<S: Store> Sender<S> {
     pub fn unacked(&self) -> u64 {
         self.engine.unacked()
     }
-    /// The rate that the window allows at present, bit/s: a window per smoothed round trip; `None` before that is measured.
+    /// The rate that the window currently allows, bit/s: a window per smoothed RTT; `None` before the first RTT
+    /// sample.
     #[must_use]
     pub fn allowed(&self) -> Option<f64> {
         let state = self.snapshot();
@@ -277,16 +279,16 @@ impl<S: Store> Sender<S> {
     pub(crate) fn room(&self) -> u64 {
         self.engine.buffer().saturating_sub(self.unacked())
     }
-    /// The window was reduced since the last call.
+    /// Whether the window was reduced since the last call.
     pub(crate) fn take_reduction(&mut self) -> bool {
         core::mem::take(&mut self.engine.reduced)
     }
-    /// Data is being repaired.
+    /// Whether a recovery is in progress.
     pub(crate) fn is_repairing(&self) -> bool {
         self.engine.phase != Phase::Open
     }
-    /// An acknowledgement that found `SND.UNA` at `before`, and the sender perhaps at repairs, as the control of
-    /// acknowledgements sees it.
+    /// The facts that ACK congestion control needs about an acknowledgement; `before` and `repairing` are `SND.UNA`
+    /// and [`Self::is_repairing`] before it.
     pub(crate) fn seen(&self, before: u64, repairing: bool, marked: bool) -> Seen {
         let e = &self.engine;
         Seen {
@@ -299,28 +301,28 @@ impl<S: Store> Sender<S> {
             marked,
         }
     }
-    /// What it has done so far.
+    /// Its counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
         let (probes_sent, probes_answered) = self.engine.prober.counts();
         Counters { probes_sent, probes_answered, ..self.engine.counters.clone() }
     }
-    /// Retransmissions that were sent while the loss that a timeout found was repaired.
+    /// Retransmissions during the repair after timeouts.
     #[must_use]
     pub fn timeout_retransmissions(&self) -> u64 {
         self.engine.repair.as_ref().map_or(0, |r| r.after_timeouts)
     }
-    /// ECN echoes that were answered, one per window.
+    /// ECN echoes answered, at most one per window.
     #[must_use]
     pub fn marks_answered(&self) -> u64 {
         self.engine.repair.as_ref().map_or(0, |r| r.marks_answered)
     }
-    /// How many data segments left at once so far.
+    /// Burst sizes so far.
     #[must_use]
     pub fn bursts(&self) -> Bursts {
         self.engine.bursts()
     }
-    /// Its state now.
+    /// Its current state.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.engine.snapshot()
@@ -335,12 +337,12 @@ impl<S: Store> Sender<S> {
     pub fn control(&self) -> &Algorithm {
         &self.engine.control.cc
     }
-    /// The scoreboard, while there is one: a sender without anything missing needs none.
+    /// The scoreboard, while there is one: a sender without losses needs none.
     #[must_use]
     pub fn scoreboard(&self) -> Option<&Scoreboard> {
         self.engine.board.scoreboard()
     }
-    /// Loss detection by time, where it is in use.
+    /// Time-based loss detection, if in use.
     #[must_use]
     pub fn rack(&self) -> Option<&Rack> {
         self.engine.by_time.as_ref().map(|t| &t.rack)
@@ -350,7 +352,7 @@ impl<S: Store> Sender<S> {
     pub fn probe_support(&self) -> ProbeSupport {
         self.engine.prober.support
     }
-    /// The wave of a data segment that leaves now and ends at `end`.
+    /// The wave of a data segment that is sent now and ends at `end`.
     #[cold]
     pub fn wave(&mut self, now: Instant, end: u64) -> NonZeroU16 {
         let Engine { waves, highest_delivered, rtt, .. } = &mut self.engine;
@@ -371,7 +373,7 @@ impl<S: Store> Sender<S> {
     /// Whether an acknowledgement number can be genuine.
     ///
     /// # Errors
-    /// Says why it cannot (RFC 5961 §5.2).
+    /// The reason why it cannot (RFC 5961 §5.2).
     #[inline]
     pub fn admits(&self, ack: u64) -> Result<(), Rejected> {
         self.engine.admits(ack)
@@ -381,13 +383,13 @@ impl<S: Store> Sender<S> {
     pub fn srtt(&self) -> Option<Duration> {
         self.engine.rtt.srtt()
     }
-    /// Copies payload of `[seq, seq + out.len())`. Of what was acknowledged meanwhile only that is left which the next
-    /// dummy copies; the rest, which nothing sends, reads as zeros.
+    /// Copies the payload of `[seq, seq + out.len())`. Of acknowledged data, only the part that the next dummy
+    /// copies is left; the rest, which is never sent, reads as zeros.
     pub(crate) fn payload(&self, seq: u64, out: &mut [u8]) {
         self.engine.payload(seq, out);
     }
-    /// The acknowledgement and window of a data segment tell nothing: all is acknowledged, the window is known,
-    /// and nothing waits for it.
+    /// Whether the acknowledgement and window of a data segment carry no news: everything is acknowledged, the
+    /// window is known, and nothing waits for it.
     #[inline]
     pub(crate) fn nothing_new(&self, iss: crate::Seq, ack: crate::Seq, window: u32) -> bool {
         let e = &self.engine;

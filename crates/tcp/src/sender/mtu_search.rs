@@ -1,9 +1,9 @@
-//! What the sender does in a search for the longest segment that the path takes; see [`Search`].
+//! The sender's part of the path MTU search; see [`Search`].
 //!
-//! A probe is new data in a segment that is longer than full ones are (RFC 4821 §7.4). The scoreboard has it as several
-//! that left together: lost they are sent again one by one, as what the path is known to take. If nothing
-//! but the probe is lost, the congestion control does not hear of it (§7.5): the recovery is quiet, as one from an error of
-//! the channel is.
+//! A probe is new data in a segment longer than full ones (RFC 4821 §7.4). The scoreboard stores it as several
+//! segments sent together: if lost, they are retransmitted one by one, in the size that the path is known to carry.
+//! If only the probe is lost, the congestion control is not informed (§7.5): the recovery is quiet, like one from a
+//! channel error.
 
 use super::{Engine, FIRST, Out, Phase};
 use crate::recovery::mtu_search::Search;
@@ -17,13 +17,13 @@ impl<S: Store> Engine<S> {
     pub(super) fn mtu_search(&self) -> Option<&Search> {
         self.aside.as_ref()?.mtu_search.as_ref()
     }
-    /// The same, to be told something.
+    /// The same, for changing it.
     #[inline]
     pub(super) fn mtu_search_mut(&mut self) -> Option<&mut Search> {
         self.aside.as_mut()?.mtu_search.as_mut()
     }
 
-    /// The ends agreed on full segments of `smss` bytes: the size to begin with.
+    /// The ends negotiated full segments of `smss` bytes: returns the initial size.
     pub(super) fn begin_mtu_search(&mut self, smss: u32) -> u32 {
         let Some(search) = Search::new(smss).filter(|_| self.config.mtu_search) else { return smss };
         let size = search.size();
@@ -31,10 +31,11 @@ impl<S: Store> Engine<S> {
         size
     }
 
-    /// A probe, if it is time for one; an error if what is `outstanding` has to make room for one in `allowance` first.
+    /// A probe, if one is due; an error if `outstanding` must first decrease to leave room for it in `allowance`.
     ///
-    /// There must be data, and room, for as many segments after it as reveal its loss (RFC 4821 §7.4): without them a timeout
-    /// would have to. And something must have arrived, or it would not be known that the path takes what the search begins with.
+    /// The data and the window must suffice for the segments after it that reveal its loss (RFC 4821 §7.4):
+    /// otherwise only a timeout would. And data must have arrived before, since otherwise the initial size is not
+    /// known to fit the path.
     #[inline]
     pub(super) fn poll_mtu_probe(
         &mut self,
@@ -69,7 +70,7 @@ impl<S: Store> Engine<S> {
         }
         let room = self.space.edge.saturating_sub(max).min(self.config.send_buffer.saturating_sub(max - una));
         if room < long || outstanding + long > allowance {
-            // As in Linux: what is left would otherwise be filled segment by segment.
+            // As in Linux: otherwise the remaining room would be filled segment by segment.
             return if max > una { Err(Blocked::Cwnd) } else { Ok(None) };
         }
         let first = self.send_new_by_time(now, smss);
@@ -84,7 +85,7 @@ impl<S: Store> Engine<S> {
         Ok(Some(Out { len: size, ..first }))
     }
 
-    /// An acknowledgement has moved `SND.UNA`.
+    /// An acknowledgement has advanced `SND.UNA`.
     #[cold]
     pub(super) fn mtu_probe_acknowledged(&mut self, now: Instant) {
         let una = self.board.una();
@@ -96,18 +97,18 @@ impl<S: Store> Engine<S> {
         self.control.refresh(&self.space);
     }
 
-    /// The end of the probe on its way, if the segment at `seq` is part of it.
+    /// The end of the probe in flight, if the segment at `seq` is part of it.
     pub(super) fn end_of_mtu_probe(&self, seq: u64) -> Option<u64> {
         self.mtu_search()?.probe().filter(|(from, to)| (*from..*to).contains(&seq)).map(|(_, to)| to)
     }
 
-    /// Up to here a loss is that of a probe; 0 before the first.
+    /// Losses below this offset are those of a probe; 0 before the first.
     pub(super) fn mtu_probe_lost_until(&self) -> u64 {
         self.mtu_search().map_or(0, |s| s.lost_until())
     }
 
-    /// The segment at `seq` leaves again. As part of a probe it was lost alone if the recovery is one that the congestion
-    /// control does not hear of, or if a timeout found it first of all.
+    /// The segment at `seq` is retransmitted. If it is part of a probe, the probe was lost alone if the recovery is
+    /// quiet, or if a timeout found it first.
     pub(super) fn note_mtu_probe_lost(&mut self, now: Instant, seq: u64) {
         if self.end_of_mtu_probe(seq).is_none() {
             return;

@@ -1,6 +1,6 @@
-//! Outages that somebody tells of, as SCPS-TP hears of them from the link (CCSDS 714.0-B-2): nothing is learnt from what gets
-//! lost meanwhile. Timers stop, the window stays, and the peer is asked from time to time. Once it has answered, what had been
-//! on its way before and is still missing is sent again.
+//! Announced outages, as SCPS-TP gets from the link layer (CCSDS 714.0-B-2): losses during an outage are not
+//! evaluated. Timers stop, the window stays, and the peer is probed from time to time. Once it answers, older data
+//! that is still missing is retransmitted.
 
 use super::{Clock, Engine};
 use crate::config::RttSource;
@@ -8,16 +8,16 @@ use crate::store::Store;
 use crate::timer::Timer;
 use skyhaul_base::Instant;
 
-/// Why no data is to leave.
+/// Whether and why data is held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hold {
-    /// It may.
+    /// It is not.
     No,
-    /// The algorithm says so.
+    /// The algorithm requested it.
     Algorithm,
-    /// A link is down; nothing has been asked since.
+    /// A link is down; no probe was sent since.
     Outage,
-    /// It is, and something has.
+    /// A link is down, and a probe was sent.
     Asked,
 }
 
@@ -33,7 +33,7 @@ impl Hold {
 }
 
 impl<S: Store> Engine<S> {
-    /// A link is down: nothing is sent but questions, the first of them at `ask_at`.
+    /// A link is down: only probes are sent, the first of them at `ask_at`.
     #[cold]
     pub(super) fn freeze(&mut self, ask_at: Instant) {
         if self.held.is_outage() {
@@ -53,15 +53,15 @@ impl<S: Store> Engine<S> {
         self.config.outage_probe.map_or(Instant::MAX, |wait| now + wait)
     }
 
-    /// It is time for a question.
+    /// An outage probe is due.
     pub(super) fn ask_through_outage(&mut self, now: Instant) {
         self.held = Hold::Asked;
         self.ask();
         self.timers.set(Timer::Persist, self.next_question(now));
     }
 
-    /// An acknowledgement has come. One from before the first question had passed the link when it went down, and says nothing
-    /// of it.
+    /// An acknowledgement has arrived. If it is from before the first probe, it had passed the link before the
+    /// outage and proves nothing.
     #[cold]
     pub(super) fn thaw(&mut self, now: Instant) {
         if self.held == Hold::Outage {
@@ -77,8 +77,9 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// What is acknowledged together with what waited behind a hole is not timed, where a loss is to leave the estimate
-    /// alone; timestamps tell of the copy that filled the hole, and do.
+    /// Whether data acknowledged together with data that waited behind a hole is excluded from RTT sampling, if
+    /// losses must not affect the estimate. Timestamps are not excluded: they identify the copy that filled the
+    /// hole.
     pub(super) fn spares_estimate(&mut self) -> bool {
         let spares = self.control.policy().losses_are_errors && self.config.rtt_source == RttSource::EveryAck;
         if spares {

@@ -1,11 +1,10 @@
-//! Header prediction for a sender: the ordinary acknowledgement, and the new data that it releases, without looking at
-//! what cannot matter.
+//! Header prediction: the fast path of a sender for ordinary acknowledgements and the new data that they release.
 //!
-//! A sender is *steady* when it has come to rest (the poll for transmissions returned nothing) and nothing is wrong: no
-//! recovery, no hole, no duplicate, no probe, no timer but those for retransmission and pacing. An acknowledgement that
-//! says nothing but "everything before this has arrived" then moves `SND.UNA`, gives an RTT sample, grows the window and
-//! restarts the timer; and what the window releases, or the application writes, is new data in full segments and at its end
-//! a short one. Everything else takes the long way, which ends the steadiness.
+//! A sender is *steady* when it is at rest (the last poll returned nothing) and in its normal state: no recovery,
+//! hole, duplicate or probe, and no timer except retransmission and pacing. An acknowledgement with nothing but the
+//! cumulative number then advances `SND.UNA`, gives an RTT sample, grows the window and restarts the timer. What
+//! the window releases, or the application writes, is new data in full segments, possibly with a short one at the
+//! end. Everything else takes the slow path, which ends the steady state.
 
 use super::space::{FIRST, FinState, Space};
 use super::{Engine, Out, Phase, Sender};
@@ -17,17 +16,17 @@ use crate::timer::Timer;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{Ack, AckKind, Actions, Blocked, Clock, Facts, Path, ProbeSupport, RateSample, Transmit};
 
-/// What the shortcut made of an acknowledgement.
+/// Result of the fast path for an acknowledgement.
 enum Ordinary {
-    /// It is none; nothing has changed.
+    /// Not ordinary; nothing has changed.
     No,
-    /// It has been handled.
+    /// Handled.
     Done,
-    /// It has been handled, and the algorithm asked for something that the short send loop does not know.
+    /// Handled, but the algorithm requested something that the short send loop does not support.
     Disturbed,
 }
 
-/// What an ordinary acknowledgement tells the algorithm.
+/// Facts about an ordinary acknowledgement for the algorithm.
 struct Told<'a> {
     board: &'a Board,
     space: &'a Space,
@@ -37,7 +36,7 @@ struct Told<'a> {
     app_limited: bool,
     probes: ProbeSupport,
     sack: bool,
-    /// Newly acknowledged.
+    /// Bytes newly acknowledged.
     bytes: u64,
     sample: Option<Duration>,
     rate: Option<RateSample>,
@@ -45,7 +44,7 @@ struct Told<'a> {
 }
 
 impl Facts for Told<'_> {
-    /// As [`Engine::path`] has it, where nothing is wrong.
+    /// Like [`Engine::path`], in the normal state.
     #[inline(always)]
     fn path(&self) -> Path {
         let in_flight = self.board.span();
@@ -85,19 +84,19 @@ impl Facts for Told<'_> {
     }
 }
 
-/// A turn of the short send loop.
+/// One turn of the short send loop.
 enum Turn {
-    /// This segment leaves.
+    /// This segment is sent.
     Sent(Out),
-    /// The loop is over for this reason.
+    /// The loop ends for this reason.
     Blocked(Blocked),
-    /// The long way has to find out.
+    /// The slow path must decide.
     Unclear,
 }
 
 impl<S: Store> Sender<S> {
-    /// Processes an acknowledgement that says nothing but "everything before `ack` has arrived", if it is the ordinary one
-    /// that a steady sender expects; otherwise nothing has changed. The caller then polls for what it released.
+    /// Processes an acknowledgement with nothing but the cumulative number, if it is an ordinary one for a steady
+    /// sender; otherwise nothing has changed. The caller then polls for segments to send.
     #[inline(always)]
     pub fn acknowledge_plain(&mut self, now: Instant, ack: u64, window: u64, echo: Option<Duration>) -> bool {
         if !self.steady {
@@ -113,13 +112,13 @@ impl<S: Store> Sender<S> {
         }
     }
 
-    /// The next segment that the shortcut knows; [`Self::poll`] knows the others.
+    /// The next segment of the fast path; [`Self::poll`] handles all others.
     #[inline(always)]
     pub fn poll_plain(&mut self, now: Instant) -> Option<Out> {
         let clock = self.engine.pending.filter(|_| self.steady)?;
         match self.engine.next_ordinary(now) {
             Turn::Sent(out) => {
-                // Mostly one acknowledgement releases one segment: saves the attempt at a second.
+                // Usually one acknowledgement releases one segment: saves the attempt at a second.
                 if self.engine.window_is_full() {
                     self.engine.ordinary_loop_ended(now, clock, Blocked::Cwnd);
                     if self.engine.active() {
@@ -130,7 +129,7 @@ impl<S: Store> Sender<S> {
             }
             Turn::Blocked(blocked) => {
                 self.engine.ordinary_loop_ended(now, clock, blocked);
-                // The algorithm may have asked for something.
+                // The algorithm may have requested something.
                 if self.engine.active() {
                     self.general();
                 }
@@ -143,13 +142,13 @@ impl<S: Store> Sender<S> {
         }
     }
 
-    /// Nothing is left to be sent before the next event, as far as a glance tells.
+    /// Whether nothing is left to send before the next event; a cheap test that may say no too often.
     #[inline(always)]
     pub fn is_at_rest(&self) -> bool {
         self.steady && self.engine.pending.is_none()
     }
 
-    /// [`Self::poll`] where something may have to leave.
+    /// [`Self::poll`] if something may have to be sent.
     pub(super) fn poll_pending(&mut self, now: Instant) -> Option<Out> {
         if let Some(out) = self.poll_plain(now) {
             return Some(out);
@@ -167,12 +166,12 @@ impl<S: Store> Sender<S> {
         out
     }
 
-    /// [`Self::handle_timeout`] where something has expired.
+    /// [`Self::handle_timeout`] if a timer has expired.
     #[inline]
     pub(super) fn expire(&mut self, now: Instant) {
         let timers = &mut self.engine.timers;
         let paced = timers.at(Timer::Pacing);
-        // A paced sender is called for each segment.
+        // A paced sender gets a call for each segment.
         if self.steady && paced <= now && timers.at(Timer::Retransmission) > now {
             timers.set(Timer::Pacing, Instant::MAX);
             if timers.next() > now {
@@ -186,7 +185,7 @@ impl<S: Store> Sender<S> {
 }
 
 impl<S: Store> Engine<S> {
-    /// Nothing is wrong: see the head of this file.
+    /// Whether the sender is in its normal state; see the module documentation.
     fn is_steady(&self) -> bool {
         let p = self.control.policy();
         self.phase == Phase::Open
@@ -211,7 +210,7 @@ impl<S: Store> Engine<S> {
             && !(p.watch_head || p.sent_events)
     }
 
-    /// An acknowledgement, if it is an ordinary one.
+    /// Processes an acknowledgement if it is ordinary.
     #[inline(always)]
     fn acknowledge_ordinary(
         &mut self,
@@ -278,7 +277,7 @@ impl<S: Store> Engine<S> {
         if disturbed { Ordinary::Disturbed } else { Ordinary::Done }
     }
 
-    /// The next new segment, as far as a glance tells.
+    /// The next new segment of the fast path.
     #[inline(always)]
     fn next_ordinary(&mut self, now: Instant) -> Turn {
         let max_burst = self.control.policy().max_burst;
@@ -304,13 +303,13 @@ impl<S: Store> Engine<S> {
         let full = self.space.smss;
         let out = self.send_ordinary(now, max, full, full);
         if let Some(rate) = pacing {
-            // Payload, since that is what delivery-rate samples count.
+            // Payload only, as in delivery-rate samples.
             self.pacer.sent(now, out.len, rate);
         }
         Turn::Sent(out)
     }
 
-    /// The congestion window admits nothing more, and nothing but it decides.
+    /// Whether the congestion window is full and is the only limit.
     #[inline]
     fn window_is_full(&self) -> bool {
         self.board.span() >= self.control.window()
@@ -318,7 +317,7 @@ impl<S: Store> Engine<S> {
             && self.control.policy().max_burst == 0
     }
 
-    /// The application has a full segment, and the peer and the send buffer have room for it.
+    /// Whether the application has a full segment, and the peer's window and the send buffer have room for it.
     #[inline]
     fn room_for(&self, smss: u64) -> bool {
         let max = self.board.max();
@@ -327,14 +326,14 @@ impl<S: Store> Engine<S> {
             && self.config.send_buffer >= max - self.board.una() + smss
     }
 
-    /// The peer announces another window than before. It need not tell of every few bytes of room (RFC 9293 §3.8.6.2.2), so
-    /// that short segments change it.
+    /// The peer announces a different window. It need not announce every few bytes of room (RFC 9293 §3.8.6.2.2),
+    /// so short segments change it.
     #[inline(never)]
     fn announced(&mut self, ack: u64, window: u64) {
         self.space.update_window(ack, window, self.config.send_buffer);
     }
 
-    /// There is no room for a full segment, or the application has none: what it has leaves if it may go as it is (see
+    /// There is no room for a full segment, or the application has none: a short one is sent if allowed (see
     /// [`Space::new_len`]).
     #[inline(never)]
     fn next_short(&mut self, now: Instant, flight: u64, window: u64) -> Turn {
@@ -361,7 +360,7 @@ impl<S: Store> Engine<S> {
         Turn::Sent(out)
     }
 
-    /// A new segment leaves, which is `full` or the end of what was written.
+    /// Sends a new segment, which is `full` or the end of the written data.
     #[inline(always)]
     fn send_ordinary(&mut self, now: Instant, seq: u64, len: u32, full: u32) -> Out {
         if let Some(s) = &mut self.sampler {
@@ -383,7 +382,7 @@ impl<S: Store> Engine<S> {
         Out { seq, len, fin: false, first: true, low_priority, mark: Mark::None, probe_id: None }
     }
 
-    /// [`Self::loop_ended`] where no window is closed for good.
+    /// [`Self::loop_ended`] without closed windows.
     #[inline(always)]
     fn ordinary_loop_ended(&mut self, now: Instant, clock: Clock, blocked: Blocked) {
         self.pending = None;

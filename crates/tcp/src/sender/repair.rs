@@ -1,4 +1,4 @@
-//! Repairs: how a recovery begins and ends, what a timeout undoes, and reductions that answered no loss.
+//! Recoveries: start and end, the handling of timeouts, and spurious reductions.
 
 use super::ack::Arrival;
 use super::{Clock, Engine, Out, Phase, Sign};
@@ -12,7 +12,7 @@ use skyhaul_base::Instant;
 use skyhaul_cc::{Blocked, CongestionControl, RecoveryEnd, RecoveryMode, Signal};
 
 impl<S: Store> Engine<S> {
-    /// `SND.UNA` has moved to `ack`; `ends`: to the end of the recovery in progress.
+    /// `SND.UNA` has advanced to `ack`; `ends`: this ends the recovery in progress.
     pub(super) fn after_advance(&mut self, now: Instant, ack: u64, ends: bool) {
         let mut restart = true;
         match self.phase {
@@ -51,11 +51,11 @@ impl<S: Store> Engine<S> {
         let una = self.board.una();
         let flight = self.board.span();
         let mut path = self.path(now);
-        // RFC 5681 §3.2 step 2: what limited transmit sent is no part of the FlightSize that is halved.
+        // RFC 5681 §3.2 step 2: segments sent by limited transmit are excluded from the FlightSize that is halved.
         let mut limited = self.repair().limited_sent;
         let Self { by_time, timers, .. } = self;
         if let Some(by_time) = by_time {
-            // The same of what went in place of segments beyond a hole, across partial acknowledgements too.
+            // Likewise segments sent for SACKed data beyond a hole, even across partial acknowledgements.
             let beyond = flight.saturating_sub(self.control.window());
             limited = limited.max(beyond.min(self.board.sacked()));
             by_time.begin_recovery(timers);
@@ -83,7 +83,7 @@ impl<S: Store> Engine<S> {
             self.go_back(now, true);
             return;
         }
-        // What the duplicates report has left; what is sent from here on is added.
+        // SACKed data has left the network; later transmissions are added.
         repair.pipe_counter = flight as i64 - sacked as i64;
         self.phase = Phase::Recovery;
         self.went_back = false;
@@ -118,7 +118,7 @@ impl<S: Store> Engine<S> {
 
     pub(super) fn begin_prr(&mut self, flight: u64) {
         if let Some(by_time) = &self.by_time {
-            // RFC 9937 §6.2: what had been reported before is no part of RecoverFS.
+            // RFC 9937 §6.2: data SACKed before is excluded from RecoverFS.
             let delivered = by_time.rack.delivered;
             let before = self.board.sacked().saturating_sub(delivered);
             self.repair().prr = Prr::begin(flight.saturating_sub(before));
@@ -137,8 +137,8 @@ impl<S: Store> Engine<S> {
         self.repair().prr.on_ack(delivered, pipe, ssthresh, smss, safe);
     }
 
-    /// `SND.NXT := SND.UNA`: everything not selectively acknowledged will be sent again as the window allows. With
-    /// RACK only what is overdue, unless `all`, and `SND.NXT` stays.
+    /// `SND.NXT := SND.UNA`: everything not SACKed will be retransmitted as the window allows. With RACK only
+    /// overdue segments are, unless `all`, and `SND.NXT` stays.
     pub(super) fn go_back(&mut self, now: Instant, all: bool) {
         let keep = self.config.keep_sack_after_rto && self.sack;
         let Self { by_time, board, timers, sampler, .. } = self;
@@ -146,8 +146,8 @@ impl<S: Store> Engine<S> {
             by_time.time_out(board, timers, now, keep, all);
             self.note_lost();
         } else {
-            // The first segment acknowledged selectively and never cumulatively: the receiver took back what it
-            // said (RFC 2018 §8), and what it said is forgotten.
+            // The first segment was SACKed but never acknowledged cumulatively: the receiver reneged (RFC 2018 §8),
+            // so its SACK information is discarded.
             let reneged = board.head().is_some_and(|h| h.sacked);
             board.full().time_out(keep && !reneged, |i, len, total| {
                 if let Some(s) = sampler {
@@ -163,8 +163,8 @@ impl<S: Store> Engine<S> {
         self.tell_losses(now);
     }
 
-    /// All that is outstanding is repaired as after a timeout, but the timer starts over without backing off, and
-    /// nothing of it is undone. Duplicates of what is sent again are no sign of another loss.
+    /// Repairs all outstanding data as after a timeout, but the timer restarts without backoff, and this cannot be
+    /// undone. Duplicate ACKs caused by these retransmissions are no sign of another loss.
     pub(super) fn repair_from_start(&mut self, now: Instant) {
         self.phase = Phase::Loss;
         self.quiet = false;
@@ -179,15 +179,15 @@ impl<S: Store> Engine<S> {
         self.run_loop(Clock::Timer);
     }
 
-    // ----- Reductions that answered no loss -------------------------------------------------------------------
+    // ----- Spurious reductions -------------------------------------------------------------------------------
 
-    /// Probes may carry what is missing (the NIL segments of TCP-Peach+), and then neither a duplicate nor an old
-    /// timestamp proves that nothing was lost: with them nothing is undone.
+    /// Whether the tests for spurious reductions are valid. Probes may carry missing data (NIL segments of
+    /// TCP-Peach+); then neither a DSACK nor an old timestamp proves that nothing was lost.
     pub(super) fn evidence_counts(&self) -> bool {
         !self.control.policy().probes
     }
 
-    /// The algorithm was told of a loss; see [`Undo::begin`](crate::recovery::undo::Undo::begin).
+    /// The algorithm was informed of a loss; see [`Undo::begin`](crate::recovery::undo::Undo::begin).
     pub(super) fn may_undo(&mut self, again: bool, nested: bool) {
         let c = &self.config;
         let (wanted, eifel) = (c.dsack_undo || c.eifel || c.f_rto, c.eifel);
@@ -197,7 +197,7 @@ impl<S: Store> Engine<S> {
             let data = Concerned {
                 from: self.board.una(),
                 to: self.board.max(),
-                // A timeout during a repair is spurious if the repair's own copy of the head is answered.
+                // A timeout during a repair is spurious if the repair's own copy of the head is acknowledged.
                 head_repeated: !(again || nested) && self.board.head().is_some_and(|h| h.rtx_count > 0),
                 repeated: self.board.repeated().div_ceil(smss) as u32,
             };
@@ -207,11 +207,11 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// An acknowledgement that may prove the last reduction wrong.
+    /// Processes an acknowledgement that may prove the last reduction spurious.
     #[cold]
     #[inline(never)]
     pub(super) fn reconsider(&mut self, now: Instant, a: &Arrival<'_>, dsack: bool, news: News) {
-        // Answers to probes report what they repeat, and repeat it on purpose.
+        // Answers to probes report intended duplicates.
         if a.answer.is_some() {
             if news.advanced {
                 self.repair().undo.no_answer();
@@ -245,7 +245,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// The last reduction answered no loss: nothing is lost, nothing is repaired, the algorithm gets its state back.
+    /// Undoes the last reduction: no data counts as lost, the recovery ends, and the algorithm restores its state.
     fn take_back(&mut self, now: Instant) {
         let repair = self.repair();
         let cut = repair.undo.cut();
@@ -260,7 +260,7 @@ impl<S: Store> Engine<S> {
         self.dupacks = 0;
         self.space.nxt = self.board.max();
         if self.sack {
-            // Without selective information the guard stays (RFC 6582 §4): what was sent again makes duplicates.
+            // Without SACK, `recover` stays (RFC 6582 §4): retransmissions cause duplicates.
             self.recover = self.recover.min(self.board.una());
         }
         match &mut self.by_time {
@@ -276,19 +276,19 @@ impl<S: Store> Engine<S> {
 
     // ----- F-RTO (RFC 5682) ---------------------------------------------------------------------------------------
 
-    /// F-RTO decides about what leaves.
+    /// Whether F-RTO controls transmission.
     #[inline]
     pub(super) fn frto_active(&self) -> bool {
         self.repair.as_ref().is_some_and(|r| r.frto.is_active())
     }
-    /// F-RTO waits for the acknowledgement that decides.
+    /// Whether F-RTO waits for the deciding acknowledgement.
     pub(super) fn frto_decides(&self) -> bool {
         self.repair.as_ref().is_some_and(|r| r.undo.watch && r.frto.decides())
     }
 
-    /// Step 1: the timer expired; `before` is the phase it found. Not in a recovery, whose retransmissions would blur
-    /// the picture (as in Linux), nor in the repair after an earlier timeout, nor with a receiver that goes back on
-    /// its word.
+    /// Step 1: the timer expired; `before` is the phase at that time. F-RTO is not used in a recovery, whose
+    /// retransmissions would confuse it (as in Linux), nor during the repair after an earlier timeout, nor with a
+    /// receiver that reneges.
     pub(super) fn begin_frto(&mut self, now: Instant, before: Phase, reneged: bool) {
         let fresh = before == Phase::Open || self.frto_active();
         let wanted = self.config.f_rto && fresh && self.evidence_counts() && !reneged;
@@ -308,9 +308,9 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// The acknowledgement, not yet entered into the scoreboard, delivers data below `RecoveryPoint` that was not
-    /// sent again after the timeout. Where the timeout cleared the scoreboard, selective acknowledgements repeat
-    /// what they said before it.
+    /// Whether the acknowledgement, not yet entered into the scoreboard, covers data below `RecoveryPoint` that was
+    /// not retransmitted after the timeout. If the timeout cleared the scoreboard, SACK blocks repeat earlier
+    /// reports.
     #[cold]
     #[inline(never)]
     pub(super) fn delivers_original(&self, a: &Arrival<'_>) -> bool {
@@ -324,7 +324,7 @@ impl<S: Store> Engine<S> {
         })
     }
 
-    /// The loss was real, or nothing tells: what is lost is sent again as ever.
+    /// The loss was real, or nothing can be decided: lost data is retransmitted as usual.
     fn end_frto(&mut self) {
         let active = self.frto_active();
         if let Some(repair) = &mut self.repair {
@@ -335,7 +335,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// The send loop while F-RTO is at work: nothing but the new segments of step 2b.
+    /// The send loop during F-RTO: only the new segments of step 2b.
     #[cold]
     #[inline(never)]
     pub(super) fn choose_by_frto(&mut self, now: Instant) -> Result<Out, Blocked> {

@@ -1,26 +1,26 @@
-//! The send space (RFC 9293 §3.3.1): what the application wrote, what the peer admits, and where sending stands.
+//! The send space (RFC 9293 §3.3.1): data written by the application, the peer's window, and the send position.
 
 use crate::config::Config;
 use crate::loss::Board;
 use skyhaul_cc::Blocked;
 
-/// What became of our FIN.
+/// State of our FIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FinState {
     /// The application may still write.
     Open,
     /// To be sent after the last byte.
     Wanted,
-    /// In the scoreboard.
+    /// Sent and in the scoreboard.
     Sent,
 }
 
 /// Offsets of the stream, bytes; the first byte of data has offset 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Space {
-    /// `SND.NXT`: where the next transmission starts; below `SND.MAX` while going back.
+    /// `SND.NXT`: start of the next transmission; below `SND.MAX` during go-back-N.
     pub(super) nxt: u64,
-    /// End of what the application wrote.
+    /// End of the written data.
     pub(super) end: u64,
     /// Right edge of the peer's window.
     pub(super) edge: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Space {
     /// Payload of a full segment, bytes.
     pub(super) smss: u32,
     pub(super) fin: FinState,
-    /// The next segment may be a small one.
+    /// The next segment may be small.
     pub(super) force_small: bool,
 }
 
@@ -54,7 +54,7 @@ impl Space {
         }
     }
 
-    /// The peer's window by an acknowledgement of everything before `ack`.
+    /// Updates the peer's window from an acknowledgement of everything before `ack`.
     pub(super) fn update_window(&mut self, ack: u64, window: u64, send_buffer: u64) {
         if window != self.window {
             self.window = window;
@@ -83,12 +83,12 @@ impl Space {
         self.nxt - board.una()
     }
 
-    /// Length of the next new segment, 0 for a lone FIN, or why there is none.
+    /// Length of the next new segment, 0 for a lone FIN, or the reason why there is none.
     pub(super) fn new_len(&mut self, board: &Board, config: &Config) -> Result<u32, Blocked> {
         let max = board.max();
         let waiting = self.end.saturating_sub(max);
         if waiting == 0 {
-            // A FIN takes a byte of the window.
+            // A FIN uses one byte of the window.
             return match self.fin {
                 FinState::Wanted if self.edge > max => Ok(0),
                 FinState::Wanted => Err(Blocked::Rwnd),
@@ -102,8 +102,8 @@ impl Space {
             return Err(Blocked::Rwnd);
         }
         if len < smss && !core::mem::take(&mut self.force_small) {
-            // Silly-window avoidance (RFC 9293 §3.8.6.2.1): a small segment goes only if it empties the queue
-            // and Nagle permits, or covers half of the largest window the peer ever offered.
+            // Sender-side silly window avoidance (RFC 9293 §3.8.6.2.1): a small segment is sent only if it empties
+            // the queue and Nagle permits, or covers half of the largest window that the peer ever offered.
             let empties =
                 len == waiting && (!config.nagle || board.is_empty() || self.fin == FinState::Wanted);
             if !(empties || 2 * len >= self.max_window) {
@@ -113,7 +113,7 @@ impl Space {
         Ok(len as u32)
     }
 
-    /// Whether the FIN goes with a new segment of `len` bytes at `seq`; then it is sent.
+    /// Whether the FIN is sent with a new segment of `len` bytes at `seq`; marks it as sent.
     pub(super) fn take_fin(&mut self, seq: u64, len: u32) -> bool {
         let fin = self.fin == FinState::Wanted && seq + u64::from(len) == self.end && self.end < self.edge;
         if fin {

@@ -11,7 +11,7 @@ use skyhaul_cc::{Blocked, Clock, CongestionControl, RecoveryMode, Sent, Signal, 
 
 impl<S: Store> Sender<S> {
     /// The next segment to transmit, or nothing until the next event. Must be polled until it returns nothing
-    /// before the next acknowledgement is handled, or probes that acknowledgements clock out are merged.
+    /// before the next acknowledgement is handled; otherwise probes clocked out by acknowledgements are merged.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Out> {
         if self.steady && self.engine.pending.is_none() {
@@ -22,7 +22,7 @@ impl<S: Store> Sender<S> {
 }
 
 impl<S: Store> Engine<S> {
-    /// Whether [`Self::poll`] may have something.
+    /// Whether [`Self::poll`] may return a segment.
     #[inline]
     pub(super) fn active(&self) -> bool {
         self.pending.is_some()
@@ -62,7 +62,7 @@ impl<S: Store> Engine<S> {
             match self.next_segment(now) {
                 Ok(out) => {
                     self.loop_sent += 1;
-                    // Mostly one acknowledgement releases one segment: saves the attempt at a second.
+                    // Usually one acknowledgement releases one segment: saves the attempt at a second.
                     if let Some(blocked) = self.surely_blocked() {
                         self.loop_ended(now, clock, blocked);
                     }
@@ -70,7 +70,7 @@ impl<S: Store> Engine<S> {
                 }
                 Err(blocked) => {
                     self.loop_ended(now, clock, blocked);
-                    // The algorithm may have asked for the head.
+                    // The algorithm may have requested the head.
                     if self.force_head || self.suspected || self.pending.is_some() {
                         return self.poll(now);
                     }
@@ -80,7 +80,7 @@ impl<S: Store> Engine<S> {
         self.low_priority_probe(now).or_else(|| self.window_probe())
     }
 
-    /// What goes whatever the window says.
+    /// Segments sent regardless of the window.
     fn forced(&mut self, now: Instant) -> Option<Out> {
         let out = if self.tail_loss_probe_due() {
             self.send_tail_loss_probe(now)
@@ -115,13 +115,13 @@ impl<S: Store> Engine<S> {
         })
     }
 
-    /// A question for the window, if it is due.
+    /// A window probe, if one is due.
     fn window_probe(&mut self) -> Option<Out> {
         if !core::mem::take(&mut self.window_probe_due) {
             return None;
         }
         self.counters.window_probes += 1;
-        // An old sequence number without payload makes any receiver answer with its window.
+        // Any receiver answers an old sequence number without payload with its window.
         let seq = self.board.una() - 1;
         Some(Out {
             seq,
@@ -134,7 +134,7 @@ impl<S: Store> Engine<S> {
         })
     }
 
-    /// What the next turn of the send loop would say, where a glance tells.
+    /// The result of the next turn of the send loop, if it is obvious.
     #[inline]
     fn surely_blocked(&self) -> Option<Blocked> {
         let max = self.board.max();
@@ -155,7 +155,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// The send loop stops for this reason.
+    /// The send loop ends for this reason.
     pub(super) fn loop_ended(&mut self, now: Instant, clock: Clock, blocked: Blocked) {
         self.pending = None;
         let sent = core::mem::take(&mut self.loop_sent);
@@ -165,8 +165,8 @@ impl<S: Store> Engine<S> {
         if self.app_limited {
             self.note_app_limit();
         }
-        // A closed window with data waiting and nothing in flight: only a probe of ours can learn that it
-        // opened again (RFC 9293 §3.8.6.1).
+        // The window is closed, data is waiting and nothing is in flight: only a window probe can discover that it
+        // has opened (RFC 9293 §3.8.6.1).
         if blocked == Blocked::Rwnd && self.board.is_empty() {
             if self.timers.at(Timer::Persist) == Instant::MAX {
                 self.timers.set(Timer::Persist, now + self.rtt.rto());
@@ -179,7 +179,8 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// The application has nothing more to send for now: rate samples of what is in flight say nothing of the path.
+    /// The application has nothing more to send for now: rate samples of the data in flight do not reflect the
+    /// path.
     #[inline]
     pub(super) fn note_app_limit(&mut self) {
         let (flight, delivered) = (self.flight(), self.delivered);
@@ -188,13 +189,13 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// Tells the algorithm that the send loop has run.
+    /// Informs the algorithm that the send loop has run.
     #[inline(never)]
     pub(super) fn tell_of_transmission(&mut self, now: Instant, transmit: &Transmit) {
         self.tell(now, |cc, cx| cc.on_transmit(cx, transmit));
     }
 
-    /// Bytes outstanding as they are compared with the window: pipe or FlightSize.
+    /// Outstanding bytes as compared with the window: pipe or FlightSize.
     #[inline]
     fn outstanding(&self) -> u64 {
         let by_pipe = self.sack
@@ -207,7 +208,7 @@ impl<S: Store> Engine<S> {
         if by_pipe { self.pipe() } else { self.flight() }
     }
 
-    /// Bytes that the window allows to be outstanding.
+    /// Limit on outstanding bytes.
     #[inline]
     pub(super) fn allowance(&self) -> u64 {
         let base = self.control.window();
@@ -233,7 +234,7 @@ impl<S: Store> Engine<S> {
                 return Err(Blocked::Pacing);
             }
             let out = self.choose(now)?;
-            // Payload, since that is what delivery-rate samples count.
+            // Payload only, as in delivery-rate samples.
             self.pacer.sent(now, out.len, rate);
             return Ok(out);
         }
@@ -252,7 +253,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// RFC 6675 §5 step C, or as much as PRR allows.
+    /// RFC 6675 §5 step C, or the amount that PRR allows.
     fn choose_by_scoreboard(&mut self, now: Instant) -> Result<Out, Blocked> {
         let smss = u64::from(self.space.smss);
         let room = if self.mode() == RecoveryMode::Prr && !self.control.policy().gate_on_flight {
@@ -278,13 +279,13 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// What was sent before `SND.NXT` went back, then new data.
+    /// Data from `SND.NXT` on that was sent before (go-back-N), then new data.
     #[inline]
     fn choose_in_order(&mut self, now: Instant) -> Result<Out, Blocked> {
         let (allowance, outstanding) = (self.allowance(), self.outstanding());
         if self.space.nxt < self.board.max() {
-            // Going back: what was sent before is sent again, except what is selectively acknowledged.
-            // Not what F-RTO sent since: that is on its way.
+            // Go-back-N: everything is retransmitted except SACKed segments. Data that F-RTO sent since is in
+            // flight and excluded.
             let (f_rto, recover) = (self.config.f_rto, self.recover);
             let board = self.board.full();
             let below = |&i: &usize| !f_rto || board.item(i).is_some_and(|s| s.seq < recover);
@@ -313,7 +314,7 @@ impl<S: Store> Engine<S> {
         Ok(self.send_new(now, len))
     }
 
-    /// Length of the next new segment, 0 for a lone FIN, or why there is none.
+    /// Length of the next new segment, 0 for a lone FIN, or the reason why there is none.
     #[inline]
     pub(super) fn new_len(&mut self) -> Result<u32, Blocked> {
         self.space.new_len(&self.board, &self.config)
@@ -340,7 +341,7 @@ impl<S: Store> Engine<S> {
         Out { seq, len, fin, first: true, low_priority, mark: Mark::None, probe_id: None }
     }
 
-    /// Sends the segment at `index` again.
+    /// Retransmits the segment at `index`.
     pub(super) fn resend(&mut self, now: Instant, index: usize) -> Out {
         self.board.full().retransmit(index, now);
         self.sent_again(now, index)
@@ -359,14 +360,14 @@ impl<S: Store> Engine<S> {
         if let Some(by_time) = &mut self.by_time {
             by_time.rack.sent(self.board.full(), index);
         }
-        // Karn: nothing is timed across a retransmission.
+        // Karn: no segment is timed across a retransmission.
         self.rtt.stop_timing();
         if let Some(s) = &mut self.sampler {
             let (delivered, lost) = (self.delivered, self.board.total_lost());
             s.sent(index, now, delivered, lost, self.board.pipe(), false);
         }
-        // In the impatient variant of RFC 6582 §4 only the first partial acknowledgement restarts the timer, and so
-        // only the retransmission that it asks for.
+        // In the impatient variant of RFC 6582 §4 only the first partial acknowledgement, and so only its
+        // retransmission, restarts the timer.
         let impatient = self.mode() == RecoveryMode::NewReno
             && self.config.rto.restart_on_first_partial_only
             && self.repair.as_ref().is_some_and(|r| r.partial_acks > 1);

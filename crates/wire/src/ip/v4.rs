@@ -18,7 +18,7 @@ pub(super) fn write(
     out[1] = h.dscp << 2 | h.ecn & 3;
     out[2..4].copy_from_slice(&total.to_be_bytes());
     out[4..6].copy_from_slice(&h.id.to_be_bytes());
-    // Do not fragment: segments fit, or the path says so.
+    // Don't fragment: segments fit, or the path reports its MTU.
     out[6..8].copy_from_slice(&[0x40, 0]);
     out[8] = h.ttl;
     out[9] = h.protocol;
@@ -74,26 +74,25 @@ fn source_routed(mut options: &[u8]) -> bool {
             [] | [END, ..] => return false,
             [LOOSE | STRICT, ..] => return true,
             [NOTHING, ref rest @ ..] => options = rest,
-            // What makes no sense ends the list: nobody else reads it either.
+            // A malformed option ends the list: no one else can parse it either.
             [_, len, ..] if len >= 2 => options = options.get(usize::from(len)..).unwrap_or_default(),
             _ => return false,
         }
     }
 }
 
-/// Changes the differentiated services of a packet where it lies, and repairs the checksum that covers them. Anything
-/// that is no IP packet stays as it is.
+/// Changes the DSCP of a packet in place and updates its checksum. Anything that is not an IP packet is unchanged.
 pub fn remark(packet: &mut [u8], dscp: u8) {
     reclass(packet, |class| dscp << 2 | class & 3);
 }
 
-/// Congestion experienced: sets both bits of ECN (RFC 3168 §5). A packet that may not be marked stays as it is, and so does one
-/// that is no IP packet.
+/// Congestion experienced: sets both ECN bits (RFC 3168 §5). A packet that is not ECN-capable, or not IP, is
+/// unchanged.
 pub fn mark_congestion(packet: &mut [u8]) {
     reclass(packet, |class| if class & 3 == 0 { class } else { class | 3 });
 }
 
-/// Changes the byte of differentiated services and ECN, and repairs the checksum over it.
+/// Changes the DSCP and ECN byte and updates its checksum.
 fn reclass(packet: &mut [u8], change: impl Fn(u8) -> u8) {
     match packet {
         [v, ..] if *v >> 4 == 4 && packet.len() >= V4_HEADER => {

@@ -8,7 +8,7 @@ const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const DESTINATION: u8 = 60;
-/// More extension headers than any honest packet has.
+/// Maximum number of extension headers.
 const MOST_EXTENSIONS: usize = 8;
 
 pub(super) fn write(
@@ -31,7 +31,7 @@ pub(super) fn write(
     Ok(V6_HEADER)
 }
 
-/// Options of a header (RFC 8200 §4.2): what we do not know says itself whether the packet may be taken all the same.
+/// Options of a header (RFC 8200 §4.2): an unknown option says itself whether the packet may be processed.
 fn options(mut list: &[u8]) -> Result<(), Refusal> {
     const PAD: u8 = 0;
     const DISCARD: u8 = 0xc0;
@@ -59,7 +59,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Refusal> {
                 let length = usize::from(eighths) * 8 + 8;
                 let (header, rest) = payload.split_at_checked(length).ok_or(Refusal::ExtensionHeader)?;
                 match next {
-                    // Segments left: we are not where it ends (RFC 8200 §4.4).
+                    // Segments left: this is not the final destination (RFC 8200 §4.4).
                     ROUTING if header[3] > 0 => return Err(Refusal::SourceRoute),
                     ROUTING => {}
                     _ => options(&header[2..])?,

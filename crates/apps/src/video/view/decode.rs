@@ -1,8 +1,8 @@
-//! What can be decoded: a frame of which all data was there in time, and those that it is coded from too.
+//! Which frames can be decoded: those whose data arrived in time, if those they are coded from can be decoded, too.
 
 use crate::frame::FrameType as Type;
 
-/// Looks at frames in the order of coding.
+/// Processes frames in coding order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Decoder {
     /// Whether the last anchor and the one before it can be decoded.
@@ -10,7 +10,7 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// Whether the next frame can be decoded; `there`: all its data is.
+    /// Whether the next frame can be decoded; `there`: all its data arrived.
     pub(super) fn next(&mut self, kind: Type, there: bool) -> bool {
         let [last, before] = self.anchors;
         let decodable = there

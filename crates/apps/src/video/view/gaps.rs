@@ -1,30 +1,30 @@
-//! Packets that come too long after the one before.
+//! Packets that arrive too long after the previous one.
 //!
-//! Papadimitriou, Tsaoussidis 2007, Algorithm 1: packet i is delayed if it comes more than a threshold after packet i − 1. The
-//! source does not say what holds where packet i − 1 is missing; here it is not counted then. Beside it, the same against
-//! the packet that arrived before, whatever its number.
+//! Papadimitriou, Tsaoussidis 2007, Algorithm 1: packet i is delayed if it arrives more than a threshold after
+//! packet i − 1. The source does not define the case where packet i − 1 is missing; it is not counted here. A
+//! second count compares with the packet that arrived before, whatever its number.
 
 use skyhaul_base::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// How far apart in number packets may overtake each other and still find their neighbours.
+/// Maximum distance in number at which reordered packets still find their neighbours.
 const WINDOW: usize = 4096;
 
-/// Counts packets that come late after the one before.
+/// Counts packets that arrive late after the previous one.
 #[derive(Clone, Debug)]
 pub(super) struct Gaps {
     threshold: Duration,
-    /// Arrivals of packets from number `base` on; empty while `alone` says all.
+    /// Arrival times of packets from number `base` on; empty while `alone` suffices.
     times: VecDeque<Option<Instant>>,
     base: u64,
-    /// The arrival of `base`, where nothing else is known.
+    /// The arrival time of `base`, if nothing else is known.
     alone: Option<Instant>,
     last: Option<Instant>,
     /// Packets that arrived.
     pub(super) received: u64,
-    /// Late after the one before in number.
+    /// Late after the previous one in number.
     pub(super) by_number: u64,
-    /// Late after the one before in time.
+    /// Late after the previous one in time.
     pub(super) by_arrival: u64,
 }
 
@@ -42,10 +42,10 @@ impl Gaps {
         }
     }
 
-    /// Packet `number` arrived for the first time. It is known to those that come, but enters the counts only if it
-    /// `counts`.
+    /// Packet `number` arrived for the first time. Later packets are compared with it, but it enters the counts
+    /// only if it `counts`.
     pub(super) fn arrived(&mut self, now: Instant, number: u64, counts: bool) {
-        // Mostly the next one comes, and of those before it only the last is known.
+        // Usually the next one arrives, and only the last one is known.
         let before = match self.alone {
             Some(known) if number.checked_sub(self.base) == Some(1) => {
                 (self.base, self.alone) = (number, Some(now));
@@ -62,7 +62,7 @@ impl Gaps {
         self.last = Some(now);
     }
 
-    /// The arrival of the packet before `number`, which is known from now on.
+    /// The arrival time of the packet before `number`, which is stored.
     #[inline(never)]
     fn among(&mut self, now: Instant, number: u64) -> Option<Instant> {
         if let Some(known) = self.alone.take() {
@@ -84,7 +84,7 @@ impl Gaps {
     fn know(&mut self, now: Instant, number: u64) {
         let Some(place) = number.checked_sub(self.base) else { return };
         if place >= (self.times.len() + WINDOW) as u64 {
-            // Whoever is so far ahead has no neighbour here.
+            // A packet so far ahead has no neighbours here.
             self.times.clear();
             self.base = number;
         }
@@ -93,7 +93,7 @@ impl Gaps {
             self.times.push_back(None);
         }
         self.times[place] = Some(now);
-        // Only the next one asks for a packet.
+        // A packet is needed only by the next one.
         while self.times.len() > WINDOW
             || self.times.len() > 1 && self.times[0].is_some() && self.times[1].is_some()
         {

@@ -1,36 +1,36 @@
-//! How late frames are: the time from the production of each to its last byte, and how many never came.
+//! Frame delays: the time from the production of each frame to its last byte, and frames that never arrived.
 
 use crate::spans::Spans;
 use crate::viewed::FRAME_SHARES;
 use skyhaul_base::Duration;
 
-/// Longest delay that is told from longer ones, in microseconds: a day.
+/// Maximum resolved delay, microseconds: a day.
 const LONGEST: u64 = 86_400_000_000;
 
 /// The delays of frames.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lateness {
-    /// Frames of which is known whether they came in time.
+    /// Frames known to be in time or too late.
     judged: u64,
-    /// Made by the first frame: flows without film take no room.
+    /// Created by the first frame: flows without video use no memory.
     spans: Option<Spans>,
 }
 
 impl Lateness {
-    /// One more frame that was in time, or whose time is over, sent or not.
+    /// One more frame that was in time, or whose deadline has passed, sent or not.
     pub(super) fn judged(&mut self) {
         self.judged += 1;
     }
-    /// Such a frame is there, `delay` after it was produced.
+    /// Such a frame is complete, `delay` after its production.
     pub(super) fn complete(&mut self, delay: Duration) {
         self.spans.get_or_insert_with(|| Spans::new(LONGEST)).record(delay);
     }
 
-    /// How long after its production each share of [`FRAME_SHARES`] of all frames was there (nearest rank), s; `None` if
-    /// fewer ever came.
+    /// The delay within which each of [`FRAME_SHARES`] of all frames was complete (nearest rank), s; `None` if
+    /// fewer ever arrived.
     pub(super) fn quantiles(&self) -> [Option<f64>; FRAME_SHARES.len()] {
         let within = |share: f64| {
-            // Of products that are a hair above the whole number they stand for.
+            // For products slightly above the whole number that they represent.
             let rank = ((share * self.judged as f64 - 1e-9).ceil() as u64).max(1);
             let spans = self.spans.as_ref().filter(|s| s.total() >= rank)?;
             Some(spans.quantile(rank as f64 / spans.total() as f64) as f64 * 1e-6)

@@ -1,11 +1,11 @@
-//! What a viewer gets of a film: every measure of it, from what was produced and what arrived.
+//! Results of a video viewer: every measure, from frames produced and data arrived.
 //!
 //! ```text
 //! Frame (produced) ──▶ Viewer ──▶ Viewed
 //! Arrival (bytes in order, segments, datagrams) ──▶
 //! ```
-//! The same two kinds of events stand in a recorded run, so that all of it can be had from that alone. Of a byte stream a
-//! packet is what the application cut, and it arrives when its last byte is there in order.
+//! A recorded run contains the same two kinds of events, so all results can be derived from it. On a byte stream, a
+//! packet is the unit divided by the application, and arrives when its last byte is available in order.
 
 mod decode;
 mod gaps;
@@ -29,7 +29,7 @@ use skyhaul_base::{Duration, Instant};
 use smooth::Smooth;
 use std::collections::VecDeque;
 
-/// How long after its deadline a datagram's frame is remembered.
+/// How long after its deadline a frame sent by datagrams is remembered.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
 /// A viewer: deadlines and playout buffer.
@@ -71,13 +71,13 @@ impl Default for Settings {
     }
 }
 
-/// A time of a viewer that makes no sense; the key.
+/// An invalid time of a viewer; the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidViewer {
-    /// A time of zero.
+    /// Zero.
     #[error("zero: write a time above zero, such as \"100 ms\"")]
     Zero(&'static str),
-    /// A time beyond reason.
+    /// Excessive.
     #[error("longer than a day: write a time such as \"1 s\"")]
     Long(&'static str),
 }
@@ -92,7 +92,7 @@ impl InvalidViewer {
 }
 
 impl Settings {
-    /// Refuses times of zero and absurd ones.
+    /// Refuses zero and excessive times.
     ///
     /// # Errors
     /// The key, and a sentence.
@@ -108,29 +108,29 @@ impl Settings {
     }
 }
 
-/// A frame that is not forgotten yet.
+/// A remembered frame.
 #[derive(Clone, Debug)]
 struct Seen {
     number: u64,
     kind: Type,
     at: Instant,
     bytes: u64,
-    /// From the packet with its first byte to behind the one with its last; of a frame that was not sent none, behind those of
-    /// the frame before.
+    /// From the packet with its first byte to the one after its last byte; empty, after the previous frame, for a
+    /// frame that was not sent.
     packets: (u64, u64),
-    /// Of a stream: behind its last byte.
+    /// On a byte stream: end of its data.
     end: u64,
-    /// Of datagrams: packets that have not arrived.
+    /// With datagrams: packets that have not arrived.
     missing: u64,
     sent: bool,
     complete: Option<Instant>,
 }
 
-/// A packet that has not arrived, or is not forgotten yet.
+/// A packet that has not arrived, or is still remembered.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     at: Instant,
-    /// Of a stream: behind its last byte.
+    /// On a byte stream: end of its data.
     end: u64,
     len: u32,
     arrived: bool,
@@ -138,30 +138,31 @@ struct Packet {
     on_the_wire: bool,
 }
 
-/// Watches a film. Times must not descend among frames, nor among arrivals, and a frame is told of before it arrives; all
-/// frames may be told of before the first arrival.
+/// Observes a video. Times must not decrease among frames, nor among arrivals, and a frame is reported before it
+/// arrives; all frames may be reported before the first arrival.
 #[derive(Clone, Debug)]
 pub struct Viewer {
     settings: Settings,
     stream: bool,
     cutter: Cutter,
     frames: VecDeque<Seen>,
-    /// How many of `frames`, from the front, have been judged; and of a stream, how many are complete or not sent.
+    /// Number of `frames`, from the front, that have been judged; and on a byte stream, that are complete or not
+    /// sent.
     judged: usize,
     done: usize,
     packets: VecDeque<Packet>,
     first_packet: u64,
-    /// Behind the packet with the last byte of the last frame.
+    /// The packet after the last byte of the last frame.
     behind: u64,
-    /// Bytes produced, and of a stream in packets.
+    /// Bytes produced, and on a byte stream, bytes in packets.
     produced: u64,
     packed: u64,
-    /// Bytes that arrived, and of those in frames that could be decoded in time.
+    /// Bytes that arrived, and those of frames that could be decoded in time.
     arrived: u64,
     useful: u64,
     target: Option<f64>,
     switched: f64,
-    /// Packets that were forgotten without having arrived.
+    /// Packets forgotten before they arrived.
     forgotten: u64,
     delivery: Gaps,
     wire: Gaps,
@@ -174,7 +175,8 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    /// Before the first frame of a film with so many frames per second, cut so, over a byte stream or as datagrams.
+    /// Before the first frame of a video with this frame rate and division into packets, over a byte stream or as
+    /// datagrams.
     #[must_use]
     pub fn new(settings: Settings, frames: f64, cut: Cut, stream: bool) -> Self {
         Self {
@@ -205,7 +207,7 @@ impl Viewer {
         }
     }
 
-    /// Whether what was produced then counts.
+    /// Whether frames produced at this time count.
     fn counts(&self, at: Instant) -> bool {
         at >= Instant::ZERO + self.settings.warm
     }
@@ -262,7 +264,7 @@ impl Viewer {
         self.frames.push_back(seen);
     }
 
-    /// The film has ended: nothing more is produced.
+    /// The video has ended: nothing more is produced.
     pub fn over(&mut self, now: Instant) {
         if let Some(last) = self.frames.back() {
             self.playout.over(now, last.number);
@@ -273,13 +275,13 @@ impl Viewer {
         self.viewed.died.get_or_insert(now);
     }
 
-    /// Something arrived.
+    /// Processes an arrival.
     pub fn arrived(&mut self, now: Instant, arrival: &Arrival) {
         match *arrival {
             Arrival::InOrder { bytes } => self.in_order(now, bytes),
             Arrival::Segment { from, to } => self.segment(now, from, to),
             Arrival::Next { from, to } => {
-                // What is in order was seen on the wire too; only what begins behind that needs a look of its own.
+                // Data in order has been seen on the wire as well; only data beyond it needs a separate check.
                 if self.packets.front().is_some_and(|p| p.end <= from) {
                     self.segment(now, from, to);
                 }
@@ -290,7 +292,7 @@ impl Viewer {
         self.judge(now);
     }
 
-    /// Of a stream so many bytes are there in order.
+    /// A byte stream is complete up to this many bytes.
     fn in_order(&mut self, now: Instant, bytes: u64) {
         if bytes <= self.arrived {
             return;
@@ -322,9 +324,9 @@ impl Viewer {
         }
     }
 
-    /// Of a stream these bytes arrived, in order or not.
+    /// These bytes of a byte stream arrived, in order or not.
     fn segment(&mut self, now: Instant, from: u64, to: u64) {
-        // Mostly it is the first that is waited for.
+        // Usually it is the first one expected.
         let ahead = self.packets.front().is_some_and(|p| p.end <= from);
         let first = if ahead { self.packets.partition_point(|p| p.end <= from) } else { 0 };
         for place in first..self.packets.len() {
@@ -340,9 +342,9 @@ impl Viewer {
         }
     }
 
-    /// A datagram arrived. Its number is that of the packet, of which the lower half may have travelled.
+    /// A datagram arrived. Its number is that of the packet; possibly only its lower half was transmitted.
     fn datagram(&mut self, now: Instant, d: &Datagram) {
-        // The nearest to those that are waited for.
+        // The number nearest to those expected.
         let ahead = (d.number as u32).wrapping_sub(self.first_packet as u32) as i32;
         let Some(number) = self.first_packet.checked_add_signed(ahead.into()) else { return };
         let place = number.wrapping_sub(self.first_packet) as usize;
@@ -378,7 +380,7 @@ impl Viewer {
         }
     }
 
-    /// A frame is there after it was judged.
+    /// A frame is complete after it was judged.
     fn late(&mut self, place: usize, now: Instant) {
         let at = self.frames[place].at;
         if self.counts(at) {
@@ -386,13 +388,13 @@ impl Viewer {
         }
     }
 
-    /// A packet is there, which `counts` or does not.
+    /// A packet arrived; `counts` says whether it counts.
     fn take(&mut self, now: Instant, number: u64, packet: Packet, counts: bool) {
         self.delivery.arrived(now, number, counts);
         if counts {
             self.delays.arrived(now, &Datagram { number, sent_at: packet.at, len: packet.len });
             let delay = now - packet.at;
-            // They ascend: mostly none is exceeded.
+            // They are ascending: usually none is exceeded.
             if delay > FIXED[0] {
                 for (late, most) in self.viewed.late.iter_mut().zip(FIXED) {
                     late.part += u64::from(delay > most);
@@ -401,7 +403,7 @@ impl Viewer {
         }
     }
 
-    /// Judges the frames that are complete or whose time is over by now, and forgets what nothing more can come of.
+    /// Judges frames that are complete or past their deadline, and forgets those that can no longer change.
     fn judge(&mut self, now: Instant) {
         while let Some(frame) = self.frames.get(self.judged) {
             let due = frame.at + self.settings.deadline;
@@ -448,19 +450,19 @@ impl Viewer {
         }
     }
 
-    /// Film that is there and was not seen, s; `None` before the first frame.
+    /// Video received and not yet displayed, s; `None` before the first frame.
     #[must_use]
     pub fn buffered(&self, now: Instant) -> Option<f64> {
         self.playout.buffered(now)
     }
 
-    /// How long the film has stood still by now, s; `None` before the first frame. Never less than before.
+    /// Total stall time so far, s; `None` before the first frame. It never decreases.
     #[must_use]
     pub fn stood(&self, now: Instant) -> Option<f64> {
         self.playout.stood_by(now)
     }
 
-    /// What was seen until `end`.
+    /// The results until `end`.
     #[must_use]
     pub fn result(&self, end: Instant) -> Viewed {
         let mut v = self.clone();
@@ -492,7 +494,7 @@ impl Viewer {
         r.delayed_arrival = share(v.delivery.by_arrival, v.delivery.received);
         r.delayed_wire = if v.stream { share(v.wire.by_number, v.wire.received) } else { None };
         if r.died.is_some() {
-            // Of a film that broke off, what came before says nothing good.
+            // If the video broke off, earlier results would look too good.
             (r.delayed, r.delayed_arrival, r.delayed_wire, r.variation) = (None, None, None, None);
             (r.frame_delays, r.useless) = Default::default();
             r.measured = Measured {

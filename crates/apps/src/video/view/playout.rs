@@ -1,49 +1,49 @@
-//! The play-out at the viewer: when the film starts, and when it stands still.
+//! Playout at the viewer: when the video starts, and when it stalls.
 //!
-//! Over a byte stream the viewer waits for what is missing, and goes on when some of it is there (rebuffering). Of
-//! datagrams what is missing when it is due is gone: the picture freezes for that frame, and the film goes on.
+//! Over a byte stream the viewer waits for missing data, and resumes when some of it has arrived (rebuffering).
+//! With datagrams, data missing at its deadline is lost: the picture freezes for that frame, and the video goes on.
 
 use crate::viewed::Played;
 use skyhaul_base::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// Where the play-out is.
+/// State of the playout.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
-    /// Not begun.
+    /// Not started.
     Waiting,
-    /// This frame is due then, those that follow a frame's time apart.
+    /// This frame is due at this time, later ones at frame intervals.
     Playing { number: u64, at: Instant },
-    /// Nothing is seen since then: this frame is missing.
+    /// Stalled since this time: this frame is missing.
     Stalled { number: u64, since: Instant },
 }
 
-/// The play-out of a film. Frames are named by their number in it.
+/// The playout of a video. Frames are identified by their number in it.
 #[derive(Clone, Debug)]
 pub(super) struct Playout {
-    /// Time of a frame, s.
+    /// Frame interval, s.
     interval: f64,
-    /// What has to be there before the film starts and before it goes on, s of film.
+    /// Buffer required to start and to resume, s of video.
     start: f64,
     resume: f64,
-    /// Nothing is waited for: what is missing when it is due is gone.
+    /// It does not wait: data missing at its deadline is lost.
     conceals: bool,
     state: State,
     began: Option<Instant>,
     first: Option<u64>,
-    /// The last frame that is complete; of datagrams the highest.
+    /// The last complete frame; with datagrams the highest.
     last: Option<u64>,
-    /// The last frame of the film, once it is known.
+    /// The last frame of the video, once known.
     end: Option<u64>,
-    /// Of datagrams: whether frames are there, from the next that is due.
+    /// With datagrams: which frames have arrived, from the next one due.
     there: VecDeque<bool>,
-    /// The frozen frames in a row.
+    /// Consecutive frozen frames.
     run: u64,
     result: Played,
 }
 
 impl Playout {
-    /// `interval`: time of a frame; `start` and `resume`: film that has to be there, all in seconds.
+    /// `interval`: frame interval; `start` and `resume`: required buffer, all in seconds.
     pub(super) fn new(interval: f64, start: Duration, resume: Duration, conceals: bool) -> Self {
         Self {
             interval,
@@ -72,18 +72,18 @@ impl Playout {
     pub(super) fn began(&self) -> Option<Instant> {
         self.began
     }
-    /// The film has ended with frame `number`.
+    /// The video has ended with frame `number`.
     pub(super) fn over(&mut self, now: Instant, number: u64) {
         self.end = Some(number);
         self.look(now);
     }
 
-    /// Time from frame `from` to frame `to`.
+    /// Time between frames `from` and `to`.
     fn span(&self, from: u64, to: u64) -> Duration {
         Duration::from_secs_f64(to.saturating_sub(from) as f64 * self.interval)
     }
 
-    /// All data of a frame is there. Over a byte stream frames are complete in order.
+    /// All data of a frame has arrived. Over a byte stream frames are complete in order.
     pub(super) fn complete(&mut self, now: Instant, number: u64) {
         if self.conceals {
             self.advance(now);
@@ -117,7 +117,7 @@ impl Playout {
         self.look(now);
     }
 
-    /// Starts or goes on, if enough is there.
+    /// Starts or resumes if enough is buffered.
     fn look(&mut self, now: Instant) {
         let (Some(last), Some(first), Some(began)) = (self.last, self.first, self.began) else { return };
         let (from, needed) = match self.state {
@@ -126,7 +126,7 @@ impl Playout {
             State::Playing { .. } => return,
         };
         let there = (last + 1).saturating_sub(from) as f64 * self.interval;
-        // Of frames' times that are no binary fractions.
+        // For frame intervals that are not binary fractions.
         let enough = there + 1e-9 >= needed || self.end.is_some_and(|end| last >= end);
         if !enough {
             return;
@@ -145,7 +145,7 @@ impl Playout {
         self.result.freeze = self.result.freeze.max(span);
     }
 
-    /// Of datagrams: shows the frames that were due before `now`.
+    /// With datagrams: displays the frames that were due before `now`.
     fn advance(&mut self, now: Instant) {
         while let State::Playing { number, at } = self.state {
             if at >= now || self.end.is_some_and(|end| number > end) {
@@ -167,7 +167,7 @@ impl Playout {
         self.result.freeze = self.result.freeze.max(frozen);
     }
 
-    /// Film that is there and was not seen, s; `None` before the first frame.
+    /// Video received and not yet displayed, s; `None` before the first frame.
     pub(super) fn buffered(&self, now: Instant) -> Option<f64> {
         let first = self.first?;
         let Some(last) = self.last else { return Some(0.0) };
@@ -183,13 +183,13 @@ impl Playout {
         )
     }
 
-    /// How long the film has stood still by now, s; `None` before the first frame.
+    /// Total stall time so far, s; `None` before the first frame.
     pub(super) fn stood_by(&self, now: Instant) -> Option<f64> {
         self.began?;
         Some(self.clone().result(now).stalled)
     }
 
-    /// What was seen until the end.
+    /// The results at the end.
     pub(super) fn result(mut self, end: Instant) -> Played {
         if self.conceals {
             self.advance(end);

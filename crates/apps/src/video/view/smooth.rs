@@ -1,14 +1,14 @@
-//! How evenly data comes.
+//! Smoothness of arrivals.
 
 use skyhaul_base::{Duration, Instant, math};
 
-/// What throughput is measured over.
+/// Interval for measuring throughput.
 const BIN: Duration = Duration::from_millis(500);
 
 /// Throughput in bins of half a second from the first arrival on, and the longest silence.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Smooth {
-    /// When the present bin began.
+    /// Start of the current bin.
     bin: Option<Instant>,
     bytes: u64,
     bins: u64,
@@ -30,14 +30,14 @@ impl Smooth {
         self.last = now;
     }
 
-    /// Closes the bins that are over.
+    /// Closes completed bins.
     fn advance(&mut self, now: Instant) {
         let Some(begin) = &mut self.bin else { return };
         let over = (now - *begin).as_nanos() / BIN.as_nanos();
         if over == 0 {
             return;
         }
-        // The bins after the present one are empty.
+        // The bins after the current one are empty.
         let bytes = core::mem::take(&mut self.bytes) as f64;
         self.bins += over;
         self.sum += bytes;
@@ -45,8 +45,8 @@ impl Smooth {
         *begin += Duration::from_nanos(BIN.as_nanos() * over);
     }
 
-    /// Coefficient of variation of the throughput of the bins that are over by the end, and the longest time without an
-    /// arrival in seconds, the time until the end included. `None` if nothing arrived.
+    /// Coefficient of variation of the throughput of the completed bins, and the longest time without an arrival in
+    /// seconds, including the time until the end. `None` if nothing arrived.
     pub(super) fn result(mut self, end: Instant) -> (Option<f64>, Option<f64>) {
         if self.bin.is_none() {
             return (None, None);

@@ -1,10 +1,10 @@
-//! The estimate of a policed rate.
+//! Estimates the rate of a traffic policer.
 
 use super::State;
 use crate::event::Path;
 use skyhaul_base::{Duration, Instant};
 
-/// Linux's estimate of the rate that a token-bucket policer lets pass (Flach et al., SIGCOMM 2016).
+/// Linux's estimate of the rate of a token-bucket policer (Flach et al., SIGCOMM 2016).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Policer {
     /// Rate of the last lossy interval, bit/s; 0 if there was none.
@@ -18,9 +18,9 @@ pub(super) struct Policer {
 }
 
 impl Policer {
-    /// Least rounds of an interval; four times as many are the most.
+    /// Minimum rounds of an interval; the maximum is four times as many.
     const ROUNDS: u32 = 4;
-    /// Lost to delivered, in 1/256, that makes an interval lossy: about 20 %.
+    /// Ratio of lost to delivered data, in 1/256, that makes an interval lossy: about 20 %.
     const LOSSY: u64 = 50;
     /// Rounds for which the estimate is used.
     const USE_ROUNDS: u32 = 48;
@@ -32,7 +32,7 @@ impl Policer {
         (self.rate, self.in_use, self.sampling) = (0.0, false, false);
         self.begin_interval(now, path);
     }
-    /// Takes an acknowledgement in. True if the estimate has served its time: the gain cycle starts over.
+    /// Processes an acknowledgement. True if the estimate has expired: the gain cycle starts over.
     pub(super) fn update(
         &mut self,
         now: Instant,
@@ -53,7 +53,7 @@ impl Policer {
             return false;
         }
         if !self.sampling {
-            // The first loss says that the bucket is empty: only now is the rate the policed one.
+            // The first loss shows that the bucket is empty: only now is the rate the policed one.
             if loss {
                 self.begin_interval(now, path);
                 self.sampling = true;
@@ -82,7 +82,7 @@ impl Policer {
         }
         let rate = delivered as f64 * 8.0 / over.as_secs_f64();
         let apart = (rate - self.rate).max(self.rate - rate);
-        // Two intervals in a row within 1/8, or 4 kbit/s, of each other.
+        // Two consecutive intervals within 1/8, or 4 kbit/s, of each other.
         if self.rate > 0.0 && (apart <= self.rate / 8.0 || apart <= 4000.0) {
             self.rate = f64::midpoint(rate, self.rate);
             self.in_use = true;

@@ -1,9 +1,9 @@
-//! The limits that losses teach, and how each loss moves them (draft §5.5.10, §5.5.11).
+//! Limits learnt from losses, and how each loss changes them (draft §5.5.10, §5.5.11).
 
 use super::{Bbr3, State, model::Sample};
 use crate::event::{Cx, Lost, Path, Phase};
 
-/// The limits. Infinite where no loss has taught anything.
+/// The limits; infinite if no loss has set them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bounds {
     /// bit/s, for the rest of the cycle.
@@ -26,7 +26,7 @@ impl Bounds {
     pub(super) fn reset_shortterm(&mut self) {
         (self.bw_shortterm, self.inflight_shortterm) = (f64::INFINITY, f64::INFINITY);
     }
-    /// None below those of `other`.
+    /// Raises each limit to at least that of `other`.
     fn raise_to(&mut self, other: &Self) {
         self.bw_shortterm = self.bw_shortterm.max(other.bw_shortterm);
         self.inflight_shortterm = self.inflight_shortterm.max(other.inflight_shortterm);
@@ -34,10 +34,10 @@ impl Bounds {
     }
 }
 
-/// What an episode of losses found, to be restored should it prove spurious.
+/// State before a loss episode, to be restored if it proves spurious.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    /// Saved in the present episode.
+    /// Saved in the current episode.
     pub(super) saved: bool,
     /// State that the losses ended: `Startup` or `Up`.
     pub(super) state: Option<State>,
@@ -50,7 +50,7 @@ impl Bbr3 {
         lost > inflight * self.config.loss_threshold || (lost > 0.0 && !path.sack)
     }
 
-    /// As [`Self::too_high`], for what the acknowledgement tells.
+    /// As [`Self::too_high`], for an acknowledgement.
     pub(super) fn sample_too_high(&self, path: &Path, rs: &Sample) -> bool {
         self.too_high(path, rs.lost, rs.in_flight)
     }
@@ -74,7 +74,7 @@ impl Bbr3 {
         let segments = |bytes: u64| bytes as f64 / f64::from(cx.path.smss);
         let (inflight, lost) = (segments(packet.in_flight), segments(packet.lost));
         if self.too_high(cx.path, lost, inflight) {
-            // `InflightAtLoss`: the prefix of this segment at which the losses crossed the threshold.
+            // `InflightAtLoss`: the part of this segment at which the losses crossed the threshold.
             let size = segments(u64::from(packet.len));
             let threshold = self.config.loss_threshold;
             let prefix = (threshold * (inflight - size) - (lost - size)) / (1.0 - threshold);
@@ -96,10 +96,10 @@ impl Bbr3 {
         }
     }
 
-    /// A mark by ECN: loss beyond the threshold at what is in flight now.
+    /// An ECN mark: loss beyond the threshold at the current data in flight.
     pub(super) fn handle_mark(&mut self, cx: &mut Cx<'_>) {
         self.note_loss(cx.path);
-        // No repair will follow whose end could prove it spurious.
+        // No recovery will follow whose end could prove it spurious.
         self.undo.saved = self.phase != Phase::Open;
         if self.state == State::Startup {
             self.leave_startup(cx.path);
@@ -150,14 +150,14 @@ impl Bbr3 {
     /// `UpdateCongestionSignals` with `UpdateMaxBw` and `AdaptLowerBoundsFromCongestion`.
     pub(super) fn update_congestion_signals(&mut self, path: &Path, rs: &Sample) {
         self.update_round(path, rs);
-        // A sample limited by the application is a lower bound: of use only if it raises the estimate.
+        // An app-limited sample is a lower bound: useful only if it raises the estimate.
         if rs.rate > 0.0 && (!rs.limited || rs.rate >= self.max_bw.max() as f64) {
             self.max_bw.update(self.cycle_count, rs.rate as u64);
         }
         if !self.loss_round_start {
             return;
         }
-        // Losses that led to no repair are an episode of a round.
+        // Losses that led to no recovery form an episode of one round.
         self.undo.saved &= self.loss_in_round || self.phase != Phase::Open;
         if self.loss_in_round && !self.state.searches() {
             let b = &mut self.bounds;

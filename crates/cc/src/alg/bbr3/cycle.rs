@@ -1,13 +1,13 @@
-//! The states after startup: drain, the cycle that searches for rate, the measurement of the RTT (draft §5.3.2 to
+//! The states after startup: drain, the cycle that searches for rate, and the RTT measurement (draft §5.3.2 to
 //! §5.3.4).
 
 use super::{AckPhase, Bbr3, DRAIN_ROUNDS, State, model::Sample};
 use crate::event::{Cx, Path};
 use skyhaul_base::Duration;
 
-/// Seconds between searches: this, and up to one more at random.
+/// Minimum seconds between searches; up to one more is added at random.
 const PROBE_WAIT: f64 = 2.0;
-/// Rounds between searches at most: those of a Reno flow that fills a usual access line (§5.3.3.8.3).
+/// Maximum rounds between searches: those of a Reno flow that fills a typical access line (§5.3.3.8.3).
 const RENO_ROUNDS: f64 = 63.0;
 
 impl Bbr3 {
@@ -84,7 +84,7 @@ impl Bbr3 {
         }
     }
 
-    /// `IsTimeToProbeBW`: the clock, or as many rounds as Reno would have taken.
+    /// `IsTimeToProbeBW`: by time, or after as many rounds as Reno would have taken.
     fn is_time_to_probe(&self, cx: &Cx<'_>) -> bool {
         cx.now > self.cycle_stamp + self.bw_probe_wait
             || self.rounds_since_bw_probe as f64 >= self.target_inflight(cx.path).min(RENO_ROUNDS)
@@ -102,7 +102,7 @@ impl Bbr3 {
             return true;
         }
         if self.is_cwnd_limited() && self.cwnd >= long {
-            // Held by the limit, not by the path: no plateau.
+            // The limit holds the rate, not the path: no plateau.
             self.plateau.reset(rs.rate);
             return false;
         }
@@ -136,7 +136,7 @@ impl Bbr3 {
         }
     }
 
-    /// `AdaptLongTermModel`; true if it decided on a state.
+    /// `AdaptLongTermModel`; true if it selected a state.
     fn adapt_long_term_model(&mut self, path: &Path, rs: &Sample, newly: f64) -> bool {
         if self.ack_phase == AckPhase::ProbeStarting && self.round_start {
             self.ack_phase = AckPhase::ProbeFeedback;

@@ -1,4 +1,4 @@
-//! What is measured: the sample of an acknowledgement, the least RTT, the plateau of the rate (draft §4, §5.3.1.2,
+//! Measurements: the sample of an acknowledgement, the minimum RTT, the plateau of the rate (draft §4, §5.3.1.2,
 //! §5.3.4.3).
 
 use super::Config;
@@ -6,7 +6,7 @@ use crate::event::{Ack, Path};
 use crate::parts::held_back::HeldBack;
 use skyhaul_base::{Duration, Instant, Rate};
 
-/// The draft's `RS`: segments, bit/s; zero where there is nothing to tell.
+/// The draft's `RS`: segments, bit/s; zero if unknown.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
     pub(super) rate: f64,
@@ -32,7 +32,7 @@ impl Sample {
     }
 }
 
-/// The least RTT of the last ten seconds (`min_rtt`), by way of that of the last five (`probe_rtt_min_delay`).
+/// The minimum RTT of the last ten seconds (`min_rtt`), derived from that of the last five (`probe_rtt_min_delay`).
 #[derive(Clone, Debug, Default)]
 pub(super) struct MinRtt {
     min_rtt: Option<Duration>,
@@ -51,12 +51,12 @@ impl MinRtt {
             Self { min_rtt: rtt, min_rtt_stamp: now, probe_rtt_min_delay: None, probe_rtt_min_stamp: now };
     }
 
-    /// The next measurement is due an interval from now.
+    /// The next measurement is due one interval from now.
     pub(super) fn measured(&mut self, now: Instant) {
         self.probe_rtt_min_stamp = now;
     }
 
-    /// `UpdateMinRTT`; true if the RTT has to be measured.
+    /// `UpdateMinRTT`; true if the RTT must be measured.
     pub(super) fn update(&mut self, now: Instant, rtt: Option<Duration>, config: &Config) -> bool {
         let past = |at: Instant, seconds: f64| now > at + Duration::from_secs_f64(seconds);
         let expired = past(self.probe_rtt_min_stamp, config.probe_rtt_interval);
@@ -89,7 +89,7 @@ impl Plateau {
         *self = Self { full_bw, ..Self::default() };
     }
 
-    /// `CheckFullBWReached` at the start of a round; true if the pipe is now found full.
+    /// `CheckFullBWReached` at the start of a round; true if the pipe is full now.
     pub(super) fn update(&mut self, rate: f64) -> bool {
         if self.full_bw_now {
             return false;

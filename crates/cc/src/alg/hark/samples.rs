@@ -1,12 +1,12 @@
-//! The round trips of one round, and what they say.
+//! The RTT samples of one round, and their quantiles.
 
 use skyhaul_base::Duration;
 
-/// Samples kept of a round: enough for a quantile of 90 %, few enough to sort once a round.
+/// Maximum samples kept per round: enough for a quantile of 90 %, few enough to sort once a round.
 const KEPT: usize = 64;
 
-/// The samples of the round under way, in seconds. Once there are too many, every second one is let go, and from then
-/// on only every second one is taken: they stay spread over the whole round.
+/// The samples of the current round, in seconds. When there are too many, every second one is dropped, and from
+/// then on only every second one is taken, so that they stay spread over the whole round.
 #[derive(Clone, Debug)]
 pub(super) struct Samples {
     kept: [f64; KEPT],
@@ -15,24 +15,24 @@ pub(super) struct Samples {
     skipped: u32,
 }
 
-/// Quantiles of the round trips of a round, s.
+/// Quantiles of the RTTs of a round, s.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Quantiles {
     /// Half of them were no longer.
     pub(super) median: f64,
-    /// Three quarters.
+    /// Upper quartile.
     pub(super) upper: f64,
-    /// Nine tenths.
+    /// 90 % quantile.
     pub(super) peak: f64,
 }
 
 impl Quantiles {
-    /// All of them took as long.
+    /// Quantiles of a single value.
     pub(super) fn of_one(rtt: f64) -> Self {
         Self { median: rtt, upper: rtt, peak: rtt }
     }
 
-    /// How far the quantiles lie beyond the median.
+    /// Distances of the quantiles from the median.
     pub(super) fn beyond_median(self) -> Self {
         Self { median: 0.0, upper: self.upper - self.median, peak: self.peak - self.median }
     }
@@ -58,7 +58,7 @@ impl Samples {
         self.count += 1;
     }
 
-    /// The quantiles of the round that is over, `None` below three samples; the next round begins.
+    /// The quantiles of the completed round, `None` with fewer than three samples; the next round begins.
     pub(super) fn take(&mut self) -> Option<Quantiles> {
         let round = &mut self.kept[..self.count];
         round.sort_unstable_by(f64::total_cmp);

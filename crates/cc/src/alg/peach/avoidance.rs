@@ -1,5 +1,5 @@
-//! What TCP-Peach may take over from TCP Vegas: "the Congestion Avoidance and Fast Retransmit algorithms may be those
-//! proposed either in TCP-Reno or by TCP-Vegas" \[Peach §III\] (R28).
+//! The parts that TCP-Peach may take from TCP Vegas: "the Congestion Avoidance and Fast Retransmit algorithms may
+//! be those proposed either in TCP-Reno or by TCP-Vegas" \[Peach §III\] (R28).
 
 use super::{Config, Whose};
 use crate::event::{Ack, AckKind, Cx, Path, Phase};
@@ -26,7 +26,7 @@ pub(super) struct Vegas {
 }
 
 impl Vegas {
-    /// What the options take over; `None` if that is nothing.
+    /// The parts selected by the options; `None` if there are none.
     pub(super) fn of(config: &Config) -> Option<Self> {
         let (avoids, retransmits) =
             (config.avoidance == Whose::Vegas, config.fast_retransmit == Whose::Vegas);
@@ -40,7 +40,7 @@ impl Vegas {
         })
     }
 
-    /// A round begins, with so much outstanding: at a start, after a timeout, when a recovery is over.
+    /// A round begins with this much outstanding: at a start, after a timeout, or at the end of a recovery.
     pub(super) fn restart(&mut self, now: Instant, flight: f64) {
         self.backlog.begin(now, flight);
         self.step = 0.0;
@@ -48,8 +48,8 @@ impl Vegas {
 
     /// `on_ack`. True if the acknowledgement advances outside of recovery.
     ///
-    /// Inlined with what it calls: a call would need all facts of an acknowledgement in memory, also where nothing is taken
-    /// over from Vegas.
+    /// Inlined with its callees: a call would need all facts of an acknowledgement in memory, even if nothing is
+    /// taken from Vegas.
     #[inline(always)]
     pub(super) fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack, win: &mut ProbedWindow) -> bool {
         if let AckKind::Duplicate { .. } = ack.kind {
@@ -60,7 +60,7 @@ impl Vegas {
         self.backlog.acked(ack.acked);
         let advances = ProbedWindow::advances(cx, ack);
         if !self.avoids || win.cwnd < win.ssthresh {
-            // Slow start is no part of what is taken over.
+            // Slow start is not taken from Vegas.
             win.grow(cx, ack);
         } else if advances {
             self.avoid(cx, ack, win);
@@ -86,18 +86,18 @@ impl Vegas {
             }
             self.backlog.begin(cx.now, cx.path.in_flight());
         }
-        // No growth where what is in flight has not kept up with the window.
+        // No growth if the data in flight has not kept up with the window.
         if self.step > 0.0 && ack.cwnd_limited && win.cwnd - (cx.path.in_flight() + 1.0) <= 2.0 {
             win.grow_to(cx.path, win.cwnd + self.step);
         }
     }
 
-    /// The head was found lost and is sent again: the fine-grained timeout backs off.
+    /// The head was found lost and is retransmitted: the fine-grained timeout backs off.
     pub(super) fn lost(&mut self, path: &Path) {
         self.fine.back_off(path.head.is_some_and(|h| h.retransmissions > 0));
     }
 
-    /// Segments queued at the end of the last round; no number before the first.
+    /// Segments queued at the end of the last round; NaN before the first.
     pub(super) fn queued(&self) -> f64 {
         self.queued
     }

@@ -1,4 +1,4 @@
-//! What every algorithm must keep at every event, and what becomes of its requests.
+//! Invariants of every algorithm at every event, and the processing of its requests.
 
 use super::Model;
 use crate::event::{Phase, ProbeSupport};
@@ -7,12 +7,12 @@ use alloc::format;
 use skyhaul_base::Instant;
 
 impl<C: CongestionControl> Model<C> {
-    /// Raises one event on both instances and checks what came of it.
+    /// Raises one event on both instances and checks the result.
     pub(super) fn call(&mut self, name: &str, event: impl Fn(&mut C, &mut Cx<'_>)) {
         self.call_with(name, &event, &event);
     }
 
-    /// As [`Self::call`], where the second instance is spared what it said it has no use for.
+    /// As [`Self::call`], but the second instance does not get information that it did not ask for.
     pub(super) fn call_with(
         &mut self,
         name: &str,
@@ -47,7 +47,7 @@ impl<C: CongestionControl> Model<C> {
             assert!(rate.bits_per_sec() > 0, "a pacing rate of zero in {at}");
         }
         self.report.highest_cwnd = self.report.highest_cwnd.max(w.cwnd);
-        // The first window and a reduction have floors of their own, and inflation is no growth.
+        // The initial window and reductions have their own minimum, and inflation is not growth.
         let growth = !matches!(name, "on_start" | "on_congestion" | "on_timeout");
         if self.rules.cap_at_rwnd && growth && self.stage.path.phase != Phase::Recovery {
             let limit = before.max(self.stage.path.rwnd).max(4.0) + 1e-9;

@@ -1,4 +1,4 @@
-//! The network and the sender that the operations make: who acknowledges, what is lost, what leaves.
+//! The network and the sender driven by the operations: acknowledgements, losses, transmissions.
 
 use super::{Episode, Model};
 use crate::event::{
@@ -9,7 +9,7 @@ use crate::{CongestionControl, Cx, RecoveryEnd, RecoveryMode};
 use skyhaul_base::{Duration, Rate};
 
 impl<C: CongestionControl> Model<C> {
-    /// Answers to probes: never more than were sent. False if there were none.
+    /// Answers to probes: at most as many as were sent. False if there were none.
     pub(super) fn answer(&mut self, count: u32, stale: bool) -> bool {
         let count = count.min(self.credit);
         if count == 0 || self.stage.path.probes == ProbeSupport::No {
@@ -54,7 +54,7 @@ impl<C: CongestionControl> Model<C> {
         }
     }
 
-    /// What the receiver reports: any rate, and sometimes none.
+    /// The receiver's rate report: any rate, and sometimes none.
     pub(super) fn receiver_rate(&self, n: u32, after: u8) -> Option<Rate> {
         let reports = self.policy.receiver_rate && after % 5 != 0;
         reports.then(|| Rate::from_bits_per_sec(u64::from(n) * (u64::from(after) << (after % 31))))
@@ -151,7 +151,7 @@ impl<C: CongestionControl> Model<C> {
         self.transmit(Clock::Ack);
     }
 
-    /// The head is lost: outside of a recovery one begins.
+    /// The head is lost: this begins a recovery, unless one is in progress.
     pub(super) fn judge_head(&mut self, signal: Signal) {
         let again = self.head_again + 1;
         if self.stage.path.phase != Phase::Open {

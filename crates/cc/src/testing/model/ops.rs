@@ -1,10 +1,10 @@
-//! What may happen: operations, from bytes or from a stream of random numbers.
+//! The possible operations, from bytes or from random numbers.
 
 use alloc::vec::Vec;
 use skyhaul_base::Rng;
 
-/// One thing that happens. Numbers are cut to what is possible at that moment, and an operation that is not
-/// possible at all is left out: every sequence is a valid one.
+/// An operation. Numbers are limited to what is possible at that time, and impossible operations are skipped: every
+/// sequence is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// An acknowledgement that advances by this many segments and answers this many probes.
@@ -16,9 +16,9 @@ pub enum Op {
         /// Time since the previous operation, ms.
         after: u8,
     },
-    /// A duplicate acknowledgement; the third in a row reveals a loss.
+    /// A duplicate ACK; the third consecutive one reveals a loss.
     Duplicate {
-        /// With selective news.
+        /// With new SACK information.
         sack: bool,
         /// The loss, if it reveals one, is declared to be corruption.
         corruption: bool,
@@ -29,7 +29,7 @@ pub enum Op {
     Probes {
         /// How many.
         count: u8,
-        /// They left before the current episode began.
+        /// They were sent before the current episode began.
         stale: bool,
         /// Time since the previous operation, ms.
         after: u8,
@@ -38,13 +38,13 @@ pub enum Op {
     Ecn,
     /// The retransmission timer expires.
     Timeout,
-    /// The time asked for with [`Actions::wake_at`](crate::Actions::wake_at) comes, or else time passes.
+    /// The time set with [`Actions::wake_at`](crate::Actions::wake_at) comes, or time passes.
     Wake,
     /// The peer turns out not to answer probes.
     Unsupported,
     /// The last reduction proves spurious.
     Undo,
-    /// The application's data runs out, or this many segments are added; 255 is endless.
+    /// The application's data ends, or this many segments are added; 255 means endless data.
     Write(u8),
     /// The peer's window changes to this many segments.
     Window(u8),
@@ -75,7 +75,7 @@ impl From<[u8; 4]> for Op {
     }
 }
 
-/// `n` operations of stream `seed`, for drivers without a generator of their own.
+/// `n` operations from the random stream `seed`, for tests without their own generator.
 #[must_use]
 pub fn ops(seed: u64, n: usize) -> Vec<Op> {
     let mut rng = Rng::stream(seed, "cc.testing.ops");

@@ -1,50 +1,50 @@
-//! A stream of datagrams: what is sent at a steady rate, and what is found of it at the other end.
+//! A stream of datagrams: sending at a constant rate, and measuring at the receiver.
 //!
 //! ```text
 //! seconds (4)  microseconds (4)  number (4, or 8)  anything
 //! ```
-//! Numbers begin with 1. Seconds are those of a clock of the sender's: only differences are used.
+//! Sequence numbers start at 1. Timestamps are on the sender's clock: only differences are used.
 
 use super::wish::Wish;
 use crate::host::{Arrived, Host};
 use skyhaul_base::{Duration, Instant};
 use std::net::SocketAddr;
 
-/// Datagrams that one stream sends at a time: others want to be served, too.
+/// Maximum datagrams that one stream sends at a time, so that others get their turn.
 const BATCH: usize = 64;
-/// What was not sent for so long is not sent any more.
+/// Datagrams overdue by more than this are not sent any more.
 const LATE: Duration = Duration::from_millis(500);
 
 /// A stream of datagrams.
 #[derive(Clone, Debug)]
 pub struct Datagrams {
-    /// Our end.
+    /// Local address and port.
     pub local: SocketAddr,
-    /// The other end.
+    /// Remote address and port.
     pub remote: SocketAddr,
-    /// We send, the client counts.
+    /// We send, and the client counts.
     pub sends: bool,
     /// Payload sent, or received, bytes.
     pub bytes: u64,
     /// Datagrams sent, or the highest number received.
     pub packets: u64,
-    /// Datagrams that have not come.
+    /// Datagrams that have not arrived.
     pub lost: u64,
-    /// Datagrams that came behind later ones.
+    /// Datagrams that arrived out of order.
     pub out_of_order: u64,
     /// Jitter of a receiver (RFC 3550 §6.4.1).
     pub jitter: Duration,
     /// How long the stream has lasted.
     pub time: Duration,
     began: Instant,
-    /// Difference of the two clocks, of the last datagram, nanoseconds.
+    /// Difference between the two clocks at the last datagram, nanoseconds.
     transit: Option<i128>,
     next: Instant,
     room: Vec<u8>,
 }
 
 impl Datagrams {
-    /// Between a client and us.
+    /// A stream between a client and us.
     pub(super) fn new(now: Instant, local: SocketAddr, remote: SocketAddr, sends: bool) -> Self {
         Self {
             local,
@@ -62,11 +62,11 @@ impl Datagrams {
             room: Vec::new(),
         }
     }
-    /// The test begins.
+    /// Starts the test.
     pub(super) fn begin(&mut self, now: Instant) {
         (self.began, self.next) = (now, now);
     }
-    /// The test is over.
+    /// Ends the test.
     pub(super) fn end(&mut self, now: Instant) {
         self.time = now - self.began;
     }
@@ -77,7 +77,7 @@ impl Datagrams {
         if secs > 0.0 { self.bytes as f64 * 8.0 / secs } else { 0.0 }
     }
 
-    /// A datagram has come. Counted as iperf3 does.
+    /// Counts an arriving datagram in the same way as iperf3.
     pub(super) fn arrived(&mut self, d: &Arrived, wide: bool) {
         let word = |at: usize| Some(u32::from_be_bytes(*d.payload.get(at..)?.first_chunk()?));
         let (Some(secs), Some(micros), Some(first)) = (word(0), word(4), word(8)) else { return };
@@ -104,7 +104,7 @@ impl Datagrams {
         }
     }
 
-    /// Sends what is due; returns when the next one is.
+    /// Sends the datagrams that are due; returns when the next one is.
     pub(super) fn send(&mut self, now: Instant, host: &mut Host, wish: &Wish) -> Instant {
         if self.next + LATE < now {
             self.next = now;
@@ -123,14 +123,14 @@ impl Datagrams {
             } else {
                 self.room[8..12].copy_from_slice(&(number as u32).to_be_bytes());
             }
-            // It fits: that was asked before the test began.
+            // It fits: the length was checked before the test.
             if host.send_to(self.local, self.remote, &self.room).is_err() {
                 return Instant::MAX;
             }
             self.packets = number;
             self.bytes += wish.length as u64;
             let bits = wish.length as u64 * 8;
-            // 0 bit/s: as fast as it goes.
+            // 0 bit/s: as fast as possible.
             let gap = (bits * 1_000_000_000).checked_div(wish.rate).unwrap_or(0);
             self.next += Duration::from_nanos(gap);
         }
@@ -138,8 +138,8 @@ impl Datagrams {
     }
 }
 
-/// What a client says first, so that we know its port, is answered with the same number the other way round; versions
-/// before 3.13 and after say different ones, in their own byte order.
+/// The client's first datagram tells us its port. The reply is the same number with its bytes reversed; versions
+/// before 3.13 and later ones send different numbers, in their own byte order.
 pub(super) fn welcome(hello: &[u8]) -> [u8; 4] {
     match hello {
         b"9876" => *b"6789",

@@ -1,10 +1,10 @@
-//! The server's side of iperf3's protocol, so that any iperf3 client can measure with our receiver, and with our sender
-//! (`iperf3 -c … -R`, `--bidir`), over TCP and UDP (`-u`), with one or more parallel streams; one test at a time, as
-//! iperf3 does.
+//! The server side of iperf3's protocol. Any iperf3 client can measure with our receiver and with our sender
+//! (`iperf3 -c … -R`, `--bidir`), over TCP and UDP (`-u`), with one or more parallel streams. Like iperf3, it runs
+//! one test at a time.
 //!
-//! A control connection and the streams all begin with the test's cookie. The control connection carries states of one
-//! byte each, and JSON behind a length of four bytes. A stream of datagrams begins with a datagram of four bytes, which is
-//! answered.
+//! The control connection and the streams all start with the test's cookie. The control connection carries one-byte
+//! states, and JSON texts with a length prefix of four bytes. A UDP stream starts with a datagram of four bytes and
+//! its reply.
 
 mod datagrams;
 mod results;
@@ -25,7 +25,7 @@ use test::{Phase, Stream, Test};
 use wish::Wish;
 
 const COOKIE: usize = 37;
-/// Longest JSON text that is taken.
+/// Maximum length of a JSON text.
 const LONGEST_TEXT: usize = 1 << 16;
 
 const TEST_START: u8 = 1;
@@ -41,9 +41,9 @@ const IPERF_DONE: u8 = 16;
 const ACCESS_DENIED: u8 = 255;
 const SERVER_ERROR: u8 = 254;
 
-/// How long a connection may take to say which test it belongs to.
+/// How long a connection may take to send its cookie.
 const SILENCE: Duration = Duration::from_secs(30);
-/// Headers of a datagram over IPv6, bytes.
+/// Header bytes of a datagram over IPv6.
 const HEADERS: u32 = 48;
 
 /// A connection of a test.
@@ -51,16 +51,16 @@ const HEADERS: u32 = 48;
 pub struct TestedConnection {
     /// We sent, the client received.
     pub sends: bool,
-    /// What was measured of it.
+    /// Its measurements.
     pub meter: Meter,
-    /// What is known of it.
+    /// Its summary.
     pub account: Account,
 }
 
-/// What became of a test.
+/// The result of a test.
 #[derive(Clone, Debug, Default)]
 pub struct Tested {
-    /// Its connections; those of a test both ways that the client sent on come first.
+    /// Its connections. In a test in both directions, those on which the client sent come first.
     pub connections: Vec<TestedConnection>,
     /// Its streams of datagrams.
     pub datagrams: Vec<Datagrams>,
@@ -76,19 +76,19 @@ pub struct Iperf {
     every: Duration,
     test: Option<Test>,
     refused: Vec<String>,
-    /// Connections whose cookie has not come, and since when it is waited for.
+    /// Connections whose cookie has not arrived, and since when they have been open.
     new: BTreeMap<ConnId, (Vec<u8>, Instant)>,
     chunk: Vec<u8>,
     tested: Vec<Tested>,
     most: Option<u64>,
     count: u64,
     stopping: bool,
-    /// When the test wants to be called again.
+    /// When the test next needs a call.
     next: Instant,
 }
 
 impl Iperf {
-    /// A server that names its congestion control so, and ends after `most` tests, or never.
+    /// A server that reports this name of its congestion control. It ends after `most` tests, or never.
     #[must_use]
     pub fn new(control_name: String, every: Duration, most: Option<u64>) -> Self {
         Self {
@@ -109,7 +109,7 @@ impl Iperf {
     pub fn take_tested(&mut self) -> Vec<Tested> {
         std::mem::take(&mut self.tested)
     }
-    /// Why tests were not served since the last call.
+    /// Why tests were refused since the last call.
     pub fn take_refused(&mut self) -> Vec<String> {
         std::mem::take(&mut self.refused)
     }
@@ -137,7 +137,7 @@ impl Iperf {
             {
                 let sends = t.wish.sends(t.streams.len());
                 let mut meter = Meter::new(!sends, self.every);
-                // The cookie is no data.
+                // The cookie does not count as data.
                 if let Some(c) = host.conn(id) {
                     meter.begin_anew(now, c);
                 }
@@ -152,7 +152,7 @@ impl Iperf {
         }
     }
 
-    /// Once every stream is there the test begins.
+    /// Starts the test once every stream is connected.
     fn complete(&mut self, now: Instant, host: &mut Host) {
         let Some(t) = self.test.as_mut().filter(|t| t.streams.len() == t.wish.streams()) else { return };
         Self::say(now, host, t.control, TEST_START);
@@ -161,7 +161,7 @@ impl Iperf {
         self.next = now;
     }
 
-    /// A datagram has come.
+    /// Handles an arriving datagram.
     fn datagram(&mut self, now: Instant, host: &mut Host, d: &Arrived) {
         let Some(t) = self.test.as_mut().filter(|t| t.wish.udp) else { return };
         let theirs = |s: &&mut Stream| matches!(s, Stream::Udp(known) if known.remote == d.from);
@@ -208,7 +208,7 @@ impl Iperf {
         self.count += 1;
     }
 
-    /// Gives up whoever has said nothing for too long.
+    /// Drops clients that have been silent for too long.
     fn lose_patience(&mut self, now: Instant, host: &mut Host) {
         self.new.retain(|id, (_, since)| {
             let patient = now < *since + SILENCE;
@@ -224,7 +224,7 @@ impl Iperf {
         }
     }
 
-    /// A JSON text behind its length, once it is complete. `Err` if it is none.
+    /// Takes a complete JSON text with its length prefix. `Err` if it is not valid JSON.
     fn text(input: &mut Vec<u8>) -> Option<Result<Value, ()>> {
         let len = u32::from_be_bytes(*input.first_chunk()?) as usize;
         if len > LONGEST_TEXT {
@@ -236,7 +236,7 @@ impl Iperf {
         Some(value)
     }
 
-    /// What the control connection says.
+    /// Handles the bytes of the control connection.
     fn control(&mut self, now: Instant, host: &mut Host) {
         let Some(t) = &mut self.test else { return };
         let mut buf = [0; 4096];
@@ -262,7 +262,7 @@ impl Iperf {
                             t.phase = Phase::Streams;
                             Self::say(now, host, t.control, CREATE_STREAMS);
                         }
-                        // Two numbers follow the state, iperf3's own for "bad parameter" and the system's.
+                        // Two numbers follow the state: iperf3's code for "bad parameter" and the system's errno.
                         Err(why) => {
                             self.refused.push(why);
                             let control = t.control;
@@ -298,7 +298,7 @@ impl Iperf {
                     Some(_) => self.end(now, host, false),
                     None => break,
                 },
-                // The client terminates, or talks nonsense.
+                // The client terminates, or violates the protocol.
                 Phase::Streams if !t.input.is_empty() => self.end(now, host, false),
                 Phase::Streams => break,
             }

@@ -1,10 +1,10 @@
-//! What the server tells a client of a test, as iperf3 writes it.
+//! The server's results of a test, in the format of iperf3.
 
 use super::test::{Stream, Test};
 use super::wish::Way;
 use serde_json::{Value, json};
 
-/// Our results. `control_name`: of our congestion control.
+/// Our results. `control_name` is the name of our congestion control.
 pub(super) fn of(test: &Test, control_name: &str) -> Value {
     let streams = test.streams.iter().enumerate().map(|(i, s)| {
         let mut told = match s {

@@ -7,11 +7,11 @@ use crate::app::meter::Meter;
 use crate::host::{ConnId, Host};
 use skyhaul_base::{Duration, Instant};
 
-/// How long a client may say nothing when it is its turn, and how long nothing may move while data should.
+/// How long a client may be silent when it is its turn, and how long a data transfer may stall.
 const SILENCE: Duration = Duration::from_secs(30);
 const STANDSTILL: Duration = Duration::from_secs(120);
 
-/// Where a test stands.
+/// The phase of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Parameters,
@@ -21,21 +21,21 @@ pub(super) enum Phase {
     Done,
 }
 
-/// What carries data.
+/// The carrier of a stream.
 #[derive(Debug)]
 pub(super) enum Stream {
     Tcp {
         id: ConnId,
         sends: bool,
         meter: Meter,
-        /// Once it was let go.
+        /// Set once the connection is released.
         account: Option<Account>,
     },
     Udp(Datagrams),
 }
 
 impl Stream {
-    /// What is measured of a connection.
+    /// The meter of a connection.
     pub(super) fn meter(&mut self) -> Option<&mut Meter> {
         match self {
             Self::Tcp { meter, .. } => Some(meter),
@@ -44,7 +44,7 @@ impl Stream {
     }
 }
 
-/// What was asked for before anything is known.
+/// The parameters before the client has sent any.
 const NOTHING: Wish = Wish { udp: false, way: Way::In, parallel: 1, length: 0, rate: 0, wide: false };
 
 /// A test in progress.
@@ -56,7 +56,7 @@ pub(super) struct Test {
     pub(super) wish: Wish,
     pub(super) streams: Vec<Stream>,
     pub(super) input: Vec<u8>,
-    /// When something last moved, and how much had by then.
+    /// When data last moved, and how much had moved by then.
     moved: Instant,
     amount: u64,
 }
@@ -74,11 +74,11 @@ impl Test {
             amount: 0,
         }
     }
-    /// The client has said something.
+    /// Notes a message of the client.
     pub(super) fn heard(&mut self, now: Instant) {
         self.moved = now;
     }
-    /// Everybody is there: data may go.
+    /// All streams are connected: data may flow.
     pub(super) fn begin(&mut self, now: Instant) {
         self.phase = Phase::Running;
         self.moved = now;
@@ -88,12 +88,12 @@ impl Test {
             }
         }
     }
-    /// A connection of the test, other than the one that controls it.
+    /// Whether this is a connection of the test, other than its control connection.
     pub(super) fn has(&self, id: ConnId) -> bool {
         self.streams.iter().any(|s| matches!(s, Stream::Tcp { id: other, .. } if *other == id))
     }
 
-    /// Moves data; returns when it wants to be called again.
+    /// Moves data; returns when it next needs a call.
     pub(super) fn run(&mut self, now: Instant, host: &mut Host, chunk: &[u8]) -> Instant {
         let (mut next, mut amount) = (Instant::MAX, 0);
         for s in &mut self.streams {
@@ -122,12 +122,12 @@ impl Test {
         }
         next
     }
-    /// When the client is given up if it goes on saying nothing.
+    /// When the client is given up if it stays silent.
     pub(super) fn patience(&self) -> Instant {
         self.moved + if self.phase == Phase::Running { STANDSTILL } else { SILENCE }
     }
 
-    /// The time of the test is over: its streams are let go.
+    /// Ends the data phase of the test and releases its streams.
     pub(super) fn let_go(&mut self, now: Instant, host: &mut Host) {
         for s in &mut self.streams {
             match s {
@@ -138,7 +138,7 @@ impl Test {
                         meter.finish(now, c);
                         *account = Some(Account::of(c));
                     }
-                    // A client that receives still waits for the rest of its block: only a FIN ends that.
+                    // A receiving client waits for the rest of its block: only a FIN ends that.
                     host.release(now, *id);
                 }
                 Stream::Udp(d) => d.end(now),

@@ -1,13 +1,13 @@
-//! What a client wants of a test.
+//! The parameters of a test that a client asks for.
 
 use serde_json::Value;
 
-/// Most parallel streams, each way.
+/// Maximum parallel streams in each direction.
 const MOST_STREAMS: u64 = 128;
-/// Seconds, microseconds and number of a datagram; the number may have eight bytes.
+/// Header of a datagram: seconds, microseconds and number; the number may have eight bytes.
 const HEADER: u64 = 16;
 
-/// Which way data goes, seen from the server.
+/// Direction of data, as seen from the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     In,
@@ -15,24 +15,24 @@ pub(super) enum Way {
     Both,
 }
 
-/// What a client wants of a test.
+/// The parameters of a test that a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wish {
     pub(super) udp: bool,
     pub(super) way: Way,
-    /// Streams, each way.
+    /// Streams in each direction.
     pub(super) parallel: usize,
-    /// Of a datagram, bytes.
+    /// Length of a datagram, bytes.
     pub(super) length: usize,
-    /// Of each stream of datagrams, bit/s; 0 for as fast as it goes.
+    /// Rate of each UDP stream, bit/s; 0 means as fast as possible.
     pub(super) rate: u64,
     /// Datagrams have numbers of 64 bits.
     pub(super) wide: bool,
 }
 
 impl Wish {
-    /// Reads the parameters; `longest` is the longest datagram that needs no fragments, bytes. Otherwise why the test is
-    /// not served: the client itself is told no more than that a parameter was bad.
+    /// Parses the parameters; `longest` is the longest datagram that needs no fragmentation, bytes. An error says
+    /// why the test is refused; the client itself only learns that a parameter was bad.
     pub(super) fn read(p: &Value, longest: usize) -> Result<Self, String> {
         let flag = |key: &str| p[key].as_bool().unwrap_or(false);
         let number = |key: &str, or| p[key].as_u64().unwrap_or(or);
@@ -63,11 +63,11 @@ impl Wish {
             wide: number("udp_counters_64bit", 0) > 0 || flag("udp_counters_64bit"),
         })
     }
-    /// Streams in all.
+    /// Total number of streams.
     pub(super) fn streams(&self) -> usize {
         self.parallel * if self.way == Way::Both { 2 } else { 1 }
     }
-    /// True if we send on the `n`-th stream: of a test both ways the client's come first.
+    /// Whether we send on the `n`-th stream. In a test in both directions, the client's streams come first.
     pub(super) fn sends(&self, n: usize) -> bool {
         self.way == Way::Out || self.way == Way::Both && n >= self.parallel
     }

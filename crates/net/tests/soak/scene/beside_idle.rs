@@ -36,15 +36,23 @@ pub fn play(run: &Run) -> Outcome {
     let mut findings = vec![Finding::at_least("idle connections", connections as f64, n as f64, "")];
     for (name, [none, many]) in ["to a reader", "from a sender"].iter().zip(&rates) {
         let mut ratios: Vec<f64> = none.iter().zip(many).map(|(none, many)| many / none).collect();
-        findings.push(Finding::told(format!("{name} of ours, beside none"), median(none), "Mbit/s"));
-        findings.push(Finding::told(format!("{name} of ours, beside many"), median(many), "Mbit/s"));
+        findings.push(Finding::told(
+            format!("{name} of ours, without idle connections"),
+            median(none),
+            "Mbit/s",
+        ));
+        findings.push(Finding::told(
+            format!("{name} of ours, with idle connections"),
+            median(many),
+            "Mbit/s",
+        ));
         ratios.sort_by(f64::total_cmp);
         let middle = median(&ratios);
         findings.push(
             Finding::at_least(format!("{name} of ours, ratio within a repetition, median"), middle, 0.9, "")
                 .timed(),
         );
-        findings.push(Finding::told(format!("{name} of ours, ratio, least"), ratios[0], ""));
+        findings.push(Finding::told(format!("{name} of ours, ratio, minimum"), ratios[0], ""));
     }
     drop(idle);
     for server in servers {

@@ -67,13 +67,13 @@ pub fn play(run: &Run) -> Outcome {
     })?;
     let census = server.census()?;
     let mut findings = vec![
-        Finding::told("things that clients did", done.into_inner() as f64, ""),
-        Finding::at_most("that failed though they should not have", failed.into_inner() as f64, 0.0, ""),
+        Finding::told("client actions", done.into_inner() as f64, ""),
+        Finding::at_most("unexpected failures", failed.into_inner() as f64, 0.0, ""),
         Finding::told("connections accepted", census.lives.accepted as f64, ""),
-        Finding::told("of them closed in order", census.lives.closed as f64, ""),
-        Finding::told("reset by their clients", census.lives.reset as f64, ""),
+        Finding::told("connections closed in order", census.lives.closed as f64, ""),
+        Finding::told("connections reset by clients", census.lives.reset as f64, ""),
         Finding::told("segments sent", census.traffic.segments_sent as f64, ""),
-        Finding::told("of them again", census.traffic.retransmissions as f64, ""),
+        Finding::told("segments retransmitted", census.traffic.retransmissions as f64, ""),
     ];
     findings.extend(growth(&samples, run));
     // TIME-WAIT and half-open connections end after a minute; in the short form only what ends at once is looked at.
@@ -82,7 +82,7 @@ pub fn play(run: &Run) -> Outcome {
     server.end()?;
     path.end();
     let open = s.connections - s.time_waits - s.half_open;
-    findings.push(Finding::at_most("connections open when everybody has gone", open as f64, 0.0, ""));
+    findings.push(Finding::at_most("connections open after all clients have left", open as f64, 0.0, ""));
     let rest = s.memory.held as f64 - s.strangers.iter().sum::<usize>() as f64;
     findings.push(Finding::at_most("their memory", rest, 65_536.0, "bytes"));
     if run.long {
@@ -101,7 +101,7 @@ pub fn play(run: &Run) -> Outcome {
         ));
     }
     findings.push(Finding::at_most(
-        "segments that could not be written",
+        "segments that could not be encoded",
         s.counts.unwritable as f64,
         0.0,
         "",
@@ -115,10 +115,10 @@ fn growth(samples: &[Sample], run: &Run) -> Vec<Finding> {
     let quarter = samples.len() / 4;
     type Of = fn(&Sample) -> f64;
     let quantities: [(&str, &'static str, Of, f64, f64); 5] = [
-        ("resident memory, most", "MB", |s| s.resident / 1e6, 1.05, 4.0),
+        ("resident memory, maximum", "MB", |s| s.resident / 1e6, 1.05, 4.0),
         ("memory of the host, median", "MB", |s| s.held / 1e6, 1.25, 2.0),
         ("timers, median", "", |s| s.timers, 1.25, 1000.0),
-        ("tables of half-open and waiting connections, median", "MB", |s| s.tables / 1e6, 1.25, 1.0),
+        ("tables of half-open and TIME-WAIT connections, median", "MB", |s| s.tables / 1e6, 1.25, 1.0),
         ("connections, median", "", |s| s.connections, 1.25, 1000.0),
     ];
     let mut findings = Vec::new();
@@ -126,7 +126,7 @@ fn growth(samples: &[Sample], run: &Run) -> Vec<Finding> {
         let value = |part: &[Sample]| {
             let mut all: Vec<f64> = part.iter().map(of).collect();
             all.sort_by(f64::total_cmp);
-            let at = if name.ends_with("most") { all.len().saturating_sub(1) } else { all.len() / 2 };
+            let at = if name.ends_with("maximum") { all.len().saturating_sub(1) } else { all.len() / 2 };
             all.get(at).copied().unwrap_or(0.0)
         };
         let (early, late) =

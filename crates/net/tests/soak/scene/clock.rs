@@ -145,14 +145,14 @@ pub fn play(run: &Run) -> Outcome {
     let repetitions = run.choose(20, 1);
     let s = Duration::from_secs;
     let jumps = [
-        ("none", Jump::Never),
-        ("1 s forwards", Jump::Forwards(s(1))),
-        ("1 hour forwards", Jump::Forwards(s(3600))),
-        ("10 ms backwards", Jump::Backwards(Duration::from_millis(10))),
-        ("10 s backwards", Jump::Backwards(s(10))),
-        ("5 s of sleep, the clock stands still", Jump::Sleep(s(5), false)),
-        ("5 s of sleep, the clock goes on", Jump::Sleep(s(5), true)),
-        ("60 s of sleep, the clock goes on", Jump::Sleep(s(60), true)),
+        ("no jump", Jump::Never),
+        ("jump of 1 s forwards", Jump::Forwards(s(1))),
+        ("jump of 1 hour forwards", Jump::Forwards(s(3600))),
+        ("jump of 10 ms backwards", Jump::Backwards(Duration::from_millis(10))),
+        ("jump of 10 s backwards", Jump::Backwards(s(10))),
+        ("sleep of 5 s, the clock stops", Jump::Sleep(s(5), false)),
+        ("sleep of 5 s, the clock continues", Jump::Sleep(s(5), true)),
+        ("sleep of 60 s, the clock continues", Jump::Sleep(s(60), true)),
     ];
     let (mut findings, mut calm) = (Vec::new(), 1.0);
     for (name, jump) in jumps {
@@ -169,15 +169,10 @@ pub fn play(run: &Run) -> Outcome {
         if matches!(jump, Jump::Never) {
             calm = packets as f64;
         }
-        findings.push(Finding::at_least(
-            format!("{name}: transfers that arrived whole"),
-            whole as f64,
-            all as f64,
-            "",
-        ));
-        findings.push(Finding::told(format!("{name}: longest"), longest, "s"));
+        findings.push(Finding::at_least(format!("{name}: complete transfers"), whole as f64, all as f64, ""));
+        findings.push(Finding::told(format!("{name}: longest transfer"), longest, "s"));
         findings.push(Finding::at_most(
-            format!("{name}: packets against none"),
+            format!("{name}: packets relative to no jump"),
             packets as f64 / calm,
             3.0,
             "times",

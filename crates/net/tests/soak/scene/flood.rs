@@ -52,7 +52,12 @@ pub fn play(run: &Run) -> Outcome {
         let s = server.seen()?;
         vec![
             Finding::at_most("half-open connections a minute later", s.half_open as f64, 0.0, ""),
-            Finding::at_most("their memory a minute later", s.strangers[0] as f64, 65_536.0, "bytes"),
+            Finding::at_most(
+                "memory of half-open connections a minute later",
+                s.strangers[0] as f64,
+                65_536.0,
+                "bytes",
+            ),
         ]
     } else {
         Vec::new()
@@ -63,26 +68,41 @@ pub fn play(run: &Run) -> Outcome {
     let worst = quantile(&flooded, 0.95);
     let c = &seen.counts;
     let mut findings = vec![
-        Finding::at_least("SYNs of strangers", f64::from(sent), f64::from(wanted), ""),
-        Finding::told("answers to them", answers as f64, ""),
+        Finding::at_least("SYNs from random addresses", f64::from(sent), f64::from(wanted), ""),
+        Finding::told("answers to these SYNs", answers as f64, ""),
         Finding::told("cookies sent", c.cookies_sent as f64, ""),
-        Finding::told("cookies taken", c.cookies_taken as f64, ""),
-        Finding::at_most("half-open connections, most", most_half as f64, 4096.0, ""),
-        Finding::at_most("memory of half-open connections, most", most_bytes as f64, 4096.0 * 200.0, "bytes"),
-        Finding::at_most("SYNs dropped for want of room", c.syns_dropped as f64, 0.0, ""),
+        Finding::told("cookies accepted", c.cookies_taken as f64, ""),
+        Finding::at_most("half-open connections, maximum", most_half as f64, 4096.0, ""),
+        Finding::at_most(
+            "memory of half-open connections, maximum",
+            most_bytes as f64,
+            4096.0 * 200.0,
+            "bytes",
+        ),
+        Finding::at_most("SYNs dropped because of full tables", c.syns_dropped as f64, 0.0, ""),
         Finding::at_least("genuine clients", flooded.len() as f64, run.choose(50.0, 2.0), ""),
         Finding::at_most(
-            "of them not served",
+            "genuine clients not served",
             flooded.iter().filter(|t| t.is_none()).count() as f64,
             0.0,
             "",
         ),
-        Finding::told("time to first byte in calm, median", calm_half * 1e3, "ms"),
-        Finding::told("time to first byte in the flood, median", flooded_half * 1e3, "ms"),
-        Finding::at_most("in the flood against in calm, median", flooded_half / calm_half, 2.0, "times")
-            .timed(),
-        Finding::at_most("in the flood, 95th percentile, against in calm", worst / calm_half, 2.0, "times")
-            .timed(),
+        Finding::told("time to first byte without a flood, median", calm_half * 1e3, "ms"),
+        Finding::told("time to first byte during the flood, median", flooded_half * 1e3, "ms"),
+        Finding::at_most(
+            "during the flood relative to without, median",
+            flooded_half / calm_half,
+            2.0,
+            "times",
+        )
+        .timed(),
+        Finding::at_most(
+            "during the flood, 95th percentile, relative to the median without",
+            worst / calm_half,
+            2.0,
+            "times",
+        )
+        .timed(),
     ];
     findings.extend(after);
     Ok(findings)

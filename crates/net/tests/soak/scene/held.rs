@@ -29,12 +29,12 @@ pub fn play(run: &Run) -> Outcome {
     let each = |n: f64| n / opened.max(1) as f64;
     Ok(vec![
         Finding::at_least("connections opened and served", opened as f64, n as f64, ""),
-        Finding::at_least("connections held at once", held.connections as f64, n as f64, ""),
+        Finding::at_least("connections held simultaneously", held.connections as f64, n as f64, ""),
         Finding::at_least("served again after the silence", again as f64, n as f64, ""),
         Finding::at_most("memory of the host per connection", each(held.memory.held as f64), EACH, "bytes"),
         Finding::told("growth of resident memory per connection", each(resident), "bytes"),
         Finding::at_most("timers per connection", each(held.timers as f64), 8.0, ""),
-        Finding::at_most("connections after all were closed", after.connections as f64, 0.0, ""),
-        Finding::at_most("memory after all were closed", after.memory.held as f64, 1e5, "bytes"),
+        Finding::at_most("connections after all are closed", after.connections as f64, 0.0, ""),
+        Finding::at_most("memory after all are closed", after.memory.held as f64, 1e5, "bytes"),
     ])
 }

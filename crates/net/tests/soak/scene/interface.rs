@@ -82,11 +82,11 @@ pub fn play(run: &Run) -> Outcome {
             f64::from(2 * rounds),
             "",
         ),
-        Finding::at_least("fetches after each of them, least", least as f64, f64::from(3 * CLIENTS), ""),
+        Finding::at_least("minimum fetches after each", least as f64, f64::from(3 * CLIENTS), ""),
         Finding::at_most("connections that broke", failed.load(Ordering::Relaxed) as f64, 0.0, ""),
-        Finding::told("fetches in all, of 300 kB", served.load(Ordering::Relaxed) as f64, ""),
-        Finding::told("packets that the interface did not take", refused as f64, ""),
-        Finding::at_most("segments that could not be written", seen.counts.unwritable as f64, 0.0, ""),
+        Finding::told("fetches of 300 kB in total", served.load(Ordering::Relaxed) as f64, ""),
+        Finding::told("packets that the interface refused", refused as f64, ""),
+        Finding::at_most("segments that could not be encoded", seen.counts.unwritable as f64, 0.0, ""),
     ])
 }
 

@@ -32,18 +32,14 @@ pub const ALL: &[(&str, &str, Scene)] = &[
     ("clock", "clocks that jump forwards and backwards, and machines that sleep", clock::play),
     (
         "mutations",
-        "a host with a well-behaved application against a peer whose packets are mutilated",
+        "a host with a well-behaved application against a peer whose packets are corrupted",
         mutations::play,
     ),
-    ("held", "connections that are opened, served, held in silence and served again", held::play),
-    ("turnover", "connections that are opened, served and closed as fast as it goes", turnover::play),
+    ("held", "connections that are opened, served, kept idle and served again", held::play),
+    ("turnover", "connections that are opened, served and closed as fast as possible", turnover::play),
     ("flood", "SYNs from random addresses beside genuine clients", flood::play),
     ("slow", "readers and writers that take their time, within a limit of memory", slow::play),
     ("interface", "an interface that goes down and up, is removed and made again", interface::play),
-    (
-        "beside-idle",
-        "throughput beside connections that say nothing, against that beside none",
-        beside_idle::play,
-    ),
-    ("churn", "everything at once, for a while", churn::play),
+    ("beside-idle", "throughput with and without idle connections", beside_idle::play),
+    ("churn", "all kinds of clients at once", churn::play),
 ];

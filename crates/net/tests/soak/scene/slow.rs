@@ -71,16 +71,16 @@ pub fn play(run: &Run) -> Outcome {
     server.end()?;
     let allowed = limit + 2 * n as u64 * 2 * ALWAYS;
     Ok(vec![
-        Finding::told("slow readers, and as many slow writers", n as f64, ""),
+        Finding::told("slow readers, and equally many slow writers", n as f64, ""),
         Finding::told("limit of the host's memory", limit as f64, "bytes"),
-        Finding::at_most("memory of the host, most", most.most as f64, allowed as f64, "bytes"),
-        Finding::told("segments whose data was not taken", most.refused as f64, ""),
-        Finding::told("connections that forgot what lay beyond a gap", most.reneged as f64, ""),
-        Finding::at_least("readers who got everything", whole as f64, n as f64, ""),
-        Finding::at_least("bytes of writers that were read", taken as f64, (n * EACH) as f64, "bytes"),
-        Finding::at_least("others served meanwhile", others.0 as f64, 1.0, ""),
-        Finding::at_most("others not served", others.1 as f64, 0.0, ""),
-        Finding::at_most("memory after all were closed", after.memory.held as f64, 1e6, "bytes"),
+        Finding::at_most("memory of the host, maximum", most.most as f64, allowed as f64, "bytes"),
+        Finding::told("segments whose data was discarded", most.refused as f64, ""),
+        Finding::told("connections that discarded data beyond a gap", most.reneged as f64, ""),
+        Finding::at_least("readers that received everything", whole as f64, n as f64, ""),
+        Finding::at_least("bytes read from writers", taken as f64, (n * EACH) as f64, "bytes"),
+        Finding::at_least("other clients served meanwhile", others.0 as f64, 1.0, ""),
+        Finding::at_most("other clients not served", others.1 as f64, 0.0, ""),
+        Finding::at_most("memory after all are closed", after.memory.held as f64, 1e6, "bytes"),
     ])
 }
 

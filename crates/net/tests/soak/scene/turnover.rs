@@ -58,13 +58,18 @@ pub fn play(run: &Run) -> Outcome {
     let mut findings = vec![
         Finding::at_least("served", served / took, 5000.0, "connections/s").timed(),
         Finding::at_most("not served", failed, 0.0, ""),
-        Finding::told("served in all", served, ""),
-        Finding::at_least("counted by the host", census.lives.accepted as f64, served, ""),
-        Finding::at_most("connections in TIME-WAIT, most", peak.0 as f64, 65_536.0, ""),
-        Finding::at_most("memory of one in TIME-WAIT", seen.strangers[1] as f64 / waits, 200.0, "bytes"),
-        Finding::at_most("memory of the host, most", peak.1, 32e6, "bytes"),
-        Finding::at_most("timers, most", peak.2 as f64, 300_000.0, ""),
-        Finding::at_most("open after the end", (seen.connections - seen.time_waits) as f64, 0.0, ""),
+        Finding::told("connections served in total", served, ""),
+        Finding::at_least("connections counted by the host", census.lives.accepted as f64, served, ""),
+        Finding::at_most("connections in TIME-WAIT, maximum", peak.0 as f64, 65_536.0, ""),
+        Finding::at_most(
+            "memory per connection in TIME-WAIT",
+            seen.strangers[1] as f64 / waits,
+            200.0,
+            "bytes",
+        ),
+        Finding::at_most("memory of the host, maximum", peak.1, 32e6, "bytes"),
+        Finding::at_most("timers, maximum", peak.2 as f64, 300_000.0, ""),
+        Finding::at_most("connections open at the end", (seen.connections - seen.time_waits) as f64, 0.0, ""),
     ];
     if run.long {
         let grown = (late - early) / 1e6;

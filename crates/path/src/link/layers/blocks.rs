@@ -1,18 +1,18 @@
-//! Blocks at both ends: which are being filled, which parity is owed, and what the receiver has of each.
+//! Blocks at both ends: those being filled, parity due, and what the receiver has of each.
 
 use crate::fec::Shape;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use skyhaul_base::slab::Slab;
 
-/// What the receiver knows of a packet once something has arrived.
+/// The fate of a packet, as known by the receiver after an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settled {
     /// It has arrived itself.
     Arrived(u32),
     /// Enough of its block has arrived.
     Repaired(u32),
-    /// Its block is over, and not enough of it has arrived.
+    /// Its block is complete, and not enough of it has arrived.
     Lost(u32),
 }
 
@@ -23,13 +23,13 @@ struct Block {
     k: u32,
     /// Size of the largest.
     largest: u32,
-    /// Nothing is added any more.
+    /// No packets are added any more.
     closed: bool,
-    /// Transmissions that have not arrived, parity that is owed included.
+    /// Transmissions that have not arrived, including parity due.
     due: u32,
     /// Transmissions that have arrived.
     got: u32,
-    /// Packets that were lost, in the order in which they were sent.
+    /// Lost packets, in the order of transmission.
     missing: Vec<u32>,
 }
 
@@ -37,15 +37,15 @@ struct Block {
 #[derive(Clone, Debug)]
 pub(super) struct Blocks {
     shape: Shape,
-    /// Those of which something may still arrive.
+    /// Blocks of which something may still arrive.
     all: Slab<Block>,
-    /// Those that are being filled in turn.
+    /// Blocks being filled in turn.
     open: Vec<u32>,
     /// Packets in those.
     filled: u32,
-    /// How often such blocks were closed.
+    /// Number of times that such blocks were closed.
     group: u64,
-    /// Parity that is to be sent: block and size.
+    /// Parity to be sent: block and size.
     owed: VecDeque<(u32, u32)>,
 }
 
@@ -76,7 +76,7 @@ impl Blocks {
         (key, (self.filled == 1).then_some(group))
     }
 
-    /// Closes the group of blocks `group`, unless it is: its parity is owed.
+    /// Closes the group of blocks `group`, unless it is closed: its parity is due.
     pub(super) fn close(&mut self, group: u64) {
         if group != self.group {
             return;
@@ -94,7 +94,7 @@ impl Blocks {
         self.open.clear();
     }
 
-    /// Parity is to be sent.
+    /// Whether parity is due.
     pub(super) fn owes(&self) -> bool {
         !self.owed.is_empty()
     }

@@ -1,12 +1,12 @@
-//! What happens on a link that repairs besides transmissions.
+//! Events of a link with repair, besides transmissions.
 
 use core::cmp::Ordering;
 use skyhaul_base::Instant;
 
-/// What happens; the order is that of things that happen at the same time.
+/// The kind of event, in the order of simultaneous events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// A transmission has, or would have, arrived.
+    /// A transmission arrives, or would have arrived.
     Arrive {
         /// Its block.
         block: u32,
@@ -14,7 +14,7 @@ pub(super) enum What {
         packet: Option<u32>,
         /// The channel has not lost it.
         whole: bool,
-        /// Which of two ways it takes; 0 where there is one.
+        /// Which of two paths it takes; 0 if there is one.
         way: u8,
     },
     /// The receiver learns that a packet was given up.
@@ -23,15 +23,15 @@ pub(super) enum What {
     Answered,
     /// The sender learns that a packet has not.
     Overdue(u32),
-    /// The time to fill these blocks is over.
+    /// The fill time of these blocks is over.
     Filled(u64),
 }
 
-/// Something that will happen.
+/// A future event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) at: Instant,
-    /// How many events were known before.
+    /// Number of events created before it.
     pub(super) created: u64,
     pub(super) what: What,
 }

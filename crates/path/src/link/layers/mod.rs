@@ -1,16 +1,16 @@
-//! Links that repair: blocks with parity, and above them repeats on request.
+//! Links with repair: blocks with parity, and ARQ above them.
 //!
 //! ```text
 //! queue ─▶ window of ARQ ─▶ block ─▶ transmitter ~~~▶ block ─▶ order ─▶ deliver
 //!              ▲   again                                │
 //!              └──────────────── answers ◀──────────────┘
 //! ```
-//! ARQ sees what the code leaves. Parity and copies are no packets: they are time on the transmitter, and a draw of the
-//! error model each. A packet stays in one place from its first transmission until its fate is known.
+//! ARQ sees the losses left by the code. Parity and copies are not packets: each takes transmission time and a draw
+//! of the error model. A packet stays in one place from its first transmission until its fate is known.
 //!
-//! Arrivals and answers are events of the link's own, which [`super::Link::serve`] handles at their times, so a late
-//! driver changes nothing here either. At one time come first arrivals, then what the receiver skips, answers, what is
-//! overdue, the end of blocks, and last transmissions.
+//! Arrivals and answers are the link's own events, which [`super::Link::serve`] handles at their times, so a late
+//! driver changes nothing. The order of simultaneous events is: arrivals, skips at the receiver, answers, overdue
+//! packets, closed blocks, transmissions.
 
 mod blocks;
 mod event;
@@ -31,42 +31,42 @@ use skyhaul_base::slab::Slab;
 use skyhaul_base::{Duration, Instant, math};
 use ways::Ways;
 
-/// What a link has that repairs.
+/// The repair state of a link.
 #[derive(Clone, Debug)]
 pub(super) struct Layers<P> {
-    /// Share of the bits sent that are those of packets.
+    /// Fraction of transmitted bits that belong to packets.
     bits: f64,
-    /// Bytes of packets and parity so far, and what the modem has made of them.
+    /// Bytes of packets and parity so far, before and after the code of the modem.
     coded: (u64, u64),
     blocks: Blocks,
-    /// Where each packet leaves over two ways.
+    /// The paths of packets that are sent over two.
     ways: Option<Ways>,
     fill_time: Duration,
     arq: Option<arq::Config>,
-    /// Packets of which ARQ does not know the fate.
+    /// Packets whose fate ARQ does not know.
     outstanding: u32,
-    /// Packets that have been sent and are neither delivered nor lost.
+    /// Packets sent and neither delivered nor lost.
     held: Slab<Held<P>>,
-    /// Those that are to be sent again.
+    /// Packets to be retransmitted.
     again: VecDeque<u32>,
-    /// Where the receiver keeps the order.
+    /// The order of delivery, if the receiver keeps it.
     order: Option<Order>,
     events: BinaryHeap<Event>,
     created: u64,
-    /// Everything until then has been handled.
+    /// All events up to this time have been handled.
     clock: Instant,
     settled: Vec<Settled>,
 }
 
-/// A packet whose fate is open.
+/// A packet whose fate is unknown.
 #[derive(Clone, Debug, Default)]
 struct Held<P> {
     packet: P,
-    /// Its place in the order of first transmissions.
+    /// Its position in the order of first transmissions.
     place: u64,
     /// How often it was sent.
     sent: u32,
-    /// What its last transmission was lost by.
+    /// Why its last transmission was lost.
     why: Option<DropReason>,
 }
 
@@ -87,14 +87,14 @@ impl PacketView for Parity {
 }
 
 impl<P> Layers<P> {
-    /// How many packets have been sent whose fate is open.
+    /// Number of packets sent whose fate is unknown.
     pub(super) fn in_flight(&self) -> usize {
         self.held.len()
     }
 }
 
 impl<P: PacketView> Layers<P> {
-    /// What a link of this configuration has that repairs; `None` if it has nothing.
+    /// The repair state for this configuration; `None` without repair.
     pub(super) fn new(config: &LinkConfig) -> Option<Self> {
         if config.fec.is_none() && config.arq.is_none() && !config.two_ways {
             return None;
@@ -122,7 +122,7 @@ impl<P: PacketView> Layers<P> {
         })
     }
 
-    /// When something happens next.
+    /// Time of the next event.
     pub(super) fn next(&self, link: &Link<P>) -> Instant {
         self.next_event().min(self.next_start(link))
     }
@@ -131,7 +131,7 @@ impl<P: PacketView> Layers<P> {
         self.events.peek().map_or(Instant::MAX, |e| e.at)
     }
 
-    /// When the next transmission begins.
+    /// Start of the next transmission.
     fn next_start(&self, link: &Link<P>) -> Instant {
         let sends =
             self.blocks.owes() || !self.again.is_empty() || !link.queue.is_empty() && self.has_window();
@@ -142,7 +142,7 @@ impl<P: PacketView> Layers<P> {
         self.arq.is_none_or(|arq| self.outstanding < arq.window)
     }
 
-    /// A packet that comes now is sent at once.
+    /// Whether a packet that arrives now is sent at once.
     fn is_idle(&self, link: &Link<P>, now: Instant) -> bool {
         let waits = self.blocks.owes() || !self.again.is_empty() || !link.queue.is_empty();
         link.ready_at <= now && !waits && self.has_window()
@@ -169,7 +169,7 @@ impl<P: PacketView> Layers<P> {
         self.clock = self.clock.max(now);
     }
 
-    /// The next transmission begins: parity first, then what is sent again, then what waits in the queue.
+    /// Starts the next transmission: parity first, then retransmissions, then packets in the queue.
     fn start(
         &mut self,
         link: &mut Link<P>,
@@ -192,7 +192,7 @@ impl<P: PacketView> Layers<P> {
         }
     }
 
-    /// A packet is sent for the first time.
+    /// Sends a packet for the first time.
     fn first(&mut self, link: &mut Link<P>, start: Instant, packet: P, waited: bool) {
         self.outstanding += u32::from(self.arq.is_some());
         let place = self.order.as_mut().map_or(0, Order::enter);
@@ -200,7 +200,7 @@ impl<P: PacketView> Layers<P> {
         self.send(link, start, key, waited);
     }
 
-    /// A packet is sent, as part of the block that is being filled.
+    /// Sends a packet as part of the block being filled.
     fn send(&mut self, link: &mut Link<P>, start: Instant, key: u32, waited: bool) {
         let mut held = core::mem::take(self.held.get_mut(key));
         held.sent += 1;
@@ -218,12 +218,12 @@ impl<P: PacketView> Layers<P> {
         self.schedule(arrival, What::Arrive { block, packet: Some(key), whole, way: 0 });
     }
 
-    /// A packet that is being transmitted leaves over both ways, as far as they can be used; `whole` says whether the channel
-    /// spares the first copy to arrive.
+    /// The current packet is sent over both paths, as far as usable; `whole` says whether the channel spares the
+    /// first copy to arrive.
     fn send_twice(&mut self, link: &mut Link<P>, (key, mut held): (u32, Held<P>), whole: bool) {
         let end = link.free_at;
         let [first, second] = self.ways.as_mut().map_or([None; 2], |ways| ways.leave(end));
-        // Both copies draw, used or not: with another satellite in sight the others would be lost alike.
+        // Both copies draw, used or not: otherwise losses would depend on which satellite is visible.
         let spared = !link.is_lost(&held.packet);
         held.why = match first {
             None => Some(DropReason::LinkDown),
@@ -242,7 +242,7 @@ impl<P: PacketView> Layers<P> {
         self.schedule(at, What::Arrive { block, packet: None, whole: spared && copy, way });
     }
 
-    /// Takes time on the transmitter. Returns when it arrives, and whether whole.
+    /// Occupies the transmitter. Returns the arrival time, and whether the transmission survives.
     fn transmit(
         &mut self,
         link: &mut Link<P>,
@@ -256,7 +256,7 @@ impl<P: PacketView> Layers<P> {
         (arrival, !link.is_lost(p))
     }
 
-    /// How many bytes the modem makes of `size`: whole ones, and no part is lost over time.
+    /// Bytes that the modem sends for `size` bytes: whole bytes, with fractions carried over.
     fn coded(&mut self, size: u32) -> u32 {
         let (plain, coded) = &mut self.coded;
         *plain += u64::from(size);
@@ -324,7 +324,7 @@ impl<P: PacketView> Layers<P> {
         held.packet
     }
 
-    /// The receiver knows the fate of a packet, and passes on what need not wait for it any more.
+    /// The receiver knows the fate of a packet, and delivers packets that no longer wait for it.
     fn resolve(&mut self, link: &mut Link<P>, place: u64, slot: Slot) {
         let Some(order) = &mut self.order else { return };
         order.resolve(place, slot);
@@ -333,7 +333,7 @@ impl<P: PacketView> Layers<P> {
         }
     }
 
-    /// The code does not bring a packet back.
+    /// The code cannot repair a packet.
     fn missed(&mut self, link: &mut Link<P>, key: u32, lost: &mut impl FnMut(P, DropReason)) {
         if let Some(arq) = self.arq {
             let known = self.clock + answer(link, arq, self.clock) + arq.guard;
@@ -363,14 +363,14 @@ impl<P: PacketView> Layers<P> {
         link.counters.repair.give_ups += 1;
         self.lose(link, key, DropReason::ArqGaveUp, lost);
         if self.order.is_some() {
-            // What tells the receiver costs no time on the transmitter, but overtakes nothing.
+            // Informing the receiver takes no transmission time, but overtakes nothing.
             let told = self.clock + link.delay.base_at(self.clock);
             let told = if link.allow_reorder { told } else { told.max(link.last_arrival) };
             self.schedule(told, What::Skip(place));
         }
     }
 
-    /// Another delay of a way, or that it cannot be used any more; then what is in flight there is lost if `cuts`.
+    /// Sets the delay of a path, or makes it unusable; packets in flight there are then lost if `cuts`.
     pub(super) fn set_way(&mut self, now: Instant, way: u8, delay: Option<Delay>, cuts: bool) {
         let Some(ways) = &mut self.ways else { return };
         if ways.set(way, delay) && cuts {
@@ -379,7 +379,7 @@ impl<P: PacketView> Layers<P> {
         }
     }
 
-    /// What is in flight, or what of it is on this way, is lost, but may be repaired.
+    /// Packets in flight, or those on this path, are lost, but may be repaired.
     pub(super) fn cut(&mut self, now: Instant, only: Option<u8>) {
         let mut events = core::mem::take(&mut self.events).into_vec();
         for e in &mut events {
@@ -397,7 +397,7 @@ impl<P: PacketView> Layers<P> {
     }
 }
 
-/// How long an answer takes that leaves the receiver now.
+/// Delay of an answer that leaves the receiver now.
 fn answer<P>(link: &Link<P>, arq: arq::Config, now: Instant) -> Duration {
     match arq.feedback {
         arq::Feedback::Ideal => link.delay.base_at(now),
@@ -406,7 +406,7 @@ fn answer<P>(link: &Link<P>, arq: arq::Config, now: Instant) -> Duration {
 }
 
 impl<P: PacketView> Link<P> {
-    /// As [`Self::offer`] where something repairs.
+    /// [`Self::offer`] with repair.
     #[cold]
     #[inline(never)]
     pub(super) fn offer_repairing(
@@ -429,14 +429,14 @@ impl<P: PacketView> Link<P> {
         .unwrap_or(Offered::Dropped)
     }
 
-    /// As [`Self::serve`] where something repairs.
+    /// [`Self::serve`] with repair.
     #[cold]
     #[inline(never)]
     pub(super) fn serve_repairing(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
         self.repairing(|link, layers| layers.advance(link, now, lost));
     }
 
-    /// Does something with the link and what repairs there.
+    /// Applies an operation to the link and its repair state.
     fn repairing<T>(&mut self, act: impl FnOnce(&mut Self, &mut Layers<P>) -> T) -> Option<T> {
         match core::mem::replace(&mut self.mode, Mode::Plain) {
             Mode::Repairing(mut layers) => {

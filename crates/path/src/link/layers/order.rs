@@ -2,27 +2,27 @@
 
 use alloc::collections::VecDeque;
 
-/// What the receiver knows of a packet.
+/// The receiver's knowledge of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
-    /// It may still come.
+    /// It may still arrive.
     Open,
-    /// It is there, under this key.
+    /// It has arrived, with this key.
     Here(u32),
-    /// It does not come any more.
+    /// It will not arrive.
     Skipped,
 }
 
-/// Packets in the order of their first transmissions, from the first one that may still come.
+/// Packets in the order of first transmissions, from the first one that may still arrive.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
-    /// The place of the first.
+    /// Position of the first.
     first: u64,
     slots: VecDeque<Slot>,
 }
 
 impl Order {
-    /// The next packet; returns its place.
+    /// Adds a packet; returns its position.
     pub(super) fn enter(&mut self) -> u64 {
         self.slots.push_back(Slot::Open);
         self.first + self.slots.len() as u64 - 1
@@ -33,7 +33,7 @@ impl Order {
             *s = slot;
         }
     }
-    /// The next packet that waits for no other.
+    /// The next packet that need not wait.
     pub(super) fn next(&mut self) -> Option<u32> {
         loop {
             match self.slots.front()? {

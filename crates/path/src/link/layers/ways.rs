@@ -1,8 +1,8 @@
-//! Two ways at a time: each packet leaves over both, and the first copy that arrives is the packet.
+//! Two paths at a time: each packet is sent over both, and the first copy to arrive counts.
 //!
-//! A terminal sends over two satellites at once, each with a transmitter of its own, so that a copy takes no time from
-//! packets: what it costs is the capacity of the other satellite. To the receiver a packet is a block of one with a copy for
-//! parity ([`super::blocks`]): the copy over the shorter way is taken for the packet.
+//! A terminal sends over two satellites at once with separate transmitters, so a copy takes no capacity from other
+//! packets, but uses capacity of the other satellite. For the receiver a packet is a block of one, with the copy as
+//! parity ([`super::blocks`]): the copy over the shorter path counts as the packet.
 
 use crate::delay::Delay;
 use skyhaul_base::Instant;
@@ -11,26 +11,26 @@ use skyhaul_base::Instant;
 #[derive(Clone, Debug)]
 pub(super) struct Ways {
     ways: [Way; 2],
-    /// Copies may overtake each other on their way.
+    /// Copies may be reordered in flight.
     allow_reorder: bool,
 }
 
 /// One of them.
 #[derive(Clone, Debug, Default)]
 struct Way {
-    /// `None` while it cannot be used.
+    /// `None` while it is unusable.
     delay: Option<Delay>,
-    /// When the last copy over it arrives, lost or not.
+    /// Arrival of the last copy over it, lost or not.
     last_arrival: Instant,
 }
 
 impl Ways {
-    /// None can be used yet.
+    /// Initially neither is usable.
     pub(super) fn new(allow_reorder: bool) -> Self {
         Self { ways: <[Way; 2]>::default(), allow_reorder }
     }
 
-    /// Another delay of a way, or that it cannot be used any more. True if it could be used until now and cannot any more.
+    /// Sets the delay of a path, or makes it unusable. True if it just became unusable.
     pub(super) fn set(&mut self, way: u8, delay: Option<Delay>) -> bool {
         let way = &mut self.ways[usize::from(way & 1)];
         let ends = way.delay.is_some() && delay.is_none();
@@ -38,14 +38,14 @@ impl Ways {
         ends
     }
 
-    /// What is on its way there is lost: packets on the next way need not wait for arrivals that never happen.
+    /// Packets in flight there are lost: later packets on this path need not wait for their arrivals.
     pub(super) fn cut(&mut self, way: u8, now: Instant) {
         let way = &mut self.ways[usize::from(way & 1)];
         way.last_arrival = way.last_arrival.min(now);
     }
 
-    /// When a copy over each of the ways arrives that leaves the transmitters at `end`, and which way that is, the first to
-    /// arrive in front. `None` for one that cannot be used.
+    /// Arrival times of a copy over each path for a transmission that ends at `end`, with the number of the path,
+    /// earliest first. `None` for an unusable path.
     pub(super) fn leave(&mut self, end: Instant) -> [Option<(Instant, u8)>; 2] {
         let allow_reorder = self.allow_reorder;
         let mut copies = [0, 1].map(|i: u8| {

@@ -1,15 +1,16 @@
-//! By the time between arrivals (Biaz, Vaidya, "Discriminating congestion losses from wireless losses using inter-arrival times
-//! at the receiver", ASSET 1999).
+//! Classification by inter-arrival times (Biaz, Vaidya, "Discriminating congestion losses from wireless losses
+//! using inter-arrival times at the receiver", ASSET 1999).
 //!
-//! *Idea*: where the last link, which loses by errors, is also the slowest, packets arrive there back to back, one every
-//! `T_min`. If `n` of them are lost by errors, the next one arrives on time, `n + 1` times `T_min` after the one before them.
-//! If they were lost in a queue before that link, the next one takes their place and arrives too early; if that queue runs
-//! empty, too late.
-//! *Read as*: an error if `(n + low) · T_min <= T < (n + high) · T_min`, with `low = 1` in all versions, `high = 2` in the
-//! original and 1.25 in that of Cen, Cosman, Voelker ("End-to-end differentiation of congestion and wireless losses",
-//! IEEE/ACM Trans. Networking 11(5), 2003), the default. The papers were not at hand: rule and constants are *confirmed* by a
-//! published program that cites the latter. They measure at the receiver; a sender sees acknowledgements instead, so that
-//! what happens to these on their way back counts as well. `T_min` is the least time per segment of all arrivals so far.
+//! *Idea*: if the last link, the one with errors, is also the slowest, packets arrive there back to back, one every
+//! `T_min`. If `n` of them are lost by errors, the next one arrives on time, `n + 1` times `T_min` after the one
+//! before them. If they were lost in a queue before that link, the next one takes their place and arrives too
+//! early, or too late if that queue runs empty. *Read as*: an error if
+//! `(n + low) · T_min <= T < (n + high) · T_min`, with `low = 1` in all versions, `high = 2` in the original and
+//! 1.25, the default, in that of Cen, Cosman, Voelker ("End-to-end differentiation of congestion and wireless
+//! losses", IEEE/ACM Trans. Networking 11(5), 2003). The papers were not available: rule and constants are
+//! *confirmed* by a published program that cites the latter. They measure at the receiver; a sender sees
+//! acknowledgements instead, so the return path affects the result as well. `T_min` is the minimum time per segment
+//! over all arrivals so far.
 
 use super::Arrived;
 use alloc::vec::Vec;
@@ -20,11 +21,11 @@ use skyhaul_base::{Duration, Instant};
 pub(crate) struct InterArrival {
     low: f64,
     high: f64,
-    /// End of the highest data that has arrived, and when it did.
+    /// End of the highest data that has arrived, and its arrival time.
     last: Option<(u64, Instant)>,
-    /// Least time from one arrival to the next, seconds per segment.
+    /// Minimum time between arrivals, seconds per segment.
     least: f64,
-    /// What is missing between two arrivals, and the time from one to the other.
+    /// Gaps between two arrivals, and the time between them.
     holes: Vec<(u64, u64, Duration)>,
 }
 
@@ -36,14 +37,14 @@ impl InterArrival {
     pub(crate) fn arrived(&mut self, now: Instant, smss: u32, a: &Arrived) {
         if let Some((end, at)) = self.last {
             if a.to <= end {
-                // What fills a hole was sent again and says nothing of the order of arrival.
+                // A retransmission that fills a gap carries no information on the order of arrival.
                 return;
             }
             let gap = now - at;
             if a.from > end {
                 self.holes.push((end, a.from, gap));
             } else if !gap.is_zero() {
-                // Several segments that one acknowledgement reports arrived one after the other.
+                // Several segments reported by one acknowledgement arrived one after the other.
                 let segments = ((a.to - end) as f64 / f64::from(smss)).max(1.0);
                 self.least = self.least.min(gap.as_secs_f64() / segments);
             }

@@ -1,7 +1,7 @@
-//! What a loss was: congestion, or an error of the channel, of which the congestion control need not hear.
+//! Loss classification: congestion, or a channel error, which is not reported to the congestion control.
 //!
-//! The sender shows what arrives ([`Classifier::arrived`]) and asks of each loss that it finds ([`Classifier::is_error`]). The
-//! ways of telling are a file each: [`inter_arrival`], [`spike`], and [`told`], which is no way at all: somebody knows.
+//! The sender reports arrivals ([`Classifier::arrived`]) and asks about each loss that it detects
+//! ([`Classifier::is_error`]). Each method has its own file: [`inter_arrival`], [`spike`], and [`told`], an oracle.
 
 mod inter_arrival;
 mod spike;
@@ -14,35 +14,35 @@ use skyhaul_base::{Duration, Instant};
 use spike::Spike;
 use told::Told;
 
-/// Verdicts kept for whoever asks.
+/// Maximum number of verdicts kept.
 const MOST_VERDICTS: usize = 4096;
 
-/// What was made of a loss: for whoever knows the truth.
+/// The classification of a loss, to be compared with the truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// Stream offset of the segment.
     pub offset: u64,
-    /// How often it had been sent, at least 1.
+    /// How often it had been sent; at least 1.
     pub transmissions: u32,
-    /// It was taken for an error of the channel, so that the congestion control did not hear of it.
+    /// It was taken for a channel error, and the congestion control was not informed.
     pub error: bool,
 }
 
 /// Data that an acknowledgement reports for the first time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
-    /// The newest of it, in stream offsets.
+    /// The newest part of it, in stream offsets.
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// Round trip of the newest segment, if it was sent once.
+    /// RTT of the newest segment, if it was sent once.
     pub(crate) rtt: Option<Duration>,
 }
 
-/// A way of telling, with what it has seen, and what it has said.
+/// A classification method with its state and its verdicts.
 #[derive(Clone, Debug)]
 pub(crate) struct Classifier {
     way: Way,
-    /// Segments below this have been asked about.
+    /// Segments below this offset have been classified.
     asked: u64,
     verdicts: Vec<Verdict>,
 }
@@ -55,7 +55,7 @@ enum Way {
 }
 
 impl Classifier {
-    /// The one that is configured, if one is.
+    /// The configured classifier, if any.
     pub(crate) fn of(config: LossClassifier) -> Option<Self> {
         let way = match config {
             LossClassifier::None => return None,
@@ -66,11 +66,11 @@ impl Classifier {
         Some(Self { way, asked: 0, verdicts: Vec::new() })
     }
 
-    /// It wants to see every arrival.
+    /// Whether it needs every arrival.
     pub(crate) fn listens(&self) -> bool {
         !matches!(self.way, Way::Told(_))
     }
-    /// It needs to know when segments left.
+    /// Whether it needs send times.
     pub(crate) fn needs_times(&self) -> bool {
         matches!(self.way, Way::Spike(_))
     }
@@ -84,19 +84,19 @@ impl Classifier {
         }
     }
 
-    /// Somebody knows that `[from, to)`, as it was sent once, is lost, and says why.
+    /// Reports the true cause of the loss of `[from, to)`, for one transmission.
     pub(crate) fn told(&mut self, from: u64, to: u64, error: bool) {
         if let Way::Told(t) = &mut self.way {
             t.told(from, to, error);
         }
     }
 
-    /// Segments below this have been asked about.
+    /// Segments below this offset have been classified.
     pub(crate) fn asked(&self) -> u64 {
         self.asked
     }
 
-    /// The segment at `offset`, which was sent so many times, is lost: by an error of the channel?
+    /// Whether the lost segment at `offset`, sent this many times, was lost by a channel error.
     pub(crate) fn is_error(&mut self, una: u64, smss: u32, (offset, transmissions): (u64, u32)) -> bool {
         let error = match &mut self.way {
             Way::Told(t) => t.is_error(una, offset, transmissions),
@@ -104,7 +104,7 @@ impl Classifier {
             Way::Spike(s) => !s.is_high(),
         };
         self.asked = self.asked.max(offset + 1);
-        // Where nobody looks they are not kept.
+        // Not kept if nobody takes them.
         if self.verdicts.len() >= MOST_VERDICTS {
             self.verdicts.clear();
         }
@@ -112,7 +112,7 @@ impl Classifier {
         error
     }
 
-    /// What was said since the last time.
+    /// Verdicts since the last call.
     pub(crate) fn take(&mut self) -> Vec<Verdict> {
         core::mem::take(&mut self.verdicts)
     }

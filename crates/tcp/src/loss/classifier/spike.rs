@@ -1,17 +1,18 @@
-//! By the delay (Tobe, Tamura, Molano, Ghosh, Tokuda, "Achieving moderate fairness for UDP flows by path-status
-//! classification", LCN 2000, called *Spike* there).
+//! Classification by delay (Tobe, Tamura, Molano, Ghosh, Tokuda, "Achieving moderate fairness for UDP flows by
+//! path-status classification", LCN 2000, called *Spike* there).
 //!
-//! *Idea*: queues fill before they drop. While the delay is high, in a *spike*, a loss is congestion; otherwise an error.
-//! *Read as*: a spike begins when the delay exceeds `min + start · (max - min)` and ends when it falls below `min + end · (max -
-//! min)`, with the least and the greatest delay so far, `start = 1/2` and `end = 1/3`. The paper was not at hand: rule and
-//! constants are *confirmed* by a published program that cites Cen, Cosman, Voelker ("End-to-end differentiation of congestion
-//! and wireless losses", IEEE/ACM Trans. Networking 11(5), 2003). They take the relative one-way trip time, for which sender
-//! and receiver stamp packets; a sender alone has the round trip, so that queues of the way back count as well. What is
-//! measured is the round trip of the newest segment that an acknowledgement reports.
+//! *Idea*: queues fill before they drop. A loss while the delay is high, in a *spike*, is congestion; otherwise it
+//! is an error. *Read as*: a spike begins when the delay exceeds `min + start · (max - min)` and ends when it falls
+//! below `min + end · (max - min)`, with the minimum and maximum delay so far, `start = 1/2` and `end = 1/3`. The
+//! paper was not available: rule and constants are *confirmed* by a published program that cites Cen, Cosman,
+//! Voelker ("End-to-end differentiation of congestion and wireless losses", IEEE/ACM Trans. Networking 11(5),
+//! 2003). They use the relative one-way trip time, for which sender and receiver timestamp packets. A sender alone
+//! has only the RTT, so queues on the return path count as well. The RTT used is that of the newest segment that an
+//! acknowledgement reports.
 
 use skyhaul_base::Duration;
 
-/// The delays seen, and whether the present one is high.
+/// The delays seen, and whether the current one is high.
 #[derive(Clone, Debug)]
 pub(crate) struct Spike {
     start: f64,
@@ -33,7 +34,7 @@ impl Spike {
         self.high = if self.high { rtt >= level(self.end) } else { rtt > level(self.start) };
     }
 
-    /// In a spike.
+    /// Whether the path is in a spike.
     pub(crate) fn is_high(&self) -> bool {
         self.high
     }

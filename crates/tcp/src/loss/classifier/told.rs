@@ -1,8 +1,8 @@
-//! An oracle: somebody who sees the links says which packets were lost and why. Only a simulator can.
+//! An oracle: an observer of the links reports which packets were lost and why. Only a simulator can.
 
 use alloc::vec::Vec;
 
-/// What was said of packets that may still be asked about.
+/// Reports on packets that may still be asked about.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
     losses: Vec<(u64, u64, bool)>,
@@ -13,8 +13,8 @@ impl Told {
         self.losses.push((from, to.max(from + 1), error));
     }
 
-    /// A segment is lost if every copy of it is, and the last copy says why. One of which nothing was said is none: that
-    /// sign of congestion is heard as ever.
+    /// A segment is lost if all its copies are; the cause is that of the last copy. A loss without reports is a
+    /// false detection, which the congestion control hears of as usual.
     pub(crate) fn is_error(&mut self, una: u64, offset: u64, transmissions: u32) -> bool {
         self.losses.retain(|(_, to, _)| *to > una);
         let copies = self.losses.iter().filter(|(from, to, _)| (*from..*to).contains(&offset));

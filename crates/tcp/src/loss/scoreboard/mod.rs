@@ -1,12 +1,11 @@
-//! What was sent and what became of it (RFC 6675), with counters kept incrementally.
+//! The SACK scoreboard (RFC 6675): what was sent and its state, with incremental counters.
 //!
-//! Segments stand in a ring in order of sequence. The literal RFC walks the list to answer each question; here
-//! `pipe` is three counters, and `IsLost` is a cursor, because it is monotone twice over: at one moment a
-//! segment below another has at least as much selectively acknowledged above it, and with time that amount only
-//! grows (runs of small segments can grow together; what was judged lost then stays lost). So everything below
-//! the cursor has been judged (lost or selectively acknowledged), nothing above it
-//! is lost by the rule, and each segment is passed once. Runs of acknowledged segments carry a skip distance
-//! with path compression, so that SACK blocks that repeat what is known cost next to nothing.
+//! Segments are in a ring in sequence order. The literal RFC walks the list to answer each question. Here `pipe` is
+//! three counters, and `IsLost` is a cursor, because it is monotone in two ways: at any time, a segment below
+//! another has at least as much SACKed data above it; and over time that amount only grows (runs of small segments
+//! can merge, but a segment judged lost stays lost). So everything below the cursor has been judged (lost or
+//! SACKed), nothing above it is lost by the rule, and each segment is passed once. Runs of SACKed segments carry a
+//! skip distance with path compression, so that repeated SACK blocks cost almost nothing.
 
 mod next_seg;
 mod order;
@@ -24,28 +23,28 @@ const LOST: u8 = 2;
 const RTX: u8 = 4;
 const FIN: u8 = 8;
 
-/// One segment that was sent and is not yet cumulatively acknowledged.
+/// A segment that was sent and is not yet cumulatively acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     seq: u64,
     last_sent: Instant,
     /// Sequence space: payload, plus one with FIN.
     span: u32,
-    /// Distance to the next segment that may not be selectively acknowledged; 0 on one that is not.
+    /// Distance to the next segment that may not be SACKed; 0 on one that is not SACKed.
     skip: u32,
     flags: u8,
     rtx_count: u8,
-    /// How long before `last_sent` it was sent for the first time, in units of 2^20 ns, rounded up.
+    /// Time from the first transmission to `last_sent`, in units of 2^20 ns, rounded up.
     waited: u32,
 }
 
 impl Sent {
-    /// When it was sent for the first time, or at most a unit before.
+    /// Time of its first transmission, or at most one unit earlier.
     fn first_sent(&self) -> Instant {
         let waited = u64::from(self.waited) << 20;
         Instant::from_nanos(self.last_sent.as_nanos().saturating_sub(waited))
     }
-    /// It is sent again.
+    /// Notes a retransmission.
     fn sent_again(&mut self, now: Instant) {
         let since = (now - self.first_sent()).as_nanos().div_ceil(1 << 20);
         self.waited = u32::try_from(since).unwrap_or(u32::MAX);
@@ -60,7 +59,7 @@ impl Sent {
     }
 }
 
-/// A segment as the sender needs it for transmission.
+/// The data of a segment needed for its transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) seq: u64,
@@ -92,18 +91,18 @@ impl From<&Sent> for Item {
     }
 }
 
-/// What an acknowledgement did.
+/// The effect of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Acked {
     /// Bytes by which `SND.UNA` advanced.
     pub(crate) bytes: u64,
-    /// Of these, bytes not selectively acknowledged before.
+    /// Bytes among these that were not SACKed before.
     pub(crate) delivered: u64,
-    /// Segments that left the list.
+    /// Segments removed from the list.
     pub(crate) popped: usize,
-    /// When the newest of them that was never retransmitted had been sent.
+    /// Send time of the newest of them that was never retransmitted.
     pub(crate) sent_at: Option<Instant>,
-    /// When the oldest segment concerned had been sent for the first time.
+    /// Time of the first transmission of the oldest of them.
     pub(crate) first_sent: Option<Instant>,
 }
 
@@ -124,7 +123,7 @@ pub struct Scoreboard {
     /// Bytes and runs selectively acknowledged at or above `judge`.
     above_bytes: u64,
     above_runs: u32,
-    /// Absolute index below which no segment is lost and not retransmitted.
+    /// Absolute index below which every lost segment has been retransmitted.
     next_lost: u64,
     /// The same for holes (rule 3).
     next_hole: u64,
@@ -133,13 +132,13 @@ pub struct Scoreboard {
     rescued: bool,
     dup_thresh: u32,
     smss: u32,
-    /// Segments that are not of full size or carry the FIN.
+    /// Segments that are not full-sized or carry the FIN.
     odd: u32,
     /// Segments that were sent more than once.
     repeated: u32,
     /// `(DupThresh - 1) · SMSS`.
     lost_above: u64,
-    /// Segments looked at, to hold the cost against the number of acknowledgements.
+    /// Segments examined, to compare the cost with the number of acknowledgements.
     #[cfg(test)]
     steps: u64,
 }
@@ -174,8 +173,8 @@ impl Scoreboard {
         }
     }
 
-    /// A scoreboard of full segments that cover `[una, max)`, all sent once, none reported; `left` says when, one after the
-    /// other.
+    /// A scoreboard of full segments that cover `[una, max)`, all sent once and not SACKed; `left` gives their send
+    /// times in order.
     pub(crate) fn uniform(
         (una, max): (u64, u64),
         dup_thresh: u32,
@@ -191,12 +190,12 @@ impl Scoreboard {
         s
     }
 
-    /// Nothing is known to be missing, and nothing counts twice.
+    /// Whether nothing is known to be missing and nothing counts twice.
     #[inline]
     pub(crate) fn is_clean(&self) -> bool {
         self.sacked | self.lost | self.rtx == 0 && self.above_runs == 0
     }
-    /// [`Self::uniform`] would say the same, times apart.
+    /// Whether [`Self::uniform`] would give the same, except for times.
     pub(crate) fn is_uniform(&self) -> bool {
         self.is_clean() && self.odd == 0 && self.repeated == 0 && self.high_sacked <= self.una
     }
@@ -250,7 +249,7 @@ impl Scoreboard {
     pub(crate) fn high_sacked(&self) -> u64 {
         self.high_sacked
     }
-    /// True if the oldest segment is lost by the rules (RFC 6675 `IsLost(SND.UNA)`).
+    /// Whether the oldest segment is lost by the rules (RFC 6675 `IsLost(SND.UNA)`).
     #[must_use]
     pub fn head_lost(&self) -> bool {
         self.ring.front().is_some_and(|s| s.has(LOST) && !s.has(SACKED))
@@ -259,13 +258,12 @@ impl Scoreboard {
     pub(crate) fn item(&self, index: usize) -> Option<Item> {
         self.ring.get(index).map(Item::from)
     }
-    /// True if the segment at `index` is lost and not selectively acknowledged.
+    /// Whether the segment at `index` is lost and not SACKed.
     #[must_use]
     pub fn is_lost(&self, index: usize) -> bool {
         self.ring.get(index).is_some_and(|s| s.has(LOST) && !s.has(SACKED))
     }
 
-    /// Memory that the entries take, bytes.
     /// The first segment at or after `seq` that is lost and has not arrived since.
     pub(crate) fn lost_from(&self, seq: u64) -> Option<Item> {
         let from = self.ring.partition_point(|s| s.seq < seq);
@@ -280,7 +278,7 @@ impl Scoreboard {
     pub(crate) fn held(&self) -> usize {
         self.ring.capacity() * size_of::<Sent>()
     }
-    /// Gives room back that no entry is in.
+    /// Releases unused memory.
     pub(crate) fn trim(&mut self) {
         self.ring.shrink_to_fit();
     }
@@ -306,7 +304,7 @@ impl Scoreboard {
         self.push(span, false, Instant::ZERO);
     }
 
-    /// The segment at `index` is sent again.
+    /// Notes a retransmission of the segment at `index`.
     pub fn retransmit(&mut self, index: usize, now: Instant) {
         let s = &mut self.ring[index];
         self.repeated += u32::from(s.rtx_count == 0);
@@ -319,15 +317,15 @@ impl Scoreboard {
         }
     }
 
-    /// The segment at `index` is sent again as a rescue: `HighRxt` stays, so neither pipe nor what may be
-    /// retransmitted later changes (RFC 6675 §4, NextSeg rule 4).
+    /// Notes a rescue retransmission of the segment at `index`: `HighRxt` stays, so neither pipe nor later
+    /// retransmissions change (RFC 6675 §4, NextSeg rule 4).
     pub(crate) fn rescue_sent(&mut self, index: usize, now: Instant) {
         let s = &mut self.ring[index];
         self.repeated += u32::from(s.rtx_count == 0);
         s.sent_again(now);
     }
 
-    /// Index of the first segment that starts at or after `seq`; the ring is mostly segments of one size.
+    /// Index of the first segment that starts at or after `seq`; most segments in the ring have one size.
     pub(crate) fn index_of(&self, seq: u64) -> usize {
         let Some(front) = self.ring.front() else { return 0 };
         if seq <= front.seq {
@@ -380,10 +378,10 @@ impl Scoreboard {
             out.popped += 1;
         }
         if let Some(s) = self.ring.front_mut().filter(|s| s.seq < ack) {
-            // The acknowledgement ends within a segment (a peer that resegments): keep the rest.
+            // The acknowledgement ends within a segment (the peer resegments): keep the rest.
             {
                 let cut = (ack - s.seq) as u32;
-                // Its rest is odd, if it was not before.
+                // The rest has an odd size, if the segment had not.
                 self.odd += u32::from(s.span == self.smss && !s.has(FIN));
                 s.seq = ack;
                 s.span -= cut;
@@ -405,8 +403,8 @@ impl Scoreboard {
         out
     }
 
-    /// Selective acknowledgement of `[from, to)`; returns the bytes not known before. `on_new` is called with
-    /// the index of each segment newly acknowledged.
+    /// Processes a SACK block `[from, to)`; returns the newly SACKed bytes. `on_new` is called with the index of
+    /// each newly SACKed segment.
     pub(crate) fn sack(&mut self, from: u64, to: u64, mut on_new: impl FnMut(usize)) -> u64 {
         let to = to.min(self.max);
         if to <= from.max(self.una) {
@@ -433,8 +431,8 @@ impl Scoreboard {
             on_new(i);
             i += 1;
         }
-        // Path compression: the next walk from any place that was passed jumps here, so that not even blocks that begin
-        // anywhere make somebody walk the same way again and again.
+        // Path compression: the next walk from any place on this path jumps here, so that even blocks with
+        // arbitrary start points do not repeat the walk.
         if hops > 2 {
             self.shorten(start, i);
         } else if let Some(s) = self.ring.get_mut(start).filter(|s| s.skip > 0) {
@@ -444,7 +442,7 @@ impl Scoreboard {
         new
     }
 
-    /// All from `i` to `end` is acknowledged.
+    /// All segments from `i` to `end` are SACKed.
     fn shorten(&mut self, mut i: usize, end: usize) {
         while i < end {
             #[cfg(test)]
@@ -476,8 +474,8 @@ impl Scoreboard {
         s.span
     }
 
-    /// Marks what RFC 6675 `IsLost` says is lost; returns the bytes newly marked. `on_lost` is called with the
-    /// index and the bytes of each segment newly marked, and with the bytes ever lost.
+    /// Marks segments that are lost by RFC 6675 `IsLost`; returns the newly marked bytes. `on_lost` is called with
+    /// index and size of each newly marked segment, and with the total bytes ever lost.
     pub(crate) fn detect(&mut self, mut on_lost: impl FnMut(usize, u32, u64)) -> u64 {
         let mut new = 0;
         loop {
@@ -507,7 +505,7 @@ impl Scoreboard {
         }
     }
 
-    /// Selective acknowledgement by a test or a tool: marks, then detects.
+    /// SACK processing for tests and tools: marks, then detects.
     pub fn apply(&mut self, ack: u64, blocks: &[(u64, u64)]) {
         self.ack(ack.clamp(self.una, self.max));
         for &(from, to) in blocks {
@@ -516,8 +514,8 @@ impl Scoreboard {
         self.detect(|_, _, _| {});
     }
 
-    /// A recovery begins. Unless `keep_rtx`, what earlier episodes retransmitted counts as not retransmitted
-    /// (RFC 6675 §5 step 4.3 sets `HighRxt` anew).
+    /// Starts a recovery. Unless `keep_rtx`, earlier retransmissions no longer count as such (RFC 6675 §5 step 4.3
+    /// sets `HighRxt` anew).
     pub fn begin_episode(&mut self, keep_rtx: bool) {
         self.rescued = false;
         self.next_lost = self.base;
@@ -530,7 +528,7 @@ impl Scoreboard {
         }
     }
 
-    /// The segment at `una` is lost by decree (duplicate acknowledgements without SACK information).
+    /// Marks the segment at `una` as lost by decision of the sender (duplicate acknowledgements without SACK).
     pub fn mark_head_lost(&mut self) -> u64 {
         match self.ring.front_mut() {
             Some(s) if !s.has(LOST) && !s.has(SACKED) => {
@@ -544,13 +542,13 @@ impl Scoreboard {
         }
     }
 
-    /// A timeout: everything not selectively acknowledged is lost (RFC 6675 §5.1). Without `keep` the selective
-    /// acknowledgements are forgotten first (RFC 2018 §8). Returns the bytes newly marked.
+    /// A timeout: everything not SACKed is lost (RFC 6675 §5.1). Without `keep`, SACK information is discarded
+    /// first (RFC 2018 §8). Returns the newly marked bytes.
     pub fn timeout(&mut self, keep: bool) -> u64 {
         self.time_out(keep, |_, _, _| {})
     }
 
-    /// As [`Self::timeout`]; `on_lost` is called as by [`Self::detect`].
+    /// Like [`Self::timeout`]; `on_lost` is called as by [`Self::detect`].
     pub(crate) fn time_out(&mut self, keep: bool, mut on_lost: impl FnMut(usize, u32, u64)) -> u64 {
         let mut new = 0;
         if !keep {

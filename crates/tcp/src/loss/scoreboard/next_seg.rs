@@ -1,8 +1,8 @@
-//! What should be sent next (RFC 6675 §4, `NextSeg`).
+//! What to send next (RFC 6675 §4, `NextSeg`).
 
 use super::{LOST, RTX, SACKED, Scoreboard};
 
-/// Answer to "what should be sent next?" (RFC 6675 §4, `NextSeg`).
+/// The result of `NextSeg` (RFC 6675 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextSeg {
     /// Rule 1: the lowest lost segment not yet retransmitted; its index.
@@ -16,12 +16,12 @@ pub enum NextSeg {
 }
 
 impl Scoreboard {
-    /// RFC 6675 §4 `NextSeg`. `new_data` says whether rule 2 can be served.
+    /// RFC 6675 §4 `NextSeg`. `new_data` says whether rule 2 is possible.
     pub fn next_seg(&mut self, new_data: bool) -> Option<NextSeg> {
         // Rule 1. Everything lost by the rule lies below the cursor `judge`.
         let mut i = (self.next_lost.max(self.base) - self.base) as usize;
         let judged = (self.judge - self.base) as usize;
-        // A head that is lost by decree may stand at the cursor itself.
+        // A head marked lost by decision may be at the cursor itself.
         while i < judged.max(1) {
             let Some(s) = self.ring.get(i) else { break };
             #[cfg(test)]
@@ -38,7 +38,7 @@ impl Scoreboard {
             }
             i += 1;
         }
-        // What is not judged yet may still become lost.
+        // Segments not judged yet may still become lost.
         self.next_lost = self.base + i.min(judged) as u64;
         if new_data {
             return Some(NextSeg::New);

@@ -1,9 +1,9 @@
-//! What loss detection by time (RFC 8985) needs of the scoreboard: what is in flight in the order in which it was
-//! sent, and losses declared segment by segment.
+//! The scoreboard's part of time-based loss detection (RFC 8985): segments in flight in the order of transmission,
+//! and losses declared segment by segment.
 //!
-//! The list is threaded through links that run in step with the scoreboard's ring: a segment leaves it when it is
-//! delivered or declared lost and returns at the end when it is sent again, each in constant time. So the first
-//! segment is always the one that has waited longest, and nobody has to look at those that have not.
+//! The list is linked through entries that stay in step with the scoreboard's ring. A segment leaves it when it is
+//! delivered or declared lost, and returns to the end when it is retransmitted, each in constant time. The first
+//! segment is always the one sent longest ago, so no search is needed.
 
 use super::{LOST, RTX, SACKED, Scoreboard, Sent};
 use alloc::collections::VecDeque;
@@ -20,8 +20,8 @@ struct Link {
     linked: bool,
 }
 
-/// Segments in flight in the order `(last sent, end)` of RFC 8985 §6.2 (`RACK_sent_after`). Segments are named by
-/// their absolute index, which stays when older ones leave the scoreboard.
+/// Segments in flight in the order `(last sent, end)` of RFC 8985 §6.2 (`RACK_sent_after`). Segments are identified
+/// by their absolute index, which stays valid when older ones leave the scoreboard.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     links: VecDeque<Link>,
@@ -31,7 +31,7 @@ pub(crate) struct Order {
     tail: u64,
     /// The last segment known to satisfy the condition of [`Self::last_before`].
     cursor: u64,
-    /// Segments looked at, to hold the cost against the number of acknowledgements.
+    /// Segments examined, to compare the cost with the number of acknowledgements.
     #[cfg(test)]
     pub(crate) steps: u64,
 }
@@ -49,7 +49,7 @@ impl Order {
         }
     }
 
-    /// With nothing in flight, for a scoreboard that begins with the segment `base`.
+    /// An empty list, for a scoreboard that starts with the segment `base`.
     pub(crate) fn beginning_at(base: u64) -> Self {
         Self { base, ..Self::new() }
     }
@@ -67,7 +67,7 @@ impl Order {
         Some(self.links[(segment - self.base) as usize].next).filter(|s| *s != NONE)
     }
 
-    /// Memory that it takes, bytes.
+    /// Memory use, bytes.
     pub(crate) fn held(&self) -> usize {
         self.links.capacity() * size_of::<Link>()
     }
@@ -75,28 +75,28 @@ impl Order {
         self.links.shrink_to_fit();
     }
 
-    /// The segment that has been in flight longest.
+    /// The segment sent longest ago.
     pub(crate) fn head(&self) -> Option<u64> {
         (self.head != NONE).then_some(self.head)
     }
 
-    /// The segment was sent, or sent again, just now.
+    /// The segment was sent or retransmitted just now.
     pub(crate) fn sent(&mut self, board: &Scoreboard, segment: u64) {
         while self.base + self.links.len() as u64 <= segment {
             self.links.push_back(Link { prev: NONE, next: NONE, linked: false });
         }
         self.remove(segment);
-        // Time only passes; among segments of one instant the order of sequence decides.
+        // Time never goes back; segments sent at the same time are ordered by sequence number.
         self.enter(board, segment, self.tail);
     }
 
-    /// The segment is in flight.
+    /// Whether the segment is in flight.
     pub(crate) fn holds(&self, segment: u64) -> bool {
         segment.checked_sub(self.base).and_then(|i| self.links.get(i as usize)).is_some_and(|l| l.linked)
     }
 
-    /// These are in flight again, as they were sent then. The latest is entered first and each one looks for its place
-    /// from that of the one before, so that nothing is passed twice.
+    /// Puts these segments back in flight, with their old send times. The latest is entered first, and each one
+    /// searches from the position of the previous one, so that nothing is passed twice.
     pub(crate) fn revive(&mut self, board: &Scoreboard, segments: &mut [u64]) {
         segments.sort_unstable_by_key(|s| core::cmp::Reverse(board.sent_at(*s)));
         let mut from = self.tail;
@@ -106,7 +106,7 @@ impl Order {
         }
     }
 
-    /// Enters a segment that is not in the list after the last one before it, which is `from` or earlier.
+    /// Enters a segment into the list after its predecessor, which is `from` or earlier.
     fn enter(&mut self, board: &Scoreboard, segment: u64, from: u64) {
         let key = board.sent_at(segment);
         let mut prev = from;
@@ -127,7 +127,7 @@ impl Order {
         }
     }
 
-    /// The segment is in flight no more.
+    /// The segment is no longer in flight.
     pub(crate) fn remove(&mut self, segment: u64) {
         let Link { prev, next, linked } = *self.at(segment);
         if !linked {
@@ -158,7 +158,7 @@ impl Order {
         }
     }
 
-    /// The last segment in flight that was sent before `limit`, which never decreases from call to call: each
+    /// The last segment in flight that was sent before `limit`. `limit` never decreases between calls, so each
     /// segment is passed once.
     pub(crate) fn last_before(&mut self, board: &Scoreboard, limit: (Instant, u64)) -> Option<u64> {
         let mut next = if self.cursor == NONE { self.head } else { self.at(self.cursor).next };
@@ -171,7 +171,7 @@ impl Order {
 }
 
 impl Scoreboard {
-    /// Absolute index of the oldest segment: those of its successors follow.
+    /// Absolute index of the oldest segment; its successors follow.
     pub(crate) fn base(&self) -> u64 {
         self.base
     }
@@ -185,13 +185,13 @@ impl Scoreboard {
         self.absolute(segment).map_or((Instant::ZERO, 0), |s| (s.last_sent, s.end()))
     }
 
-    /// True if the segment is lost and was not sent again since.
+    /// Whether the segment is lost and has not been retransmitted since.
     pub(crate) fn awaits_repair(&self, segment: u64) -> bool {
         self.absolute(segment).is_some_and(|s| s.flags & (LOST | RTX | SACKED) == LOST)
     }
 
-    /// The segment at `index`, which is not acknowledged, is lost, with its retransmission if there is one.
-    /// Returns the bytes of that retransmission.
+    /// Marks the unacknowledged segment at `index` as lost, with its retransmission if there is one. Returns the
+    /// bytes of that retransmission.
     pub(crate) fn mark_lost(&mut self, index: usize) -> u64 {
         let s = &mut self.ring[index];
         debug_assert!(!s.has(SACKED));
@@ -204,7 +204,7 @@ impl Scoreboard {
         again
     }
 
-    /// Forgets all selective acknowledgements (RFC 2018 §8): `forgotten` is called with each segment concerned.
+    /// Discards all SACK information (RFC 2018 §8); calls `forgotten` with each affected segment.
     pub(crate) fn forget_sacked(&mut self, mut forgotten: impl FnMut(usize)) {
         for (i, s) in self.ring.iter_mut().enumerate() {
             s.skip = 0;

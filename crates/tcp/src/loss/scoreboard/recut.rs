@@ -1,19 +1,19 @@
-//! Segments that turn out to be too long for the path.
+//! Adapts outstanding segments to a smaller path MTU.
 
 use super::{FIN, Scoreboard, Sent};
 use alloc::collections::VecDeque;
 
 impl Scoreboard {
-    /// Full segments have `smss` bytes from now on, no less than before: those that are outstanding are odd ones then.
+    /// Increases the size of full segments to `smss`: outstanding ones then count as odd-sized.
     pub(crate) fn widen(&mut self, smss: u32) {
         self.smss = smss;
         self.lost_above = u64::from(self.dup_thresh.saturating_sub(1)) * u64::from(smss);
         self.odd = self.ring.iter().filter(|s| s.span != smss || s.has(FIN)).count() as u32;
     }
 
-    /// The path takes no payload longer than `smss`: longer segments are cut into such as fit, in place. What was
-    /// known of any of them is forgotten, as a receiver may be told again at no harm (RFC 2018 §8): the packets that
-    /// were too long are lost, and of the others nobody needs to know.
+    /// The path carries at most `smss` bytes of payload: longer segments are cut in place. Their SACK state is
+    /// discarded, which is harmless (RFC 2018 §8): the packets that were too long are lost, and others may be sent
+    /// again.
     pub(crate) fn recut(&mut self, smss: u32) {
         let mut ring = VecDeque::with_capacity(self.ring.len() * 2);
         for s in &self.ring {

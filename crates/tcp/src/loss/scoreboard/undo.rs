@@ -1,10 +1,10 @@
-//! What the proof that nothing was lost needs of the scoreboard.
+//! The scoreboard's part of undoing a reduction.
 
 use super::{Item, LOST, SACKED, Scoreboard};
 
 impl Scoreboard {
-    /// Nothing is lost after all, and losses are judged anew from what is acknowledged: what was sent again counts
-    /// twice, as it is twice on its way. `revived` is called with the index of each segment concerned.
+    /// Withdraws all losses and judges them anew from SACK information. Retransmitted segments count twice, since
+    /// both copies are in flight. `revived` is called with the index of each affected segment.
     pub(crate) fn withdraw_lost(&mut self, mut revived: impl FnMut(usize)) {
         let mut left = false;
         self.above_runs = 0;
