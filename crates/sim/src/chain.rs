@@ -1,6 +1,6 @@
 //! State of a chain of connections (split path).
 
-use crate::hand_over::{Ahead, Tunnel};
+use crate::tunnel::{Ahead, Tunnel};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_relay::{Count, Relay};
 use skyhaul_scenario::resolved;
@@ -116,6 +116,12 @@ impl Chain {
             delivered: 0,
             acked: 0,
         }
+    }
+
+    /// Some gateway has handed it over.
+    #[inline]
+    pub(crate) fn has_handed_over(&self) -> bool {
+        self.told.handed_over
     }
 
     /// Resets everything for a new connection, except the results.

@@ -5,89 +5,16 @@
 //! senders do not learn of the new one. What was on its way to the receiver arrives.
 
 use crate::agent::Agent;
-use crate::build::Links;
-use crate::chain::Chain;
-use crate::error::BuildError;
-use crate::headers::put;
 use crate::leg::Leg;
 use crate::parcel::Parcel;
+use crate::relay::put;
 use crate::sim::{Sim, dispatch};
 use crate::tap::Tap;
-use skyhaul_base::{Duration, Instant};
+use crate::tunnel::Tunnel;
+use skyhaul_base::Duration;
 use skyhaul_path::PacketView;
-use skyhaul_scenario::resolved::{ChainKind, HandOver, Misfortune, Resolved};
+use skyhaul_scenario::resolved::HandOver;
 use std::collections::VecDeque;
-
-/// The ways of a chain behind a gateway that takes it over.
-#[derive(Clone, Debug)]
-pub(crate) struct Ahead {
-    /// The routes of the leg that begins there, and where that of acknowledgements ends.
-    own: (u16, u16),
-    ends: u16,
-    /// Those past all gateways.
-    past: (u16, u16),
-    /// From the gateway that had it before; the next entry is its end.
-    tunnel: u16,
-}
-
-/// What comes to a gateway from the one that had its connections before.
-#[derive(Debug)]
-pub(crate) struct Tunnel {
-    way: u16,
-    /// Where acknowledgements of the next leg come without a tunnel.
-    direct: u16,
-    /// The connection is on its way until then, and what has arrived before it.
-    until: Instant,
-    waiting: VecDeque<Parcel>,
-}
-
-impl Chain {
-    /// Some gateway has handed it over.
-    #[inline]
-    pub(crate) fn has_handed_over(&self) -> bool {
-        self.told.handed_over
-    }
-}
-
-/// For each event of gateways that is a hand-over, the way from the old one to the new one.
-pub(crate) fn tunnels(scenario: &Resolved, links: &mut Links) -> Result<Vec<Option<u16>>, BuildError> {
-    let tunnel = |what: &Misfortune| match what {
-        Misfortune::HandOver(how) => links.tunnel(how.backhaul).ok_or(BuildError::TooLarge).map(Some),
-        Misfortune::Crash | Misfortune::Reroute => Ok(None),
-    };
-    scenario.mishaps.iter().map(|m| &m.what).map(tunnel).collect()
-}
-
-/// The ways of a group's chains after each hand-over that concerns them, in order.
-pub(crate) fn ahead(
-    scenario: &Resolved,
-    group: usize,
-    tunnels: &[Option<u16>],
-    links: &mut Links,
-) -> Result<VecDeque<Ahead>, BuildError> {
-    let head = &scenario.flows[group];
-    let mut found = VecDeque::new();
-    // Who answers in the receiver's name has no connection to hand over.
-    let Some(chain) = head.chain().filter(|c| c.kind != ChainKind::Spoof) else { return Ok(found) };
-    let mut gateways = chain.gateways.clone();
-    let legs = core::iter::once(group).chain(chain.legs.iter().copied());
-    let mut paths: Vec<&[usize]> = legs.map(|l| scenario.flows[l].path.as_slice()).collect();
-    for (mishap, &tunnel) in scenario.mishaps.iter().zip(tunnels) {
-        let (Misfortune::HandOver(how), Some(tunnel)) = (&mishap.what, tunnel) else { continue };
-        let Some(k) = gateways.iter().position(|&g| g == mishap.gateway) else { continue };
-        gateways[k] = how.to;
-        if let Some(path) = &how.path {
-            paths[k + 1] = path;
-        }
-        let takes = scenario.gateways[how.to].delay;
-        let own = links.routes_from(Duration::ZERO, takes, paths[k + 1]).ok_or(BuildError::TooLarge)?;
-        let past = links.routes(head, &paths.concat()).ok_or(BuildError::TooLarge)?;
-        // As many entries as links, and the table holds its end as well.
-        let ends = own.1 + paths[k + 1].len() as u16;
-        found.push_back(Ahead { own, ends, past, tunnel });
-    }
-    Ok(found)
-}
 
 impl<R: Tap> Sim<R> {
     /// A gateway hands over all of its split connections, one after the other.
@@ -209,13 +136,15 @@ impl<R: Tap> Sim<R> {
         let Agent::Leg(leg) = &mut flow.agent else { return };
         let away = leg.away;
         if let Some(rated) = &mut leg.rated {
-            while !away.sender {
-                let data = rated.poll_data(now, forward, &mut net.witness.bodies, R::PACKETS);
+            loop {
+                let bodies = &mut net.witness.bodies;
+                let data = if away.sender { None } else { rated.poll_data(now, forward, bodies, R::PACKETS) };
                 let Some(parcel) = data else { break };
                 dispatch(net, now, parcel);
             }
-            while !away.receiver {
-                let report = rated.poll_report(back, &mut net.witness.bodies, R::PACKETS);
+            loop {
+                let bodies = &mut net.witness.bodies;
+                let report = if away.receiver { None } else { rated.poll_report(back, bodies, R::PACKETS) };
                 let Some(parcel) = report else { break };
                 dispatch(net, now, parcel);
             }

@@ -1,10 +1,6 @@
 //! Compressed headers of a leg: what leaves is shorter on all of its links, and gets its size back where it arrives.
 
-use crate::network::Network;
-use crate::parcel::{Label, Parcel};
-use crate::sim::{dispatch, send_whole};
-use crate::tap::Tap;
-use skyhaul_base::Instant;
+use crate::parcel::Parcel;
 use skyhaul_relay::headers::{Compression, Compressor, Decompressor, Shape};
 use skyhaul_tcp::{Flags, Segment};
 
@@ -36,7 +32,7 @@ impl Headers {
         self.saves[usize::from(parcel.is_pure_ack())]
     }
     /// A segment leaves. Whole headers have those who cannot know what the peer understands: SYN, and a reset.
-    fn shorten(&mut self, parcel: Parcel, segment: &Segment) -> Parcel {
+    pub(crate) fn shorten(&mut self, parcel: Parcel, segment: &Segment) -> Parcel {
         let opens = segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST);
         let mut parcel = parcel;
         let mut compressed = !opens;
@@ -68,24 +64,4 @@ impl Headers {
         let (number, compressed) = parcel.note();
         !self.differences || self.ends[usize::from(parcel.backward())].1.reads(number, compressed)
     }
-}
-
-/// Puts a segment of a leg on its way.
-pub(crate) fn put<R: Tap>(
-    net: &mut Network<R>,
-    now: Instant,
-    label: Label,
-    header: u32,
-    segment: &Segment,
-    headers: &mut Option<Box<Headers>>,
-) {
-    let Some(headers) = headers else {
-        send_whole(net, now, label, header, segment);
-        return;
-    };
-    let (head, extras) = segment.split();
-    let rare = !extras.is_none() || head.flags.has(Flags::SYN);
-    let bodies = &mut net.witness.bodies;
-    let parcel = Parcel::pack(&head, rare.then_some(extras), header, label, bodies, R::PACKETS);
-    dispatch(net, now, headers.shorten(parcel, segment));
 }

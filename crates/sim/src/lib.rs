@@ -31,6 +31,7 @@ mod hand_over;
 mod headers;
 pub mod heap;
 mod leg;
+mod links;
 mod network;
 mod observe;
 mod oracle;
@@ -49,6 +50,7 @@ mod spoofing;
 mod tap;
 mod transfer;
 mod truth;
+mod tunnel;
 mod user;
 mod watch;
 

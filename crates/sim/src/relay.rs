@@ -4,13 +4,14 @@ use crate::agent::Agent;
 use crate::chain::Chain;
 use crate::ends::Ends;
 use crate::flow::Seen;
-use crate::headers::{Headers, put};
+use crate::headers::Headers;
 use crate::leg::{Away, Leg};
+use crate::network::Network;
 use crate::observe;
 use crate::oracle::Oracle;
-use crate::parcel::Parcel;
+use crate::parcel::{Label, Parcel};
 use crate::rate_leg::RateLeg;
-use crate::sim::{Sim, dispatch};
+use crate::sim::{Sim, dispatch, send_whole};
 use crate::tap::Tap;
 use crate::user;
 use skyhaul_base::{Instant, Rng};
@@ -18,7 +19,7 @@ use skyhaul_path::PacketView;
 use skyhaul_relay::xtp::HEADER as XTP_HEADER;
 use skyhaul_scenario::resolved::Overload;
 use skyhaul_tcp::config::LossClassifier;
-use skyhaul_tcp::{Segment, Seq, State};
+use skyhaul_tcp::{Flags, Segment, Seq, State};
 
 impl<R: Tap> Sim<R> {
     /// Opens the chain of a flow for a transfer with this many bytes to send at once. A full gateway lets it pass
@@ -433,4 +434,24 @@ impl<R: Tap> Sim<R> {
         }
         self.arm(index);
     }
+}
+
+/// Puts a segment of a leg on its way.
+pub(crate) fn put<R: Tap>(
+    net: &mut Network<R>,
+    now: Instant,
+    label: Label,
+    header: u32,
+    segment: &Segment,
+    headers: &mut Option<Box<Headers>>,
+) {
+    let Some(headers) = headers else {
+        send_whole(net, now, label, header, segment);
+        return;
+    };
+    let (head, extras) = segment.split();
+    let rare = !extras.is_none() || head.flags.has(Flags::SYN);
+    let bodies = &mut net.witness.bodies;
+    let parcel = Parcel::pack(&head, rare.then_some(extras), header, label, bodies, R::PACKETS);
+    dispatch(net, now, headers.shorten(parcel, segment));
 }

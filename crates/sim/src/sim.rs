@@ -225,17 +225,16 @@ impl<R: Tap> Sim<R> {
             self.discard(parcel);
             return;
         }
-        match &flow.agent {
+        let moved = match &flow.agent {
             Agent::Silent => {
                 self.discard(parcel);
                 return;
             }
-            Agent::Leg(leg) if chains[leg.chain as usize].has_handed_over() => {
-                if self.follow(parcel) {
-                    return;
-                }
-            }
-            _ => {}
+            Agent::Leg(leg) => chains[leg.chain as usize].has_handed_over(),
+            _ => false,
+        };
+        if moved && self.follow(parcel) {
+            return;
         }
         let Self { flows, net, timers, records, .. } = self;
         let flow = &mut flows[index as usize];
