@@ -174,7 +174,7 @@ fn overflowing(rate: f64, queue: f64) -> impl FnMut(&mut World, Instant) -> (u64
     move |w, end| {
         let (mut sent, mut lost, mut step) = (0, 0, w.now);
         while step < end {
-            step = step + Duration::from_millis(1);
+            step += Duration::from_millis(1);
             w.run(step, |d| {
                 // The queue has drained since; a burst comes at one instant, at the end of which it stands.
                 level = (level - rate * (step - last).as_secs_f64()).max(0.0);
@@ -239,7 +239,7 @@ fn talk(w: &mut World, seconds: u64, p: f64, rng: &mut Rng) {
                 w.back.push_back((w.now + DELAY, r));
             }
         }
-        w.now = w.now + Duration::from_millis(2);
+        w.now += Duration::from_millis(2);
         while w.there.front().is_some_and(|x| x.0 <= w.now) {
             w.there.pop_front().into_iter().for_each(|(_, d)| w.receiver.handle(&d));
         }
