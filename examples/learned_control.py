@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A congestion control that is learned: python examples/learned_control.py
+"""A learned congestion control: python examples/learned_control.py
 
-The agent is a straight line: the action is a weighted sum of what is seen. The cross-entropy method
-(Rubinstein, Kroese 2004) finds the weights: draw some, keep the best, draw again around these. It takes some
-seconds and is enough to show the way; `skyhaul.rl.SatelliteEnv` takes agents of any library for Gymnasium.
+The policy is linear: the action is a weighted sum of the observations. The weights are found with the
+cross-entropy method (Rubinstein, Kroese 2004): sample, keep the best, sample again around them. Training takes
+a few seconds; `skyhaul.rl.SatelliteEnv` works with the agents of any Gymnasium library.
 """
 
 import sys
@@ -19,16 +19,16 @@ GEO = {
     "links.sat.error.p": 1e-3,
     "flows.bulk.rwnd": "512 segments",
 }
-"""A connection alone on a slow channel over a geostationary satellite, which loses one segment in 1000."""
+"""A single connection over a slow geostationary channel that loses one segment in 1000."""
 
 
 def act(weights, observation):
-    """What the agent does: a number from -1 to 1."""
+    """The action of the agent: a number from -1 to 1."""
     return np.tanh(weights[:-1] @ observation + weights[-1]).reshape(1)
 
 
 def episode(env, weights, seed):
-    """Mean reward per decision, and what the run measured."""
+    """Mean reward per decision, and the result of the run."""
     observation, _ = env.reset(seed=seed)
     rewards = []
     while True:
@@ -39,7 +39,7 @@ def episode(env, weights, seed):
 
 
 def train(env, generations, candidates, seeds, rng):
-    """Weights of the agent, and the mean reward of the best of each generation."""
+    """Weights of the agent, and the mean reward of the kept candidates of each generation."""
     size = env.observation_space.shape[0] + 1
     mean, deviation = np.zeros(size), np.ones(size)
     kept = max(2, candidates // 4)
@@ -48,7 +48,7 @@ def train(env, generations, candidates, seeds, rng):
         drawn = mean + deviation * rng.standard_normal((candidates, size))
         scores = np.array([np.mean([episode(env, weights, s)[0] for s in seeds]) for weights in drawn])
         best = drawn[np.argsort(-scores)[:kept]]
-        # Some deviation stays, so that the search does not end before it has found anything.
+        # A minimum deviation keeps the search from converging too early.
         mean, deviation = best.mean(axis=0), best.std(axis=0) + 0.05
         progress.append(float(np.sort(scores)[-kept:].mean()))
     return mean, progress
@@ -59,7 +59,7 @@ def main(generations=8, candidates=16):
     weights, progress = train(env, generations, candidates, seeds=(1, 2), rng=np.random.default_rng(1))
     for number, reward in enumerate(progress, 1):
         print(f"generation {number}: reward {reward:.3f}")
-    # Seeds that were not trained on.
+    # Seeds not used in training.
     for name, chosen in (("untrained", np.zeros_like(weights)), ("trained", weights)):
         scores, runs = zip(*(episode(env, chosen, seed) for seed in (101, 102, 103)), strict=True)
         goodput = np.mean([r.summary["goodput_bit_s"] for r in runs]) / 1e6

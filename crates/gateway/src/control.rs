@@ -1,4 +1,4 @@
-//! How a running gateway is asked for something: a socket of the file system, a word, an answer.
+//! The control interface of a running gateway: a Unix socket that takes one command and returns one answer.
 
 use crate::error::GatewayError;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// Who does not finish its word or its answer for as long is given up.
+/// Timeout for reading a command, and for writing its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest word, bytes.
+/// Maximum length of a command, bytes.
 const LONGEST: u64 = 256;
 
-/// A word, and where its answer goes.
+/// A command, and the channel for its answer.
 #[derive(Debug)]
 pub struct Asked {
-    /// What was asked for.
+    /// The command.
     pub word: String,
     /// Takes the answer.
     pub answer: Sender<String>,
 }
 
-/// Takes what is asked.
+/// The listening control socket.
 #[derive(Debug)]
 pub struct Control {
     asked: Receiver<Asked>,
@@ -33,13 +33,13 @@ fn socket(folder: &Path, name: &str) -> PathBuf {
 }
 
 impl Control {
-    /// Listens; `wake` is called when there is something to answer. Only the owner of the process may ask.
+    /// Listens; `wake` is called when a command has arrived. Only the owner of the process may connect.
     ///
     /// # Errors
-    /// If the socket cannot be made.
+    /// If the socket cannot be created.
     pub fn open(folder: &Path, name: &str, wake: impl Fn() + Send + 'static) -> Result<Self, GatewayError> {
         let path = socket(folder, name);
-        // Whoever has the lock owns it.
+        // We hold the lock, so a socket of this name is a stale one.
         let _ = std::fs::remove_file(&path);
         let fail = |path: &Path| GatewayError::os(format!("make the socket {}", path.display()));
         let listener = UnixListener::bind(&path).map_err(fail(&path))?;
@@ -55,7 +55,7 @@ impl Control {
         });
         Ok(Self { asked, path })
     }
-    /// The next word.
+    /// The next command.
     pub fn next(&self) -> Option<Asked> {
         self.asked.try_recv().ok()
     }
@@ -67,7 +67,7 @@ impl Drop for Control {
     }
 }
 
-/// One word and its answer; `None` if nobody takes words any more.
+/// Handles one command; `None` if the gateway no longer takes commands.
 fn converse(stream: &UnixStream, tell: &Sender<Asked>, wake: &impl Fn()) -> Option<()> {
     let _ = stream.set_read_timeout(Some(PATIENCE));
     let _ = stream.set_write_timeout(Some(PATIENCE));
@@ -83,10 +83,10 @@ fn converse(stream: &UnixStream, tell: &Sender<Asked>, wake: &impl Fn()) -> Opti
     Some(())
 }
 
-/// Asks a running gateway.
+/// Sends a command to a running gateway and returns its answer.
 ///
 /// # Errors
-/// If none of that name runs.
+/// If no gateway of that name runs.
 pub fn ask(folder: &Path, name: &str, word: &str) -> Result<String, GatewayError> {
     let none = |_| GatewayError::NotRunning(name.into());
     let mut stream = UnixStream::connect(socket(folder, name)).map_err(none)?;

@@ -1,4 +1,4 @@
-//! What would keep a gateway from working, and what to do about it.
+//! Checks of the system for anything that would keep a gateway from working, with remedies.
 
 use crate::config::Config;
 use crate::rules;
@@ -6,15 +6,15 @@ use serde::Serialize;
 use std::path::Path;
 use std::process::Command;
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Finding {
-    /// What was looked at.
+    /// What was checked.
     pub what: String,
-    /// It is as it must be.
+    /// Passed.
     pub ok: bool,
-    /// What was found, and what to do.
+    /// What was found, and the remedy.
     pub says: String,
 }
 
@@ -26,7 +26,7 @@ fn sysctl(key: &str) -> Option<String> {
     std::fs::read_to_string(format!("/proc/sys/{key}")).ok().map(|v| v.trim().to_owned())
 }
 
-/// Looks at everything that the gateway of this file needs. Nothing is changed but for a table of its own, for a moment.
+/// Checks everything that a gateway with this configuration needs. The only change is a temporary nftables table.
 #[must_use]
 pub fn examine(config: &Config) -> Vec<Finding> {
     let mut all = vec![nft(), tun()];
@@ -108,7 +108,7 @@ fn running(table: &str) -> bool {
     asked.is_ok_and(|done| done.status.success())
 }
 
-/// The kinds of rules that the kernel must know, tried in a table that is dormant and goes at once.
+/// The kinds of rules that the kernel must support, tried in a dormant table that is deleted at once.
 fn rule_kinds() -> Vec<Finding> {
     let table = format!("skyhaul_try_{}", std::process::id());
     let kinds = [

@@ -1,60 +1,60 @@
-//! Why a gateway does not run. Each message is one line and says what to do.
+//! Errors of a gateway. Each message is one line and states the remedy.
 
 use skyhaul_net::NetError;
 use std::io;
 
-/// Why a gateway does not run.
+/// An error of a gateway.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
-    /// The file says something that cannot be.
+    /// Invalid configuration file.
     #[error("{file}: {key}{message}")]
     Config {
         /// The file.
         file: String,
-        /// The key, with ": ", or nothing.
+        /// The key, followed by ": ", or empty.
         key: String,
         /// What is wrong, and what to write.
         message: String,
     },
-    /// The program that sets rules is not there.
+    /// The program `nft` is not installed.
     #[error("there is no program nft: install it (Debian and Ubuntu: apt-get install nftables)")]
     NoNft,
-    /// It refuses.
+    /// `nft` rejected the rules.
     #[error("nft refuses the rules: {0}")]
     Nft(String),
-    /// There is one already.
+    /// A gateway of this name runs already.
     #[error(
         "a gateway called {name:?} runs already (process {pid}): stop it with `skyhaul gateway stop {name}`, or choose another name"
     )]
     Running {
         /// Its name.
         name: String,
-        /// Its process.
+        /// Its process ID.
         pid: String,
     },
-    /// Another one is in this network namespace.
+    /// Another gateway runs in this network namespace.
     #[error("another gateway runs in this network namespace (it uses routing table {0}): stop it first")]
     Another(u32),
-    /// None of that name runs.
+    /// No gateway of that name runs.
     #[error("no gateway called {0:?} runs: `skyhaul gateway run FILE` starts one")]
     NotRunning(String),
-    /// The kernel does not forward.
+    /// IP forwarding is disabled in the kernel.
     #[error("{family} forwarding is off: sysctl -w {key}=1")]
     NoForwarding {
         /// "IPv4" or "IPv6".
         family: &'static str,
-        /// The key.
+        /// The sysctl key.
         key: &'static str,
     },
-    /// From the devices.
+    /// An error of a network device.
     #[error(transparent)]
     Net(#[from] NetError),
-    /// Anything else.
+    /// Any other error of the operating system.
     #[error("cannot {what}: {source}")]
     Os {
-        /// What was tried.
+        /// The operation that failed.
         what: String,
-        /// What the system says.
+        /// The error that the system returned.
         source: io::Error,
     },
 }

@@ -1,15 +1,15 @@
-//! The satellite side: a connection of our host, as a relay sees it.
+//! The satellite side: a connection of our own host, as an end of a relay.
 
 use skyhaul_base::Instant;
 use skyhaul_net::host::{ConnId, Host};
 use skyhaul_relay::{Bytes, End, Fifo};
 
-/// A connection of our host.
+/// A connection of our own host.
 pub(crate) struct Side<'a> {
     pub(crate) host: &'a mut Host,
     pub(crate) id: ConnId,
     pub(crate) now: Instant,
-    /// Room for a chunk.
+    /// Scratch buffer for one chunk.
     pub(crate) chunk: &'a mut [u8],
 }
 
@@ -37,7 +37,7 @@ impl End<Bytes> for Side<'_> {
             written += n as u64;
         }
         if from.is_empty() {
-            // An idle connection keeps no room.
+            // An idle connection holds no memory.
             from.clear();
         }
         written

@@ -1,22 +1,23 @@
-//! What happens to kernel sockets, of which there are many.
+//! Readiness events of the kernel sockets (epoll).
 
 use crate::error::GatewayError;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use std::io;
 use std::os::fd::AsFd;
 
-/// Something happened to a socket.
+/// A readiness event of a socket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Happened {
-    /// The number under which it is watched.
+    /// The number under which the socket is registered.
     pub(crate) number: u64,
-    /// It may have something to read, or its end.
+    /// Data or the end of the stream may be readable.
     pub(crate) readable: bool,
-    /// It may have room, or is connected.
+    /// Its send buffer may have space, or it has connected.
     pub(crate) writable: bool,
 }
 
-/// Events of kernel sockets. Each is told once, until there is nothing more to read or no more room.
+/// Edge-triggered events of kernel sockets: an event is reported again only after the socket has been read until it is
+/// empty, or written until it is full.
 #[derive(Debug)]
 pub(crate) struct Poll(Epoll);
 
@@ -28,16 +29,16 @@ impl Poll {
     pub(crate) fn new() -> Result<Self, GatewayError> {
         Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map(Self).map_err(fail)
     }
-    /// The descriptor that is readable when something has happened.
+    /// The descriptor that is readable when events are pending.
     pub(crate) fn descriptor(&self) -> &impl AsFd {
         &self.0.0
     }
-    /// Tells what happens to a socket under this number, until it is closed.
+    /// Registers a socket under this number, until it is closed.
     pub(crate) fn watch(&self, socket: &impl AsFd, number: u64) -> Result<(), GatewayError> {
         let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
         self.0.add(socket.as_fd(), EpollEvent::new(flags, number)).map_err(fail)
     }
-    /// Adds what has happened to `into`; does not wait.
+    /// Appends the pending events to `into`; does not wait.
     pub(crate) fn take(&self, into: &mut Vec<Happened>) -> Result<(), GatewayError> {
         let mut events = [EpollEvent::empty(); 128];
         loop {

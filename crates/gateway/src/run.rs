@@ -1,4 +1,4 @@
-//! A gateway from its beginning to its end.
+//! Running a gateway, from setup to shutdown.
 
 use crate::config::Config;
 use crate::control::Control;
@@ -13,37 +13,37 @@ use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
-/// Where a gateway keeps what others find it by.
+/// The directory of the lock and of the control socket.
 pub const FOLDER: &str = "/run/skyhaul";
 
-/// What comes from an interface without an address fails the check of its source (rp_filter), even a loose one. This is the
-/// address that belongs to nobody (RFC 7600 §5).
+/// Packets from an interface without an address fail the source check (rp_filter), even in loose mode. This is the dummy
+/// address, which belongs to nobody (RFC 7600 §5).
 const DUMMY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8));
 
-/// What a gateway needs beside its configuration.
+/// The environment of a gateway, beside its configuration.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
-    /// Where its lock and its socket are.
+    /// Directory of its lock and its control socket.
     pub folder: PathBuf,
-    /// The file that was read, and is read again when a reload is asked for.
+    /// The configuration file, which a reload reads again.
     pub file: PathBuf,
-    /// The command line that starts this program once more so that [`crate::system::keep`] is called, with the words
-    /// behind it; empty: nobody looks after what is left if we are killed.
+    /// The command line that starts this program again so that it calls [`crate::system::keep`]; the arguments of that
+    /// function are appended. If empty, nothing cleans up after a gateway that is killed.
     pub keeper: Vec<OsString>,
 }
 
-/// What a gateway tells of itself while it runs.
+/// An observer of a running gateway.
 pub trait Watcher {
-    /// It is there; the handle wakes it, so that [`Self::turn`] is called.
+    /// The gateway is ready; the handle wakes it, so that [`Self::turn`] is called.
     fn ready(&mut self, waker: Waker);
-    /// A turn; `status` tells what it is doing. True: it is to end.
+    /// Called in every iteration of the event loop; `status` returns the current state. True stops the gateway.
     fn turn(&mut self, status: &dyn Fn(bool) -> Status) -> bool;
 }
 
 /// Runs a gateway until it is told to stop, in the calling thread's network namespace.
 ///
 /// # Errors
-/// If the system refuses something; nothing is left behind.
+/// If a system call fails; nothing is left behind.
 pub fn run(
     config: &Config,
     surroundings: &Surroundings,
@@ -58,7 +58,7 @@ pub fn run(
         name: Some(config.interface()),
         addresses: vec![(DUMMY, 32)],
         mtu: config.satellite.mtu,
-        // What is paced must be countable.
+        // Pacing needs packets of their size on the link, not offloaded ones.
         offload: config.satellite.rate.is_none(),
     })?;
     let index = tun.index()?;
@@ -75,7 +75,7 @@ pub fn run(
     let mut failure = None;
     let mut told = false;
     driver.run(&mut gateway, |now, gateway, host| {
-        // First, so that what is told is so.
+        // First, so that the status reported below is already in effect.
         if let Err(e) = installed.admit(gateway.orders().admit) {
             failure.get_or_insert(e);
             told = true;
@@ -109,7 +109,7 @@ pub fn run(
     failure.map_or(Ok(last), Err)
 }
 
-/// Reads the file again and changes the rules, if that can be done while the gateway runs.
+/// Reads the file again and updates the rules, if the change is possible while the gateway runs.
 fn reload(first: &Config, file: &std::path::Path, installed: &mut Installed) -> Result<Config, GatewayError> {
     let new = Config::read(file)?;
     if let Some(key) = first.needs_restart(&new) {

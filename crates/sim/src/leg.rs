@@ -155,7 +155,8 @@ impl End<Count> for Side<'_> {
         self.0.peer_finished() && self.0.readable() == 0
     }
     fn failed(&self) -> bool {
-        self.0.state() == State::Closed
+        // What arrived before an orderly end is still read.
+        self.0.state() == State::Closed && !(self.0.peer_finished() && self.0.readable() > 0)
     }
     fn read(&mut self, into: &mut Count, most: u64) -> u64 {
         let n = self.0.read(&mut [], most.min(self.0.readable()));

@@ -1,4 +1,4 @@
-//! What a run measured.
+//! The results of a run.
 
 use crate::samples::Spread;
 use crate::truth::{Cuts, Verdicts};
@@ -9,41 +9,41 @@ use skyhaul_path::stats::Repair;
 use skyhaul_tcp::Bursts;
 use skyhaul_trace::{Class, LossCause, Series};
 
-/// Everything that a run measured.
+/// All measurements of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunResult {
-    /// How long the run lasted.
+    /// Duration of the run.
     pub duration: Duration,
     /// One entry per flow: groups in the order of their names, within a group by index.
     pub flows: Vec<FlowResult>,
     /// One entry per direction of a link: links in the order of their names, forward before reverse.
     pub links: Vec<LinkResult>,
-    /// What was sampled.
+    /// Sampled series.
     pub series: SampledSeries,
-    /// Events handled: a measure of work.
+    /// Number of events processed.
     pub events: u64,
     /// Hash of all events, if the recorder computed one.
     pub digest: Option<u64>,
 }
 
-/// What one flow did. Segments are full segments of the sender's maximum size.
+/// The results of one flow. Segments are full segments of the sender's maximum size.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowResult {
     /// Name of its group.
     pub group: String,
     /// Index within the group.
     pub index: u32,
-    /// When it started; `None` if the run ended before.
+    /// Its start; `None` if the run ended before.
     pub started: Option<Instant>,
-    /// When it had done all it had to do, or was stopped.
+    /// Its completion, or the time at which it was stopped.
     pub finished: Option<Instant>,
-    /// When the last acknowledgement arrived.
+    /// Arrival of the last acknowledgement.
     pub last_ack: Option<Instant>,
-    /// It is a leg of another flow's chain: what it carries is counted there.
+    /// It is one leg of another flow's chain of split connections: its data are counted there.
     pub leg: bool,
-    /// What became of its chain of connections, if it has one.
+    /// The results of its chain of split connections, if it has one.
     pub chain: Option<Box<ChainResult>>,
-    /// Payload bytes acknowledged, each counted once; of a chain, by the receiver at its far end.
+    /// Payload bytes acknowledged, each counted once; for a chain, by the receiver at its far end.
     pub bytes_acked: u64,
     /// The same in segments.
     pub segments_acked: f64,
@@ -53,53 +53,53 @@ pub struct FlowResult {
     pub segments_sent: u64,
     /// Of these, retransmissions.
     pub retransmissions: u64,
-    /// Of these, sent while the loss that a timeout found was repaired.
+    /// Of these, sent during recovery after a timeout.
     pub timeout_retransmissions: u64,
-    /// Expiries of the retransmission timer.
+    /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Losses found by duplicate or selective acknowledgements: episodes of recovery without a timeout.
+    /// Losses detected by duplicate or selective acknowledgements: episodes of recovery without a timeout.
     pub recoveries: u64,
-    /// Cuts of the window on signs of congestion, by what they truly answered.
+    /// Window reductions on congestion signals, by the true cause of the signal.
     pub cuts: Cuts,
-    /// Of these, by expiry of the retransmission timer.
+    /// Of these, by retransmission timeout.
     pub timeout_cuts: Cuts,
-    /// Of all cuts, those that the sender itself found to be spurious and undid.
+    /// Of all reductions, those that the sender itself detected as spurious and undid.
     pub cuts_undone: u64,
-    /// What the sender made of its losses, where it classifies them.
+    /// The sender's classification of its losses, if it classifies them.
     pub verdicts: Verdicts,
     /// Probes sent.
     pub probes_sent: u64,
     /// Probes answered.
     pub probes_answered: u64,
-    /// Acknowledgements that the data sender processed.
+    /// Acknowledgements processed by the data sender.
     pub acks: u64,
     /// Of these, duplicates.
     pub duplicate_acks: u64,
     /// Segments that arrived for a connection that had been replaced or had ended.
     pub discarded: u64,
-    /// Segments that an end point refused.
+    /// Segments rejected by an end point.
     pub rejected: u64,
     /// Packets of a leg with compressed headers that the far end could not read.
     pub unread: u64,
-    /// How long each page, or each transfer that arrived at random, took: from its first packet to its last
+    /// Durations of the pages, or of the transfers that arrived at random, each from its first packet to its last
     /// acknowledgement.
     pub pages: Vec<Duration>,
     /// Transfers that have arrived at random, complete or not.
     pub transfers: u64,
     /// Data packets lost, by true cause (`cause as usize`).
     pub lost: [u64; LossCause::COUNT],
-    /// What the receiver of datagrams, or of packets of video, measured.
+    /// Measurements of the receiver of datagrams or of video packets.
     pub datagrams: Option<Measured>,
-    /// What a viewer got of a film.
+    /// Playback quality of a streamed video.
     pub video: Option<Box<Viewed>>,
-    /// What became of datagrams that keep to a rate.
+    /// The results of rate-controlled datagrams.
     pub rate: Option<RateResult>,
     /// Mean of the smoothed RTT over the samples of the series, in seconds; its last value if nothing was
     /// sampled.
     pub mean_srtt: Option<f64>,
-    /// Data segments that left at once.
+    /// Data segments sent in one burst.
     pub bursts: Bursts,
-    /// The bandwidth that the congestion control estimated, bit/s of payload, over the samples of the series; `None` if
+    /// The bandwidth estimate of the congestion control, bit/s of payload, over the samples of the series; `None` if
     /// nothing was sampled, or it estimates none.
     pub bwe: Option<Spread>,
 }
@@ -110,8 +110,7 @@ impl FlowResult {
     pub fn segments_per_second(&self, duration: Duration) -> f64 {
         if duration.is_zero() { 0.0 } else { self.segments_acked / duration.as_secs_f64() }
     }
-    /// The time of a page below which a share `q` of them lies, in seconds, between neighbours in proportion
-    /// (type 7 of Hyndman and Fan).
+    /// The `q` quantile of the page load times, in seconds, interpolated linearly (type 7 of Hyndman and Fan).
     #[must_use]
     pub fn page_quantile(&self, q: f64) -> Option<f64> {
         let mut times: Vec<f64> = self.pages.iter().map(|p| p.as_secs_f64()).collect();
@@ -121,7 +120,7 @@ impl FlowResult {
         Some(low + (high - low) * at.fract())
     }
 
-    /// Mean time of a page in seconds.
+    /// Mean page load time in seconds.
     #[must_use]
     pub fn mean_page(&self) -> Option<f64> {
         let total: f64 = self.pages.iter().map(|p| p.as_secs_f64()).sum();
@@ -129,20 +128,20 @@ impl FlowResult {
     }
 }
 
-/// What became of a chain of connections.
+/// The results of a chain of split connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChainResult {
-    /// Most bytes that were acknowledged to the sender and not yet by the receiver.
+    /// Maximum number of bytes acknowledged to the sender and not yet by the receiver.
     pub custody: u64,
-    /// From the sender's first segment until all legs were established at the end that asked.
+    /// From the sender's first segment until all legs were established, each at the end that opened it.
     pub setup: Option<Duration>,
     /// From the sender's first segment until the receiver had the first byte.
     pub first_byte: Option<Duration>,
-    /// Bytes acknowledged to the sender that the receiver never got, where a gateway has crashed or an end has given up.
+    /// Bytes acknowledged to the sender that never reached the receiver because a gateway crashed or an end gave up.
     pub lost: u64,
-    /// Connections that gateways let pass uncut, having no room.
+    /// Connections that gateways forwarded without splitting them, for lack of capacity.
     pub bypassed: u64,
-    /// Connections that gateways refused, having no room.
+    /// Connections that gateways refused for lack of capacity.
     pub refused: u64,
     /// Bytes that gateways handed over to others.
     pub moved: u64,
@@ -150,24 +149,24 @@ pub struct ChainResult {
     pub silent: Duration,
 }
 
-/// What became of a flow of datagrams that keep to a rate.
+/// The results of a flow of rate-controlled datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RateResult {
-    /// The rate that it may send at in the end, whole packets, bit/s.
+    /// The allowed sending rate at the end of the run, whole packets, bit/s.
     pub allowed: f64,
-    /// Reports that the receiver sent; of those that arrived the sender's `acks` tell.
+    /// Reports sent by the receiver; the sender's `acks` counts those that arrived.
     pub reports: u64,
-    /// Datagrams that found no room to wait at the sender.
+    /// Datagrams dropped at the sender because its queue was full.
     pub refused: u64,
-    /// How often the rate was lowered because reports stayed away.
+    /// Number of rate reductions because no report arrived in time.
     pub expiries: u64,
-    /// Loss events that the receiver told apart; SSVP has none.
+    /// Loss events counted by the receiver; SSVP has none.
     pub loss_events: Option<u64>,
-    /// The loss event rate in the end; SSVP has none.
+    /// The loss event rate at the end of the run; SSVP has none.
     pub loss_event_rate: Option<f64>,
 }
 
-/// What one direction of a link did with one class of packets.
+/// The counts of one direction of a link for one class of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassResult {
     /// Packets offered.
@@ -176,12 +175,12 @@ pub struct ClassResult {
     pub delivered: u64,
     /// Packets lost, by true cause (`cause as usize`).
     pub dropped: [u64; LossCause::COUNT],
-    /// Packets that the queue marked as having met congestion.
+    /// Packets that the queue marked (ECN, congestion experienced).
     pub marked: u64,
 }
 
 impl ClassResult {
-    /// Packets lost for any cause.
+    /// Packets lost, all causes together.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.dropped.iter().sum()
@@ -194,7 +193,7 @@ pub const fn direction(forward: bool) -> &'static str {
     if forward { "forward" } else { "reverse" }
 }
 
-/// What one direction of a link did.
+/// The results of one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkResult {
     /// Name of the link.
@@ -209,9 +208,9 @@ pub struct LinkResult {
     pub delivered_bytes: u64,
     /// Share of the run during which the transmitter was busy; 0 without a rate.
     pub utilization: f64,
-    /// Mean number of packets waiting over the run; the one being transmitted does not wait.
+    /// Mean queue length over the run, in packets, without the one being transmitted.
     pub mean_queue: f64,
-    /// Most packets that ever waited.
+    /// Maximum queue length, in packets.
     pub max_queue: u32,
     /// What its code and its repeats have done; all 0 where it has none.
     pub repair: Repair,

@@ -40,6 +40,8 @@ pub struct Drawn {
     pub rows: Vec<Row>,
     /// Heading of the rows' `x`.
     pub x_title: String,
+    /// Heading of the rows' `at`, where a metric lies along x.
+    pub points: Option<String>,
     /// Heading of the rows' `y`.
     pub y_title: String,
     /// Whether some curves have fewer points than samples.
@@ -63,6 +65,12 @@ pub struct Row {
     /// Label of the value along x; empty over time.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub at: String,
+    /// Lower end of the interval along x, where a metric lies there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<f64>,
+    /// Upper end of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub right: Option<f64>,
     /// Along y.
     pub y: f64,
     /// Lower end of the band.
@@ -114,6 +122,19 @@ pub fn check(file: &StudyFile, metrics: &[PlannedMetric], series: &[String]) -> 
         if let Some(q) = unknown {
             let message = format!("there is no metric `{}`", figure.quantiles[q].metric);
             return Err(file.refuse(&key(&format!("quantiles[{q}].metric")), message, &names));
+        }
+        if let Some(x) = figure.x_metric.as_deref() {
+            if !names.contains(&x) {
+                return Err(file.refuse(&key("x_metric"), format!("there is no metric `{x}`"), &names));
+            }
+            if figure.x.is_none() {
+                let message = "a metric along x needs the axis whose values are the points";
+                return Err(file.refuse(&key("x_metric"), message, &["x = \"axis\""]));
+            }
+            if figure.x_scale == Scale::Category {
+                let message = "a metric along x has no categories";
+                return Err(file.refuse(&key("x_scale"), message, &["\"linear\"", "\"log\""]));
+            }
         }
         match (&figure.time, &figure.x, figure.y.0.is_empty(), figure.quantiles.is_empty()) {
             (Some(_), None, true, true) | (None, Some(_), false, true) | (None, None, true, false) => {}
@@ -260,7 +281,8 @@ impl Draw<'_> {
         let study = &plan.file.study;
         let x_axis = &study.axis[self.extent.x.expect("checked: a figure without `time` has `x`")];
         let numeric = x_axis.values.iter().all(|v| v.number().is_some());
-        let scale = if numeric { self.figure.x_scale } else { Scale::Category };
+        let across = self.figure.x_metric.as_ref().and_then(|m| plan.metric(m));
+        let scale = if numeric || across.is_some() { self.figure.x_scale } else { Scale::Category };
         let metrics: Vec<usize> = self.figure.y.0.iter().filter_map(|y| plan.metric(y)).collect();
         let (space, names) = (Space::of(&plan.file), plan.readings());
         let mut rows = Vec::new();
@@ -271,12 +293,7 @@ impl Draw<'_> {
                 if !e.is_valid() {
                     continue;
                 }
-                let fold = |f: fn(f64, f64) -> f64| values.iter().copied().reduce(f);
-                let (low, high) = match self.figure.band {
-                    Band::Ci95 if e.half.is_finite() => (Some(e.low()), Some(e.high())),
-                    Band::Range => (fold(f64::min), fold(f64::max)),
-                    Band::Ci95 | Band::None => (None, None),
-                };
+                let (low, high) = self.interval(values, &e);
                 let title = &plan.metrics[m].title;
                 let series = match (self.series_label(&c), metrics.len()) {
                     (s, 1) if !s.is_empty() => s,
@@ -284,16 +301,39 @@ impl Draw<'_> {
                     (s, _) => format!("{s}, {title}"),
                 };
                 let i = c[self.extent.x.unwrap_or(0)];
-                let x = if scale == Scale::Category { None } else { x_axis.values[i].number() };
+                let (x, left, right) = match across {
+                    Some(m) => {
+                        let values = self.results.metric(reading, space.flatten(&c), m);
+                        let e = stats::estimate(values);
+                        if !e.is_valid() {
+                            continue;
+                        }
+                        let (left, right) = self.interval(values, &e);
+                        (Some(e.mean), left, right)
+                    }
+                    None if scale == Scale::Category => (None, None, None),
+                    None => (x_axis.values[i].number(), None, None),
+                };
                 let (at, reading) = (x_axis.label(i), names[reading].clone());
-                rows.push(Row { x, at, y: e.mean, low, high, series, reading, flow: None });
+                rows.push(Row { x, at, left, right, y: e.mean, low, high, series, reading, flow: None });
             }
         }
         let y_title = match &metrics[..] {
             [one] => plan.metrics[*one].heading.clone(),
             many => many.first().map_or_else(String::new, |m| format::axis_of(&plan.metrics[*m].unit)),
         };
-        self.finish(rows, &[], scale, x_axis.heading(), y_title, false)
+        let x_title = across.map_or_else(|| x_axis.heading(), |m| plan.metrics[m].heading.clone());
+        self.finish(rows, &[], scale, x_title, y_title, false)
+    }
+
+    /// The ends of the interval that the figure shows about a mean.
+    fn interval(&self, values: &[f64], e: &stats::Estimate) -> (Option<f64>, Option<f64>) {
+        let fold = |f: fn(f64, f64) -> f64| values.iter().copied().reduce(f);
+        match self.figure.band {
+            Band::Ci95 if e.half.is_finite() => (Some(e.low()), Some(e.high())),
+            Band::Range => (fold(f64::min), fold(f64::max)),
+            Band::Ci95 | Band::None => (None, None),
+        }
     }
 
     /// Means of metrics along x, each at its quantile along y. A point without a value for some seed is left out, and
@@ -314,6 +354,8 @@ impl Draw<'_> {
                 rows.push(Row {
                     x: Some(e.mean),
                     at,
+                    left: None,
+                    right: None,
                     y: q.share,
                     low: None,
                     high: None,
@@ -371,6 +413,8 @@ impl Draw<'_> {
                 let row = |(x, y): &(f64, f64)| Row {
                     x: Some(*x),
                     at: String::new(),
+                    left: None,
+                    right: None,
                     y: *y,
                     low: None,
                     high: None,
@@ -403,6 +447,7 @@ impl Draw<'_> {
             let axis = &study.axis[s];
             axis.title.clone().unwrap_or_else(|| axis.name.clone())
         });
+        let points = f.x_metric.is_some().then_some(self.extent.x).flatten().map(|x| study.axis[x].heading());
         let domain = self.domain(&rows);
         let readings = self.results.plan.readings();
         let spec = vega::Spec {
@@ -411,6 +456,7 @@ impl Draw<'_> {
             x_title: &x_title,
             y_title: &y_title,
             legend: legend.as_deref(),
+            points: points.as_deref(),
             scale,
             domain: &domain,
             readings: &readings,
@@ -418,7 +464,7 @@ impl Draw<'_> {
             spans,
         };
         let spec = spec.build();
-        Drawn { name, title, caption: f.caption.clone(), spec, rows, x_title, y_title, thinned }
+        Drawn { name, title, caption: f.caption.clone(), spec, rows, x_title, points, y_title, thinned }
     }
 }
 

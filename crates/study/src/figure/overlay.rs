@@ -47,6 +47,7 @@ pub fn overlay(name: &str, title: &str, (x_title, y_title): (&str, &str), rows: 
         spec,
         rows,
         x_title: x_title.to_owned(),
+        points: None,
         y_title: y_title.to_owned(),
         thinned: false,
     }
@@ -61,6 +62,8 @@ mod tests {
         let row = |series: &str, x: f64| Row {
             x: Some(x),
             at: String::new(),
+            left: None,
+            right: None,
             y: x,
             low: None,
             high: None,

@@ -4,7 +4,19 @@ use crate::model::{Mark, RefPoint, Rule, RuleAxis};
 fn row(x: f64, y: f64, series: &str) -> Row {
     let (low, high) = (Some(y - 1.0), Some(y + 1.0));
     let reading = "as printed".to_owned();
-    Row { x: Some(x), at: format!("{x}"), y, low, high, series: series.into(), reading, flow: None }
+    let (left, right) = (None, None);
+    Row {
+        x: Some(x),
+        at: format!("{x}"),
+        left,
+        right,
+        y,
+        low,
+        high,
+        series: series.into(),
+        reading,
+        flow: None,
+    }
 }
 
 fn spec(figure: &Figure, scale: Scale, rows: &[Row]) -> serde_json::Value {
@@ -16,6 +28,7 @@ fn spec(figure: &Figure, scale: Scale, rows: &[Row]) -> serde_json::Value {
         x_title: "Loss",
         y_title: "Goodput (segments/s)",
         legend: Some("Control"),
+        points: figure.x_metric.as_ref().map(|_| "Loss"),
         scale,
         domain: &domain,
         readings: &readings,
@@ -115,6 +128,7 @@ fn times_are_marked_above_the_plot_in_a_lane_for_each_curve() {
             x_title: "Time (s)",
             y_title: "Film (s)",
             legend: None,
+            points: None,
             scale: Scale::Linear,
             domain: &domain,
             readings: &["as printed".to_owned()],
@@ -139,6 +153,42 @@ fn times_are_marked_above_the_plot_in_a_lane_for_each_curve() {
     assert!(
         drawn(&[])["layer"].as_array().expect("layers").iter().all(|l| l["encoding"]["x"]["field"] != "from")
     );
+}
+
+#[test]
+fn a_metric_along_x_has_intervals_too_and_points_that_grow_along_the_axis() {
+    let figure = Figure { x_metric: Some("harm".into()), ..Figure::default() };
+    let at = |x: f64, y: f64, at: &str| Row {
+        at: at.into(),
+        left: Some(x - 5.0),
+        right: Some(x + 5.0),
+        ..row(x, y, "Peach")
+    };
+    // The second value of the axis lies left of the first.
+    let s = spec(&figure, Scale::Linear, &[at(48.0, 9.0, "0"), at(12.0, 7.0, "1e-3")]);
+    let layers = s["layer"].as_array().expect("layers");
+    let across = layers.iter().find(|l| l["encoding"]["x2"]["field"] == "right").expect("intervals along x");
+    assert_eq!(
+        (&across["encoding"]["x"]["field"], &across["encoding"]["y"]["field"]),
+        (&"left".into(), &"y".into())
+    );
+    assert!(layers.iter().any(|l| l["encoding"]["y2"]["field"] == "high"), "and along y");
+    assert!(layers.iter().all(|l| l["mark"]["type"] != "area"), "no band lies between points side by side");
+    let line = layers.iter().find(|l| l["mark"]["type"] == "line").expect("a line");
+    assert_eq!(line["encoding"]["order"]["field"], "step");
+    let steps: Vec<&serde_json::Value> =
+        s["data"]["values"].as_array().expect("rows").iter().map(|v| &v["step"]).collect();
+    assert_eq!(steps, [0, 1]);
+    let size = &layers.iter().find(|l| l["mark"]["type"] == "point").expect("points")["encoding"]["size"];
+    assert_eq!(
+        (&size["scale"]["domain"], &size["title"]),
+        (&serde_json::json!(["0", "1e-3"]), &"Loss".into())
+    );
+    let range = size["scale"]["range"].as_array().expect("sizes");
+    assert!(range[0].as_u64() < range[1].as_u64());
+    // A figure over an axis has none of it.
+    let text = spec(&Figure::default(), Scale::Linear, &[row(1.0, 2.0, "Peach")]).to_string();
+    assert!(!text.contains("step") && !text.contains("right") && !text.contains("\"size\":{"), "{text}");
 }
 
 #[test]

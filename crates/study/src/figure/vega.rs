@@ -44,6 +44,8 @@ pub(super) struct Spec<'a> {
     pub(super) x_title: &'a str,
     pub(super) y_title: &'a str,
     pub(super) legend: Option<&'a str>,
+    /// Title of the axis whose values are the points, where a metric lies along x.
+    pub(super) points: Option<&'a str>,
     pub(super) scale: Scale,
     pub(super) domain: &'a [String],
     pub(super) readings: &'a [String],
@@ -65,7 +67,9 @@ impl Spec<'_> {
             }));
         }
         for mut layer in self.band().into_iter().chain(self.lines()) {
-            layer["encoding"]["x"] = x.clone();
+            if layer["encoding"].get("x").is_none() {
+                layer["encoding"]["x"] = x.clone();
+            }
             if layer["encoding"].get("y").is_none() {
                 layer["encoding"]["y"] = y.clone();
             }
@@ -101,9 +105,13 @@ impl Spec<'_> {
     }
 
     fn values(&self, zero: Option<f64>) -> Vec<Value> {
-        let row = |r: &Row| {
+        let row = |(i, r): (usize, &Row)| {
             let mut v = serde_json::to_value(r).expect("numbers and strings are JSON");
             v["curve"] = json!(self.curve(r));
+            if self.points.is_some() {
+                // Lines join the points in the order of the axis, not from left to right.
+                v["step"] = json!(i);
+            }
             if let (Some(zero), Some(0.0)) = (zero, r.x) {
                 v["x"] = json!(zero);
                 // Zero is not joined to the rest: nothing is known about what lies between.
@@ -111,7 +119,7 @@ impl Spec<'_> {
             }
             v
         };
-        self.rows.iter().map(row).collect()
+        self.rows.iter().enumerate().map(row).collect()
     }
 
     /// The mark at each point. Categories are not joined by lines unless the figure says so.
@@ -279,9 +287,38 @@ impl Spec<'_> {
             "mark": { "type": "area", "opacity": 0.15, "clip": self.clip() },
             "encoding": { "y": low, "y2": high, "color": self.color(), "detail": self.detail() },
         });
+        if self.points.is_some() {
+            return vec![bars, self.bars_across()];
+        }
         // Single points (zero on a logarithmic axis) have no area, so bars are drawn in any case.
         let lines = self.scale != Scale::Category && self.mark() != Mark::Point;
         if lines { vec![area, bars] } else { vec![bars] }
+    }
+
+    /// The intervals of a metric along x.
+    fn bars_across(&self) -> Value {
+        let mut left = self.x(self.place_of_zero());
+        left["field"] = json!("left");
+        json!({
+            "mark": { "type": "rule", "strokeWidth": 1.5, "clip": self.clip() },
+            "encoding": { "x": left, "x2": { "field": "right" }, "color": self.color(), "detail": self.detail() },
+        })
+    }
+
+    /// The size of the points: larger from one value of the axis to the next.
+    fn size(&self) -> Value {
+        let mut labels: Vec<&str> = Vec::new();
+        for row in self.rows {
+            if !labels.contains(&row.at.as_str()) {
+                labels.push(&row.at);
+            }
+        }
+        let sizes: Vec<usize> = (0..labels.len()).map(|i| 35 + 60 * i).collect();
+        json!({
+            "field": "at", "type": "ordinal", "title": self.points,
+            "scale": { "domain": labels, "range": sizes },
+            "legend": if labels.len() > 1 { json!({ "symbolFillColor": "#666666" }) } else { Value::Null },
+        })
     }
 
     fn lines(&self) -> Vec<Value> {
@@ -295,6 +332,10 @@ impl Spec<'_> {
         let mut point = line.clone();
         point.remove("strokeDash");
         point.insert("shape".into(), self.shape());
+        if self.points.is_some() {
+            line.insert("order".into(), json!({ "field": "step", "type": "quantitative" }));
+            point.insert("size".into(), self.size());
+        }
         let each_flow = self.figure.time.as_ref().is_some_and(|t| t.each_flow);
         let (width, opacity) = if each_flow { (1.0, 0.6) } else { (2.0, 1.0) };
         let mut mark =
@@ -307,6 +348,13 @@ impl Spec<'_> {
         if let Some([from, to]) = self.figure.y_range {
             // Not clipped, so that those on the edge are whole.
             point["transform"] = json!([{ "filter": { "field": "y", "range": [from, to] } }]);
+        }
+        if let (Some([from, to]), Some(_)) = (self.figure.x_range, self.points) {
+            let within = json!({ "filter": { "field": "x", "range": [from, to] } });
+            match point["transform"].as_array_mut() {
+                Some(filters) => filters.push(within),
+                None => point["transform"] = json!([within]),
+            }
         }
         match (self.mark(), self.figure.time.is_some()) {
             (Mark::Point, _) => vec![point],
@@ -364,7 +412,12 @@ impl Spec<'_> {
             );
             fields.push(json!({ "field": "flow", "title": "Flow" }));
         } else {
-            fields.push(json!({ "field": "at", "title": self.x_title }));
+            fields.push(json!({ "field": "at", "title": self.points.unwrap_or(self.x_title) }));
+        }
+        if self.points.is_some() {
+            fields.push(
+                json!({ "field": "x", "type": "quantitative", "title": self.x_title, "format": ".5~g" }),
+            );
         }
         fields.push(json!({ "field": "y", "type": "quantitative", "title": self.y_title, "format": ".5~g" }));
         if self.figure.band != Band::None && self.figure.time.is_none() {

@@ -19,6 +19,9 @@ pub struct Figure {
     /// Axis of the study along x.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x: Option<String>,
+    /// Metric along x instead of the axis: a point for each value of the axis, larger from one value to the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_metric: Option<String>,
     /// Metric along y, or several.
     #[serde(default)]
     pub y: OneOrMany,

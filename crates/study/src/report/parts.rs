@@ -102,21 +102,27 @@ pub(super) fn figure(b: &mut String, prefix: &str, i: usize, f: &Drawn) {
     }
     // Over time there are thousands of rows; the drawing and `cells` have them.
     if f.rows.len() <= 400 {
+        b.push_str("<details class=\"numbers\"><summary>The numbers</summary><table><thead><tr>");
+        if let Some(points) = &f.points {
+            let _ = write!(b, "<th>{}</th>", escape(points));
+        }
+        let along = if f.points.is_some() { "<th>from</th><th>to</th>" } else { "" };
         let _ = write!(
             b,
-            "<details class=\"numbers\"><summary>The numbers</summary><table><thead><tr><th>{}</th><th>Series</th><th>Reading</th>\
-             <th>{}</th><th>from</th><th>to</th></tr></thead><tbody>",
+            "<th>{}</th>{along}<th>Series</th><th>Reading</th><th>{}</th><th>from</th><th>to</th></tr></thead><tbody>",
             escape(&f.x_title),
             escape(&f.y_title)
         );
         for r in &f.rows {
-            let at =
-                if r.at.is_empty() { r.x.map_or_else(String::new, format::number) } else { r.at.clone() };
             let end = |x: Option<f64>| x.map_or_else(String::new, format::number);
+            let at = if r.at.is_empty() { end(r.x) } else { r.at.clone() };
+            let _ = write!(b, "<tr><td>{}</td>", escape(&at));
+            if f.points.is_some() {
+                let _ = write!(b, "<td>{}</td><td>{}</td><td>{}</td>", end(r.x), end(r.left), end(r.right));
+            }
             let _ = write!(
                 b,
-                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-                escape(&at),
+                "<td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
                 escape(&r.series),
                 escape(&r.reading),
                 format::number(r.y),

@@ -70,6 +70,12 @@ fn what_names_nothing_is_refused_with_file_line_key_and_choice() {
         ("at = { loss = 0.01 }", "at = { loss = 0.02 }", "at = ", ["claim[1].at", "0.02", "0.01"]),
         ("series = \"cwnd\", relation", "series = \"cwn\", relation", "check", ["claim 5", "cwn", "cwnd"]),
         ("y = \"goodput\"", "y = \"godput\"", "y = ", ["figure[0].y", "godput", "goodput"]),
+        (
+            "y = \"goodput\"",
+            "y = \"goodput\"\nx_metric = \"gain\"",
+            "x_metric",
+            ["figure[0].x_metric", "gain", "goodput"],
+        ),
         ("at = { loss = 0 }\ntime", "time", "[[figure]]", ["figure[1]", "`loss` is left open", "at = "]),
         (
             "time = { series = \"cwnd\" }",

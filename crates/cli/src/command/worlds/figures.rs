@@ -63,6 +63,8 @@ fn rows(ran: &Ran, y: impl Fn(&Point) -> Option<f64>) -> Vec<Row> {
         Some(Row {
             x: Some(s.at),
             at: String::new(),
+            left: None,
+            right: None,
             y: y(s)?,
             low: None,
             high: None,
