@@ -5,34 +5,34 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
-# The virtual environment that maturin installs into, whatever is active outside.
+# The virtual environment that maturin installs into, regardless of any active one.
 IN_VENV := VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .PHONY: help demo reproduce reproduce-quick test test-rust test-python test-lab lab wasm bench bench-wire bench-gateway soak soak-gateway conformance peers bench-python docs site lint licenses sbom dist test-dist lock clean
 
 help:
-	@echo "make demo    first figure: builds, runs one study of TCP-Peach, writes results/demo/"
-	@echo "make reproduce        all studies with all seeds; one report in results/reproduce/"
-	@echo "make reproduce-quick  the same, smaller, in minutes; in results/reproduce-quick/"
+	@echo "make demo    a first figure: builds, runs one TCP-Peach study, writes results/demo/"
+	@echo "make reproduce        all studies with all seeds, and one report, in results/reproduce/"
+	@echo "make reproduce-quick  the same in reduced form, in minutes, in results/reproduce-quick/"
 	@echo "make test    all tests: Rust, layering, WebAssembly, the lab in a browser, Python"
-	@echo "make lab     the page that skyhaul lab opens; in site/lab/dist/ (needs Node)"
-	@echo "make bench   speed of the simulator, instructions per segment against the record, comparison with ns-2, memory"
-	@echo "make bench-wire  throughput over TUN, beside the kernel's and a blaster's (Linux, as root)"
-	@echo "make bench-gateway  downloads over a GEO link with gateways and without (Linux, as root, with nft)"
-	@echo "make soak    what a host endures, for an hour; SOAK=--short for a minute, SOAK=\"--only flood\" for a scene (Linux, as root)"
+	@echo "make lab     the page that skyhaul lab opens, in site/lab/dist/ (needs Node)"
+	@echo "make bench   simulator speed, instructions per segment against the recorded baseline, comparison with ns-2, memory"
+	@echo "make bench-wire  throughput over TUN, compared with the kernel and a packet generator (Linux, as root)"
+	@echo "make bench-gateway  downloads over a GEO link with and without gateways (Linux, as root, with nft)"
+	@echo "make soak    soak test of a host, an hour; SOAK=--short for a minute, SOAK=\"--only flood\" for one scene (Linux, as root)"
 	@echo "make soak-gateway    the same for two gateways, for an hour (Linux, as root, with nft)"
-	@echo "make conformance  what ours and this machine's kernel do at each point of TCP's documents; CASES=rack for a part"
-	@echo "make bench-python  what a congestion control in Python costs"
-	@echo "make peers   goodput of nine controls against ns-2 and ns-3; PEERS=--quick for a first look"
+	@echo "make conformance  conformance of our TCP and of this machine's kernel to the RFCs; CASES=rack for a subset"
+	@echo "make bench-python  overhead of a congestion control written in Python"
+	@echo "make peers   goodput of nine controls against ns-2 and ns-3; PEERS=--quick for a short run"
 	@echo "make docs    API documentation in target/doc/"
-	@echo "make site    the documentation as a site with search, lab and gallery; in target/site/html/VERSION/"
-	@echo "make lint    formatting and lints of Rust and Python"
-	@echo "make licenses  licences and sources of everything that is built, against deny.toml"
-	@echo "make sbom    what the program is made of, as CycloneDX; in dist/"
-	@echo "make dist    wheel, source, static program, Debian package; in dist/"
-	@echo "make test-dist  installs each of them into something empty and runs skyhaul demo"
-	@echo "make lock    resolve the Python lock files again (needs uv)"
-	@echo "make clean   remove everything that was built"
+	@echo "make site    the documentation site with search, lab and gallery, in target/site/html/VERSION/"
+	@echo "make lint    formatting and lints, Rust and Python"
+	@echo "make licenses  check licences and sources of all dependencies against deny.toml"
+	@echo "make sbom    software bill of materials (CycloneDX), in dist/"
+	@echo "make dist    wheel, source archive, static binary, Debian package, in dist/"
+	@echo "make test-dist  installs each of them into an empty environment and runs skyhaul demo"
+	@echo "make lock    update the Python lock files (needs uv)"
+	@echo "make clean   remove all build products"
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -48,7 +48,7 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.build
 	$(PIP) -r requirements-dev.lock
 	@touch $@
 
-# The extension module, built as the wheels are. Cargo decides what has to be built again.
+# The extension module, built like the wheels. Cargo decides what must be rebuilt.
 define install
 	$(IN_VENV) maturin develop --profile wheel --quiet
 endef
@@ -57,7 +57,7 @@ demo: $(VENV)/.build
 	$(install)
 	$(BIN)/skyhaul demo
 
-# Goes on after Ctrl-C where it stopped. E.g. make reproduce REPRODUCE="peach-2001 --jobs 2".
+# Resumes after Ctrl-C. E.g. make reproduce REPRODUCE="peach-2001 --jobs 2".
 reproduce:
 	cargo run --release --locked --quiet -p skyhaul-cli -- reproduce $(REPRODUCE)
 
@@ -99,19 +99,19 @@ bench: $(VENV)/.python
 	$(BIN)/python benches/compare_ns2.py
 	cargo run --release --locked --quiet -p skyhaul-sim --example memory
 
-# Namespaces and TUN interfaces of its own; needs root, or unshare -Urn make bench-wire.
+# Creates its own namespaces and TUN interfaces; needs root, or unshare -Urn make bench-wire.
 bench-wire:
 	cargo bench -p skyhaul-net --locked --bench throughput
 
-# Namespaces of its own; needs root and nft. E.g. make bench-gateway GATEWAY="none bbr --seconds 20".
+# Creates its own namespaces; needs root and nft. E.g. make bench-gateway GATEWAY="none bbr --seconds 20".
 bench-gateway:
 	cargo bench -p skyhaul-gateway --locked --bench gateway -- $(GATEWAY)
 
-# Namespaces of its own; needs root. A part of the names selects: make conformance CASES="closing rack".
+# Creates its own namespaces; needs root. CASES filters by parts of names: make conformance CASES="closing rack".
 conformance:
 	cargo test -p skyhaul-net --locked --test conformance -- $(CASES)
 
-# Results in results/soak/. Goes on after Ctrl-C where it stopped. Needs what bench-wire needs.
+# Results in results/soak/. Resumes after Ctrl-C. Same requirements as bench-wire.
 soak:
 	cargo test --release -p skyhaul-net --locked --test soak -- --long $(SOAK)
 
@@ -123,7 +123,7 @@ bench-python: $(VENV)/.build
 	$(install)
 	$(BIN)/python benches/python_control.py
 
-# Goes on after Ctrl-C where it stopped; needs ns2 and libns3-dev (Debian, Ubuntu). E.g. make peers PEERS="--jobs 2".
+# Resumes after Ctrl-C; needs ns2 and libns3-dev (Debian, Ubuntu). E.g. make peers PEERS="--jobs 2".
 peers: $(VENV)/.python
 	cargo build --release --locked -p skyhaul-cli
 	$(BIN)/python benches/compare_peers.py $(PEERS)
@@ -147,7 +147,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-# By cargo-deny where that is installed; otherwise the same lists with Cargo and Python alone.
+# With cargo-deny if it is installed; otherwise the same lists with only Cargo and Python.
 licenses:
 	@if command -v cargo-deny >/dev/null; then cargo deny check licenses bans sources; \
 	  else $(PYTHON) tools/licenses.py; fi

@@ -161,7 +161,7 @@ pub struct Policy {
     /// What restarts the retransmission timer during a recovery.
     pub timer_restart: TimerRestart,
     /// Most data segments per run of the send loop; 0 is unlimited.
-    pub max_burst: u32,
+    pub max_burst: u16,
     /// Deliver [`Ack::rtt`](crate::Ack::rtt) with acknowledgements, as is the default. Without it the sender need not
     /// remember when each segment left; what [`Path`](crate::Path) tells of the RTT is the same either way. A control may
     /// renounce them while it runs, and not ask for them again.

@@ -131,7 +131,7 @@ impl<F: Fifo> Relay<F> {
         if self.aborted {
             return Moved::Aborted;
         }
-        if a.failed() || b.failed() {
+        if self.gives_up(a, b) {
             self.abort(a, b);
             return Moved::Aborted;
         }
@@ -140,11 +140,19 @@ impl<F: Fifo> Relay<F> {
             moved = Moved::Some;
         }
         // Sockets report this when they are read.
-        if a.failed() || b.failed() {
+        if self.gives_up(a, b) {
             self.abort(a, b);
             return Moved::Aborted;
         }
         moved
+    }
+
+    /// Whether a side has failed with something left to do. A side that has ended and was told of the other's end may be gone: what
+    /// waits for the other side still gets there.
+    fn gives_up(&self, a: &impl End<F>, b: &impl End<F>) -> bool {
+        let done = |end: bool, from: &Way<F>, to: &Way<F>| (from.ended || end) && to.finished;
+        a.failed() && !done(a.ended(), &self.forward, &self.back)
+            || b.failed() && !done(b.ended(), &self.back, &self.forward)
     }
 
     /// Aborts both connections.

@@ -9,10 +9,13 @@
 #![forbid(unsafe_code)]
 
 mod fifo;
+pub mod headers;
 mod join;
+mod ranges;
 mod transport;
 pub mod xtp;
 
 pub use fifo::{Bytes, Count, Fifo};
 pub use join::{End, Moved, Relay, Way};
+pub use ranges::Ranges;
 pub use transport::Transport;

@@ -1,5 +1,8 @@
-//! A relay between two TCP connections: the closed window that back-pressure ends in, and what becomes of a refusal.
+//! A relay between two TCP connections: the closed window that back-pressure ends in, what becomes of a refusal, and that what
+//! arrives is what was sent, whatever both ends do.
 
+use proptest::prelude::*;
+use sha2::{Digest, Sha256};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_relay::{Bytes, End, Relay};
 use skyhaul_tcp::{Bytes as Kept, Config, Connection, Segment, Seq, State};
@@ -16,7 +19,8 @@ impl End<Bytes> for Side<'_> {
         self.0.peer_finished() && self.0.readable() == 0
     }
     fn failed(&self) -> bool {
-        self.0.state() == State::Closed
+        // What arrived before an orderly end is still read.
+        self.0.state() == State::Closed && !(self.0.peer_finished() && self.0.readable() > 0)
     }
     fn read(&mut self, into: &mut Bytes, most: u64) -> u64 {
         let mut out = vec![0; self.0.readable().min(most) as usize];
@@ -52,6 +56,8 @@ struct World {
     relay: Relay<Bytes>,
     /// The window that S last heard of.
     heard: u32,
+    /// The draws for losses, and how many of the segments are lost.
+    losses: (Rng, f64),
 }
 
 impl World {
@@ -73,6 +79,7 @@ impl World {
             wires: VecDeque::new(),
             relay: Relay::new(BUFFER),
             heard: u32::MAX,
+            losses: (rng("loss"), 0.0),
         }
     }
 
@@ -83,6 +90,9 @@ impl World {
             while let Some(segment) = c.poll_transmit(self.now) {
                 let mut payload = vec![0; segment.len as usize];
                 c.payload(&segment, &mut payload);
+                if self.losses.1 > 0.0 && self.losses.0.unit() < self.losses.1 {
+                    continue;
+                }
                 self.wires.push_back((self.now + DELAY, i ^ 1, segment, payload));
             }
         }
@@ -190,4 +200,141 @@ fn a_banner_then_a_half_close_and_the_client_still_sends() {
     w.conns[0].shutdown(w.now);
     w.run(at(800));
     assert!(w.relay.is_over() && w.relay.forward().waiting() == 0);
+}
+
+/// What one of the ends does, S or R, or that time passes.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Write { end: usize, bytes: usize },
+    Read { end: usize, bytes: u64 },
+    Finish { end: usize },
+    Abort { end: usize },
+    Wait { ms: u64 },
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        10 => (0..2_usize, 1..40_000_usize).prop_map(|(end, bytes)| Act::Write { end, bytes }),
+        10 => (0..2_usize, 1..60_000_u64).prop_map(|(end, bytes)| Act::Read { end, bytes }),
+        10 => (1..80_u64).prop_map(|ms| Act::Wait { ms }),
+        1 => (0..2_usize).prop_map(|end| Act::Finish { end }),
+        1 => (0..2_usize).prop_map(|end| Act::Abort { end }),
+    ]
+}
+
+/// S and R, by what they write and read.
+#[derive(Default)]
+struct Talk {
+    wrote: [Vec<u8>; 2],
+    read: [Vec<u8>; 2],
+    finished: [bool; 2],
+}
+
+impl Talk {
+    /// Where an end is among the connections.
+    const PLACE: [usize; 2] = [0, 3];
+
+    fn write(&mut self, w: &mut World, end: usize, bytes: usize) {
+        let from = self.wrote[end].len();
+        let byte =
+            |i: usize| ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 ^ (end as u8) << 7;
+        let new: Vec<u8> = (from..from + bytes).map(byte).collect();
+        let n = w.conns[Self::PLACE[end]].write(w.now, &new, bytes as u64) as usize;
+        self.wrote[end].extend(&new[..n]);
+    }
+    fn read(&mut self, w: &mut World, end: usize, bytes: u64) {
+        let conn = &mut w.conns[Self::PLACE[end]];
+        let mut out = vec![0; conn.readable().min(bytes) as usize];
+        let most = out.len() as u64;
+        let n = conn.read(&mut out, most);
+        self.read[end].extend(&out[..n as usize]);
+    }
+    /// What holds at any time: order and integrity, an end only after everything before it, bounded memory.
+    fn check(&self, w: &World) {
+        for (source, sink) in [(0, 1), (1, 0)] {
+            let (wrote, read) = (&self.wrote[source], &self.read[sink]);
+            assert!(read.len() <= wrote.len());
+            assert_eq!(
+                Sha256::digest(read),
+                Sha256::digest(&wrote[..read.len()]),
+                "a prefix of what was written"
+            );
+            let conn = &w.conns[Self::PLACE[sink]];
+            if conn.peer_finished() {
+                assert!(self.finished[source], "nobody else ends a stream");
+                assert_eq!(
+                    read.len() as u64 + conn.readable(),
+                    wrote.len() as u64,
+                    "all of it before the end"
+                );
+            }
+        }
+        assert!(
+            w.relay.held() <= 2 * BUFFER
+                && w.conns[1].readable() <= BUFFER
+                && w.conns[2].readable() <= BUFFER
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(120))]
+
+    #[test]
+    fn whatever_both_ends_do_what_is_read_is_what_was_written(
+        acts in proptest::collection::vec(act(), 1..60),
+        lossy in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let mut w = World::new(true);
+        let (mut talk, mut aborted) = (Talk::default(), false);
+        w.run(at(100));
+        // From here on: who closes before it is connected sends nothing.
+        w.losses = (Rng::stream(seed, "loss"), if lossy { 0.03 } else { 0.0 });
+        for act in acts {
+            match act {
+                Act::Write { end, bytes } if !talk.finished[end] => talk.write(&mut w, end, bytes),
+                Act::Read { end, bytes } => talk.read(&mut w, end, bytes),
+                Act::Wait { ms } => w.run(w.now + Duration::from_millis(ms)),
+                Act::Finish { end } => {
+                    w.conns[Talk::PLACE[end]].shutdown(w.now);
+                    talk.finished[end] = true;
+                }
+                Act::Abort { end } => {
+                    w.conns[Talk::PLACE[end]].abort(w.now);
+                    aborted = true;
+                    break;
+                }
+                Act::Write { .. } => {}
+            }
+            talk.check(&w);
+        }
+        if aborted {
+            // Within the delay of the path the other end knows, unless the reset is lost on the way.
+            w.run(w.now + DELAY * 2 + Duration::from_millis(1));
+            let closed = |i: usize| w.conns[i].state() == State::Closed;
+            prop_assert!(lossy || closed(0) && closed(3), "{:?}", w.conns.each_ref().map(Conn::state));
+            prop_assert!(lossy || w.relay.held() == 0);
+            talk.check(&w);
+            return Ok(());
+        }
+        for end in 0..2 {
+            w.conns[Talk::PLACE[end]].shutdown(w.now);
+            talk.finished[end] = true;
+        }
+        for _ in 0..4000 {
+            talk.read(&mut w, 0, u64::MAX);
+            talk.read(&mut w, 1, u64::MAX);
+            talk.check(&w);
+            if w.conns[0].peer_finished() && w.conns[3].peer_finished() {
+                break;
+            }
+            w.run(w.now + Duration::from_millis(50));
+        }
+        talk.read(&mut w, 0, u64::MAX);
+        talk.read(&mut w, 1, u64::MAX);
+        prop_assert_eq!(Sha256::digest(&talk.read[1]), Sha256::digest(&talk.wrote[0]));
+        prop_assert_eq!(Sha256::digest(&talk.read[0]), Sha256::digest(&talk.wrote[1]));
+        prop_assert!(w.relay.is_over() && w.relay.held() == 0);
+    }
 }

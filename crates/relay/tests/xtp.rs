@@ -167,3 +167,156 @@ fn a_receiver_that_does_not_read_stops_the_sender_and_then_goes_on() {
     assert_eq!(r.received(), 2 * buffer);
     assert_eq!((s.counters().repeats, r.duplicates()), (0, 0));
 }
+
+/// Both directions of a link that carries `rate` bytes per second and holds `queue` bytes: what does not fit is lost.
+fn overflowing(rate: f64, queue: f64) -> impl FnMut(&mut World, Instant) -> (u64, u64) {
+    let (mut level, mut last) = (0.0_f64, Instant::ZERO);
+    move |w, end| {
+        let (mut sent, mut lost, mut step) = (0, 0, w.now);
+        while step < end {
+            step += Duration::from_millis(1);
+            w.run(step, |d| {
+                // The queue has drained since; a burst comes at one instant, at the end of which it stands.
+                level = (level - rate * (step - last).as_secs_f64()).max(0.0);
+                last = step;
+                let full = level + f64::from(d.len + HEADER) > queue;
+                if !full {
+                    level += f64::from(d.len + HEADER);
+                }
+                (sent, lost) = (sent + 1, lost + u64::from(full));
+                full
+            });
+        }
+        (sent, lost)
+    }
+}
+
+#[test]
+fn a_rate_above_the_link_loses_its_excess_for_ever_and_a_guard_ends_that() {
+    // 4 Mbit/s into 2.5 Mbit/s.
+    let capacity = 2.5e6 / 8.0;
+    let losses = |aimd_guard: bool| {
+        let mut w = World::new(&Config { aimd_guard, ..config(Repair::Selective) }, 8 << 20);
+        let mut link = overflowing(capacity, 30_000.0);
+        link(&mut w, Instant::ZERO + Duration::from_secs(60));
+        let before = w.receiver.received();
+        let (sent, lost) = link(&mut w, Instant::ZERO + Duration::from_secs(360));
+        assert!(!w.sender.gave_up());
+        let got = (w.receiver.received() - before) as f64 / 300.0;
+        (lost as f64 / sent as f64, got / (capacity * f64::from(PAYLOAD) / f64::from(PAYLOAD + HEADER)))
+    };
+    let (excess, got) = losses(false);
+    assert!((excess - (1.0 - 2.5 / 4.0)).abs() < 0.01 && got > 0.9, "{excess}, {got} of the link");
+    let (rest, got) = losses(true);
+    // From c/0.9, where it halves, it takes half of that; less than half of the link is never used.
+    assert!(rest < 0.1 && got > 0.5, "{rest}, {got} of the link");
+}
+
+#[test]
+fn without_loss_a_guard_changes_nothing() {
+    let received = |aimd_guard: bool| {
+        let mut w = World::new(&Config { aimd_guard, ..config(Repair::Selective) }, 4 << 20);
+        let mut rng = Rng::stream(3, "loss");
+        // What a tenth is not: one packet in twenty.
+        w.run(Instant::ZERO + Duration::from_secs(100), |d| d.len > 0 && rng.unit() < 0.02);
+        (w.receiver.received(), w.sender.rate().to_bits())
+    };
+    assert_eq!(received(true), received(false));
+}
+
+/// Lets both ends talk for so long, with a share of everything lost.
+fn talk(w: &mut World, seconds: u64, p: f64, rng: &mut Rng) {
+    let end = w.now + Duration::from_secs(seconds);
+    while w.now < end {
+        while let Some(d) = w.sender.poll(w.now) {
+            if rng.unit() >= p {
+                w.there.push_back((w.now + DELAY, d));
+            }
+        }
+        w.read += w.receiver.read(u64::MAX);
+        while let Some(r) = w.receiver.poll() {
+            if rng.unit() >= p {
+                w.back.push_back((w.now + DELAY, r));
+            }
+        }
+        w.now += Duration::from_millis(2);
+        while w.there.front().is_some_and(|x| x.0 <= w.now) {
+            w.there.pop_front().into_iter().for_each(|(_, d)| w.receiver.handle(&d));
+        }
+        while w.back.front().is_some_and(|x| x.0 <= w.now) {
+            w.back.pop_front().into_iter().for_each(|(_, r)| w.sender.handle(w.now, &r));
+        }
+        w.sender.handle_timeout(w.now);
+        w.receiver.handle_timeout(w.now);
+    }
+}
+
+#[test]
+fn a_stream_ends_once_everything_has_arrived_whatever_is_lost() {
+    for repair in [Repair::Selective, Repair::GoBackN] {
+        for (seed, p) in [(1, 0.0), (2, 0.1), (3, 0.3), (4, 0.3), (5, 0.3)] {
+            let mut rng = Rng::stream(seed, "loss");
+            let c = Config { retry: 20, ..config(repair) };
+            let mut w = World::new(&c, 4 << 20);
+            // What is left over a packet, and nothing at all.
+            let bytes = if seed == 4 { 0 } else { 100 * u64::from(PAYLOAD) + 7 };
+            w.sender.write(bytes);
+            w.sender.finish();
+            assert_eq!(w.sender.write(1), 0, "nothing more is taken");
+            assert!(!w.receiver.ended());
+            talk(&mut w, 60, p, &mut rng);
+            assert!(w.receiver.ended() && !w.receiver.failed(), "{repair:?} {seed}");
+            assert_eq!((w.read, w.sender.acked()), (bytes, bytes), "{repair:?} {seed}");
+            // The other direction is open until it closes as well.
+            assert!(!w.sender.peer_finished() && !w.sender.is_over() && !w.receiver.is_over());
+            w.receiver.finish(w.now);
+            talk(&mut w, 120, p, &mut rng);
+            assert!(w.sender.peer_finished() && w.sender.is_over(), "{repair:?} {seed}");
+            // The last word may be lost: nobody repeats it.
+            assert!(w.receiver.is_over() || p > 0.0);
+            assert_eq!((w.sender.gave_up(), w.receiver.failed()), (false, false));
+            assert_eq!((w.sender.next_timeout(), w.receiver.next_timeout()), (Instant::MAX, Instant::MAX));
+        }
+    }
+}
+
+#[test]
+fn an_end_that_comes_first_waits_for_the_data() {
+    // The way back closes before the data has gone, as with a server that says a banner and no more.
+    let mut rng = Rng::stream(9, "loss");
+    let mut w = World::new(&config(Repair::Selective), 4 << 20);
+    w.sender.write(1 << 20);
+    talk(&mut w, 1, 0.0, &mut rng);
+    w.receiver.finish(w.now);
+    talk(&mut w, 2, 0.0, &mut rng);
+    assert!(w.sender.peer_finished() && !w.sender.is_over());
+    talk(&mut w, 10, 0.0, &mut rng);
+    assert_eq!(w.read, 1 << 20);
+    w.sender.finish();
+    talk(&mut w, 2, 0.0, &mut rng);
+    assert!(w.receiver.ended() && w.sender.is_over() && w.receiver.is_over());
+}
+
+#[test]
+fn whoever_gives_up_is_heard_within_one_way() {
+    let half = DELAY + Duration::from_millis(20);
+    for sender in [true, false] {
+        let mut rng = Rng::stream(9, "loss");
+        let mut w = World::new(&config(Repair::Selective), 4 << 20);
+        w.sender.write(2 << 20);
+        talk(&mut w, 2, 0.0, &mut rng);
+        if sender {
+            w.sender.abort()
+        } else {
+            w.receiver.abort()
+        }
+        assert!(!(w.sender.gave_up() && w.receiver.failed()));
+        let at = w.now;
+        while !(w.sender.gave_up() && w.receiver.failed()) && w.now < at + Duration::from_secs(2) {
+            let end = w.now + Duration::from_millis(2);
+            w.run(end, |_| false);
+        }
+        assert!(w.now - at <= half, "{sender}: {:?}", w.now - at);
+        assert!(!w.receiver.ended(), "what was cut short has no end");
+    }
+}

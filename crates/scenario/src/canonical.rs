@@ -5,11 +5,13 @@ use crate::amount::{Count, QueueLimit, RateSpec, Size, Span, Time, Window};
 use crate::memory;
 use crate::model::{
     ArqSpec, CcSpec, ChainSpec, DirectionSpec, EndpointSpec, EventSpec, FadeSpec, FecSpec, FeedbackSpec,
-    FlowSpec, GatewaySpec, LinkSpec, OrTrace, QueueSpec, RateOrKind, RecordSpec, RepeatsSpec, Scenario,
-    Short, StartSpec,
+    FlowSpec, GatewaySpec, HandOverSpec, LinkSpec, OrTrace, QueueSpec, RateOrKind, RecordSpec, RepeatsSpec,
+    Scenario, Short, StartSpec,
 };
 use crate::resolve::chain::spec_of;
-use crate::resolved::{Direction, Event, FlowGroup, Gateway, Misfortune, Resolved, Start, Transport};
+use crate::resolved::{
+    Direction, Event, FlowGroup, Gateway, HandOver, Misfortune, Resolved, Start, Transport,
+};
 use crate::trace;
 use sha2::{Digest, Sha256};
 use skyhaul_path::{Change, Delay, Limit, QueueConfig, arq, rate};
@@ -122,19 +124,38 @@ impl Resolved {
             set: [(key, value)].into_iter().collect(),
             crash: None,
             reroute: None,
+            hand_over: None,
         })
     }
 
     /// The events of links, followed by those of gateways.
     fn all_events(&self) -> Vec<EventSpec> {
         let links = self.events.iter().filter_map(|e| self.event(e));
-        let gateways = self.mishaps.iter().map(|m| EventSpec {
-            at: Time(m.at),
-            set: toml::Table::new(),
-            crash: (m.what == Misfortune::Crash).then(|| self.gateways[m.gateway].name.clone()),
-            reroute: (m.what == Misfortune::Reroute).then(|| self.gateways[m.gateway].name.clone()),
+        let gateways = self.mishaps.iter().map(|m| {
+            let name = || self.gateways[m.gateway].name.clone();
+            EventSpec {
+                at: Time(m.at),
+                set: toml::Table::new(),
+                crash: (m.what == Misfortune::Crash).then(name),
+                reroute: (m.what == Misfortune::Reroute).then(name),
+                hand_over: match &m.what {
+                    Misfortune::HandOver(h) => Some(self.hand_over(name(), h)),
+                    Misfortune::Crash | Misfortune::Reroute => None,
+                },
+            }
         });
         links.chain(gateways).collect()
+    }
+
+    fn hand_over(&self, from: String, h: &HandOver) -> HandOverSpec {
+        let names = |path: &Vec<usize>| path.iter().map(|&i| self.links[i].name.clone()).collect();
+        HandOverSpec {
+            from: Some(from),
+            to: Some(self.gateways[h.to].name.clone()),
+            path: h.path.as_ref().map(names),
+            signalling: Some(Time(h.signalling)),
+            backhaul: Some(RateSpec::Bits(h.backhaul)),
+        }
     }
 
     fn gateway(&self, g: &Gateway) -> GatewaySpec {

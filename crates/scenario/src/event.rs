@@ -1,14 +1,21 @@
 //! Events: changes during a run.
 
+use crate::amount::RateSpec;
 use crate::error::{Problem, did_you_mean};
-use crate::model::{EventSpec, is_trace};
-use crate::resolved::{Direction, Event, Link, Misfortune, Mishap, Resolved};
+use crate::model::{EventSpec, HandOverSpec, is_trace};
+use crate::resolved::{Direction, Event, FlowGroup, HandOver, Link, Misfortune, Mishap, Resolved};
+use skyhaul_base::{Duration, Rate};
 use skyhaul_path::Change;
 use toml::{Table, Value};
 
 /// The keys that may change, for messages.
 const KNOWN: &str =
     "links.NAME.rate, .delay, .error, .queue.limit and .up, and the same of links.NAME.reverse";
+
+/// Time that a hand-over between gateways takes besides the data, unless given.
+const SIGNALLING: Duration = Duration::from_millis(50);
+/// Rate between two gateways, unless given.
+const BACKHAUL: Rate = Rate::from_bits_per_sec(100_000_000);
 
 /// The changes of all events, in order of time. `change` resolves the scenario with the values of an event and of all
 /// events before it.
@@ -24,7 +31,8 @@ pub(crate) fn resolve(
     let mut changes = Vec::new();
     for index in order {
         let event = &events[index];
-        if (event.crash.is_some() || event.reroute.is_some()) && event.set.is_empty() {
+        let of_gateway = event.crash.is_some() || event.reroute.is_some() || event.hand_over.is_some();
+        if of_gateway && event.set.is_empty() {
             continue;
         }
         let key = format!("event[{index}]");
@@ -75,24 +83,77 @@ pub(crate) fn resolve(
 pub(crate) fn mishaps(events: &[EventSpec], start: &Resolved) -> Result<Vec<Mishap>, Problem> {
     let mut found = Vec::new();
     for (index, event) in events.iter().enumerate() {
+        let key = |k: &str| format!("event[{index}].{k}");
         let named =
             [("crash", &event.crash, Misfortune::Crash), ("reroute", &event.reroute, Misfortune::Reroute)];
-        for (key, name, what) in named {
+        for (k, name, what) in named {
             let Some(name) = name else { continue };
-            let Some(gateway) = start.gateways.iter().position(|g| g.name == *name) else {
-                let names: Vec<&str> = start.gateways.iter().map(|g| g.name.as_str()).collect();
-                let hint = did_you_mean(name, names.iter().copied());
-                let known = if names.is_empty() { "none".into() } else { names.join(", ") };
-                let message = format!(
-                    "there is no gateway \"{name}\"{hint} (known: {known}): write one of these names"
-                );
-                return Err(Problem::new(format!("event[{index}].{key}"), message));
-            };
-            found.push(Mishap { at: event.at.0, gateway, what });
+            found.push(Mishap { at: event.at.0, gateway: gateway(start, key(k), name)?, what });
+        }
+        if let Some(spec) = &event.hand_over {
+            let (gateway, what) = hand_over(start, spec, &|k| key(&format!("hand-over.{k}")))?;
+            found.push(Mishap { at: event.at.0, gateway, what: Misfortune::HandOver(what) });
         }
     }
     found.sort_by_key(|m| m.at);
     Ok(found)
+}
+
+/// The gateway of this name.
+fn gateway(start: &Resolved, key: String, name: &str) -> Result<usize, Problem> {
+    start.gateways.iter().position(|g| g.name == name).ok_or_else(|| {
+        let names: Vec<&str> = start.gateways.iter().map(|g| g.name.as_str()).collect();
+        let hint = did_you_mean(name, names.iter().copied());
+        let known = if names.is_empty() { "none".into() } else { names.join(", ") };
+        let message =
+            format!("there is no gateway \"{name}\"{hint} (known: {known}): write one of these names");
+        Problem::new(key, message)
+    })
+}
+
+/// A hand-over, and the gateway that hands over.
+fn hand_over(
+    start: &Resolved,
+    spec: &HandOverSpec,
+    key: &dyn Fn(&str) -> String,
+) -> Result<(usize, HandOver), Problem> {
+    let named = |k: &str, name: &Option<String>| match name {
+        Some(name) => gateway(start, key(k), name),
+        None => Err(Problem::new(key(k), "missing: write the name of a gateway")),
+    };
+    let (from, to) = (named("from", &spec.from)?, named("to", &spec.to)?);
+    let splits = |f: &&FlowGroup| f.chain().is_some_and(|c| c.gateways.contains(&to));
+    if from == to {
+        return Err(Problem::new(key("to"), "hands over to itself: write the name of another gateway"));
+    }
+    if let Some(f) = start.flows.iter().find(splits) {
+        let message =
+            format!("already splits flows.{}: write the name of a gateway that is in no chain", f.name);
+        return Err(Problem::new(key("to"), message));
+    }
+    let link = |name: &String| {
+        start.links.iter().position(|l| l.name == *name).ok_or_else(|| {
+            let names: Vec<&str> = start.links.iter().map(|l| l.name.as_str()).collect();
+            let hint = did_you_mean(name, names.iter().copied());
+            let message = format!("there is no link \"{name}\"{hint} (known: {})", names.join(", "));
+            Problem::new(key("path"), message)
+        })
+    };
+    let path = spec.path.as_ref().map(|p| p.iter().map(link).collect::<Result<Vec<_>, _>>()).transpose()?;
+    if path.as_ref().is_some_and(Vec::is_empty) {
+        let message = "empty: name the links from the new gateway on, or leave it out for those of before";
+        return Err(Problem::new(key("path"), message));
+    }
+    let backhaul = match spec.backhaul {
+        None => BACKHAUL,
+        Some(RateSpec::Bits(rate)) if rate.bits_per_sec() > 0 => rate,
+        Some(_) => {
+            let message = "a rate that can be sent at is needed: write one such as \"100 Mbit/s\"";
+            return Err(Problem::new(key("backhaul"), message));
+        }
+    };
+    let signalling = spec.signalling.map_or(SIGNALLING, |t| t.0);
+    Ok((from, HandOver { to, path, signalling, backhaul }))
 }
 
 /// The values of a table by their paths, dots and nested tables alike; a table with `kind`

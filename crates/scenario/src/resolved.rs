@@ -1,7 +1,7 @@
 //! The resolved scenario, from which simulator and emulator are built. It has no defaults, references or units left;
 //! every value is typed.
 
-use skyhaul_base::Duration;
+use skyhaul_base::{Duration, Rate};
 use skyhaul_path as path;
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ pub use skyhaul_apps::Config as App;
 pub use skyhaul_base::dist::{Sizes, Times};
 pub use skyhaul_path::{Change, Delay, Limit};
 pub use skyhaul_relay::Transport as LegTransport;
+pub use skyhaul_relay::headers::Compression;
 
 /// A fully resolved scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,12 +67,27 @@ pub struct Mishap {
 }
 
 /// What happens to a gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misfortune {
     /// It crashes, and is there again at once: it knows none of its connections.
     Crash,
     /// Packets of its connections take a way past it, and past all other gateways.
     Reroute,
+    /// It hands its split connections over.
+    HandOver(HandOver),
+}
+
+/// Where a gateway's connections move to, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandOver {
+    /// Index of the gateway that takes them over.
+    pub to: usize,
+    /// The links of the leg that starts there; `None` if they stay the same.
+    pub path: Option<Vec<usize>>,
+    /// Time that the signalling takes.
+    pub signalling: Duration,
+    /// Rate between the two gateways.
+    pub backhaul: Rate,
 }
 
 /// The part of a group in a chain of connections.
@@ -85,6 +101,8 @@ pub enum Part {
         delay: Duration,
         /// Its transport.
         transport: LegTransport,
+        /// Its compressed headers.
+        headers: Option<Compression>,
     },
 }
 
@@ -237,6 +255,14 @@ impl FlowGroup {
     pub fn rate_leg(&self) -> Option<&skyhaul_relay::xtp::Config> {
         match self.part.as_deref() {
             Some(Part::Leg { transport: LegTransport::XtpLike(config), .. }) => Some(config),
+            _ => None,
+        }
+    }
+    /// Its compressed headers, if it is a leg that has them.
+    #[must_use]
+    pub fn header_compression(&self) -> Option<&Compression> {
+        match self.part.as_deref() {
+            Some(Part::Leg { headers, .. }) => headers.as_ref(),
             _ => None,
         }
     }

@@ -6,20 +6,18 @@ use crate::change;
 use crate::error::BuildError;
 use crate::flow::{Flow, Record};
 use crate::heap::Heap;
+use crate::links::Links;
 use crate::network::Network;
-use crate::parcel::Parcel;
 use crate::sampler::Sampler;
 use crate::sim::{Run, Sim};
 use crate::tap::Tap;
 use crate::truth::Truth;
+use crate::tunnel;
 use crate::user::check_controls;
-use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_base::{Instant, Rng};
 use skyhaul_cc::{Controls, SharedRules};
-use skyhaul_path::link::Streams;
-use skyhaul_path::{Delay, Hop, Link, LinkConfig, Routes};
-use skyhaul_scenario::resolved::{FlowGroup, Part, Resolved, Start};
+use skyhaul_scenario::resolved::{FlowGroup, Resolved, Start};
 use skyhaul_tcp::config::LossClassifier;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl<R: Tap> Sim<R> {
@@ -134,6 +132,7 @@ impl<R: Tap> Sim<R> {
             sampler,
             agenda,
             chains,
+            moves: Vec::new(),
             taken: vec![0; scenario.gateways.len()],
             run,
         };
@@ -158,16 +157,20 @@ fn chains(
             Some(first)
         })
         .collect();
+    let hand_overs = tunnel::tunnels(scenario, links)?;
     let mut chains = Vec::new();
     for (g, group) in scenario.flows.iter().enumerate() {
         let Some(chain) = group.chain() else { continue };
         let past = links.routes(group, &chain.path).ok_or(BuildError::TooLarge)?;
+        let ahead = tunnel::ahead(scenario, g, &hand_overs, links)?;
         for index in 0..group.count {
             let legs = core::iter::once(g).chain(chain.legs.iter().copied()).map(|l| first[l] + index);
             let head = &mut flows[(first[g] + index) as usize];
             head.chain = u32::try_from(chains.len()).map_err(|_| BuildError::TooLarge)?;
             let rng = Rng::stream(seed, &format!("flows.{}[{index}].asym", group.name));
-            chains.push(Chain::new(chain, legs.collect(), (head.forward, head.reverse), past, rng));
+            let mut made = Chain::new(chain, legs.collect(), (head.forward, head.reverse), past, rng);
+            made.ahead.clone_from(&ahead);
+            chains.push(made);
         }
     }
     Ok(chains)
@@ -193,66 +196,4 @@ fn check(scenario: &Resolved, group: &FlowGroup) -> Result<(), BuildError> {
     let takes_time =
         !group.extra_delay.is_zero() || ways.any(|d| d.rate.mean().is_some() || !d.delay.base().is_zero());
     if takes_time { Ok(()) } else { Err(BuildError::NoDelay { flow: flow() }) }
-}
-
-/// The directed links of a world: those of the scenario, forward at `2i` and reverse at `2i + 1`, then a pair for
-/// each access delay.
-struct Links {
-    hops: Vec<Hop<Parcel>>,
-    routes: Routes,
-    /// First link of the pair with this delay.
-    access: BTreeMap<Duration, u32>,
-    seed: u64,
-}
-
-impl Links {
-    fn new(scenario: &Resolved, seed: u64) -> Self {
-        let hops = scenario.links.iter().enumerate().flat_map(|(i, l)| {
-            [("forward", &l.forward), ("reverse", &l.reverse)].map(|(way, d)| {
-                let streams = Streams::named(seed, &format!("links.{}.{way}", l.name));
-                let link = Link::new(&d.link_config(), streams);
-                let forward = way == "forward";
-                let told = scenario.events.iter().any(|c| c.link == i && c.forward == forward);
-                let stays = d.up && !told && !d.moves();
-                d.hop(if stays { link.foreseeing(&d.queue) } else { link })
-            })
-        });
-        Self { hops: hops.collect(), routes: Routes::default(), access: BTreeMap::new(), seed }
-    }
-
-    /// The routes of a group's data and acknowledgements.
-    ///
-    /// The access delay is a pair of links without rate, shared by all flows with the same delay: a constant delay
-    /// keeps the order, so one link serves them all.
-    fn routes(&mut self, group: &FlowGroup, path: &[usize]) -> Option<(u16, u16)> {
-        let mut forward: Vec<u32> = path.iter().map(|&i| 2 * i as u32).collect();
-        let mut reverse: Vec<u32> = path.iter().rev().map(|&i| 2 * i as u32 + 1).collect();
-        if !group.extra_delay.is_zero() || path.is_empty() {
-            let access = self.access(group.extra_delay);
-            forward.insert(0, access);
-            reverse.push(access + 1);
-        }
-        if let Some(Part::Leg { delay, .. }) = group.part.as_deref() {
-            // A gateway's processing delay applies to data, not to the acknowledgements of the next leg.
-            if !delay.is_zero() {
-                forward.insert(0, self.access(*delay));
-            }
-        }
-        Some((self.routes.add(forward)?, self.routes.add(reverse)?))
-    }
-
-    /// The first of a pair of links without rate that have this delay.
-    fn access(&mut self, delay: Duration) -> u32 {
-        let next = self.hops.len() as u32;
-        let access = *self.access.entry(delay).or_insert(next);
-        if access == next {
-            let config = LinkConfig { delay: Delay::fixed(delay), ..LinkConfig::default() };
-            for _ in 0..2 {
-                // It draws nothing.
-                let streams = Streams::named(self.seed, "access");
-                self.hops.push(Hop::new(Link::new(&config, streams), false));
-            }
-        }
-        access
-    }
 }

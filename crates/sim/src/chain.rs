@@ -1,5 +1,6 @@
 //! State of a chain of connections (split path).
 
+use crate::tunnel::{Ahead, Tunnel};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_relay::{Count, Relay};
 use skyhaul_scenario::resolved;
@@ -43,6 +44,10 @@ pub(crate) struct Chain {
     pub(crate) late_acks: bool,
     /// It is counted among the connections of its gateways.
     pub(crate) counted: bool,
+    /// Ways that its connections take once a gateway has handed over, for each time that one will.
+    pub(crate) ahead: VecDeque<Ahead>,
+    /// For each gateway, how data comes to it from the one that had its connections before.
+    pub(crate) tunnels: Vec<Option<Box<Tunnel>>>,
     /// One of its ends has given up.
     pub(crate) dead: bool,
     pub(crate) began: Instant,
@@ -64,6 +69,11 @@ pub(crate) struct Told {
     pub(crate) bypassed: u64,
     pub(crate) refused: u64,
     pub(crate) crashes: u64,
+    /// Bytes that gateways handed over, and how long the legs behind them were silent.
+    pub(crate) moved: u64,
+    pub(crate) silent: Duration,
+    /// Some gateway has handed over.
+    pub(crate) handed_over: bool,
 }
 
 impl Chain {
@@ -98,12 +108,20 @@ impl Chain {
             early: chain.open == resolved::Open::Early || chain.ack_mode == resolved::AckMode::Late,
             late_acks: chain.ack_mode == resolved::AckMode::Late && !spoofs,
             counted: false,
+            ahead: VecDeque::new(),
+            tunnels: core::iter::repeat_with(|| None).take(n).collect(),
             dead: false,
             began: Instant::ZERO,
             told: Told::default(),
             delivered: 0,
             acked: 0,
         }
+    }
+
+    /// Some gateway has handed it over.
+    #[inline]
+    pub(crate) fn has_handed_over(&self) -> bool {
+        self.told.handed_over
     }
 
     /// Resets everything for a new connection, except the results.

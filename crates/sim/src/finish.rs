@@ -104,6 +104,8 @@ impl<R: Tap> Sim<R> {
             lost: if over { to_sender.saturating_sub(self.delivered(c)) } else { 0 },
             bypassed: chain.told.bypassed,
             refused: chain.told.refused,
+            moved: chain.told.moved,
+            silent: chain.told.silent,
         }))
     }
 
@@ -148,6 +150,7 @@ impl<R: Tap> Sim<R> {
             duplicate_acks: t.duplicate_acks,
             discarded: record.discarded,
             rejected: record.rejected,
+            unread: t.unread,
             pages: record.pages.clone(),
             transfers: record.app.as_ref().map_or(0, App::transfers),
             lost,

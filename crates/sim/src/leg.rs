@@ -1,6 +1,7 @@
 //! A leg of a split path: one connection between two gateways, or between a gateway and an end.
 
 use crate::ends::Ends;
+use crate::headers::Headers;
 use crate::rate_leg::{Inlet, Outlet, RateLeg};
 use crate::spoof::Spoof;
 use skyhaul_base::{Instant, Rng};
@@ -18,10 +19,21 @@ pub(crate) struct Leg {
     /// The spoofing gateway at its beginning, if any: this leg then has the receiver's end of the connection, and
     /// the previous one the sender's.
     pub(crate) spoof: Option<Box<Spoof>>,
+    /// Its compressed headers.
+    pub(crate) headers: Option<Box<Headers>>,
+    /// Its ends that are on the way from one gateway to another: nothing comes from them, and nothing goes to them.
+    pub(crate) away: Away,
     /// The chain that it belongs to.
     pub(crate) chain: u32,
     /// Its place there, from 0.
     pub(crate) number: u8,
+}
+
+/// Which ends of a leg are on the way from one gateway to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Away {
+    pub(crate) sender: bool,
+    pub(crate) receiver: bool,
 }
 
 impl Leg {
@@ -48,18 +60,53 @@ impl Leg {
     }
     /// When one of its ends needs a call.
     pub(crate) fn next_timeout(&self) -> Instant {
-        let own = self.rated.as_ref().map_or_else(|| self.ends.next_timeout(), |r| r.sender.next_timeout());
+        if self.away != Away::default() {
+            return self.next_of_those_there();
+        }
+        let own = self.rated.as_ref().map_or_else(|| self.ends.next_timeout(), |r| r.next_timeout());
         self.spoof.as_ref().map_or(own, |s| own.min(s.next_timeout()))
+    }
+    /// When the end wants to be called that is not on its way.
+    #[cold]
+    fn next_of_those_there(&self) -> Instant {
+        let there = |away: bool, next: Instant| if away { Instant::MAX } else { next };
+        match &self.rated {
+            Some(rated) => there(self.away.sender, rated.sender.next_timeout())
+                .min(there(self.away.receiver, rated.receiver.next_timeout())),
+            None => there(self.away.sender, self.ends.sender.next_timeout())
+                .min(there(self.away.receiver, self.ends.receiver.next_timeout())),
+        }
+    }
+    /// What the end that receives holds and has acknowledged, for the next leg to take.
+    pub(crate) fn readable(&self) -> u64 {
+        self.rated.as_ref().map_or_else(|| self.ends.receiver.readable(), |r| r.receiver.readable())
+    }
+    /// What the end that sends holds.
+    pub(crate) fn unacked(&self) -> u64 {
+        self.rated.as_ref().map_or_else(|| self.ends.sender.unacked(), |r| r.sender.unacked())
     }
     /// Handles expired deadlines.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<Judgement> {
         if let Some(spoof) = &mut self.spoof {
             spoof.expire(now);
         }
+        if self.next_timeout() > now {
+            return None;
+        }
         match &mut self.rated {
             Some(rated) => {
-                rated.sender.handle_timeout(now);
+                if !self.away.sender {
+                    rated.sender.handle_timeout(now);
+                }
+                if !self.away.receiver {
+                    rated.receiver.handle_timeout(now);
+                }
                 None
+            }
+            None if self.away != Away::default() => {
+                let end = self.ends.end(!self.away.sender);
+                end.handle_timeout(now);
+                self.ends.sender.take_judgement()
             }
             None => self.ends.expire(now),
         }
@@ -70,11 +117,13 @@ impl Leg {
             (None, None) => {
                 relay.pump(&mut Side(&mut self.ends.receiver, now), &mut Side(&mut next.ends.sender, now))
             }
-            (Some(a), None) => relay.pump(&mut Inlet(&mut a.receiver), &mut Side(&mut next.ends.sender, now)),
+            (Some(a), None) => {
+                relay.pump(&mut Inlet(&mut a.receiver, now), &mut Side(&mut next.ends.sender, now))
+            }
             (None, Some(b)) => {
                 relay.pump(&mut Side(&mut self.ends.receiver, now), &mut Outlet(&mut b.sender))
             }
-            (Some(a), Some(b)) => relay.pump(&mut Inlet(&mut a.receiver), &mut Outlet(&mut b.sender)),
+            (Some(a), Some(b)) => relay.pump(&mut Inlet(&mut a.receiver, now), &mut Outlet(&mut b.sender)),
         };
     }
 
@@ -91,9 +140,9 @@ impl Leg {
             }
         }
         if sender {
-            self.ends.sender = fresh;
+            (self.ends.sender, self.away.sender) = (fresh, false);
         } else {
-            self.ends.receiver = fresh;
+            (self.ends.receiver, self.away.receiver) = (fresh, false);
         }
     }
 }
@@ -106,7 +155,8 @@ impl End<Count> for Side<'_> {
         self.0.peer_finished() && self.0.readable() == 0
     }
     fn failed(&self) -> bool {
-        self.0.state() == State::Closed
+        // What arrived before an orderly end is still read.
+        self.0.state() == State::Closed && !(self.0.peer_finished() && self.0.readable() > 0)
     }
     fn read(&mut self, into: &mut Count, most: u64) -> u64 {
         let n = self.0.read(&mut [], most.min(self.0.readable()));

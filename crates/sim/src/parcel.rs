@@ -291,6 +291,10 @@ impl Parcel {
     pub(crate) fn hop(self) -> u16 {
         (self.rest >> HOP_SHIFT) as u16
     }
+    /// It goes on from another entry of the route table.
+    pub(crate) fn set_hop(&mut self, hop: u16) {
+        self.rest = self.rest & ((1 << HOP_SHIFT) - 1) | u64::from(hop) << HOP_SHIFT;
+    }
     /// Moves on to the next entry of the route table.
     #[inline]
     pub(crate) fn advance(&mut self) {
@@ -329,6 +333,29 @@ impl Parcel {
         if size < own && self.ack().is_some() {
             self.flow_size = join(self.flow(), own << 16 | size);
         }
+    }
+    /// It is so many bytes shorter from here on, or longer again: the whole leg compresses headers.
+    pub(crate) fn shorten(&mut self, bytes: u32) {
+        self.flow_size -= u64::from(bytes);
+    }
+    pub(crate) fn lengthen(&mut self, bytes: u32) {
+        self.flow_size += u64::from(bytes);
+    }
+    /// A number and a bit, where there are no timestamps.
+    pub(crate) fn set_note(&mut self, number: u32, bit: bool) {
+        self.stamps = join(number, bit.into());
+    }
+    pub(crate) fn note(self) -> (u32, bool) {
+        (high(self.stamps), low(self.stamps) != 0)
+    }
+    /// No data, no SYN, no FIN, no RST.
+    pub(crate) fn is_pure_ack(self) -> bool {
+        self.rest & PURE_ACK != 0
+    }
+    /// It has SYN or RST.
+    pub(crate) fn opens_or_resets(self) -> bool {
+        let flags = Flags::from_bits(((self.rest & FLAG_BITS) >> FLAGS_SHIFT) as u8);
+        flags.has(Flags::SYN) || flags.has(Flags::RST)
     }
     /// Restores its own size.
     pub(crate) fn decompress(&mut self) {

@@ -5,7 +5,7 @@
 
 use crate::parcel::{Bodies, Label, Parcel};
 use skyhaul_base::Instant;
-use skyhaul_relay::xtp::{Config, Data, HEADER, Receiver, Report, Sender};
+use skyhaul_relay::xtp::{Close, Config, Data, HEADER, Receiver, Report, Sender};
 use skyhaul_relay::{Count, End, Fifo};
 use skyhaul_tcp::{Flags, Head, Seq};
 use std::collections::VecDeque;
@@ -38,6 +38,11 @@ impl RateLeg {
         }
     }
 
+    /// When one of the ends wants to be called.
+    pub(crate) fn next_timeout(&self) -> Instant {
+        self.sender.next_timeout().min(self.receiver.next_timeout())
+    }
+
     /// A packet has reached one of the ends.
     pub(crate) fn handle(&mut self, now: Instant, parcel: Parcel) {
         let head = parcel.head(HEADER);
@@ -46,7 +51,8 @@ impl RateLeg {
             return;
         }
         if !parcel.backward() {
-            self.receiver.handle(&Data { seq: place, len: parcel.len(HEADER), sync: head.window });
+            let (seq, len) = (place, parcel.len(HEADER));
+            self.receiver.handle(&Data { seq, len, sync: head.window, close: close_of(head.flags) });
             return;
         }
         // Older ones are lost or outdated.
@@ -68,13 +74,14 @@ impl RateLeg {
         keep: bool,
     ) -> Option<Parcel> {
         let d = self.sender.poll(now)?;
-        Some(Parcel::pack(&head(d.seq, d.len, d.sync), None, HEADER, label, bodies, keep))
+        let head = head(d.seq, d.len, d.sync, flags_of(d.close));
+        Some(Parcel::pack(&head, None, HEADER, label, bodies, keep))
     }
     /// The report to send now.
     pub(crate) fn poll_report(&mut self, label: Label, bodies: &mut Bodies, keep: bool) -> Option<Parcel> {
         let report = self.receiver.poll()?;
         self.next_report = self.next_report.wrapping_add(1);
-        let head = head(report.rseq, 0, self.next_report);
+        let head = head(report.rseq, 0, self.next_report, Flags::NONE);
         let parcel = Parcel::pack(&head, None, HEADER + report.size(), label, bodies, keep);
         if self.reports.len() >= MOST_REPORTS {
             self.reports.pop_front();
@@ -85,19 +92,28 @@ impl RateLeg {
 }
 
 /// Encodes a 64-bit position and a number in the head of a segment.
-fn head(place: u64, len: u32, number: u32) -> Head {
-    Head::new(Seq(place as u32), Seq((place >> 32) as u32), len, number, Flags::NONE)
+fn head(place: u64, len: u32, number: u32, flags: Flags) -> Head {
+    Head::new(Seq(place as u32), Seq((place >> 32) as u32), len, number, flags)
+}
+
+/// What a packet says of the end of its connection, in the flags of TCP that a parcel has room for.
+fn flags_of(close: Close) -> Flags {
+    let says = [(close.wclose, Flags::FIN), (close.rclose, Flags::ECE), (close.end, Flags::RST)];
+    says.into_iter().filter(|s| s.0).fold(Flags::NONE, |flags, (_, flag)| flags.with(flag))
+}
+fn close_of(flags: Flags) -> Close {
+    Close { wclose: flags.has(Flags::FIN), rclose: flags.has(Flags::ECE), end: flags.has(Flags::RST) }
 }
 
 /// The gateway's receiving end, in the form that a relay uses.
-pub(crate) struct Inlet<'a>(pub(crate) &'a mut Receiver);
+pub(crate) struct Inlet<'a>(pub(crate) &'a mut Receiver, pub(crate) Instant);
 
 impl End<Count> for Inlet<'_> {
     fn ended(&self) -> bool {
-        false
+        self.0.ended()
     }
     fn failed(&self) -> bool {
-        false
+        self.0.failed()
     }
     fn read(&mut self, into: &mut Count, most: u64) -> u64 {
         let n = self.0.read(most);
@@ -107,8 +123,12 @@ impl End<Count> for Inlet<'_> {
     fn write(&mut self, _: &mut Count) -> u64 {
         0
     }
-    fn finish(&mut self) {}
-    fn abort(&mut self) {}
+    fn finish(&mut self) {
+        self.0.finish(self.1);
+    }
+    fn abort(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// The gateway's sending end, in the form that a relay uses.
@@ -116,7 +136,7 @@ pub(crate) struct Outlet<'a>(pub(crate) &'a mut Sender);
 
 impl End<Count> for Outlet<'_> {
     fn ended(&self) -> bool {
-        false
+        self.0.peer_finished()
     }
     fn failed(&self) -> bool {
         self.0.gave_up()
@@ -129,8 +149,10 @@ impl End<Count> for Outlet<'_> {
         from.0 -= n;
         n
     }
-    fn finish(&mut self) {}
+    fn finish(&mut self) {
+        self.0.finish();
+    }
     fn abort(&mut self) {
-        self.0.stop();
+        self.0.abort();
     }
 }

@@ -4,10 +4,12 @@ use crate::agent::Agent;
 use crate::chain::Chain;
 use crate::ends::Ends;
 use crate::flow::Seen;
-use crate::leg::Leg;
+use crate::headers::Headers;
+use crate::leg::{Away, Leg};
+use crate::network::Network;
 use crate::observe;
 use crate::oracle::Oracle;
-use crate::parcel::Parcel;
+use crate::parcel::{Label, Parcel};
 use crate::rate_leg::RateLeg;
 use crate::sim::{Sim, dispatch, send_whole};
 use crate::tap::Tap;
@@ -17,7 +19,7 @@ use skyhaul_path::PacketView;
 use skyhaul_relay::xtp::HEADER as XTP_HEADER;
 use skyhaul_scenario::resolved::Overload;
 use skyhaul_tcp::config::LossClassifier;
-use skyhaul_tcp::{Segment, Seq, State};
+use skyhaul_tcp::{Flags, Segment, Seq, State};
 
 impl<R: Tap> Sim<R> {
     /// Opens the chain of a flow for a transfer with this many bytes to send at once. A full gateway lets it pass
@@ -101,7 +103,10 @@ impl<R: Tap> Sim<R> {
         if rated.is_some() {
             flow.header = XTP_HEADER;
         }
-        let leg = Leg { ends, rated, spoof: None, chain: c, number: number as u8 };
+        let compresses = group.header_compression().filter(|_| !chain.spoofs);
+        let headers = compresses.map(|rule| Box::new(Headers::new(rule, flow.header)));
+        let away = Away::default();
+        let leg = Leg { ends, rated, spoof: None, headers, away, chain: c, number: number as u8 };
         flow.agent = Agent::Leg(Box::new(leg));
     }
 
@@ -109,6 +114,9 @@ impl<R: Tap> Sim<R> {
     pub(crate) fn leg_arrival(&mut self, parcel: Parcel, segment: &Segment) {
         let (now, index, backward) = (self.now, parcel.flow(), parcel.backward());
         let Agent::Leg(leg) = &mut self.flows[index as usize].agent else { return };
+        if leg.headers.as_mut().is_some_and(|h| !h.reads(parcel)) {
+            return;
+        }
         let (c, to_gateway) = (leg.chain, backward == (leg.number > 0));
         if to_gateway && self.spoofs(c) {
             self.spoof_arrival(c, backward, segment);
@@ -153,7 +161,7 @@ impl<R: Tap> Sim<R> {
         if gateway + 1 == opened {
             let Agent::Leg(leg) = &self.flows[from].agent else { return };
             let (asked, open) = leg.arrived();
-            if !(open || asked && early) {
+            if leg.away.receiver || !(open || asked && early) {
                 return;
             }
             self.open_leg(c, gateway + 1);
@@ -163,6 +171,9 @@ impl<R: Tap> Sim<R> {
         let (low, high) = self.flows.split_at_mut(from.max(to));
         let (a, b) = if from < to { (&mut low[from], &mut high[0]) } else { (&mut high[0], &mut low[to]) };
         let (Agent::Leg(a), Agent::Leg(b)) = (&mut a.agent, &mut b.agent) else { return };
+        if a.away.receiver {
+            return;
+        }
         a.pass_on(now, &mut self.chains[c as usize].relays[gateway], b);
     }
 
@@ -186,6 +197,10 @@ impl<R: Tap> Sim<R> {
         let flow = &mut flows[index as usize];
         let (forward, back, header) = (flow.way(index, false), flow.way(index, true), flow.header);
         let Agent::Leg(leg) = &mut flow.agent else { return };
+        if leg.away != Away::default() {
+            self.flush_what_is_there(c, number);
+            return;
+        }
         if let Some(rated) = &mut leg.rated {
             while let Some(parcel) = rated.poll_data(now, forward, &mut net.witness.bodies, R::PACKETS) {
                 dispatch(net, now, parcel);
@@ -197,25 +212,25 @@ impl<R: Tap> Sim<R> {
             return;
         }
         while let Some(out) = &leg.ends.sender.poll_transmit(now) {
-            send_whole(net, now, forward, header, out);
+            put(net, now, forward, header, out, &mut leg.headers);
         }
         if holds {
             let held = &mut chains[c as usize].held[number];
             while held.front().is_some_and(|s| Chain::may_pass(s, confirmed)) {
                 if let Some(out) = &held.pop_front() {
-                    send_whole(net, now, back, header, out);
+                    put(net, now, back, header, out, &mut leg.headers);
                 }
             }
             while let Some(out) = leg.ends.receiver.poll_transmit(now) {
                 if Chain::may_pass(&out, confirmed) {
-                    send_whole(net, now, back, header, &out);
+                    put(net, now, back, header, &out, &mut leg.headers);
                 } else {
                     held.push_back(out);
                 }
             }
         } else {
             while let Some(out) = &leg.ends.receiver.poll_transmit(now) {
-                send_whole(net, now, back, header, out);
+                put(net, now, back, header, out, &mut leg.headers);
             }
         }
         if R::ENABLED {
@@ -419,4 +434,24 @@ impl<R: Tap> Sim<R> {
         }
         self.arm(index);
     }
+}
+
+/// Puts a segment of a leg on its way.
+pub(crate) fn put<R: Tap>(
+    net: &mut Network<R>,
+    now: Instant,
+    label: Label,
+    header: u32,
+    segment: &Segment,
+    headers: &mut Option<Box<Headers>>,
+) {
+    let Some(headers) = headers else {
+        send_whole(net, now, label, header, segment);
+        return;
+    };
+    let (head, extras) = segment.split();
+    let rare = !extras.is_none() || head.flags.has(Flags::SYN);
+    let bodies = &mut net.witness.bodies;
+    let parcel = Parcel::pack(&head, rare.then_some(extras), header, label, bodies, R::PACKETS);
+    dispatch(net, now, headers.shorten(parcel, segment));
 }

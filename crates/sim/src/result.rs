@@ -79,6 +79,8 @@ pub struct FlowResult {
     pub discarded: u64,
     /// Segments rejected by an end point.
     pub rejected: u64,
+    /// Packets of a leg with compressed headers that the far end could not read.
+    pub unread: u64,
     /// Durations of the pages, or of the transfers that arrived at random, each from its first packet to its last
     /// acknowledgement.
     pub pages: Vec<Duration>,
@@ -141,6 +143,10 @@ pub struct ChainResult {
     pub bypassed: u64,
     /// Connections that gateways refused for lack of capacity.
     pub refused: u64,
+    /// Bytes that gateways handed over to others.
+    pub moved: u64,
+    /// How long the legs behind them were silent for that.
+    pub silent: Duration,
 }
 
 /// The results of a flow of rate-controlled datagrams.

@@ -75,6 +75,8 @@ pub struct Sim<R> {
     pub(crate) agenda: Agenda,
     /// Chains of connections.
     pub(crate) chains: Vec<Chain>,
+    /// Connections that move between gateways: when they arrive, their chain, and the gateway's index in it. The last first.
+    pub(crate) moves: Vec<(Instant, u32, usize)>,
     /// Number of sender connections at each gateway.
     pub(crate) taken: Vec<u64>,
     pub(crate) run: Run,
@@ -190,14 +192,20 @@ impl<R: Tap> Sim<R> {
     /// Carries out the gateway events that are due; returns the time of the next.
     fn suffer(&mut self) -> Instant {
         loop {
+            let moved = self.moves.last().map_or(Instant::MAX, |m| m.0);
+            if moved <= self.now {
+                self.take_over();
+                continue;
+            }
             let next = self.run.mishaps.last().map_or(Instant::MAX, |m| Instant::ZERO + m.at);
             if next > self.now {
-                return next;
+                return next.min(moved);
             }
             if let Some(mishap) = self.run.mishaps.pop() {
-                match mishap.what {
+                match &mishap.what {
                     Misfortune::Crash => self.crash(mishap.gateway),
                     Misfortune::Reroute => self.reroute(mishap.gateway),
+                    Misfortune::HandOver(how) => self.hand_over(mishap.gateway, how),
                 }
             }
         }
@@ -205,18 +213,35 @@ impl<R: Tap> Sim<R> {
 
     /// A parcel has reached its endpoint.
     #[inline(never)]
-    fn arrive(&mut self, parcel: Parcel) {
+    pub(crate) fn arrive(&mut self, parcel: Parcel) {
         let now = self.now;
         let index = parcel.flow();
         if self.run.classified {
             self.inform(index);
         }
-        let Self { flows, net, timers, records, .. } = self;
-        let flow = &mut flows[index as usize];
-        if parcel.generation() != flow.generation || matches!(flow.agent, Agent::Silent) {
+        let Self { flows, chains, .. } = self;
+        let flow = &flows[index as usize];
+        if parcel.generation() != flow.generation {
             self.discard(parcel);
             return;
         }
+        let moved = match &flow.agent {
+            Agent::Silent => {
+                self.discard(parcel);
+                return;
+            }
+            Agent::Leg(leg) => chains[leg.chain as usize].has_handed_over(),
+            _ => false,
+        };
+        if moved && self.follow(parcel) {
+            return;
+        }
+        let Self { flows, net, timers, records, .. } = self;
+        let flow = &mut flows[index as usize];
+        let parcel = match &flow.agent {
+            Agent::Leg(leg) => leg.headers.as_ref().map_or(parcel, |h| h.lengthen(parcel)),
+            _ => parcel,
+        };
         let backward = parcel.backward();
         if R::ENABLED {
             observe::arrival(now, parcel, net);

@@ -6,13 +6,12 @@
 //! is forwarded without an acknowledgement, as if there were no gateway. A FIN is not acknowledged before all data
 //! ahead of it has arrived.
 
-use skyhaul_base::{Duration, Instant};
-use skyhaul_tcp::{Flags, Segment, Seq};
+use skyhaul_base::Instant;
+use skyhaul_relay::Ranges;
+use skyhaul_tcp::config::Rto;
+use skyhaul_tcp::{Flags, RttEstimator, Segment, Seq};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Initial retransmission timeout (RFC 6298 §2.1), and the minimum.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-const LEAST_WAIT: Duration = Duration::from_millis(200);
 /// SACKed segments beyond a hole, or duplicate ACKs, that reveal a loss.
 const ENOUGH: u32 = 3;
 
@@ -22,7 +21,6 @@ struct Kept {
     segment: Segment,
     sent: Instant,
     again: bool,
-    sacked: bool,
 }
 
 /// The spoofing gateway, for one connection.
@@ -40,16 +38,20 @@ pub(crate) struct Spoof {
     edge: u64,
     kept: BTreeMap<u64, Kept>,
     stored: u64,
+    /// What the receiver has beyond `una`, and the end of the last of it.
+    sacked: Ranges,
     high_sacked: u64,
+    /// Whatever is missing before this was sent again; what was, in the order in which, and when.
+    judged: u64,
+    again: VecDeque<(Instant, u64)>,
     duplicates: u32,
     /// The repair continues until this offset is acknowledged.
     recover: u64,
     /// The receiver's next sequence number, and the clocks of both ends.
     receiver_seq: Seq,
     stamps: Option<(u32, u32)>,
-    srtt: Option<Duration>,
-    rttvar: Duration,
-    backoff: u32,
+    rto: Rto,
+    rtt: RttEstimator,
     expires: Instant,
     pub(crate) to_sender: VecDeque<Segment>,
     pub(crate) to_receiver: VecDeque<Segment>,
@@ -58,8 +60,8 @@ pub(crate) struct Spoof {
 }
 
 impl Spoof {
-    /// A gateway that stores up to `capacity` bytes.
-    pub(crate) fn new(capacity: u64) -> Self {
+    /// A gateway that stores up to `capacity` bytes, with this retransmission timer.
+    pub(crate) fn new(capacity: u64, rto: Rto) -> Self {
         Self {
             capacity,
             tracks: false,
@@ -70,14 +72,16 @@ impl Spoof {
             edge: 0,
             kept: BTreeMap::new(),
             stored: 0,
+            sacked: Ranges::default(),
             high_sacked: 0,
+            judged: 0,
+            again: VecDeque::new(),
             duplicates: 0,
             recover: 0,
             receiver_seq: Seq(0),
             stamps: None,
-            srtt: None,
-            rttvar: Duration::ZERO,
-            backoff: 0,
+            rto,
+            rtt: RttEstimator::new(&rto),
             expires: Instant::MAX,
             to_sender: VecDeque::new(),
             to_receiver: VecDeque::new(),
@@ -86,7 +90,7 @@ impl Spoof {
     }
     /// Loses its state, by a crash or a route change: stored data is gone, and packets pass unchanged.
     pub(crate) fn forget(&mut self) {
-        *self = Self { repeats: self.repeats, ..Self::new(self.capacity) };
+        *self = Self { repeats: self.repeats, ..Self::new(self.capacity, self.rto) };
     }
     #[cfg(test)]
     fn stored(&self) -> u64 {
@@ -133,12 +137,12 @@ impl Spoof {
         if s.len == 0 || self.stored + u64::from(s.len) > self.capacity || from < self.una {
             return;
         }
-        let kept = Kept { segment: *s, sent: now, again: false, sacked: false };
+        let kept = Kept { segment: *s, sent: now, again: false };
         if self.kept.insert(from, kept).is_none() {
             self.stored += u64::from(s.len);
         }
         if self.expires == Instant::MAX {
-            self.expires = now + self.patience();
+            self.expires = now + self.rtt.rto();
         }
         self.advance();
         self.answer((from > self.local).then_some((from, end)));
@@ -196,8 +200,10 @@ impl Spoof {
         }
         for &(from, to) in s.sack.as_slice() {
             let (from, to) = (self.offset(from), self.offset(to));
-            self.high_sacked = self.high_sacked.max(to);
-            self.kept.range_mut(from..to.max(from)).for_each(|(_, k)| k.sacked = true);
+            if from < to && to > self.una {
+                self.high_sacked = self.high_sacked.max(to);
+                self.sacked.add(from, to);
+            }
         }
         self.repair(now, advanced);
         if s.len > 0 || s.flags.has(Flags::FIN) {
@@ -216,53 +222,30 @@ impl Spoof {
     /// The receiver has everything before `ack`.
     fn release(&mut self, now: Instant, ack: u64) {
         self.una = ack;
-        (self.duplicates, self.backoff) = (0, 0);
+        self.duplicates = 0;
+        self.rtt.end_backoff(&self.rto);
         while let Some(first) = self.kept.first_entry() {
-            let k = *first.get();
-            if first.key() + u64::from(k.segment.len) > ack {
+            let (from, k) = (*first.key(), *first.get());
+            if from + u64::from(k.segment.len) > ack {
                 break;
             }
             first.remove();
             self.stored -= u64::from(k.segment.len);
-            if !k.again && !k.sacked {
-                self.measured(now - k.sent);
+            // What waited behind a hole, and what was sent twice, says nothing of the round trip (RFC 6298 §3).
+            if !k.again && !self.sacked.contains(from) {
+                self.rtt.sample(now - k.sent, 1, &self.rto);
             }
         }
+        self.sacked.cut(ack);
         self.local = self.local.max(ack);
         self.advance();
-        self.expires = if self.kept.is_empty() { Instant::MAX } else { now + self.patience() };
-    }
-
-    /// Updates RTT and timeout (RFC 6298 §2).
-    fn measured(&mut self, rtt: Duration) {
-        match self.srtt {
-            None => (self.srtt, self.rttvar) = (Some(rtt), rtt / 2),
-            Some(srtt) => {
-                self.rttvar = (self.rttvar * 3 + srtt.abs_diff(rtt)) / 4;
-                self.srtt = Some((srtt * 7 + rtt) / 8);
-            }
-        }
-    }
-    fn patience(&self) -> Duration {
-        let usual = self.srtt.map_or(FIRST_WAIT, |srtt| srtt + (self.rttvar * 4).max(LEAST_WAIT));
-        usual * (1 << self.backoff.min(6))
+        self.expires = if self.kept.is_empty() { Instant::MAX } else { now + self.rtt.rto() };
     }
 
     /// Retransmits missing data: by SACK, or without SACK one loss per RTT (RFC 6582).
     fn repair(&mut self, now: Instant, advanced: bool) {
-        let again = self.srtt.unwrap_or(FIRST_WAIT);
         if self.high_sacked > self.una {
-            let high = self.high_sacked;
-            let missing: Vec<u64> = self
-                .kept
-                .range(..high)
-                .filter(|(from, k)| {
-                    let beyond = *from + u64::from((1 + ENOUGH) * k.segment.len) <= high;
-                    !k.sacked && beyond && (!k.again || k.sent + again <= now)
-                })
-                .map(|(&from, _)| from)
-                .collect();
-            missing.into_iter().for_each(|from| self.resend(now, from));
+            self.judge(now);
             return;
         }
         let begins = self.duplicates == ENOUGH && self.una >= self.recover;
@@ -273,8 +256,31 @@ impl Spoof {
             self.resend_first(now);
         }
     }
+    /// Sends again what has enough beyond it that was acknowledged, and what was sent again a round trip ago. Each segment is
+    /// looked at once, and once more for each time that it was sent again.
+    fn judge(&mut self, now: Instant) {
+        let patience = self.rtt.srtt().unwrap_or(self.rto.initial);
+        let mut from = self.judged.max(self.una);
+        while let Some((&at, k)) = self.kept.range(from..).next() {
+            if at + u64::from((1 + ENOUGH) * k.segment.len) > self.high_sacked {
+                break;
+            }
+            from = at + u64::from(k.segment.len);
+            if !k.again && !self.sacked.contains(at) {
+                self.resend(now, at);
+            }
+        }
+        self.judged = from;
+        while let Some(&(sent, from)) = self.again.front().filter(|(sent, _)| *sent + patience <= now) {
+            self.again.pop_front();
+            let last = self.kept.get(&from).is_some_and(|k| k.sent == sent);
+            if last && from < self.high_sacked && !self.sacked.contains(from) {
+                self.resend(now, from);
+            }
+        }
+    }
     fn resend_first(&mut self, now: Instant) {
-        if let Some((&from, _)) = self.kept.iter().find(|(_, k)| !k.sacked) {
+        if let Some((&from, _)) = self.kept.first_key_value() {
             self.resend(now, from);
         }
     }
@@ -282,6 +288,7 @@ impl Spoof {
         if let Some(k) = self.kept.get_mut(&from) {
             (k.sent, k.again) = (now, true);
             self.repeats += 1;
+            self.again.push_back((now, from));
             self.to_receiver.push_back(k.segment);
         }
     }
@@ -295,17 +302,19 @@ impl Spoof {
             self.expires = Instant::MAX;
             return;
         }
-        self.backoff += 1;
+        self.rtt.back_off(&self.rto, false);
         self.recover = self.kept.last_key_value().map_or(0, |(from, _)| *from);
         self.duplicates = 0;
         self.resend_first(now);
-        self.expires = now + self.patience();
+        self.expires = now + self.rtt.rto();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use skyhaul_base::Duration;
+    use skyhaul_tcp::Config;
 
     fn data(n: u32) -> Segment {
         Segment { seq: Seq(1 + 1000 * n), len: 1000, flags: Flags::ACK, ..Segment::default() }
@@ -315,7 +324,7 @@ mod tests {
     }
     /// A box that has seen a handshake.
     fn tracking(capacity: u64) -> Spoof {
-        let mut b = Spoof::new(capacity);
+        let mut b = Spoof::new(capacity, Config::modern().rto);
         let syn = Segment { flags: Flags::SYN, ..Segment::default() };
         b.outbound(Instant::ZERO, &syn);
         let answer = Segment { flags: Flags::SYN.with(Flags::ACK), ack: Seq(1), window: 60_000, ..syn };

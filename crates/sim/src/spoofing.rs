@@ -27,9 +27,10 @@ impl<R: Tap> Sim<R> {
         let (control, _) =
             crate::user::controls_of(group, &self.run.rules[record.group], record.index, &self.run.controls);
         let config = Arc::clone(&self.run.endpoints[record.group]);
+        let rto = config.rto;
         if let Agent::Leg(leg) = &mut self.flows[index].agent {
             leg.ends.sender = Connection::listen(config, control, Seq(0), Rng::stream(0, "nobody"));
-            leg.spoof = Some(Box::new(Spoof::new(capacity)));
+            leg.spoof = Some(Box::new(Spoof::new(capacity, rto)));
         }
     }
 

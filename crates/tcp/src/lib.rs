@@ -37,6 +37,7 @@ pub use loss::rack::{Rack, RackReport};
 pub use loss::scoreboard::{NextSeg, Scoreboard};
 pub use one_way::{Known, Sink, Source, one_way};
 pub use receiver::{Blocks, Data, ProbeAnswer, Receiver};
+pub use rtt::Estimator as RttEstimator;
 pub use segment::{Codepoint, Extras, Flags, Head, Mark, SackBlocks, Segment, Seq, SynOptions, Waves};
 pub use sender::{Arrival, Bursts, Counters, Judgement, Out, Peer, Sender, Sign, Snapshot};
 pub use store::{Bytes, Counted, Store};

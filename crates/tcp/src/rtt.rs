@@ -14,7 +14,7 @@ const NOTHING: u64 = u64::MAX;
 
 /// Smoothed RTT, its variation and the timeout that follows.
 #[derive(Clone, Debug)]
-pub(crate) struct Estimator {
+pub struct Estimator {
     srtt: Duration,
     rttvar: Duration,
     min: Duration,
@@ -35,7 +35,9 @@ fn toward(mean: Duration, sample: u64, parts: u64) -> Duration {
 }
 
 impl Estimator {
-    pub(crate) fn new(config: &Rto) -> Self {
+    /// Nothing has been measured.
+    #[must_use]
+    pub fn new(config: &Rto) -> Self {
         let mut e = Self {
             srtt: NONE,
             rttvar: Duration::ZERO,
@@ -70,7 +72,7 @@ impl Estimator {
 
     /// A valid sample, one of `of` expected per RTT; clears the backoff.
     #[inline]
-    pub(crate) fn sample(&mut self, rtt: Duration, of: u64, config: &Rto) {
+    pub fn sample(&mut self, rtt: Duration, of: u64, config: &Rto) {
         if self.srtt == NONE {
             self.srtt = rtt;
             self.rttvar = rtt / 2;
@@ -108,7 +110,8 @@ impl Estimator {
 
     /// The current timeout.
     #[inline]
-    pub(crate) fn rto(&self) -> Duration {
+    #[must_use]
+    pub fn rto(&self) -> Duration {
         self.rto
     }
     /// The RTT from an echo of this age, if it is plausible. `oldest`: time since the first transmission of the
@@ -137,14 +140,14 @@ impl Estimator {
         self.min()
     }
     /// The timer has expired; with `spared`, the first expiration in a row does not back off.
-    pub(crate) fn back_off(&mut self, config: &Rto, spared: bool) {
+    pub fn back_off(&mut self, config: &Rto, spared: bool) {
         self.backoff = (self.backoff + 1).min(32);
         if !(spared && self.backoff == 1) {
             self.settle(config);
         }
     }
     /// Data has arrived that gives no sample: the path works, so the backoff ends.
-    pub(crate) fn end_backoff(&mut self, config: &Rto) {
+    pub fn end_backoff(&mut self, config: &Rto) {
         if core::mem::take(&mut self.backoff) > 0 {
             self.settle(config);
         }
@@ -152,8 +155,10 @@ impl Estimator {
     pub(crate) fn backoff(&self) -> u32 {
         self.backoff
     }
+    /// The smoothed RTT, after the first sample.
     #[inline]
-    pub(crate) fn srtt(&self) -> Option<Duration> {
+    #[must_use]
+    pub fn srtt(&self) -> Option<Duration> {
         (self.srtt != NONE).then_some(self.srtt)
     }
     #[inline]

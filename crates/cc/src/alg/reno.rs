@@ -37,12 +37,12 @@ pub struct Config {
     pub integer_halving: Option<bool>,
     /// Most segments sent per acknowledgement; 0 is unlimited (default).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
-    pub max_burst: u32,
+    pub max_burst: u16,
 }
 
 #[cfg(feature = "serde")]
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde wants")]
-fn is_zero(n: &u32) -> bool {
+fn is_zero(n: &u16) -> bool {
     *n == 0
 }
 
@@ -94,7 +94,7 @@ pub struct Reno {
     ssthresh: f64,
     rules: SharedRules,
     recovery: RecoveryMode,
-    max_burst: u32,
+    max_burst: u16,
     infl: Inflation,
     /// Window before the last reduction, for undo.
     before: Window,

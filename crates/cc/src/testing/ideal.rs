@@ -516,7 +516,7 @@ impl<C: CongestionControl> Ideal<C> {
         let mut sent = 0;
         let policy = self.stage.cc.policy();
         let blocked = loop {
-            if policy.max_burst > 0 && sent >= policy.max_burst {
+            if policy.max_burst > 0 && sent >= u32::from(policy.max_burst) {
                 break Blocked::Burst;
             }
             if self.stage.cc.pacing().is_some() && self.stage.now < self.pace_at {

@@ -65,9 +65,12 @@ fn set(p: &mut Policy, key: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
         }
         "max_burst" => {
             let wrong = |_| {
-                PyValueError::new_err(format!("{what}: write a whole number of segments; 0 is unlimited"))
+                let most = u16::MAX;
+                PyValueError::new_err(format!(
+                    "{what}: write a whole number of segments, at most {most}; 0 is unlimited"
+                ))
             };
-            p.max_burst = value.extract::<u32>().map_err(wrong)?;
+            p.max_burst = value.extract::<u16>().map_err(wrong)?;
         }
         "gate_on_flight" => p.gate_on_flight = flag()?,
         "rtt_samples" => p.rtt_samples = flag()?,

@@ -2,7 +2,10 @@
 //! window, 64-bit sequence numbers and window, acknowledgements on request, immediate negative acknowledgements,
 //! and selective retransmission or go-back-N. It resembles XTP but does not interoperate with it: it has neither
 //! XTP's format nor its multicast and other paradigms. Losses never change the rate, so at a rate above that of the
-//! link losses never end.
+//! link losses never end, unless a guard is on.
+//!
+//! Data goes one way. A stream ends as in XTP: the last packet has `wclose`, the receiver answers with `rclose` once it
+//! has everything, and `end` follows when the other direction has closed too.
 
 mod receiver;
 mod sender;
@@ -10,10 +13,14 @@ mod sender;
 pub use receiver::Receiver;
 pub use sender::{Counters, Sender};
 
+use skyhaul_base::Duration;
 use skyhaul_base::amount::{Count, RateSpec, plain};
 
 /// Header bytes of network and transport on each packet: 20 of IPv4 and 32 of XTP 4.0.
 pub const HEADER: u32 = 52;
+
+/// What is said again because no answer came waits so long, before a round trip is known.
+const FIRST_WAIT: Duration = Duration::from_secs(3);
 
 /// How lost data is sent again.
 #[derive(
@@ -49,11 +56,20 @@ pub struct Config {
     #[serde(with = "plain::count")]
     #[schemars(with = "Count")]
     pub retry: u64,
+    /// The rate is halved once per round trip in which more than a tenth of the packets was lost, and otherwise grows by a packet
+    /// per round trip up to `rate`. Only with selective repeats, which tell what was lost.
+    #[serde(skip_serializing_if = "is_false")]
+    pub aimd_guard: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde wants")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { rate: None, burst: 10, repair: Repair::Selective, fastnak: true, retry: 6 }
+        Self { rate: None, burst: 10, repair: Repair::Selective, fastnak: true, retry: 6, aimd_guard: false }
     }
 }
 
@@ -71,6 +87,9 @@ pub enum Invalid {
     /// The burst is zero.
     #[error("a burst has at least one packet: write, say, burst = 10")]
     Burst,
+    /// A guard that is not told what was lost.
+    #[error("go-back-N does not tell how much was lost: leave this out, or write repair = \"selective\"")]
+    Guard,
 }
 
 impl Invalid {
@@ -80,6 +99,7 @@ impl Invalid {
         match self {
             Self::NoRate | Self::Rate => "rate",
             Self::Burst => "burst",
+            Self::Guard => "aimd-guard",
         }
     }
 }
@@ -95,7 +115,10 @@ impl Config {
             Some(RateSpec::Bits(r)) if r.bits_per_sec() > 0 => {}
             Some(_) => return Err(Invalid::Rate),
         }
-        if self.burst == 0 { Err(Invalid::Burst) } else { Ok(()) }
+        if self.burst == 0 {
+            return Err(Invalid::Burst);
+        }
+        if self.aimd_guard && self.repair == Repair::GoBackN { Err(Invalid::Guard) } else { Ok(()) }
     }
     /// Bytes per second.
     pub(crate) fn bytes_per_sec(&self) -> f64 {
@@ -115,6 +138,19 @@ pub struct Data {
     pub len: u32,
     /// Number of its sync request; 0 if it has none.
     pub sync: u32,
+    /// What it says of the end.
+    pub close: Close,
+}
+
+/// What a packet or a report says of the end of the connection: XTP's bits of the same names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Close {
+    /// Whoever says so writes nothing more: the stream ends with this packet.
+    pub wclose: bool,
+    /// Whoever says so has everything that the other wrote.
+    pub rclose: bool,
+    /// The connection is over. Before both sides have closed it is given up.
+    pub end: bool,
 }
 
 /// A receiver's report: the cumulative acknowledgement, the window, the sync request that it answers, and the data
@@ -131,6 +167,8 @@ pub struct Report {
     pub gap: bool,
     /// Data beyond gaps, in order.
     pub spans: Vec<(u64, u64)>,
+    /// What it says of the end.
+    pub close: Close,
 }
 
 impl Report {

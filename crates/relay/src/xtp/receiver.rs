@@ -1,7 +1,8 @@
 //! The end that receives.
 
-use super::{Config, Data, Repair, Report};
-use std::collections::BTreeMap;
+use super::{Close, Config, Data, FIRST_WAIT, Repair, Report};
+use crate::ranges::Ranges;
+use skyhaul_base::{Duration, Instant};
 
 /// Maximum ranges in a report: those that fit into a packet of 1500 bytes.
 const MOST_SPANS: usize = 80;
@@ -13,13 +14,22 @@ pub struct Receiver {
     rseq: u64,
     unread: u64,
     buffer: u64,
-    /// Data beyond gaps: start and end.
-    spans: BTreeMap<u64, u64>,
+    /// Data beyond gaps.
+    spans: Ranges,
     echo: u32,
     due: bool,
     told: u64,
     heard: bool,
     duplicates: u64,
+    /// Where the stream ends, once that is known.
+    fin: Option<u64>,
+    /// Nothing is written the other way. That is said until it is known there: when again, and how often it was.
+    finished: bool,
+    repeats_at: Instant,
+    tries: u64,
+    over: bool,
+    /// One side has given up: the peer, or this one.
+    dead: bool,
 }
 
 impl Receiver {
@@ -31,12 +41,18 @@ impl Receiver {
             rseq: 0,
             unread: 0,
             buffer,
-            spans: BTreeMap::new(),
+            spans: Ranges::default(),
             echo: 0,
             due: false,
             told: buffer,
             heard: false,
             duplicates: 0,
+            fin: None,
+            finished: false,
+            repeats_at: Instant::MAX,
+            tries: 0,
+            over: false,
+            dead: false,
         }
     }
     /// Whether anything has arrived from the peer.
@@ -58,6 +74,51 @@ impl Receiver {
     #[must_use]
     pub fn duplicates(&self) -> u64 {
         self.duplicates
+    }
+    /// Everything has arrived, up to the end of the stream.
+    fn complete(&self) -> bool {
+        self.fin.is_some_and(|end| self.rseq >= end)
+    }
+    /// The stream has ended, and all of it has been read.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.complete() && self.unread == 0
+    }
+    /// Both sides have closed, and the peer has said so last.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+    /// One of the sides has given up.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        self.dead
+    }
+    /// Nothing is written the other way.
+    pub fn finish(&mut self, now: Instant) {
+        if !self.finished && !self.dead {
+            (self.finished, self.due) = (true, true);
+            self.repeats_at = now + FIRST_WAIT;
+        }
+    }
+    /// Gives up; the peer is told with the next report.
+    pub fn abort(&mut self) {
+        (self.dead, self.due, self.repeats_at) = (true, true, Instant::MAX);
+    }
+    /// When [`Self::handle_timeout`] has something to do.
+    #[must_use]
+    pub fn next_timeout(&self) -> Instant {
+        self.repeats_at
+    }
+    /// That nothing is written the other way is still not known there: it is said again, twice as long after each time.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.repeats_at > now {
+            return;
+        }
+        self.tries += 1;
+        let wait: Duration = FIRST_WAIT * (1 << self.tries.min(16));
+        self.due = self.tries <= self.config.retry;
+        self.repeats_at = if self.due { now + wait } else { Instant::MAX };
     }
     fn alloc(&self) -> u64 {
         self.rseq + self.buffer.saturating_sub(self.unread)
@@ -81,6 +142,14 @@ impl Receiver {
             self.due = true;
         }
         let end = d.seq + u64::from(d.len);
+        if self.dead {
+            // Whoever still asks is told.
+            self.due |= d.sync != 0;
+            return;
+        }
+        if d.close != Close::default() {
+            self.close(d.close, end);
+        }
         if d.len == 0 || end > self.alloc() {
             return;
         }
@@ -92,14 +161,31 @@ impl Receiver {
             self.advance(end);
             return;
         }
-        let opens = self.spans.last_key_value().map_or(self.rseq, |(_, &to)| to) < d.seq;
+        let opens = self.spans.end().unwrap_or(self.rseq) < d.seq;
         if self.config.repair == Repair::Selective {
-            self.keep(d.seq, end);
+            self.spans.add(d.seq, end);
             self.due |= self.config.fastnak && opens;
         } else {
             // With go-back-N one negative acknowledgement per gap suffices: later data is retransmitted anyway.
             self.due |= self.config.fastnak && self.spans.is_empty();
-            self.spans.insert(end, end);
+            self.spans.add(d.seq, end);
+        }
+    }
+
+    /// What a packet that ends at `end` says of the end.
+    #[cold]
+    fn close(&mut self, close: Close, end: u64) {
+        if close.wclose && self.fin.is_none() {
+            self.fin = Some(end);
+        }
+        if close.rclose {
+            self.repeats_at = Instant::MAX;
+        }
+        if close.end {
+            // An end before everything has arrived is that of a peer who gave up.
+            self.over = self.complete();
+            self.dead = !self.over;
+            self.repeats_at = Instant::MAX;
         }
     }
 
@@ -110,22 +196,9 @@ impl Receiver {
         if self.config.repair == Repair::GoBackN {
             self.spans.clear();
         }
-        while let Some(first) = self.spans.first_entry().filter(|f| *f.key() <= self.rseq) {
-            self.rseq = self.rseq.max(first.remove());
-        }
+        self.rseq = self.spans.cut(self.rseq);
         self.unread += self.rseq - before;
-    }
-
-    fn keep(&mut self, from: u64, to: u64) {
-        let (mut from, mut to) = (from, to);
-        while let Some((&start, &end)) = self.spans.range(..=to).next_back() {
-            if end < from {
-                break;
-            }
-            self.spans.remove(&start);
-            (from, to) = (from.min(start), to.max(end));
-        }
-        self.spans.insert(from, to);
+        self.due |= self.complete();
     }
 
     /// The report to send now.
@@ -135,13 +208,16 @@ impl Receiver {
         }
         self.told = self.alloc();
         let selective = self.config.repair == Repair::Selective;
+        let rclose = self.complete();
         let spans = self.spans.iter().take(MOST_SPANS).filter(|_| selective);
         Some(Report {
             rseq: self.rseq,
             alloc: self.told,
             echo: self.echo,
             gap: !self.spans.is_empty(),
-            spans: spans.map(|(&from, &to)| (from, to)).collect(),
+            spans: spans.collect(),
+            // Until it is known to be known.
+            close: Close { wclose: self.repeats_at < Instant::MAX, rclose, end: self.dead },
         })
     }
 }

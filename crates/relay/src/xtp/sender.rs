@@ -1,15 +1,16 @@
 //! The end that sends.
 
-use super::{Config, Data, HEADER, Repair, Report};
+use super::{Close, Config, Data, FIRST_WAIT, HEADER, Repair, Report};
 use skyhaul_base::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Minimum timeout of a sync request.
 const LEAST_WAIT: Duration = Duration::from_millis(200);
-/// Timeout before an RTT is known.
-const FIRST_WAIT: Duration = Duration::from_secs(3);
 /// Packets between two sync requests before an RTT is known.
 const FIRST_EVERY: u64 = 8;
+
+/// The guard halves the rate if more of a round trip's packets is lost.
+const GUARDED: f64 = 0.1;
 
 /// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +31,18 @@ struct Question {
     sync: u32,
     nxt: u64,
     at: Instant,
+}
+
+/// A round trip, for the guard.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    ends: Instant,
+    /// Packets sent before it, in the one before, and found lost in it.
+    before: u64,
+    last: u64,
+    lost: u64,
+    /// The rate was halved when it began: what is found lost in it left at the rate of before.
+    halved: bool,
 }
 
 /// The sending end of a connection, which opens with its first packet.
@@ -63,6 +76,18 @@ pub struct Sender {
     /// The last sync request before the last go-back-N.
     went_back: u32,
     dead: bool,
+    /// Bytes per second, at present.
+    rate: f64,
+    round: Round,
+    /// Nothing more is written; the peer has all of it; the peer writes nothing either.
+    finishing: bool,
+    closed: bool,
+    peer_finished: bool,
+    /// A packet without data is to say how far closing has come.
+    tells: bool,
+    /// It has been given up here, and the peer is to be told.
+    aborts: bool,
+    over: bool,
     counters: Counters,
 }
 
@@ -95,6 +120,14 @@ impl Sender {
             repeated: BTreeMap::new(),
             went_back: 0,
             dead: false,
+            rate: config.bytes_per_sec(),
+            round: Round::default(),
+            finishing: false,
+            closed: false,
+            peer_finished: false,
+            tells: false,
+            aborts: false,
+            over: false,
             counters: Counters::default(),
         }
     }
@@ -110,12 +143,43 @@ impl Sender {
     }
     /// Stops: nothing more is sent.
     pub fn stop(&mut self) {
+        (self.dead, self.aborts) = (true, false);
+    }
+    /// Gives up; the peer is told.
+    pub fn abort(&mut self) {
+        self.aborts |= !self.dead && !self.over;
         self.dead = true;
+    }
+    /// Nothing more is written: the end of the stream follows what was.
+    pub fn finish(&mut self) {
+        // With what is left to send, or in a packet of its own that asks.
+        self.ask |= !self.finishing && self.next().is_none();
+        self.finishing = true;
+    }
+    /// The peer writes nothing, and nothing comes from it any more.
+    #[must_use]
+    pub fn peer_finished(&self) -> bool {
+        self.peer_finished
+    }
+    /// Both sides have closed.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+    /// The rate at present, bytes per second.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.rate
     }
     /// Bytes acknowledged.
     #[must_use]
     pub fn acked(&self) -> u64 {
         self.una
+    }
+    /// Bytes written and not acknowledged.
+    #[must_use]
+    pub fn unacked(&self) -> u64 {
+        self.end - self.una
     }
     /// Bytes that can be written.
     #[must_use]
@@ -134,7 +198,7 @@ impl Sender {
     }
     /// Accepts `n` bytes, or as many as there is room for. Returns how many.
     pub fn write(&mut self, n: u64) -> u64 {
-        let n = n.min(self.writable());
+        let n = if self.finishing { 0 } else { n.min(self.writable()) };
         self.end += n;
         n
     }
@@ -142,10 +206,10 @@ impl Sender {
     /// When [`Self::poll`] or [`Self::handle_timeout`] must be called.
     #[must_use]
     pub fn next_timeout(&self) -> Instant {
-        if self.dead {
+        if self.dead && !self.aborts {
             return Instant::MAX;
         }
-        let sends = self.opening || self.ask || self.next().is_some();
+        let sends = self.opening || self.ask || self.tells || self.aborts || self.next().is_some();
         let burst = if sends { self.next_burst } else { Instant::MAX };
         burst.min(self.wait_until)
     }
@@ -176,15 +240,15 @@ impl Sender {
     /// The packet to send now; to be called until there is none.
     pub fn poll(&mut self, now: Instant) -> Option<Data> {
         if self.dead {
-            return None;
+            return core::mem::take(&mut self.aborts).then(|| self.last_word());
         }
         let next = self.next();
         if next.is_none() && !self.opening && !self.ask {
-            return None;
+            return core::mem::take(&mut self.tells).then(|| self.last_word());
         }
         let burst = self.config.burst as f64 * f64::from(self.payload + HEADER);
         if now >= self.next_burst {
-            let period = Duration::from_secs_f64(burst / self.config.bytes_per_sec());
+            let period = Duration::from_secs_f64(burst / self.rate);
             self.credit = burst;
             // During continuous sending, bursts keep their spacing, however late the call.
             let steady = self.next_burst + period;
@@ -210,13 +274,26 @@ impl Sender {
         let last = self.next().is_none();
         let asks = self.opening || self.ask || last || self.since_question >= self.every();
         (self.opening, self.ask) = (false, false);
-        Some(Data { seq, len, sync: if asks { self.question(now) } else { 0 } })
+        let close = Close {
+            wclose: self.finishing && seq + u64::from(len) == self.end,
+            rclose: self.peer_finished,
+            end: false,
+        };
+        Some(Data { seq, len, sync: if asks { self.question(now) } else { 0 }, close })
+    }
+
+    /// A packet without data that says how far closing has come, and asks nothing. It is too short to be counted in a burst.
+    #[cold]
+    fn last_word(&mut self) -> Data {
+        self.over |= self.closed && self.peer_finished;
+        let close = Close { wclose: false, rclose: self.peer_finished, end: self.over || self.dead };
+        Data { seq: self.nxt, len: 0, sync: 0, close }
     }
 
     /// Packets between two sync requests: four requests per RTT.
     fn every(&self) -> u64 {
         let Some(srtt) = self.srtt else { return FIRST_EVERY };
-        let window = self.config.bytes_per_sec() * srtt.as_secs_f64() / f64::from(self.payload + HEADER);
+        let window = self.rate * srtt.as_secs_f64() / f64::from(self.payload + HEADER);
         ((window / 4.0) as u64).max(1)
     }
 
@@ -241,6 +318,12 @@ impl Sender {
         // An impossible report changes nothing.
         if r.rseq > self.max || self.dead {
             return;
+        }
+        if r.close != Close::default() {
+            self.close(r);
+            if self.dead {
+                return;
+            }
         }
         self.heard = true;
         self.counters.reports += 1;
@@ -275,8 +358,47 @@ impl Sender {
                 }
             }
         }
-        // Data is in flight and there is no outstanding sync request.
-        self.ask |= self.questions.is_empty() && self.una < self.nxt && self.next().is_none();
+        // Data is in flight, or the end is not confirmed, and there is no outstanding sync request.
+        let open = self.una < self.nxt || self.finishing && !self.closed;
+        self.ask |= self.questions.is_empty() && open && self.next().is_none();
+        if self.config.aimd_guard {
+            self.guard(now);
+        }
+    }
+
+    /// What a report says of the end.
+    #[cold]
+    fn close(&mut self, r: &Report) {
+        let Close { wclose, rclose, end } = r.close;
+        if end {
+            self.stop();
+            return;
+        }
+        self.closed |= rclose && self.finishing && r.rseq == self.end;
+        self.peer_finished |= wclose;
+        // It has not heard that this is known, or not yet that this was the end.
+        self.tells |= wclose || self.closed && self.peer_finished && !self.over;
+    }
+
+    /// Lowers the rate after a round trip with many losses, and raises it after one without.
+    fn guard(&mut self, now: Instant) {
+        let Some(srtt) = self.srtt.filter(|_| now >= self.round.ends) else { return };
+        let sent = self.counters.sent - self.round.before;
+        let Round { last, lost, halved, .. } = self.round;
+        let many = lost as f64 > GUARDED * last as f64;
+        let more = f64::from(self.payload + HEADER) / srtt.as_secs_f64().max(1e-9);
+        if many && !halved {
+            self.rate = (self.rate / 2.0).max(more.min(self.rate));
+        } else if !many {
+            self.rate = (self.rate + more).min(self.config.bytes_per_sec());
+        }
+        self.round = Round {
+            ends: now + srtt,
+            before: self.counters.sent,
+            last: sent,
+            lost: 0,
+            halved: many && !halved,
+        };
     }
 
     /// Queues data that the report shows to be missing: gaps below the received data, and data sent before the sync
@@ -300,6 +422,7 @@ impl Sender {
             let known = self.repeated.get(&at).is_some_and(|&asked| echo <= asked);
             if !known && !self.again.iter().any(|(seq, _)| *seq == at) {
                 self.again.push_back((at, len));
+                self.round.lost += 1;
             }
             at += u64::from(len);
         }

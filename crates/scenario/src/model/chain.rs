@@ -3,12 +3,13 @@
 use super::cc::CcSpec;
 use super::endpoint::EndpointSpec;
 use super::short::{Short, ShortForm};
-use crate::amount::{Count, Size, Time, Window};
+use crate::amount::{Count, RateSpec, Size, Time, Window};
 use crate::chain::{AckMode, ChainKind, Open, Overload};
 use crate::error::ValueError;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use skyhaul_relay::Transport;
+use skyhaul_relay::headers::{Compression, Sizes};
 use std::collections::BTreeMap;
 
 /// A gateway that can terminate connections and open others.
@@ -31,6 +32,28 @@ pub struct GatewaySpec {
     /// What it does with further connections; "bypass" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overload: Option<Overload>,
+}
+
+/// A gateway that hands its split connections over to another one, to which the receiver has moved (Bakre and Badrinath 1995).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct HandOverSpec {
+    /// Name of the gateway that has the connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Name of the gateway that takes them over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Links of the leg that starts there; as before by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<Vec<String>>,
+    /// Time that the signalling takes; "50 ms" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signalling: Option<Time>,
+    /// Rate between the two gateways, for buffered data and for packets that still come to the old one; "100 Mbit/s" by
+    /// default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backhaul: Option<RateSpec>,
 }
 
 /// How the connections of a group are split at gateways.
@@ -74,6 +97,10 @@ pub struct LegSpec {
     /// Endpoint of both ends of the leg.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Short<EndpointSpec>>,
+    /// Compressed headers: "scps", whose packets can all be read on their own, or "vj" (RFC 1144), where a loss hides what
+    /// follows; none by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header_compression: Option<Short<Compression>>,
     /// Receive buffer of the leg.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rwnd: Option<Window>,
@@ -94,5 +121,20 @@ impl ShortForm for Transport {
     }
     fn text_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "enum": ["tcp", "xtp-like"] })
+    }
+}
+
+impl ShortForm for Compression {
+    const EXPECTING: &'static str =
+        "\"scps\", \"vj\", or a table such as { kind = \"scps\", data = \"20 B\" }";
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        match text {
+            "scps" => Ok(Self::Scps(Sizes::default())),
+            "vj" => Ok(Self::Vj(Sizes::default())),
+            _ => Err(ValueError::NotAccepted { text: text.into(), expected: Self::EXPECTING }),
+        }
+    }
+    fn text_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": ["scps", "vj"] })
     }
 }

@@ -20,7 +20,7 @@ mod trace;
 
 pub use cc::CcSpec;
 pub(crate) use cc::default_cc;
-pub use chain::{ChainSpec, GatewaySpec, LegSpec};
+pub use chain::{ChainSpec, GatewaySpec, HandOverSpec, LegSpec};
 pub use endpoint::{EndpointSpec, InitialSsthreshSpec, InitialWindowSpec, SackSpec};
 pub(crate) use expand::{expand, expand_default, tags};
 pub use fade::{FadeSpec, RateOrKind, SeriesSpec};
@@ -98,6 +98,9 @@ pub struct EventSpec {
     /// and later connections pass uncut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reroute: Option<String>,
+    /// A gateway hands its split connections over to another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hand_over: Option<HandOverSpec>,
 }
 
 /// What to record.

@@ -5,7 +5,7 @@ use super::{Result, refuse};
 use crate::chain::ChainKind;
 use crate::error::did_you_mean;
 use crate::model::{ChainSpec, FlowSpec, LegSpec, Scenario, Short};
-use crate::resolved::{Chain, Direction, FlowGroup, Gateway, LegTransport, Link, Part};
+use crate::resolved::{Chain, Compression, Direction, FlowGroup, Gateway, LegTransport, Link, Part};
 use skyhaul_base::Duration;
 use std::borrow::Cow;
 
@@ -125,12 +125,13 @@ pub(super) fn written<'a>(
             return refuse(format!("flows.{leg_name}"), why);
         }
         let own = chain.legs.get(&begins.name).cloned().unwrap_or_default();
+        let headers = own.header_compression.map(|h| h.0.explicit());
         let transport = transport(&at(&format!("legs.{}.transport", begins.name)), &own, to == path.len())?;
         groups.push(Written {
             key: at(&format!("legs.{}", begins.name)),
             name: leg_name,
             spec: Cow::Owned(leg(spec, own, piece(from, to))),
-            part: Some(Part::Leg { delay: begins.delay, transport }),
+            part: Some(Part::Leg { delay: begins.delay, transport, headers }),
         });
     }
     Ok(groups)
@@ -156,6 +157,13 @@ fn transport(key: &str, own: &LegSpec, last: bool) -> Result<LegTransport> {
         return refuse(
             key,
             "\"xtp-like\" has no congestion control, only a rate: leave this out, or write transport = \"tcp\"",
+        );
+    }
+    if own.header_compression.is_some() {
+        let key = key.replace(".transport", ".header-compression");
+        return refuse(
+            key,
+            "the headers of \"xtp-like\" are its own: leave this out, or write transport = \"tcp\"",
         );
     }
     config.check().map_err(|e| crate::error::Problem::new(format!("{key}.{}", e.key()), e.to_string()))?;
@@ -257,6 +265,26 @@ fn leg(flow: &FlowSpec, own: LegSpec, path: Vec<String>) -> FlowSpec {
     }
 }
 
+/// Checks that a leg's compressed headers are shorter than its headers, and that they can be compressed.
+pub(super) fn check_headers(key: &str, group: &FlowGroup) -> Result<()> {
+    let Some(rule) = group.header_compression() else { return Ok(()) };
+    let at = |k: &str| format!("{key}.header-compression{k}");
+    let own = group.endpoint.header;
+    for (k, size) in [(".data", rule.sizes()[0]), (".acks", rule.sizes()[1])] {
+        if size == 0 || size >= own {
+            let why = format!(
+                "{size} B is no compressed header: write at least 1 B and less than the {own} B of a whole one"
+            );
+            return refuse(at(k), why);
+        }
+    }
+    if matches!(rule, Compression::Vj(_)) && group.endpoint.timestamps {
+        let why = "RFC 1144 compresses no header whose timestamps change: write endpoint = { timestamps = false, rtt-source = \"every-ack\" } for the leg, or \"scps\"";
+        return refuse(at(""), why);
+    }
+    Ok(())
+}
+
 /// Fills in the values that depend on all groups: the legs of a chain, and the buffers of its gateways.
 pub(super) fn join(flows: &mut [FlowGroup], gateways: &[Gateway], links: &[Link]) {
     for head in 0..flows.len() {
@@ -295,6 +323,7 @@ pub(crate) fn spec_of(group: &FlowGroup, flow: &FlowSpec) -> LegSpec {
     LegSpec {
         transport: rated.map(|c| Short(LegTransport::XtpLike(*c))),
         cc: flow.cc.clone().filter(|_| rated.is_none()),
+        header_compression: group.header_compression().copied().map(Short),
         endpoint: flow.endpoint.clone().filter(|_| rated.is_none()),
         rwnd: flow.rwnd,
         sndbuf: flow.sndbuf,

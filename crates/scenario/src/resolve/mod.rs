@@ -99,7 +99,10 @@ pub(crate) fn resolve(model: &Scenario) -> Result<Resolved> {
                 }
                 _ => rtt,
             };
-            flow.finish(whole)
+            let key = flow.written.key.clone();
+            let group = flow.finish(whole)?;
+            chain::check_headers(&key, &group)?;
+            Ok(group)
         })
         .collect::<Result<_>>()?;
     chain::join(&mut flows, &gateways, &links);

@@ -275,6 +275,19 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     count("chain_refused", "connections that gateways without room refused", |f, _| {
         f.chain.as_ref().map_or(0, |c| c.refused)
     }),
+    count(
+        "unread",
+        "packets of a leg whose compressed headers could not be read, because one before them was lost",
+        |f, _| f.unread,
+    ),
+    known("handed_over", Unit::Bytes, "buffered data that gateways handed over to others", |f, _| {
+        Some(f.chain.as_ref()?.moved as f64)
+    }),
+    maybe(
+        "handover_silence",
+        "how long the legs behind gateways were silent while their connections were handed over to others",
+        |f, _| Some(f.chain.as_ref()?.silent.as_secs_f64()),
+    ),
     maybe(
         "mean_srtt",
         "mean of the smoothed RTT over the samples of the series; its last value if nothing was sampled",

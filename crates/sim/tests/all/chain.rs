@@ -124,6 +124,46 @@ fn a_crash_loses_exactly_what_was_acknowledged_and_had_not_left() {
 }
 
 #[test]
+fn custody_stays_below_two_buffers_and_the_window_and_a_crash_loses_what_of_it_never_arrives() {
+    let (buffer, window) = (256 * 1024, 1024 * 1024);
+    let sets = [
+        "gateways.g1.buffer=256 KiB",
+        "gateways.g2.buffer=256 KiB",
+        "flows.bulk.chain.legs.g1.sndbuf=1 MiB",
+        "record={ sample = \"10 ms\", series = [\"acked\", \"custody\"] }",
+    ];
+    for (kind, error, at) in [
+        ("split2", "none", 2),
+        ("split3", "none", 2),
+        ("split3", "none", 7),
+        ("split3", "{ kind = \"per\", p = 1e-2 }", 11),
+    ] {
+        let more = [format!("flows.bulk.chain.kind={kind}"), format!("links.sat.error={error}")];
+        let sets: Vec<&str> = sets.iter().copied().chain(more.iter().map(String::as_str)).collect();
+        let (_, chain) = bulk(&text::ran(PATH, &sets, 1));
+        assert!(chain.custody > window && chain.custody <= 2 * buffer + window, "{kind}: {chain:?}");
+        let crash = format!("{PATH}\n[[event]]\nat = \"{at} s\"\ncrash = \"g1\"\n");
+        let result = text::ran(&crash, &sets, 1);
+        let (flow, chain) = bulk(&result);
+        let last = |name: &str, until: f64| {
+            let series = result.series.flows.of(0, name);
+            series.take_while(|(t, _)| *t < until).last().expect("a sample").1
+        };
+        let (acked, custody) = (last("acked", f64::INFINITY), last("custody", f64::from(at)));
+        assert!(
+            chain.lost > 0 && chain.lost as f64 <= custody + 100_000.0,
+            "{kind}, {at} s: {chain:?}, {custody}"
+        );
+        if kind == "split3" {
+            // Behind the second gateway everything arrives, and is acknowledged there. Series count in segments.
+            let told = acked * f64::from(resolve(&sets).flows[0].endpoint.mss);
+            let sum = (chain.lost + flow.bytes_acked) as f64;
+            assert!((sum - told).abs() < 1.0, "{at} s: {sum} and not {told}");
+        }
+    }
+}
+
+#[test]
 fn a_sender_learns_of_a_crash_by_a_reset() {
     let mut d =
         Document::parse("t.toml", &format!("{PATH}\n[[event]]\nat = \"5 s\"\ncrash = \"g2\"\n"), &no_files)
@@ -279,7 +319,10 @@ fn a_rate_above_that_of_the_link_loses_for_ever_and_still_arrives() {
     ]);
     let (flow, _) = bulk(&result);
     let sat = result.link("sat", true).expect("a link");
-    assert!(sat.dropped(skyhaul_trace::LossCause::Full) > 1000);
+    // For ever, and as much as is above the rate: 1 - 10/12.
+    let lost = sat.dropped(skyhaul_trace::LossCause::Full) as f64;
+    let share = lost / sat.classes[skyhaul_trace::Class::Data as usize].offered as f64;
+    assert!((share - (1.0 - 10.0 / 12.0)).abs() < 0.01, "{share}");
     assert!(flow.goodput > 8e6, "{}", flow.goodput);
 }
 

@@ -10,6 +10,8 @@ mod engine;
 mod fades;
 mod fast_start;
 mod golden;
+mod hand_over;
+mod headers;
 mod loss_classifier;
 mod marks;
 mod measures;

@@ -122,3 +122,23 @@ fn what_a_table_cannot_show_is_refused_with_the_key() {
         assert!(parts.iter().all(|p| error.contains(p)), "{to}: {error}");
     }
 }
+
+#[test]
+fn a_metric_along_x_gives_a_point_for_each_value_of_the_axis() {
+    let figure = "\n[[figure]]\nfile = \"both\"\nx = \"loss\"\nx_metric = \"goodput\"\ny = \"goodput\"\nseries = \"cc\"\n";
+    let e = evaluation(&format!("{STUDY}{figure}"));
+    let both = e.figures.iter().find(|f| f.name == "both").expect("the figure");
+    assert_eq!(
+        (both.x_title.as_str(), both.points.as_deref()),
+        ("Goodput (segments/s)", Some("Loss probability"))
+    );
+    // A metric against itself: both coordinates and both intervals are equal.
+    let peach: Vec<_> = both.rows.iter().filter(|r| r.series == "Peach").collect();
+    assert_eq!(peach.iter().map(|r| r.at.as_str()).collect::<Vec<_>>(), ["0", "0.001", "0.01"]);
+    for r in peach {
+        assert_eq!((r.x, r.left, r.right), (Some(r.y), r.low, r.high), "{r:?}");
+        assert!(r.left.is_some_and(|left| left < r.y));
+    }
+    let page = report::html(&e);
+    assert!(page.contains("<th>Loss probability</th><th>Goodput (segments/s)</th><th>from</th><th>to</th>"));
+}

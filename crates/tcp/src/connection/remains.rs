@@ -1,6 +1,6 @@
 //! State to be kept of a connection in TIME-WAIT (RFC 9293 §3.6.1): two sequence numbers, a window and a clock.
 
-use super::Connection;
+use super::{Connection, State};
 use crate::segment::{Flags, Segment, Seq};
 use crate::store::Store;
 use crate::timestamps::Timestamps;

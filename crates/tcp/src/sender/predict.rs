@@ -281,7 +281,7 @@ impl<S: Store> Engine<S> {
     #[inline(always)]
     fn next_ordinary(&mut self, now: Instant) -> Turn {
         let max_burst = self.control.policy().max_burst;
-        if max_burst > 0 && self.loop_sent >= max_burst {
+        if max_burst > 0 && self.loop_sent >= u32::from(max_burst) {
             return Turn::Blocked(Blocked::Burst);
         }
         let pacing = self.control.pacing();

@@ -225,7 +225,7 @@ impl<S: Store> Engine<S> {
     #[inline]
     fn next_segment(&mut self, now: Instant) -> Result<Out, Blocked> {
         let max_burst = self.control.policy().max_burst;
-        if max_burst > 0 && self.loop_sent >= max_burst {
+        if max_burst > 0 && self.loop_sent >= u32::from(max_burst) {
             return Err(Blocked::Burst);
         }
         if let Some(rate) = self.control.pacing() {

@@ -82,7 +82,7 @@ pub struct Config {
     /// An answer to a NIL segment also lowers `adsn` (default, as in the letter). Q2.
     pub nil_ack_decrements: bool,
     /// Most data segments per acknowledgement (default 4); 0 is unlimited.
-    pub max_burst: u32,
+    pub max_burst: u16,
     /// Cut the halved window to whole segments (default).
     pub integer_halving: bool,
     /// What is halved: `min(cwnd, rwnd)` (default) or FlightSize.

@@ -200,7 +200,7 @@ impl<C: CongestionControl> Model<C> {
     pub(super) fn transmit(&mut self, clock: Clock) {
         self.sent = 0;
         let blocked = loop {
-            if self.policy.max_burst > 0 && self.sent >= self.policy.max_burst {
+            if self.policy.max_burst > 0 && self.sent >= u32::from(self.policy.max_burst) {
                 break Blocked::Burst;
             }
             self.refresh();

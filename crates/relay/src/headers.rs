@@ -1,0 +1,176 @@
+//! Compressed headers on a leg: how long they are, and which of them the far end can read. Nothing is encoded; a packet only
+//! gets shorter.
+//!
+//! `scps`, as SCPS-TP does it end to end between its two peers: what is constant stands for itself in each packet, there are no
+//! differences to the packet before, and the loss of one keeps none of the others from being read. `vj` (RFC 1144) sends such
+//! differences: after a loss nothing can be read until a packet with its whole header, which are those that go back.
+
+use skyhaul_base::amount::Size;
+
+/// How long compressed headers are.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "HeaderSizesSpec")]
+pub struct Sizes {
+    /// Headers of a packet with data; by default "16 B" with "scps", "5 B" with "vj".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Size>,
+    /// Those of an acknowledgement; by default "12 B" with "scps", "5 B" with "vj".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acks: Option<Size>,
+}
+
+/// How a leg compresses headers of IP and TCP. Short forms: "scps", "vj".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+#[schemars(rename = "HeaderCompressionSpec")]
+pub enum Compression {
+    /// Each packet can be read on its own.
+    Scps(Sizes),
+    /// Differences to the packet before (RFC 1144).
+    Vj(Sizes),
+}
+
+impl Compression {
+    /// The name in files.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Scps(_) => "scps",
+            Self::Vj(_) => "vj",
+        }
+    }
+    /// With every size given.
+    #[must_use]
+    pub fn explicit(&self) -> Self {
+        let [data, acks] = self.sizes().map(|n| Some(Size(n.into())));
+        match self {
+            Self::Scps(_) => Self::Scps(Sizes { data, acks }),
+            Self::Vj(_) => Self::Vj(Sizes { data, acks }),
+        }
+    }
+    /// Bytes of the headers of data and of acknowledgements.
+    #[must_use]
+    pub fn sizes(&self) -> [u32; 2] {
+        // Those of RFC 1144 are its mask, the checksum and one or two differences (§3.2.2).
+        let (sizes, usual) = match self {
+            Self::Scps(sizes) => (sizes, [16, 12]),
+            Self::Vj(sizes) => (sizes, [5, 5]),
+        };
+        let size =
+            |given: Option<Size>, usual| given.map_or(usual, |s| u32::try_from(s.0).unwrap_or(u32::MAX));
+        [size(sizes.data, usual[0]), size(sizes.acks, usual[1])]
+    }
+}
+
+/// What RFC 1144 looks at in a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Sequence number.
+    pub seq: u32,
+    /// Acknowledgement number.
+    pub ack: u32,
+    /// Window.
+    pub window: u32,
+    /// Bytes of payload.
+    pub len: u32,
+    /// It has SYN, FIN or RST, whose packets leave as they are.
+    pub control: bool,
+}
+
+/// The end of one direction at which headers are compressed with differences.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Compressor {
+    last: Option<Shape>,
+    number: u32,
+}
+
+impl Compressor {
+    /// The number of a packet, and whether its header is compressed.
+    pub fn pack(&mut self, shape: Shape) -> (u32, bool) {
+        self.number = self.number.wrapping_add(1);
+        let compressed = !shape.control && self.last.is_some_and(|last| differs(&last, &shape));
+        // RFC 1144 §3.2.3: a packet that is not sent over the compressor changes nothing, and SYN, FIN and RST are not.
+        if !shape.control {
+            self.last = Some(shape);
+        }
+        (self.number, compressed)
+    }
+}
+
+/// The difference to the packet before can be sent (RFC 1144 §3.2.3).
+fn differs(last: &Shape, new: &Shape) -> bool {
+    let (seq, ack) = (new.seq.wrapping_sub(last.seq), new.ack.wrapping_sub(last.ack));
+    if seq > 0xffff || ack > 0xffff {
+        return false;
+    }
+    // Nothing has changed: data after an acknowledgement, or it is sent again, and goes whole.
+    (seq, ack, new.window) != (0, 0, last.window) || new.len > 0 && last.len == 0
+}
+
+/// The end at which they are read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Decompressor {
+    last: Option<u32>,
+    lost: u64,
+}
+
+impl Decompressor {
+    /// Whether a packet can be read. After one that is missing nothing is until a whole header comes (RFC 1144 §4.1).
+    pub fn reads(&mut self, number: u32, compressed: bool) -> bool {
+        let reads = !compressed || self.last.is_some_and(|last| number == last.wrapping_add(1));
+        self.last = reads.then_some(number);
+        self.lost += u64::from(!reads);
+        reads
+    }
+    /// Packets that could not be read.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(n: u32) -> Shape {
+        Shape { seq: 1000 * n, len: 1000, window: 9, ..Shape::default() }
+    }
+
+    #[test]
+    fn what_goes_on_is_compressed_and_what_goes_back_is_not() {
+        let mut c = Compressor::default();
+        let syn = Shape { control: true, ..data(0) };
+        let steps = [
+            (syn, false),
+            // There is nothing to differ from.
+            (data(0), false),
+            (data(1), true),
+            // A hole is a difference, a repeat is none.
+            (data(3), true),
+            (data(2), false),
+            (data(4), true),
+            (data(4), false),
+            (Shape { ack: 5, ..data(4) }, true),
+            (Shape { ack: 70_000, ..data(4) }, false),
+            (Shape { ack: 70_000, window: 10, ..data(4) }, true),
+            (Shape { ack: 70_000, window: 10, len: 0, ..data(4) }, false),
+            (Shape { ack: 70_000, window: 10, ..data(4) }, true),
+            (Shape { control: true, ..data(5) }, false),
+        ];
+        for (n, (shape, compressed)) in steps.into_iter().enumerate() {
+            assert_eq!(c.pack(shape), (n as u32 + 1, compressed), "{n}");
+        }
+    }
+
+    #[test]
+    fn a_loss_hides_everything_until_a_whole_header() {
+        let mut d = Decompressor::default();
+        let arrives = [(1, false), (2, true), (4, true), (5, true), (6, true), (7, false), (8, true)];
+        let read: Vec<bool> = arrives.iter().map(|&(n, c)| d.reads(n, c)).collect();
+        assert_eq!((read, d.lost()), (vec![true, true, false, false, false, true, true], 3));
+    }
+}
