@@ -153,7 +153,9 @@ fn all(wish: &Wish) {
                 }
             }
             times.sort_by(f64::total_cmp);
-            let at = |q: f64| times.get((times.len().saturating_sub(1) as f64 * q) as usize).copied().unwrap_or(f64::NAN);
+            let at = |q: f64| {
+                times.get((times.len().saturating_sub(1) as f64 * q) as usize).copied().unwrap_or(f64::NAN)
+            };
             println!(
                 "{name:<12} {loss:<6} {:>20.2}   {:>14.2}   {:>5.2}   {short:>9}",
                 long.0 as f64 * 8.0 / long.1 / 1e6,
