@@ -370,8 +370,10 @@ impl Config {
     }
 }
 
-/// Half of what [`crate::rules`] remembers: one keepalive may be lost.
-const LONGEST_SILENCE: Duration = Duration::from_secs(crate::rules::MEMORY as u64 / 2);
+/// How long the kernel remembers a connection over the link without a packet of its own, seconds.
+pub(crate) const MEMORY: u32 = 120;
+/// Longest silence of a connection before a keepalive. The answer to one may be lost.
+const LONGEST_SILENCE: Duration = Duration::from_secs(MEMORY as u64 / 2);
 
 /// How a connection over the link finds out that its other end is gone, with whoever stands there: a reset is sent once
 /// and may be lost. An outage that [`Limits::stuck`] allows does not end it.

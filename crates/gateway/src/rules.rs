@@ -4,7 +4,7 @@
 //! known by the kernel's sockets on one side, and on the other by a set of ends that the kernel keeps by itself. When we
 //! are gone there is no socket, and the route to our interface is gone with it: the same packets are forwarded.
 
-use crate::config::{Config, Network, OnFailure};
+use crate::config::{Config, MEMORY, Network, OnFailure};
 use std::fmt::Write;
 
 /// Packets for kernel sockets that stand in for others, and packets for our host: marks.
@@ -13,11 +13,9 @@ pub const MARKS: [u32; 2] = [0x5348_0001, 0x5348_0002];
 pub const TABLES: [u32; 2] = [21_320, 21_321];
 /// Where the rules stand that say so: before the main table.
 pub const PRIORITY: u32 = 21_320;
-/// Connections over the link that the kernel remembers, and how long without a packet of theirs, seconds. A FIN or a RST
-/// changes nothing: one may be mangled and never taken, and half of a connection may go on without the other. What is silent
-/// is kept by keepalives ([`crate::config`]).
+/// Connections over the link that the kernel remembers. A FIN or a RST changes nothing: one may be mangled and never taken, and
+/// half of a connection may go on without the other.
 const REMEMBERED: u32 = 1_048_576;
-pub(crate) const MEMORY: u32 = 120;
 
 /// Ports at which kernel sockets take connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

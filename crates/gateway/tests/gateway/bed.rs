@@ -98,9 +98,9 @@ impl Noise {
         if rng.unit() < self.forge {
             let mut other = packet.to_vec();
             // Behind the ports of IPv4 and its header without options. Who is not on the path does not know the numbers.
-            for at in 24..other.len() {
-                if at < 32 || at >= 60 || rng.below(3) == 0 {
-                    other[at] = rng.below(256) as u8;
+            for (at, byte) in other.iter_mut().enumerate().skip(24) {
+                if !(32..60).contains(&at) || rng.below(3) == 0 {
+                    *byte = rng.below(256) as u8;
                 }
             }
             skyhaul_testkit::fuzz::repair(&mut other);
@@ -181,8 +181,11 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
     })
 }
 
+/// One end of a link: where it is, its name, and its addresses with the lengths of their prefixes.
+type Plug<'a> = (&'a Namespace, &'a str, &'a [(&'a str, u8)]);
+
 /// A pair of interfaces of the kernel's, each in a namespace of its own, with what the kernel offers to make them fast.
-fn wire(ends: [(&Namespace, &str, &[(&str, u8)]); 2]) {
+fn wire(ends: [Plug<'_>; 2]) {
     let sh = |space: &Namespace, line: &str| {
         let run = || Command::new("sh").args(["-c", line]).status().is_ok_and(|s| s.success());
         assert!(space.within(run).expect("enters"), "{line}");
@@ -227,7 +230,6 @@ impl Bed {
             }
         };
         let [c, g1, g2, s] = [0, 1, 2, 3].map(|n: usize| &spaces[n]);
-        type Plug<'a> = (&'a Namespace, &'a str, &'a [(&'a str, u8)]);
         let plugs: [[Plug<'_>; 2]; 3] = [
             [
                 (c, "c0", &[("10.1.0.2", 24), ("fd01::2", 64)]),

@@ -30,7 +30,8 @@ impl Ours {
             "compact" => Profile::Compact,
             _ => Profile::Option,
         };
-        let endpoint = Endpoint { tcp: our_config(given), cc: our_control(given)?, profile, dscp: 0, longest: None };
+        let endpoint =
+            Endpoint { tcp: our_config(given), cc: our_control(given)?, profile, dscp: 0, longest: None };
         Ok(Self { endpoint, conns: Vec::new() })
     }
 

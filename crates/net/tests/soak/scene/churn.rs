@@ -247,7 +247,7 @@ fn strangers(stranger: &Stranger, over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
         let address = 0x2000_0000 + rng.below(0x2000_0000) as u32;
         let from = (address.to_be_bytes(), 1 + rng.below(65_000) as u16).into();
-        let mut p = super::flood::syn(from, bed::at(0, bed::HTTP), rng.next_u64() as u32, rng.below(2) == 0);
+        let mut p = crate::syn::syn(from, bed::at(0, bed::HTTP), rng.next_u64() as u32, rng.below(2) == 0);
         if rng.below(2) == 0 {
             for _ in 0..1 + rng.below(4) {
                 let at = 20 + rng.below(p.len() as u64 - 20) as usize;
