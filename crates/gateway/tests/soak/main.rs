@@ -2,8 +2,9 @@
 //! slow readers, short supplies, strangers, and time.
 //!
 //! ```sh
-//! make soak SOAK="--only transfers"        # one scene of the long form; they are named behind those of the host
-//! cargo test -p skyhaul-gateway --test soak   # the short form
+//! make soak-gateway                                       # the long form, about an hour; as root
+//! make soak-gateway SOAK="--only gateway-transfers"       # one scene of it
+//! cargo test -p skyhaul-gateway --test soak               # the short form
 //! ```
 #![allow(clippy::disallowed_methods, reason = "it takes the time that it takes")]
 #![allow(missing_docs, missing_debug_implementations, unreachable_pub, reason = "a program")]

@@ -55,7 +55,9 @@ impl Endpoint {
     }
     /// Encoding of our own segments.
     pub(super) fn agreement(&self, plan: Plan, probe_exid: u32) -> Agreement {
-        let mut a = Agreement { plan, probe_exid, dscp: self.dscp, ..Agreement::with(self.profile) };
+        // Data in the class of probes would be taken for low priority.
+        let dscp = if plan.is_low(self.dscp) { 0 } else { self.dscp };
+        let mut a = Agreement { plan, probe_exid, dscp, ..Agreement::with(self.profile) };
         if !self.tcp.dsack {
             a.capability.flags &= !Capability::DSACK;
         }

@@ -17,7 +17,7 @@ use crate::program::Scene;
 use crate::transfer::{Server, Tally};
 use skyhaul_base::Duration;
 
-/// Names of scenes begin with this where those of hosts lie in the same folder.
+/// In the order in which they are played. Their results lie in one folder with those of the host's scenes.
 pub const ALL: &[Scene] = &[
     (
         "gateway-transfers",
