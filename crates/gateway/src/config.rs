@@ -4,6 +4,7 @@ use crate::error::GatewayError;
 use serde::Deserialize;
 use skyhaul_base::amount::{RateSpec, Size, Time};
 use skyhaul_base::{Duration, Rate};
+use skyhaul_cc::CongestionControl;
 use skyhaul_net::host::{Endpoint, Keys};
 use skyhaul_scenario::ScenarioError;
 use skyhaul_tcp::config::Keepalive;
@@ -331,8 +332,8 @@ impl Config {
             }
         }
         let mut endpoint = f.satellite.endpoint(&fail)?;
-        // The measurement of TCP-Real takes the room in a SYN in which gateways recognise each other.
-        endpoint.tcp.receiver_rate &= endpoint.cc.name() == "tcp-real";
+        // Where no control asks for it, the offer to measure rates leaves its room in a SYN to what gateways recognise each other by.
+        endpoint.tcp.receiver_rate &= endpoint.cc.build(&endpoint.tcp.rules).policy().receiver_rate;
         if !f.satellite.says_keepalive() {
             endpoint.tcp.keepalive = keepalive(f.limits.stuck.0);
         }
