@@ -2,8 +2,8 @@
 """A learned congestion control: python examples/learned_control.py
 
 The policy is linear: the action is a weighted sum of the observations. The weights are found with the
-cross-entropy method (Rubinstein, Kroese 2004): sample, keep the best, sample again around them. Training takes
-a few seconds; `skyhaul.rl.SatelliteEnv` works with the agents of any Gymnasium library.
+cross-entropy method (Rubinstein, Kroese 2004): sample, keep the best, sample again around them. Training
+takes a few seconds; `skyhaul.rl.SatelliteEnv` works with the agents of any Gymnasium library.
 """
 
 import sys

@@ -2,7 +2,8 @@
 """A custom congestion control compared with built-in ones: python examples/python_control.py
 
 Constant-rate growth (Floyd 1991; Henderson, Sahouria, McCanne, Katz 1998): in congestion avoidance a
-connection gains the same rate per second regardless of its RTT. The same control in Rust is examples/rust-control.
+connection gains the same rate per second regardless of its RTT. The same control in Rust is
+examples/rust-control.
 """
 
 import sys
