@@ -313,7 +313,9 @@ proptest! {
             // Within the delay of the path the other end knows, unless the reset is lost on the way.
             w.run(w.now + DELAY * 2 + Duration::from_millis(1));
             let closed = |i: usize| w.conns[i].state() == State::Closed;
-            prop_assert!(lossy || closed(0) && closed(3), "{:?}", w.conns.each_ref().map(Conn::state));
+            // Where both ends had passed already, there was nothing to give up any more.
+            let over = w.relay.forward().finished() && w.relay.back().finished();
+            prop_assert!(lossy || over || closed(0) && closed(3), "{:?}", w.conns.each_ref().map(Conn::state));
             prop_assert!(lossy || w.relay.held() == 0);
             talk.check(&w);
             return Ok(());
