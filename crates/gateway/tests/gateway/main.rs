@@ -317,8 +317,7 @@ fn the_class_of_packets_is_kept() {
     let Some(bed) = Bed::new("class", calm()) else { return };
     let (near, far) = (bed.gateway(NEAR, ""), bed.gateway(FAR, ""));
     // The server's kernel tells the class of a SYN as that of its answer.
-    let reflect = || std::fs::write("/proc/sys/net/ipv4/tcp_reflect_tos", "1");
-    if bed.spaces[SERVER].within(reflect).expect("enters").is_err() {
+    if bed.spaces[SERVER].sysctl("net/ipv4/tcp_reflect_tos", "1").is_err() {
         eprintln!("skipped: this kernel does not tell the class of a SYN");
         return;
     }

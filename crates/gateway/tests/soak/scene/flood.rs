@@ -3,7 +3,6 @@
 use super::{Outcome, Run, Stage, judged};
 use crate::bed::{CLIENT, Link, NEAR};
 use crate::finding::Finding;
-use crate::machine;
 use crate::stop;
 use crate::syn::syn;
 use crate::transfer::{Aborts, PORT, Tally, Wish, crowd};
@@ -20,8 +19,7 @@ pub fn play(run: &Run) -> Outcome {
     let link = Link { delay: Duration::from_millis(10), ..Link::default() };
     let stage = Stage::new("flood", link, "[limits]\nflows = 2000\n")?;
     let (tally, next, over) = (Tally::default(), AtomicU64::new(0), AtomicBool::new(false));
-    let (mut flows, mut resident) = (0.0_f64, 0.0_f64);
-    std::thread::scope(|s| -> Result<(), String> {
+    let [flows, resident] = std::thread::scope(|s| -> Result<[f64; 2], String> {
         let clients = s.spawn(|| {
             crowd(&stage.bed, 4, &tally, &|| {
                 let n = next.fetch_add(1, Ordering::Relaxed);
@@ -39,15 +37,10 @@ pub fn play(run: &Run) -> Outcome {
             over.store(true, Ordering::Relaxed);
             done
         });
-        while !over.load(Ordering::Relaxed) {
-            for g in &stage.gateways {
-                flows = flows.max(g.count("flows") as f64);
-                resident = resident.max(machine::resident_of(g.child.id()));
-            }
-            std::thread::sleep(std::time::Duration::from_millis(100));
-        }
+        let most = stage.watch("flows", &over);
         attack.join().map_err(|_| "the flood failed")??;
-        clients.join().map_err(|_| "a client failed")?
+        clients.join().map_err(|_| "a client failed")??;
+        Ok(most)
     })?;
     let mut findings = vec![
         Finding::told("SYNs from nobody", wanted as f64, ""),
@@ -72,13 +65,10 @@ fn attack(stage: &Stage, at: usize, seed: u64, wanted: u64) -> Result<(), String
         .within(|| Tun::open(&config))
         .map_err(|e| e.to_string())?
         .map_err(|e| e.to_string())?;
-    let set = |key: &str, value: &str| {
-        let write = || std::fs::write(format!("/proc/sys/net/ipv4/{key}"), value);
-        stage.bed.spaces[at].within(write).map_err(|e| e.to_string())?.map_err(|e| e.to_string())
-    };
-    set("conf/all/rp_filter", "0")?;
-    set("conf/evil0/rp_filter", "0")?;
-    set("ip_forward", "1")?;
+    for interface in ["all", "evil0"] {
+        let key = format!("net/ipv4/conf/{interface}/rp_filter");
+        stage.bed.spaces[at].sysctl(&key, "0").map_err(|e| e.to_string())?;
+    }
     let mut rng = Rng::stream(seed, "flood");
     for n in 0..wanted {
         if stop::requested() {

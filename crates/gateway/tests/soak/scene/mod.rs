@@ -13,9 +13,11 @@ pub use crate::record::Outcome;
 
 use crate::bed::{Bed, FAR, Link, NEAR, Noise, Running};
 use crate::finding::Finding;
+use crate::machine;
 use crate::program::Scene;
 use crate::transfer::{Server, Tally};
 use skyhaul_base::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// In the order in which they are played. Their results lie in one folder with those of the host's scenes.
 pub const ALL: &[Scene] = &[
@@ -61,6 +63,18 @@ impl Stage {
         let gateways = [NEAR, FAR].into_iter().map(|at| bed.gateway(at, more)).collect();
         Ok(Self { server: Server::new(&bed)?, gateways, bed })
     }
+    /// The most that a gateway counts under `key`, and the most resident memory of one, bytes, until it is over.
+    fn watch(&self, key: &str, over: &AtomicBool) -> [f64; 2] {
+        let [mut most, mut resident] = [0.0_f64; 2];
+        while !over.load(Ordering::Relaxed) {
+            for g in &self.gateways {
+                most = most.max(g.count(key) as f64);
+                resident = resident.max(machine::resident_of(g.child.id()));
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        [most, resident]
+    }
     /// Waits until the gateways hold no connection; how many they hold after a while.
     fn left(&self, patience: std::time::Duration) -> f64 {
         let began = std::time::Instant::now();
@@ -79,7 +93,7 @@ impl Stage {
 
 /// What must hold of every transfer.
 fn judged(tally: &Tally, server: &Server, broken: bool) -> Vec<Finding> {
-    let cut = tally.of(|t| &t.cut) + server.cut.load(std::sync::atomic::Ordering::Relaxed) as f64;
+    let cut = tally.of(|t| &t.cut) + server.cut.load(Ordering::Relaxed) as f64;
     let mut all = vec![
         Finding::told("transfers that arrived whole, equal by SHA-256", tally.of(|t| &t.whole), ""),
         Finding::told("given up by an end, and seen by the other as an error", tally.of(|t| &t.aborted), ""),

@@ -13,10 +13,7 @@ pub fn play(run: &Run) -> Outcome {
     let link = Link { delay: Duration::from_millis(10), ..Link::default() };
     let bed = Bed::new("pressure", link).ok_or("there are no namespaces, or no nft")?;
     // Twenty ports for connections to one server, of which closed ones wait a minute.
-    bed.spaces[FAR]
-        .within(|| std::fs::write("/proc/sys/net/ipv4/ip_local_port_range", "40000 40019"))
-        .map_err(|e| e.to_string())?
-        .map_err(|e| e.to_string())?;
+    bed.spaces[FAR].sysctl("net/ipv4/ip_local_port_range", "40000 40019").map_err(|e| e.to_string())?;
     let server = Server::new(&bed)?;
     let _near = bed.gateway(NEAR, "");
     let far = bed.gateway_of(FAR, "", "preserve = \"none\"\n", "");

@@ -3,7 +3,6 @@
 use super::{Outcome, Run, Stage, judged};
 use crate::bed::Link;
 use crate::finding::Finding;
-use crate::machine;
 use crate::stop;
 use crate::transfer::{Aborts, Tally, Wish, crowd};
 use skyhaul_base::Duration;
@@ -18,9 +17,8 @@ pub fn play(run: &Run) -> Outcome {
     let link = Link { delay: Duration::from_millis(10), ..Link::default() };
     let stage = Stage::new("slow", link, "[limits]\nmemory = \"16 MiB\"\nbuffer = \"64 KiB\"\n")?;
     let (tally, next, over) = (Tally::default(), AtomicU64::new(0), AtomicBool::new(false));
-    let (mut held, mut resident) = (0.0_f64, 0.0_f64);
     let quick = Tally::default();
-    std::thread::scope(|s| -> Result<(), String> {
+    let [held, resident] = std::thread::scope(|s| -> Result<[f64; 2], String> {
         let slow = s.spawn(|| {
             let done = crowd(&stage.bed, clients, &tally, &|| {
                 let n = next.fetch_add(1, Ordering::Relaxed);
@@ -43,15 +41,10 @@ pub fn play(run: &Run) -> Outcome {
                     .then(|| Wish { aborts: Aborts::Nobody, ..Wish::draw(n, 100_000.0) })
             })
         });
-        while !over.load(Ordering::Relaxed) {
-            for g in &stage.gateways {
-                held = held.max(g.count("memory") as f64);
-                resident = resident.max(machine::resident_of(g.child.id()));
-            }
-            std::thread::sleep(std::time::Duration::from_millis(100));
-        }
+        let most = stage.watch("memory", &over);
         slow.join().map_err(|_| "a client failed")??;
-        others.join().map_err(|_| "a client failed")?
+        others.join().map_err(|_| "a client failed")??;
+        Ok(most)
     })?;
     let mut findings = vec![
         Finding::told("clients", clients as f64, ""),
