@@ -90,7 +90,7 @@ ALONE = {"cc": "flows.bulk", "fade": "links.sat", "reverse": "links.sat"}
 # Blocks that leave out what the page says elsewhere.
 GATEWAY = '[terrestrial]\ninterface = "lan0"\n[satellite]\ninterface = "sat0"\n'
 COMPLETED = {
-    ("gateway.md", 1): lambda block: block.replace("[satellite]\n", GATEWAY),
+    ("gateway.md", 3): lambda block: block.replace("[satellite]\n", GATEWAY),
     # The other gateway has a satellite link of its own.
     ("splitting.md", 5): lambda block: (
         block + '\n[links.sat-b]\nrate = "10 Mbit/s"\ndelay = "250 ms"\nqueue = "50 packets"\n'

@@ -1,6 +1,7 @@
 //! What the file of a gateway says.
 
 use crate::error::GatewayError;
+use crate::forward::{self, Forward, Publish};
 use serde::Deserialize;
 use skyhaul_base::amount::{RateSpec, Size, Time};
 use skyhaul_base::{Duration, Rate};
@@ -19,10 +20,14 @@ use std::str::FromStr;
 pub struct Config {
     /// Its name: that of its table and its interface.
     pub name: String,
-    /// The side of the hosts.
-    pub terrestrial: Terrestrial,
+    /// The side of the hosts whose connections are routed through it; `None` if it only forwards ports.
+    pub terrestrial: Option<Terrestrial>,
     /// The side of the link.
     pub satellite: Satellite,
+    /// Ports of this machine, and the servers behind the link to which their connections go.
+    pub forward: Vec<Forward>,
+    /// Ports of the satellite interface, and the servers to which their connections go.
+    pub publish: Vec<Publish>,
     /// Which connections are split.
     pub split: Split,
     /// What it may use.
@@ -213,8 +218,12 @@ impl fmt::Display for Network {
 struct File {
     #[serde(default = "name")]
     name: String,
-    terrestrial: Terrestrial,
+    terrestrial: Option<Terrestrial>,
     satellite: Satellite,
+    #[serde(default)]
+    forward: Vec<Forward>,
+    #[serde(default)]
+    publish: Vec<Publish>,
     #[serde(default = "split")]
     split: Split,
     #[serde(default)]
@@ -292,10 +301,18 @@ impl Config {
         if f.name.is_empty() || f.name.len() > LONGEST_NAME || !f.name.chars().all(known) {
             return Err(fail("name", format!("write 1 to {LONGEST_NAME} small letters, digits and dashes")));
         }
-        for (key, interface) in [
-            ("terrestrial.interface", &f.terrestrial.interface),
-            ("satellite.interface", &f.satellite.interface),
-        ] {
+        let hosts = f.terrestrial.as_ref();
+        if hosts.is_none() && f.forward.is_empty() && f.publish.is_empty() {
+            let message = "nothing to do: write [terrestrial] with the interface of the hosts, or [[forward]] with listen and to";
+            return Err(fail("terrestrial", message.into()));
+        }
+        if let Some((key, message)) = forward::contradiction(&f.forward, &f.publish) {
+            return Err(fail(&key, message));
+        }
+        let interfaces = hosts.map(|t| ("terrestrial.interface", &t.interface));
+        for (key, interface) in
+            interfaces.into_iter().chain([("satellite.interface", &f.satellite.interface)])
+        {
             // As the kernel has it (dev_valid_name); quotes would end the name in a rule.
             let odd =
                 |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | ':' | '"' | '\\' | ';');
@@ -306,15 +323,15 @@ impl Config {
                 ));
             }
         }
-        if f.satellite.interface == f.terrestrial.interface {
+        if hosts.is_some_and(|t| t.interface == f.satellite.interface) {
             return Err(fail(
                 "satellite.interface",
                 "it is that of the hosts: a gateway stands between two".into(),
             ));
         }
         for (key, networks) in [
-            ("terrestrial.networks", &f.terrestrial.networks),
-            ("satellite.networks", &f.satellite.networks),
+            ("terrestrial.networks", hosts.map_or(&[][..], |t| &t.networks)),
+            ("satellite.networks", &f.satellite.networks[..]),
             ("split.exclude", &f.split.exclude),
         ] {
             if let Some((a, b)) = overlapping(networks) {
@@ -341,19 +358,28 @@ impl Config {
             let write = "write at most \"60 s\", and not 0: the kernel forgets connections that are silent for two minutes";
             return Err(fail("satellite.endpoint.keepalive-idle", write.into()));
         }
-        let File { name, terrestrial, satellite, split, limits, on_failure } = f;
-        Ok(Self { name, terrestrial, satellite, split, limits, on_failure, endpoint })
+        let File { name, terrestrial, satellite, forward, publish, split, limits, on_failure } = f;
+        Ok(Self { name, terrestrial, satellite, forward, publish, split, limits, on_failure, endpoint })
+    }
+
+    /// Whether it forwards ports, beside connections that are routed through it or instead of them.
+    #[must_use]
+    pub fn forwards_ports(&self) -> bool {
+        !self.forward.is_empty() || !self.publish.is_empty()
     }
 
     /// The first key in which `new` differs so that the gateway would have to start again; the others take effect at once,
     /// what concerns connections on those that are opened from then on.
     #[must_use]
     pub fn needs_restart(&self, new: &Self) -> Option<&'static str> {
-        let (t, s, l) = (&self.terrestrial, &self.satellite, &self.limits);
+        let interface = |c: &Self| c.terrestrial.as_ref().map(|t| t.interface.clone());
+        let (s, l) = (&self.satellite, &self.limits);
         [
             ("name", self.name != new.name),
             ("on-failure", self.on_failure != new.on_failure),
-            ("terrestrial.interface", t.interface != new.terrestrial.interface),
+            ("terrestrial.interface", interface(self) != interface(new)),
+            ("forward", self.forward != new.forward),
+            ("publish", self.publish != new.publish),
             ("satellite.interface", s.interface != new.satellite.interface),
             ("satellite.rate", s.rate != new.satellite.rate),
             ("satellite.mtu", s.mtu != new.satellite.mtu),
@@ -445,7 +471,7 @@ mod tests {
         let c = Config::parse("g.toml", LEAST).unwrap();
         assert_eq!((c.name.as_str(), c.interface().as_str()), ("gateway", "sky-gateway"));
         assert_eq!((c.limits.flows, c.split.exclude_ports, c.satellite.rate), (20_000, vec![179], None));
-        assert_eq!(c.terrestrial.networks.len(), 2);
+        assert_eq!(c.terrestrial.unwrap().networks.len(), 2);
     }
 
     #[test]
@@ -464,6 +490,32 @@ mod tests {
                 e.starts_with("g.toml: satellite.endpoint.keepalive-idle: write at most \"60 s\""),
                 "{e}"
             );
+        }
+    }
+
+    #[test]
+    fn ports_are_forwarded_without_hosts() {
+        let parse =
+            |more: &str| Config::parse("g.toml", &format!("[satellite]\ninterface = \"sat0\"\n{more}"));
+        let forward = "[[forward]]\nlisten = \"[::1]:80\"\nto = \"203.0.113.7:80\"\n";
+        let c = parse(forward).unwrap();
+        assert!(c.forwards_ports() && c.terrestrial.is_none());
+        for (more, expected) in [
+            ("", "g.toml: terrestrial: nothing to do: write [terrestrial]"),
+            (&forward.repeat(2), "g.toml: forward[1].listen: [::1]:80 is listed twice"),
+            (
+                &forward.replace("203.0.113.7:80", "example.org:80"),
+                "is not an IPv4 address with a port: write",
+            ),
+            (
+                &forward.replace("203.0.113.7:80", "203.0.113.7:0"),
+                "is not an IPv4 address with a port: write",
+            ),
+            (&forward.replace("[::1]:80", "80"), "is not an address with a port: write"),
+            ("[[publish]]\nport = 0\nto = \"127.0.0.1:80\"\n", "publish[0].port: write a port of 1 to 65535"),
+        ] {
+            let e = parse(more).unwrap_err().to_string();
+            assert!(e.contains(expected) && !e.contains('\n'), "{e}");
         }
     }
 

@@ -30,10 +30,14 @@ fn sysctl(key: &str) -> Option<String> {
 #[must_use]
 pub fn examine(config: &Config) -> Vec<Finding> {
     let mut all = vec![nft(), tun()];
-    all.extend(rule_kinds());
-    for (side, name) in
-        [("terrestrial", &config.terrestrial.interface), ("satellite", &config.satellite.interface)]
-    {
+    all.extend(rule_kinds(config));
+    let terrestrial = config.terrestrial.as_ref();
+    let interfaces: Vec<_> = terrestrial
+        .map(|t| ("terrestrial", &t.interface))
+        .into_iter()
+        .chain([("satellite", &config.satellite.interface)])
+        .collect();
+    for (side, name) in &interfaces {
         let what = format!("{side}.interface {name}");
         let index = nix::net::if_::if_nametoindex(name.as_str());
         all.push(match index {
@@ -48,8 +52,10 @@ pub fn examine(config: &Config) -> Vec<Finding> {
         [("IPv4 forwarding", "net/ipv4/ip_forward"), ("IPv6 forwarding", "net/ipv6/conf/all/forwarding")]
     {
         let v6 = what.starts_with("IPv6");
-        let networks = config.terrestrial.networks.iter().chain(&config.satellite.networks);
-        if !networks.clone().any(|n| n.address.is_ipv6() == v6) {
+        // For forwarded ports alone it is enabled, and disabled again, per interface.
+        let mut networks =
+            terrestrial.iter().flat_map(|t| t.networks.iter().chain(&config.satellite.networks));
+        if !networks.any(|n| n.address.is_ipv6() == v6) {
             continue;
         }
         match sysctl(key).as_deref() {
@@ -60,7 +66,7 @@ pub fn examine(config: &Config) -> Vec<Finding> {
             None => {}
         }
     }
-    for name in [&config.terrestrial.interface, &config.satellite.interface] {
+    for (_, name) in &interfaces {
         let own = sysctl(&format!("net/ipv4/conf/{name}/rp_filter")).unwrap_or_default();
         let strict = sysctl("net/ipv4/conf/all/rp_filter").unwrap_or_default().max(own) == "1";
         let says = if strict {
@@ -109,16 +115,23 @@ fn running(table: &str) -> bool {
 }
 
 /// The kinds of rules that the kernel must support, tried in a dormant table that is deleted at once.
-fn rule_kinds() -> Vec<Finding> {
+fn rule_kinds(config: &Config) -> Vec<Finding> {
     let table = format!("skyhaul_try_{}", std::process::id());
-    let kinds = [
-        ("tproxy (module nft_tproxy)", "meta l4proto tcp tproxy ip to 127.0.0.1:9 accept"),
-        ("socket (module nft_socket)", "socket transparent 1 accept"),
-        ("fib (module nft_fib_inet)", "fib daddr type local accept"),
-    ];
-    let tried = kinds.map(|(what, rule)| {
+    let mut kinds = vec![("fib (module nft_fib_inet)", "filter", "fib daddr type local accept")];
+    if config.terrestrial.is_some() {
+        kinds.push((
+            "tproxy (module nft_tproxy)",
+            "filter",
+            "meta l4proto tcp tproxy ip to 127.0.0.1:9 accept",
+        ));
+        kinds.push(("socket (module nft_socket)", "filter", "socket transparent 1 accept"));
+    }
+    if config.forwards_ports() {
+        kinds.push(("nat (module nft_nat)", "nat", "tcp dport 9 dnat ip to 192.0.0.5"));
+    }
+    let tried = kinds.into_iter().map(|(what, kind, rule)| {
         let text = format!(
-            "create table inet {table} {{ flags dormant; }}\nadd chain inet {table} c {{ type filter hook prerouting priority \
+            "create table inet {table} {{ flags dormant; }}\nadd chain inet {table} c {{ type {kind} hook prerouting priority \
              mangle; }}\nadd rule inet {table} c {rule}\ndelete table inet {table}\n"
         );
         match crate::system::nft(&text) {
@@ -126,5 +139,5 @@ fn rule_kinds() -> Vec<Finding> {
             Err(e) => finding(what, false, e.to_string()),
         }
     });
-    tried.into()
+    tried.collect()
 }

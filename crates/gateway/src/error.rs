@@ -38,6 +38,9 @@ pub enum GatewayError {
     /// No gateway of that name runs.
     #[error("no gateway called {0:?} runs: `skyhaul gateway run FILE` starts one")]
     NotRunning(String),
+    /// A forwarded port leads back to this machine.
+    #[error("forward: {0} is an address of this machine: write that of a server behind the link")]
+    Loop(std::net::SocketAddrV4),
     /// IP forwarding is disabled in the kernel.
     #[error("{family} forwarding is off: sysctl -w {key}=1")]
     NoForwarding {

@@ -17,7 +17,7 @@ pub fn gateway_toml(data: &[u8]) {
         }
         Ok(config) => {
             let own = format!(" inet {}", rules::table(&config));
-            let rules = rules::all(&config, Ports { v4: 1, v6: 2 }) + &rules::closed(&config);
+            let rules = rules::all(&config, Ports { v4: 1, v6: 2 }, true) + &rules::closed(&config);
             assert!(rules.lines().all(|line| line.contains(&own)), "{rules}");
             assert_eq!(config.needs_restart(&config), None);
         }
@@ -46,6 +46,12 @@ endpoint = { mss = "1300 B", keepalive-idle = "10 s" }
 rwnd = "8 MiB"
 sndbuf = "8 MiB"
 profile = "compact"
+[[forward]]
+listen = "127.0.0.1:8080"
+to = "203.0.113.7:80"
+[[publish]]
+port = 443
+to = "[::1]:8443"
 [split]
 ports = [80, 443]
 exclude-ports = [179]

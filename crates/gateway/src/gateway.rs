@@ -1,8 +1,9 @@
 //! All connections of a gateway: an application on a host.
 
-use crate::config::Config;
+use crate::config::{Config, Preserve};
 use crate::error::GatewayError;
 use crate::flow::{Flow, From, State};
+use crate::forward;
 use crate::near::{self, Near};
 use crate::peer::Peers;
 use crate::poll::{Happened, Poll};
@@ -15,12 +16,13 @@ use skyhaul_net::host::{Admission, Asked, ConnId, Endpoint, Host, HostConfig, Ho
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::num::{NonZeroU16, NonZeroU32};
 use std::os::fd::AsFd;
 
-/// Numbers under which listeners are watched; flows come behind them.
-const LISTENERS: u64 = 2;
+/// The number under which all listeners are watched; flows come behind it.
+const LISTENERS: u64 = 0;
+const FLOWS: u64 = 1;
 /// Connections accepted in a turn, so that those that exist have theirs.
 const ACCEPTED: usize = 256;
 /// How often flows are looked at on which nothing moves.
@@ -37,12 +39,20 @@ pub struct Orders {
     pub admit: bool,
 }
 
+/// A kernel socket that takes connections.
+#[derive(Debug)]
+struct Listener {
+    socket: TcpListener,
+    /// The server behind the link; `None`: that to which a connection was addressed.
+    to: Option<SocketAddr>,
+}
+
 /// All connections of a gateway.
 #[derive(Debug)]
 pub struct Gateway {
     config: Config,
     poll: Poll,
-    listeners: Vec<TcpListener>,
+    listeners: Vec<Listener>,
     flows: Vec<Option<Box<Flow>>>,
     free: Vec<u32>,
     by_conn: BTreeMap<ConnId, u32>,
@@ -70,12 +80,18 @@ impl Gateway {
     /// If its listeners are refused.
     pub fn new(now: Instant, config: &Config) -> Result<Self, GatewayError> {
         let poll = Poll::new()?;
-        let mut listeners = vec![near::listen(false)?];
-        if std::path::Path::new("/proc/sys/net/ipv6").exists() {
-            listeners.push(near::listen(true)?);
+        let mut listeners = Vec::new();
+        if config.terrestrial.is_some() {
+            listeners.push(Listener { socket: near::listen(false)?, to: None });
+            if std::path::Path::new("/proc/sys/net/ipv6").exists() {
+                listeners.push(Listener { socket: near::listen(true)?, to: None });
+            }
         }
-        for (n, listener) in listeners.iter().enumerate() {
-            poll.watch(listener, n as u64)?;
+        for f in &config.forward {
+            listeners.push(Listener { socket: near::listen_at(f.listen)?, to: Some(f.to.into()) });
+        }
+        for listener in &listeners {
+            poll.watch(&listener.socket, LISTENERS)?;
         }
         Ok(Self {
             config: config.clone(),
@@ -135,10 +151,12 @@ impl Gateway {
     /// The ports at which kernel sockets take connections.
     #[must_use]
     pub fn ports(&self) -> Ports {
-        let port = |n: usize| {
-            self.listeners.get(n).and_then(|l| l.local_addr().ok()).map_or(0, |a: SocketAddr| a.port())
+        let port = |v6: bool| {
+            let open = self.listeners.iter().filter(|l| l.to.is_none());
+            let mut open = open.filter_map(|l| l.socket.local_addr().ok()).filter(|a| a.is_ipv6() == v6);
+            open.next().map_or(0, |a| a.port())
         };
-        Ports { v4: port(0), v6: port(1) }
+        Ports { v4: port(false), v6: port(true) }
     }
     /// What is to be done about the rules.
     #[must_use]
@@ -206,15 +224,23 @@ impl Gateway {
     fn accept(&mut self, now: Instant, host: &mut Host) {
         self.again = Instant::MAX;
         for n in 0..self.listeners.len() {
+            let to = self.listeners[n].to;
             for k in 0..=ACCEPTED {
                 if k == ACCEPTED {
                     self.again = now;
                     break;
                 }
-                match self.listeners[n].accept() {
+                // Nobody else would forward these: they wait.
+                if to.is_some() && self.overloaded {
+                    self.again = now + SWEEP;
+                    break;
+                }
+                match self.listeners[n].socket.accept() {
                     Ok((stream, client)) => {
-                        if let Ok(server) = stream.local_addr() {
-                            self.open_to_link(now, host, stream, client, server);
+                        let asked = stream.local_addr();
+                        if let Some(server) = to.or(asked.ok()) {
+                            let local = to.map_or(client, |_| SocketAddr::new(forward::ADDRESS.into(), 0));
+                            self.open_to_link(now, host, stream, (local, client), server);
                         }
                     }
                     Err(e) if matches!(e.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
@@ -234,7 +260,7 @@ impl Gateway {
         now: Instant,
         host: &mut Host,
         stream: std::net::TcpStream,
-        client: SocketAddr,
+        (local, client): (SocketAddr, SocketAddr),
         server: SocketAddr,
     ) {
         self.counts.from_hosts += 1;
@@ -242,7 +268,7 @@ impl Gateway {
         let loops = self.ports().v4 == server.port() && server.ip().is_loopback();
         let near = Near::accepted(stream, KEEPALIVE).ok().filter(|_| !loops);
         let window = self.peers.before(server.ip()).and_then(|g| self.window(now, g));
-        let far = self.connect(now, host, (client, server), window, near.as_ref().map_or(0, Near::dscp));
+        let far = self.connect(now, host, (local, server), window, near.as_ref().map_or(0, Near::dscp));
         let (Some(near), Ok(far)) = (near, far) else {
             // Dropped, it is reset.
             self.counts.refused += 1;
@@ -257,7 +283,7 @@ impl Gateway {
         self.watch(number);
     }
 
-    /// Opens the leg over the link in the name of a client.
+    /// Opens the leg over the link: in the name of a client, or from an address of our host.
     fn connect(
         &self,
         now: Instant,
@@ -287,8 +313,12 @@ impl Gateway {
     fn open_to_host(&mut self, now: Instant, host: &mut Host, asked: Asked) {
         let Asked { local: server, remote: client, dscp, gateway } = asked;
         self.counts.from_link += 1;
-        let preserve = self.config.terrestrial.preserve;
-        let Ok(near) = Near::connect(client, server, preserve, dscp, KEEPALIVE) else {
+        let Some((to, preserve)) = self.place(server) else {
+            self.counts.refused += 1;
+            host.refuse(server, client);
+            return;
+        };
+        let Ok(near) = Near::connect(client, to, preserve, dscp, KEEPALIVE) else {
             self.counts.refused += 1;
             host.refuse(server, client);
             return;
@@ -300,11 +330,20 @@ impl Gateway {
         self.watch(number);
     }
 
+    /// Where a connection from the link goes to, and what is seen there of the client; `None`: nowhere.
+    fn place(&self, asked: SocketAddr) -> Option<(SocketAddr, Preserve)> {
+        if self.config.forwards_ports() && asked.ip() == IpAddr::V4(forward::ADDRESS) {
+            let published = self.config.publish.iter().find(|p| p.port == asked.port())?;
+            return Some((published.to, Preserve::None));
+        }
+        Some((asked, self.config.terrestrial.as_ref()?.preserve))
+    }
+
     fn watch(&mut self, number: u32) {
         let near = self.flows[number as usize].as_mut().and_then(|f| f.near_mut());
         if let Some(near) = near {
             // Without room for it in the kernel it would never be heard of again.
-            if self.poll.watch(near.stream(), u64::from(number) + LISTENERS).is_err() {
+            if self.poll.watch(near.stream(), u64::from(number) + FLOWS).is_err() {
                 near.wake(true, true);
             }
         }
@@ -318,7 +357,7 @@ impl Gateway {
         let _ = self.poll.take(&mut happened);
         let mut accepts = now >= self.again;
         for h in happened.drain(..) {
-            let Some(number) = h.number.checked_sub(LISTENERS) else {
+            let Some(number) = h.number.checked_sub(FLOWS) else {
                 accepts = true;
                 continue;
             };
@@ -482,6 +521,8 @@ impl App for Gateway {
     }
     fn stop(&mut self, now: Instant, host: &mut Host) {
         self.ends = Some(now + self.config.limits.drain.0);
+        // Whoever connects now is refused, and does not wait.
+        self.listeners.retain(|l| l.to.is_none());
         host.listen_elsewhere(None);
     }
 }

@@ -13,6 +13,7 @@
 //! config    what the file says
 //! rules     the table of nftables, rules and routes that follow from it
 //! system    puts them in, and takes them away again; the keeper does so when we were killed
+//! forward   ports of this machine whose connections go over the link, without routes
 //! near      kernel sockets: who connects, and to whom we connect in somebody else's name
 //! flow      one connection: its two legs and the relay between them
 //! peer      other gateways, and what connections have learnt of the way to them
@@ -27,6 +28,7 @@ pub mod doctor;
 mod error;
 mod far;
 mod flow;
+pub mod forward;
 pub mod fuzz;
 mod gateway;
 mod near;

@@ -44,6 +44,16 @@ pub(crate) fn listen(v6: bool) -> Result<TcpListener, GatewayError> {
     })
 }
 
+/// Takes connections at an address of this machine.
+pub(crate) fn listen_at(at: SocketAddr) -> Result<TcpListener, GatewayError> {
+    let open = || {
+        let listener = TcpListener::bind(at)?;
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    };
+    open().map_err(GatewayError::os(format!("listen at {at}, as [[forward]] says")))
+}
+
 /// What every socket of a connection is.
 fn prepare(socket: &Socket, idle: Duration) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;

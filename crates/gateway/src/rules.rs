@@ -5,6 +5,7 @@
 //! are gone there is no socket, and the route to our interface is gone with it: the same packets are forwarded.
 
 use crate::config::{Config, MEMORY, Network, OnFailure};
+use crate::forward::ADDRESS;
 use std::fmt::Write;
 
 /// Packets for kernel sockets that stand in for others, and packets for our host: marks.
@@ -59,8 +60,9 @@ fn conditions(config: &Config, from: &[Network], to: &[Network], v6: bool) -> Op
 pub fn admission(config: &Config, ports: Ports) -> String {
     let [near, far] = MARKS;
     let table = table(config);
-    let (hosts, others) = (&config.terrestrial.networks, &config.satellite.networks);
     let mut text = String::new();
+    let Some(terrestrial) = &config.terrestrial else { return text };
+    let (hosts, others) = (&terrestrial.networks, &config.satellite.networks);
     for v6 in [false, true] {
         let (ip, family, port) = if v6 { ("ip6", 6, ports.v6) } else { ("ip", 4, ports.v4) };
         let address = if v6 { "[::1]" } else { "127.0.0.1" };
@@ -87,17 +89,30 @@ pub fn admission(config: &Config, ports: Ports) -> String {
 /// Takes no new connections any more; those that are ours stay.
 #[must_use]
 pub fn closed(config: &Config) -> String {
+    if config.terrestrial.is_none() {
+        return String::new();
+    }
     let table = table(config);
     format!("flush chain inet {table} from_hosts\nflush chain inet {table} from_link\n")
 }
 
-/// The whole table, in one transaction. `create` fails where somebody has a table of this name.
+/// The whole table, in one transaction. `create` fails where somebody has a table of this name. `enabled`: forwarding had to be
+/// enabled for forwarded ports.
 #[must_use]
-pub fn all(config: &Config, ports: Ports) -> String {
-    let [near, far] = MARKS;
+pub fn all(config: &Config, ports: Ports, enabled: bool) -> String {
     let t = table(config);
-    let (hosts, link, tun) = (&config.terrestrial.interface, &config.satellite.interface, config.interface());
     let mut text = format!("create table inet {t}\n");
+    if let Some(terrestrial) = &config.terrestrial {
+        text += &interception(config, &t, &terrestrial.interface);
+    }
+    text + &translation(config, &t, enabled) + &admission(config, ports)
+}
+
+/// Chains by which packets of split connections reach our sockets and our host; [`admission`] fills two of them.
+fn interception(config: &Config, t: &str, hosts: &str) -> String {
+    let [near, far] = MARKS;
+    let (link, tun) = (&config.satellite.interface, config.interface());
+    let mut text = String::new();
     for (family, kind) in [(4, "ipv4_addr"), (6, "ipv6_addr")] {
         let _ = writeln!(
             text,
@@ -140,13 +155,51 @@ pub fn all(config: &Config, ports: Ports) -> String {
     }
     rule(&mut text, &format!("iifname \"{hosts}\" tcp flags & (fin|syn|rst|ack) == syn jump from_hosts"));
     rule(&mut text, &format!("iifname \"{link}\" tcp flags & (fin|syn|rst|ack) == syn jump from_link"));
-    text + &admission(config, ports)
+    text
+}
+
+/// Rules of the table for our host: translation of its address, and, where forwarding between `link` and our interface had to
+/// be `enabled` for it, no forwarding of anything else that arrives from the link.
+fn translation(config: &Config, table: &str, enabled: bool) -> String {
+    if !config.forwards_ports() {
+        return String::new();
+    }
+    let (link, tun) = (&config.satellite.interface, config.interface());
+    let mut text = format!(
+        "add chain inet {table} to_us {{ type nat hook prerouting priority dstnat; policy accept; }}\n\
+         add chain inet {table} from_us {{ type nat hook postrouting priority srcnat; policy accept; }}\n\
+         add rule inet {table} from_us iifname \"{tun}\" oifname \"{link}\" ip saddr {ADDRESS} masquerade\n"
+    );
+    if let Some(ports) = published(config) {
+        let _ = writeln!(
+            text,
+            "add rule inet {table} to_us iifname \"{link}\" fib daddr type local tcp dport {ports} dnat ip to {ADDRESS}"
+        );
+    }
+    // The address of our host is nobody else's business.
+    let _ = writeln!(
+        text,
+        "add chain inet {table} through {{ type filter hook forward priority filter; policy accept; }}\n\
+         add rule inet {table} through oifname \"{tun}\" ip daddr {ADDRESS} ct state new ct status & dnat == 0 drop"
+    );
+    if enabled {
+        let _ = writeln!(text, "add rule inet {table} through iifname \"{link}\" oifname != \"{tun}\" drop");
+    }
+    text
+}
+
+fn published(config: &Config) -> Option<String> {
+    let ports: Vec<_> = config.publish.iter().map(|p| p.port.to_string()).collect();
+    (!ports.is_empty()).then(|| format!("{{ {} }}", ports.join(", ")))
 }
 
 /// The same as commands of routing, for people.
 #[must_use]
 pub fn routing(config: &Config) -> String {
     let mut text = String::new();
+    if config.terrestrial.is_none() {
+        return text;
+    }
     for ip in ["ip", "ip -6"] {
         let any = if ip == "ip" { "0.0.0.0/0" } else { "::/0" };
         for (n, way) in ["local {any} dev lo", "{any} dev {tun}"].iter().enumerate() {
@@ -196,7 +249,7 @@ mod tests {
 
     #[test]
     fn the_table_is_ours_alone() {
-        let text = all(&config(""), Ports { v4: 5000, v6: 5001 });
+        let text = all(&config(""), Ports { v4: 5000, v6: 5001 }, false);
         assert!(text.starts_with("create table inet skyhaul_gateway\n"));
         assert!(text.lines().all(|l| l.contains("inet skyhaul_gateway")), "{text}");
         let new = text.lines().filter(|l| l.contains("jump"));

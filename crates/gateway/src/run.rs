@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::control::Control;
 use crate::error::GatewayError;
+use crate::forward;
 use crate::gateway::Gateway;
 use crate::status::Status;
 use crate::system::{Installed, Lock};
@@ -49,14 +50,16 @@ pub fn run(
     surroundings: &Surroundings,
     watcher: &mut impl Watcher,
 ) -> Result<Status, GatewayError> {
-    for name in [&config.terrestrial.interface, &config.satellite.interface] {
+    let terrestrial = config.terrestrial.as_ref().map(|t| &t.interface);
+    for name in terrestrial.into_iter().chain([&config.satellite.interface]) {
         nix::net::if_::if_nametoindex(name.as_str()).map_err(|_| NetError::NoInterface(name.clone()))?;
     }
+    forward::refuse_loops(&config.forward)?;
     let _lock = Lock::take(&surroundings.folder, &config.name)?;
     let mut gateway = Gateway::new(Clock::now(), config)?;
     let tun = Tun::open(&TunConfig {
         name: Some(config.interface()),
-        addresses: vec![(DUMMY, 32)],
+        addresses: if config.forwards_ports() { vec![forward::INTERFACE] } else { vec![(DUMMY, 32)] },
         mtu: config.satellite.mtu,
         // Pacing needs packets of their size on the link, not offloaded ones.
         offload: config.satellite.rate.is_none(),

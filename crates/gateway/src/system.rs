@@ -65,18 +65,27 @@ fn is_on(key: &str) -> bool {
     fs::read_to_string(key).is_ok_and(|v| v.trim() != "0")
 }
 
+/// Whether packets of IPv4 that arrive at an interface are forwarded.
+fn forwarding_key(interface: &str) -> String {
+    format!("/proc/sys/net/ipv4/conf/{interface}/forwarding")
+}
+
 /// What was there before, and comes back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Before {
     table: String,
     early_demux: bool,
     reflect_tos: bool,
+    /// The interface for which forwarding was off, and is on now.
+    forwarding: Option<String>,
 }
 
 impl Before {
     /// As [`keep`] reads it.
-    fn words(&self) -> [String; 3] {
-        [self.table.clone(), u8::from(self.early_demux).to_string(), u8::from(self.reflect_tos).to_string()]
+    fn words(&self) -> [String; 4] {
+        let on = |key| u8::from(key).to_string();
+        let forwarding = self.forwarding.clone().unwrap_or_default();
+        [self.table.clone(), on(self.early_demux), on(self.reflect_tos), forwarding]
     }
 }
 
@@ -92,6 +101,9 @@ fn remove(before: &Before) {
     }
     if !before.reflect_tos {
         let _ = fs::write(REFLECT_TOS, "0");
+    }
+    if let Some(interface) = &before.forwarding {
+        let _ = fs::write(forwarding_key(interface), "0");
     }
     for v6 in families() {
         for rule in mark_rules() {
@@ -180,8 +192,13 @@ impl Installed {
             })?;
         }
         // From here on what is left behind is ours.
-        let table = rules::table(config);
-        let before = Before { table, early_demux: is_on(EARLY_DEMUX), reflect_tos: is_on(REFLECT_TOS) };
+        let link = &config.satellite.interface;
+        let before = Before {
+            table: rules::table(config),
+            early_demux: is_on(EARLY_DEMUX),
+            reflect_tos: is_on(REFLECT_TOS),
+            forwarding: (config.forwards_ports() && !is_on(&forwarding_key(link))).then(|| link.clone()),
+        };
         let keeper = keeper(again, &before, config.on_failure)?;
         let installed = Self { config: config.clone(), before, ports, open: true, keeper };
         installed.fill()?;
@@ -191,6 +208,21 @@ impl Installed {
     fn fill(&self) -> Result<(), GatewayError> {
         // Nobody of this name runs: what is there was left by one whose keeper was killed, too.
         remove_table(&self.before.table);
+        if self.config.terrestrial.is_some() {
+            self.intercept()?;
+        }
+        if self.config.forwards_ports() {
+            // Answers arrive at one interface, what our host sends at the other.
+            for name in [&self.config.satellite.interface, &self.config.interface()] {
+                let key = forwarding_key(name);
+                fs::write(&key, "1").map_err(GatewayError::os(format!("write to {key}")))?;
+            }
+        }
+        nft(&rules::all(&self.config, self.ports, self.before.forwarding.is_some()))
+    }
+
+    /// Routes of packets that carry our marks, and what the kernel needs so that they follow them.
+    fn intercept(&self) -> Result<(), GatewayError> {
         if self.before.early_demux {
             fs::write(EARLY_DEMUX, "0").map_err(GatewayError::os(format!("write to {EARLY_DEMUX}")))?;
         }
@@ -208,7 +240,7 @@ impl Installed {
                 routing::add_rule(v6, rule)?;
             }
         }
-        nft(&rules::all(&self.config, self.ports))
+        Ok(())
     }
 
     /// Takes new connections as another configuration says. In one transaction: none falls between.
@@ -216,7 +248,7 @@ impl Installed {
     /// # Errors
     /// If the rules cannot be changed; the old ones hold then.
     pub fn change(&mut self, config: &Config) -> Result<(), GatewayError> {
-        if self.open {
+        if self.open && config.terrestrial.is_some() {
             nft(&(rules::closed(config) + &rules::admission(config, self.ports)))?;
         }
         self.config = config.clone();
@@ -235,7 +267,9 @@ impl Installed {
         if open {
             text += &rules::admission(&self.config, self.ports);
         }
-        nft(&text)?;
+        if self.config.terrestrial.is_some() {
+            nft(&text)?;
+        }
         self.open = open;
         Ok(())
     }
@@ -259,8 +293,8 @@ impl Drop for Installed {
 
 fn forwarding(config: &Config) -> Result<(), GatewayError> {
     let off = |key: &str| fs::read_to_string(format!("/proc/sys/{key}")).is_ok_and(|v| v.trim() == "0");
-    let v6 =
-        config.terrestrial.networks.iter().chain(&config.satellite.networks).all(|n| n.address.is_ipv6());
+    let Some(terrestrial) = &config.terrestrial else { return Ok(()) };
+    let v6 = terrestrial.networks.iter().chain(&config.satellite.networks).all(|n| n.address.is_ipv6());
     if !v6 && off("net/ipv4/ip_forward") {
         return Err(GatewayError::NoForwarding { family: "IPv4", key: "net.ipv4.ip_forward" });
     }
@@ -295,8 +329,9 @@ fn keeper(
 /// What the keeper does: it waits until nobody holds the other end of its standard input, and takes everything away.
 /// `words` are those that were given to it.
 pub fn keep(words: &[String]) {
-    let [table, early_demux, reflect_tos] = words else { return };
+    let [table, early_demux, reflect_tos, forwarding] = words else { return };
     let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
     let (early_demux, reflect_tos) = (early_demux == "1", reflect_tos == "1");
-    remove(&Before { table: table.clone(), early_demux, reflect_tos });
+    let forwarding = (!forwarding.is_empty()).then(|| forwarding.clone());
+    remove(&Before { table: table.clone(), early_demux, reflect_tos, forwarding });
 }

@@ -23,7 +23,7 @@ pub(crate) fn run(command: &GatewayCommand, arguments: usize) -> Result<(), Stop
         GatewayCommand::Check(args) => check(args),
         GatewayCommand::Rules(args) => {
             let config = read(args)?;
-            print(&format!("{}\n{}", rules::all(&config, SOME), rules::routing(&config)))
+            print(&format!("{}\n{}", rules::all(&config, SOME, false), rules::routing(&config)))
         }
         GatewayCommand::Doctor(args) => examine(&read(&args.file)?, args.json),
         GatewayCommand::Run(args) => serve(args, arguments),
@@ -58,7 +58,15 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
         let _ = writeln!(out, "{what:<22} {says}");
     };
     line("gateway", format!("{}, table inet {}, interface {}", c.name, rules::table(&c), c.interface()));
-    line("hosts", format!("{} on {}", list(&c.terrestrial.networks), c.terrestrial.interface));
+    if let Some(t) = &c.terrestrial {
+        line("hosts", format!("{} on {}", list(&t.networks), t.interface));
+    }
+    for f in &c.forward {
+        line("forwarded port", format!("{} to {} over the link", f.listen, f.to));
+    }
+    for p in &c.publish {
+        line("published port", format!("{} of {} to {}", p.port, c.satellite.interface, p.to));
+    }
     line("behind the link", format!("{} on {}", list(&c.satellite.networks), c.satellite.interface));
     let rate = c
         .satellite
@@ -68,18 +76,20 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
         "over the link",
         format!("{}, {rate}, packets of at most {} bytes", c.endpoint.cc.name(), c.satellite.mtu),
     );
-    let ports = |p: &[u16]| p.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
-    let only = if c.split.ports.is_empty() { "all".into() } else { ports(&c.split.ports) };
-    line("ports that are split", format!("{only}, but not {}", ports(&c.split.exclude_ports)));
-    if !c.split.exclude.is_empty() {
-        line("never split", list(&c.split.exclude));
+    if let Some(t) = &c.terrestrial {
+        let ports = |p: &[u16]| p.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
+        let only = if c.split.ports.is_empty() { "all".into() } else { ports(&c.split.ports) };
+        line("ports that are split", format!("{only}, but not {}", ports(&c.split.exclude_ports)));
+        if !c.split.exclude.is_empty() {
+            line("never split", list(&c.split.exclude));
+        }
+        let preserve = match t.preserve {
+            Preserve::Full => "the client's address and port",
+            Preserve::Address => "the client's address",
+            Preserve::None => "the gateway",
+        };
+        line("servers see", preserve.into());
     }
-    let preserve = match c.terrestrial.preserve {
-        Preserve::Full => "the client's address and port",
-        Preserve::Address => "the client's address",
-        Preserve::None => "the gateway",
-    };
-    line("servers see", preserve.into());
     let l = &c.limits;
     line(
         "limits",
@@ -91,6 +101,7 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
         ),
     );
     let failure = match c.on_failure {
+        _ if c.terrestrial.is_none() => "connections to its ports are refused",
         OnFailure::Bypass => "new connections are forwarded",
         OnFailure::Block => "new connections of hosts are dropped",
     };

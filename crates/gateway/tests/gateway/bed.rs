@@ -277,11 +277,18 @@ impl Bed {
     }
     /// The same; `hosts` is added to what its file says of the hosts, and `first` to its beginning.
     pub(crate) fn gateway_of(&self, at: usize, more: &str, hosts: &str, first: &str) -> Running {
+        self.gateway_for(
+            at,
+            &format!(
+                "{first}[terrestrial]\ninterface = \"lan0\"\n{hosts}[satellite]\ninterface = \"sat0\"\n{more}"
+            ),
+        )
+    }
+    /// Starts a gateway with this file, of which only the name is missing.
+    pub(crate) fn gateway_for(&self, at: usize, text: &str) -> Running {
         let name = if at == NEAR { "near" } else { "far" };
         let file = self.folder.join(format!("{name}.toml"));
-        let text = format!(
-            "name = \"{name}\"\n{first}[terrestrial]\ninterface = \"lan0\"\n{hosts}[satellite]\ninterface = \"sat0\"\n{more}"
-        );
+        let text = format!("name = \"{name}\"\n{text}");
         std::fs::write(&file, text).expect("writes");
         let mut command = Command::new(std::env::current_exe().expect("there"));
         command.arg("gateway-run").arg(&file).arg(&self.folder).stdout(Stdio::piped());

@@ -3,6 +3,7 @@
 //! This file has a `main` of its own because it starts itself once more: as a gateway, and as its keeper.
 
 mod bed;
+mod programs;
 
 use bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
 use sha2::{Digest, Sha256};
@@ -18,7 +19,7 @@ fn main() {
         return;
     }
     let wanted: Vec<_> = args.iter().filter(|a| !a.starts_with('-')).collect();
-    let tests: [(&str, fn()); 12] = [
+    let tests: [(&str, fn()); 14] = [
         ("streams_arrive_whole", streams_arrive_whole),
         ("ipv6", ipv6),
         ("one_gateway_alone", one_gateway_alone),
@@ -30,6 +31,8 @@ fn main() {
         ("the_class_of_packets_is_kept", the_class_of_packets_is_kept),
         ("windows_are_resumed", windows_are_resumed),
         ("a_reload_keeps_connections", a_reload_keeps_connections),
+        ("ports_are_forwarded_without_routes", ports_are_forwarded_without_routes),
+        ("real_programs_work", programs::real_programs_work),
         ("nothing_is_left_behind", nothing_is_left_behind),
     ];
     for (name, test) in tests {
@@ -395,6 +398,81 @@ fn a_reload_keeps_connections() {
     other(PORT + 2);
     assert_eq!(near.count("from-hosts"), 3);
     old.end();
+}
+
+fn ports_are_forwarded_without_routes() {
+    let Some(bed) = Bed::new("ports", Link { loss: 0.005, ..calm() }) else { return };
+    // These machines forward nothing.
+    for at in [NEAR, FAR] {
+        for key in ["net/ipv4/ip_forward", "net/ipv4/conf/sat0/forwarding"] {
+            bed.spaces[at].sysctl(key, "0").expect("sets");
+        }
+    }
+    let forwards = |at: usize| {
+        let read = || std::fs::read_to_string("/proc/sys/net/ipv4/conf/sat0/forwarding").expect("reads");
+        bed.spaces[at].within(read).expect("enters").trim() == "1"
+    };
+    let before = [NEAR, FAR].map(|at| bed.traces(at));
+    let here = SocketAddr::from(([127, 0, 0, 1], 8080));
+    let file = |to: &str| {
+        format!("[satellite]\ninterface = \"sat0\"\n[[forward]]\nlisten = \"{here}\"\nto = \"{to}\"\n")
+    };
+    let near = bed.gateway_for(NEAR, &file("10.9.0.2:9000"));
+    let far = bed.gateway_for(
+        FAR,
+        "[satellite]\ninterface = \"sat0\"\n[[publish]]\nport = 9000\nto = \"127.0.0.1:9001\"\n",
+    );
+    assert!(forwards(NEAR) && forwards(FAR));
+    // Nobody listens: a reset, and no byte.
+    let refused = bed.spaces[NEAR].within(|| TcpStream::connect(here)?.read(&mut [0; 8]));
+    assert_eq!(refused.expect("enters").expect_err("nobody is there").kind(), ErrorKind::ConnectionReset);
+    let listener =
+        bed.spaces[FAR].within(|| TcpListener::bind("127.0.0.1:9001").expect("listens")).expect("enters");
+    let server = echo(listener, 20);
+    let exchanges = || {
+        std::thread::scope(|s| {
+            for n in 0..20 {
+                s.spawn(move || exchange(here, n, 10_000 * n as usize));
+            }
+        });
+    };
+    bed.spaces[NEAR].within(exchanges).expect("enters");
+    server.join().expect("serves");
+    for (gateway, key) in [(&near, "from-hosts"), (&far, "from-link")] {
+        assert_eq!(gateway.count(key), 21);
+        assert_eq!(gateway.count("peers"), 1, "each knows the other");
+    }
+    // The address of our host is for connections of these ports alone, and nothing else is forwarded.
+    let sat: IpAddr = [10, 9, 0, 1].into();
+    bed.spaces[FAR].route(([192, 0, 0, 5].into(), 32), "sat0", Some(sat)).expect("a route");
+    let connect = |to: SocketAddr| {
+        let try_it = || TcpStream::connect_timeout(&to, std::time::Duration::from_millis(400));
+        bed.spaces[FAR].within(try_it).expect("enters").map(|_| ())
+    };
+    for to in [([192, 0, 0, 5], 8080), ([10, 1, 0, 2], PORT)] {
+        assert!(connect(to.into()).is_err());
+    }
+    near.stop();
+    far.kill();
+    // Its keeper does what it no longer can.
+    for _ in 0..500 {
+        if !forwards(FAR) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(!forwards(NEAR) && !forwards(FAR), "as it was before");
+    assert_eq!([NEAR, FAR].map(|at| bed.traces(at)), before);
+    // A port that leads back to this machine is refused.
+    let path = bed.folder.join("loop.toml");
+    std::fs::write(&path, file("10.9.0.1:8080")).expect("writes");
+    let config = Config::read(&path).expect("is good");
+    let run = || skyhaul_gateway::run(&config, &bed::surroundings(&path, &bed.folder), &mut bed::Ready);
+    let e = bed.spaces[NEAR].within(run).expect("enters").expect_err("leads back").to_string();
+    assert_eq!(
+        e,
+        "forward: 10.9.0.1:8080 is an address of this machine: write that of a server behind the link"
+    );
 }
 
 fn nothing_is_left_behind() {

@@ -1,0 +1,193 @@
+//! Programs that people run, through two gateways over a link with losses: what is not installed is skipped, with a message.
+
+use crate::bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
+use crate::{bytes, digest};
+use skyhaul_base::Duration;
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration as Patience;
+
+const SERVER_ADDRESS: [u8; 4] = [10, 2, 0, 2];
+const SIZE: usize = 1_500_000;
+
+/// A server that is killed when the test is done with it.
+struct Serving(Child);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Whether a program is there.
+fn has(program: &str) -> bool {
+    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
+    let found = found.is_ok_and(|o| o.status.success());
+    if !found {
+        eprintln!("skipped: there is no {program}");
+    }
+    found
+}
+
+struct Stage<'a> {
+    bed: &'a Bed,
+    folder: PathBuf,
+    data: Vec<u8>,
+}
+
+impl Stage<'_> {
+    fn path(&self, name: &str) -> String {
+        self.folder.join(name).display().to_string()
+    }
+    fn write(&self, name: &str, text: &str) -> String {
+        std::fs::write(self.folder.join(name), text).expect("writes");
+        self.path(name)
+    }
+    /// Runs a shell's line in a namespace; it succeeds.
+    fn run(&self, at: usize, line: &str) -> Output {
+        let run = || Command::new("sh").args(["-c", line]).stdin(Stdio::null()).output().expect("runs");
+        let done = self.bed.spaces[at].within(run).expect("enters");
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{line}: {said} {}", String::from_utf8_lossy(&done.stdout));
+        done
+    }
+    /// Starts a server that stays in the foreground, and waits until it answers at a port.
+    fn serve(&self, line: &str, port: u16) -> Serving {
+        let start = || {
+            let mut command = Command::new("sh");
+            command.args(["-c", &format!("exec {line}")]).stdin(Stdio::null()).stdout(Stdio::null());
+            command
+                .stderr(std::fs::File::create(self.folder.join("said")).expect("creates"))
+                .spawn()
+                .expect("starts")
+        };
+        let serving = Serving(self.bed.spaces[SERVER].within(start).expect("enters"));
+        let mut turns = 0;
+        let at = SocketAddr::from((SERVER_ADDRESS, port));
+        while self.bed.spaces[SERVER].within(|| TcpStream::connect(at)).expect("enters").is_err() {
+            let said = std::fs::read_to_string(self.folder.join("said")).unwrap_or_default();
+            turns += 1;
+            assert!(turns < 1000, "{line} does not listen at {port}: {said}");
+            std::thread::sleep(Patience::from_millis(20));
+        }
+        serving
+    }
+
+    /// Downloads by HTTP: whole, in parts, twice over one connection.
+    fn web(&self) {
+        if !has("nginx") || !has("curl") || !has("openssl") {
+            return;
+        }
+        std::fs::write(self.folder.join("film"), &self.data).expect("writes");
+        self.run(
+            SERVER,
+            &format!(
+                "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=server \
+                 -addext subjectAltName=IP:10.2.0.2 -keyout {} -out {}",
+                self.path("key.pem"),
+                self.path("cert.pem")
+            ),
+        );
+        let places: String = ["body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .iter()
+            .map(|of| {
+                let key =
+                    if *of == "body" { "client_body_temp_path".into() } else { format!("{of}_temp_path") };
+                format!("{key} {};\n", self.path(&format!("temp-{of}")))
+            })
+            .collect();
+        let config = self.write(
+            "nginx.conf",
+            &format!(
+                "daemon off; master_process off; pid {pid}; error_log {log}; user root; events {{}}\nhttp {{ access_log off; {places}\n\
+                 server {{ listen 8081; listen 8443 ssl; ssl_certificate {cert}; ssl_certificate_key {key}; root {root}; }} }}\n",
+                pid = self.path("nginx.pid"),
+                log = self.path("nginx.log"),
+                cert = self.path("cert.pem"),
+                key = self.path("key.pem"),
+                root = self.folder.display(),
+            ),
+        );
+        let _nginx = self.serve(&format!("nginx -c {config} -e {}", self.path("nginx.log")), 8081);
+        for url in ["http://10.2.0.2:8081/film", "https://10.2.0.2:8443/film"] {
+            let curl = format!("curl -sS --fail --max-time 60 --cacert {}", self.path("cert.pem"));
+            let whole = self.run(CLIENT, &format!("{curl} {url}")).stdout;
+            assert_eq!(digest(&whole), digest(&self.data), "{url}");
+            let parts =
+                self.run(CLIENT, &format!("{curl} -r 0-699999 {url} --next {} -r 700000- {url}", &curl[4..]));
+            assert_eq!(digest(&parts.stdout), digest(&self.data), "{url} in parts");
+        }
+    }
+
+    /// A file through ssh, to the server and back.
+    fn shell(&self) {
+        if !has("sshd") || !has("ssh") || !has("ssh-keygen") {
+            return;
+        }
+        for name in ["host", "user"] {
+            self.run(SERVER, &format!("ssh-keygen -q -t ed25519 -N '' -f {}", self.path(name)));
+        }
+        let config = self.write(
+            "sshd_config",
+            &format!(
+                "Port 2222\nListenAddress 10.2.0.2\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\n\
+                 PermitRootLogin yes\nPasswordAuthentication no\nPidFile none\n",
+                self.path("host"),
+                self.path("user.pub")
+            ),
+        );
+        // It insists on a folder of its own under /run: of a file system that it alone sees.
+        let line = format!(
+            "unshare -m sh -c 'mount -t tmpfs none /run && mkdir -m 755 /run/sshd && exec $(command -v sshd) -D -e -f {config}'"
+        );
+        let _sshd = self.serve(&line, 2222);
+        let sent = self.path("sent");
+        std::fs::write(&sent, &self.data).expect("writes");
+        let back = self.run(
+            CLIENT,
+            &format!(
+                "ssh -i {} -p 2222 -o StrictHostKeyChecking=no -o UserKnownHostsFile={} -o BatchMode=yes -F none \
+                 root@10.2.0.2 cat < {sent}",
+                self.path("user"),
+                self.path("known"),
+            ),
+        );
+        assert_eq!(digest(&back.stdout), digest(&self.data), "through ssh and back");
+    }
+
+    /// What iperf3 sends arrives, in both directions and over several connections.
+    fn iperf(&self) {
+        if !has("iperf3") {
+            return;
+        }
+        let _server = self.serve("iperf3 -s -p 5201", 5201);
+        for way in ["", "-R", "-P 3"] {
+            let said =
+                self.run(CLIENT, &format!("iperf3 -c 10.2.0.2 -p 5201 -n 1500000 {way} --json")).stdout;
+            let said: serde_json::Value = serde_json::from_slice(&said).expect("JSON");
+            let sum = |which: &str| said["end"][which]["bytes"].as_u64().expect("a number");
+            let (sent, received) = (sum("sum_sent"), sum("sum_received"));
+            // A receiver stops counting when it is told that the test is over.
+            assert!(sent >= 1_500_000 && received > 0 && received <= sent, "{way}: {sent} {received}");
+        }
+    }
+}
+
+pub(crate) fn real_programs_work() {
+    let rough = Link { delay: Duration::from_millis(20), loss: 0.005, ..Link::default() };
+    let Some(bed) = Bed::new("programs", rough) else { return };
+    let near = bed.gateway(NEAR, "rate = \"30 Mbit/s\"\n");
+    let far = bed.gateway(FAR, "rate = \"30 Mbit/s\"\n");
+    let folder: &Path = &bed.folder;
+    let stage = Stage { bed: &bed, folder: folder.into(), data: bytes(7, SIZE) };
+    stage.web();
+    stage.shell();
+    for gateway in [&near, &far] {
+        assert_eq!((gateway.count("refused"), gateway.count("bytes-lost")), (0, 0));
+    }
+    // It ends its tests by closing connections that still carry data.
+    stage.iperf();
+    assert_eq!(near.count("from-hosts"), far.count("from-link"));
+}
