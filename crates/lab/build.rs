@@ -1,5 +1,5 @@
 //! Lists the studies of the repository, so that they come with the program: `studies/<paper>/<study>.toml`, and
-//! `studies/<paper>/paper.toml`.
+//! `studies/<paper>/paper.toml`. The cases of an evaluation, `evaluation/<case>.toml`, come with it too.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -30,8 +30,18 @@ fn main() -> io::Result<()> {
             }
         }
     }
+    let cases = root.join("../evaluation");
+    println!("cargo::rerun-if-changed={}", cases.display());
+    let mut evaluation = Vec::new();
+    for file in fs::read_dir(&cases)? {
+        let file = file?.path();
+        if file.extension().is_some_and(|e| e == "toml") {
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            evaluation.push((stem, file.canonicalize()?.to_string_lossy().into_owned()));
+        }
+    }
     let mut text = String::new();
-    for (name, mut list) in [("STUDIES", studies), ("PAPERS", papers)] {
+    for (name, mut list) in [("STUDIES", studies), ("PAPERS", papers), ("EVALUATION", evaluation)] {
         list.sort();
         let _ = writeln!(text, "pub(crate) const {name}: &[(&str, &str)] = &[");
         for (name, path) in list {

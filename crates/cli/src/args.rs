@@ -73,6 +73,9 @@ pub(crate) enum Command {
     /// Run all studies and write one report: which claims of which paper hold.
     #[command(after_help = REPRODUCE_EXAMPLES)]
     Reproduce(ReproduceArgs),
+    /// Evaluate a congestion control as RFC 9743 asks of proposals: one page with a verdict per requirement.
+    #[command(after_help = EVALUATE_EXAMPLES)]
+    Evaluate(EvaluateArgs),
     /// Convert a results directory to another format.
     #[command(after_help = "Example:\n  skyhaul export results/geo --format csv --out results/geo-csv")]
     Export(ExportArgs),
@@ -403,6 +406,45 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
     /// Exit with status 1 if a claim differs or is undecided, 2 if one could not be evaluated.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const EVALUATE_EXAMPLES: &str = "Examples:
+  skyhaul evaluate newreno --quick
+  skyhaul evaluate \"{ name = 'newreno', max-burst = 4 }\" --out results/bursts
+  skyhaul compare results/evaluate-newreno-quick results/bursts";
+
+#[derive(Args, Debug)]
+pub(crate) struct EvaluateArgs {
+    /// The control: a name (see list controls), or an inline table with its name and options.
+    #[arg(value_name = "CONTROL")]
+    pub(crate) control: String,
+    /// Only these cases; by default all.
+    #[arg(value_name = "CASE")]
+    pub(crate) names: Vec<String>,
+    /// Use the quick profile of each case: fewer seeds, shorter runs.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Run the cases in this folder (CASE.toml, and paper.toml with the requirements) instead of the built-in ones.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cases: Option<PathBuf>,
+    /// Number of seeds, instead of each case's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) seeds: Option<u32>,
+    /// Number of concurrent runs; by default one per processor.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+    /// Folder for the page and the results; by default results/evaluate-CONTROL, with -quick behind.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Cache of finished cells; by default $SKYHAUL_CACHE, or skyhaul in the user's cache folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
+    /// Exit with status 1 if a requirement is not met or undecided.
     #[arg(long)]
     pub(crate) check: bool,
     /// Print JSON.

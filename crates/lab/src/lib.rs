@@ -12,6 +12,7 @@ pub mod compare;
 pub mod engine;
 pub mod errant;
 pub mod error;
+pub mod evaluate;
 pub mod export;
 pub mod film;
 pub mod lease;

@@ -1,7 +1,7 @@
 //! The studies to reproduce: the built-in ones, or those of a folder, by paper.
 
 use crate::error::LabError;
-use crate::studies::{PAPERS, STUDIES};
+use crate::studies::{EVALUATION, PAPERS, STUDIES};
 use skyhaul_study::StudyError;
 use skyhaul_study::model::{Paper, StudyFile};
 use std::fs;
@@ -40,6 +40,26 @@ pub fn embedded() -> Result<Vec<Shelf>, LabError> {
     }
     shelves.iter_mut().for_each(Shelf::sort);
     Ok(in_order(shelves))
+}
+
+/// The built-in cases of an evaluation.
+///
+/// # Errors
+/// None: the tests read all of them.
+pub fn evaluation() -> Result<Shelf, LabError> {
+    let path = |stem: &str| PathBuf::from(format!("evaluation/{stem}.toml"));
+    let (mut about, mut studies) = (None, Vec::new());
+    for (stem, text) in EVALUATION {
+        if path(stem).ends_with(Paper::FILE) {
+            about = Some(Paper::parse(text, &path(stem))?);
+        } else {
+            studies.push(((*stem).to_owned(), StudyFile::parse(text, &path(stem))));
+        }
+    }
+    let mut shelf =
+        Shelf { name: "evaluation".to_owned(), paper: about.unwrap_or_else(|| untitled("evaluation")), studies };
+    shelf.sort();
+    Ok(shelf)
 }
 
 /// The studies of a folder: of its subfolders, one per paper, or, if it holds studies itself, its own.

@@ -24,7 +24,7 @@ use skyhaul_study::output::{self, OutputOptions};
 use skyhaul_study::plan::{Plan, plan_profile};
 use skyhaul_study::report;
 use skyhaul_study::run::{Cells, RunOptions};
-use skyhaul_study::runner::CellRunner as _;
+use skyhaul_study::runner::CellRunner;
 use skyhaul_study::table::{Csv, TableWriter};
 use std::fmt::Write as _;
 use std::fs;
@@ -51,10 +51,12 @@ pub struct Request {
 /// A reproduction in progress.
 #[derive(Debug)]
 pub struct Reproduction {
+    /// The command that made it, for the manifest.
+    kind: &'static str,
     profile: Profile,
     folder: PathBuf,
     /// The lock of the folder.
-    _lease: Lease,
+    lease: Lease,
     papers: Vec<Planned>,
     /// Paper and study of each plan, by number.
     places: Vec<(usize, usize)>,
@@ -93,9 +95,25 @@ impl Reproduction {
         let shelves = library::choose(shelves, &request.names)?;
         let default = if request.quick { "results/reproduce-quick" } else { "results/reproduce" };
         let folder = request.out.clone().unwrap_or_else(|| PathBuf::from(default));
+        let extent = Extent { profile, seeds: request.seeds, max_cells: request.max_cells };
+        Self::start("reproduce", shelves, folder, extent, simulator(), warn)
+    }
+
+    /// Plans studies and creates the folder; `kind` is the command, for the manifest.
+    ///
+    /// # Errors
+    /// An unsuitable results folder.
+    pub(crate) fn start<R: CellRunner>(
+        kind: &'static str,
+        shelves: Vec<Shelf>,
+        folder: PathBuf,
+        extent: Extent,
+        runner: &R,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<Self, LabError> {
         // Before the work, not after it.
         let lease = Lease::take(&folder)?;
-        prepare(&folder, profile)?;
+        prepare(&folder, kind, extent.profile)?;
         let watch = Stopwatch::start();
         let (mut places, mut plans, mut outcomes) = (Vec::new(), Vec::new(), Outcomes::new());
         let mut papers = Vec::new();
@@ -103,7 +121,7 @@ impl Reproduction {
             let (mut row, mut studies) = (Vec::new(), Vec::new());
             for (k, (study, file)) in files.into_iter().enumerate() {
                 studies.push(study);
-                match file.and_then(|file| planned(file, profile, request)) {
+                match file.and_then(|file| planned(runner, file, extent)) {
                     Ok(plan) => {
                         places.push((s, k));
                         plans.push(plan);
@@ -120,9 +138,10 @@ impl Reproduction {
             outcomes.push(row);
         }
         Ok(Self {
-            profile,
+            kind,
+            profile: extent.profile,
             folder,
-            _lease: lease,
+            lease,
             papers,
             places,
             plans,
@@ -178,8 +197,20 @@ impl Reproduction {
     /// # Errors
     /// A file that cannot be written.
     pub fn run(&self, options: &RunOptions<'_>) -> Result<Totals, StudyError> {
+        self.run_on(simulator(), options)
+    }
+
+    /// The same with the runner that the studies were planned for.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub(crate) fn run_on<R: CellRunner>(
+        &self,
+        runner: &R,
+        options: &RunOptions<'_>,
+    ) -> Result<Totals, StudyError> {
         let finished = |i: usize, cells: Cells| self.finish_study(i, &cells);
-        run_all(simulator(), &self.plans, options, &finished)
+        run_all(runner, &self.plans, options, &finished)
     }
 
     /// Renders the figures, if there is a renderer, and writes the report over all studies. Figures that cannot be
@@ -192,11 +223,46 @@ impl Reproduction {
         renderer: Option<&dyn FigureRenderer>,
         warn: &mut dyn FnMut(&str),
     ) -> Result<Book, LabError> {
+        let bound = self.bind(renderer, warn);
+        write(&bound)?;
+        Ok(bound.book)
+    }
+
+    /// Gathers the results, and renders the figures if there is a renderer.
+    pub(crate) fn bind(self, renderer: Option<&dyn FigureRenderer>, warn: &mut dyn FnMut(&str)) -> Bound {
         let outcomes = self.outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
         let book = bind(self.papers, outcomes, self.profile);
         pictures(&book, &self.folder, renderer, warn);
-        write(&book, &self.folder, self.watch.elapsed().as_secs_f64())?;
-        Ok(book)
+        let wall_s = self.watch.elapsed().as_secs_f64();
+        Bound { kind: self.kind, book, folder: self.folder, wall_s, _lease: self.lease }
+    }
+}
+
+/// How much of each study runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    /// The profile.
+    pub(crate) profile: Profile,
+    /// Number of seeds, instead of each study's.
+    pub(crate) seeds: Option<u32>,
+    /// Largest number of cells per study, instead of each study's limit.
+    pub(crate) max_cells: Option<u64>,
+}
+
+/// The results of all studies, and the folder for the report, still locked.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    kind: &'static str,
+    pub(crate) book: Book,
+    pub(crate) folder: PathBuf,
+    wall_s: f64,
+    _lease: Lease,
+}
+
+impl Bound {
+    /// Writes the manifest. Last: a manifest that says so is that of a complete reproduction.
+    pub(crate) fn complete(&self) -> Result<(), LabError> {
+        manifest(&self.folder, self.kind, self.book.profile, Some(self.wall_s))
     }
 }
 
@@ -211,7 +277,7 @@ pub fn cache(dir: Option<PathBuf>) -> Result<Cache, LabError> {
 }
 
 /// Removes the studies of an older reproduction from the folder.
-fn prepare(folder: &Path, profile: Profile) -> Result<(), LabError> {
+fn prepare(folder: &Path, kind: &str, profile: Profile) -> Result<(), LabError> {
     let old = folder.join("studies");
     for paper in fs::read_dir(&old).into_iter().flatten().flatten() {
         for study in fs::read_dir(paper.path()).into_iter().flatten().flatten() {
@@ -222,12 +288,12 @@ fn prepare(folder: &Path, profile: Profile) -> Result<(), LabError> {
         }
     }
     // With this the folder is known as ours, should the program be killed.
-    manifest(folder, profile, None)
+    manifest(folder, kind, profile, None)
 }
 
-fn manifest(folder: &Path, profile: Profile, wall_s: Option<f64>) -> Result<(), LabError> {
-    let mut manifest = results::manifest("reproduce");
-    manifest["kind"] = json!("reproduce");
+fn manifest(folder: &Path, kind: &str, profile: Profile, wall_s: Option<f64>) -> Result<(), LabError> {
+    let mut manifest = results::manifest(kind);
+    manifest["kind"] = json!(kind);
     manifest["profile"] = json!(profile);
     manifest["complete"] = json!(wall_s.is_some());
     manifest["wall_s"] = json!(wall_s);
@@ -235,17 +301,17 @@ fn manifest(folder: &Path, profile: Profile, wall_s: Option<f64>) -> Result<(), 
     Ok(write_atomically(&folder.join(results::MANIFEST), text.as_bytes())?)
 }
 
-fn planned(mut file: StudyFile, profile: Profile, request: &Request) -> Result<Plan, StudyError> {
-    file.max_cells = request.max_cells;
-    if let Some(n) = request.seeds {
+fn planned<R: CellRunner>(runner: &R, mut file: StudyFile, extent: Extent) -> Result<Plan, StudyError> {
+    file.max_cells = extent.max_cells;
+    if let Some(n) = extent.seeds {
         file.study.seeds.count = n;
         if let Some(quick) = &mut file.study.quick {
             quick.seeds = n;
-        } else if profile == Profile::Quick {
+        } else if extent.profile == Profile::Quick {
             file.study.quick = Some(Quick { seeds: n, ..Default::default() });
         }
     }
-    plan_profile(simulator(), file, profile)
+    plan_profile(runner, file, extent.profile)
 }
 
 fn bind(papers: Vec<Planned>, outcomes: Outcomes, profile: Profile) -> Book {
@@ -277,7 +343,8 @@ fn pictures(book: &Book, folder: &Path, renderer: Option<&dyn FigureRenderer>, w
     }
 }
 
-fn write(book: &Book, folder: &Path, wall_s: f64) -> Result<(), LabError> {
+fn write(bound: &Bound) -> Result<(), LabError> {
+    let Bound { book, folder, .. } = bound;
     let put = |name: &str, text: &str| write_atomically(&folder.join(name), text.as_bytes());
     put("report.html", &report::all(book))?;
     put("summary.json", &format!("{:#}\n", book.summary()))?;
@@ -286,8 +353,7 @@ fn write(book: &Book, folder: &Path, wall_s: f64) -> Result<(), LabError> {
         let path = folder.join(format!("claims.{}", writer.extension()));
         writer.write(&claims, &path).map_err(LabError::write(&path))?;
     }
-    // Last: a manifest that says so is that of a complete reproduction.
-    manifest(folder, book.profile, Some(wall_s))
+    bound.complete()
 }
 
 /// The summary, and every claim that does not hold.

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/studies.rs"));
 }
-pub(crate) use embedded::{PAPERS, STUDIES};
+pub(crate) use embedded::{EVALUATION, PAPERS, STUDIES};
 
 /// Names of the built-in studies.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -29,6 +29,7 @@ pub mod plan;
 pub mod planned;
 pub mod profile;
 pub mod report;
+pub mod requirement;
 pub mod results;
 pub mod run;
 pub mod runner;

@@ -8,6 +8,7 @@ mod demo;
 mod doctor;
 #[cfg(target_os = "linux")]
 mod emulate;
+mod evaluate;
 mod export;
 #[cfg(target_os = "linux")]
 mod gateway;
@@ -56,6 +57,7 @@ pub(crate) fn run(
         Command::Gateway(command) => gateway::run(command, arguments),
         Command::Orbit(args) => orbit::run(args),
         Command::Reproduce(args) => reproduce::run(args, renderer),
+        Command::Evaluate(args) => evaluate::run(args, renderer),
         Command::Export(args) => export::run(args),
         Command::Import(command) => import::run(command),
         Command::Lab(args) => lab::run(args),

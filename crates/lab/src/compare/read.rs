@@ -1,6 +1,7 @@
 //! Reading results directories.
 
 use crate::error::{CompareError, LabError};
+use crate::evaluate;
 use crate::results::MANIFEST;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
@@ -19,6 +20,8 @@ pub enum Kind {
     Study,
     /// `skyhaul reproduce`
     Reproduce,
+    /// `skyhaul evaluate`
+    Evaluate,
 }
 
 impl Kind {
@@ -29,6 +32,7 @@ impl Kind {
             Self::Run => "a run",
             Self::Study => "a study",
             Self::Reproduce => "a reproduction",
+            Self::Evaluate => "an evaluation",
         }
     }
 }
@@ -69,6 +73,7 @@ pub fn read(path: &Path) -> Result<Results, LabError> {
     let text = |key: &str| manifest[key].as_str().unwrap_or("").to_owned();
     let kind = match (text("kind").as_str(), text("command").as_str()) {
         ("reproduce", _) => Kind::Reproduce,
+        ("evaluate", _) => Kind::Evaluate,
         ("study", _) | ("", "study") => Kind::Study,
         ("" | "run", "run") => Kind::Run,
         (kind, command) => {
@@ -76,7 +81,7 @@ pub fn read(path: &Path) -> Result<Results, LabError> {
             return Err(CompareError::UnknownKind { manifest: path.join(MANIFEST), kind }.into());
         }
     };
-    if kind == Kind::Reproduce && manifest["complete"] != true {
+    if matches!(kind, Kind::Reproduce | Kind::Evaluate) && manifest["complete"] != true {
         return Err(CompareError::Incomplete { path: path.to_owned() }.into());
     }
     let engine =
@@ -87,7 +92,10 @@ pub fn read(path: &Path) -> Result<Results, LabError> {
     match kind {
         Kind::Run => drop(sets.insert(String::new(), run(path, &manifest)?)),
         Kind::Study => drop(sets.insert(String::new(), study(path)?)),
-        Kind::Reproduce => {
+        Kind::Reproduce | Kind::Evaluate => {
+            if kind == Kind::Evaluate {
+                sets.insert("requirements".to_owned(), requirements(path)?);
+            }
             for paper in folders(&path.join("studies"))? {
                 for folder in folders(&paper)? {
                     let name = |p: &Path| p.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -97,6 +105,19 @@ pub fn read(path: &Path) -> Result<Results, LabError> {
         }
     }
     Ok(Results { path: path.to_owned(), kind, engine: engine.to_owned(), profile: profile.to_owned(), sets })
+}
+
+/// The verdict on each requirement of an evaluation.
+fn requirements(path: &Path) -> Result<Set, LabError> {
+    let file = path.join(evaluate::FILE);
+    let all = read_json(&file)?;
+    let mut set = Set::default();
+    for r in needed(&file, &all, "requirements", "a list of requirements", Value::as_array)? {
+        let text = |key: &str| r[key].as_str().unwrap_or("?").to_owned();
+        let key = format!("§{} {}", text("section"), text("title"));
+        set.verdicts.insert(key, text("verdict").replace('-', " "));
+    }
+    Ok(set)
 }
 
 fn manifest(path: &Path) -> Result<Value, LabError> {

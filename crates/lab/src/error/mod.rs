@@ -131,6 +131,14 @@ pub enum LabError {
         /// The known names.
         known: String,
     },
+    /// A control cannot be evaluated.
+    #[error("{control}: {message}")]
+    Control {
+        /// As it was given.
+        control: String,
+        /// The problem, and what is accepted.
+        message: String,
+    },
     /// A study without seeds.
     #[error("seeds: a study needs at least one seed")]
     NoSeeds,

@@ -4,6 +4,7 @@
 //! readings of the source exist (readings) and what to draw (figures). [`crate::plan`] resolves it.
 
 mod axis;
+mod candidate;
 mod check;
 mod figure;
 mod paper;
@@ -13,6 +14,7 @@ mod raw;
 mod table;
 
 pub use axis::{Axis, AxisValue, Settings};
+pub use candidate::CANDIDATE;
 pub use check::{Check, Curve, Direction, Relation, Term};
 pub use figure::{Band, Figure, Mark, RefPoint, Rule, RuleAxis, Scale, TimeFigure};
 pub use paper::{Elsewhere, Open, Paper, Row};

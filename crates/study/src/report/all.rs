@@ -130,7 +130,7 @@ fn warnings(b: &mut String, book: &Book) {
     }
 }
 
-fn chapter(b: &mut String, c: &Chapter) {
+pub(super) fn chapter(b: &mut String, c: &Chapter) {
     let p = &c.paper;
     let _ = write!(b, "<section class=\"paper\" id=\"{}\"><h2>{}</h2>", escape(&c.name), escape(&p.title));
     let by: Vec<String> = [p.authors.join(", "), p.published.clone().unwrap_or_default()]

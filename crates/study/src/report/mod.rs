@@ -5,9 +5,11 @@ mod html;
 mod packed;
 mod parts;
 mod plain;
+mod requirements;
 mod text;
 
 pub use all::all;
 pub use html::{html, index};
 pub use plain::plain;
+pub use requirements::evaluation;
 pub use text::text;

@@ -224,7 +224,8 @@ fn claim(b: &mut String, prefix: &str, i: usize, c: &ClaimResult) {
 /// More cases than this are folded.
 const MANY: usize = 8;
 
-fn ours(o: &Outcome) -> String {
+/// The measurement of a claim, case by case.
+pub(super) fn ours(o: &Outcome) -> String {
     if let [one] = &o.cases[..] {
         return escape(&one.ours);
     }

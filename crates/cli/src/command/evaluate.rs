@@ -1,0 +1,62 @@
+//! `skyhaul evaluate`.
+
+use crate::args::{EvaluateArgs, jobs};
+use crate::interrupt;
+use crate::output::{print, warn};
+use crate::progress::Whole;
+use crate::stop::Stop;
+use skyhaul_lab::engine::simulator;
+use skyhaul_lab::evaluate::{Evaluated, Evaluating, Request, shown};
+use skyhaul_lab::reproduce::cache;
+use skyhaul_study::figure::FigureRenderer;
+use skyhaul_study::run::RunOptions;
+use std::fmt::Write as _;
+
+pub(crate) fn run(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
+    let request = Request {
+        control: args.control.clone(),
+        names: args.names.clone(),
+        quick: args.quick,
+        cases: args.cases.clone(),
+        seeds: args.seeds,
+        out: args.out.clone(),
+    };
+    let all = Evaluating::begin(&request, simulator(), &mut warn)?;
+    let cache = cache(args.cache.clone())?;
+    interrupt::listen();
+    let bar = Whole::new();
+    let options = RunOptions {
+        jobs: jobs(args.jobs),
+        cache: Some(&cache),
+        stop: Some(interrupt::flag()),
+        progress: &bar,
+    };
+    let totals = all.run(simulator(), &options)?;
+    if totals.interrupted {
+        return Err(Stop::Interrupted(format!(
+            "stopped with {} of {} cells done; they are kept in {}: run the same command again to continue",
+            totals.done,
+            totals.cells,
+            cache.dir().display()
+        )));
+    }
+    let evaluated = all.report(renderer, &mut warn)?;
+    if args.json {
+        print(&format!("{:#}\n", evaluated.summary()))?;
+    } else {
+        let mut out = shown(&evaluated);
+        let _ = writeln!(out, "\nReport:  {}", evaluated.folder.join("report.html").display());
+        print(&out)?;
+    }
+    if args.check { judge(&evaluated) } else { Ok(()) }
+}
+
+/// Cases that failed belong to the results of a control; only `--check` makes them a status.
+fn judge(evaluated: &Evaluated) -> Result<(), Stop> {
+    let summary = evaluated.summary();
+    let count = |key: &str| summary["counts"][key].as_u64().unwrap_or(0);
+    match count("not_met") + count("undecided") + count("failed") {
+        0 => Ok(()),
+        _ => Err(Stop::Claim),
+    }
+}

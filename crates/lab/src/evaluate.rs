@@ -1,0 +1,258 @@
+//! An evaluation: the cases that a document asks of a proposal for congestion control, run with the control under
+//! test in the place of the candidate, and one report over its requirements. The studies run as a reproduction does.
+
+use crate::error::LabError;
+use crate::library::{self, Shelf};
+use crate::reproduce::{Bound, Extent, Reproduction};
+use crate::results;
+use crate::text::Grid;
+use serde_json::{Value, json};
+use skyhaul_cc::NAMES;
+use skyhaul_scenario::did_you_mean;
+use skyhaul_study::StudyError;
+use skyhaul_study::batch::Totals;
+use skyhaul_study::book::{Book, Chapter};
+use skyhaul_study::claim::Verdict;
+use skyhaul_study::figure::FigureRenderer;
+use skyhaul_study::model::{Profile, Raw};
+use skyhaul_study::report;
+use skyhaul_study::requirement::{Judgement, requirements};
+use skyhaul_study::run::RunOptions;
+use skyhaul_study::runner::{CellRunner, Setting};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Schema of `evaluation.json`.
+pub const SCHEMA: &str = "skyhaul.evaluate/1";
+/// Name of the machine-readable results.
+pub const FILE: &str = "evaluation.json";
+
+/// What to evaluate, and where the report goes.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The control: a name, or an inline table such as `{ name = "newreno", max-burst = 4 }`.
+    pub control: String,
+    /// Names of cases; all if empty.
+    pub names: Vec<String>,
+    /// Fewer seeds and shorter runs, as each case says.
+    pub quick: bool,
+    /// Cases of this folder instead of the built-in ones.
+    pub cases: Option<PathBuf>,
+    /// Number of seeds, instead of each case's.
+    pub seeds: Option<u32>,
+    /// The folder; by default `results/evaluate-NAME`, with `-quick` behind in the quick profile.
+    pub out: Option<PathBuf>,
+}
+
+/// An evaluation in progress.
+#[derive(Debug)]
+pub struct Evaluating {
+    all: Reproduction,
+    control: String,
+}
+
+/// The results of an evaluation.
+#[derive(Debug)]
+pub struct Evaluated {
+    /// The control, as it was given.
+    pub control: String,
+    /// The results of all cases.
+    pub book: Book,
+    /// The results folder.
+    pub folder: PathBuf,
+}
+
+impl Evaluating {
+    /// Checks the control, plans the cases and creates the folder. Cases that cannot be planned are reported with
+    /// `warn`, and listed in the report.
+    ///
+    /// # Errors
+    /// An unknown control or case, options that a control refuses, or an unsuitable results folder.
+    pub fn begin<R: CellRunner>(
+        request: &Request,
+        runner: &R,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<Self, LabError> {
+        if request.seeds == Some(0) {
+            return Err(LabError::NoSeeds);
+        }
+        let control = control(&request.control, runner)?;
+        let shelves = match &request.cases {
+            Some(dir) => library::folder(dir)?,
+            None => vec![library::evaluation()?],
+        };
+        let mut shelves = chosen(shelves, &request.names)?;
+        for file in shelves.iter_mut().flat_map(|s| &mut s.studies).filter_map(|(_, f)| f.as_mut().ok()) {
+            file.test_control(&control);
+        }
+        let profile = if request.quick { Profile::Quick } else { Profile::Full };
+        let folder = request.out.clone().unwrap_or_else(|| default_folder(&control, profile));
+        let extent = Extent { profile, seeds: request.seeds, max_cells: None };
+        let all = Reproduction::start("evaluate", shelves, folder, extent, runner, warn)?;
+        Ok(Self { all, control: request.control.clone() })
+    }
+
+    /// The folder of the report.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.all.folder()
+    }
+
+    /// Runs the cells that are not in the cache, with the runner that planned them.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn run<R: CellRunner>(&self, runner: &R, options: &RunOptions<'_>) -> Result<Totals, StudyError> {
+        self.all.run_on(runner, options)
+    }
+
+    /// Renders the figures, if there is a renderer, and writes page and JSON.
+    ///
+    /// # Errors
+    /// The file that cannot be written.
+    pub fn report(
+        self,
+        renderer: Option<&dyn FigureRenderer>,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<Evaluated, LabError> {
+        let bound = self.all.bind(renderer, warn);
+        results::text(&bound.folder.join("report.html"), &report::evaluation(&bound.book, &self.control))?;
+        results::json_file(&bound.folder.join(FILE), &summary(&bound.book, &self.control))?;
+        bound.complete()?;
+        let Bound { book, folder, .. } = bound;
+        Ok(Evaluated { control: self.control, book, folder })
+    }
+}
+
+impl Evaluated {
+    /// The content of `evaluation.json`.
+    #[must_use]
+    pub fn summary(&self) -> Value {
+        summary(&self.book, &self.control)
+    }
+}
+
+/// Reads a control and has the simulator check it.
+fn control<R: CellRunner>(text: &str, runner: &R) -> Result<Raw, LabError> {
+    let refused = |message: String| LabError::Control { control: text.to_owned(), message };
+    let value: Raw = if text.trim_start().starts_with('{') {
+        let table: toml::Table = toml::from_str(&format!("cc = {text}"))
+            .map_err(|e| refused(format!("not an inline table: {}", e.message().replace('\n', " "))))?;
+        table.into_iter().next().map(|(_, v)| v).ok_or_else(|| refused("not an inline table".to_owned()))?
+    } else {
+        Raw::String(text.to_owned())
+    };
+    let name = value.get("name").or(Some(&value)).and_then(Raw::as_str);
+    let name = name.ok_or_else(|| refused("the table has no `name`, such as { name = \"newreno\" }".to_owned()))?;
+    if skyhaul_cc::Config::by_name(name).is_none() && name != "user" {
+        let hint = did_you_mean(name, NAMES.iter().copied());
+        let known = NAMES.join(", ");
+        return Err(refused(format!("there is no such control{hint} (known: {known})")));
+    }
+    let path = "flows.own.cc".to_owned();
+    let setting = Setting { path, value: value.clone(), origin: "control".to_owned() };
+    let tried = runner.resolve(&Raw::String("preset:geo-today".to_owned()), Path::new(""), &[setting]);
+    tried.map_err(|p| refused(p.message))?;
+    Ok(value)
+}
+
+fn default_folder(control: &Raw, profile: Profile) -> PathBuf {
+    let name = control.get("name").unwrap_or(control).as_str().unwrap_or("control");
+    let name = name.strip_prefix("user:").unwrap_or(name);
+    let end = if profile == Profile::Quick { "-quick" } else { "" };
+    PathBuf::from(format!("results/evaluate-{name}{end}"))
+}
+
+/// Keeps only the named cases, or all without names.
+fn chosen(mut shelves: Vec<Shelf>, names: &[String]) -> Result<Vec<Shelf>, LabError> {
+    for name in names {
+        let known: Vec<&str> = shelves.iter().flat_map(|s| &s.studies).map(|(n, _)| n.as_str()).collect();
+        if !known.contains(&name.as_str()) {
+            let (name, known) = (name.clone(), known.join(", "));
+            return Err(LabError::NoSuch { name, what: "case", known });
+        }
+    }
+    if !names.is_empty() {
+        shelves.iter_mut().for_each(|s| s.studies.retain(|(n, _)| names.contains(n)));
+    }
+    Ok(shelves)
+}
+
+fn summary(book: &Book, control: &str) -> Value {
+    let all: Vec<_> = book.chapters.iter().flat_map(requirements).collect();
+    let count = |j: Judgement| all.iter().filter(|r| r.judgement == j).count();
+    let failed = |c: &Chapter| {
+        let one = |e: &skyhaul_study::evaluation::Evaluation| json!({ "case": e.name, "cells": e.failed });
+        c.evaluations().filter(|e| !e.failed.is_empty()).map(one).collect::<Vec<_>>()
+    };
+    let case = |c: &Chapter| {
+        let one = |e: &skyhaul_study::evaluation::Evaluation| {
+            json!({ "name": e.name, "title": e.title, "provenance": e.provenance })
+        };
+        c.evaluations().map(one).collect::<Vec<_>>()
+    };
+    let refused = |(case, why): (String, String)| json!({ "case": case, "why": why });
+    json!({
+        "schema": SCHEMA,
+        "control": control,
+        "version": book.version,
+        "engine": book.engine,
+        "profile": book.profile,
+        "document": book.chapters.first().map(|c| &c.paper.title),
+        "counts": {
+            "met": count(Judgement::Met),
+            "not_met": count(Judgement::NotMet),
+            "undecided": count(Judgement::Undecided),
+            "failed": count(Judgement::Failed),
+            "not_measured": count(Judgement::NotMeasured),
+        },
+        "requirements": all.iter().map(skyhaul_study::requirement::Requirement::json).collect::<Vec<_>>(),
+        "cases": book.chapters.iter().flat_map(case).collect::<Vec<_>>(),
+        "refused": book.refused().into_iter().map(refused).collect::<Vec<_>>(),
+        "failed_cells": book.chapters.iter().flat_map(failed).collect::<Vec<_>>(),
+    })
+}
+
+/// A line per requirement, and every claim that does not hold.
+#[must_use]
+pub fn shown(e: &Evaluated) -> String {
+    let book = &e.book;
+    let mut out = format!(
+        "Evaluation of {} · profile {} · Skyhaul {} · engine {}\n\n",
+        e.control,
+        book.profile.word(),
+        book.version,
+        book.engine
+    );
+    for c in &book.chapters {
+        let all = requirements(c);
+        let mut grid = Grid::new(&["§", "requirement", "verdict", "claims", "parts not measured"]).left(3);
+        for r in &all {
+            grid.row(vec![
+                r.row.id.clone(),
+                r.row.says.clone(),
+                r.judgement.word().to_owned(),
+                r.answers.len().to_string(),
+                r.open.len().to_string(),
+            ]);
+        }
+        out.push_str(&grid.lines(0));
+        for a in all.iter().flat_map(|r| &r.answers) {
+            let verdict = a.claim.verdict();
+            if !matches!(verdict, Verdict::Holds | Verdict::NotInProfile) {
+                let (case, id, word, says) = (a.case, &a.claim.id, verdict.word(), &a.claim.says);
+                let _ = write!(out, "\n{case}  {id}  {word}: {says}");
+                let _ = write!(out, "\n    {}", a.claim.outcomes[0].ours);
+                let detail = verdict.detail();
+                if !detail.is_empty() {
+                    let _ = write!(out, " ({detail})");
+                }
+            }
+        }
+        out.push('\n');
+    }
+    for (case, why) in book.refused() {
+        let _ = writeln!(out, "\n{case} could not be run: {why}");
+    }
+    out
+}

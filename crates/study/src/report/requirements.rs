@@ -1,0 +1,187 @@
+//! One page over an evaluation: the requirements in the order of the document, each with what was measured, its
+//! intervals and its verdict, and what was not measured; then the cases.
+
+use super::all::chapter;
+use super::parts::{self, RULE, badge, escape, filter, scripts, top};
+use crate::book::{Book, Chapter};
+use crate::model::Profile;
+use crate::requirement::{Answer, Judgement, Requirement, requirements};
+use std::fmt::Write as _;
+
+/// The page about a control, as the reader wrote it.
+#[must_use]
+pub fn evaluation(book: &Book, control: &str) -> String {
+    let title = format!("Evaluation of {control}");
+    let mut b = String::new();
+    top(&mut b, &title);
+    b.push_str("<body class=\"book\" id=\"top\">");
+    contents(&mut b, book);
+    let _ = writeln!(b, "<main>\n<header><h1>{}</h1></header>", escape(&title));
+    let cells: usize = book.chapters.iter().flat_map(Chapter::evaluations).map(|e| e.provenance.cells).sum();
+    let _ = writeln!(
+        b,
+        "<p class=\"source\">Control <code>{}</code>, called “candidate” below · profile <b>{}</b> · Skyhaul {} · \
+         engine {} · {cells} cells · <time>{}</time></p>",
+        escape(control),
+        book.profile.word(),
+        escape(&book.version),
+        escape(&book.engine),
+        escape(&book.created)
+    );
+    if book.profile == Profile::Quick {
+        b.push_str(
+            "<p class=\"warning\">The quick profile: few seeds and short runs. Its verdicts hold for this smaller \
+             experiment only.</p>\n",
+        );
+    }
+    refused(&mut b, book);
+    for c in &book.chapters {
+        let all = requirements(c);
+        tiles(&mut b, &all);
+        let _ = writeln!(
+            b,
+            "<p class=\"hint\">A requirement is met if all its claims hold. {RULE} The document sets no limits: those \
+             of the claims are ours, and each claim states its own.</p>"
+        );
+        overview(&mut b, &all);
+        for r in &all {
+            requirement(&mut b, c, r);
+        }
+        b.push_str("<h2>The cases</h2>\n");
+        chapter(&mut b, c);
+    }
+    let figures = book.chapters.iter().flat_map(Chapter::evaluations).map(|e| e.figures.len()).sum();
+    scripts(&mut b, figures);
+    filter(&mut b);
+    b.push_str("</main></body></html>\n");
+    b
+}
+
+fn contents(b: &mut String, book: &Book) {
+    parts::contents(b, "<p><a href=\"#top\">Summary</a></p>", |b| {
+        for c in &book.chapters {
+            for row in &c.paper.row {
+                let _ = writeln!(
+                    b,
+                    "<li><a href=\"#r-{}\">§{} {}</a></li>",
+                    escape(&row.id),
+                    escape(&row.id),
+                    escape(&row.says)
+                );
+            }
+            let _ = writeln!(b, "<li><a href=\"#{}\">The cases</a></li>", escape(&c.name));
+        }
+    });
+}
+
+/// Cases that did not run, and cells that failed: the verdicts miss them.
+fn refused(b: &mut String, book: &Book) {
+    for (case, why) in book.refused() {
+        let _ = writeln!(
+            b,
+            "<p class=\"warning\"><b>{}</b> could not be run: {}</p>",
+            escape(&case),
+            escape(&why)
+        );
+    }
+    for e in book.chapters.iter().flat_map(Chapter::evaluations) {
+        if let Some(first) = e.failed.first() {
+            let _ = writeln!(
+                b,
+                "<p class=\"warning\"><b>{}</b>: {} of {} cells failed; the first, {} (seed {}): {}</p>",
+                escape(&e.name),
+                e.failed.len(),
+                e.provenance.cells,
+                escape(&first.cell),
+                first.seed,
+                escape(&first.message)
+            );
+        }
+    }
+}
+
+const fn class(j: Judgement) -> &'static str {
+    match j {
+        Judgement::Met => "holds",
+        Judgement::NotMet => "differs",
+        Judgement::Undecided => "undecided",
+        Judgement::Failed | Judgement::NotMeasured => "none",
+    }
+}
+
+fn tiles(b: &mut String, all: &[Requirement<'_>]) {
+    b.push_str("<div class=\"tiles\">");
+    for j in Judgement::ALL {
+        let n = all.iter().filter(|r| r.judgement == j).count();
+        let _ = write!(b, "<div class=\"tile {}\"><b>{n}</b><span>{}</span></div>", class(j), j.word());
+    }
+    b.push_str("</div>\n");
+}
+
+fn mark(j: Judgement) -> String {
+    format!("<span class=\"badge {}\">{}</span>", class(j), j.word())
+}
+
+fn overview(b: &mut String, all: &[Requirement<'_>]) {
+    b.push_str(
+        "<div class=\"wide\"><table class=\"summary\"><thead><tr><th>§</th><th>Requirement</th><th>Verdict</th>\
+         <th>Claims</th><th>Parts not measured</th></tr></thead><tbody>\n",
+    );
+    for r in all {
+        let id = escape(&r.row.id);
+        let _ = writeln!(
+            b,
+            "<tr><th scope=\"row\"><a href=\"#r-{id}\">{id}</a></th><td>{}</td><td>{}</td><td class=\"number\">{}</td>\
+             <td class=\"number\">{}</td></tr>",
+            escape(&r.row.says),
+            mark(r.judgement),
+            r.answers.len(),
+            r.open.len()
+        );
+    }
+    b.push_str("</tbody></table></div>\n");
+}
+
+fn requirement(b: &mut String, c: &Chapter, r: &Requirement<'_>) {
+    let id = escape(&r.row.id);
+    let _ = writeln!(
+        b,
+        "<section id=\"r-{id}\"><h3>§{id} {} {}</h3>",
+        escape(&r.row.says),
+        mark(r.judgement)
+    );
+    if !r.answers.is_empty() {
+        b.push_str(
+            "<table class=\"claims\"><thead><tr><th>Claim</th><th>Statement</th><th>Measured</th><th>Verdict</th></tr>\
+             </thead><tbody>\n",
+        );
+        for a in &r.answers {
+            answer(b, c, a);
+        }
+        b.push_str("</tbody></table>\n");
+    }
+    for o in &r.open {
+        let _ = writeln!(
+            b,
+            "<p class=\"note\"><b>Not measured:</b> {}. {}</p>",
+            escape(&o.says),
+            escape(&o.why)
+        );
+    }
+    b.push_str("</section>\n");
+}
+
+fn answer(b: &mut String, c: &Chapter, a: &Answer<'_>) {
+    let anchor = escape(&format!("{}--{}--claim-{}", c.name, a.case, a.index));
+    let note =
+        a.claim.note.as_ref().map_or_else(String::new, |n| format!("<p class=\"note\">{}</p>", escape(n)));
+    let outcome = &a.claim.outcomes[0];
+    let _ = writeln!(
+        b,
+        "<tr><th scope=\"row\"><a href=\"#{anchor}\">{}</a></th><td>{}{note}</td><td>{}</td><td>{}</td></tr>",
+        escape(&a.claim.id),
+        escape(&a.claim.says),
+        parts::ours(outcome),
+        badge(&outcome.verdict)
+    );
+}
