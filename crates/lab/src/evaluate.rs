@@ -143,7 +143,8 @@ fn control<R: CellRunner>(text: &str, runner: &R) -> Result<Raw, LabError> {
         Raw::String(text.to_owned())
     };
     let name = value.get("name").or(Some(&value)).and_then(Raw::as_str);
-    let name = name.ok_or_else(|| refused("the table has no `name`, such as { name = \"newreno\" }".to_owned()))?;
+    let name =
+        name.ok_or_else(|| refused("the table has no `name`, such as { name = \"newreno\" }".to_owned()))?;
     if skyhaul_cc::Config::by_name(name).is_none() && name != "user" {
         let hint = did_you_mean(name, NAMES.iter().copied());
         let known = NAMES.join(", ");
@@ -186,9 +187,7 @@ fn summary(book: &Book, control: &str) -> Value {
         c.evaluations().filter(|e| !e.failed.is_empty()).map(one).collect::<Vec<_>>()
     };
     let case = |c: &Chapter| {
-        let one = |e: &skyhaul_study::evaluation::Evaluation| {
-            json!({ "name": e.name, "title": e.title, "provenance": e.provenance })
-        };
+        let one = |e: &skyhaul_study::evaluation::Evaluation| json!({ "name": e.name, "title": e.title, "provenance": e.provenance });
         c.evaluations().map(one).collect::<Vec<_>>()
     };
     let refused = |(case, why): (String, String)| json!({ "case": case, "why": why });
@@ -226,7 +225,8 @@ pub fn shown(e: &Evaluated) -> String {
     );
     for c in &book.chapters {
         let all = requirements(c);
-        let mut grid = Grid::new(&["§", "requirement", "verdict", "claims", "parts not measured"]).left(3);
+        let mut grid =
+            Grid::new(&["§", "requirement", "verdict", "claims", "parts not measured"]).left(1).left(2);
         for r in &all {
             grid.row(vec![
                 r.row.id.clone(),

@@ -56,8 +56,11 @@ pub fn evaluation() -> Result<Shelf, LabError> {
             studies.push(((*stem).to_owned(), StudyFile::parse(text, &path(stem))));
         }
     }
-    let mut shelf =
-        Shelf { name: "evaluation".to_owned(), paper: about.unwrap_or_else(|| untitled("evaluation")), studies };
+    let mut shelf = Shelf {
+        name: "evaluation".to_owned(),
+        paper: about.unwrap_or_else(|| untitled("evaluation")),
+        studies,
+    };
     shelf.sort();
     Ok(shelf)
 }
@@ -168,6 +171,9 @@ pub fn choose(shelves: Vec<Shelf>, names: &[String]) -> Result<Vec<Shelf>, LabEr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::simulator;
+    use skyhaul_study::model::Profile;
+    use skyhaul_study::plan::plan_profile;
 
     fn names(shelves: &[Shelf]) -> Vec<String> {
         let of = |s: &Shelf| s.studies.iter().map(|(n, _)| format!("{}/{n}", s.name)).collect::<Vec<_>>();
@@ -181,6 +187,40 @@ mod tests {
         assert_eq!(names(&inside), names(&folder(&root).expect("studies")));
         let peach = inside.iter().find(|s| s.name == "peach-2001").expect("a paper");
         assert_eq!(peach.studies[0].0, "table1", "the order of the paper");
+    }
+
+    #[test]
+    fn the_cases_of_an_evaluation_can_be_planned_and_answer_its_requirements() {
+        let mut inside = evaluation().expect("sound");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../evaluation");
+        let outside = folder(&root).expect("cases");
+        assert_eq!(names(std::slice::from_ref(&inside)), names(&outside));
+        let mut ids = Vec::new();
+        for (name, file) in &mut inside.studies {
+            let file = file.as_mut().unwrap_or_else(|e| panic!("{e}"));
+            assert!(
+                file.test_control(&toml::Value::String("newreno".to_owned())) > 0,
+                "{name} names no candidate"
+            );
+            for profile in [Profile::Full, Profile::Quick] {
+                let plan = plan_profile(simulator(), file.clone(), profile).unwrap_or_else(|e| panic!("{e}"));
+                assert!(
+                    plan.only.iter().all(Option::is_none),
+                    "{name}: a quick profile that leaves claims out"
+                );
+            }
+            ids.extend(file.study.claim.iter().map(|c| c.id.clone()));
+        }
+        ids.extend(inside.paper.open.iter().map(|o| o.id.clone()));
+        for row in &inside.paper.row {
+            assert!(ids.iter().any(|id| row.is_named_by(id)), "nothing answers §{}", row.id);
+        }
+        for id in &ids {
+            assert!(inside.paper.row.iter().any(|row| row.is_named_by(id)), "{id} answers nothing");
+        }
+        for case in &inside.paper.order {
+            assert!(inside.studies.iter().any(|(name, _)| name == case), "there is no case {case}");
+        }
     }
 
     #[test]

@@ -84,7 +84,8 @@ mod tests {
             values = [{ set = { "flows.c" = { cc = "candidate" } }, label = "candidate" }]
         "#;
         let mut file = StudyFile::parse(text, Path::new("t.toml")).expect("a study");
-        let control: Raw = toml::from_str::<toml::Table>("name = \"sack\"\nmax-burst = 4").expect("a table").into();
+        let control: Raw =
+            toml::from_str::<toml::Table>("name = \"sack\"\nmax-burst = 4").expect("a table").into();
         assert_eq!(file.test_control(&control), 4);
         let study = &file.study;
         assert_eq!(study.title, "candidate");

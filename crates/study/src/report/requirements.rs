@@ -144,12 +144,8 @@ fn overview(b: &mut String, all: &[Requirement<'_>]) {
 
 fn requirement(b: &mut String, c: &Chapter, r: &Requirement<'_>) {
     let id = escape(&r.row.id);
-    let _ = writeln!(
-        b,
-        "<section id=\"r-{id}\"><h3>§{id} {} {}</h3>",
-        escape(&r.row.says),
-        mark(r.judgement)
-    );
+    let _ =
+        writeln!(b, "<section id=\"r-{id}\"><h3>§{id} {} {}</h3>", escape(&r.row.says), mark(r.judgement));
     if !r.answers.is_empty() {
         b.push_str(
             "<table class=\"claims\"><thead><tr><th>Claim</th><th>Statement</th><th>Measured</th><th>Verdict</th></tr>\
@@ -161,12 +157,8 @@ fn requirement(b: &mut String, c: &Chapter, r: &Requirement<'_>) {
         b.push_str("</tbody></table>\n");
     }
     for o in &r.open {
-        let _ = writeln!(
-            b,
-            "<p class=\"note\"><b>Not measured:</b> {}. {}</p>",
-            escape(&o.says),
-            escape(&o.why)
-        );
+        let _ =
+            writeln!(b, "<p class=\"note\"><b>Not measured:</b> {}. {}</p>", escape(&o.says), escape(&o.why));
     }
     b.push_str("</section>\n");
 }
