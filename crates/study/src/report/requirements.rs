@@ -41,7 +41,8 @@ pub fn evaluation(book: &Book, control: &str) -> String {
         let _ = writeln!(
             b,
             "<p class=\"hint\">A requirement is met if all its claims hold. {RULE} The document sets no limits: those \
-             of the claims are ours, and each claim states its own.</p>"
+             of the claims are ours, and each claim states its own. Of two values \
+             the first is the baseline's where less is better, and the candidate's where more is.</p>"
         );
         overview(&mut b, &all);
         for r in &all {
