@@ -79,12 +79,12 @@ pub struct Status {
     pub memory: u64,
     /// Counters since the start.
     pub counts: Counts,
-    /// The connections, the oldest ones, where they were asked for.
+    /// Up to 1000 connections, if requested.
     pub list: Vec<FlowStatus>,
 }
 
 impl Status {
-    /// The page for Prometheus (text format 0.0.4).
+    /// The counters in Prometheus' text format (0.0.4).
     #[must_use]
     pub fn metrics(&self) -> String {
         let mut page = String::new();
