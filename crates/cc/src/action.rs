@@ -1,4 +1,4 @@
-//! What an algorithm may ask of the sender.
+//! Requests of an algorithm to the sender.
 
 use skyhaul_base::{Duration, Instant};
 
@@ -22,19 +22,19 @@ pub struct Actions {
     pub stop_probes: bool,
     /// Raise `on_wake` at this time; replaces an earlier request. [`Instant::MAX`] cancels.
     pub wake_at: Option<Instant>,
-    /// Judge the segment at `SND.UNA` lost although no rule of the sender found it so (Vegas). Outside of a
-    /// recovery this starts one, and `on_congestion` follows at once; within one the segment is only sent again.
+    /// Mark the segment at `SND.UNA` as lost, although the sender's loss detection has not (Vegas). Outside of a recovery
+    /// this starts one, and `on_congestion` follows at once; within one, the segment is only retransmitted.
     pub retransmit_head: bool,
-    /// `Some(true)`: from now on no data leaves, not even the retransmission that a recovery or a timeout asks for, and the
-    /// retransmission timer waits. Probes leave as ever. `Some(false)`: all that may leave does again (TCP-Probing).
+    /// `Some(true)`: no data is sent from now on, not even the retransmission of a recovery or a timeout, and the
+    /// retransmission timer is suspended. Probes are still sent. `Some(false)`: data is sent again (TCP-Probing).
     pub hold: Option<bool>,
-    /// Go back to `SND.UNA` without backing the timer off (Fast Start's reset). A recovery in progress is over
-    /// without `on_recovered`; what follows is repaired as after a timeout ([`Phase::Loss`](crate::Phase::Loss)).
+    /// Go back to `SND.UNA` without backing off the timer (Fast Start's reset). A recovery in progress ends
+    /// without `on_recovered`; data is then repaired as after a timeout ([`Phase::Loss`](crate::Phase::Loss)).
     pub rewind: bool,
 }
 
 impl Actions {
-    /// Nothing is asked for.
+    /// True if there is no request.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -47,10 +47,10 @@ impl Actions {
 /// Where the payload of a probe comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeSource {
-    /// A copy of the data segment transmitted last: a dummy segment \[Peach §III-A\]. Carries nothing new.
+    /// A copy of the data segment transmitted last: a dummy segment \[Peach §III-A\]. It carries no new data.
     LastSegment,
-    /// One byte of the data segment transmitted last, at ordinary priority: hardly more than a header, to measure a round
-    /// trip by (TCP-Probing). Carries nothing new.
+    /// One byte of the data segment transmitted last, at normal priority, to measure an RTT (TCP-Probing). It carries no new
+    /// data.
     OneByte,
     /// Data not yet acknowledged, in turn: a NIL segment \[Peach+ §I-A\]. The receiver may use it.
     UnackedRoundRobin,
@@ -61,11 +61,11 @@ pub enum ProbeSource {
 pub struct Train {
     /// Payload of the probes.
     pub source: ProbeSource,
-    /// How many.
+    /// Number of probes.
     pub count: u32,
     /// Time from now to the first one.
     pub first: Duration,
-    /// Time from one to the next.
+    /// Time between two probes.
     pub spacing: Duration,
 }
 
@@ -108,7 +108,7 @@ pub enum RecoveryEnd {
     TriggeringSegment,
 }
 
-/// How what is in the network is estimated during a recovery with a scoreboard.
+/// How data in flight is estimated during a recovery with a scoreboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Pipe {
     /// Recomputed from the scoreboard on each acknowledgement (RFC 6675 §4).
@@ -134,10 +134,10 @@ pub enum TimerRestart {
     EverySack,
 }
 
-/// What an algorithm wants to know of an earlier connection on the same path.
+/// What an algorithm takes over from an earlier connection on the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum PathCache {
-    /// Nothing: every connection begins anew.
+    /// Nothing: every connection starts afresh.
     #[default]
     Unused,
     /// Its [`PathState`](crate::PathState) with [`Start::Established`](crate::Start::Established).
@@ -146,7 +146,7 @@ pub enum PathCache {
     WindowAndRtt,
 }
 
-/// Mechanisms of the sender that an algorithm pins.
+/// Mechanisms of the sender that an algorithm determines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
     /// How losses are repaired.
@@ -160,7 +160,7 @@ pub struct Policy {
     pub pipe: Pipe,
     /// What restarts the retransmission timer during a recovery.
     pub timer_restart: TimerRestart,
-    /// Most data segments per run of the send loop; 0 is unlimited.
+    /// Maximum number of data segments per run of the send loop; 0 is unlimited.
     pub max_burst: u16,
     /// Deliver [`Ack::rtt`](crate::Ack::rtt) with acknowledgements, as is the default. Without it the sender need not
     /// remember when each segment left; what [`Path`](crate::Path) tells of the RTT is the same either way. A control may
@@ -185,11 +185,11 @@ pub struct Policy {
     /// Some data leaves with low priority ([`CongestionControl::priority`](crate::CongestionControl::priority)).
     /// The sender does not ask for this; whoever judges a path does.
     pub low_priority_data: bool,
-    /// Mark the data's waves and have the peer report their rate, if it does such a thing:
+    /// Mark the waves of data, and have the peer report their rate if it can:
     /// [`Ack::receiver_rate`](crate::Ack::receiver_rate) (TCP-Real).
     pub receiver_rate: bool,
-    /// Losses say nothing of how much the path carries: the first timeout in a row does not put off the next one, and what
-    /// waited behind a hole gives no sample of the RTT.
+    /// Losses do not indicate the path's capacity: the first timeout in a row does not back off the timer, and data that waited
+    /// behind a hole gives no RTT sample.
     pub losses_are_errors: bool,
     /// What the connection takes over from an earlier one on the path, if the driver remembers one.
     pub path_cache: PathCache,

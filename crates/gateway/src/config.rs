@@ -1,4 +1,4 @@
-//! What the file of a gateway says.
+//! The configuration file of a gateway.
 
 use crate::error::GatewayError;
 use crate::forward::{self, Forward, Publish};
@@ -15,14 +15,14 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::str::FromStr;
 
-/// A gateway, as its file says.
+/// The configuration of a gateway.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Its name: that of its table and its interface.
+    /// Its name, from which those of its table and its interface are formed.
     pub name: String,
-    /// The side of the hosts whose connections are routed through it; `None` if it only forwards ports.
+    /// The terrestrial side, whose connections are routed through the gateway; `None` if it only forwards ports.
     pub terrestrial: Option<Terrestrial>,
-    /// The side of the link.
+    /// The satellite side.
     pub satellite: Satellite,
     /// Ports of this machine, and the servers behind the link to which their connections go.
     pub forward: Vec<Forward>,
@@ -30,44 +30,44 @@ pub struct Config {
     pub publish: Vec<Publish>,
     /// Which connections are split.
     pub split: Split,
-    /// What it may use.
+    /// Resource limits and timeouts.
     pub limits: Limits,
-    /// What becomes of connections while it is not there.
+    /// What happens to new connections after the gateway was killed.
     pub on_failure: OnFailure,
-    /// How connections over the link behave.
+    /// TCP settings of connections over the link.
     pub endpoint: Endpoint,
 }
 
-/// The side of the hosts.
+/// The terrestrial side.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Terrestrial {
-    /// The interface on which their packets come.
+    /// Interface towards the hosts.
     pub interface: String,
-    /// Who they are: only they may open connections that are split, and only to them are connections opened.
+    /// Networks of the hosts: only connections from or to them are split.
     #[serde(default = "everything")]
     pub networks: Vec<Network>,
-    /// What servers see of a client.
+    /// What servers on this side see of a client behind the link.
     #[serde(default)]
     pub preserve: Preserve,
 }
 
-/// The side of the link.
+/// The satellite side.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Satellite {
-    /// The interface that leads to the link.
+    /// Interface towards the link.
     pub interface: String,
-    /// Who is behind it.
+    /// Networks behind the link.
     #[serde(default = "everything")]
     pub networks: Vec<Network>,
-    /// What leaves is paced to this rate, so that the queue is here.
+    /// Pacing rate of IP packets, so that the queue is in the gateway; `None`: no pacing.
     #[serde(default, deserialize_with = "finite_rate")]
     pub rate: Option<Rate>,
-    /// Connections to a gateway that is known begin with a part of the window that earlier ones had.
+    /// Connections to a known gateway start with a part of the congestion window of earlier ones; needs `rate`.
     #[serde(default = "yes")]
     pub resume: bool,
-    /// Longest packet over the link, bytes.
+    /// MTU of the link, bytes.
     #[serde(default = "ethernet")]
     pub mtu: u16,
     #[serde(default)]
@@ -90,29 +90,29 @@ pub struct Split {
     /// Only connections to these ports; empty: to all.
     #[serde(default)]
     pub ports: Vec<u16>,
-    /// None to these ports.
+    /// Connections to these ports are not split.
     #[serde(default = "not_split")]
     pub exclude_ports: Vec<u16>,
-    /// None from or to these networks.
+    /// Connections from or to these networks are not split.
     #[serde(default)]
     pub exclude: Vec<Network>,
 }
 
-/// What a gateway may use.
+/// Resource limits and timeouts of a gateway.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Limits {
-    /// Connections at a time; more of them are forwarded.
+    /// Maximum number of split connections; further ones are forwarded.
     pub flows: usize,
-    /// Bytes that wait in the relay of a connection, per direction.
+    /// Relay buffer per connection and direction, bytes.
     pub buffer: Size,
-    /// Bytes that all connections over the link hold together.
+    /// Memory limit of all connections over the link together, bytes.
     pub memory: Size,
-    /// A connection on which nothing moves for as long is given up.
+    /// Idle timeout of a connection without waiting data (RFC 5382 §5).
     pub idle: Time,
-    /// A connection on which data waits and nothing moves for as long is given up.
+    /// Timeout of a connection with waiting data and no progress.
     pub stuck: Time,
-    /// How long connections may go on when the gateway is told to stop.
+    /// Time that connections have to finish when the gateway is told to stop.
     pub drain: Time,
 }
 
@@ -130,27 +130,27 @@ impl Default for Limits {
     }
 }
 
-/// What servers see of a client.
+/// What servers on the terrestrial side see of a client behind the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preserve {
-    /// Its address and port; another port where that one is taken.
+    /// Its address and port; another port if that one is in use.
     #[default]
     Full,
     /// Its address.
     Address,
-    /// Nothing: they see the gateway.
+    /// Nothing: the address is that of the gateway.
     None,
 }
 
-/// What becomes of connections while the gateway is not there.
+/// What happens to new connections after the gateway was killed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnFailure {
     /// They are forwarded.
     #[default]
     Bypass,
-    /// New ones wait until it is back, or somebody takes its rules away.
+    /// They are dropped until the gateway runs again or its rules are removed.
     Block,
 }
 
@@ -164,13 +164,13 @@ enum Marking {
     Off,
 }
 
-/// A network: `10.0.0.0/8`, `fd00::/8`, `192.0.2.1`.
+/// A network in prefix notation: `10.0.0.0/8`, `fd00::/8`, `192.0.2.1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Network {
-    /// Its address, with zeros beyond the prefix.
+    /// Address, with zeros beyond the prefix.
     pub address: IpAddr,
-    /// Length of the prefix, bits.
+    /// Prefix length, bits.
     pub prefix: u8,
 }
 
@@ -238,7 +238,7 @@ fn name() -> String {
 fn split() -> Split {
     Split { exclude_ports: not_split(), ..Split::default() }
 }
-/// BGP protects its sessions with keys of TCP, which do not survive a relay (RFC 5925).
+/// BGP authenticates its segments (RFC 5925), which a relay cannot reproduce.
 fn not_split() -> Vec<u16> {
     vec![179]
 }
@@ -261,18 +261,18 @@ fn finite_rate<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Rate>, D
     }
 }
 
-/// A larger file is no configuration, bytes.
+/// Maximum size of a configuration file, bytes.
 const LONGEST: u64 = 1 << 20;
-/// Longest name of an interface (IFNAMSIZ of the kernel), bytes.
+/// Maximum length of an interface name, bytes (IFNAMSIZ of the kernel, without the final zero).
 const LONGEST_INTERFACE: usize = 15;
-/// Names are part of those of interfaces.
+/// Maximum length of a gateway's name, bytes: with the prefix `sky-` it must fit into an interface name.
 const LONGEST_NAME: usize = 11;
 
 impl Config {
-    /// Reads a file.
+    /// Reads a configuration file.
     ///
     /// # Errors
-    /// If it cannot be read or says something that cannot be: file, key, and what to write.
+    /// If it cannot be read or is invalid. The message names the file, the key and the accepted form.
     pub fn read(path: &Path) -> Result<Self, GatewayError> {
         let file = path.display().to_string();
         let fail = |message: String| GatewayError::Config { file: file.clone(), key: String::new(), message };
@@ -287,7 +287,7 @@ impl Config {
     /// Reads the text of a file.
     ///
     /// # Errors
-    /// If it says something that cannot be.
+    /// If it is invalid. The message names `file`, the key and the accepted form.
     pub fn parse(file: &str, text: &str) -> Result<Self, GatewayError> {
         let fail = |key: &str, message: String| GatewayError::Config {
             file: file.into(),
@@ -313,7 +313,7 @@ impl Config {
         for (key, interface) in
             interfaces.into_iter().chain([("satellite.interface", &f.satellite.interface)])
         {
-            // As the kernel has it (dev_valid_name); quotes would end the name in a rule.
+            // The kernel's rule (dev_valid_name), and no quotes, which would end the name in an nftables rule.
             let odd =
                 |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | ':' | '"' | '\\' | ';');
             if interface.is_empty() || interface.len() > LONGEST_INTERFACE || interface.chars().any(odd) {
@@ -349,7 +349,8 @@ impl Config {
             }
         }
         let mut endpoint = f.satellite.endpoint(&fail)?;
-        // Where no control asks for it, the offer to measure rates leaves its room in a SYN to what gateways recognise each other by.
+        // The offer to measure rates and the gateway's number do not both fit into a SYN. The offer is made only if the congestion
+        // control needs it.
         endpoint.tcp.receiver_rate &= endpoint.cc.build(&endpoint.tcp.rules).policy().receiver_rate;
         if !f.satellite.says_keepalive() {
             endpoint.tcp.keepalive = keepalive(f.limits.stuck.0);
@@ -362,14 +363,14 @@ impl Config {
         Ok(Self { name, terrestrial, satellite, forward, publish, split, limits, on_failure, endpoint })
     }
 
-    /// Whether it forwards ports, beside connections that are routed through it or instead of them.
+    /// Whether it forwards ports.
     #[must_use]
     pub fn forwards_ports(&self) -> bool {
         !self.forward.is_empty() || !self.publish.is_empty()
     }
 
-    /// The first key in which `new` differs so that the gateway would have to start again; the others take effect at once,
-    /// what concerns connections on those that are opened from then on.
+    /// The first key that differs in `new` and cannot change while the gateway runs. All other keys can; those that concern
+    /// connections apply to connections opened afterwards.
     #[must_use]
     pub fn needs_restart(&self, new: &Self) -> Option<&'static str> {
         let interface = |c: &Self| c.terrestrial.as_ref().map(|t| t.interface.clone());
@@ -390,20 +391,20 @@ impl Config {
         .find_map(|(key, differs)| differs.then_some(key))
     }
 
-    /// The name of its interface.
+    /// The name of the gateway's TUN interface.
     #[must_use]
     pub fn interface(&self) -> String {
         format!("sky-{}", self.name)
     }
 }
 
-/// How long the kernel remembers a connection over the link without a packet of its own, seconds.
+/// Timeout of the nftables set of connections over the link, seconds.
 pub(crate) const MEMORY: u32 = 120;
-/// Longest silence of a connection before a keepalive. The answer to one may be lost.
+/// Maximum idle time before a keepalive. It is half of [`MEMORY`], since the answer to one keepalive may be lost.
 const LONGEST_SILENCE: Duration = Duration::from_secs(MEMORY as u64 / 2);
 
-/// How a connection over the link finds out that its other end is gone, with whoever stands there: a reset is sent once
-/// and may be lost. An outage that [`Limits::stuck`] allows does not end it.
+/// Keepalives of connections over the link. They detect that the peer is gone, since its reset is sent once and may be lost.
+/// They last for `stuck`, so that an outage that [`Limits::stuck`] allows does not end a connection.
 fn keepalive(stuck: Duration) -> Keepalive {
     let interval = Duration::from_secs(10);
     let probes = (stuck.as_secs_f64() / interval.as_secs_f64()).ceil();
@@ -411,12 +412,12 @@ fn keepalive(stuck: Duration) -> Keepalive {
 }
 
 impl Satellite {
-    /// The file has an opinion of its own.
+    /// Whether the file sets `keepalive-idle`.
     fn says_keepalive(&self) -> bool {
         let table = self.endpoint.as_ref().and_then(toml::Value::as_table);
         table.is_some_and(|t| t.contains_key("keepalive-idle"))
     }
-    /// Control and endpoint, read as in a scenario file.
+    /// The congestion control and the endpoint, read as in a scenario file.
     fn endpoint(&self, fail: &dyn Fn(&str, String) -> GatewayError) -> Result<Endpoint, GatewayError> {
         let wrong = |e: ScenarioError| fail(&format!("satellite.{}", e.key), e.message);
         let cc = self.cc.clone().unwrap_or_else(|| toml::Value::String("cubic".into()));

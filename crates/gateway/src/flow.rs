@@ -8,24 +8,24 @@ use skyhaul_relay::{Bytes, Moved, Relay};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
-/// From which side it was opened.
+/// The side that opened a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum From {
-    /// A host of ours.
+    /// A host on the terrestrial side.
     Hosts,
-    /// Somebody behind the link.
+    /// A host behind the link.
     Link,
 }
 
-/// What became of a flow, or becomes.
+/// The state of a flow after a call of [`Flow::pump`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// It goes on.
+    /// It is open.
     Open,
     /// Both directions have ended in order.
     Finished,
-    /// One of its ends gave up, and so did the other.
+    /// One leg failed, so the other is reset.
     Aborted,
 }
 
@@ -36,21 +36,21 @@ pub(crate) struct Flow {
     pub(crate) client: SocketAddr,
     pub(crate) server: SocketAddr,
     near: Option<Near>,
-    /// The leg over the link; `None` before it was admitted.
+    /// The leg over the link; `None` until the connection is admitted.
     pub(crate) far: Option<ConnId>,
     /// The gateway at the other end of the link, if there is one.
     pub(crate) gateway: Option<NonZeroU32>,
-    /// The connection over the link is there, and its gateway counts it.
+    /// The leg over the link is established; a gateway at its other end counts the flow.
     pub(crate) met: bool,
-    /// Forward: from the hosts to the link.
+    /// Its forward direction is from the hosts to the link.
     relay: Relay<Bytes>,
     pub(crate) began: Instant,
     pub(crate) moved: Instant,
-    /// It is on the list of those to be looked after.
+    /// It is in the gateway's list of flows to process.
     pub(crate) listed: bool,
 }
 
-/// Bytes that a flow has passed on.
+/// Byte counts of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Passed {
     pub(crate) to_link: u64,
@@ -95,13 +95,13 @@ impl Flow {
             lost: self.relay.lost(),
         }
     }
-    /// Nothing has moved for too long.
+    /// No byte has moved for `stuck` with data in the relay, or for `idle` without.
     pub(crate) fn is_stuck(&self, now: Instant, stuck: Duration, idle: Duration) -> bool {
         let most = if self.relay.held() > 0 { stuck } else { idle };
         now >= self.moved + most
     }
 
-    /// Moves what can be moved between its legs.
+    /// Moves data between the legs as far as both allow.
     pub(crate) fn pump(&mut self, now: Instant, host: &mut Host, chunk: &mut [u8; 2 * near::CHUNK]) -> State {
         let Some(near) = &mut self.near else { return State::Aborted };
         let Some(id) = self.far else {
@@ -118,7 +118,7 @@ impl Flow {
         if self.relay.is_over() { State::Finished } else { State::Open }
     }
 
-    /// Lets go of both legs: in order what was written is still delivered, otherwise both ends are reset.
+    /// Closes both legs. In order: written data is still delivered. Otherwise both are reset.
     pub(crate) fn close(&mut self, now: Instant, host: &mut Host, in_order: bool) {
         if let Some(near) = self.near.take()
             && in_order

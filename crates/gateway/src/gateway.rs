@@ -1,4 +1,4 @@
-//! All connections of a gateway: an application on a host.
+//! All connections of a gateway: an application on the gateway's own host.
 
 use crate::config::{Config, Preserve};
 use crate::error::GatewayError;
@@ -20,30 +20,30 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::num::{NonZeroU16, NonZeroU32};
 use std::os::fd::AsFd;
 
-/// The number under which all listeners are watched; flows come behind it.
+/// The number under which all listeners are registered; flows have the numbers after it.
 const LISTENERS: u64 = 0;
 const FLOWS: u64 = 1;
-/// Connections accepted in a turn, so that those that exist have theirs.
+/// Maximum connections accepted per turn and listener, so that existing connections are served in between.
 const ACCEPTED: usize = 256;
-/// How often flows are looked at on which nothing moves.
+/// Interval between checks for flows without progress.
 const SWEEP: Duration = Duration::from_secs(1);
-/// Keepalives to hosts begin after this time.
+/// Idle time before keepalives to terrestrial hosts.
 const KEEPALIVE: std::time::Duration = std::time::Duration::from_secs(60);
-/// Longest list of flows in an answer.
+/// Maximum number of flows in a status.
 const LIST: usize = 1000;
 
-/// What the gateway asks of whoever runs it.
+/// Requests of the gateway to the program that runs it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
-    /// New connections are to be taken, or forwarded.
+    /// Intercept new connections; otherwise they are to be forwarded.
     pub admit: bool,
 }
 
-/// A kernel socket that takes connections.
+/// A listening kernel socket.
 #[derive(Debug)]
 struct Listener {
     socket: TcpListener,
-    /// The server behind the link; `None`: that to which a connection was addressed.
+    /// The server behind the link; `None`: the original destination of each connection.
     to: Option<SocketAddr>,
 }
 
@@ -59,17 +59,17 @@ pub struct Gateway {
     /// Connections from the link that were admitted: (server, client).
     admitted: BTreeMap<(SocketAddr, SocketAddr), u32>,
     peers: Peers,
-    /// Flows to be looked after.
+    /// Flows to process in this turn.
     listed: Vec<u32>,
     happened: Vec<Happened>,
     chunk: Box<[u8; 2 * near::CHUNK]>,
     counts: Counts,
     began: Instant,
     swept: Instant,
-    /// When listeners are looked at again although nothing happened: one may have more to accept.
+    /// When listeners are tried again without an event: one may have more connections to accept.
     again: Instant,
     overloaded: bool,
-    /// When it ends at the latest, once it was told to.
+    /// When it ends at the latest, after a request to stop.
     ends: Option<Instant>,
 }
 
@@ -122,7 +122,7 @@ impl Gateway {
         let secret = Secret::draw().map_err(GatewayError::os("draw random numbers"))?;
         let mut host = HostConfig::new(Vec::new(), secret);
         host.transparent = true;
-        // Drawn anew at each start: what others know of the way to us is not worth more.
+        // Drawn at each start, so that peers forget their windows when the gateway restarts.
         host.gateway = NonZeroU32::new(RandomState::new().build_hasher().finish() as u32);
         host.by_client = true;
         host.mtu = config.satellite.mtu.into();
@@ -134,8 +134,8 @@ impl Gateway {
         Ok(host)
     }
 
-    /// Goes on by another configuration, of which [`Config::needs_restart`] says that it can. Connections that exist stay as
-    /// they are.
+    /// Switches to another configuration, for which [`Config::needs_restart`] returns `None`. Existing connections stay
+    /// unchanged.
     pub fn reconfigure(&mut self, config: &Config, host: &mut Host) {
         self.config = config.clone();
         if self.ends.is_none() {
@@ -143,12 +143,12 @@ impl Gateway {
         }
     }
 
-    /// The descriptor that is readable when something has happened on the side of the hosts.
+    /// The descriptor that is readable when a terrestrial socket has an event.
     #[must_use]
     pub fn descriptor(&self) -> &impl AsFd {
         self.poll.descriptor()
     }
-    /// The ports at which kernel sockets take connections.
+    /// The ports of the listeners for intercepted connections; 0 without one.
     #[must_use]
     pub fn ports(&self) -> Ports {
         let port = |v6: bool| {
@@ -158,12 +158,12 @@ impl Gateway {
         };
         Ports { v4: port(false), v6: port(true) }
     }
-    /// What is to be done about the rules.
+    /// Whether the rules are to intercept new connections.
     #[must_use]
     pub fn orders(&self) -> Orders {
         Orders { admit: !self.overloaded && self.ends.is_none() }
     }
-    /// What it is doing; with its connections if they are wanted.
+    /// State and counters, with the connections if `list`.
     #[must_use]
     pub fn status(&self, now: Instant, host: &Host, list: bool) -> Status {
         let flows = self.flows.iter().flatten().take(if list { LIST } else { 0 });
@@ -220,7 +220,7 @@ impl Gateway {
 
     // ----- new connections ------------------------------------------------------------------------------------
 
-    /// Hosts that connect to somebody behind the link.
+    /// Accepts connections of terrestrial hosts.
     fn accept(&mut self, now: Instant, host: &mut Host) {
         self.again = Instant::MAX;
         for n in 0..self.listeners.len() {
@@ -230,7 +230,7 @@ impl Gateway {
                     self.again = now;
                     break;
                 }
-                // Nobody else would forward these: they wait.
+                // Connections to forwarded ports cannot be forwarded unsplit: they wait in the backlog.
                 if to.is_some() && self.overloaded {
                     self.again = now + SWEEP;
                     break;
@@ -245,7 +245,7 @@ impl Gateway {
                     }
                     Err(e) if matches!(e.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
                     Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                    // No descriptor is left: those that wait keep waiting.
+                    // No descriptor is left: the others wait in the backlog.
                     Err(_) => {
                         self.again = now + SWEEP;
                         break;
@@ -264,7 +264,7 @@ impl Gateway {
         server: SocketAddr,
     ) {
         self.counts.from_hosts += 1;
-        // Somebody connects to the listener itself: there is nobody behind it.
+        // A connection to the listener itself has no server behind it.
         let loops = self.ports().v4 == server.port() && server.ip().is_loopback();
         let near = Near::accepted(stream, KEEPALIVE).ok().filter(|_| !loops);
         let window = self.peers.before(server.ip()).and_then(|g| self.window(now, g));
@@ -283,7 +283,7 @@ impl Gateway {
         self.watch(number);
     }
 
-    /// Opens the leg over the link: in the name of a client, or from an address of our host.
+    /// Opens the leg over the link, from the address of a client or of the gateway's host.
     fn connect(
         &self,
         now: Instant,
@@ -303,13 +303,13 @@ impl Gateway {
         host.connect(now, client, server, &endpoint)
     }
 
-    /// The initial window of a connection to another gateway, where earlier ones have learnt more than the endpoint says.
+    /// The initial window of a connection to a known gateway, segments; `None`: that of the endpoint.
     fn window(&self, now: Instant, gateway: NonZeroU32) -> Option<NonZeroU16> {
         let s = &self.config.satellite;
         if s.resume && s.rate.is_some() { self.peers.window(now, gateway) } else { None }
     }
 
-    /// Somebody behind the link connects to one of our hosts.
+    /// A client behind the link connects to a terrestrial host.
     fn open_to_host(&mut self, now: Instant, host: &mut Host, asked: Asked) {
         let Asked { local: server, remote: client, dscp, gateway } = asked;
         self.counts.from_link += 1;
@@ -330,7 +330,7 @@ impl Gateway {
         self.watch(number);
     }
 
-    /// Where a connection from the link goes to, and what is seen there of the client; `None`: nowhere.
+    /// The server of a connection from the link, and what it sees of the client; `None`: there is none.
     fn place(&self, asked: SocketAddr) -> Option<(SocketAddr, Preserve)> {
         if self.config.forwards_ports() && asked.ip() == IpAddr::V4(forward::ADDRESS) {
             let published = self.config.publish.iter().find(|p| p.port == asked.port())?;
@@ -342,7 +342,7 @@ impl Gateway {
     fn watch(&mut self, number: u32) {
         let near = self.flows[number as usize].as_mut().and_then(|f| f.near_mut());
         if let Some(near) = near {
-            // Without room for it in the kernel it would never be heard of again.
+            // If the kernel cannot watch it, no event would arrive: it is treated as ready.
             if self.poll.watch(near.stream(), u64::from(number) + FLOWS).is_err() {
                 near.wake(true, true);
             }
@@ -395,7 +395,7 @@ impl Gateway {
             });
             match number {
                 Some(number) => self.list(number),
-                // The host behind it gave up while the handshake over the link went on.
+                // The terrestrial leg ended during the handshake over the link.
                 None => {
                     host.abort(now, id);
                     host.release(now, id);
@@ -404,7 +404,7 @@ impl Gateway {
         }
     }
 
-    /// Those whose clients gave up before the connection over the link was there.
+    /// Ends flows whose clients gave up before the connection over the link was established.
     fn withdrawn(&mut self, now: Instant, host: &mut Host) {
         while let Some(ends) = host.next_withdrawn() {
             if let Some(number) = self.admitted.remove(&ends) {
@@ -459,18 +459,18 @@ impl Gateway {
         flow.close(now, host, in_order);
     }
 
-    /// What a connection tells of the way to the gateway at its other end.
+    /// Records the window that a connection has used to the gateway at its other end.
     fn learn(peers: &mut Peers, now: Instant, host: &Host, flow: &Flow) {
         let (Some(gateway), Some(far)) = (flow.gateway, flow.far.and_then(|id| host.conn(id))) else {
             return;
         };
         let window = far.snapshot().cwnd;
         let sent = flow.passed().to_link as f64 / f64::from(far.segment_size().max(1));
-        // What was used, not what was only allowed.
+        // Limited by the data sent: a window that was never filled proves nothing.
         peers.learn(now, gateway, window.min(sent / 2.0));
     }
 
-    /// Gives up those on which nothing moves.
+    /// Ends flows without progress.
     fn sweep(&mut self, now: Instant, host: &mut Host) {
         if now < self.swept + SWEEP {
             return;
@@ -492,7 +492,7 @@ impl Gateway {
 impl App for Gateway {
     fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
         self.happened(now, host);
-        // First: the same ends may be asked for again.
+        // First, since the same addresses and ports may be requested again.
         self.withdrawn(now, host);
         while let Some(asked) = host.next_asked() {
             self.open_to_host(now, host, asked);
@@ -521,7 +521,7 @@ impl App for Gateway {
     }
     fn stop(&mut self, now: Instant, host: &mut Host) {
         self.ends = Some(now + self.config.limits.drain.0);
-        // Whoever connects now is refused, and does not wait.
+        // New connections to forwarded ports are refused instead of waiting.
         self.listeners.retain(|l| l.to.is_none());
         host.listen_elsewhere(None);
     }

@@ -1,24 +1,24 @@
-//! A transparent gateway: it ends TCP connections on the terrestrial side of a satellite link and carries them over the link
-//! with our transport (RFC 3135: a split-connection PEP).
+//! A transparent gateway: it terminates TCP connections on the terrestrial side of a satellite link and carries their data over
+//! the link with Skyhaul's transport (a split-connection PEP, RFC 3135).
 //!
 //! ```text
 //! client ══ kernel socket ─▶ relay ─▶ our host, on a TUN interface ══ satellite ══▶ the server, or another gateway
 //!           (TPROXY)
 //! client ◀═ satellite ══ our host ◀─ relay ◀─ kernel socket (bound to the client's address) ══ server
 //! ```
-//! Both ways are one program: connections that come from the terrestrial side leave over the satellite, and the other
-//! way round. The kernel forwards everything else, as if nobody were there.
+//! One program serves both directions: connections opened on the terrestrial side leave over the satellite, and vice versa.
+//! The kernel forwards everything else unchanged.
 //!
 //! ```text
-//! config    what the file says
-//! rules     the table of nftables, rules and routes that follow from it
-//! system    puts them in, and takes them away again; the keeper does so when we were killed
+//! config    the configuration file
+//! rules     the nftables table and routing rules that follow from it
+//! system    installs and removes them; the keeper removes them if the gateway is killed
 //! forward   ports of this machine whose connections go over the link, without routes
-//! near      kernel sockets: who connects, and to whom we connect in somebody else's name
+//! near      kernel sockets on the terrestrial side: accepted ones, and those opened with a client's address
 //! flow      one connection: its two legs and the relay between them
-//! peer      other gateways, and what connections have learnt of the way to them
-//! gateway   all of them: an application on a host
-//! doctor    what would keep it from working
+//! peer      other gateways, and the congestion windows of earlier connections to them
+//! gateway   all connections: an application on a host
+//! doctor    checks for anything that would keep it from working
 //! ```
 #![cfg(target_os = "linux")]
 

@@ -1,5 +1,5 @@
-//! Kernel sockets of the terrestrial side: who connects to somebody behind the link, and to whom we connect in the name of
-//! somebody behind the link (IP_TRANSPARENT, Documentation/networking/tproxy.rst of the kernel).
+//! Kernel sockets of the terrestrial side: connections of hosts to addresses behind the link, and connections to hosts with the
+//! address of a client behind the link (IP_TRANSPARENT, Documentation/networking/tproxy.rst of the kernel).
 
 use crate::config::Preserve;
 use crate::error::GatewayError;
@@ -9,23 +9,23 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-/// Connections that wait to be accepted. The kernel allows no more than net.core.somaxconn.
+/// Listen backlog, connections. The kernel limits it to net.core.somaxconn.
 const BACKLOG: i32 = 4096;
-/// What moves from or to a socket at a time, bytes.
+/// Maximum bytes per read from a socket.
 pub(crate) const CHUNK: usize = 1 << 16;
 
 fn socket(of: IpAddr) -> io::Result<Socket> {
     let domain = if of.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
     let socket = Socket::new(domain, Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
-    // The kernel keeps one flag for both families.
+    // The kernel has one flag for both address families.
     socket.set_ip_transparent_v4(true)?;
     socket.set_reuse_address(true)?;
     Ok(socket)
 }
 
-/// Takes connections to whatever address the kernel gives us. The port is the kernel's choice.
+/// A listener for intercepted connections to any address. The kernel chooses its port.
 pub(crate) fn listen(v6: bool) -> Result<TcpListener, GatewayError> {
-    // At loopback: at every address, the rules would take what comes to its port for a connection of ours.
+    // Bound to loopback: with a wildcard address, the socket match of the rules would take every packet to its port.
     let here: IpAddr = if v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
     let open = || {
         let socket = socket(here)?;
@@ -44,7 +44,7 @@ pub(crate) fn listen(v6: bool) -> Result<TcpListener, GatewayError> {
     })
 }
 
-/// Takes connections at an address of this machine.
+/// A listener at an address of this machine, for a forwarded port.
 pub(crate) fn listen_at(at: SocketAddr) -> Result<TcpListener, GatewayError> {
     let open = || {
         let listener = TcpListener::bind(at)?;
@@ -54,21 +54,21 @@ pub(crate) fn listen_at(at: SocketAddr) -> Result<TcpListener, GatewayError> {
     open().map_err(GatewayError::os(format!("listen at {at}, as [[forward]] says")))
 }
 
-/// What every socket of a connection is.
+/// Sets the options of every connection's socket; `idle`: time before the first keepalive.
 fn prepare(socket: &Socket, idle: Duration) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
-    // Should we be killed, the kernel resets what is open. An end of stream in its place would look like success.
+    // If the gateway is killed, the kernel resets open connections. A FIN would make a truncated stream look complete.
     socket.set_linger(Some(Duration::ZERO))?;
     let keepalive =
         TcpKeepalive::new().with_time(idle).with_interval(Duration::from_secs(10)).with_retries(3);
     socket.set_tcp_keepalive(&keepalive)
 }
 
-/// A kernel socket, and what is known of it.
+/// A kernel socket and its readiness.
 #[derive(Debug)]
 pub(crate) struct Near {
     stream: TcpStream,
-    /// Something may be there to be read, and there may be room: the last attempt did not say otherwise.
+    /// Data may be readable, and space may be writable: true until an attempt would have blocked.
     readable: bool,
     writable: bool,
     connecting: bool,
@@ -77,14 +77,20 @@ pub(crate) struct Near {
 }
 
 impl Near {
-    /// A connection that was accepted.
+    /// An accepted connection.
+    ///
+    /// # Errors
+    /// If the kernel refuses a socket option.
     pub(crate) fn accepted(stream: TcpStream, idle: Duration) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         prepare(&socket2::SockRef::from(&stream), idle)?;
         Ok(Self { stream, readable: true, writable: true, connecting: false, ended: false, failed: false })
     }
 
-    /// Connects to `server`; it sees `client`, as far as `preserve` says.
+    /// Starts to connect to `server` from the address and port of `client`, as far as `preserve` says.
+    ///
+    /// # Errors
+    /// If the kernel refuses the socket, the address or the connection at once.
     pub(crate) fn connect(
         client: SocketAddr,
         server: SocketAddr,
@@ -98,8 +104,7 @@ impl Near {
             Preserve::None => None,
         };
         let stream = match Self::call(from, server, dscp, idle) {
-            // The port is in use here, or an earlier connection from it has ended a moment ago: another one of the same
-            // address.
+            // The port is in use, or an earlier connection from it is in TIME-WAIT: another port of the same address.
             Err(e)
                 if preserve == Preserve::Full
                     && matches!(e.kind(), ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable) =>
@@ -114,7 +119,7 @@ impl Near {
     fn call(from: Option<SocketAddr>, server: SocketAddr, dscp: u8, idle: Duration) -> io::Result<TcpStream> {
         let socket = socket(server.ip())?;
         if dscp != 0 {
-            // The class of its client's packets.
+            // The traffic class of the client's SYN.
             let class = u32::from(dscp) << 2;
             let _ = if server.is_ipv4() { socket.set_tos_v4(class) } else { socket.set_tclass_v6(class) };
         }
@@ -133,7 +138,7 @@ impl Near {
     pub(crate) fn stream(&self) -> &TcpStream {
         &self.stream
     }
-    /// DSCP of the packets that it sends: that of the client's SYN, where the kernel reflects it (`net.ipv4.tcp_reflect_tos`).
+    /// DSCP of the packets that it sends: that of the client's SYN if the kernel reflects it (`net.ipv4.tcp_reflect_tos`).
     pub(crate) fn dscp(&self) -> u8 {
         let socket = socket2::SockRef::from(&self.stream);
         let v4 = self.stream.local_addr().is_ok_and(|a| a.is_ipv4());
@@ -147,7 +152,7 @@ impl Near {
     pub(crate) fn has_failed(&self) -> bool {
         self.failed
     }
-    /// Something happened to it.
+    /// Notes a readiness event, and completes or fails a pending connection.
     pub(crate) fn wake(&mut self, readable: bool, writable: bool) {
         self.readable |= readable;
         self.writable |= writable;
@@ -164,15 +169,15 @@ impl Near {
     }
 }
 
-/// A socket as a relay sees it.
+/// A kernel socket as an end of a relay.
 pub(crate) struct Side<'a> {
     pub(crate) near: &'a mut Near,
-    /// Room for a chunk.
+    /// Scratch buffer for one chunk.
     pub(crate) chunk: &'a mut [u8],
 }
 
 impl Side<'_> {
-    /// What came of an attempt: how many bytes, none for now, or a failure.
+    /// The bytes moved by an attempt; `None` if it would have blocked or has failed, which is noted.
     fn outcome(near: &mut Near, outcome: io::Result<usize>) -> Option<usize> {
         match outcome {
             Ok(n) => Some(n),
@@ -227,7 +232,7 @@ impl End<Bytes> for Side<'_> {
             written += n as u64;
         }
         if from.is_empty() {
-            // An idle connection keeps no room.
+            // An idle connection holds no memory.
             from.clear();
         }
         written
@@ -236,7 +241,7 @@ impl End<Bytes> for Side<'_> {
         let _ = self.near.stream.shutdown(Shutdown::Write);
     }
     fn abort(&mut self) {
-        // Closed with what waits in it, it is reset.
+        // It is reset when it is closed, because of the linger time of zero.
         self.near.failed = true;
     }
 }

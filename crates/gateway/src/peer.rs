@@ -1,25 +1,25 @@
-//! Gateways at the other end of the link, and what connections have learnt of the way to them.
+//! Gateways at the other end of the link, and the congestion windows of earlier connections to them.
 //!
-//! A connection to a gateway that others went to before begins with half the congestion window that one of them had
-//! (draft-ietf-tsvwg-careful-resume §4: the jump window), shared with those that exist. Only where packets are paced: a
-//! window at once would fill any queue of the link.
+//! A connection to a known gateway starts with half the congestion window of an earlier one (the jump window of
+//! draft-ietf-tsvwg-careful-resume §4), divided among the connections that are open. This requires pacing: a window sent at
+//! once would overflow the queue of the link.
 
 use skyhaul_base::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::num::{NonZeroU16, NonZeroU32};
 
-/// Gateways, and servers behind them, that are remembered.
+/// Maximum number of gateways remembered, and of hosts behind them.
 const MOST: usize = 4096;
-/// What was learnt is forgotten after this.
+/// Time after which a window is forgotten.
 const AGE: Duration = Duration::from_secs(600);
-/// No connection begins with a larger window, segments.
+/// Maximum initial window, segments.
 const LARGEST: f64 = 2000.0;
 
 /// What is known of one gateway.
 #[derive(Clone, Copy, Debug)]
 struct Peer {
-    /// Congestion window of a connection that had used it, segments.
+    /// Largest congestion window that a connection has used, segments.
     window: f64,
     learnt: Instant,
     flows: u32,
@@ -33,15 +33,15 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    /// How many there are.
+    /// Number of known gateways.
     pub(crate) fn len(&self) -> usize {
         self.known.len()
     }
-    /// The gateway before a server, if a connection to it has found one.
+    /// The gateway in front of a host, if an earlier connection found one.
     pub(crate) fn before(&self, server: IpAddr) -> Option<NonZeroU32> {
         self.behind.get(&server).copied()
     }
-    /// A connection with `host` has found this gateway in between, and begins.
+    /// Counts a new connection with `host` whose handshake has named this gateway.
     pub(crate) fn meet(&mut self, now: Instant, gateway: NonZeroU32, host: IpAddr) {
         if self.behind.len() >= MOST {
             self.behind.clear();
@@ -55,24 +55,24 @@ impl Peers {
             self.known.entry(gateway).or_insert(new).flows += 1;
         }
     }
-    /// A connection that was counted has ended.
+    /// A counted connection has ended.
     pub(crate) fn leave(&mut self, gateway: NonZeroU32) {
         if let Some(p) = self.known.get_mut(&gateway) {
             p.flows = p.flows.saturating_sub(1);
         }
     }
-    /// A connection has used a window of so many segments. An old larger one counts for as long as it is remembered.
+    /// Records the window that a connection has used, segments. A smaller one replaces a larger one only when that has expired.
     pub(crate) fn learn(&mut self, now: Instant, gateway: NonZeroU32, window: f64) {
         let Some(p) = self.known.get_mut(&gateway).filter(|_| window.is_finite()) else { return };
         if window >= p.window || now >= p.learnt + AGE {
             (p.window, p.learnt) = (window, now);
         }
     }
-    /// The initial window of the next connection to it, segments; `None`: as its endpoint says.
+    /// The initial window of the next connection to a gateway, segments; `None`: that of the endpoint.
     pub(crate) fn window(&self, now: Instant, gateway: NonZeroU32) -> Option<NonZeroU16> {
         let p = self.known.get(&gateway).filter(|p| now < p.learnt + AGE)?;
         let share = p.window / 2.0 / f64::from(1 + p.flows);
-        // Less than this any connection begins with (RFC 6928).
+        // Any connection may start with 10 segments (RFC 6928).
         NonZeroU16::new(share.min(LARGEST) as u16).filter(|n| n.get() > 10)
     }
 }

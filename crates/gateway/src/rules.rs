@@ -1,24 +1,24 @@
-//! What the kernel is told: a table of nftables of our own, and two rules of routing.
+//! The gateway's nftables table and its two routing rules.
 //!
-//! Only a SYN makes a connection ours: those that are older than the gateway pass untouched. What belongs to ours is then
-//! known by the kernel's sockets on one side, and on the other by a set of ends that the kernel keeps by itself. When we
-//! are gone there is no socket, and the route to our interface is gone with it: the same packets are forwarded.
+//! Only a SYN starts a split connection, so connections older than the gateway pass unchanged. Later packets are recognised by
+//! the kernel's transparent sockets on the terrestrial side, and by a set of connections on the satellite side. When the
+//! process ends, its sockets and the route to its interface disappear, and the same packets are forwarded.
 
 use crate::config::{Config, MEMORY, Network, OnFailure};
 use crate::forward::ADDRESS;
 use std::fmt::Write;
 
-/// Packets for kernel sockets that stand in for others, and packets for our host: marks.
+/// Marks of packets for the transparent kernel sockets, and of packets for the gateway's own host.
 pub const MARKS: [u32; 2] = [0x5348_0001, 0x5348_0002];
-/// Where the routes of these packets are.
+/// Routing tables of these packets.
 pub const TABLES: [u32; 2] = [21_320, 21_321];
-/// Where the rules stand that say so: before the main table.
+/// Priority of the routing rules: before the main table.
 pub const PRIORITY: u32 = 21_320;
-/// Connections over the link that the kernel remembers. A FIN or a RST changes nothing: one may be mangled and never taken, and
-/// half of a connection may go on without the other.
+/// Size of the set of connections over the link. A FIN or RST removes none: the host may reject it as invalid, and one direction
+/// may continue without the other.
 const REMEMBERED: u32 = 1_048_576;
 
-/// Ports at which kernel sockets take connections.
+/// Ports of the listeners for intercepted connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
     /// Of IPv4.
@@ -55,7 +55,7 @@ fn conditions(config: &Config, from: &[Network], to: &[Network], v6: bool) -> Op
     Some(text)
 }
 
-/// The rules by which new connections become ours: the two chains that are emptied when none are to come any more.
+/// The rules that intercept new connections, in two chains of their own: [`closed`] empties these.
 #[must_use]
 pub fn admission(config: &Config, ports: Ports) -> String {
     let [near, far] = MARKS;
@@ -86,7 +86,7 @@ pub fn admission(config: &Config, ports: Ports) -> String {
     text
 }
 
-/// Takes no new connections any more; those that are ours stay.
+/// The commands that stop the interception of new connections; existing ones stay.
 #[must_use]
 pub fn closed(config: &Config) -> String {
     if config.terrestrial.is_none() {
@@ -96,8 +96,8 @@ pub fn closed(config: &Config) -> String {
     format!("flush chain inet {table} from_hosts\nflush chain inet {table} from_link\n")
 }
 
-/// The whole table, in one transaction. `create` fails where somebody has a table of this name. `enabled`: forwarding had to be
-/// enabled for forwarded ports.
+/// The commands for the whole table, in one transaction. `create` fails if a table of this name exists. `enabled`: the gateway
+/// had to enable forwarding for forwarded ports.
 #[must_use]
 pub fn all(config: &Config, ports: Ports, enabled: bool) -> String {
     let t = table(config);
@@ -108,7 +108,7 @@ pub fn all(config: &Config, ports: Ports, enabled: bool) -> String {
     text + &translation(config, &t, enabled) + &admission(config, ports)
 }
 
-/// Chains by which packets of split connections reach our sockets and our host; [`admission`] fills two of them.
+/// Chains that lead packets of split connections to the kernel sockets and to the gateway's host; [`admission`] fills two of them.
 fn interception(config: &Config, t: &str, hosts: &str) -> String {
     let [near, far] = MARKS;
     let (link, tun) = (&config.satellite.interface, config.interface());
@@ -128,7 +128,7 @@ fn interception(config: &Config, t: &str, hosts: &str) -> String {
     let rule = |text: &mut String, words: &str| {
         let _ = writeln!(text, "add rule inet {t} arrive {words}");
     };
-    // What our host sends is forwarded; its SYNs say which answers are ours, and whatever else it sends that they still are.
+    // Packets of the gateway's host are forwarded. Its SYNs enter a connection into the set, and its other packets keep it there.
     for (ip, family) in [("ip", 4), ("ip6", 6)] {
         let answers = format!("{ip} daddr . tcp dport . {ip} saddr . tcp sport");
         for which in ["tcp flags & (fin|syn|rst|ack) == syn".into(), format!("{answers} @ends{family}")] {
@@ -136,7 +136,7 @@ fn interception(config: &Config, t: &str, hosts: &str) -> String {
         }
     }
     rule(&mut text, &format!("iifname \"{tun}\" accept"));
-    // Messages about such a connection, too: a packet was too long for a link beyond.
+    // ICMP messages about such a connection are included, since path MTU discovery needs them.
     rule(
         &mut text,
         &format!(
@@ -158,8 +158,8 @@ fn interception(config: &Config, t: &str, hosts: &str) -> String {
     text
 }
 
-/// Rules of the table for our host: translation of its address, and, where forwarding between `link` and our interface had to
-/// be `enabled` for it, no forwarding of anything else that arrives from the link.
+/// Rules for forwarded ports: translation of the host's address. If the gateway had to enable forwarding (`enabled`), nothing
+/// else that arrives from the link is forwarded.
 fn translation(config: &Config, table: &str, enabled: bool) -> String {
     if !config.forwards_ports() {
         return String::new();
@@ -176,7 +176,7 @@ fn translation(config: &Config, table: &str, enabled: bool) -> String {
             "add rule inet {table} to_us iifname \"{link}\" fib daddr type local tcp dport {ports} dnat ip to {ADDRESS}"
         );
     }
-    // The address of our host is nobody else's business.
+    // Others cannot reach the address of the gateway's host directly.
     let _ = writeln!(
         text,
         "add chain inet {table} through {{ type filter hook forward priority filter; policy accept; }}\n\
@@ -193,7 +193,7 @@ fn published(config: &Config) -> Option<String> {
     (!ports.is_empty()).then(|| format!("{{ {} }}", ports.join(", ")))
 }
 
-/// The same as commands of routing, for people.
+/// The routing rules and routes as `ip` commands, for people to read.
 #[must_use]
 pub fn routing(config: &Config) -> String {
     let mut text = String::new();

@@ -1,90 +1,90 @@
-//! What a gateway has done, for people and programs.
+//! State and counters of a gateway, for people and programs.
 
 use crate::flow::From;
 use serde::Serialize;
 use std::fmt::Write;
 use std::net::SocketAddr;
 
-/// What has been counted since it was started.
+/// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Counts {
-    /// Connections that hosts opened, and those from behind the link.
+    /// Connections opened by hosts on the terrestrial side.
     pub from_hosts: u64,
-    /// Connections from behind the link.
+    /// Connections opened from behind the link.
     pub from_link: u64,
-    /// Those that ended in order.
+    /// Connections that ended in order.
     pub finished: u64,
-    /// Those that one end gave up; so did the other.
+    /// Connections that were reset.
     pub aborted: u64,
-    /// Those that the server, or the way to it, refused.
+    /// Connections that were never established.
     pub refused: u64,
-    /// Those on which nothing moved for too long.
+    /// Connections ended by `limits.stuck` or `limits.idle`.
     pub stuck: u64,
-    /// Times at which there was no room for more flows: new connections were forwarded.
+    /// Times that `limits.flows` was reached and new connections were forwarded.
     pub overloads: u64,
-    /// Those over the link that began with a window that earlier ones had learnt.
+    /// Connections over the link that started with the window of earlier ones.
     pub resumed: u64,
     /// Bytes passed on to the link.
     pub bytes_to_link: u64,
     /// Bytes passed on to hosts.
     pub bytes_to_hosts: u64,
-    /// Bytes that waited here when an end gave up.
+    /// Bytes in relay buffers that were discarded when a connection was reset.
     pub bytes_lost: u64,
 }
 
-/// One connection now.
+/// The state of one connection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct FlowStatus {
-    /// From which side it was opened.
+    /// The side that opened it.
     pub from: From,
-    /// Who opened it.
+    /// Address and port of the client.
     pub client: SocketAddr,
-    /// To whom.
+    /// Address and port of the server.
     pub server: SocketAddr,
-    /// Since when, seconds.
+    /// Age, seconds.
     pub age: f64,
     /// Bytes passed on to the link.
     pub to_link: u64,
     /// Bytes passed on to hosts.
     pub to_hosts: u64,
-    /// Bytes that wait here.
+    /// Bytes in the relay buffers.
     pub waiting: u64,
     /// Congestion window of the leg over the link, segments; 0 before it is open.
     pub cwnd: f64,
-    /// Its smoothed round-trip time, seconds; 0 before there is one.
+    /// Its smoothed RTT, seconds; 0 before the first sample.
     pub srtt: f64,
-    /// Segments sent again there.
+    /// Segments retransmitted over the link.
     pub retransmitted: u64,
 }
 
-/// A gateway now.
+/// The state of a gateway.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Status {
     /// Its name.
     pub name: String,
-    /// Its process.
+    /// Process ID.
     pub pid: u32,
-    /// How long it has been running, seconds.
+    /// Time since its start, seconds.
     pub uptime: f64,
-    /// It takes new connections; otherwise they are forwarded.
+    /// Whether new connections are split; otherwise they are forwarded.
     pub admits: bool,
-    /// Connections now.
+    /// Number of open connections.
     pub flows: usize,
-    /// Other gateways that are known.
+    /// Number of known gateways at the other end.
     pub peers: usize,
-    /// Bytes that connections over the link hold.
+    /// Memory held by connections over the link, bytes.
     pub memory: u64,
-    /// What has been counted.
+    /// Counters since the start.
     pub counts: Counts,
-    /// The connections, the oldest ones, where they were asked for.
+    /// Up to 1000 connections, if requested.
     pub list: Vec<FlowStatus>,
 }
 
 impl Status {
-    /// The page for Prometheus (text format 0.0.4).
+    /// The counters in Prometheus' text format (0.0.4).
     #[must_use]
     pub fn metrics(&self) -> String {
         let mut page = String::new();

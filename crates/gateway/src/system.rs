@@ -1,7 +1,7 @@
-//! What the gateway asks of the system, and how it is taken back: nftables, routing, a lock, and the keeper.
+//! Changes to the system and their removal: nftables, routing, sysctls, a lock, and the keeper.
 //!
-//! The keeper is a process that does nothing but wait for our end. However we end, SIGKILL included, it takes the table and the
-//! rules away. What it does is safe to do twice.
+//! The keeper is a process that waits for the gateway to end, even by SIGKILL, and then removes the table and the rules. The
+//! removal may be repeated.
 
 use crate::config::{Config, OnFailure};
 use crate::error::GatewayError;
@@ -14,10 +14,10 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// Gives rules to nftables: all of them, or none.
+/// Applies commands with `nft`: all of them, or none.
 ///
 /// # Errors
-/// If there is no `nft`, or it refuses them.
+/// If `nft` is not installed, the privileges are missing, or it refuses a command.
 pub fn nft(rules: &str) -> Result<(), GatewayError> {
     let spawned = Command::new("nft")
         .args(["-f", "-"])
@@ -48,40 +48,40 @@ fn mark_rules() -> [MarkRule; 2] {
     [0, 1].map(|n| MarkRule { mark: MARKS[n], table: TABLES[n], priority: PRIORITY })
 }
 
-/// Which families of addresses the machine has.
+/// Address families of the machine; true is IPv6.
 fn families() -> impl Iterator<Item = bool> {
     [false, true].into_iter().filter(|v6| !v6 || Path::new("/proc/sys/net/ipv6").exists())
 }
 
-/// Whether the kernel looks for a socket before it looks for a route. What our host sends has the ends of the kernel's own
-/// socket for the same connection: found so, it would not be forwarded (`ip_forward` drops what belongs to a socket). A
-/// router has little use for it (Documentation/networking/ip-sysctl.rst).
+/// Early demultiplexing: the kernel looks for a socket before it looks for a route. A packet that the gateway's host sends has
+/// the addresses and ports of the kernel's own socket for the same connection. It would be assigned to that socket, and
+/// `ip_forward` drops such packets. A router has little use for it (Documentation/networking/ip-sysctl.rst).
 const EARLY_DEMUX: &str = "/proc/sys/net/ipv4/tcp_early_demux";
 
-/// Whether an accepted connection has the traffic class of its SYN: so we learn it, and what we answer has it.
+/// Whether an accepted connection uses the traffic class of its SYN, from which the gateway learns the class.
 const REFLECT_TOS: &str = "/proc/sys/net/ipv4/tcp_reflect_tos";
 
 fn is_on(key: &str) -> bool {
     fs::read_to_string(key).is_ok_and(|v| v.trim() != "0")
 }
 
-/// Whether packets of IPv4 that arrive at an interface are forwarded.
+/// The sysctl file for forwarding of IPv4 packets that arrive at an interface.
 fn forwarding_key(interface: &str) -> String {
     format!("/proc/sys/net/ipv4/conf/{interface}/forwarding")
 }
 
-/// What was there before, and comes back.
+/// The table to remove, and the settings to restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Before {
     table: String,
     early_demux: bool,
     reflect_tos: bool,
-    /// The interface for which forwarding was off, and is on now.
+    /// The interface for which the gateway has enabled forwarding.
     forwarding: Option<String>,
 }
 
 impl Before {
-    /// As [`keep`] reads it.
+    /// The arguments of [`keep`].
     fn words(&self) -> [String; 4] {
         let on = |key| u8::from(key).to_string();
         let forwarding = self.forwarding.clone().unwrap_or_default();
@@ -93,7 +93,7 @@ fn remove_table(table: &str) {
     let _ = nft(&format!("add table inet {table}\ndelete table inet {table}\n"));
 }
 
-/// Takes away everything that a gateway has put into the system.
+/// Removes everything that a gateway has installed.
 fn remove(before: &Before) {
     remove_table(&before.table);
     if before.early_demux {
@@ -114,7 +114,7 @@ fn remove(before: &Before) {
     }
 }
 
-/// The file that says that a gateway of a name runs.
+/// The lock file of a running gateway, by name.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -122,10 +122,10 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes it.
+    /// Acquires the lock.
     ///
     /// # Errors
-    /// If another one has it.
+    /// If another gateway holds it, or the file cannot be created.
     pub fn take(folder: &Path, name: &str) -> Result<Self, GatewayError> {
         fs::create_dir_all(folder).map_err(GatewayError::os(format!("make {}", folder.display())))?;
         let path = folder.join(format!("{name}.lock"));
@@ -145,7 +145,7 @@ impl Lock {
         let _ = writeln!(file, "{}", std::process::id());
         Ok(Self { file, path })
     }
-    /// Whether somebody has it.
+    /// Whether a gateway holds the lock.
     #[must_use]
     pub fn is_taken(folder: &Path, name: &str) -> bool {
         let path = folder.join(format!("{name}.lock"));
@@ -160,7 +160,7 @@ impl Drop for Lock {
     }
 }
 
-/// What is in the system. Dropped, it is taken away.
+/// The installed changes; dropping it removes them.
 #[derive(Debug)]
 pub struct Installed {
     config: Config,
@@ -171,11 +171,11 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// Puts everything in. `interface` is the number of our interface, `again` the command line that starts us once more so
-    /// that [`keep`] is called with the words behind it.
+    /// Installs everything. `interface` is the index of the TUN interface; `again` is the command line that starts this program
+    /// again so that it calls [`keep`] with the arguments appended to it.
     ///
     /// # Errors
-    /// If the system refuses; nothing is left behind then.
+    /// If the system refuses a change; nothing is left behind then.
     pub fn put(
         config: &Config,
         ports: Ports,
@@ -191,7 +191,7 @@ impl Installed {
                 e => e.into(),
             })?;
         }
-        // From here on what is left behind is ours.
+        // From here on, anything left behind belongs to this gateway.
         let link = &config.satellite.interface;
         let before = Before {
             table: rules::table(config),
@@ -206,13 +206,13 @@ impl Installed {
     }
 
     fn fill(&self) -> Result<(), GatewayError> {
-        // Nobody of this name runs: what is there was left by one whose keeper was killed, too.
+        // The lock shows that no gateway of this name runs: an existing table was left by one without a keeper.
         remove_table(&self.before.table);
         if self.config.terrestrial.is_some() {
             self.intercept()?;
         }
         if self.config.forwards_ports() {
-            // Answers arrive at one interface, what our host sends at the other.
+            // Packets from the link arrive at one interface, those of the gateway's host at the other.
             for name in [&self.config.satellite.interface, &self.config.interface()] {
                 let key = forwarding_key(name);
                 fs::write(&key, "1").map_err(GatewayError::os(format!("write to {key}")))?;
@@ -221,19 +221,19 @@ impl Installed {
         nft(&rules::all(&self.config, self.ports, self.before.forwarding.is_some()))
     }
 
-    /// Routes of packets that carry our marks, and what the kernel needs so that they follow them.
+    /// Installs the routes and routing rules of marked packets, and the settings that they need.
     fn intercept(&self) -> Result<(), GatewayError> {
         if self.before.early_demux {
             fs::write(EARLY_DEMUX, "0").map_err(GatewayError::os(format!("write to {EARLY_DEMUX}")))?;
         }
-        // Kernels before 5.10 do not have it: classes are not copied then.
+        // Kernels before 5.10 lack this setting; the DSCP is then not copied.
         let _ = fs::write(REFLECT_TOS, "1");
-        // Packets of others come from our interface: their sources are elsewhere. Loosely checked, they pass (RFC 3704).
+        // Packets with addresses of other hosts arrive from the TUN interface; the loose source check lets them pass (RFC 3704).
         let _ = fs::write(format!("/proc/sys/net/ipv4/conf/{}/rp_filter", self.config.interface()), "2");
         for v6 in families() {
             routing::set_route(v6, TABLES[0], Everything::Here)?;
             if self.config.on_failure == OnFailure::Block {
-                // The route to our interface goes with it; this one stays.
+                // The route to the TUN interface disappears with it; this one stays.
                 routing::set_route(v6, TABLES[1], Everything::Nowhere)?;
             }
             for rule in mark_rules() {
@@ -243,7 +243,7 @@ impl Installed {
         Ok(())
     }
 
-    /// Takes new connections as another configuration says. In one transaction: none falls between.
+    /// Intercepts new connections by another configuration, in one transaction, so that none is missed.
     ///
     /// # Errors
     /// If the rules cannot be changed; the old ones hold then.
@@ -255,7 +255,7 @@ impl Installed {
         Ok(())
     }
 
-    /// Takes new connections, or takes none: they are forwarded then.
+    /// Starts or stops the interception of new connections. While it is stopped, they are forwarded.
     ///
     /// # Errors
     /// If the rules cannot be changed.
@@ -273,7 +273,7 @@ impl Installed {
         self.open = open;
         Ok(())
     }
-    /// Whether new connections are taken.
+    /// Whether new connections are intercepted.
     #[must_use]
     pub fn admits(&self) -> bool {
         self.open
@@ -283,7 +283,7 @@ impl Installed {
 impl Drop for Installed {
     fn drop(&mut self) {
         remove(&self.before);
-        // It finds nothing to do.
+        // The keeper finds nothing left to remove.
         if let Some((mut child, stdin)) = self.keeper.take() {
             drop(stdin);
             let _ = child.wait();
@@ -309,7 +309,7 @@ fn keeper(
     before: &Before,
     on_failure: OnFailure,
 ) -> Result<Option<(Child, ChildStdin)>, GatewayError> {
-    // With "block", what is left is what the operator wants.
+    // With "block", everything must stay after a kill, so that new connections are dropped.
     let (Some((program, first)), OnFailure::Bypass) = (again.split_first(), on_failure) else {
         return Ok(None);
     };
@@ -318,7 +318,7 @@ fn keeper(
         .args(before.words())
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
-        // Whoever ends us by a signal to the group does not end it.
+        // A signal to the gateway's process group does not reach the keeper.
         .process_group(0)
         .spawn()
         .map_err(GatewayError::os("start the keeper"))?;
@@ -326,8 +326,8 @@ fn keeper(
     Ok(stdin.map(|stdin| (child, stdin)))
 }
 
-/// What the keeper does: it waits until nobody holds the other end of its standard input, and takes everything away.
-/// `words` are those that were given to it.
+/// The keeper: waits for the end of its standard input, which the gateway holds open, and then removes everything. `words` are
+/// its arguments, as the gateway has appended them.
 pub fn keep(words: &[String]) {
     let [table, early_demux, reflect_tos, forwarding] = words else { return };
     let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());

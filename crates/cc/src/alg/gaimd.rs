@@ -4,13 +4,13 @@
 //! loss leaves the fraction `beta` of it (here `beta` is what is kept, so Reno is (1, 1/2)). A smoother flow (a large
 //! `beta`) takes as much as a Reno flow if `alpha` is small enough: `alpha = 4(1 - beta^2)/3` where timeouts are
 //! part of the loss process, `3(1 - beta)/(1 + beta)` where they are not.
-//! *Source*: Yang, Lam, "General AIMD congestion control", ICNP 2000: the abstract, which was at hand, *verifies* what
-//! `alpha` and `beta` mean and the pair (0.31, 7/8); the relation with timeouts gives 0.3125 there, and it and the
-//! formula of the rate (`skyhaul_analysis::aimd`) are taken from the literature since. The relation without timeouts is that of Floyd, Handley,
-//! Padhye, "A comparison of equation-based and AIMD congestion control" (2000), *verified* against RFC 9438 §4.3. The
-//! formula and both relations are held against simulated flows (`crates/sim/tests/all/square_root.rs`). That ns-2's AIMD
-//! halves the first time, in slow start and after timeouts whatever `beta` says is the option `ns2-half` (*verified*
-//! against `slowdown` of ns-2).
+//! *Source*: Yang, Lam, "General AIMD congestion control", ICNP 2000. Only its abstract was available: the meaning of `alpha`
+//! and `beta` and the pair (0.31, 7/8) are *verified* against it. The relation with timeouts, which gives 0.3125 for 7/8, and
+//! the rate formula (`skyhaul_analysis::aimd`) are from later literature. The relation without timeouts is that of Floyd,
+//! Handley, Padhye, "A comparison of equation-based and AIMD congestion control" (2000), *verified* against RFC 9438 §4.3.
+//! `crates/sim/tests/all/square_root.rs` compares the formula and both relations with simulated flows. The AIMD of ns-2 halves
+//! the window at the first loss, in slow start and after timeouts, whatever `beta` is: option `ns2-half` (*verified* against
+//! `slowdown` of ns-2).
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
@@ -31,7 +31,7 @@ pub enum Friendliness {
 }
 
 impl Friendliness {
-    /// The increase that goes with `beta`.
+    /// The increase for this `beta`, segments per RTT.
     #[must_use]
     pub fn alpha(self, beta: f64) -> f64 {
         match self {
@@ -85,7 +85,7 @@ pub enum Invalid {
 }
 
 impl Config {
-    /// As strong as Reno where timeouts are part of the loss process.
+    /// As aggressive as Reno if losses may end in timeouts.
     #[must_use]
     pub fn friendly(beta: f64) -> Self {
         Self {
@@ -96,12 +96,12 @@ impl Config {
             recovery: RecoveryMode::Sack,
         }
     }
-    /// As strong as Reno where no loss ends in a timeout.
+    /// As aggressive as Reno if no loss ends in a timeout.
     #[must_use]
     pub fn friendly_without_timeouts(beta: f64) -> Self {
         Self { friendliness: Friendliness::WithoutTimeouts, ..Self::friendly(beta) }
     }
-    /// The increase in force.
+    /// The increase that applies, segments per RTT.
     #[must_use]
     pub fn increase(&self) -> f64 {
         self.alpha.unwrap_or_else(|| self.friendliness.alpha(self.beta))

@@ -1,5 +1,5 @@
-//! What two gateways endure: many transfers over a link that loses, repeats, delays and mangles packets, being killed, floods,
-//! slow readers, short supplies, strangers, and time.
+//! Soak tests of two gateways: many transfers over a link that loses, duplicates, delays and corrupts packets; gateways that
+//! are killed; SYN floods, slow readers, exhausted ports, forged packets, and a long mixed load.
 //!
 //! ```sh
 //! make soak-gateway                                       # the long form, about an hour; as root

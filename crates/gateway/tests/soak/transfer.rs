@@ -1,4 +1,4 @@
-//! Transfers of which both ends know what has to arrive, and how each of them ended.
+//! Transfers whose content both ends know in advance, and counts of how they ended.
 
 use crate::bed::{Bed, CLIENT, SERVER};
 use sha2::{Digest, Sha256};
@@ -9,18 +9,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Of the server.
+/// Port of the server.
 pub const PORT: u16 = 7000;
-/// Whatever takes longer has failed.
+/// A transfer that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Bytes that are read or written at a time, at most.
+/// Maximum bytes per read or write.
 const CHUNK: usize = 1 << 14;
 
 pub fn server() -> SocketAddr {
     SocketAddr::new(IpAddr::from([10, 2, 0, 2]), PORT)
 }
 
-/// Who gives up halfway.
+/// The end that aborts halfway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aborts {
     Nobody,
@@ -28,19 +28,19 @@ pub enum Aborts {
     Server,
 }
 
-/// What is to be transferred: a request that ends with a half-close, and an answer.
+/// One transfer: a request that ends with a half-close, and an answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish {
     pub seed: u64,
     pub up: u32,
     pub down: u32,
     pub aborts: Aborts,
-    /// The client pauses as long between reads.
+    /// Pause of the client between reads.
     pub pause: Duration,
 }
 
 impl Wish {
-    /// Lengths between nothing and `longest`, short ones more often; one in twenty is given up by an end.
+    /// Random lengths from 0 to `longest` bytes, log-uniform; one transfer in twenty is aborted by an end.
     pub fn draw(seed: u64, longest: f64) -> Self {
         let mut rng = Rng::stream(seed, "wish");
         let mut length = || ((longest.ln() * rng.unit()).exp() - 1.0) as u32;

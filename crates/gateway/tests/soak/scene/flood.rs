@@ -1,4 +1,4 @@
-//! SYNs from addresses that nobody has, from the side of the hosts and from the link.
+//! SYN floods from unused addresses, from the terrestrial side and from the link.
 
 use super::{Outcome, Run, Stage, judged};
 use crate::bed::{CLIENT, Link, NEAR};
@@ -27,7 +27,7 @@ pub fn play(run: &Run) -> Outcome {
                     .then(|| Wish { aborts: Aborts::Nobody, ..Wish::draw(n, 50_000.0) })
             })
         });
-        // From among the hosts, and from beyond the link: packets that their neighbours forward.
+        // One attacker among the hosts, one beyond the link; the neighbouring machine forwards its packets.
         let attack = s.spawn(|| {
             let done = std::thread::scope(|s| {
                 let hosts = s.spawn(|| attack(&stage, CLIENT, 1, wanted / 2));
@@ -44,7 +44,7 @@ pub fn play(run: &Run) -> Outcome {
     })?;
     let mut findings = vec![
         Finding::told("SYNs from nobody", wanted as f64, ""),
-        // Those that a turn accepts before the rules say so come on top.
+        // 2000, and those that one turn accepts before the rules change.
         Finding::at_most("most connections of a gateway, of 2000", flows, 2256.0, ""),
         Finding::at_most("most resident memory of a gateway", resident / 1e6, 200.0, "MB"),
         Finding::at_least("transfers of genuine clients that arrived whole", tally.of(|t| &t.whole), 1.0, ""),

@@ -1,4 +1,4 @@
-//! SIGKILL at random moments: what was under way breaks with an error, what begins afterwards works.
+//! SIGKILL at random times: open transfers break with an error, new ones work.
 
 use super::{Outcome, Run, Stage, judged, patience};
 use crate::bed::{FAR, Link, NEAR};
@@ -32,7 +32,7 @@ pub fn play(run: &Run) -> Outcome {
             let victim = rng.below(2) as usize;
             let place = [NEAR, FAR][victim];
             gateways.remove(victim).kill();
-            // Until a connection is served that began after that.
+            // Repeated until a connection that was opened after the kill succeeds.
             let (killed, alone) = (Instant::now(), Tally::default());
             let wish = Wish {
                 seed: n,
@@ -46,7 +46,7 @@ pub fn play(run: &Run) -> Outcome {
             }
             failed += alone.of(|t| &t.broken) + alone.of(|t| &t.cut) + alone.of(|t| &t.wrong);
             longest = longest.max(killed.elapsed().as_secs_f64());
-            // What it had put into the system is gone.
+            // The keeper has removed everything that it had installed.
             let swept = Instant::now();
             while bed.traces(place).contains("skyhaul") && swept.elapsed().as_secs() < 5 {
                 std::thread::sleep(std::time::Duration::from_millis(10));

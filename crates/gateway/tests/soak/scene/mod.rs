@@ -1,4 +1,4 @@
-//! What gateways are put through.
+//! The scenes of the soak test.
 
 mod flood;
 mod killed;
@@ -19,7 +19,7 @@ use crate::transfer::{Server, Tally};
 use skyhaul_base::Duration;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// In the order in which they are played. Their results lie in one folder with those of the host's scenes.
+/// All scenes, in the order of their runs. Their results share a folder with those of the host's scenes.
 pub const ALL: &[Scene] = &[
     (
         "gateway-transfers",
@@ -38,14 +38,14 @@ pub const ALL: &[Scene] = &[
     ("gateway-steady", "everything at once, for a while: memory and descriptors do not grow", steady::play),
 ];
 
-/// 20 ms there and back, on which everything happens.
+/// A link with an RTT of 20 ms and every kind of disturbance but forged packets.
 fn rough() -> Link {
     let noise = Noise { duplicate: 0.01, reorder: 0.02, corrupt: 0.01, forge: 0.0, stall: 5e-5 };
     Link { delay: Duration::from_millis(10), loss: 0.01, noise, ..Link::default() }
 }
 
-/// What gateways are told beside their interfaces: the short form does not wait a minute until one notices that the other end
-/// of a connection is gone.
+/// Keys of the gateways' `[satellite]`: in the short form, keepalives start after 1 s instead of a minute, so that a gateway
+/// soon notices that its peer is gone.
 fn patience(run: &Run) -> &'static str {
     run.choose("", "endpoint = { keepalive-idle = \"1 s\", keepalive-interval = \"1 s\" }\n")
 }
@@ -63,7 +63,7 @@ impl Stage {
         let gateways = [NEAR, FAR].into_iter().map(|at| bed.gateway(at, more)).collect();
         Ok(Self { server: Server::new(&bed)?, gateways, bed })
     }
-    /// The most that a gateway counts under `key`, and the most resident memory of one, bytes, until it is over.
+    /// Until `over`: the maximum of a gateway's count `key`, and the maximum resident memory of one, bytes.
     fn watch(&self, key: &str, over: &AtomicBool) -> [f64; 2] {
         let [mut most, mut resident] = [0.0_f64; 2];
         while !over.load(Ordering::Relaxed) {
@@ -75,7 +75,7 @@ impl Stage {
         }
         [most, resident]
     }
-    /// Waits until the gateways hold no connection; how many they hold after a while.
+    /// Waits until the gateways have no connections, for at most `patience`; returns how many they have then.
     fn left(&self, patience: std::time::Duration) -> f64 {
         let began = std::time::Instant::now();
         loop {
@@ -91,7 +91,7 @@ impl Stage {
     }
 }
 
-/// What must hold of every transfer.
+/// Findings that apply to all transfers; `broken`: transfers may break.
 fn judged(tally: &Tally, server: &Server, broken: bool) -> Vec<Finding> {
     let cut = tally.of(|t| &t.cut) + server.cut.load(Ordering::Relaxed) as f64;
     let mut all = vec![

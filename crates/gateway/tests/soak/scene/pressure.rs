@@ -1,4 +1,4 @@
-//! Ports towards a server run out. Whoever gets none is told so, and the rest works.
+//! The ports for connections to a server run out: connections without a port are refused, all others work.
 
 use super::{Outcome, Run, Server, judged};
 use crate::bed::{Bed, FAR, Link, NEAR};
@@ -12,7 +12,7 @@ pub fn play(run: &Run) -> Outcome {
     let wanted: u64 = run.choose(5000, 150);
     let link = Link { delay: Duration::from_millis(10), ..Link::default() };
     let bed = Bed::new("pressure", link).ok_or("there are no namespaces, or no nft")?;
-    // Twenty ports for connections to one server, of which closed ones wait a minute.
+    // Twenty ports for connections to one server; a closed one is in TIME-WAIT for a minute.
     bed.spaces[FAR].sysctl("net/ipv4/ip_local_port_range", "40000 40019").map_err(|e| e.to_string())?;
     let server = Server::new(&bed)?;
     let _near = bed.gateway(NEAR, "");

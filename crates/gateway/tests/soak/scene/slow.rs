@@ -1,4 +1,4 @@
-//! Clients that hardly read what they have asked for.
+//! Clients that read very slowly.
 
 use super::{Outcome, Run, Stage, judged};
 use crate::bed::Link;
@@ -8,7 +8,7 @@ use crate::transfer::{Aborts, Tally, Wish, crowd};
 use skyhaul_base::Duration;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What connections over the link may hold, and what each may in any case.
+/// Memory limit of all connections over the link, and what each may hold in any case, bytes.
 const LIMIT: f64 = 16.0 * 1048576.0;
 const LEAST: f64 = 2.0 * 16384.0;
 

@@ -1,4 +1,4 @@
-//! Everything at once, for a while. What a gateway holds must not grow.
+//! A long mixed load: memory and descriptors of a gateway must not grow.
 
 use super::{Outcome, Run, Stage, judged, patience, rough};
 use crate::finding::Finding;
@@ -8,7 +8,7 @@ use crate::transfer::{Tally, Wish, crowd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Between two transfers of a client: other programs want to run, too.
+/// Pause between two transfers of a client, so that other programs can run.
 const REST: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,4 +1,4 @@
-//! Somebody who does not see the connections sends packets in their name: any flags, numbers, windows and options.
+//! An off-path attacker forges packets of the connections, with random flags, numbers, windows and options.
 
 use super::{Outcome, Run, Stage, judged, patience};
 use crate::bed::{Link, Noise};
@@ -20,7 +20,7 @@ pub fn play(run: &Run) -> Outcome {
     })?;
     let mut findings = vec![Finding::told("forged packets per genuine one", noise.forge, "")];
     findings.extend(judged(&tally, &stage.server, false));
-    // A forged SYN opens a connection that nobody completes: it is forgotten after a minute.
+    // A forged SYN opens a connection that is never completed; it expires after a minute.
     if run.long {
         let left = stage.left(std::time::Duration::from_secs(180));
         findings.push(Finding::at_most("connections left in the gateways", left, 0.0, ""));

@@ -7,9 +7,9 @@ use crate::transfer::{Tally, Wish, crowd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Clients at a time.
+/// Number of concurrent clients.
 const CLIENTS: usize = 48;
-/// Longest request and answer, bytes.
+/// Maximum length of a request and of an answer, bytes.
 const LONGEST: f64 = 300_000.0;
 
 pub fn play(run: &Run) -> Outcome {
