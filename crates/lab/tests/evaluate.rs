@@ -1,7 +1,6 @@
 //! Controls that fail during an evaluation: their cases end with the reason, the others go on.
 
-use skyhaul_cc::event::{Ack, Cx, Signal};
-use skyhaul_cc::{CongestionControl, Controls, Window, user};
+use skyhaul_cc::{Ack, CongestionControl, Controls, Cx, Signal, Window, user};
 use skyhaul_lab::engine::simulator;
 use skyhaul_lab::evaluate::{Evaluated, Evaluating, Request, shown};
 use skyhaul_study::requirement::{Judgement, requirements};
