@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cc", &["base"]),
     ("path", &["base"]),
     ("orbit", &["base", "path"]),
+    ("quic", &["base", "cc"]),
     ("rate", &["analysis", "base"]),
     ("relay", &["base"]),
     ("trace", &["base"]),

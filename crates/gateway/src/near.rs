@@ -57,6 +57,8 @@ pub(crate) fn listen_at(at: SocketAddr) -> Result<TcpListener, GatewayError> {
 /// Sets the options of every connection's socket; `idle`: time before the first keepalive.
 fn prepare(socket: &Socket, idle: Duration) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
+    // An urgent byte stays where it is in the stream; only its mark is lost (RFC 6093 §3.1).
+    socket.set_out_of_band_inline(true)?;
     // If the gateway is killed, the kernel resets open connections. A FIN would make a truncated stream look complete.
     socket.set_linger(Some(Duration::ZERO))?;
     let keepalive =
@@ -243,5 +245,26 @@ impl End<Bytes> for Side<'_> {
     fn abort(&mut self) {
         // It is reset when it is closed, because of the linger time of zero.
         self.near.failed = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urgent_bytes_stay_in_the_stream() {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let sender = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+        sender.connect(&listener.local_addr().expect("an address").into()).expect("a connection");
+        let (mut accepted, _) = listener.accept().expect("a connection");
+        prepare(&socket2::SockRef::from(&accepted), Duration::from_secs(60)).expect("options");
+        sender.send(b"before").expect("sent");
+        sender.send_out_of_band(b"!").expect("sent");
+        sender.send(b"after").expect("sent");
+        drop(sender);
+        let mut read = Vec::new();
+        accepted.read_to_end(&mut read).expect("data");
+        assert_eq!(read, b"before!after");
     }
 }

@@ -1,0 +1,329 @@
+//! Events of quinn as those of a congestion control.
+
+use crate::factory::Factory;
+use crate::flight::Flight;
+use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
+use skyhaul_base::{Instant, Rng};
+use skyhaul_cc::{
+    Ack, AckKind, Actions, Algorithm, Blocked, Clock, CongestionControl, Cx, Path, Phase, Policy, ProbeEvent,
+    ProbeSupport, Sent, Signal, Start, Transmit,
+};
+use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError};
+
+#[cfg(test)]
+mod tests;
+
+/// RFC 9002 §7.2: the smallest congestion window, packets.
+const LEAST: f64 = 2.0;
+/// A window that is larger is as good as none, packets.
+const MOST: f64 = 1e9;
+
+/// A congestion control as a controller of quinn.
+#[derive(Debug)]
+pub struct Adapter {
+    factory: Factory,
+    /// Time zero of the control.
+    began: std::time::Instant,
+    /// quinn shares controllers between threads, controls need not be shareable. Never contended: quinn calls with
+    /// exclusive access.
+    core: Mutex<Core>,
+    /// The control's window, bytes.
+    window: u64,
+    initial: u64,
+    ssthresh: f64,
+    /// The control's pacing rate, bits per second, which quinn only logs.
+    pacing: Option<u64>,
+    smss: u32,
+}
+
+#[derive(Debug)]
+struct Core {
+    control: Algorithm,
+    policy: Policy,
+    rng: Rng,
+    flight: Flight,
+    phase: Phase,
+    /// When the last reduction was: what left before says nothing new (RFC 9002 §7.3.2).
+    reduced: Option<Instant>,
+    timeouts: u32,
+    lost: u64,
+    wake: Instant,
+    smss: u32,
+}
+
+impl Core {
+    fn path(&self) -> Path {
+        let f = &self.flight;
+        Path {
+            smss: self.smss,
+            rwnd: MOST,
+            in_flight_bytes: f.in_flight,
+            pipe_bytes: f.in_flight,
+            queued_bytes: if f.app_limited { 0 } else { u64::from(u32::MAX) },
+            srtt: f.srtt,
+            rttvar: f.rttvar,
+            min_rtt: f.min_rtt,
+            round: f.round,
+            delivered: f.delivered,
+            lost: f.lost,
+            head: None,
+            phase: self.phase,
+            // Growth after it is not slower (RFC 9002 §7.6.2), other than in RFC 3465 §2.3.
+            after_timeout: false,
+            app_limited: f.app_limited,
+            probes: ProbeSupport::No,
+            sack: true,
+        }
+    }
+
+    fn tell(&mut self, now: Instant, event: impl FnOnce(&mut Algorithm, &mut Cx<'_>)) {
+        let path = self.path();
+        let mut act = Actions::default();
+        event(&mut self.control, &mut Cx { now, path: &path, rng: &mut self.rng, act: &mut act });
+        // The rest are requests of a sender that QUIC leaves no room for.
+        if let Some(at) = act.wake_at {
+            self.wake = at;
+        }
+    }
+
+    /// There is no timer of our own: the control wakes with the next event.
+    fn wake(&mut self, now: Instant) {
+        if now >= self.wake {
+            self.wake = Instant::MAX;
+            self.tell(now, |c, cx| c.on_wake(cx));
+        }
+    }
+
+    fn sent(&mut self, now: Instant, bytes: u64, window: u64) {
+        self.wake(now);
+        if self.flight.is_idle(now) {
+            self.tell(now, |c, cx| c.on_start(cx, &Start::Idle));
+        }
+        self.flight.send(now, bytes);
+        if self.policy.sent_events {
+            let mut left = bytes;
+            while left > 0 {
+                let len = left.min(u64::from(self.smss)) as u32;
+                left -= u64::from(len);
+                self.tell(now, |c, cx| c.on_sent(cx, &Sent { len, retransmission: false }));
+            }
+        }
+        if self.policy.transmit_events && self.control.wants_transmit() {
+            let full = self.flight.in_flight + u64::from(self.smss) > window;
+            let blocked = if full { Blocked::Cwnd } else { Blocked::App };
+            let sent = bytes.div_ceil(u64::from(self.smss)) as u32;
+            self.tell(now, |c, cx| c.on_transmit(cx, &Transmit { sent, clock: Clock::Ack, blocked }));
+        }
+    }
+
+    fn acknowledged(&mut self, now: Instant, in_flight: u64, app_limited: bool) {
+        self.wake(now);
+        let Some(acked) = self.flight.end(now, in_flight, app_limited) else { return };
+        let recovering = self.phase != Phase::Open;
+        // RFC 9002 §7.3.2: recovery ends when a packet is acknowledged that was sent during it.
+        let ends = recovering && self.reduced.is_none_or(|at| acked.newest > at);
+        let kind = match (self.phase, ends) {
+            (Phase::Recovery, true) => AckKind::Full,
+            (Phase::Recovery, false) => AckKind::Partial,
+            (Phase::Loss, true) => {
+                self.phase = Phase::Open;
+                AckKind::New
+            }
+            _ => AckKind::New,
+        };
+        let size = f64::from(self.smss);
+        let event = Ack {
+            kind,
+            acked: acked.bytes as f64 / size,
+            sacked: 0.0,
+            lost: core::mem::take(&mut self.lost) as f64 / size,
+            rtt: Some(acked.rtt).filter(|_| self.policy.rtt_samples),
+            rate: acked.rate.filter(|_| self.policy.rate_samples),
+            receiver_rate: None,
+            ece: false,
+            cwnd_limited: !app_limited,
+        };
+        self.timeouts = 0;
+        self.tell(now, |c, cx| c.on_ack(cx, &event));
+        if kind == AckKind::Full {
+            self.phase = Phase::Open;
+            self.tell(now, |c, cx| c.on_recovered(cx));
+            self.policy = self.control.policy();
+        }
+    }
+
+    fn congested(&mut self, now: Instant, sent: Instant, persistent: bool, bytes: u64) {
+        self.wake(now);
+        let losses = self.flight.lose(sent, bytes, self.smss);
+        self.lost += bytes;
+        if self.policy.loss_events {
+            for lost in losses {
+                self.tell(now, |c, cx| c.on_lost(cx, &lost));
+            }
+        }
+        let news = self.reduced.is_none_or(|at| sent > at);
+        if persistent {
+            if !news && self.phase == Phase::Loss {
+                return;
+            }
+            // RFC 9002 §7.6.2: as after a retransmission timeout.
+            (self.phase, self.reduced) = (Phase::Loss, Some(now));
+            self.timeouts += 1;
+            let backoff = self.timeouts;
+            self.tell(now, |c, cx| c.on_timeout(cx, backoff));
+        } else if news {
+            self.reduced = Some(now);
+            let signal = if bytes == 0 { Signal::Ecn } else { Signal::Loss };
+            if signal == Signal::Loss {
+                self.phase = Phase::Recovery;
+            }
+            self.tell(now, |c, cx| c.on_congestion(cx, signal));
+        }
+    }
+}
+
+impl Adapter {
+    pub(crate) fn new(factory: Factory, now: std::time::Instant, mtu: u16) -> Self {
+        let control = factory.control();
+        let policy = control.policy();
+        let core = Core {
+            control,
+            policy,
+            rng: Rng::stream(factory.seed(), "quic"),
+            flight: Flight::new(Instant::ZERO),
+            phase: Phase::Open,
+            reduced: None,
+            timeouts: 0,
+            lost: 0,
+            wake: Instant::MAX,
+            smss: u32::from(mtu),
+        };
+        let mut adapter = Self {
+            factory,
+            began: now,
+            core: Mutex::new(core),
+            window: 0,
+            initial: 0,
+            ssthresh: f64::INFINITY,
+            pacing: None,
+            smss: u32::from(mtu),
+        };
+        adapter.with(|core, _| {
+            let start = Start::Established { rtt: None, syn_lost: false, cached: None };
+            core.tell(Instant::ZERO, |c, cx| c.on_start(cx, &start));
+            if core.policy.probes {
+                core.tell(Instant::ZERO, |c, cx| c.on_probe(cx, ProbeEvent::Unsupported));
+            }
+            core.policy = core.control.policy();
+        });
+        adapter.initial = adapter.window;
+        adapter
+    }
+
+    fn with(&mut self, event: impl FnOnce(&mut Core, u64)) {
+        let core = self.core.get_mut().unwrap_or_else(PoisonError::into_inner);
+        event(core, self.window);
+        let w = core.control.window();
+        let segments = if w.cwnd.is_finite() { w.cwnd.clamp(LEAST, MOST) } else { LEAST };
+        self.window = (segments * f64::from(core.smss)) as u64;
+        self.ssthresh = w.ssthresh;
+        self.pacing = core.control.pacing().map(skyhaul_base::Rate::bits_per_sec);
+        self.smss = core.smss;
+    }
+
+    /// A packet that left at `sent` has arrived. The acknowledgement may cover more.
+    fn arrived(&mut self, sent: std::time::Instant, bytes: u64) {
+        let sent = self.time(sent);
+        self.core.get_mut().unwrap_or_else(PoisonError::into_inner).flight.acknowledge(sent, bytes);
+    }
+
+    fn time(&self, at: std::time::Instant) -> Instant {
+        let nanos = at.saturating_duration_since(self.began).as_nanos();
+        Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX / 2))
+    }
+}
+
+impl Factory {
+    /// A controller for packets of `mtu` bytes.
+    #[must_use]
+    pub fn adapter(&self, now: std::time::Instant, mtu: u16) -> Adapter {
+        Adapter::new(self.clone(), now, mtu)
+    }
+}
+
+impl ControllerFactory for Factory {
+    fn build(self: Arc<Self>, now: std::time::Instant, current_mtu: u16) -> Box<dyn Controller> {
+        Box::new(self.adapter(now, current_mtu))
+    }
+}
+
+impl Controller for Adapter {
+    fn on_sent(&mut self, now: std::time::Instant, bytes: u64, _last_packet_number: u64) {
+        let now = self.time(now);
+        self.with(|core, window| core.sent(now, bytes, window));
+    }
+
+    fn on_ack(
+        &mut self,
+        _now: std::time::Instant,
+        sent: std::time::Instant,
+        bytes: u64,
+        _app_limited: bool,
+        _rtt: &quinn_proto::RttEstimator,
+    ) {
+        self.arrived(sent, bytes);
+    }
+
+    fn on_end_acks(
+        &mut self,
+        now: std::time::Instant,
+        in_flight: u64,
+        app_limited: bool,
+        _largest_packet_num_acked: Option<u64>,
+    ) {
+        let now = self.time(now);
+        self.with(|core, _| core.acknowledged(now, in_flight, app_limited));
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        now: std::time::Instant,
+        sent: std::time::Instant,
+        is_persistent_congestion: bool,
+        lost_bytes: u64,
+    ) {
+        let (now, sent) = (self.time(now), self.time(sent));
+        self.with(|core, _| core.congested(now, sent, is_persistent_congestion, lost_bytes));
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.with(|core, _| core.smss = u32::from(new_mtu));
+    }
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = self.window;
+        let ssthresh = self.ssthresh * f64::from(self.smss);
+        metrics.ssthresh = ssthresh.is_finite().then_some(ssthresh as u64);
+        metrics.pacing_rate = self.pacing;
+        metrics
+    }
+
+    /// A new path begins anew: nothing of the old one is known to hold for it (RFC 9000 §9.4).
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(Self::new(self.factory.clone(), self.began, self.smss.try_into().unwrap_or(u16::MAX)))
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.initial
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
