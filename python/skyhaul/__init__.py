@@ -37,6 +37,7 @@ from ._core import (
     presets,
     studies,
 )
+from ._evaluate import Evaluation, Requirement, evaluate
 from ._figure import Figure
 from ._plot import Plots
 from ._reproduce import Reproduction, reproduce
@@ -53,6 +54,7 @@ __all__ = [
     "Control",
     "ControlError",
     "Difference",
+    "Evaluation",
     "FailedCell",
     "Figure",
     "Loss",
@@ -65,6 +67,7 @@ __all__ = [
     "Random",
     "RateSample",
     "Reproduction",
+    "Requirement",
     "Result",
     "ScenarioError",
     "Sent",
@@ -78,6 +81,7 @@ __all__ = [
     "analysis",
     "check",
     "compare",
+    "evaluate",
     "presets",
     "quantities",
     "reproduce",

@@ -12,6 +12,8 @@ __all__ = [
     "Ack",
     "Control",
     "ControlError",
+    "Evaluated",
+    "Evaluating",
     "Loss",
     "Lost",
     "Outcome",
@@ -441,6 +443,36 @@ class Outcome:
     def text(self) -> str: ...
     def html(self) -> str: ...
     def save(self, folder: Path, render: Callable[[str, Path], object] | None = None) -> list[Path]: ...
+
+@final
+class Evaluating:
+    def __new__(
+        cls,
+        control: str,
+        names: list[str],
+        quick: bool = False,
+        cases: Path | None = None,
+        seeds: int | None = None,
+        out: Path | None = None,
+        cache: Path | None = None,
+        controls: list[tuple[str, type[Control], str | None]] = ...,
+    ) -> Evaluating: ...
+    @property
+    def refused(self) -> list[str]: ...
+    def run(
+        self,
+        jobs: int = 0,
+        progress: Callable[[int, int, str], object] | None = None,
+        warn: Callable[[str], object] | None = None,
+    ) -> None: ...
+    def report(self, render: Callable[[str, Path], object] | None = None) -> Evaluated: ...
+
+@final
+class Evaluated:
+    @property
+    def folder(self) -> Path: ...
+    def summary_json(self) -> str: ...
+    def text(self) -> str: ...
 
 @final
 class Reproduction:

@@ -7,6 +7,7 @@ mod analysis;
 mod compare;
 mod control;
 mod error;
+mod evaluation;
 mod film;
 mod news;
 mod reproduction;
@@ -27,6 +28,8 @@ mod _core {
     use super::control::events::{Ack, Loss, Lost, Probe, RateSample, Sent, Start, Transmit};
     #[pymodule_export]
     use super::error::{ControlError, ScenarioError, SkyhaulError, StudyError};
+    #[pymodule_export]
+    use super::evaluation::{Evaluated, Evaluating};
     #[pymodule_export]
     use super::film::fit_video;
     #[pymodule_export]

@@ -37,7 +37,7 @@ pub(crate) struct Study {
 
 /// The simulator, with the interpreter's lock held for cells that call Python.
 #[derive(Debug)]
-struct Runner {
+pub(crate) struct Runner {
     simulator: Simulator,
     /// Ends the cells that call Python.
     stop: Arc<AtomicBool>,
@@ -46,7 +46,7 @@ struct Runner {
 }
 
 impl Runner {
-    fn new(py: Python<'_>, own: &Own) -> PyResult<Self> {
+    pub(crate) fn new(py: Python<'_>, own: &Own) -> PyResult<Self> {
         let stop = Arc::default();
         let controls = control::controls(py, own, &stop)?;
         let simulator = simulator().with_controls(controls);
@@ -57,9 +57,14 @@ impl Runner {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Set when all cells are to end.
+    pub(crate) fn flag(&self) -> &AtomicBool {
+        &self.stop
+    }
+
     /// Asks all cells to end: those that do not call Python after the current one, the others at once, even in the
     /// middle of a method.
-    fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
         let threads: Vec<u64> = self.threads().iter().copied().collect();
         if !threads.is_empty() {
@@ -217,7 +222,7 @@ impl Study {
         warn: Option<Py<PyAny>>,
     ) -> PyResult<Outcome> {
         let cache = cache.map(Cache::new);
-        let stop = &*self.runner.stop;
+        let stop = self.runner.flag();
         stop.store(false, Ordering::Relaxed);
         let cells = news::watched(
             py,

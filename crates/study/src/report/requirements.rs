@@ -125,14 +125,15 @@ fn mark(j: Judgement) -> String {
 
 fn overview(b: &mut String, all: &[Requirement<'_>]) {
     b.push_str(
-        "<div class=\"wide\"><table class=\"summary\"><thead><tr><th>§</th><th>Requirement</th><th>Verdict</th>\
-         <th>Claims</th><th>Parts not measured</th></tr></thead><tbody>\n",
+        "<div class=\"wide\"><table class=\"summary\"><thead><tr><th>§</th><th class=\"words\">Requirement</th>\
+         <th class=\"words\">Verdict</th><th>Claims</th><th>Parts not measured</th></tr></thead><tbody>\n",
     );
     for r in all {
         let id = escape(&r.row.id);
         let _ = writeln!(
             b,
-            "<tr><th scope=\"row\"><a href=\"#r-{id}\">{id}</a></th><td>{}</td><td>{}</td><td class=\"number\">{}</td>\
+            "<tr><th scope=\"row\"><a href=\"#r-{id}\">{id}</a></th><td class=\"words\">{}</td>\
+             <td class=\"words\">{}</td><td class=\"number\">{}</td>\
              <td class=\"number\">{}</td></tr>",
             escape(&r.row.says),
             mark(r.judgement),
