@@ -99,16 +99,16 @@ def evaluate(
 ) -> Evaluation:
     """Measures what RFC 9743 asks of a congestion control, and writes one page and one JSON file.
 
-    It does the same as the command `skyhaul evaluate`. `control` is a name (`"sack"`), a table with `name` and
-    options, or `"user:mine"` for a class of your own: `controls={"mine": Mine}`, as for `run`. `names` selects
-    cases; `cases` is a folder with your own cases, instead of the built-in ones. `quick` selects the quick
-    profile, and `seeds` replaces the numbers of seeds. `out` is the folder for the report, by default
+    It does the same as the command `skyhaul evaluate`. `control` is a name (`"sack"`), a table with `name`
+    and options, or `"user:mine"` for a class of your own: `controls={"mine": Mine}`, as for `run`. `names`
+    selects cases; `cases` is a folder with your own cases, instead of the built-in ones. `quick` selects the
+    quick profile, and `seeds` replaces the numbers of seeds. `out` is the folder for the report, by default
     `results/evaluate-NAME`.
 
-    `jobs` is the number of threads (0: one per processor). Cells that call Python take turns. Finished cells are
-    kept in `cache`, by default the command's folder: after an interruption, the same call continues.
+    `jobs` is the number of threads (0: one per processor). Cells that call Python take turns. Finished cells
+    are kept in `cache`, by default the command's folder: after an interruption, the same call continues.
 
-    A cell that fails raises a warning; its requirement has the verdict "failed", and the others are judged.
+    A cell that fails raises a warning. Its requirement has the verdict "failed", and the others are judged.
     """
 
     def path(folder: str | os.PathLike[str] | None) -> Path | None:

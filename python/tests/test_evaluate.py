@@ -38,24 +38,30 @@ unit = "segments/s"
 [[claim]]
 id = "1 half"
 says = "It delivers at least half of what SACK does"
-check = { kind = "greater", metric = "goodput", left = { control = "candidate" }, right = { control = "sack" }, by = 0.5 }
+
+[claim.check]
+kind = "greater"
+metric = "goodput"
+left = { control = "candidate" }
+right = { control = "sack" }
+by = -0.5
 """
 
 
 class Timid(sh.Control):
-    """A window of one segment."""
+    """Its window does not grow."""
 
-    def window(self):
-        return 1.0
+    def slow_start(self, ack):
+        return 0.0
+
+    def increase(self, ack):
+        return 0.0
 
 
 class Broken(sh.Control):
     """It fails at the first acknowledgement."""
 
-    def window(self):
-        return 4.0
-
-    def on_ack(self, ack):
+    def slow_start(self, ack):
         raise ValueError("no idea")
 
 
@@ -77,7 +83,8 @@ def test_a_built_in_control(options):
     assert json.loads((found.folder / "evaluation.json").read_text()) == found.summary
     assert found.counts["met"] == 1
     assert "It delivers" in found.page.read_text()
-    assert "It delivers" in str(found) and "It delivers" in found._repr_html_()
+    assert "It delivers" in str(found)
+    assert "It delivers" in found._repr_html_()
     assert "sack" in repr(found)
 
 
@@ -89,6 +96,9 @@ def test_a_table_with_options(options):
 def test_controls_of_ones_own(options):
     found = sh.evaluate("user:timid", controls={"timid": Timid}, **options)
     assert found.requirements[0].verdict == "not-met"
+    table = {"name": "user", "control": "timid"}
+    again = sh.evaluate(table, controls={"timid": Timid}, **options)
+    assert again.requirements[0].claims == found.requirements[0].claims
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -100,10 +110,10 @@ def test_a_control_that_fails_is_said_to(options):
 
 def test_progress_and_the_cache(options):
     told = []
-    sh.evaluate("sack", progress=lambda done, total, _: told.append((done, total)), **options)
+    sh.evaluate("newreno", progress=lambda done, total, _: told.append((done, total)), **options)
     assert told[-1] == (6, 6)
     told.clear()
-    sh.evaluate("sack", progress=lambda done, total, _: told.append((done, total)), **options)
+    sh.evaluate("newreno", progress=lambda done, total, _: told.append((done, total)), **options)
     assert len(told) <= 1
 
 
