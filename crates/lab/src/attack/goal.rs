@@ -104,7 +104,9 @@ impl Goal {
         let relative = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
         match (self, runs) {
             (Self::Harm, [with, reference, solo]) => {
-                relative(reference.neighbours_bit_s - with.neighbours_bit_s, solo.neighbours_bit_s)
+                // Neighbours that had bad luck alone would make the share larger than 1.
+                let most = solo.neighbours_bit_s.max(reference.neighbours_bit_s);
+                relative(reference.neighbours_bit_s - with.neighbours_bit_s, most)
             }
             (Self::Starve, [with, reference]) => relative(with.candidate_bit_s, reference.candidate_bit_s),
             (Self::Collapse, [alone]) => {
