@@ -1,11 +1,13 @@
 //! The command line.
 
+mod attack;
 mod error;
 mod fresh;
 #[cfg(target_os = "linux")]
 mod gateway;
 mod wire;
 
+pub(crate) use attack::*;
 #[cfg(target_os = "linux")]
 use error::ArgumentError;
 pub(crate) use fresh::*;
@@ -27,6 +29,9 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Search for the scenario in which a congestion control does worst.
+    #[command(after_help = ATTACK_EXAMPLES)]
+    Attack(AttackArgs),
     /// Reproduce one figure of a paper: the goodput of TCP-Peach against the loss rate.
     #[command(after_help = "Example:\n  skyhaul demo --out results/demo")]
     Demo(DemoArgs),

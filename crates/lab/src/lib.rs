@@ -5,6 +5,7 @@
 //! also stop them, [`skyhaul_study::run::Progress`] for studies, and a function for warnings.
 #![forbid(unsafe_code)]
 
+pub mod attack;
 pub mod capture;
 pub mod cases;
 pub mod clock;

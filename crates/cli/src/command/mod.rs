@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod attack;
 mod check;
 mod compare;
 mod completions;
@@ -43,6 +44,7 @@ pub(crate) fn run(
     let _ = arguments;
 
     match command {
+        Command::Attack(args) => attack::run(args),
         Command::Check(args) => check::run(args),
         Command::Compare(args) => compare::run(args),
         Command::Completions(args) => completions::run(args),

@@ -1,10 +1,12 @@
 //! Errors, each one line with the problem and its place.
 
+mod attack;
 mod capture;
 mod compare;
 mod export;
 mod figure;
 
+pub use attack::AttackError;
 pub use capture::CaptureError;
 pub use compare::CompareError;
 pub use export::ExportError;
@@ -31,6 +33,9 @@ pub enum LabError {
     /// A study cannot be planned, run or written.
     #[error(transparent)]
     Study(#[from] StudyError),
+    /// A search cannot be made.
+    #[error(transparent)]
+    Attack(#[from] AttackError),
     /// Packets cannot be captured.
     #[error(transparent)]
     Capture(#[from] CaptureError),
@@ -157,7 +162,10 @@ impl LabError {
     /// True if the user stopped the run.
     #[must_use]
     pub const fn is_stop(&self) -> bool {
-        matches!(self, Self::Stopped | Self::StoppedCapture { .. })
+        matches!(
+            self,
+            Self::Stopped | Self::StoppedCapture { .. } | Self::Attack(AttackError::Stopped { .. })
+        )
     }
 
     /// A file or folder that cannot be read.

@@ -1,0 +1,140 @@
+//! Evaluates cases on several threads, within the budget.
+
+use crate::attack::budget::Budget;
+use crate::attack::journal::Journal;
+use crate::attack::point::Point;
+use crate::attack::search::Evaluate;
+use crate::attack::trial::{Outcome, Trial};
+use crate::attack::watch::Watch;
+use crate::clock::Stopwatch;
+use crate::error::LabError;
+use crate::run;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Threads that run cases.
+pub(super) struct Crew<'a> {
+    pub(super) trial: &'a Trial,
+    pub(super) jobs: usize,
+    pub(super) watch: &'a dyn Watch,
+    budget: Budget,
+    clock: Stopwatch,
+    journal: Option<&'a Journal>,
+    known: BTreeMap<String, Outcome>,
+    spent: Mutex<Spent>,
+}
+
+/// What has been used.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spent {
+    cases: usize,
+    best: Option<f64>,
+}
+
+impl<'a> Crew<'a> {
+    pub(super) fn new(
+        trial: &'a Trial,
+        jobs: usize,
+        budget: Budget,
+        journal: Option<&'a Journal>,
+        known: BTreeMap<String, Outcome>,
+        watch: &'a dyn Watch,
+    ) -> Self {
+        let spent = Mutex::default();
+        Self { trial, jobs, watch, budget, clock: Stopwatch::start(), journal, known, spent }
+    }
+
+    /// Runs cases with seeds; `None` for those that were stopped. `allowed` says whether one may still begin.
+    pub(super) fn run(
+        &self,
+        all: &[(Point, u64)],
+        allowed: &(dyn Fn() -> bool + Sync),
+        done: &(dyn Fn(usize, &Outcome) -> Result<(), LabError> + Sync),
+    ) -> Result<Vec<Option<Outcome>>, LabError> {
+        let next = AtomicUsize::new(0);
+        let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; all.len()]);
+        let error: Mutex<Option<LabError>> = Mutex::default();
+        let stop = Stopped(self.watch);
+        std::thread::scope(|scope| {
+            for _ in 0..self.jobs.clamp(1, all.len().max(1)) {
+                scope.spawn(|| {
+                    while !self.watch.stopped() && allowed() {
+                        let i = next.fetch_add(1, Ordering::Relaxed);
+                        let Some((point, seed)) = all.get(i) else { break };
+                        let Some(outcome) = self.trial.run(point, *seed, &stop) else { break };
+                        if let Err(e) = done(i, &outcome) {
+                            *error.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
+                            break;
+                        }
+                        outcomes.lock().unwrap_or_else(PoisonError::into_inner)[i] = Some(outcome);
+                    }
+                });
+            }
+        });
+        let error = error.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
+        error.map_or(Ok(outcomes), Err)
+    }
+
+    /// Tells the watcher of a finished case of the search.
+    fn tell(&self, outcome: &Outcome) {
+        let goal = self.trial.goal;
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        spent.cases += 1;
+        let better = |v: f64| spent.best.is_none_or(|b| goal.cost(v) < goal.cost(b));
+        if let Some(value) = outcome.value().filter(|v| better(*v)) {
+            spent.best = Some(value);
+        }
+        let runs = (spent.cases * goal.roles().len()) as u64;
+        let (position, length) = match self.budget {
+            Budget::Runs(most) => (runs, most),
+            Budget::Time(most) => (self.clock.elapsed().as_secs(), most.as_secs().max(1)),
+        };
+        self.watch.case(position.min(length), length, spent.cases, spent.best);
+    }
+}
+
+impl Evaluate for Crew<'_> {
+    fn evaluate(&self, cases: &[Point]) -> Result<Vec<Option<Outcome>>, LabError> {
+        let mut outcomes: Vec<Option<Outcome>> = vec![None; cases.len()];
+        let begun = self.spent.lock().unwrap_or_else(PoisonError::into_inner).cases;
+        // Known cases count too: a search that goes on ends where one without a break ends.
+        let allowed = match self.budget {
+            Budget::Runs(most) => (most as usize / self.trial.goal.roles().len()).saturating_sub(begun),
+            Budget::Time(_) => usize::MAX,
+        };
+        let mut missing = Vec::new();
+        for (i, case) in cases.iter().enumerate().take(allowed) {
+            match self.known.get(&case.key()) {
+                Some(outcome) => {
+                    self.tell(outcome);
+                    outcomes[i] = Some(outcome.clone());
+                }
+                None => missing.push(i),
+            }
+        }
+        let todo: Vec<(Point, u64)> = missing.iter().map(|i| (cases[*i].clone(), self.trial.seed)).collect();
+        let in_time = || match self.budget {
+            Budget::Time(most) => self.clock.elapsed() < most,
+            Budget::Runs(_) => true,
+        };
+        let done = |i: usize, outcome: &Outcome| {
+            self.tell(outcome);
+            self.journal.map_or(Ok(()), |j| j.note(&todo[i].0, outcome))
+        };
+        for (i, outcome) in missing.into_iter().zip(self.run(&todo, &in_time, &done)?) {
+            outcomes[i] = outcome;
+        }
+        Ok(outcomes)
+    }
+}
+
+/// A request to stop, for single runs.
+struct Stopped<'a>(&'a dyn Watch);
+
+impl run::Watch for Stopped<'_> {
+    fn stopped(&self) -> bool {
+        self.0.stopped()
+    }
+}

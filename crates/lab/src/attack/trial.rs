@@ -1,0 +1,202 @@
+//! The runs of a case.
+
+use crate::attack::goal::{Goal, Role};
+use crate::attack::measured::Measured;
+use crate::attack::point::{PACKET, Point};
+use crate::cases::Case;
+use crate::error::{AttackError, LabError};
+use crate::run::{self, Watch};
+use serde::{Deserialize, Serialize};
+use skyhaul_base::Duration;
+use skyhaul_cc::Controls;
+use skyhaul_scenario::amount::Time;
+use skyhaul_scenario::{Document, Resolved, no_files};
+use skyhaul_sim::RunResult;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use toml::Value;
+
+/// The path, and who may use it.
+const LINK: &str = include_str!("link.toml");
+const CANDIDATE: &str = include_str!("candidate.toml");
+const NEIGHBOURS: &str = include_str!("neighbours.toml");
+/// Names of the flow groups in these files.
+const OWN: &str = "candidate";
+const OTHERS: &str = "neighbours";
+
+/// What is under test.
+#[derive(Clone, Debug)]
+pub(super) struct Trial {
+    /// The control as it was given.
+    pub(super) control: String,
+    /// The same as a value of the key `cc`.
+    cc: Value,
+    pub(super) goal: Goal,
+    pub(super) duration: Duration,
+    /// Seed of the search and of its runs.
+    pub(super) seed: u64,
+    controls: Controls,
+}
+
+/// The outcome of a case.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Outcome {
+    /// The value of the goal, and the runs in the order of its roles.
+    Value {
+        /// The value.
+        value: f64,
+        /// The runs.
+        runs: Vec<Measured>,
+    },
+    /// The control panicked, failed, or calculated what is no number.
+    Failed {
+        /// Why, in one line.
+        why: String,
+    },
+    /// Even the comparison delivered nothing.
+    Nothing,
+}
+
+impl Outcome {
+    /// The value, if there is one.
+    pub(super) const fn value(&self) -> Option<f64> {
+        match self {
+            Self::Value { value, .. } => Some(*value),
+            Self::Failed { .. } | Self::Nothing => None,
+        }
+    }
+
+    /// Whether the candidate fell silent.
+    pub(super) fn is_silent(&self) -> bool {
+        matches!(self, Self::Value { runs, .. } if runs.first().is_some_and(|r| r.silent))
+    }
+}
+
+impl Trial {
+    /// A control under test. Its name, or an inline table, is read as the key `cc` of a flow.
+    pub(super) fn new(control: &str, goal: Goal, duration: Duration, seed: u64, controls: Controls) -> Self {
+        let cc = control.trim().parse().unwrap_or_else(|_| Value::String(control.trim().to_owned()));
+        Self { control: control.trim().to_owned(), cc, goal, duration, seed, controls }
+    }
+
+    /// The scenario of a case.
+    ///
+    /// # Errors
+    /// If the control, or that of the neighbours, is refused.
+    pub(super) fn scenario(&self, point: &Point, role: Role, seed: u64) -> Result<Resolved, LabError> {
+        let beside = self.goal.has_neighbours();
+        let text = match role {
+            Role::Solo => [LINK, NEIGHBOURS].concat(),
+            _ if beside => [LINK, CANDIDATE, NEIGHBOURS].concat(),
+            _ => [LINK, CANDIDATE].concat(),
+        };
+        let mut document = Document::parse("the scenario of the search", &text, &no_files)?;
+        let text = |text: String| Value::String(text);
+        let time = |ns| Value::String(Time(Duration::from_nanos(ns)).to_string());
+        let mut sets = vec![
+            ("title", text(self.title(point, role))),
+            ("duration", text(Time(self.duration).to_string())),
+            ("seed", Value::Integer(seed as i64)),
+            ("links.path.rate", text(point.text("rate"))),
+            ("links.path.delay.base", time(point.rtt_ns / 2)),
+            ("links.path.delay.jitter", time(point.jitter_ns)),
+            ("links.path.queue.limit", text(format!("{} packets", point.packets()))),
+            ("links.path.error.loss", Value::Float(point.loss)),
+            ("links.path.error.burst", Value::Float(point.burst)),
+        ];
+        if role != Role::Solo {
+            let own = if role == Role::Candidate { self.cc.clone() } else { text(point.neighbours.clone()) };
+            sets.push(("flows.candidate.cc", own));
+            sets.push(("flows.candidate.start", time(if beside { point.start_ns } else { 0 })));
+        }
+        if beside {
+            sets.push(("flows.neighbours.cc", text(point.neighbours.clone())));
+            sets.push(("flows.neighbours.count", Value::Integer(point.count as i64)));
+        }
+        for (key, value) in sets {
+            document.set_value(key, value)?;
+        }
+        Ok(document.resolve()?)
+    }
+
+    /// One line for the file.
+    fn title(&self, point: &Point, role: Role) -> String {
+        let (goal, control, n, kind) = (self.goal.name(), &self.control, point.count, &point.neighbours);
+        match role {
+            Role::Candidate if self.goal.has_neighbours() => {
+                format!("attack {goal}: {control} beside {n} {kind}")
+            }
+            Role::Candidate => format!("attack {goal}: {control} alone"),
+            Role::Reference => format!("attack {goal}: {kind} in the place of {control} beside {n} {kind}"),
+            Role::Solo => format!("attack {goal}: {n} {kind} without {control}"),
+        }
+    }
+
+    /// Refuses a control that no case can run: the scenario of the case says why.
+    pub(super) fn check(&self, point: &Point) -> Result<(), LabError> {
+        for role in self.goal.roles() {
+            let refuse = |why: String| AttackError::Control { control: self.control.clone(), why };
+            let scenario = self.scenario(point, *role, self.seed).map_err(|e| match e {
+                LabError::Scenario(e) => refuse(format!("`{}`: {}", e.key, e.message)).into(),
+                other => other,
+            })?;
+            skyhaul_sim::check_controls(&scenario, &self.controls).map_err(|e| refuse(e.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Runs a case; `None` if it was stopped.
+    pub(super) fn run(&self, point: &Point, seed: u64, stopped: &dyn Watch) -> Option<Outcome> {
+        let mut runs = Vec::new();
+        for role in self.goal.roles() {
+            match self.measure(point, *role, seed, stopped) {
+                Ok(measured) => runs.push(measured),
+                Err(None) => return None,
+                Err(Some(why)) => return Some(Outcome::Failed { why }),
+            }
+        }
+        Some(match self.goal.value(point, &runs) {
+            Some(value) if value.is_finite() => Outcome::Value { value, runs },
+            Some(value) => Outcome::Failed { why: format!("the value of the goal is {value}") },
+            None => Outcome::Nothing,
+        })
+    }
+
+    /// One run; the error is why it failed, or nothing if it was stopped.
+    fn measure(
+        &self,
+        point: &Point,
+        role: Role,
+        seed: u64,
+        watch: &dyn Watch,
+    ) -> Result<Measured, Option<String>> {
+        let failed = |e: LabError| (!e.is_stop()).then(|| e.to_string());
+        let scenario = self.scenario(point, role, seed).map_err(failed)?;
+        let case = Case { choice: Vec::new(), scenario, seed };
+        // A panic of a control is what is searched for, and no reason to end.
+        let result = catch_unwind(AssertUnwindSafe(|| run::single(&case, false, &self.controls, watch)));
+        let result = result.map_err(|panic| Some(format!("panicked: {}", words_of(&*panic))))?;
+        Ok(self.numbers(point, &case.scenario, &result.map_err(failed)?))
+    }
+
+    fn numbers(&self, point: &Point, scenario: &Resolved, result: &RunResult) -> Measured {
+        let of = |group: &'static str| result.flows.iter().filter(move |f| f.group == group);
+        let start = if self.goal.has_neighbours() { point.start_ns } else { 0 };
+        let half = start + (self.duration.as_nanos() - start) / 2;
+        let mss = scenario.flows.first().map_or(0, |g| g.endpoint.mss);
+        Measured {
+            candidate_bit_s: of(OWN).map(|f| f.goodput).sum(),
+            neighbours_bit_s: of(OTHERS).map(|f| f.goodput).sum(),
+            queue_s: result.links.iter().find(|l| l.forward).map_or(0.0, |l| l.mean_queue * point.packet_s()),
+            payload: f64::from(mss) / PACKET as f64,
+            silent: of(OWN).any(|f| f.last_ack.is_none_or(|t| t.as_nanos() < half)),
+        }
+    }
+}
+
+/// The message of a panic, in one line.
+fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
