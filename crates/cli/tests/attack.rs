@@ -22,6 +22,7 @@ fn folder(name: &str) -> PathBuf {
 const BOUNDS: &str = "duration = \"10 s\"
 rate = [\"1 Mbit/s\", \"4 Mbit/s\"]
 rtt = [\"20 ms\", \"80 ms\"]
+start = \"0 s\"
 ";
 
 #[test]
@@ -32,7 +33,7 @@ fn a_search_writes_a_scenario_that_replays() {
         ["newreno", "--goal", "queue", "--budget", "24 runs", "--bounds", "bounds.toml", "--out", "out"];
     let (status, text, said) = run(&here, &args);
     assert_eq!((status, said.as_str()), (Some(0), ""), "{text}");
-    for words in ["queue of newreno: 20 cases", "worst: ", "10 fresh seeds", "rtt", "Results: out"] {
+    for words in ["queue of newreno: 24 cases", "worst: ", "10 fresh seeds", "rtt", "Results: out"] {
         assert!(text.contains(words), "{words:?} is not in: {text}");
     }
     // The same command again finds everything in its journal.
