@@ -63,7 +63,10 @@ fn a_search_writes_a_scenario_that_replays() {
 fn wrong_arguments_are_refused_in_one_line() {
     let here = folder("attack-bad");
     for (args, words) in [
-        (&["newreno", "--goal", "win", "--budget", "9 runs"][..], "--goal win: there is no such goal; accepted: harm"),
+        (
+            &["newreno", "--goal", "win", "--budget", "9 runs"][..],
+            "--goal win: there is no such goal; accepted: harm",
+        ),
         (&["newreno", "--goal", "harm", "--budget", "0 runs"], "--budget 0 runs: nothing would be searched"),
         (&["newreno", "--goal", "harm", "--budget", "soon"], "10min or \"500 runs\""),
         (&["newreno", "--goal", "harm", "--budget", "5 runs"], "5 runs are too few"),
