@@ -14,32 +14,16 @@ fn main() -> io::Result<()> {
         if !paper.is_dir() {
             continue;
         }
-        println!("cargo::rerun-if-changed={}", paper.display());
-        for file in fs::read_dir(&paper)? {
-            let file = file?.path();
-            if file.extension().is_none_or(|e| e != "toml") {
-                continue;
-            }
-            let folder = paper.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let path = file.canonicalize()?.to_string_lossy().into_owned();
+        let folder = paper.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for (stem, path) in files(&paper)? {
             if stem == "paper" {
-                papers.push((folder, path));
+                papers.push((folder.clone(), path));
             } else {
                 studies.push((format!("{folder}/{stem}"), path));
             }
         }
     }
-    let cases = root.join("../evaluation");
-    println!("cargo::rerun-if-changed={}", cases.display());
-    let mut evaluation = Vec::new();
-    for file in fs::read_dir(&cases)? {
-        let file = file?.path();
-        if file.extension().is_some_and(|e| e == "toml") {
-            let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            evaluation.push((stem, file.canonicalize()?.to_string_lossy().into_owned()));
-        }
-    }
+    let evaluation = files(&root.join("../evaluation"))?;
     let mut text = String::new();
     for (name, mut list) in [("STUDIES", studies), ("PAPERS", papers), ("EVALUATION", evaluation)] {
         list.sort();
@@ -50,4 +34,18 @@ fn main() -> io::Result<()> {
         text.push_str("];\n");
     }
     fs::write(Path::new(&env::var("OUT_DIR").map_err(io::Error::other)?).join("studies.rs"), text)
+}
+
+/// The TOML files of a folder: names without extension, and paths.
+fn files(folder: &Path) -> io::Result<Vec<(String, String)>> {
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let mut all = Vec::new();
+    for file in fs::read_dir(folder)? {
+        let file = file?.path();
+        if file.extension().is_some_and(|e| e == "toml") {
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            all.push((stem, file.canonicalize()?.to_string_lossy().into_owned()));
+        }
+    }
+    Ok(all)
 }

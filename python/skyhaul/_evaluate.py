@@ -1,17 +1,16 @@
 """Evaluation: what RFC 9743 asks of a proposal for congestion control."""
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from . import _core, _html
 from ._control import Controls, spec
 from ._draw import renderer
 from ._progress import Progress, teller
+from ._report import Report, path
 from ._settings import Value, count, toml
 from ._study import _warn
 
@@ -30,33 +29,8 @@ class Requirement:
     """The parts that were not measured: `says` and `why`."""
 
 
-class Evaluation:
-    """The results of an evaluation."""
-
-    def __init__(self, core: _core.Evaluated) -> None:
-        self._core = core
-
-    @property
-    def folder(self) -> Path:
-        """The results directory."""
-        return self._core.folder
-
-    @property
-    def page(self) -> Path:
-        """The report: one self-contained HTML file."""
-        return self.folder / "report.html"
-
-    @cached_property
-    def summary(self) -> dict[str, Any]:
-        """The content of `evaluation.json`."""
-        summary: dict[str, Any] = json.loads(self._core.summary_json())
-        return summary
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The number of requirements per verdict."""
-        counts: dict[str, int] = self.summary["counts"]
-        return counts
+class Evaluation(Report[_core.Evaluated]):
+    """The results of an evaluation: `summary` is `evaluation.json`, `counts` the requirements per verdict."""
 
     @cached_property
     def requirements(self) -> list[Requirement]:
@@ -77,12 +51,8 @@ class Evaluation:
         html = head + _html.table(["section", "requirement", "verdict"], rows)
         return html + _html.lines("refused cases", (f"{k}: {why}" for k, why in self.refused.items()))
 
-    def __str__(self) -> str:
-        return self._core.text()
-
     def __repr__(self) -> str:
-        counts = {k: n for k, n in self.counts.items() if n}
-        return f"<Evaluation of {self.summary['control']} in {self.folder}: {counts}>"
+        return f"<Evaluation of {self.summary['control']} in {self.folder}: {self._some_counts()}>"
 
 
 def evaluate(
@@ -110,9 +80,6 @@ def evaluate(
 
     A cell that fails raises a warning. Its requirement has the verdict "failed", and the others are judged.
     """
-
-    def path(folder: str | os.PathLike[str] | None) -> Path | None:
-        return None if folder is None else Path(folder)
 
     core = _core.Evaluating(
         control if isinstance(control, str) else toml(control),

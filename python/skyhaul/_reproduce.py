@@ -1,52 +1,26 @@
 """Reproduction: all studies, and one report about them."""
 
-import json
 import os
 from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
 from . import _core, _html
 from ._draw import renderer
 from ._elsewhere import Executor, answers
 from ._progress import Progress, teller
+from ._report import Report, path
 from ._settings import count
 from ._study import _warn
 from ._table import Table
 
 
-class Reproduction:
-    """The results of a reproduction."""
+class Reproduction(Report[_core.Reproduced]):
+    """The results of a reproduction.
 
-    def __init__(self, core: _core.Reproduced) -> None:
-        self._core = core
-
-    @property
-    def folder(self) -> Path:
-        """The results directory."""
-        return self._core.folder
-
-    @property
-    def page(self) -> Path:
-        """The report: one self-contained HTML file."""
-        return self.folder / "report.html"
-
-    @cached_property
-    def summary(self) -> dict[str, Any]:
-        """Every verdict under every reading, as in `summary.json`."""
-        summary: dict[str, Any] = json.loads(self._core.summary_json())
-        return summary
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The number of claims per verdict.
-
-        `holds`, `differs`, `undecided`, `not_evaluable`, `not_in_profile`, `elsewhere` (a unit test proves
-        them), `open`, and `total`.
-        """
-        counts: dict[str, int] = self.summary["counts"]
-        return counts
+    `summary` has every verdict under every reading, as `summary.json`. `counts` is the number of claims per
+    verdict: `holds`, `differs`, `undecided`, `not_evaluable`, `not_in_profile`, `elsewhere` (a unit test
+    proves them), `open`, and `total`.
+    """
 
     @cached_property
     def claims(self) -> Table:
@@ -68,12 +42,8 @@ class Reproduction:
         html = _html.head("Reproduction", f"report in {self.page}") + _html.table(["claims", "number"], rows)
         return html + _html.lines("refused studies", (f"{k}: {why}" for k, why in self.refused.items()))
 
-    def __str__(self) -> str:
-        return self._core.text()
-
     def __repr__(self) -> str:
-        counts = {k: n for k, n in self.counts.items() if n}
-        return f"<Reproduction in {self.folder}: {counts}>"
+        return f"<Reproduction in {self.folder}: {self._some_counts()}>"
 
 
 def reproduce(
@@ -103,9 +73,6 @@ def reproduce(
 
     A study that cannot be read, or a cell that fails, raises a warning; the others continue.
     """
-
-    def path(folder: str | os.PathLike[str] | None) -> Path | None:
-        return None if folder is None else Path(folder)
 
     core = _core.Reproduction(
         list(names),

@@ -3,6 +3,7 @@
 use crate::interrupt;
 use skyhaul_lab::LabError;
 use skyhaul_study::StudyError;
+use skyhaul_study::cache::Cache;
 use std::fmt;
 use std::path::Path;
 
@@ -48,6 +49,15 @@ impl Stop {
     /// Wrong input.
     pub(crate) fn bad(message: impl fmt::Display) -> Self {
         Self::Bad(message.to_string())
+    }
+
+    /// Stopped before all cells were done; those that are stay in the cache.
+    #[must_use]
+    pub(crate) fn kept(done: usize, cells: usize, cache: &Cache) -> Self {
+        Self::Interrupted(format!(
+            "stopped with {done} of {cells} cells done; they are kept in {}: run the same command again to continue",
+            cache.dir().display()
+        ))
     }
 
     /// A file or folder that could not be written.

@@ -1,14 +1,13 @@
 //! An evaluation: the cases that a document asks of a proposal for congestion control, run with the control under
 //! test in the place of the candidate, and one report over its requirements. The studies run as a reproduction does.
 
+use crate::control;
 use crate::error::LabError;
 use crate::library::{self, Shelf};
 use crate::reproduce::{Bound, Extent, Reproduction};
 use crate::results;
 use crate::text::Grid;
 use serde_json::{Value, json};
-use skyhaul_cc::NAMES;
-use skyhaul_scenario::did_you_mean;
 use skyhaul_study::StudyError;
 use skyhaul_study::batch::Totals;
 use skyhaul_study::book::{Book, Chapter};
@@ -76,7 +75,7 @@ impl Evaluating {
         if request.seeds == Some(0) {
             return Err(LabError::NoSeeds);
         }
-        let control = control(&request.control, runner)?;
+        let control = checked(&request.control, runner)?;
         let shelves = match &request.cases {
             Some(dir) => library::folder(dir)?,
             None => vec![library::evaluation()?],
@@ -133,27 +132,12 @@ impl Evaluated {
 }
 
 /// Reads a control and has the simulator check it.
-fn control<R: CellRunner>(text: &str, runner: &R) -> Result<Raw, LabError> {
-    let refused = |message: String| LabError::Control { control: text.to_owned(), message };
-    let value: Raw = if text.trim_start().starts_with('{') {
-        let table: toml::Table = toml::from_str(&format!("cc = {text}"))
-            .map_err(|e| refused(format!("not an inline table: {}", e.message().replace('\n', " "))))?;
-        table.into_iter().next().map(|(_, v)| v).ok_or_else(|| refused("not an inline table".to_owned()))?
-    } else {
-        Raw::String(text.to_owned())
-    };
-    let name = value.get("name").or(Some(&value)).and_then(Raw::as_str);
-    let name =
-        name.ok_or_else(|| refused("the table has no `name`, such as { name = \"newreno\" }".to_owned()))?;
-    if skyhaul_cc::Config::by_name(name).is_none() && name != "user" {
-        let hint = did_you_mean(name, NAMES.iter().copied());
-        let known = NAMES.join(", ");
-        return Err(refused(format!("there is no such control{hint} (known: {known})")));
-    }
+fn checked<R: CellRunner>(text: &str, runner: &R) -> Result<Raw, LabError> {
+    let value = control::read(text)?;
     let path = "flows.own.cc".to_owned();
     let setting = Setting { path, value: value.clone(), origin: "control".to_owned() };
     let tried = runner.resolve(&Raw::String("preset:geo-today".to_owned()), Path::new(""), &[setting]);
-    tried.map_err(|p| refused(p.message))?;
+    tried.map_err(|p| LabError::Control { control: text.to_owned(), message: p.message })?;
     Ok(value)
 }
 

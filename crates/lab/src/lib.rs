@@ -10,6 +10,7 @@ pub mod capture;
 pub mod cases;
 pub mod clock;
 pub mod compare;
+mod control;
 pub mod engine;
 pub mod errant;
 pub mod error;
@@ -28,6 +29,7 @@ pub mod sky;
 pub mod studies;
 pub mod summary;
 pub mod text;
+mod workers;
 
 pub use error::LabError;
 

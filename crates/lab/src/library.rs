@@ -56,13 +56,7 @@ pub fn evaluation() -> Result<Shelf, LabError> {
             studies.push(((*stem).to_owned(), StudyFile::parse(text, &path(stem))));
         }
     }
-    let mut shelf = Shelf {
-        name: "evaluation".to_owned(),
-        paper: about.unwrap_or_else(|| untitled("evaluation")),
-        studies,
-    };
-    shelf.sort();
-    Ok(shelf)
+    Ok(Shelf::new("evaluation".to_owned(), about, studies))
 }
 
 /// The studies of a folder: of its subfolders, one per paper, or, if it holds studies itself, its own.
@@ -93,9 +87,7 @@ pub fn folder(dir: &Path) -> Result<Vec<Shelf>, LabError> {
         if studies.is_empty() && about.is_none() {
             return Ok(None);
         }
-        let mut shelf = Shelf { paper: about.unwrap_or_else(|| untitled(&name)), name, studies };
-        shelf.sort();
-        Ok(Some(shelf))
+        Ok(Some(Shelf::new(name, about, studies)))
     };
     if let Some(own) = shelf(dir)? {
         return Ok(vec![own]);
@@ -121,6 +113,16 @@ fn untitled(name: &str) -> Paper {
 }
 
 impl Shelf {
+    fn new(
+        name: String,
+        paper: Option<Paper>,
+        studies: Vec<(String, Result<StudyFile, StudyError>)>,
+    ) -> Self {
+        let mut shelf = Self { paper: paper.unwrap_or_else(|| untitled(&name)), name, studies };
+        shelf.sort();
+        shelf
+    }
+
     fn sort(&mut self) {
         let paper = &self.paper;
         self.studies.sort_by(|(a, _), (b, _)| (paper.place(a), a).cmp(&(paper.place(b), b)));

@@ -3,12 +3,11 @@
 use crate::capture::{CaptureOptions, PcapTap};
 use crate::cases::Case;
 use crate::error::LabError;
+use crate::workers;
 use skyhaul_base::Instant;
 use skyhaul_cc::Controls;
 use skyhaul_sim::{RunResult, Sim, Tap};
 use skyhaul_trace::{Digest, Null};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Observer of runs, called from several threads; it may stop them.
 pub trait Watch: Sync {
@@ -46,23 +45,9 @@ pub fn execute(
     watch: &dyn Watch,
 ) -> Result<Vec<RunResult>, LabError> {
     watch.begin(cases.len() as u64 * STEPS);
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<Option<Result<RunResult, LabError>>>> =
-        Mutex::new(cases.iter().map(|_| None).collect());
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, cases.len().max(1)) {
-            scope.spawn(|| {
-                while !watch.stopped() {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(case) = cases.get(i) else { break };
-                    let result = measured(case, digest, &Controls::default(), watch);
-                    done.lock().unwrap_or_else(PoisonError::into_inner)[i] = Some(result);
-                }
-            });
-        }
-    });
+    let run = |i: usize| Some(measured(&cases[i], digest, &Controls::default(), watch));
+    let done = workers::share(cases.len(), jobs, &|| !watch.stopped(), &run);
     watch.end();
-    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.into_iter().map(|d| d.unwrap_or(Err(LabError::Stopped))).collect()
 }
 

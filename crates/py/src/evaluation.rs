@@ -4,7 +4,7 @@ use crate::control::Own;
 use crate::error;
 use crate::news;
 use crate::study::{Renderer, Runner};
-use pyo3::exceptions::PyRuntimeError;
+use crate::unfinished::Unfinished;
 use pyo3::prelude::*;
 use skyhaul_lab::evaluate::{self, Request, shown};
 use skyhaul_lab::reproduce;
@@ -13,14 +13,13 @@ use skyhaul_study::figure::FigureRenderer;
 use skyhaul_study::run::RunOptions;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
 
 /// Cases in progress.
 #[pyclass(frozen, module = "skyhaul._core")]
 #[derive(Debug)]
 pub(crate) struct Evaluating {
     /// Taken when the report is written.
-    all: Mutex<Option<evaluate::Evaluating>>,
+    all: Unfinished<evaluate::Evaluating>,
     runner: Runner,
     cache: Cache,
     /// Cases that could not be planned, as lines.
@@ -49,7 +48,7 @@ impl Evaluating {
         let runner = Runner::new(py, &controls)?;
         let mut refused = Vec::new();
         let all = evaluate::Evaluating::begin(&request, &runner, &mut |why| refused.push(why.to_owned()));
-        let all = Mutex::new(Some(all.map_err(error::lab)?));
+        let all = Unfinished::new(all.map_err(error::lab)?);
         let cache = reproduce::cache(cache).map_err(error::output)?;
         Ok(Self { all, runner, cache, refused })
     }
@@ -74,9 +73,7 @@ impl Evaluating {
         let halt = || self.runner.stop();
         news::watched(py, progress.as_ref(), warn.as_ref(), halt, |tell| {
             let options = RunOptions { jobs, cache: Some(&self.cache), stop: Some(stop), progress: tell };
-            let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-            let all = all.as_ref().ok_or_else(written)?;
-            all.run(&self.runner, &options).map(drop).map_err(error::study)
+            self.all.with(|all| all.run(&self.runner, &options).map(drop).map_err(error::study))
         })?
     }
 
@@ -85,15 +82,11 @@ impl Evaluating {
     fn report(&self, py: Python<'_>, render: Option<Py<PyAny>>) -> PyResult<Evaluated> {
         let renderer = render.map(Renderer);
         py.detach(|| {
-            let all = self.all.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or_else(written)?;
+            let all = self.all.take()?;
             let renderer = renderer.as_ref().map(|r| r as &dyn FigureRenderer);
             Ok(Evaluated { all: all.report(renderer, &mut news::say).map_err(error::output)? })
         })
     }
-}
-
-fn written() -> PyErr {
-    PyRuntimeError::new_err("the report has been written")
 }
 
 /// The results of an evaluation.

@@ -14,6 +14,7 @@ mod reproduction;
 mod run;
 mod study;
 mod table;
+mod unfinished;
 
 /// The extension module.
 #[pyo3::pymodule]

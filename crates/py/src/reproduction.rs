@@ -4,6 +4,7 @@ use crate::error;
 use crate::news;
 use crate::study::Renderer;
 use crate::table::Table;
+use crate::unfinished::{Unfinished, lock};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError};
 use pyo3::prelude::*;
 use skyhaul_lab::reproduce::{self, Request, shown};
@@ -14,31 +15,20 @@ use skyhaul_study::gathering::Gathering;
 use skyhaul_study::run::{Job, RunOptions};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Studies in progress.
 #[pyclass(frozen, module = "skyhaul._core")]
 #[derive(Debug)]
 pub(crate) struct Reproduction {
     /// Taken when the report is written.
-    all: Mutex<Option<reproduce::Reproduction>>,
+    all: Unfinished<reproduce::Reproduction>,
     cache: Cache,
     /// Studies with outstanding cells, by number.
     open: Mutex<BTreeMap<usize, Gathering>>,
     /// Studies that could not be planned, as lines.
     refused: Vec<String>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Reproduction {
-    fn with<T>(&self, then: impl FnOnce(&reproduce::Reproduction) -> PyResult<T>) -> PyResult<T> {
-        let all = lock(&self.all);
-        then(all.as_ref().ok_or_else(|| PyRuntimeError::new_err("the report has been written"))?)
-    }
 }
 
 #[pymethods]
@@ -59,7 +49,7 @@ impl Reproduction {
         let request = Request { names, quick, studies, seeds, max_cells, out };
         let mut refused = Vec::new();
         let all = reproduce::Reproduction::begin(&request, &mut |why| refused.push(why.to_owned()));
-        let all = Mutex::new(Some(all.map_err(error::lab)?));
+        let all = Unfinished::new(all.map_err(error::lab)?);
         let cache = reproduce::cache(cache).map_err(error::output)?;
         Ok(Self { all, cache, open: Mutex::default(), refused })
     }
@@ -72,14 +62,14 @@ impl Reproduction {
 
     /// Number of cells of each study that can run.
     fn sizes(&self) -> PyResult<Vec<usize>> {
-        self.with(|all| Ok(all.plans().iter().map(|p| p.cells().len()).collect()))
+        self.all.with(|all| Ok(all.plans().iter().map(|p| p.cells().len()).collect()))
     }
 
     /// The cells of a study that are not in the cache, as messages for `run_cell`, and warnings about the cache. If
     /// the cache has all cells, this finishes the study.
     fn jobs(&self, py: Python<'_>, study: usize) -> PyResult<(Vec<String>, Vec<String>)> {
         py.detach(|| {
-            self.with(|all| {
+            self.all.with(|all| {
                 let plan = all.plans().get(study).ok_or_else(|| PyIndexError::new_err("no such study"))?;
                 let (gathering, warnings) = Gathering::open(plan, &all.name(study), Some(&self.cache));
                 let text =
@@ -114,7 +104,7 @@ impl Reproduction {
             let arrival = gathering.answer(&job, answer, Some(&self.cache)).map_err(error::study)?;
             let whole = if arrival.complete { open.remove(&study) } else { None };
             if let Some(whole) = whole {
-                self.with(|all| all.finish_study(study, &whole.into_cells()).map_err(error::study))?;
+                self.all.with(|all| all.finish_study(study, &whole.into_cells()).map_err(error::study))?;
             }
             Ok((job.label, arrival.failure))
         })
@@ -133,7 +123,7 @@ impl Reproduction {
         let halt = || stop.store(true, Ordering::Relaxed);
         news::watched(py, progress.as_ref(), warn.as_ref(), halt, |tell| {
             let options = RunOptions { jobs, cache: Some(&self.cache), stop: Some(&stop), progress: tell };
-            self.with(|all| all.run(&options).map(drop).map_err(error::study))
+            self.all.with(|all| all.run(&options).map(drop).map_err(error::study))
         })?
     }
 
@@ -142,8 +132,7 @@ impl Reproduction {
     fn report(&self, py: Python<'_>, render: Option<Py<PyAny>>) -> PyResult<Reproduced> {
         let renderer = render.map(Renderer);
         py.detach(|| {
-            let all = lock(&self.all).take();
-            let all = all.ok_or_else(|| PyRuntimeError::new_err("the report has been written"))?;
+            let all = self.all.take()?;
             let folder = all.folder().to_owned();
             let renderer = renderer.as_ref().map(|r| r as &dyn FigureRenderer);
             Ok(Reproduced { book: all.report(renderer, &mut news::say).map_err(error::output)?, folder })

@@ -3,13 +3,13 @@
 use crate::factory::Factory;
 use crate::flight::Flight;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
-use skyhaul_base::{Instant, Rng};
+use skyhaul_base::{Instant, Rate, Rng};
 use skyhaul_cc::{
     Ack, AckKind, Actions, Algorithm, Blocked, Clock, CongestionControl, Cx, Path, Phase, Policy, ProbeEvent,
     ProbeSupport, Sent, Signal, Start, Transmit,
 };
 use std::any::Any;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[cfg(test)]
 mod tests;
@@ -31,10 +31,6 @@ pub struct Adapter {
     /// The control's window, bytes.
     window: u64,
     initial: u64,
-    ssthresh: f64,
-    /// The control's pacing rate, bits per second, which quinn only logs.
-    pacing: Option<u64>,
-    smss: u32,
 }
 
 #[derive(Debug)]
@@ -120,9 +116,8 @@ impl Core {
     fn acknowledged(&mut self, now: Instant, in_flight: u64, app_limited: bool) {
         self.wake(now);
         let Some(acked) = self.flight.end(now, in_flight, app_limited) else { return };
-        let recovering = self.phase != Phase::Open;
         // RFC 9002 §7.3.2: recovery ends when a packet is acknowledged that was sent during it.
-        let ends = recovering && self.reduced.is_none_or(|at| acked.newest > at);
+        let ends = self.reduced.is_none_or(|at| acked.newest > at);
         let kind = match (self.phase, ends) {
             (Phase::Recovery, true) => AckKind::Full,
             (Phase::Recovery, false) => AckKind::Partial,
@@ -199,16 +194,7 @@ impl Adapter {
             wake: Instant::MAX,
             smss: u32::from(mtu),
         };
-        let mut adapter = Self {
-            factory,
-            began: now,
-            core: Mutex::new(core),
-            window: 0,
-            initial: 0,
-            ssthresh: f64::INFINITY,
-            pacing: None,
-            smss: u32::from(mtu),
-        };
+        let mut adapter = Self { factory, began: now, core: Mutex::new(core), window: 0, initial: 0 };
         adapter.with(|core, _| {
             let start = Start::Established { rtt: None, syn_lost: false, cached: None };
             core.tell(Instant::ZERO, |c, cx| c.on_start(cx, &start));
@@ -227,9 +213,10 @@ impl Adapter {
         let w = core.control.window();
         let segments = if w.cwnd.is_finite() { w.cwnd.clamp(LEAST, MOST) } else { LEAST };
         self.window = (segments * f64::from(core.smss)) as u64;
-        self.ssthresh = w.ssthresh;
-        self.pacing = core.control.pacing().map(skyhaul_base::Rate::bits_per_sec);
-        self.smss = core.smss;
+    }
+
+    fn core(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A packet that left at `sent` has arrived. The acknowledgement may cover more.
@@ -308,15 +295,18 @@ impl Controller for Adapter {
     fn metrics(&self) -> ControllerMetrics {
         let mut metrics = ControllerMetrics::default();
         metrics.congestion_window = self.window;
-        let ssthresh = self.ssthresh * f64::from(self.smss);
+        let core = self.core();
+        let ssthresh = core.control.window().ssthresh * f64::from(core.smss);
         metrics.ssthresh = ssthresh.is_finite().then_some(ssthresh as u64);
-        metrics.pacing_rate = self.pacing;
+        // quinn only logs it.
+        metrics.pacing_rate = core.control.pacing().map(Rate::bits_per_sec);
         metrics
     }
 
     /// A new path begins anew: nothing of the old one is known to hold for it (RFC 9000 §9.4).
     fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(Self::new(self.factory.clone(), self.began, self.smss.try_into().unwrap_or(u16::MAX)))
+        let mtu = self.core().smss.try_into().unwrap_or(u16::MAX);
+        Box::new(Self::new(self.factory.clone(), self.began, mtu))
     }
 
     fn initial_window(&self) -> u64 {

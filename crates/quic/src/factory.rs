@@ -1,6 +1,6 @@
 //! Which controls run in QUIC, and with which rules.
 
-use skyhaul_cc::{Config, HalvingBase, InitialWindow, Policy, Rules, SharedRules};
+use skyhaul_cc::{Config, HalvingBase, InitialWindow, Rules, SharedRules};
 
 /// Why a control cannot run in QUIC.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,7 +59,7 @@ impl Factory {
     /// Whether the control loses probes in QUIC that it sends in TCP.
     #[must_use]
     pub fn misses_probes(&self) -> bool {
-        self.config.policy(&self.rules).is_some_and(|p: Policy| p.probes)
+        self.config.policy(&self.rules).is_some_and(|policy| policy.probes)
     }
 
     pub(crate) fn control(&self) -> skyhaul_cc::Algorithm {

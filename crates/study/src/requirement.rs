@@ -98,17 +98,16 @@ impl Requirement<'_> {
     pub fn json(&self) -> Value {
         let answer = |a: &Answer<'_>| {
             let o = &a.claim.outcomes[0];
-            let mut value = json!({
+            json!({
                 "case": a.case,
                 "id": a.claim.id,
                 "says": a.claim.says,
                 "measured": o.ours,
                 "cases": o.cases,
                 "note": a.claim.note,
-            });
-            value["verdict"] = json!(o.verdict.word());
-            value["detail"] = json!(o.verdict.detail());
-            value
+                "verdict": o.verdict.word(),
+                "detail": o.verdict.detail(),
+            })
         };
         let open = |o: &&Open| json!({ "says": o.says, "why": o.why });
         json!({

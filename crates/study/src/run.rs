@@ -186,7 +186,7 @@ pub(crate) fn attempt<R: CellRunner>(
     seed: u64,
 ) -> Result<Observed, Failure> {
     let result = catch_unwind(AssertUnwindSafe(|| runner.run(scenario, seed)));
-    result.unwrap_or_else(|panic| Err(words_of(&*panic).into()))
+    result.unwrap_or_else(|panic| Err(format!("the engine broke an invariant: {}", words_of(&*panic)).into()))
 }
 
 /// Runs the cells of a plan that are not in the cache.
@@ -291,8 +291,9 @@ pub fn not_cached(plan: &Plan) -> Vec<String> {
     reasons.into_iter().map(|why| format!("cells are not cached: {why}")).collect()
 }
 
-fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+/// The message of a panic.
+#[must_use]
+pub fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    format!("the engine broke an invariant: {}", text.unwrap_or_else(|| "no message".to_owned()))
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }

@@ -33,12 +33,7 @@ pub(crate) fn run(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) ->
     };
     let totals = all.run(simulator(), &options)?;
     if totals.interrupted {
-        return Err(Stop::Interrupted(format!(
-            "stopped with {} of {} cells done; they are kept in {}: run the same command again to continue",
-            totals.done,
-            totals.cells,
-            cache.dir().display()
-        )));
+        return Err(Stop::kept(totals.done, totals.cells, &cache));
     }
     let evaluated = all.report(renderer, &mut warn)?;
     if args.json {

@@ -32,12 +32,7 @@ pub(crate) fn run(args: &ReproduceArgs, renderer: Option<&dyn FigureRenderer>) -
     };
     let totals = all.run(&options)?;
     if totals.interrupted {
-        return Err(Stop::Interrupted(format!(
-            "stopped with {} of {} cells done; they are kept in {}: run the same command again to continue",
-            totals.done,
-            totals.cells,
-            cache.dir().display()
-        )));
+        return Err(Stop::kept(totals.done, totals.cells, &cache));
     }
     let page = all.folder().join("report.html");
     let book = all.report(renderer, &mut warn)?;

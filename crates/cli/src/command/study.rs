@@ -79,11 +79,7 @@ pub(crate) fn finish(file: StudyFile, cache: Option<PathBuf>, jobs: usize) -> Re
     let cells = run_cells(simulator(), &plan, &options)?;
     if cells.interrupted {
         let done = cells.observed.iter().filter(|o| o.is_some()).count();
-        return Err(Stop::Interrupted(format!(
-            "stopped with {done} of {} cells done; they are kept in {}: run the same command again to continue",
-            cells.observed.len(),
-            cache.dir().display()
-        )));
+        return Err(Stop::kept(done, cells.observed.len(), &cache));
     }
     Ok(evaluate(&plan, &cells)?)
 }

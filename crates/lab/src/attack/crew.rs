@@ -9,8 +9,9 @@ use crate::attack::watch::Watch;
 use crate::clock::Stopwatch;
 use crate::error::LabError;
 use crate::run;
+use crate::workers;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Threads that run cases.
@@ -52,29 +53,17 @@ impl<'a> Crew<'a> {
         allowed: &(dyn Fn() -> bool + Sync),
         done: &(dyn Fn(usize, &Outcome) -> Result<(), LabError> + Sync),
     ) -> Result<Vec<Option<Outcome>>, LabError> {
-        let next = AtomicUsize::new(0);
-        let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; all.len()]);
-        let error: Mutex<Option<LabError>> = Mutex::default();
         let stop = Stopped(self.watch);
-        std::thread::scope(|scope| {
-            for _ in 0..self.jobs.clamp(1, all.len().max(1)) {
-                scope.spawn(|| {
-                    while !self.watch.stopped() && allowed() {
-                        let i = next.fetch_add(1, Ordering::Relaxed);
-                        let Some((point, seed)) = all.get(i) else { break };
-                        let Some(outcome) = self.trial.run(point, *seed, &stop) else { break };
-                        if let Err(e) = done(i, &outcome) {
-                            *error.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
-                            break;
-                        }
-                        outcomes.lock().unwrap_or_else(PoisonError::into_inner)[i] = Some(outcome);
-                    }
-                });
-            }
-        });
-        let error = error.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
-        error.map_or(Ok(outcomes), Err)
+        let failed = AtomicBool::new(false);
+        let more = || !self.watch.stopped() && !failed.load(Ordering::Relaxed) && allowed();
+        let case = |i: usize| {
+            let (point, seed) = &all[i];
+            let outcome = self.trial.run(point, *seed, &stop)?;
+            let noted = done(i, &outcome);
+            failed.fetch_or(noted.is_err(), Ordering::Relaxed);
+            Some(noted.map(|()| outcome))
+        };
+        workers::share(all.len(), self.jobs, &more, &case).into_iter().map(Option::transpose).collect()
     }
 
     /// Tells the watcher of a finished case of the search.

@@ -2,7 +2,7 @@
 
 use crate::attack::budget::Budget;
 use crate::attack::crew::Crew;
-use crate::attack::goal::Goal;
+use crate::attack::goal::{Goal, Role};
 use crate::attack::journal::{self, Head, Journal};
 use crate::attack::point::Point;
 use crate::attack::report::{self, Found, Moved, Trouble, Worst};
@@ -68,8 +68,8 @@ impl Request {
 pub fn hunt(request: &Request, watch: &dyn Watch) -> Result<Found, LabError> {
     let goal = request.goal;
     let space = Space::read(request.bounds.as_deref(), goal)?;
-    let trial = Trial::new(&request.control, goal, space.duration, request.seed, request.controls.clone());
-    let middle = space.at(&vec![0.5; space.varied.len()]);
+    let trial = Trial::new(&request.control, goal, space.duration, request.seed, request.controls.clone())?;
+    let middle = space.middle();
     trial.check(&middle)?;
     space.moved(&middle, "neighbours").iter().try_for_each(|other| trial.check(other))?;
     if let Budget::Runs(runs) = request.budget {
@@ -195,8 +195,10 @@ fn write(folder: &Path, trial: &Trial, found: &Found) -> Result<Vec<PathBuf>, La
         put(role.file(), &trial.scenario(&found.worst.case, *role, trial.seed)?.to_toml())?;
     }
     for (i, trouble) in found.trouble.iter().take(FILES).enumerate() {
-        let role = crate::attack::goal::Role::Candidate;
-        put(&report::trouble_file(i), &trial.scenario(&trouble.case, role, trial.seed)?.to_toml())?;
+        put(
+            &report::trouble_file(i),
+            &trial.scenario(&trouble.case, Role::Candidate, trial.seed)?.to_toml(),
+        )?;
     }
     put("report.txt", &found.text())?;
     put("report.json", &crate::results::json_text(&found.summary()))?;

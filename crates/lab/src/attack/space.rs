@@ -179,9 +179,14 @@ impl Space {
         }
     }
 
+    /// The case in the middle of the bounds.
+    pub(super) fn middle(&self) -> Point {
+        self.at(&vec![0.5; self.varied.len()])
+    }
+
     /// The same case with one key in the middle of its bounds; with each of the other neighbours for those.
     pub(super) fn moved(&self, point: &Point, key: &str) -> Vec<Point> {
-        let middle = self.at(&vec![0.5; self.varied.len()]);
+        let middle = self.middle();
         let with = |change: &dyn Fn(&mut Point)| {
             let mut other = point.clone();
             change(&mut other);

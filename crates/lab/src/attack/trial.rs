@@ -4,7 +4,8 @@ use crate::attack::goal::{Goal, Role};
 use crate::attack::measured::Measured;
 use crate::attack::point::{PACKET, Point};
 use crate::cases::Case;
-use crate::error::{AttackError, LabError};
+use crate::control;
+use crate::error::LabError;
 use crate::run::{self, Watch};
 use serde::{Deserialize, Serialize};
 use skyhaul_base::Duration;
@@ -12,6 +13,7 @@ use skyhaul_cc::Controls;
 use skyhaul_scenario::amount::Time;
 use skyhaul_scenario::{Document, Resolved, no_files};
 use skyhaul_sim::RunResult;
+use skyhaul_study::run::words_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use toml::Value;
 
@@ -73,10 +75,19 @@ impl Outcome {
 }
 
 impl Trial {
-    /// A control under test. Its name, or an inline table, is read as the key `cc` of a flow.
-    pub(super) fn new(control: &str, goal: Goal, duration: Duration, seed: u64, controls: Controls) -> Self {
-        let cc = control.trim().parse().unwrap_or_else(|_| Value::String(control.trim().to_owned()));
-        Self { control: control.trim().to_owned(), cc, goal, duration, seed, controls }
+    /// A control under test: its name, or an inline table.
+    ///
+    /// # Errors
+    /// If it is neither.
+    pub(super) fn new(
+        control: &str,
+        goal: Goal,
+        duration: Duration,
+        seed: u64,
+        controls: Controls,
+    ) -> Result<Self, LabError> {
+        let cc = control::read(control)?;
+        Ok(Self { control: control.trim().to_owned(), cc, goal, duration, seed, controls })
     }
 
     /// The scenario of a case.
@@ -135,9 +146,9 @@ impl Trial {
     /// Refuses a control that no case can run: the scenario of the case says why.
     pub(super) fn check(&self, point: &Point) -> Result<(), LabError> {
         for role in self.goal.roles() {
-            let refuse = |why: String| AttackError::Control { control: self.control.clone(), why };
+            let refuse = |message: String| LabError::Control { control: self.control.clone(), message };
             let scenario = self.scenario(point, *role, self.seed).map_err(|e| match e {
-                LabError::Scenario(e) => refuse(format!("`{}`: {}", e.key, e.message)).into(),
+                LabError::Scenario(e) => refuse(format!("`{}`: {}", e.key, e.message)),
                 other => other,
             })?;
             skyhaul_sim::check_controls(&scenario, &self.controls).map_err(|e| refuse(e.to_string()))?;
@@ -175,7 +186,8 @@ impl Trial {
         let case = Case { choice: Vec::new(), scenario, seed };
         // A panic of a control is what is searched for, and no reason to end.
         let result = catch_unwind(AssertUnwindSafe(|| run::single(&case, false, &self.controls, watch)));
-        let result = result.map_err(|panic| Some(format!("panicked: {}", words_of(&*panic))))?;
+        let one_line = |words: String| words.split_whitespace().collect::<Vec<_>>().join(" ");
+        let result = result.map_err(|panic| Some(format!("panicked: {}", one_line(words_of(&*panic)))))?;
         Ok(self.numbers(point, &case.scenario, &result.map_err(failed)?))
     }
 
@@ -192,11 +204,4 @@ impl Trial {
             silent: of(OWN).any(|f| f.last_ack.is_none_or(|t| t.as_nanos() < half)),
         }
     }
-}
-
-/// The message of a panic, in one line.
-fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

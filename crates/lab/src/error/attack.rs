@@ -53,14 +53,6 @@ pub enum AttackError {
         /// The keys that the goal varies.
         keys: String,
     },
-    /// The control is refused.
-    #[error("{control}: {why}")]
-    Control {
-        /// As it was given.
-        control: String,
-        /// The problem.
-        why: String,
-    },
     /// The folder holds another search.
     #[error("{}: these are results of another {what}: name another folder with --out", folder.display())]
     Other {

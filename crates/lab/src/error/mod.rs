@@ -136,7 +136,7 @@ pub enum LabError {
         /// The known names.
         known: String,
     },
-    /// A control cannot be evaluated.
+    /// A control that is to be judged is refused.
     #[error("{control}: {message}")]
     Control {
         /// As it was given.
