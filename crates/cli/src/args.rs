@@ -449,6 +449,9 @@ pub(crate) struct EvaluateArgs {
     /// Cache of finished cells; by default $SKYHAUL_CACHE, or skyhaul in the user's cache folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
+    /// Write the events of one cell of each case as qlog, in studies/…/CASE/qlog.
+    #[arg(long)]
+    pub(crate) qlog: bool,
     /// Exit with status 1 if a requirement is not met or undecided.
     #[arg(long)]
     pub(crate) check: bool,

@@ -65,9 +65,9 @@ fn wrong_arguments_are_refused_in_one_line() {
     for (args, words) in [
         (
             &["newreno", "--goal", "win", "--budget", "9 runs"][..],
-            "--goal win: there is no such goal; accepted: harm",
+            "goal win: there is no such goal; accepted: harm",
         ),
-        (&["newreno", "--goal", "harm", "--budget", "0 runs"], "--budget 0 runs: nothing would be searched"),
+        (&["newreno", "--goal", "harm", "--budget", "0 runs"], "budget 0 runs: nothing would be searched"),
         (&["newreno", "--goal", "harm", "--budget", "soon"], "10min or \"500 runs\""),
         (&["newreno", "--goal", "harm", "--budget", "5 runs"], "5 runs are too few"),
         (&["luigi", "--goal", "harm", "--budget", "500 runs"], "luigi"),

@@ -3,7 +3,9 @@
 use crate::error::LabError;
 use skyhaul_cc::{Config, NAMES};
 use skyhaul_scenario::did_you_mean;
+use sha2::{Digest as _, Sha256};
 use skyhaul_study::model::Raw;
+use std::fmt::Write as _;
 
 /// Reads a name, or an inline table with `name` and options, as the value of the key `cc` of a flow. Options are not checked.
 ///
@@ -27,4 +29,68 @@ pub(crate) fn read(text: &str) -> Result<Raw, LabError> {
         return Err(refused(format!("there is no such control{hint} (known: {})", NAMES.join(", "))));
     }
     Ok(value)
+}
+
+/// Longest name of a control in the name of a folder.
+const LONGEST: usize = 60;
+
+/// A control as a part of the name of a folder: its name, and behind it the options. Tables that say the same have the
+/// same; where letters had to go, the first digits of a hash keep the others apart.
+pub(crate) fn slug(text: &str) -> String {
+    let value = read(text).unwrap_or_else(|_| Raw::String(text.trim().to_owned()));
+    let mut words = Vec::new();
+    // A control of one's own is known by its own name.
+    let name = ["control", "name"].into_iter().find_map(|key| value.get(key)?.as_str()).or(value.as_str());
+    words.push(name.unwrap_or("control").trim_start_matches("user:").to_owned());
+    if let Raw::Table(table) = &value {
+        let options = table.iter().filter(|(key, _)| !["name", "control", "options"].contains(&key.as_str()));
+        options.for_each(|(key, value)| spell(key, value, &mut words));
+        if let Some(Raw::Table(own)) = table.get("options") {
+            own.iter().for_each(|(key, value)| spell(key, value, &mut words));
+        }
+    }
+    let whole = words.join("-");
+    let keep = |c: char| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '_' };
+    let mut slug: String = whole.chars().map(keep).take(LONGEST).collect();
+    if slug != whole {
+        let hash = Sha256::digest(&whole);
+        let _ = write!(slug, "-{:02x}{:02x}{:02x}", hash[0], hash[1], hash[2]);
+    }
+    slug
+}
+
+/// An option as a word; those of a table have its name in front.
+fn spell(key: &str, value: &Raw, words: &mut Vec<String>) {
+    match value {
+        Raw::Table(table) => table.iter().for_each(|(k, v)| spell(&format!("{key}.{k}"), v, words)),
+        Raw::String(text) => words.push(format!("{key}-{text}")),
+        other => words.push(format!("{key}-{other}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_folder_tells_options_apart() {
+        for (control, want) in [
+            ("newreno", "newreno"),
+            (" hark ", "hark"),
+            ("{ name = 'hark', probes = false }", "hark-probes-false"),
+            ("{name=\"hark\",probes=false}", "hark-probes-false"),
+            ("{ probes = false, name = 'hark' }", "hark-probes-false"),
+            ("{ name = 'gaimd', beta = 0.5, alpha = 1.0 }", "gaimd-alpha-1.0-beta-0.5"),
+            ("user:mine", "mine"),
+            ("{ name = 'user', control = 'mine', options = { k = 3 } }", "mine-k-3"),
+        ] {
+            assert_eq!(slug(control), want, "{control}");
+        }
+        // What a file system may not take is replaced, and told apart by a hash.
+        let odd = ["user:a/b", "user:a b", "user:a_b"].map(slug);
+        assert!(odd.iter().all(|s| !s.contains(['/', ' '])), "{odd:?}");
+        assert!(odd[0] != odd[1] && odd[1] != odd[2] && odd[0] != odd[2], "{odd:?}");
+        let long = |end: &str| slug(&format!("user:{}{end}", "x".repeat(100)));
+        assert!(long("a").len() < 70 && long("a") != long("b"));
+    }
 }

@@ -1,19 +1,29 @@
 //! An evaluation: the cases that a document asks of a proposal for congestion control, run with the control under
 //! test in the place of the candidate, and one report over its requirements. The studies run as a reproduction does.
 
+use crate::cases::Case;
 use crate::control;
+use crate::engine::simulator;
 use crate::error::LabError;
+use crate::export;
+use crate::lease::Lease;
 use crate::library::{self, Shelf};
 use crate::reproduce::{Bound, Extent, Reproduction};
 use crate::results;
+use crate::run::{Watch, single};
 use crate::text::Grid;
 use serde_json::{Value, json};
+use skyhaul_base::Duration;
+use skyhaul_cc::Controls;
+use skyhaul_scenario::resolved::Series;
 use skyhaul_study::StudyError;
 use skyhaul_study::batch::Totals;
 use skyhaul_study::book::{Book, Chapter};
 use skyhaul_study::claim::Verdict;
 use skyhaul_study::figure::FigureRenderer;
 use skyhaul_study::model::{Profile, Raw};
+use skyhaul_study::overview;
+use skyhaul_study::plan::Plan;
 use skyhaul_study::report;
 use skyhaul_study::requirement::{Judgement, requirements};
 use skyhaul_study::run::RunOptions;
@@ -25,6 +35,10 @@ use std::path::{Path, PathBuf};
 pub const SCHEMA: &str = "skyhaul.evaluate/1";
 /// Name of the machine-readable results.
 pub const FILE: &str = "evaluation.json";
+/// Name of the folder of a case with the event logs of its example.
+pub const QLOG: &str = "qlog";
+/// Interval between the samples of the round-trip time in event logs.
+const SAMPLE: Duration = Duration::from_millis(100);
 
 /// What to evaluate, and where the report goes.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +53,8 @@ pub struct Request {
     pub cases: Option<PathBuf>,
     /// Number of seeds, instead of each case's.
     pub seeds: Option<u32>,
-    /// The folder; by default `results/evaluate-NAME`, with `-quick` behind in the quick profile.
+    /// The folder; by default `results/evaluate-NAME`, with the options of the control behind its name, and `-quick`
+    /// in the quick profile.
     pub out: Option<PathBuf>,
 }
 
@@ -59,6 +74,25 @@ pub struct Evaluated {
     pub book: Book,
     /// The results folder.
     pub folder: PathBuf,
+}
+
+/// Evaluates a control in one call, such as one that the caller provides (`user:NAME` in the request).
+///
+/// # Errors
+/// As [`Evaluating::begin`], a file that cannot be written, or a request to stop.
+pub fn evaluate(
+    request: &Request,
+    controls: Controls,
+    options: &RunOptions<'_>,
+    warn: &mut dyn FnMut(&str),
+) -> Result<Evaluated, LabError> {
+    let runner = simulator().with_controls(controls);
+    let all = Evaluating::begin(request, &runner, warn)?;
+    let totals = all.run(&runner, options)?;
+    if totals.interrupted {
+        return Err(LabError::StoppedCells { done: totals.done, cells: totals.cells });
+    }
+    all.report(None, warn)
 }
 
 impl Evaluating {
@@ -81,11 +115,17 @@ impl Evaluating {
             None => vec![library::evaluation()?],
         };
         let mut shelves = chosen(shelves, &request.names)?;
-        for file in shelves.iter_mut().flat_map(|s| &mut s.studies).filter_map(|(_, f)| f.as_mut().ok()) {
-            file.test_control(&control);
+        for shelf in &mut shelves {
+            for (_, case) in &mut shelf.studies {
+                let Ok(file) = case else { continue };
+                file.test_control(&control);
+                if let Err(e) = overview::check_sections(file, &shelf.paper) {
+                    *case = Err(e);
+                }
+            }
         }
         let profile = if request.quick { Profile::Quick } else { Profile::Full };
-        let folder = request.out.clone().unwrap_or_else(|| default_folder(&control, profile));
+        let folder = request.out.clone().unwrap_or_else(|| default_folder(&request.control, profile));
         let extent = Extent { profile, seeds: request.seeds, max_cells: None };
         let all = Reproduction::start("evaluate", shelves, folder, extent, runner, warn)?;
         Ok(Self { all, control: request.control.clone() })
@@ -103,6 +143,30 @@ impl Evaluating {
     /// A file that cannot be written.
     pub fn run<R: CellRunner>(&self, runner: &R, options: &RunOptions<'_>) -> Result<Totals, StudyError> {
         self.all.run_on(runner, options)
+    }
+
+    /// Runs one cell of each case once more, and writes its events: the first combination of the case, which has the
+    /// candidate in it, with the first seed. Beside the logs, one of each flow, are the results of this run, as
+    /// `skyhaul run` writes them, its scenario included.
+    ///
+    /// `controls` are the user's own, as those of the runner. Returns the logs.
+    ///
+    /// # Errors
+    /// A run that fails or is stopped, or a file that cannot be written.
+    pub fn qlog(&self, controls: &Controls, watch: &dyn Watch) -> Result<Vec<PathBuf>, LabError> {
+        let mut logs = Vec::new();
+        for (i, plan) in self.all.plans().iter().enumerate() {
+            let folder = self.folder().join("studies").join(self.all.name(i)).join(QLOG);
+            let lease = Lease::take(&folder)?;
+            let case = example(plan);
+            let result = single(&case, false, controls, watch)?;
+            let mut written = results::write(&folder, &case, &result, None)?;
+            let of_case = export::qlog_with(&folder, &folder, &[], controls, watch)?;
+            written.extend(of_case.iter().cloned());
+            lease.finish(&written)?;
+            logs.extend(of_case);
+        }
+        Ok(logs)
     }
 
     /// Renders the figures, if there is a renderer, and writes page and JSON.
@@ -141,9 +205,21 @@ fn checked<R: CellRunner>(text: &str, runner: &R) -> Result<Raw, LabError> {
     Ok(value)
 }
 
-fn default_folder(control: &Raw, profile: Profile) -> PathBuf {
-    let name = control.get("name").unwrap_or(control).as_str().unwrap_or("control");
-    let name = name.strip_prefix("user:").unwrap_or(name);
+/// The first combination of a case with its first seed, recorded as event logs need it.
+fn example(plan: &Plan) -> Case {
+    let mut scenario = plan.scenarios[plan.grid[0][0]].scenario.clone();
+    let seed = plan.file.study.seeds.first;
+    scenario.title = format!("{}: {}", plan.file.study.title, plan.label(0));
+    scenario.seed = seed;
+    scenario.record.sample.get_or_insert(SAMPLE);
+    scenario.record.series.extend([Series::InFlight, Series::Srtt]);
+    scenario.record.series.sort_unstable();
+    scenario.record.series.dedup();
+    Case { choice: Vec::new(), scenario, seed }
+}
+
+fn default_folder(control: &str, profile: Profile) -> PathBuf {
+    let name = control::slug(control);
     let end = if profile == Profile::Quick { "-quick" } else { "" };
     PathBuf::from(format!("results/evaluate-{name}{end}"))
 }
@@ -189,6 +265,7 @@ fn summary(book: &Book, control: &str) -> Value {
             "failed": count(Judgement::Failed),
             "not_measured": count(Judgement::NotMeasured),
         },
+        "overview": book.chapters.first().map(overview::json),
         "requirements": all.iter().map(skyhaul_study::requirement::Requirement::json).collect::<Vec<_>>(),
         "cases": book.chapters.iter().flat_map(case).collect::<Vec<_>>(),
         "refused": book.refused().into_iter().map(refused).collect::<Vec<_>>(),

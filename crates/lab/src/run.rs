@@ -97,13 +97,18 @@ pub fn captured(
     }
 }
 
-/// Runs one case with the caller's recorder.
+/// Runs one case with the caller's recorder, and user-defined controls.
 ///
 /// # Errors
-/// As [`execute`].
-pub fn recorded<R: Tap>(case: &Case, recorder: R, watch: &dyn Watch) -> Result<RunResult, LabError> {
+/// As [`single`].
+pub fn recorded<R: Tap>(
+    case: &Case,
+    recorder: R,
+    controls: &Controls,
+    watch: &dyn Watch,
+) -> Result<RunResult, LabError> {
     watch.begin(STEPS);
-    let result = one(case, recorder, &Controls::default(), watch);
+    let result = one(case, recorder, controls, watch);
     watch.end();
     result
 }

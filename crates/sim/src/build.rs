@@ -3,7 +3,7 @@
 use crate::agent::Agents;
 use crate::chain::Chain;
 use crate::change;
-use crate::error::BuildError;
+use crate::error::{BuildError, caught};
 use crate::flow::{Flow, Record};
 use crate::heap::Heap;
 use crate::links::Links;
@@ -32,7 +32,7 @@ impl<R: Tap> Sim<R> {
     /// A world at time zero whose flows may also use controls provided by the caller.
     ///
     /// # Errors
-    /// If the scenario cannot be simulated.
+    /// If the scenario cannot be simulated, or a control panics when it is asked about its options.
     pub fn with_controls(
         scenario: &Resolved,
         seed: u64,
@@ -65,6 +65,17 @@ impl<R: Tap> Sim<R> {
         if agents == Agents::Scenario {
             check_controls(scenario, controls)?;
         }
+        let build = || Self::build(scenario, seed, recorder, agents, controls);
+        caught(build).unwrap_or_else(|failure| Err(BuildError::Broken { message: failure.message }))
+    }
+
+    fn build(
+        scenario: &Resolved,
+        seed: u64,
+        recorder: R,
+        agents: Agents,
+        controls: &Controls,
+    ) -> Result<Self, BuildError> {
         let mut links = Links::new(scenario, seed);
         let named: usize = scenario.flows.iter().map(|g| g.count as usize).sum();
         let mut flows = Vec::with_capacity(named + 2);

@@ -4,6 +4,7 @@ use core::any::Any;
 use core::fmt;
 use skyhaul_base::Instant;
 use skyhaul_cc::user::Failed;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Why a scenario cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,6 +31,12 @@ pub enum BuildError {
         /// Index in the flow's path.
         link: usize,
     },
+    /// A user's own control panicked before anything ran, or the engine broke an invariant.
+    #[error("{message}")]
+    Broken {
+        /// What happened, in one line.
+        message: String,
+    },
     /// More flows than can be numbered, or more distinct paths than the route table holds.
     #[error("too many flows or too many distinct paths")]
     TooLarge,
@@ -47,8 +54,19 @@ pub struct Failure {
     pub source: Option<Box<dyn Any + Send>>,
 }
 
+/// Does something that may panic: a control that somebody else wrote, or an invariant that breaks. Every panic of a
+/// simulation, while it is built and while it runs, is caught here.
+///
+/// What `run` changed must not be used after an error, except to be dropped.
+///
+/// # Errors
+/// The panic, at time zero.
+pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| Failure::new(Instant::ZERO, payload))
+}
+
 impl Failure {
-    pub(crate) fn new(at: Instant, payload: Box<dyn Any + Send>) -> Self {
+    fn new(at: Instant, payload: Box<dyn Any + Send>) -> Self {
         let payload = match payload.downcast::<Failed>() {
             Ok(own) => {
                 let Failed { message, detail, source } = *own;

@@ -2,7 +2,7 @@
 
 use crate::agent::Agent;
 use crate::datagram::Rated;
-use crate::error::Failure;
+use crate::error::{Failure, caught};
 use crate::flow::{Flow, Record};
 use crate::network::cause;
 use crate::parcel::{Parcel, kind};
@@ -16,7 +16,6 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_path::stats::Counters;
 use skyhaul_path::{DropReason, Hop};
 use skyhaul_trace::Class;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl<R: Tap> Sim<R> {
     /// Runs to the end and returns the results.
@@ -32,8 +31,7 @@ impl<R: Tap> Sim<R> {
     /// # Errors
     /// The cause and time of the failure.
     pub fn try_run_until(&mut self, t: Instant) -> Result<Status, Failure> {
-        catch_unwind(AssertUnwindSafe(|| self.run_until(t)))
-            .map_err(|payload| Failure::new(self.now, payload))
+        caught(|| self.run_until(t)).map_err(|failure| Failure { at: self.now, ..failure })
     }
 
     /// As [`Self::finish`], with the errors of [`Self::try_run_until`].

@@ -55,7 +55,7 @@ mod user;
 mod watch;
 
 pub use agent::Agents;
-pub use error::{BuildError, Failure, RunError};
+pub use error::{BuildError, Failure, RunError, caught};
 pub use result::{
     ChainResult, ClassResult, FlowResult, LinkResult, RateResult, RunResult, SampledSeries, Telemetry,
 };

@@ -1,6 +1,6 @@
 //! Users' own congestion controls: their provider, and one instance per connection.
 
-use crate::error::BuildError;
+use crate::error::{BuildError, caught};
 use skyhaul_cc::user::Failed;
 use skyhaul_cc::{
     Ack, Algorithm, Config, CongestionControl, Controls, Cx, Policy, SharedRules, Signal, Window,
@@ -12,7 +12,7 @@ use std::panic::resume_unwind;
 /// refuses.
 ///
 /// # Errors
-/// Names the group of flows.
+/// Names the group of flows. A control that panics when it is asked is refused with its words.
 pub fn check_controls(scenario: &Resolved, controls: &Controls) -> Result<(), BuildError> {
     for group in &scenario.flows {
         if let Config::User(own) = &group.cc {
@@ -20,7 +20,8 @@ pub fn check_controls(scenario: &Resolved, controls: &Controls) -> Result<(), Bu
                 flow: group.name.clone(),
                 message: why.to_string(),
             };
-            controls.check(own).map_err(refuse)?;
+            let asked = caught(|| controls.check(own));
+            asked.unwrap_or_else(|failure| Err(failure.message.into())).map_err(refuse)?;
         }
     }
     Ok(())

@@ -4,6 +4,7 @@ use crate::claim::{self, ClaimResult, Verdict};
 use crate::error::StudyError;
 use crate::figure::{self, Drawn};
 use crate::model::{Axis, Profile};
+use crate::overview::{self, Line};
 use crate::planned::Plan;
 use crate::results::Results;
 use crate::run::Cells;
@@ -44,6 +45,8 @@ pub struct Evaluation {
     pub figures: Vec<Drawn>,
     /// Tables in the order of the study.
     pub tables: Vec<Tabulated>,
+    /// Its lines of the overview over all studies of the folder.
+    pub overview: Vec<Line>,
     /// Means with intervals.
     pub values: Values,
     /// One row per cell; if some failed, a column gives the reason.
@@ -178,6 +181,7 @@ pub fn evaluate(plan: &Plan, cells: &Cells) -> Result<Evaluation, StudyError> {
         claims: claim::evaluate(&results),
         figures: figure::draw(&results)?,
         tables: tabulate::fill(&results)?,
+        overview: overview::measure(&results)?,
         values: values(&results),
         cells: table(&results),
         missing: cells.observed.iter().filter(|o| o.is_none()).count() - cells.failed.len(),

@@ -25,6 +25,7 @@ pub mod metric;
 pub mod model;
 pub mod observed;
 pub mod output;
+pub mod overview;
 pub mod plan;
 pub mod planned;
 pub mod profile;

@@ -62,6 +62,7 @@ pub fn plan_profile<R: CellRunner>(
     plan.claims = claim::plan(&plan.file, &plan.metrics, &series)?;
     crate::figure::check(&plan.file, &plan.metrics, &series)?;
     crate::tabulate::check(&plan.file, &plan.metrics)?;
+    crate::overview::check(&plan.file, &plan.metrics)?;
     Ok(plan)
 }
 

@@ -12,8 +12,8 @@ use crate::planned::{Cell, Plan};
 use crate::runner::{CellRunner, Failure, Problem};
 use serde::{Deserialize, Serialize};
 use skyhaul_scenario::Resolved;
+use skyhaul_sim::caught;
 use std::collections::{BTreeMap, BTreeSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -179,14 +179,14 @@ pub fn accept(job: &Job, answer: &str) -> Result<Result<Observed, Failure>, Entr
     cache::decode(answer, &job.engine, &job.key).map(Ok)
 }
 
-/// Runs one cell; a panic is a failure like any other.
+/// Runs one cell; a panic of the runner is a failure like any other.
 pub(crate) fn attempt<R: CellRunner>(
     runner: &R,
     scenario: &Resolved,
     seed: u64,
 ) -> Result<Observed, Failure> {
-    let result = catch_unwind(AssertUnwindSafe(|| runner.run(scenario, seed)));
-    result.unwrap_or_else(|panic| Err(format!("the engine broke an invariant: {}", words_of(&*panic)).into()))
+    let result = caught(|| runner.run(scenario, seed));
+    result.unwrap_or_else(|f| Err(Failure { message: f.message, detail: f.detail }))
 }
 
 /// Runs the cells of a plan that are not in the cache.
@@ -289,11 +289,4 @@ pub fn not_cached(plan: &Plan) -> Vec<String> {
     let reasons: BTreeSet<String> =
         plan.scenarios.iter().filter_map(|p| Some(p.version.as_ref().err()?.to_string())).collect();
     reasons.into_iter().map(|why| format!("cells are not cached: {why}")).collect()
-}
-
-/// The message of a panic.
-#[must_use]
-pub fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }

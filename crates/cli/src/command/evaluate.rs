@@ -3,8 +3,10 @@
 use crate::args::{EvaluateArgs, jobs};
 use crate::interrupt;
 use crate::output::{print, warn};
-use crate::progress::Whole;
+use crate::progress::{Runs, Whole};
 use crate::stop::Stop;
+use skyhaul_cc::Controls;
+use skyhaul_lab::LabError;
 use skyhaul_lab::engine::simulator;
 use skyhaul_lab::evaluate::{Evaluated, Evaluating, Request, shown};
 use skyhaul_lab::reproduce::cache;
@@ -34,6 +36,13 @@ pub(crate) fn run(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) ->
     let totals = all.run(simulator(), &options)?;
     if totals.interrupted {
         return Err(Stop::kept(totals.done, totals.cells, &cache));
+    }
+    if args.qlog {
+        let stopped = |e: LabError| match e {
+            LabError::Stopped => Stop::kept(totals.done, totals.cells, &cache),
+            other => other.into(),
+        };
+        all.qlog(&Controls::default(), &Runs::new()).map_err(stopped)?;
     }
     let evaluated = all.report(renderer, &mut warn)?;
     if args.json {

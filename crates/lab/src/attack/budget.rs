@@ -55,7 +55,7 @@ mod tests {
         for text in ["", "0", "0 runs", "0 s", "10", "-3 runs", "many runs", "10 apples", "1e3 runs"] {
             let line = text.parse::<Budget>().expect_err(text).to_string();
             assert!(
-                line.starts_with("--budget") && line.contains("500 runs") && !line.contains('\n'),
+                line.starts_with("budget ") && line.contains("500 runs") && !line.contains('\n'),
                 "{line}"
             );
         }

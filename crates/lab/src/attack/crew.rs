@@ -58,7 +58,9 @@ impl<'a> Crew<'a> {
         let more = || !self.watch.stopped() && !failed.load(Ordering::Relaxed) && allowed();
         let case = |i: usize| {
             let (point, seed) = &all[i];
-            let outcome = self.trial.run(point, *seed, &stop)?;
+            let mut outcome = None;
+            self.watch.around(&mut || outcome = self.trial.run(point, *seed, &stop));
+            let outcome = outcome?;
             let noted = done(i, &outcome);
             failed.fetch_or(noted.is_err(), Ordering::Relaxed);
             Some(noted.map(|()| outcome))

@@ -7,9 +7,10 @@ use crate::attack::journal::{self, Head, Journal};
 use crate::attack::point::Point;
 use crate::attack::report::{self, Found, Moved, Trouble, Worst};
 use crate::attack::search::{Cases, search, swarm};
-use crate::attack::space::Space;
+use crate::attack::space::{Bounds, Space};
 use crate::attack::trial::{Outcome, Trial};
 use crate::attack::watch::Watch;
+use crate::control;
 use crate::engine::simulator;
 use crate::error::{AttackError, LabError};
 use crate::lease::Lease;
@@ -37,13 +38,13 @@ pub struct Request {
     pub goal: Goal,
     /// The limit of the search.
     pub budget: Budget,
-    /// A file with bounds; the built-in ones hold for keys that it does not have.
-    pub bounds: Option<PathBuf>,
+    /// The bounds.
+    pub bounds: Bounds,
     /// Seed of the search and of its runs.
     pub seed: u64,
     /// Threads.
     pub jobs: usize,
-    /// The folder; by default `results/attack-CONTROL-GOAL`.
+    /// The folder; by default `results/attack-CONTROL-GOAL`, with the options of the control behind its name.
     pub out: Option<PathBuf>,
     /// User-defined controls, which the search may name as `user:NAME`.
     pub controls: Controls,
@@ -53,9 +54,10 @@ impl Request {
     /// The folder of the results.
     #[must_use]
     pub fn folder(&self) -> PathBuf {
-        let keep = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-        let control: String = self.control.trim().chars().map(keep).take(60).collect();
-        let usual = || Path::new("results").join(format!("attack-{control}-{}", self.goal.name()));
+        let usual = || {
+            let control = control::slug(&self.control);
+            Path::new("results").join(format!("attack-{control}-{}", self.goal.name()))
+        };
         self.out.clone().unwrap_or_else(usual)
     }
 }
@@ -67,7 +69,7 @@ impl Request {
 /// search was stopped, when what was found is written and the same request continues.
 pub fn hunt(request: &Request, watch: &dyn Watch) -> Result<Found, LabError> {
     let goal = request.goal;
-    let space = Space::read(request.bounds.as_deref(), goal)?;
+    let space = Space::read(&request.bounds, goal)?;
     let trial = Trial::new(&request.control, goal, space.duration, request.seed, request.controls.clone())?;
     let middle = space.middle();
     trial.check(&middle)?;

@@ -24,4 +24,5 @@ pub use budget::Budget;
 pub use goal::Goal;
 pub use hunt::{Request, hunt};
 pub use report::Found;
+pub use space::Bounds;
 pub use watch::{Unwatched, Watch};

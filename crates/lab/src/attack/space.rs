@@ -7,13 +7,27 @@ use serde::de::DeserializeOwned;
 use skyhaul_base::{Duration, math};
 use skyhaul_scenario::amount::{Count, Probability, QueueLimit, RateSpec, Time};
 use skyhaul_study::files::read_text;
-use std::path::Path;
+use std::path::PathBuf;
 use toml::{Table, Value};
 
 /// The bounds without a file.
 const DEFAULT: &str = include_str!("bounds.toml");
 /// Their name in messages.
 const BUILT_IN: &str = "the built-in bounds";
+/// The name in messages of bounds that come as a text.
+const GIVEN: &str = "bounds";
+
+/// Where the bounds of a search come from; the built-in ones hold for keys that they do not have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Bounds {
+    /// The built-in ones.
+    #[default]
+    BuiltIn,
+    /// A file.
+    File(PathBuf),
+    /// The text of such a file.
+    Text(String),
+}
 
 /// How the values of a key are spread over its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,11 +100,16 @@ const NEIGHBOURS: &str = "neighbours";
 const DURATION: &str = "duration";
 
 impl Space {
-    /// Reads bounds: those of the file, and the built-in ones for keys that it does not have.
-    pub(super) fn read(file: Option<&Path>, goal: Goal) -> Result<Self, LabError> {
-        let named = file.map_or_else(|| BUILT_IN.to_owned(), |f| f.display().to_string());
-        let text = file.map(|f| read_text(f).map_err(LabError::read(f))).transpose()?;
-        Ok(Self::parse(&named, text.as_deref().unwrap_or_default(), goal)?)
+    /// Reads bounds: the given ones, and the built-in ones for keys that they do not have.
+    pub(super) fn read(bounds: &Bounds, goal: Goal) -> Result<Self, LabError> {
+        Ok(match bounds {
+            Bounds::BuiltIn => Self::parse(BUILT_IN, "", goal)?,
+            Bounds::File(path) => {
+                let text = read_text(path).map_err(LabError::read(path))?;
+                Self::parse(&path.display().to_string(), &text, goal)?
+            }
+            Bounds::Text(text) => Self::parse(GIVEN, text, goal)?,
+        })
     }
 
     /// As [`Self::read`], of a text.
@@ -127,7 +146,8 @@ impl Space {
             *slot = Range { low, high, scale };
         }
         let longest = duration.0.as_secs_f64();
-        if ranges[6].high * 1e-9 >= longest {
+        // A candidate alone starts at the beginning, whatever the bounds say.
+        if goal.has_neighbours() && ranges[6].high * 1e-9 >= longest {
             return Err(refuse(
                 "start",
                 format!("the candidate may start after the run, which lasts {duration}"),

@@ -13,8 +13,6 @@ use skyhaul_cc::Controls;
 use skyhaul_scenario::amount::Time;
 use skyhaul_scenario::{Document, Resolved, no_files};
 use skyhaul_sim::RunResult;
-use skyhaul_study::run::words_of;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use toml::Value;
 
 /// The path, and who may use it.
@@ -181,14 +179,13 @@ impl Trial {
         seed: u64,
         watch: &dyn Watch,
     ) -> Result<Measured, Option<String>> {
-        let failed = |e: LabError| (!e.is_stop()).then(|| e.to_string());
+        // A control that is stopped in the middle of a method did not fail.
+        let failed = |e: LabError| (!e.is_stop() && !watch.stopped()).then(|| e.to_string());
         let scenario = self.scenario(point, role, seed).map_err(failed)?;
         let case = Case { choice: Vec::new(), scenario, seed };
-        // A panic of a control is what is searched for, and no reason to end.
-        let result = catch_unwind(AssertUnwindSafe(|| run::single(&case, false, &self.controls, watch)));
-        let one_line = |words: String| words.split_whitespace().collect::<Vec<_>>().join(" ");
-        let result = result.map_err(|panic| Some(format!("panicked: {}", one_line(words_of(&*panic)))))?;
-        Ok(self.numbers(point, &case.scenario, &result.map_err(failed)?))
+        // A control that fails is what is searched for, and no reason to end.
+        let result = run::single(&case, false, &self.controls, watch).map_err(failed)?;
+        Ok(self.numbers(point, &case.scenario, &result))
     }
 
     fn numbers(&self, point: &Point, scenario: &Resolved, result: &RunResult) -> Measured {

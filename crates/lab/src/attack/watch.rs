@@ -8,6 +8,10 @@ pub trait Watch: Sync {
     }
     /// The search is over; the best cases are run with other seeds.
     fn confirm(&self) {}
+    /// Does a simulation, by calling `run` once; whoever watches may hold a lock meanwhile.
+    fn around(&self, run: &mut dyn FnMut()) {
+        run();
+    }
     /// Nothing runs any more.
     fn end(&self) {}
     /// True to stop.

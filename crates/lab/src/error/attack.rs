@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum AttackError {
     /// There is no such goal.
-    #[error("--goal {word}: there is no such goal; accepted: {accepted}")]
+    #[error("goal {word}: there is no such goal; accepted: {accepted}")]
     Goal {
         /// What was written.
         word: String,
@@ -14,7 +14,7 @@ pub enum AttackError {
         accepted: String,
     },
     /// The budget is not one.
-    #[error("--budget {text}: {why}; write a time or a number of runs, such as 10min or \"500 runs\"")]
+    #[error("budget {text}: {why}; write a time or a number of runs, such as 10min or \"500 runs\"")]
     Budget {
         /// What was written.
         text: String,
@@ -23,7 +23,7 @@ pub enum AttackError {
     },
     /// The budget does not allow a single round.
     #[error(
-        "--budget: {runs} runs are too few: a first round takes {least}; write at least \"{least} runs\""
+        "budget: {runs} runs are too few: a first round takes {least}; write at least \"{least} runs\""
     )]
     TooFew {
         /// What was written.

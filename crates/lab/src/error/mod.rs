@@ -150,6 +150,14 @@ pub enum LabError {
     /// The user stopped the run.
     #[error("stopped; nothing was written")]
     Stopped,
+    /// The user stopped the run of many cells.
+    #[error("stopped with {done} of {cells} cells done; those in the cache do not run again")]
+    StoppedCells {
+        /// Cells that have run, or were in the cache.
+        done: usize,
+        /// All cells.
+        cells: usize,
+    },
     /// The user stopped the run while packets were captured.
     #[error("stopped; {} holds the packets captured until then", path.display())]
     StoppedCapture {
@@ -164,7 +172,10 @@ impl LabError {
     pub const fn is_stop(&self) -> bool {
         matches!(
             self,
-            Self::Stopped | Self::StoppedCapture { .. } | Self::Attack(AttackError::Stopped { .. })
+            Self::Stopped
+                | Self::StoppedCells { .. }
+                | Self::StoppedCapture { .. }
+                | Self::Attack(AttackError::Stopped { .. })
         )
     }
 

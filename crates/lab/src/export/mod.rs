@@ -14,7 +14,7 @@ mod tables;
 
 pub use flent::flent;
 pub use mahimahi::mahimahi;
-pub use qlog::qlog;
+pub use qlog::{qlog, qlog_with};
 pub use tables::{csv, parquet};
 
 use crate::error::{ExportError, LabError};

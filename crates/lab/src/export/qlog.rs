@@ -13,6 +13,7 @@ use crate::results::MANIFEST;
 use crate::run::{Watch, recorded};
 use serde_json::{Map, Value, json};
 use skyhaul_base::Instant;
+use skyhaul_cc::Controls;
 use skyhaul_scenario::resolved::Transport;
 use skyhaul_sim::{Opened, Tap};
 use skyhaul_study::runner::CellRunner;
@@ -38,6 +39,20 @@ pub fn qlog(
     results: &Path,
     out: &Path,
     flows: &[String],
+    watch: &dyn Watch,
+) -> Result<Vec<PathBuf>, LabError> {
+    qlog_with(results, out, flows, &Controls::default(), watch)
+}
+
+/// As [`qlog`], of runs with user-defined controls.
+///
+/// # Errors
+/// As [`qlog`], and if a control fails.
+pub fn qlog_with(
+    results: &Path,
+    out: &Path,
+    flows: &[String],
+    controls: &Controls,
     watch: &dyn Watch,
 ) -> Result<Vec<PathBuf>, LabError> {
     let mut written = Vec::new();
@@ -66,7 +81,7 @@ pub fn qlog(
             .iter()
             .flat_map(|l| ["forward", "reverse"].map(|way| format!("links.{}.{way}", l.name)))
             .collect();
-        let result = recorded(&run.case, &mut log, watch)?;
+        let result = recorded(&run.case, &mut log, controls, watch)?;
         if Some(result.events) != run.summary["events"].as_u64() {
             return Err(another(&run).into());
         }

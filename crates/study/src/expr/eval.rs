@@ -1,5 +1,6 @@
 //! Checking and evaluating trees.
 
+use super::windows::{regain, settle, variation};
 use super::{Expr, ExprError, Name};
 use crate::observed::{Observed, Sampled};
 use crate::stats;
@@ -74,8 +75,20 @@ const PLAIN: [Plain; 7] = [
 const AGGREGATES: [&str; 6] = ["count", "jain", "max", "mean", "min", "sum"];
 
 /// Functions from a curve per flow to a number per flow, with the number of further arguments.
-const OF_CURVES: [(&str, usize); 7] =
-    [("at", 1), ("last", 0), ("peak", 2), ("low", 2), ("average", 2), ("deviation", 2), ("reach", 1)];
+const OF_CURVES: [(&str, usize); 8] = [
+    ("at", 1),
+    ("last", 0),
+    ("peak", 2),
+    ("low", 2),
+    ("average", 2),
+    ("deviation", 2),
+    ("reach", 1),
+    ("variation", 3),
+];
+
+/// Functions from curves, each that of all flows together, to one number: the number of curves, and of further
+/// arguments.
+const OF_SUMS: [(&str, usize, usize); 2] = [("settle", 2, 4), ("regain", 1, 3)];
 
 /// Checks an expression and returns the shape of its value.
 ///
@@ -157,6 +170,13 @@ fn check_call(f: &str, arguments: &[Shape]) -> Result<Shape, ExprError> {
             && arguments[1..].iter().all(|s| *s == Shape::Scalar);
         return if fits { Ok(Shape::PerFlow) } else { wrong(&format!("a series and {more} numbers")) };
     }
+    if let Some((_, curves, more)) = OF_SUMS.iter().find(|(name, ..)| *name == f) {
+        let fits = arguments.len() == curves + more
+            && arguments[..*curves].iter().all(|s| *s == Shape::Curves)
+            && arguments[*curves..].iter().all(|s| *s == Shape::Scalar);
+        let takes = || format!("{} and {more} numbers", if *curves == 1 { "a series" } else { "two series" });
+        return if fits { Ok(Shape::Scalar) } else { wrong(&takes()) };
+    }
     if let Some(form) = Form::named(f) {
         if arguments.len() != form.arguments.len() {
             return wrong(&format!("({}): {}", form.arguments.join(", "), form.says));
@@ -172,7 +192,7 @@ fn check_call(f: &str, arguments: &[Shape]) -> Result<Shape, ExprError> {
         _ => {
             let all =
                 PLAIN.iter().map(|(n, _)| *n).chain(AGGREGATES).chain(OF_CURVES.iter().map(|(n, _)| *n));
-            let all = all.chain(FORMS.iter().map(|form| form.name));
+            let all = all.chain(OF_SUMS.iter().map(|(n, ..)| *n)).chain(FORMS.iter().map(|form| form.name));
             let mut all: Vec<_> = all.chain(["percentile"]).collect();
             all.sort_unstable();
             Err(ExprError::or(format!("unknown function `{f}`"), all))
@@ -235,6 +255,9 @@ fn value_of(name: &Name, vars: &Vars<'_>) -> Vec<f64> {
 }
 
 fn call(f: &str, arguments: &[Expr], vars: &Vars<'_>) -> Vec<f64> {
+    if let Some((_, curves, _)) = OF_SUMS.iter().find(|(name, ..)| *name == f) {
+        return vec![of_sums(f, &arguments[..*curves], &arguments[*curves..], vars)];
+    }
     if let [Expr::Name(Name::Series { group, series }), more @ ..] = arguments {
         let group = group.as_deref().or(vars.group);
         let more: Vec<f64> = more.iter().map(|e| evaluate(e, vars)[0]).collect();
@@ -254,6 +277,22 @@ fn call(f: &str, arguments: &[Expr], vars: &Vars<'_>) -> Vec<f64> {
         ("max", Some(b)) => zip(&first, &b, f64::max),
         ("percentile", Some(q)) => vec![stats::quantile(&first, q[0] / 100.0)],
         _ => vec![aggregate(f, &first)],
+    }
+}
+
+fn of_sums(f: &str, curves: &[Expr], more: &[Expr], vars: &Vars<'_>) -> f64 {
+    let mut named: Vec<Vec<&Sampled>> = Vec::new();
+    for e in curves {
+        let Expr::Name(Name::Series { group, series }) = e else { return f64::NAN };
+        named.push(vars.observed.curves(series, group.as_deref().or(vars.group)).collect());
+    }
+    let more: Vec<f64> = more.iter().map(|e| evaluate(e, vars)[0]).collect();
+    match (f, &named[..], &more[..]) {
+        ("settle", [part, whole], &[from, window, low, high]) => {
+            settle(part, whole, [from, window, low, high])
+        }
+        ("regain", [curves], &[from, window, level]) => regain(curves, [from, window, level]),
+        _ => f64::NAN,
     }
 }
 
@@ -302,6 +341,7 @@ fn of_curve(f: &str, c: &Sampled, more: &[f64]) -> f64 {
         "low" => span().reduce(f64::min).unwrap_or(f64::NAN),
         "peak" => span().reduce(f64::max).unwrap_or(f64::NAN),
         "reach" => c.reach(more[0]),
+        "variation" => variation(c, more[0], more[1], more[2]),
         _ => f64::NAN,
     }
 }

@@ -15,6 +15,7 @@
 
 mod eval;
 mod parse;
+mod windows;
 
 pub(crate) use eval::aggregate;
 pub use eval::{Names, Shape, Vars, evaluate, shape};

@@ -97,6 +97,10 @@ fn flows_are_vectors_until_aggregated() {
     assert_eq!(value("max(flow.unique_segments, 250)"), [250.0, 300.0, 250.0]);
 }
 
+fn stats_of(values: &[f64]) -> f64 {
+    crate::stats::deviation(values) / crate::stats::mean(values)
+}
+
 #[test]
 fn series_need_a_function() {
     assert_eq!(value("at(series.cwnd, 1.5)"), [4.0]);
@@ -105,6 +109,13 @@ fn series_need_a_function() {
     assert_eq!(value("mean(last(series.cwnd))"), [2.0]);
     assert_eq!(value("average(series.cwnd, 0, 1)"), [2.5]);
     assert_eq!(value("deviation(series.cwnd, 0, 1)"), [1.5]);
+    assert_eq!(value("variation(series[a].cwnd, 0, 2, 1)"), [stats_of(&[3.0, -2.0])]);
+    // The only flow has all there is, from the first window on; its increase is that of the curve.
+    assert_eq!(value("settle(series[a].cwnd, series.cwnd, 0, 1, 0.9, 1)"), [0.0]);
+    assert_eq!(value("settle(series[a].cwnd, series.cwnd, 0, 1, 0, 0.5)"), [2.0]);
+    assert_eq!(value("regain(series.cwnd, 0, 1, 3)"), [0.0]);
+    assert!(refused("settle(series.cwnd, 0, 1, 0, 1)").message.contains("two series and 4 numbers"));
+    assert!(refused("regain(series.cwnd, 1)").message.contains("a series and 3 numbers"));
     assert!(refused("series.cwnd + 1").message.contains("not a series"));
 }
 

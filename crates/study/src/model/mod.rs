@@ -7,6 +7,7 @@ mod axis;
 mod candidate;
 mod check;
 mod figure;
+mod overview;
 mod paper;
 mod pick;
 mod quick;
@@ -17,6 +18,7 @@ pub use axis::{Axis, AxisValue, Settings};
 pub use candidate::CANDIDATE;
 pub use check::{Check, Curve, Direction, Relation, Term};
 pub use figure::{Band, Figure, Mark, RefPoint, Rule, RuleAxis, Scale, TimeFigure};
+pub use overview::{Better, OverviewLine, OverviewPlan, OverviewSection};
 pub use paper::{Elsewhere, Open, Paper, Row};
 pub use pick::{Label, OneOrMany, Pick, Selector, Side};
 pub use quick::{Profile, Quick};
@@ -85,6 +87,9 @@ pub struct Study {
     /// The tables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub table: Vec<Table>,
+    /// Lines of the overview over all studies of the folder.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overview: Vec<OverviewLine>,
 }
 
 /// A run of consecutive seeds.

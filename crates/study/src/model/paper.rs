@@ -1,7 +1,7 @@
 //! `paper.toml`: data shared by the studies of a folder.
 
 use crate::error::StudyError;
-use crate::model::{locate, parsed, text_of};
+use crate::model::{OverviewPlan, locate, parsed, text_of};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -35,6 +35,9 @@ pub struct Paper {
     /// Statements that are not reproduced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<Open>,
+    /// An overview over the studies, for the report of an evaluation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overview: Option<OverviewPlan>,
 }
 
 /// A statement of the source. Claims of studies, tests elsewhere and open entries each cover a part of it.

@@ -2,6 +2,7 @@
 
 mod all;
 mod html;
+mod overview;
 mod packed;
 mod parts;
 mod plain;

@@ -2,6 +2,7 @@
 //! intervals and its verdict, and what was not measured; then the cases.
 
 use super::all::chapter;
+use super::overview::{self, overview};
 use super::parts::{self, RULE, badge, escape, filter, scripts, top};
 use crate::book::{Book, Chapter};
 use crate::model::Profile;
@@ -44,10 +45,11 @@ pub fn evaluation(book: &Book, control: &str) -> String {
              of the claims are ours, and each claim states its own. Of two values \
              the first is the baseline's where less is better, and the candidate's where more is.</p>"
         );
-        overview(&mut b, &all);
+        verdicts(&mut b, &all);
         for r in &all {
             requirement(&mut b, c, r);
         }
+        overview(&mut b, c);
         b.push_str("<h2>The cases</h2>\n");
         chapter(&mut b, c);
     }
@@ -69,6 +71,9 @@ fn contents(b: &mut String, book: &Book) {
                     escape(&row.id),
                     escape(&row.says)
                 );
+            }
+            if let Some(plan) = &c.paper.overview {
+                let _ = writeln!(b, "<li><a href=\"#{}\">{}</a></li>", overview::ID, escape(&plan.title));
             }
             let _ = writeln!(b, "<li><a href=\"#{}\">The cases</a></li>", escape(&c.name));
         }
@@ -123,7 +128,7 @@ fn mark(j: Judgement) -> String {
     format!("<span class=\"badge {}\">{}</span>", class(j), j.word())
 }
 
-fn overview(b: &mut String, all: &[Requirement<'_>]) {
+fn verdicts(b: &mut String, all: &[Requirement<'_>]) {
     b.push_str(
         "<div class=\"wide\"><table class=\"summary\"><thead><tr><th>§</th><th class=\"words\">Requirement</th>\
          <th class=\"words\">Verdict</th><th>Claims</th><th>Parts not measured</th></tr></thead><tbody>\n",

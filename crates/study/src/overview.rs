@@ -1,0 +1,216 @@
+//! An overview over several studies: the same few things side by side, metric by metric, with the intervals of the
+//! means and of the paired differences.
+//!
+//! The studies hold the lines, the paper the sections; a line belongs to the section that its id names.
+
+use crate::book::Chapter;
+use crate::error::StudyError;
+use crate::metric::PlannedMetric;
+use crate::model::{Better, OverviewPlan, OverviewSection, Paper, Selector, StudyFile};
+use crate::results::Results;
+use crate::space::{Space, pins};
+use crate::stats::{Estimate, estimate, paired_difference};
+use serde_json::{Value, json};
+
+/// A measured line.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Section of the overview.
+    pub id: String,
+    /// The metric.
+    pub metric: String,
+    /// What is measured.
+    pub says: String,
+    /// Unit of the values.
+    pub unit: String,
+    /// Whether more or less of it is better.
+    pub better: Option<Better>,
+    /// One entry for each combination of the values of the axes in `for_each`.
+    pub places: Vec<Place>,
+}
+
+/// The values of a line at one place.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The axis values in words; empty if there is one place only.
+    pub at: String,
+    /// The mean of each column.
+    pub values: Vec<Estimate>,
+    /// First column less each of the others, seed by seed.
+    pub differences: Vec<Estimate>,
+}
+
+/// Where the values of a line are.
+struct Layout {
+    metric: usize,
+    /// The values of axes that each side sets.
+    sides: Vec<Vec<Option<usize>>>,
+    /// Axes with a place for each value.
+    places: Vec<usize>,
+    /// The values of each axis that are shown.
+    shown: Vec<Vec<usize>>,
+}
+
+fn layout(file: &StudyFile, metrics: &[PlannedMetric], i: usize) -> Result<Layout, StudyError> {
+    let line = &file.study.overview[i];
+    let key = |k: &str| format!("overview[{i}].{k}");
+    let axes: Vec<&str> = file.study.axis.iter().map(|a| a.name.as_str()).collect();
+    let axis = |name: &String| {
+        let at = axes.iter().position(|a| a == name);
+        at.ok_or_else(|| file.refuse(&key("for_each"), format!("there is no axis `{name}`"), &axes))
+    };
+    let known: Vec<&str> = metrics.iter().map(|m| m.name.as_str()).collect();
+    let metric = known.iter().position(|m| *m == line.metric).ok_or_else(|| {
+        file.refuse(&key("metric"), format!("there is no metric `{}`", line.metric), &known)
+    })?;
+    let side = |(k, side): (usize, &Selector)| {
+        let key = key(&format!("sides[{k}]"));
+        let one = |pin: Option<Vec<usize>>| match pin.as_deref() {
+            None => Ok(None),
+            Some([one]) => Ok(Some(*one)),
+            Some(_) => Err(file.refuse(&key, "a side has one value of an axis", &[])),
+        };
+        pins(file, side, &key)?.into_iter().map(one).collect::<Result<Vec<_>, _>>()
+    };
+    let sides = line.sides.iter().enumerate().map(side).collect::<Result<Vec<_>, _>>()?;
+    if sides.is_empty() {
+        return Err(file.refuse(&key("sides"), "nothing is compared", &["[{ cc = \"candidate\" }]"]));
+    }
+    let places = line.for_each.0.iter().map(axis).collect::<Result<Vec<_>, _>>()?;
+    let mut shown = Vec::new();
+    for (a, pin) in pins(file, &line.at, &key("at"))?.into_iter().enumerate() {
+        let all = pin.unwrap_or_else(|| (0..file.study.axis[a].values.len()).collect());
+        let set = sides.iter().filter(|s| s[a].is_some()).count();
+        let wrong = if set > 0 && (set < sides.len() || places.contains(&a)) {
+            Some(("sides", "is set by some sides only, or listed in `for_each` too"))
+        } else if all.len() != 1 && set == 0 && !places.contains(&a) {
+            Some(("at", "has several values: name one, or list it in `for_each`"))
+        } else {
+            None
+        };
+        if let Some((k, why)) = wrong {
+            return Err(file.refuse(&key(k), format!("axis `{}` {why}", axes[a]), &[]));
+        }
+        shown.push(all);
+    }
+    Ok(Layout { metric, sides, places, shown })
+}
+
+/// Checks that all lines can be measured.
+pub(crate) fn check(file: &StudyFile, metrics: &[PlannedMetric]) -> Result<(), StudyError> {
+    (0..file.study.overview.len()).try_for_each(|i| layout(file, metrics, i).map(drop))
+}
+
+/// Checks that the paper has the sections that the lines of a study name.
+///
+/// # Errors
+/// The first line without a section.
+pub fn check_sections(file: &StudyFile, paper: &Paper) -> Result<(), StudyError> {
+    let sections = paper.overview.iter().flat_map(|o| &o.section);
+    let known: Vec<&str> = sections.map(|s| s.id.as_str()).collect();
+    for (i, line) in file.study.overview.iter().enumerate() {
+        if !known.contains(&line.id.as_str()) {
+            let message = format!("the overview of {} has no section `{}`", Paper::FILE, line.id);
+            return Err(file.refuse(&format!("overview[{i}].id"), message, &known));
+        }
+    }
+    Ok(())
+}
+
+/// Measures all lines of a study, under the default reading.
+///
+/// # Errors
+/// None for a study that was checked.
+pub(crate) fn measure(results: &Results<'_>) -> Result<Vec<Line>, StudyError> {
+    (0..results.plan.file.study.overview.len()).map(|i| line(results, i)).collect()
+}
+
+fn line(results: &Results<'_>, i: usize) -> Result<Line, StudyError> {
+    let (plan, file) = (results.plan, &results.plan.file);
+    let (l, line) = (layout(file, &plan.metrics, i)?, &file.study.overview[i]);
+    let space = Space::of(file);
+    let counter = Space { lengths: l.places.iter().map(|a| l.shown[*a].len()).collect() };
+    let place = |number: usize| {
+        let mut index: Vec<usize> = l.shown.iter().map(|v| v[0]).collect();
+        for (a, k) in l.places.iter().zip(counter.unflatten(number)) {
+            index[*a] = l.shown[*a][k];
+        }
+        let at = l.places.iter().filter(|a| l.shown[**a].len() > 1);
+        let at = at.map(|a| file.study.axis[*a].label(index[*a])).collect::<Vec<_>>().join(", ");
+        let of_side = |side: &Vec<Option<usize>>| {
+            let index: Vec<usize> = side.iter().zip(&index).map(|(own, i)| own.unwrap_or(*i)).collect();
+            results.metric(0, space.flatten(&index), l.metric)
+        };
+        let sides: Vec<&[f64]> = l.sides.iter().map(of_side).collect();
+        Place {
+            at,
+            values: sides.iter().map(|s| estimate(s)).collect(),
+            differences: sides.iter().skip(1).map(|s| paired_difference(sides[0], s, 1.0, 0.0)).collect(),
+        }
+    };
+    let metric = &plan.metrics[l.metric];
+    Ok(Line {
+        id: line.id.clone(),
+        metric: metric.name.clone(),
+        says: line.says.clone().unwrap_or_else(|| metric.title.clone()),
+        unit: metric.unit.clone(),
+        better: line.better,
+        places: (0..counter.len()).map(place).collect(),
+    })
+}
+
+/// A section with the lines of all studies that ran.
+#[derive(Clone, Debug)]
+pub struct Section<'a> {
+    /// Its number and title.
+    pub plan: &'a OverviewSection,
+    /// The study and the line, in the order of the studies.
+    pub lines: Vec<(&'a str, &'a Line)>,
+}
+
+/// The sections of the overview of a folder, in order; none if its paper has no overview.
+#[must_use]
+pub fn sections(chapter: &Chapter) -> Vec<Section<'_>> {
+    let all = chapter.paper.overview.iter().flat_map(|o| &o.section);
+    let section = |plan| {
+        let lines = chapter.evaluations().flat_map(|e| e.overview.iter().map(|l| (e.name.as_str(), l)));
+        Section { plan, lines: lines.filter(|(_, l)| l.id == plan.id).collect() }
+    };
+    all.map(section).collect()
+}
+
+/// The overview of a folder as JSON; null if its paper has none.
+#[must_use]
+pub fn json(chapter: &Chapter) -> Value {
+    let Some(OverviewPlan { title, columns, .. }) = &chapter.paper.overview else { return Value::Null };
+    let number = |x: f64| if x.is_finite() { json!(x) } else { Value::Null };
+    let one = |e: &Estimate| json!({ "mean": number(e.mean), "ci95": number(e.half), "n": e.n });
+    let named = |from: usize, all: &[Estimate]| -> Value {
+        let names = columns.iter().skip(from).cloned();
+        names.zip(all.iter().map(one)).collect::<serde_json::Map<_, _>>().into()
+    };
+    let place = |p: &Place| json!({ "at": p.at, "values": named(0, &p.values), "first_less": named(1, &p.differences) });
+    let line = |(study, l): &(&str, &Line)| {
+        json!({
+            "case": study,
+            "metric": l.metric,
+            "says": l.says,
+            "unit": l.unit,
+            "better": l.better,
+            "places": l.places.iter().map(place).collect::<Vec<_>>(),
+        })
+    };
+    let section = |s: &Section<'_>| {
+        json!({
+            "section": s.plan.id,
+            "title": s.plan.says,
+            "lines": s.lines.iter().map(line).collect::<Vec<_>>(),
+            "not_measured": s.plan.open,
+        })
+    };
+    json!({
+        "title": title,
+        "columns": columns,
+        "sections": sections(chapter).iter().map(section).collect::<Vec<_>>(),
+    })
+}
