@@ -16,6 +16,7 @@ everything.claims.to_pandas()
 """
 
 from . import analysis, video
+from ._attack import Attack, attack
 from ._compare import Comparison, Difference, compare
 from ._control import Policy
 from ._core import (
@@ -48,6 +49,7 @@ from ._table import Table
 
 __all__ = [
     "Ack",
+    "Attack",
     "Check",
     "Claim",
     "Comparison",
@@ -79,6 +81,7 @@ __all__ = [
     "Transmit",
     "__version__",
     "analysis",
+    "attack",
     "check",
     "compare",
     "evaluate",

@@ -14,6 +14,7 @@ __all__ = [
     "ControlError",
     "Evaluated",
     "Evaluating",
+    "Found",
     "Loss",
     "Lost",
     "Outcome",
@@ -32,6 +33,7 @@ __all__ = [
     "Table",
     "Transmit",
     "__version__",
+    "attack",
     "cache_dir",
     "check",
     "closed_form",
@@ -445,6 +447,26 @@ class Outcome:
     def save(self, folder: Path, render: Callable[[str, Path], object] | None = None) -> list[Path]: ...
 
 @final
+class Found:
+    @property
+    def folder(self) -> Path: ...
+    def summary_json(self) -> str: ...
+    def text(self) -> str: ...
+
+def attack(
+    control: str,
+    goal: str,
+    budget: str,
+    bounds: Path | None = None,
+    bounds_text: str | None = None,
+    seed: int = 1,
+    jobs: int = 0,
+    out: Path | None = None,
+    controls: list[tuple[str, type[Control], str | None]] = ...,
+    progress: Callable[[int, int, str], object] | None = None,
+) -> Found: ...
+
+@final
 class Evaluating:
     def __new__(
         cls,
@@ -465,6 +487,7 @@ class Evaluating:
         progress: Callable[[int, int, str], object] | None = None,
         warn: Callable[[str], object] | None = None,
     ) -> None: ...
+    def qlog(self) -> list[Path]: ...
     def report(self, render: Callable[[str, Path], object] | None = None) -> Evaluated: ...
 
 @final

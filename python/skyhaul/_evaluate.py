@@ -65,6 +65,7 @@ def evaluate(
     jobs: int = 0,
     out: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
+    qlog: bool = False,
     progress: bool | Progress = False,
 ) -> Evaluation:
     """Measures what RFC 9743 asks of a congestion control, and writes one page and one JSON file.
@@ -73,7 +74,8 @@ def evaluate(
     and options, or `"user:mine"` for a class of your own: `controls={"mine": Mine}`, as for `run`. `names`
     selects cases; `cases` is a folder with your own cases, instead of the built-in ones. `quick` selects the
     quick profile, and `seeds` replaces the numbers of seeds. `out` is the folder for the report, by default
-    `results/evaluate-NAME`.
+    `results/evaluate-NAME`, with the options of the control behind its name. `qlog` writes the events of one
+    cell of each case, in `studies/…/CASE/qlog`.
 
     `jobs` is the number of threads (0: one per processor). Cells that call Python take turns. Finished cells
     are kept in `cache`, by default the command's folder: after an interruption, the same call continues.
@@ -94,4 +96,6 @@ def evaluate(
     for line in core.refused:
         _warn(line)
     core.run(jobs, teller(progress), _warn)
+    if qlog:
+        core.qlog()
     return Evaluation(core.report(renderer()))

@@ -150,7 +150,7 @@ def test_python_of_the_page_on_own_controls_works(tmp_path, monkeypatch, capsys)
     assert "Broken.increase raised ZeroDivisionError" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["python.md", "learned-control.md"])
+@pytest.mark.parametrize("name", ["python.md", "learned-control.md", "attack.md"])
 def test_python_of_a_page_works(name, tmp_path, monkeypatch):
     for needed in ("pandas", "vl_convert", "gymnasium"):
         pytest.importorskip(needed)
@@ -163,7 +163,7 @@ def test_python_of_a_page_works(name, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("page", "sources"),
     [
-        ("add-your-own-rust.md", ["Cargo.toml", "src/lib.rs", "src/main.rs"]),
+        ("add-your-own-rust.md", ["Cargo.toml", "src/lib.rs", "src/main.rs", "examples/evaluate.rs"]),
         ("add-to-skyhaul.md", ["alg/gaimd.rs", "registry.rs", "index.md"]),
     ],
 )

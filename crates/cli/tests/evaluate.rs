@@ -173,3 +173,37 @@ fn a_case_that_cannot_run_is_named_and_the_others_run() {
     assert_eq!(all["refused"][0]["case"], "cases/broken");
     assert_eq!(verdict(&all, "1"), "met");
 }
+
+#[test]
+fn controls_with_other_options_have_another_folder() {
+    let here = folder("folders");
+    for control in ["newreno", "{ name = 'newreno', max-burst = 4 }"] {
+        let (status, out, err) = run(&here, &["evaluate", control, "--quick", "--cases", "cases"]);
+        assert_eq!(status, Some(0), "{control}: {out} {err}");
+    }
+    for name in ["evaluate-newreno-quick", "evaluate-newreno-max-burst-4-quick"] {
+        assert!(here.join("results").join(name).join("evaluation.json").is_file(), "{name}");
+    }
+}
+
+#[test]
+fn a_cell_of_each_case_is_written_as_qlog() {
+    let here = folder("qlog");
+    let args = ["evaluate", "newreno", "--quick", "--seeds", "2", "--cases", "cases", "--out", "out", "--qlog"];
+    let (status, out, err) = run(&here, &args);
+    assert_eq!(status, Some(0), "{out} {err}");
+    let logs = here.join("out/studies/cases/harm/qlog");
+    for flow in ["own[0]", "rival[0]"] {
+        let log = fs::read_to_string(logs.join(format!("{flow}.sqlog"))).expect("a log of each flow");
+        assert!(log.starts_with('\u{1e}') && log.contains("tcp:packet_sent"), "{flow}");
+    }
+    // The scenario beside the logs is a run like any other, and gives the same.
+    let (status, again, err) = run(&here, &["run", logs.join("scenario.resolved.toml").to_str().expect("a name"), "--json"]);
+    assert_eq!(status, Some(0), "{err}");
+    let again: Value = serde_json::from_str(&again).expect("JSON");
+    assert_eq!(again["flows"], read(logs.join("summary.json"))["flows"]);
+    // What is there from before goes, and a comparison does not take it for a case.
+    let (status, _, err) = run(&here, &args[..9]);
+    assert_eq!(status, Some(0), "{err}");
+    assert!(!logs.exists());
+}

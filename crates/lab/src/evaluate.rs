@@ -58,6 +58,18 @@ pub struct Request {
     pub out: Option<PathBuf>,
 }
 
+impl Request {
+    /// The folder of the results.
+    #[must_use]
+    pub fn folder(&self) -> PathBuf {
+        let usual = || {
+            let (name, end) = (control::slug(&self.control), if self.quick { "-quick" } else { "" });
+            PathBuf::from(format!("results/evaluate-{name}{end}"))
+        };
+        self.out.clone().unwrap_or_else(usual)
+    }
+}
+
 /// An evaluation in progress.
 #[derive(Debug)]
 pub struct Evaluating {
@@ -125,7 +137,7 @@ impl Evaluating {
             }
         }
         let profile = if request.quick { Profile::Quick } else { Profile::Full };
-        let folder = request.out.clone().unwrap_or_else(|| default_folder(&request.control, profile));
+        let folder = request.folder();
         let extent = Extent { profile, seeds: request.seeds, max_cells: None };
         let all = Reproduction::start("evaluate", shelves, folder, extent, runner, warn)?;
         Ok(Self { all, control: request.control.clone() })
@@ -216,12 +228,6 @@ fn example(plan: &Plan) -> Case {
     scenario.record.series.sort_unstable();
     scenario.record.series.dedup();
     Case { choice: Vec::new(), scenario, seed }
-}
-
-fn default_folder(control: &str, profile: Profile) -> PathBuf {
-    let name = control::slug(control);
-    let end = if profile == Profile::Quick { "-quick" } else { "" };
-    PathBuf::from(format!("results/evaluate-{name}{end}"))
 }
 
 /// Keeps only the named cases, or all without names.

@@ -1,7 +1,7 @@
 //! Searches find what is known, repeat, continue, replay, and survive controls that fail.
 
 use skyhaul_cc::{Ack, CongestionControl, Controls, Cx, Signal, Window, user};
-use skyhaul_lab::attack::{Budget, Found, Goal, Request, Unwatched, Watch, hunt};
+use skyhaul_lab::attack::{Bounds, Budget, Found, Goal, Request, Unwatched, Watch, hunt};
 use skyhaul_lab::cases;
 use skyhaul_lab::error::{AttackError, LabError};
 use skyhaul_lab::run::{self, execute};
@@ -39,7 +39,7 @@ fn request(name: &str, control: &str, goal: Goal, runs: u64, bounds: &str) -> Re
         control: control.to_owned(),
         goal,
         budget: Budget::Runs(runs),
-        bounds: Some(file),
+        bounds: Bounds::File(file),
         seed: 1,
         jobs: 2,
         out: Some(here.join("out")),
@@ -65,12 +65,15 @@ fn goodput(request: &Request, name: &str, group: &str) -> f64 {
 
 #[test]
 fn vegas_starves_beside_reno() {
-    // Mo, La, Anantharam, Walrand 1999: the larger the buffer, the less Vegas gets beside Reno.
-    let request = request("vegas", "vegas", Goal::Starve, 64, CLEAN);
+    // Mo, La, Anantharam, Walrand 1999: the larger the buffer, the less Vegas gets beside Reno. Without anything
+    // random all seeds are the same, and fresh ones confirm nothing: here are a few losses.
+    let lossy = CLEAN.replace("loss     = 0", "loss     = 1e-4").replace("count    = 1", "count    = 2");
+    let request = request("vegas", "vegas", Goal::Starve, 64, &lossy);
     let found = found(&request);
     assert!(found.value() < 0.4, "{}", found.text());
     let fresh = found.fresh().expect("fresh seeds");
-    assert!(fresh.high() < 0.5, "{}", found.text());
+    assert!(fresh.n == 10 && fresh.half > 0.0, "the seeds differ: {}", found.text());
+    assert!(fresh.high() < 0.6, "{}", found.text());
     // The files replay to the same value.
     let ratio =
         goodput(&request, "worst.toml", "candidate") / goodput(&request, "worst-reference.toml", "candidate");
@@ -157,7 +160,7 @@ fn a_search_that_was_stopped_continues_to_the_same_end() {
     refused(Request { control: "reno".into(), ..broken.clone() }, "control, newreno instead of reno");
     refused(Request { goal: Goal::Queue, ..broken.clone() }, "goal, collapse");
     refused(Request { seed: 2, ..broken.clone() }, "seed, 1 instead of 2");
-    refused(Request { bounds: None, ..broken.clone() }, "bounds");
+    refused(Request { bounds: Bounds::BuiltIn, ..broken.clone() }, "bounds");
     fs::write(&journal, "what is this\n").expect("writable");
     let line = hunt(&broken, &Unwatched).expect_err("damaged").to_string();
     assert!(line.contains("journal.jsonl:1: not a line of a journal"), "{line}");
@@ -232,6 +235,28 @@ fn a_control_that_sleeps_or_is_no_number_is_reported() {
 }
 
 #[test]
+fn alone_neither_start_nor_neighbours_count() {
+    // A run shorter than the latest start of the built-in bounds, which are those of a candidate with neighbours.
+    let short = "duration = \"5 s\"\nrate = \"2 Mbit/s\"\nrtt = [\"20 ms\", \"100 ms\"]\nbuffer = \"2 BDP\"\nloss = 0\n\
+                 burst = 1\njitter = \"0 s\"\n";
+    let found = found(&request("short-alone", "newreno", Goal::Queue, 16, short));
+    assert_eq!(found.summary()["worst"]["case"].as_object().expect("keys").len(), 1, "{}", found.text());
+    let beside = hunt(&request("short-beside", "newreno", Goal::Starve, 16, short), &Unwatched);
+    let line = beside.expect_err("the candidate may start after the run").to_string();
+    assert!(line.contains("`start`") && line.contains("5 s"), "{line}");
+}
+
+#[test]
+fn the_default_folder_tells_controls_and_goals_apart() {
+    let folder = |control: &str, goal| Request { out: None, goal, ..request("folder", control, goal, 16, CLEAN) }.folder();
+    let plain = folder("hark", Goal::Queue);
+    assert_eq!(plain, Path::new("results/attack-hark-queue"));
+    assert_eq!(folder("{ name = 'hark', probes = false }", Goal::Queue), Path::new("results/attack-hark-probes-false-queue"));
+    assert_eq!(folder("{name = \"hark\"}", Goal::Queue), plain, "it says the same");
+    assert_ne!(folder("hark", Goal::Harm), plain);
+}
+
+#[test]
 fn wrong_input_is_refused_in_one_line() {
     let refused = |name: &str, change: &dyn Fn(&mut Request), bounds: &str, words: &[&str]| {
         let mut request = request(name, "newreno", Goal::Starve, 64, bounds);
@@ -270,5 +295,5 @@ fn wrong_input_is_refused_in_one_line() {
     refused("unknown", &|r| r.control = "luigi".into(), CLEAN, &["luigi"]);
     refused("option", &|r| r.control = "{ name = 'newreno', colour = 3 }".into(), CLEAN, &["colour"]);
     refused("few", &|r| r.budget = Budget::Runs(3), CLEAN, &["3 runs are too few", "16 runs"]);
-    refused("missing", &|r| r.bounds = Some("/nonexistent/b.toml".into()), CLEAN, &["cannot read", "b.toml"]);
+    refused("missing", &|r| r.bounds = Bounds::File("/nonexistent/b.toml".into()), CLEAN, &["cannot read", "b.toml"]);
 }

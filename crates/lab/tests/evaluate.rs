@@ -1,16 +1,23 @@
-//! Controls that fail during an evaluation: their cases end with the reason, the others go on.
+//! Evaluations of controls that a program provides: some fail, and their cases end with the reason; what else is
+//! written beside the verdicts.
 
 use skyhaul_cc::{Ack, CongestionControl, Controls, Cx, Signal, Window, user};
 use skyhaul_lab::engine::simulator;
-use skyhaul_lab::evaluate::{Evaluated, Evaluating, Request, shown};
+use skyhaul_lab::evaluate::{Evaluated, Evaluating, Request, evaluate, shown};
+use skyhaul_lab::run::Unwatched;
 use skyhaul_study::requirement::{Judgement, requirements};
 use skyhaul_study::run::RunOptions;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 const PAPER: &str = r#"schema = 1
 title = "What is required"
 row = [{ id = "1", says = "It delivers" }, { id = "2", says = "The standard delivers" }]
+[overview]
+title = "Numbers"
+columns = ["candidate", "NewReno"]
+section = [{ id = "2.1", says = "Throughput" }, { id = "2.8", says = "Users", open = "nobody was asked" }]
 "#;
 
 const CASE: &str = r#"schema = 1
@@ -46,6 +53,12 @@ says = "The standard delivers"
 kind = "number"
 at = { own = "newreno" }
 check = { kind = "within", metric = "goodput", within = [2, 4] }
+[[overview]]
+id = "2.1"
+says = "Goodput alone"
+metric = "goodput"
+sides = [{ own = "candidate" }, { own = "newreno" }]
+better = "more"
 "#;
 
 /// What is wrong with a control.
@@ -57,6 +70,10 @@ enum Fault {
     NotANumber,
     /// It sends one segment at a time, and listens to nothing.
     Sleeps,
+    /// It sends nothing at all.
+    NeverWakes,
+    /// Nothing.
+    None,
 }
 
 #[derive(Debug)]
@@ -70,7 +87,8 @@ impl CongestionControl for Broken {
         let cwnd = match self.fault {
             Fault::NotANumber if self.acks > 100 => f64::NAN,
             Fault::Sleeps => 1.0,
-            Fault::Panics | Fault::NotANumber => 10.0,
+            Fault::NeverWakes => 0.0,
+            Fault::Panics | Fault::NotANumber | Fault::None => 10.0,
         };
         Window { cwnd, ssthresh: f64::INFINITY }
     }
@@ -82,25 +100,31 @@ impl CongestionControl for Broken {
     fn on_timeout(&mut self, _: &mut Cx<'_>, _: u32) {}
 }
 
-fn evaluated(fault: Fault) -> Evaluated {
-    let here = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("evaluate-{fault:?}"));
+fn controls(fault: Fault) -> Controls {
+    let mut controls = Controls::default();
+    controls.provide("mine", move |_: &user::Request<'_>| Ok(Box::new(Broken { fault, acks: 0 }) as _));
+    controls
+}
+
+/// A request with its cases in a folder of its own.
+fn request(name: &str) -> Request {
+    let here = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("evaluate-{name}"));
     let _ = fs::remove_dir_all(&here);
     fs::create_dir_all(here.join("cases")).expect("a folder");
     fs::write(here.join("cases/paper.toml"), PAPER).expect("writable");
     fs::write(here.join("cases/alone.toml"), CASE).expect("writable");
-    let mut controls = Controls::default();
-    controls.provide("mine", move |_: &user::Request<'_>| Ok(Box::new(Broken { fault, acks: 0 }) as _));
-    let runner = simulator().with_controls(controls);
-    let request = Request {
+    Request {
         control: "user:mine".to_owned(),
         cases: Some(here.join("cases")),
         out: Some(here.join("out")),
         ..Request::default()
-    };
-    let all = Evaluating::begin(&request, &runner, &mut |line| panic!("{line}")).expect("planned");
-    let totals = all.run(&runner, &RunOptions::default()).expect("writable");
-    assert!(!totals.interrupted);
-    all.report(None, &mut |_| {}).expect("writable")
+    }
+}
+
+fn evaluated(fault: Fault) -> Evaluated {
+    let request = request(&format!("{fault:?}"));
+    let options = RunOptions::default();
+    evaluate(&request, controls(fault), &options, &mut |line| panic!("{line}")).expect("an evaluation")
 }
 
 fn judged(e: &Evaluated) -> Vec<Judgement> {
@@ -123,10 +147,117 @@ fn a_control_that_panics_ends_its_case_with_the_reason() {
 
 #[test]
 fn a_control_that_is_no_number_or_sleeps_does_not_pass() {
-    for fault in [Fault::NotANumber, Fault::Sleeps] {
+    for fault in [Fault::NotANumber, Fault::Sleeps, Fault::NeverWakes] {
         let e = evaluated(fault);
         let all = judged(&e);
         assert!(matches!(all[0], Judgement::Failed | Judgement::NotMet), "{fault:?}: {}", shown(&e));
         assert_eq!(all[1], Judgement::Met, "{fault:?}");
     }
+}
+
+#[test]
+fn the_overview_has_means_and_paired_differences() {
+    let e = evaluated(Fault::None);
+    let all = e.summary();
+    let sections = all["overview"]["sections"].as_array().expect("sections");
+    assert_eq!(sections.len(), 2);
+    assert_eq!(sections[1]["not_measured"], "nobody was asked");
+    let line = &sections[0]["lines"][0];
+    let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+    assert_eq!((text("case"), text("says"), text("better")), ("alone".into(), "Goodput alone".into(), "more".into()));
+    let place = &line["places"][0];
+    let number = |v: &serde_json::Value| v["mean"].as_f64().expect("a number");
+    let (own, other) = (number(&place["values"]["candidate"]), number(&place["values"]["NewReno"]));
+    assert!(own > 0.0 && other > own, "{line:#}");
+    let less = &place["first_less"]["NewReno"];
+    assert!((number(less) - (own - other)).abs() < 1e-9 && less["n"] == 2, "{line:#}");
+    let page = fs::read_to_string(e.folder.join("report.html")).expect("a page");
+    assert!(page.contains("candidate less NewReno") && page.contains("nobody was asked"));
+    // Ten segments per 40 ms are less than the link carries: significantly worse.
+    assert!(page.contains("<td class=\"number differs\">"));
+}
+
+#[test]
+fn a_line_of_a_section_that_does_not_exist_refuses_its_case() {
+    for (from, to, words) in [
+        ("id = \"2.1\"\nsays", "id = \"2.9\"\nsays", "no section `2.9`"),
+        ("metric = \"goodput\"\nsides", "metric = \"gudput\"\nsides", "no metric `gudput`"),
+        ("{ own = \"newreno\" }]", "{ own = \"reno\" }]", "no value `reno`"),
+        ("{ own = \"newreno\" }]", "{}]", "by some sides only"),
+        ("sides = [", "for_each = \"path\"\nsides = [", "no axis `path`"),
+    ] {
+        let request = request("overview");
+        let file = request.cases.clone().expect("a folder").join("alone.toml");
+        assert!(CASE.contains(from), "{from}");
+        fs::write(&file, CASE.replacen(from, to, 1)).expect("writable");
+        let mut said = Vec::new();
+        let all = Evaluating::begin(&request, &simulator().with_controls(controls(Fault::None)), &mut |line| {
+            said.push(line.to_owned());
+        });
+        drop(all.expect("the others can be planned"));
+        let [line] = &said[..] else { panic!("{said:?}") };
+        assert!(line.contains(words) && line.contains("alone.toml:") && !line.contains('\n'), "{line}");
+    }
+}
+
+#[test]
+fn event_logs_of_a_case_are_those_of_a_run_that_replays() {
+    let request = request("qlog");
+    let own = controls(Fault::None);
+    let runner = simulator().with_controls(own.clone());
+    let all = Evaluating::begin(&request, &runner, &mut |line| panic!("{line}")).expect("planned");
+    let logs = all.qlog(&own, &Unwatched).expect("written");
+    let folder = request.out.clone().expect("a folder").join("studies/cases/alone/qlog");
+    assert_eq!(logs, [folder.join("own[0].sqlog")]);
+    let log = fs::read_to_string(&logs[0]).expect("a log");
+    // JSON text sequences (RFC 7464): each record has a separator in front.
+    let records: Vec<serde_json::Value> =
+        log.split('\u{1e}').skip(1).map(|r| serde_json::from_str(r).expect("JSON")).collect();
+    assert_eq!(records[0]["trace"]["title"], "flows.own[0]");
+    let count = |name: &str| records.iter().filter(|r| r["name"] == name).count();
+    let flows = fs::read_to_string(folder.join("summary.json")).expect("a summary");
+    let flows: serde_json::Value = serde_json::from_str(&flows).expect("JSON");
+    assert_eq!(Some(count("tcp:packet_sent") as u64), flows["flows"][0]["segments_sent"].as_u64());
+    assert!(count("tcp:packet_received") > 100 && count("tcp:metrics_updated") > 100);
+    let scenario = fs::read_to_string(folder.join("scenario.resolved.toml")).expect("a scenario");
+    assert!(scenario.contains("user") && scenario.contains("own = candidate"), "{scenario}");
+}
+
+#[test]
+fn a_control_that_panics_when_asked_is_refused_in_one_line() {
+    struct Rude;
+    impl user::Factory for Rude {
+        fn build(&self, _: &user::Request<'_>) -> Result<Box<dyn CongestionControl>, user::Error> {
+            panic!("not today")
+        }
+        fn check(&self, _: &user::Options) -> Result<(), user::Error> {
+            panic!("who asks?")
+        }
+    }
+    let mut own = Controls::default();
+    own.provide("mine", Rude);
+    let e = evaluate(&request("rude"), own, &RunOptions::default(), &mut |_| {}).expect_err("it panics");
+    assert!(e.to_string().contains("who asks?") && !e.to_string().contains('\n'), "{e}");
+}
+
+#[test]
+fn a_request_to_stop_says_how_far_it_came() {
+    let stop = AtomicBool::new(true);
+    let options = RunOptions { stop: Some(&stop), ..RunOptions::default() };
+    let e = evaluate(&request("stop"), controls(Fault::None), &options, &mut |_| {}).expect_err("stopped");
+    assert!(e.is_stop() && e.to_string().contains("0 of 4 cells"), "{e}");
+}
+
+#[test]
+fn the_default_folder_tells_options_apart() {
+    let folder = |control: &str, quick| {
+        Request { control: control.to_owned(), quick, ..Request::default() }.folder()
+    };
+    let plain = folder("hark", false);
+    assert_eq!(plain, Path::new("results/evaluate-hark"));
+    assert_eq!(folder("{ name = 'hark' }", false), plain);
+    assert_eq!(
+        folder("{ name = 'hark', probes = false }", true),
+        Path::new("results/evaluate-hark-probes-false-quick")
+    );
 }

@@ -3,6 +3,7 @@
 use crate::control::Own;
 use crate::error;
 use crate::news;
+use crate::run::Signals;
 use crate::study::{Renderer, Runner};
 use crate::unfinished::Unfinished;
 use pyo3::prelude::*;
@@ -75,6 +76,16 @@ impl Evaluating {
             let options = RunOptions { jobs, cache: Some(&self.cache), stop: Some(stop), progress: tell };
             self.all.with(|all| all.run(&self.runner, &options).map(drop).map_err(error::study))
         })?
+    }
+
+    /// Writes the events of one cell of each case, and returns the files.
+    fn qlog(&self, py: Python<'_>) -> PyResult<Vec<PathBuf>> {
+        let signals = Signals::default();
+        let controls = self.runner.controls();
+        let write = || self.all.with(|all| Ok(all.qlog(controls, &signals)));
+        // The candidate is in every run, and may be in Python.
+        let own = controls.names().next().is_some();
+        signals.ended(if own { write() } else { py.detach(write) }?)
     }
 
     /// Writes page and JSON; `render` draws a specification into a file.

@@ -4,6 +4,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive as values")]
 
 mod analysis;
+mod attack;
 mod compare;
 mod control;
 mod error;
@@ -21,6 +22,8 @@ mod unfinished;
 mod _core {
     #[pymodule_export]
     use super::analysis::{closed_form, closed_forms, jain, predict_rate, transmission_period};
+    #[pymodule_export]
+    use super::attack::{Found, attack};
     #[pymodule_export]
     use super::compare::compare;
     #[pymodule_export]

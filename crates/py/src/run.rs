@@ -109,11 +109,21 @@ pub(crate) fn run(
 
 /// Checks for Ctrl-C between the steps of a run.
 #[derive(Default)]
-struct Signals(Mutex<Option<PyErr>>);
+pub(crate) struct Signals(Mutex<Option<PyErr>>);
 
 impl Signals {
     fn raised(&self) -> MutexGuard<'_, Option<PyErr>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What became of the runs: what the user, or a control, raised instead of their results.
+    pub(crate) fn ended<T>(&self, result: Result<T, LabError>) -> PyResult<T> {
+        match (self.raised().take(), result) {
+            (Some(e), _) => Err(e),
+            (None, Err(LabError::Failed(f))) => Err(Python::attach(|py| control::exception(py, f))),
+            (None, Err(LabError::Build(e))) => Err(error::build(e)),
+            (None, result) => result.map_err(error::lab),
+        }
     }
 }
 
@@ -130,13 +140,7 @@ impl Watch for Signals {
 
 fn simulate(case: &Case, digest: bool, controls: &Controls) -> PyResult<skyhaul_sim::RunResult> {
     let signals = Signals::default();
-    let result = single(case, digest, controls, &signals);
-    match (signals.raised().take(), result) {
-        (Some(e), _) => Err(e),
-        (None, Err(LabError::Failed(f))) => Err(Python::attach(|py| control::exception(py, f))),
-        (None, Err(LabError::Build(e))) => Err(error::build(e)),
-        (None, result) => result.map_err(error::lab),
-    }
+    signals.ended(single(case, digest, controls, &signals))
 }
 
 /// Properties derived from a scenario: JSON, and text for a terminal.

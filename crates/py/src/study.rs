@@ -7,6 +7,7 @@ use crate::run::Settings;
 use crate::table::Table;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use skyhaul_cc::Controls;
 use skyhaul_lab::engine::simulator;
 use skyhaul_lab::studies as lab;
 use skyhaul_scenario::Resolved;
@@ -39,6 +40,7 @@ pub(crate) struct Study {
 #[derive(Debug)]
 pub(crate) struct Runner {
     simulator: Simulator,
+    controls: Controls,
     /// Ends the cells that call Python.
     stop: Arc<AtomicBool>,
     /// Python's names of the threads that run such cells.
@@ -49,8 +51,28 @@ impl Runner {
     pub(crate) fn new(py: Python<'_>, own: &Own) -> PyResult<Self> {
         let stop = Arc::default();
         let controls = control::controls(py, own, &stop)?;
-        let simulator = simulator().with_controls(controls);
-        Ok(Self { simulator, stop, threads: Mutex::default() })
+        let simulator = simulator().with_controls(controls.clone());
+        Ok(Self { simulator, controls, stop, threads: Mutex::default() })
+    }
+
+    /// The user's controls.
+    pub(crate) const fn controls(&self) -> &Controls {
+        &self.controls
+    }
+
+    /// Does what calls Python throughout: holds the interpreter's lock, and lets `stop` end it.
+    pub(crate) fn hold<T>(&self, run: impl FnOnce() -> T) -> T {
+        Python::attach(|py| {
+            let name = |py: Python<'_>| py.import("threading")?.call_method0("get_ident")?.extract::<u64>();
+            // Without a name it ends at its next event.
+            let thread = name(py).ok();
+            self.threads().extend(thread);
+            let result = run();
+            if let Some(thread) = thread {
+                self.threads().remove(&thread);
+            }
+            result
+        })
     }
 
     fn threads(&self) -> MutexGuard<'_, BTreeSet<u64>> {
@@ -96,14 +118,7 @@ impl CellRunner for Runner {
         if !control::uses_own(scenario) {
             return self.simulator.run(scenario, seed);
         }
-        Python::attach(|py| {
-            let name = |py: Python<'_>| py.import("threading")?.call_method0("get_ident")?.extract::<u64>();
-            let thread = name(py).map_err(|e| Failure::from(e.to_string()))?;
-            self.threads().insert(thread);
-            let result = self.simulator.run(scenario, seed);
-            self.threads().remove(&thread);
-            result
-        })
+        self.hold(|| self.simulator.run(scenario, seed))
     }
 }
 

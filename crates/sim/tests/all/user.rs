@@ -133,6 +133,30 @@ fn a_control_that_fails_ends_the_run_with_its_words_and_the_time() {
     assert!(e.contains("flow bulk[0]") && e.contains("not today"), "{e}");
 }
 
+/// A provider that panics when it is asked about options.
+struct Rude;
+
+impl user::Factory for Rude {
+    fn build(&self, _: &Request<'_>) -> Result<Box<dyn CongestionControl>, user::Error> {
+        unreachable!("its options were not accepted")
+    }
+    fn check(&self, _: &user::Options) -> Result<(), user::Error> {
+        panic!("who\nasks?")
+    }
+}
+
+#[test]
+fn a_panic_before_the_run_is_an_error_in_one_line() {
+    let mut controls = Controls::default();
+    controls.provide("rude", Rude);
+    let s = s0(1, "user:rude", 0.0, 60.0);
+    let e = Sim::with_controls(&s, 1, Null, &controls).expect_err("it panics");
+    assert!(matches!(&e, BuildError::Control { flow, .. } if flow == "bulk"), "{e}");
+    assert!(e.to_string().contains("who asks?"), "{e}");
+    assert_eq!(check_controls(&s, &controls), Err(e));
+    assert!(matches!(run_with(&s, 1, Null, &controls), Err(RunError::Build(_))));
+}
+
 #[test]
 fn there_is_one_instance_per_connection() {
     for handshake in [false, true] {

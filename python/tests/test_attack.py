@@ -1,0 +1,137 @@
+"""Searches from Python: the files of the command, and controls of one's own."""
+
+import json
+
+import pytest
+
+import skyhaul as sh
+
+BOUNDS = {
+    "duration": "10 s",
+    "rate": ["1 Mbit/s", "4 Mbit/s"],
+    "rtt": ["20 ms", "80 ms"],
+    "buffer": ["0.5 BDP", "4 BDP"],
+    "loss": 0,
+    "burst": 1,
+    "jitter": "0 s",
+}
+
+
+class Timid(sh.Control):
+    """Its window does not grow."""
+
+    def slow_start(self, ack):
+        return 0.0
+
+    def increase(self, ack):
+        return 0.0
+
+
+class Broken(sh.Control):
+    """It fails at its two hundredth acknowledgement."""
+
+    def __init__(self):
+        self.acks = 0
+
+    def slow_start(self, ack):
+        self.acks += 1
+        if self.acks == 200:
+            raise ValueError("no idea")
+        return 0.0
+
+    def increase(self, ack):
+        return self.slow_start(ack)
+
+
+def test_the_worst_case_replays(tmp_path):
+    found = sh.attack("newreno", "queue", 24, bounds=BOUNDS, out=tmp_path / "out")
+    assert found.summary["cases"] == 24
+    assert json.loads((found.folder / "report.json").read_text()) == found.summary
+    assert (found.folder / "report.txt").read_text() == str(found)
+    rate = found.case["rate"].split()
+    packet = 12_000 / (float(rate[0]) * {"Mbit/s": 1e6, "kbit/s": 1e3}[rate[1]])
+    rtt = found.case["rtt"].split()
+    rtt = float(rtt[0]) * {"ms": 1e-3, "us": 1e-6}[rtt[1]]
+    again = sh.run(found.scenario)
+    assert again.summary["links"][0]["mean_queue_packets"] * packet / rtt == pytest.approx(found.value)
+    # Nothing comes at random: fresh seeds give the same.
+    assert found.fresh == (pytest.approx(found.value), 0.0, 10)
+    assert "newreno" in repr(found)
+    assert "queue" in found._repr_html_()
+
+
+def test_a_file_of_bounds_is_the_same_as_a_dict(tmp_path):
+    file = tmp_path / "bounds.toml"
+    file.write_text("".join(f"{k} = {json.dumps(v)}\n" for k, v in BOUNDS.items()))
+    of = [
+        sh.attack("cubic", "collapse", "16 runs", bounds=bounds, out=tmp_path / str(i)).summary
+        for i, bounds in enumerate([BOUNDS, file])
+    ]
+    assert of[0] == of[1]
+
+
+def test_a_control_of_ones_own(tmp_path):
+    told = []
+    out = tmp_path / "out"
+    options = {"bounds": BOUNDS, "out": out, "controls": {"timid": Timid}, "jobs": 2}
+    progress = lambda done, total, text: told.append((done, total, text))  # noqa: E731
+    found = sh.attack("user:timid", "collapse", 16, progress=progress, **options)
+    # Four segments a round trip are least where the path carries most.
+    assert found.value < 0.2
+    assert found.trouble == []
+    assert told[-1][:2] == (16, 16)
+    assert "16 cases" in told[-1][2]
+    # The journal has all cases: the same call runs none of them again.
+    again = sh.attack({"name": "user", "control": "timid"}, "queue", 16, **{**options, "out": tmp_path / "q"})
+    assert again.value == pytest.approx(0.0, abs=0.2)
+    assert sh.attack("user:timid", "collapse", 16, **options).summary == found.summary
+
+
+def test_a_control_that_fails_is_a_find(tmp_path):
+    options = {"bounds": BOUNDS, "out": tmp_path / "out", "controls": {"broken": Broken}}
+    with pytest.raises(sh.SkyhaulError, match="no case could be measured.*Broken.increase raised ValueError: no idea|"
+                       "no case could be measured.*slow_start raised ValueError: no idea"):
+        sh.attack("user:broken", "collapse", 16, **{**options, "bounds": {**BOUNDS, "duration": "60 s"}})
+    # Four segments per round trip: two hundred acknowledgements within 5 s at short round trips only.
+    found = sh.attack(
+        "user:broken", "collapse", 24, **{**options, "bounds": {**BOUNDS, "duration": "3 s"}, "out": tmp_path / "b"}
+    )
+    assert 0 < len(found.trouble) < 24
+    assert "no idea" in found.trouble[0]["why"]
+    assert (found.folder / "trouble-1.toml").exists()
+
+
+def test_an_exception_of_the_observer_ends_the_search(tmp_path):
+    def stop(*_):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        sh.attack("newreno", "collapse", 2000, bounds=BOUNDS, out=tmp_path / "out", progress=stop)
+    # What is not found yet is found by the next call.
+    found = sh.attack("newreno", "collapse", 16, bounds=BOUNDS, out=tmp_path / "out")
+    assert found.summary["cases"] == 16
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"goal": "win"}, "goal win: there is no such goal; accepted: harm"),
+        ({"budget": "0 runs"}, "budget 0 runs: nothing"),
+        ({"budget": 0}, "budget 0 runs: nothing"),
+        ({"budget": 5}, "5 runs are too few"),
+        ({"budget": "soon"}, "10min"),
+        ({"control": "luigi"}, "luigi"),
+        ({"control": "user:mine"}, "mine"),
+        ({"bounds": {"rats": 1}}, "no such key"),
+        ({"bounds": {"rate": [1, 2]}}, "rate.*Mbit/s"),
+        ({"bounds": {k: v[0] if isinstance(v, list) else v for k, v in BOUNDS.items()}}, "list of two"),
+        ({"bounds": "/nonexistent/b.toml"}, "b.toml"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path, change, words):
+    arguments = {"control": "newreno", "goal": "queue", "budget": 400, "out": tmp_path / "out", **change}
+    with pytest.raises(sh.SkyhaulError, match=words) as e:
+        sh.attack(**arguments)
+    assert "\n" not in str(e.value)
+    assert not (tmp_path / "out").exists()
