@@ -28,7 +28,7 @@ pub(super) fn overview(b: &mut String, c: &Chapter) {
 fn section(b: &mut String, c: &Chapter, columns: &[String], s: &Section<'_>) {
     let _ = writeln!(b, "<h3>{} {}</h3>", escape(&s.plan.id), escape(&s.plan.says));
     if !s.lines.is_empty() {
-        b.push_str("<div class=\"wide\"><table class=\"means\"><thead><tr><th>Metric</th><th>Where</th>");
+        b.push_str("<div class=\"wide\"><table class=\"means lines\"><thead><tr><th>Where</th>");
         for column in columns {
             let _ = write!(b, "<th>{}</th>", escape(column));
         }
@@ -51,21 +51,17 @@ fn section(b: &mut String, c: &Chapter, columns: &[String], s: &Section<'_>) {
 }
 
 fn line(b: &mut String, study: &str, columns: usize, l: &Line) {
-    b.push_str("<tbody>\n");
-    for (i, p) in l.places.iter().enumerate() {
-        b.push_str("<tr>");
-        if i == 0 {
-            let unit = if l.unit.is_empty() { String::new() } else { format!(" ({})", escape(&l.unit)) };
-            let better = l.better.map_or_else(String::new, |b| format!("<small>{} is better</small>", b.word()));
-            let _ = write!(
-                b,
-                "<th rowspan=\"{}\" scope=\"rowgroup\" class=\"says\"><a href=\"#{}\">{}</a>{unit} {better}</th>",
-                l.places.len(),
-                escape(study),
-                escape(&l.says)
-            );
-        }
-        let _ = write!(b, "<td>{}</td>", escape(&p.at));
+    let unit = if l.unit.is_empty() { String::new() } else { format!(" ({})", escape(&l.unit)) };
+    let better = l.better.map_or_else(String::new, |b| format!(" <small>{} is better</small>", b.word()));
+    let _ = writeln!(
+        b,
+        "<tbody><tr class=\"says\"><th colspan=\"{}\" scope=\"rowgroup\"><a href=\"#{}\">{}</a>{unit}{better}</th></tr>",
+        2 * columns,
+        escape(study),
+        escape(&l.says)
+    );
+    for p in &l.places {
+        let _ = write!(b, "<tr><td>{}</td>", escape(&p.at));
         for k in 0..columns {
             let _ = write!(b, "<td class=\"number\">{}</td>", shown(p.values.get(k)));
         }

@@ -130,7 +130,7 @@ fn mark(j: Judgement) -> String {
 
 fn verdicts(b: &mut String, all: &[Requirement<'_>]) {
     b.push_str(
-        "<div class=\"wide\"><table class=\"summary\"><thead><tr><th>§</th><th class=\"words\">Requirement</th>\
+        "<div class=\"wide\"><table class=\"summary verdicts\"><thead><tr><th>§</th><th class=\"words\">Requirement</th>\
          <th class=\"words\">Verdict</th><th>Claims</th><th>Parts not measured</th></tr></thead><tbody>\n",
     );
     for r in all {
@@ -155,7 +155,7 @@ fn requirement(b: &mut String, c: &Chapter, r: &Requirement<'_>) {
         writeln!(b, "<section id=\"r-{id}\"><h3>§{id} {} {}</h3>", escape(&r.row.says), mark(r.judgement));
     if !r.answers.is_empty() {
         b.push_str(
-            "<table class=\"claims\"><thead><tr><th>Claim</th><th>Statement</th><th>Measured</th><th>Verdict</th></tr>\
+            "<table class=\"claims measured\"><thead><tr><th>Claim</th><th>Statement</th><th>Measured</th><th>Verdict</th></tr>\
              </thead><tbody>\n",
         );
         for a in &r.answers {
@@ -166,6 +166,9 @@ fn requirement(b: &mut String, c: &Chapter, r: &Requirement<'_>) {
     for o in &r.open {
         let _ =
             writeln!(b, "<p class=\"note\"><b>Not measured:</b> {}. {}</p>", escape(&o.says), escape(&o.why));
+    }
+    if r.answers.is_empty() && r.open.is_empty() {
+        b.push_str("<p class=\"note\">None of the cases that ran is about it.</p>\n");
     }
     b.push_str("</section>\n");
 }
