@@ -1,4 +1,4 @@
-//! What a run yields of each flow.
+//! Quantities of each flow.
 
 use super::{Quantity, Unit, amount, bytes, count, known, maybe, video};
 use crate::result::{FlowResult, RateResult};

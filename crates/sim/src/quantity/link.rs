@@ -1,4 +1,4 @@
-//! What a run yields of each direction of a link.
+//! Quantities of each direction of a link.
 
 use super::{Quantity, Unit, bytes, count, level};
 use crate::result::{ClassResult, LinkResult};
@@ -49,7 +49,7 @@ macro_rules! with_classes {
     };
 }
 
-/// Of a direction of a link: `link.LINK.DIRECTION.NAME` in studies, columns of `links`.
+/// Quantities of a direction of a link: `link.LINK.DIRECTION.NAME` in studies, columns of `links`.
 pub const LINK: &[Quantity<LinkResult>] = with_classes!(
     [
         level("utilization", Unit::Share, "share of time the transmitter was busy; 0 without a rate", |l, _| {
@@ -107,7 +107,7 @@ pub const LINK: &[Quantity<LinkResult>] = with_classes!(
     Ack "ack" "acknowledgements"
 );
 
-/// Of all classes together.
+/// Over all classes.
 fn all(l: &LinkResult, of: fn(&ClassResult) -> u64) -> u64 {
     l.classes.iter().map(of).sum()
 }

@@ -1,9 +1,9 @@
-//! What a run yields as a whole.
+//! Quantities of a whole run.
 
 use super::{Quantity, Unit, amount, count, level};
 use crate::result::RunResult;
 
-/// Of the whole run: `run.NAME` in studies, the top of JSON.
+/// Quantities of the whole run: `run.NAME` in studies, the top level of JSON.
 pub const RUN: &[Quantity<RunResult>] = &[
     level("duration", Unit::Second, "simulated time", |r, _| r.duration.as_secs_f64()),
     count("events", "events of the engine: a measure of work", |r, _| r.events),

@@ -1,9 +1,9 @@
-//! What a run samples at regular times.
+//! Quantities sampled at regular times.
 
 use super::Unit;
 use skyhaul_scenario::resolved::Series;
 
-/// What a series is sampled of.
+/// The subject of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Each flow.
@@ -16,15 +16,15 @@ pub enum Subject {
 /// column of this name in [`SampledSeries`](crate::SampledSeries).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampled {
-    /// What it is of.
+    /// Its subject.
     pub of: Subject,
     /// Its unit.
     pub unit: Unit,
-    /// What it is, in one sentence or less.
+    /// Description in one sentence or less.
     pub says: &'static str,
 }
 
-/// What is known of a series.
+/// The entry of a series.
 #[must_use]
 pub const fn sampled(series: Series) -> Sampled {
     use Subject::{Flow, Link};
