@@ -13,7 +13,7 @@ pub const GROUP: &[Quantity<[FlowResult]>] = &[
     level("goodput_max", Unit::BitPerSecond, "goodput of the fastest flow", |all, _| {
         all.iter().map(|f| f.goodput).fold(0.0, f64::max)
     }),
-    maybe("page_time_mean", "mean time of a page over the pages of all flows", |all, _| {
+    maybe("page_time_mean", "mean page time over the pages of all flows", |all, _| {
         mean(all.iter().flat_map(|f| &f.pages).map(|p| p.as_secs_f64()))
     }),
     maybe("mean_srtt", "mean over the flows of their mean smoothed RTT", |all, _| {
