@@ -12,10 +12,14 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     maybe("finished", "time at which it completed or was stopped", |f, _| {
         f.finished.map(Instant::as_secs_f64)
     }),
-    maybe("last_ack", "arrival time of the last acknowledgement", |f, _| f.last_ack.map(Instant::as_secs_f64)),
-    bytes("bytes_acked", "payload acknowledged, each byte counted once; for datagrams, payload delivered", |f, _| {
-        f.bytes_acked
+    maybe("last_ack", "arrival time of the last acknowledgement", |f, _| {
+        f.last_ack.map(Instant::as_secs_f64)
     }),
+    bytes(
+        "bytes_acked",
+        "payload acknowledged, each byte counted once; for datagrams, payload delivered",
+        |f, _| f.bytes_acked,
+    ),
     amount(
         "unique_segments",
         Unit::Segments,
@@ -33,32 +37,28 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
         f.segments_sent
     }),
     count("retransmissions", "data segments retransmitted", |f, _| f.retransmissions),
-    count(
-        "timeout_retransmissions",
-        "of these, sent during the repair after a timeout",
-        |f, _| f.timeout_retransmissions,
-    ),
+    count("timeout_retransmissions", "of these, sent during the repair after a timeout", |f, _| {
+        f.timeout_retransmissions
+    }),
     count("timeouts", "expiries of the retransmission timer", |f, _| f.timeouts),
     count("recoveries", "recoveries triggered by acknowledgements, without a timeout", |f, _| f.recoveries),
     count("cuts", "window reductions on congestion signals", |f, _| f.cuts.total()),
     count("cuts_error", "of these, due to a packet lost to a channel error", |f, _| f.cuts.error),
     count("cuts_congestion", "of these, due to a packet lost to a full queue", |f, _| f.cuts.congestion),
-    count("cuts_marked", "of these, due to an ECN mark of a queue, without a loss", |f, _| {
-        f.cuts.marked
-    }),
+    count("cuts_marked", "of these, due to an ECN mark of a queue, without a loss", |f, _| f.cuts.marked),
     count("cuts_outage", "of these, due to a packet lost when a link went down", |f, _| f.cuts.outage),
     count("cuts_spurious", "of these, without a loss", |f, _| f.cuts.spurious),
-    count(
-        "timeout_cuts_error",
-        "reductions by timeout due to a packet lost to a channel error",
-        |f, _| f.timeout_cuts.error,
-    ),
+    count("timeout_cuts_error", "reductions by timeout due to a packet lost to a channel error", |f, _| {
+        f.timeout_cuts.error
+    }),
     count("timeout_cuts_congestion", "reductions by timeout due to a packet lost to a full queue", |f, _| {
         f.timeout_cuts.congestion
     }),
-    count("timeout_cuts_outage", "reductions by timeout due to a packet lost when a link went down", |f, _| {
-        f.timeout_cuts.outage
-    }),
+    count(
+        "timeout_cuts_outage",
+        "reductions by timeout due to a packet lost when a link went down",
+        |f, _| f.timeout_cuts.outage,
+    ),
     count("timeout_cuts_spurious", "reductions by timeout without a loss", |f, _| f.timeout_cuts.spurious),
     count("cuts_undone", "reductions that the sender detected as spurious and undid", |f, _| f.cuts_undone),
     count(
@@ -69,14 +69,14 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     count("verdicts_error_right", "of these, channel errors or outages, classified as errors", |f, _| {
         f.verdicts.error_right
     }),
-    count(
-        "verdicts_error_wrong",
-        "of these, channel errors or outages, classified as congestion",
-        |f, _| f.verdicts.error_wrong,
-    ),
-    count("verdicts_congestion_right", "of these, losses at full queues, classified as congestion", |f, _| {
-        f.verdicts.congestion_right
+    count("verdicts_error_wrong", "of these, channel errors or outages, classified as congestion", |f, _| {
+        f.verdicts.error_wrong
     }),
+    count(
+        "verdicts_congestion_right",
+        "of these, losses at full queues, classified as congestion",
+        |f, _| f.verdicts.congestion_right,
+    ),
     count("verdicts_congestion_wrong", "of these, losses at full queues, classified as errors", |f, _| {
         f.verdicts.congestion_wrong
     }),
@@ -91,9 +91,7 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
         |f, _| f.discarded,
     ),
     count("rejected", "segments rejected by an endpoint", |f, _| f.rejected),
-    count("pages", "completed pages, or completed random transfers", |f, _| {
-        f.pages.len() as u64
-    }),
+    count("pages", "completed pages, or completed random transfers", |f, _| f.pages.len() as u64),
     maybe("page_time_mean", "mean page time", |f, _| f.mean_page()),
     maybe("page_time_p50", "median page time", |f, _| f.page_quantile(0.5)),
     maybe("page_time_p95", "95th percentile of the page time", |f, _| f.page_quantile(0.95)),
@@ -101,11 +99,9 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     amount("page_time_sum", Unit::Second, "sum of the times of all completed pages", |f, _| {
         f.pages.iter().map(|p| p.as_secs_f64()).sum()
     }),
-    count(
-        "transfers",
-        "random transfers, complete or not; their times count as page times",
-        |f, _| f.transfers,
-    ),
+    count("transfers", "random transfers, complete or not; their times count as page times", |f, _| {
+        f.transfers
+    }),
     count("lost", "data packets lost", |f, _| f.lost.iter().sum()),
     count("lost_error", "of these, to channel errors", |f, _| f.lost[LossCause::Error as usize]),
     count("lost_full", "of these, to a full queue", |f, _| f.lost[LossCause::Full as usize]),
@@ -176,24 +172,36 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
          (Algorithm 1 of Papadimitriou, Tsaoussidis 2007); missing if the transport failed",
         |f, _| video::of(f, |v| v.delayed)??.value(),
     ),
-    known("delayed_arrival", Unit::Share, "the same, relative to the previous packet in order of arrival", |f, _| {
-        video::of(f, |v| v.delayed_arrival)??.value()
-    }),
+    known(
+        "delayed_arrival",
+        Unit::Share,
+        "the same, relative to the previous packet in order of arrival",
+        |f, _| video::of(f, |v| v.delayed_arrival)??.value(),
+    ),
     known(
         "delayed_wire",
         Unit::Share,
         "the same as `delayed` for segments as they arrive over TCP, in order or not",
         |f, _| video::of(f, |v| v.delayed_wire)??.value(),
     ),
-    known("late_500ms", Unit::Share, "fraction of video packets that had not arrived 0.5 s after their frame", |f, _| {
-        video::share(f, |v| v.late[0])
-    }),
-    known("late_1s", Unit::Share, "fraction of video packets that had not arrived 1 s after their frame", |f, _| {
-        video::share(f, |v| v.late[1])
-    }),
-    known("late_2s", Unit::Share, "fraction of video packets that had not arrived 2 s after their frame", |f, _| {
-        video::share(f, |v| v.late[2])
-    }),
+    known(
+        "late_500ms",
+        Unit::Share,
+        "fraction of video packets that had not arrived 0.5 s after their frame",
+        |f, _| video::share(f, |v| v.late[0]),
+    ),
+    known(
+        "late_1s",
+        Unit::Share,
+        "fraction of video packets that had not arrived 1 s after their frame",
+        |f, _| video::share(f, |v| v.late[1]),
+    ),
+    known(
+        "late_2s",
+        Unit::Share,
+        "fraction of video packets that had not arrived 2 s after their frame",
+        |f, _| video::share(f, |v| v.late[2]),
+    ),
     maybe("startup", "time from the first frame to the start of playback", |f, _| {
         video::of(f, |v| v.played.startup)?
     }),
@@ -214,9 +222,7 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
         "coefficient of variation of a film's throughput over half seconds",
         |f, _| video::of(f, |v| v.variation)?,
     ),
-    maybe("silence_max", "longest time without an arrival", |f, _| {
-        video::of(f, |v| v.silence)?
-    }),
+    maybe("silence_max", "longest time without an arrival", |f, _| video::of(f, |v| v.silence)?),
     count("switches", "rate changes of the coder", |f, _| video::count(f, |v| v.switches)),
     known("switched_by", Unit::BitPerSecond, "mean rate change of the coder", |f, _| {
         video::of(f, |v| v.switched_by)?
@@ -266,9 +272,11 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
         "time time from the sender's first segment until all legs of a chain were established",
         |f, _| f.chain.as_ref()?.setup.map(|d| d.as_secs_f64()),
     ),
-    maybe("first_byte_time", "time from the sender's first segment until a chain delivered its first byte", |f, _| {
-        f.chain.as_ref()?.first_byte.map(|d| d.as_secs_f64())
-    }),
+    maybe(
+        "first_byte_time",
+        "time from the sender's first segment until a chain delivered its first byte",
+        |f, _| f.chain.as_ref()?.first_byte.map(|d| d.as_secs_f64()),
+    ),
     count("bypassed", "connections that gateways at their capacity forwarded without splitting", |f, _| {
         f.chain.as_ref().map_or(0, |c| c.bypassed)
     }),
@@ -283,11 +291,9 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     known("handed_over", Unit::Bytes, "buffered data that gateways handed over to others", |f, _| {
         Some(f.chain.as_ref()?.moved as f64)
     }),
-    maybe(
-        "handover_silence",
-        "silence of the legs behind gateways during hand-overs",
-        |f, _| Some(f.chain.as_ref()?.silent.as_secs_f64()),
-    ),
+    maybe("handover_silence", "silence of the legs behind gateways during hand-overs", |f, _| {
+        Some(f.chain.as_ref()?.silent.as_secs_f64())
+    }),
     maybe(
         "mean_srtt",
         "mean of the smoothed RTT over the samples of the series; its last value if nothing was sampled",
