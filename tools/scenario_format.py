@@ -14,8 +14,8 @@ PAGE = ROOT / "docs" / "scenario-format.md"
 
 HEAD = """# The scenario format
 
-A scenario is a TOML file. This page lists every key; it is generated from [the
-schema](https://github.com/skyhaul/skyhaul/blob/main/schema/scenario.json), which editors can use, too:
+A scenario is a TOML file. This page lists every key. It is generated from [the
+schema](https://github.com/skyhaul/skyhaul/blob/main/schema/scenario.json), which editors can use as well;
 `skyhaul schema scenario` prints it.
 
 ```toml
@@ -47,21 +47,21 @@ sample = "100 ms"
 series = ["cwnd", "queue"]
 ```
 
-`skyhaul check FILE` says what follows from a scenario, and `skyhaul run FILE` runs it. What is wrong is said
-in one line that names file, line and key. A key that does not exist is refused.
+`skyhaul check FILE` shows what follows from a scenario, and `skyhaul run FILE` runs it. An error is one line
+that names file, line and key. Unknown keys are refused.
 
 ## Short forms
 
-Where a table has one key that matters most, its value may stand for the table: `queue = "50 packets"` is
-`queue = { kind = "drop-tail", limit = "50 packets" }`, `cc = "peach"` is `cc = { name = "peach" }`. The lists
-below say which.
+Some tables have a short form, the value of their most important key: `queue = "50 packets"` means
+`queue = { kind = "drop-tail", limit = "50 packets" }`, and `cc = "peach"` means `cc = { name = "peach" }`.
+The lists below name the short forms.
 
 ## Building on another scenario
 
-`extends = "preset:peach-geo"`, or a path relative to the file, takes everything from there. Keys of the file
-replace those keys; tables are merged key by key. A table whose `kind` or `name` differs is replaced as a
-whole, so that no key of another kind is left; of a queue the limit stays. `delay` and `orbit` replace each
-other. `skyhaul run FILE --set KEY=VALUE` changes one key in the same way.
+A scenario with `extends = "preset:peach-geo"`, or with a path relative to the file, inherits all keys from
+there. Its own keys replace inherited ones; tables are merged key by key. A table whose `kind` or `name`
+differs is replaced as a whole, so that no key of another kind remains; a queue keeps its limit. `delay` and
+`orbit` replace each other. `skyhaul run FILE --set KEY=VALUE` changes one key in the same way.
 
 ```toml
 schema  = 1
@@ -72,25 +72,247 @@ flows.bulk.cc   = "cubic"
 
 ## Units
 
-An amount is a text with its unit, never a bare number.
+An amount is a string with its unit, never a bare number.
 
 """
 
 
-# Where an example made from the type says too little.
+# Examples of keys for which one derived from the type would be misleading: "SECTION.KIND.KEY", "SECTION.KEY",
+# or a key everywhere.
 EXAMPLES = {
     "duration": '"550 s"',
     "event": '[{ at = "100 s", set = { "links.sat.rate" = "5 Mbit/s" } }]',
     "extends": '"preset:peach-geo"',
-    "flows": '{ bulk = { path = ["sat"], cc = "peach" } }',
+    "Scenario.flows": '{ bulk = { path = ["sat"], cc = "peach" } }',
+    "Scenario.gateways": '{ ground = { behind = "lan" } }',
     "links": '{ sat = { rate = "10 Mbit/s", delay = "275 ms", queue = "1 BDP" } }',
+    "max-memory": '"8 GB"',
     "sample": '"100 ms"',
     "series": '["acked", "cwnd", "queue"]',
     "title": '"TCP-Peach over GEO"',
     "set": '{ "links.sat.rate" = "5 Mbit/s" }',
     "cc": '"peach"',
     "endpoint": '{ preset = "modern", receive-autotuning = true }',
+    "at": '"100 s"',
+    "StartSpec.at": '"1 s"',
+    "crash": '"ground"',
+    "reroute": '"ground"',
+    "hand-over": '{ from = "ground", to = "ship", backhaul = "100 Mbit/s" }',
+    "HandOverSpec.from": '"ground"',
+    "HandOverSpec.to": '"ship"',
+    "HandOverSpec.signalling": '"50 ms"',
+    "HandOverSpec.backhaul": '"100 Mbit/s"',
+    "app": '{ kind = "cbr", rate = "1 Mbit/s" }',
+    "chain": '{ kind = "split2", gateways = ["ground"] }',
+    "count": "20",
+    "AppSpec.count": "10",
+    "extra-delay": '"10 ms"',
+    "known-rtt": '"550 ms"',
+    "stop": '"500 s"',
+    "start": '{ uniform = ["0 s", "1 RTT"] }',
+    "behind": '"lan"',
+    "connections": "1000",
+    "GatewaySpec.buffer": '"1 MB"',
+    "GatewaySpec.delay": '"0.1 ms"',
+    "ack-size": '"6 B"',
+    "reconstruct-acks": '"1920 B"',
+    "allow-reorder": "false",
+    "drop-in-flight": "true",
+    "arq": "{ retries = 1 }",
+    "error": '{ kind = "per", p = 1e-3 }',
+    "fade": '{ kind = "rain", carrier = { es-n0 = "13 dB" } }',
+    "fec": '{ kind = "block", n = 20, k = 18 }',
+    "LinkSpec.orbit": '{ from = "Goonhilly", to = "London", constellation = "leo550" }',
+    "reverse": '{ rate = "2 Mbit/s", error = "none" }',
+    "packet": '"1000 B"',
+    "AppSpec.rate": '"1 Mbit/s"',
+    "AppSpec.arrivals.rate": '"2 /s"',
+    "idle": '{ exponential = "10 s" }',
+    "off": '{ exponential = "1.35 s" }',
+    "on": '{ exponential = "1 s" }',
+    "segments": "50",
+    "size": '{ pareto = { min = "4 kB", max = "10 MB", shape = 1.2 } }',
+    "Feedback.size": '"12 B"',
+    "FeedbackSpec.size": '"12 B"',
+    "AppSpec.buffer": '"64 kB"',
+    "coder": '{ delay = "0.48 s" }',
+    "trace": '"film.txt"',
+    "text": '"…"',
+    "control": '"gentle"',
+    "options": "{ alpha = 0.3 }",
+    "asym": "0.1",
+    "encrypted": "false",
+    "gateways": '["ground", "ship"]',
+    "legs": '{ ground = { cc = "hybla" } }',
+    "ChainSpec.kind": '"split2"',
+    "abc-limit": "2",
+    "dup-thresh": "3",
+    "fin-timeout": '"60 s"',
+    "header": '"40 B"',
+    "inflate-ndup": "3",
+    "initial-rto": '"1 s"',
+    "initial-ssthresh": '"64 segments"',
+    "EndpointSpec.initial-window": '"rfc6928"',
+    "initial-window": "{ segments = 4 }",
+    "keepalive-idle": '"7200 s"',
+    "keepalive-interval": '"75 s"',
+    "keepalive-probes": "9",
+    "loss-classifier": '{ kind = "oracle", false-error = 0.01 }',
+    "max-retransmissions": "15",
+    "mss": '"1460 B"',
+    "os": '{ name = "linux-2.4", buffers = "max" }',
+    "OsSpec.name": '"linux-2.4"',
+    "outage-probe": '"1 s"',
+    "preset": '"modern"',
+    "rto-margin": '"200 ms"',
+    "rto-max": '"60 s"',
+    "rto-min": '"1 s"',
+    "rto-tick": '"10 ms"',
+    "sack-blocks": "3",
+    "EndpointSpec.sack": '"auto"',
+    "time-wait": '"60 s"',
+    "timestamp-tick": '"1 ms"',
+    "user-timeout": '"300 s"',
+    "delayed-ack": '{ every = 2, delay = "200 ms" }',
+    "DelayedAckSpec.every": "2",
+    "DelayedAckSpec.delay": '"200 ms"',
+    "uniform": '["0 s", "1 RTT"]',
+    "max-rate": '"2 Mbit/s"',
+    "min-rate": '"1 packets/s"',
+    "guard": '"10 ms"',
+    "Config.guard": '"peach"',
+    "retries": "3",
+    "window": '"1.5 BDP"',
+    "Config.window": "500",
+    "rate-mbps": "9.0",
+    "Config.tcp-real.alpha": "1.0",
+    "Config.tcp-real.beta": "0.5",
+    "Config.cubic.beta-ecn": "0.85",
+    "sigma": '"5 ms"',
+    "FadeSpec.sigma": "1.779",
+    "FadeSpec.m": "-3.794",
+    "jitter": '"20 ms"',
+    "ber": "1e-6",
+    "burst": "10",
+    "ErrorSpec.burst": "5.0",
+    "loss": "1e-3",
+    "code": '{ kind = "bch", n = 255, k = 247, t = 1 }',
+    "k-b": "1.0",
+    "k-g": "0.0",
+    "p-bg": "0.2",
+    "p-gb": "1e-3",
+    "indices": "[100, 101, 200]",
+    "mtu": '"1400 B"',
+    "p": "1e-3",
+    "exceeded": '[{ share = 1e-2, attenuation = "5 dB" }, { share = 1e-3, attenuation = "16 dB" }]',
+    "carrier": '{ es-n0 = "13 dB" }',
+    "states": '[{ name = "good", mean = "3 s" }, { name = "bad", mean = "1 s", loss = 0.9 }]',
+    "interleave": "4",
+    "FecSpec.k": "18",
+    "FecSpec.n": "20",
+    "FecSpec.rate": "0.9",
+    "residual": '{ kind = "per", p = 1e-5 }',
+    "times": "2",
+    "constellation": '"leo550"',
+    "OrbitSpec.from": '"Goonhilly"',
+    "OrbitSpec.to": '{ latitude = "51.51 deg", longitude = "-0.13 deg" }',
+    "processing": '"1 ms"',
+    "step": '"100 ms"',
+    "Config.vegas.alpha": "1",
+    "Config.vegas.beta": "3",
+    "QueueSpec.alpha": '"0.125 /s"',
+    "QueueSpec.beta": '"1.25 /s"',
+    "QueueSpec.burst": '"150 ms"',
+    "QueueSpec.interval": '"600 ms"',
+    "ecn-threshold": "0.1",
+    "QueueSpec.flows": "1024",
+    "keep-every": "2",
+    "low-below": "10",
+    "low-max-probability": "0.1",
+    "low-max-threshold": "7",
+    "low-min-threshold": "2",
+    "low-rate": "0.1",
+    "low-room": "0.5",
+    "max-probability": "0.1",
+    "max-threshold": "15",
+    "min-threshold": "5",
+    "quantum": '"1514 B"',
+    "target": '"30 ms"',
+    "update": '"15 ms"',
+    "weight": "0.002",
+    "carrier-rate": '"8 Mbit/s"',
+    "contention-rate": '"64 kbit/s"',
+    "frame": '"25 ms"',
+    "request": '"600 ms"',
+    "RateKindSpec.rate": '"2 Mbit/s"',
+    "lognormal": '{ median = "100 kB", sigma = 1.5 }',
+    "list": '["10 kB", "1 MB"]',
+    "SizesSpec.exponential": '"100 kB"',
+    "SizesSpec.pareto": '{ min = "4 kB", max = "10 MB", shape = 1.2 }',
+    "TimesSpec.exponential": '"10 s"',
+    "TimesSpec.pareto": '{ mean = "10 s", shape = 1.5 }',
+    "TimesSpec.constant": '"10 s"',
+    "layers": '["80 kbit/s", "160 kbit/s", "320 kbit/s"]',
+    "B": '{ sizes = { gamma = { shape = 4.0, scale = "300 B" } } }',
+    "I": '{ sizes = { gamma = { shape = 6.25, scale = "480 B" } } }',
+    "P": '{ sizes = { gamma = { shape = 4.0, scale = "350 B" } } }',
+    "sizes": '{ gamma = { shape = 6.25, scale = "480 B" } }',
+    "Frames.step": "0.08",
+    "steps": "[[-0.1, 0.1, 1.0]]",
+    "header-compression": '"vj"',
+    "HeaderCompressionSpec.acks": '"12 B"',
+    "HeaderCompressionSpec.data": '"16 B"',
+    "LegSpec.transport": '{ kind = "xtp-like", rate = "9 Mbit/s" }',
+    "LegTransportSpec.rate": '"9 Mbit/s"',
+    "FeedbackSpec.time": '"300 ms"',
+    "BlockCodeSpec.k": "247",
+    "BlockCodeSpec.n": "255",
+    "t": "1",
+    "es-n0": '"13 dB"',
+    "modcods": '[{ name = "QPSK 1/2", efficiency = 0.99, es-n0 = "1.0 dB" }]',
+    "reaction": '"600 ms"',
+    "efficiency": "0.99",
+    "ModCodSpec.name": '"QPSK 1/2"',
+    "ExceededSpec.share": "1e-2",
+    "ExceededSpec.attenuation": '"5 dB"',
+    "ShadowSpec.name": '"good"',
+    "ShadowSpec.mean": '"3 s"',
+    "then": "{ bad = 1.0 }",
+    "file": '"satellites.tle"',
+    "elevation": '"25 deg"',
+    "inclination": '"53 deg"',
+    "longitude": '"19.2 deg"',
+    "satellites": "1584",
+    "planes": "72",
+    "alpha": "0.31",
+    "beta": "0.875",
+    "cached-ssthresh": "20",
+    "cached-window": "40",
+    "gamma": "1",
+    "max-burst": "4",
+    "probe-cap": "64",
+    "pole": "0.9",
+    "histogram": '{ edges = ["1 kB", "2 kB", "4 kB"], shares = [0.7, 0.3] }',
+    "Marginal.gamma": '{ shape = 6.25, scale = "480 B" }',
+    "Marginal.lognormal": '{ median = "3 kB", sigma = 0.4 }',
 }
+# Titles of sections that differ from the name of the definition.
+TITLES = {
+    "ArqSpec": "ARQ",
+    "Config": "Congestion control",
+    "FecSpec": "FEC",
+    "HandOverSpec": "Hand-over between gateways",
+    "HandoverSpec": "Handover between satellites",
+    "LegTransportSpec": "Transport of a leg",
+    "ModCodSpec": "ModCod",
+    "OsSpec": "Operating system",
+    "Settings": "Viewer",
+}
+
+
+def anchor(name):
+    """The anchor of a section: names that differ only in case have different ones."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
 
 
 def words(text):
@@ -220,37 +442,31 @@ class Schema:
         return [c for n in target.get("oneOf", []) + target.get("anyOf", []) for c in self.constants(n)]
 
 
-def row(schema, key, node, required):
+def row(schema, within, key, node, required):
     says = words(node.get("description") or schema.target(node)[1].get("description"))
     meant = schema.constants(node)
     section = schema.section(node)
     if meant and not section:
-        says += (
-            " "
-            + "; ".join(
-                f"`{toml(v)}`: {w[0].lower() + w[1:] if w[1:2].islower() else w}".rstrip(".")
-                for v, w in meant
-            )
-            + "."
-        )
+        says += " " + "; ".join(f"`{toml(v)}`: {w}".rstrip(".") for v, w in meant) + "."
     elif section:
-        says += f" [Keys](#{section.lower()})."
+        says += f" [Keys](#{anchor(section)})."
     short = [k for k in schema.kinds(node) if k not in ("a table",)]
     may = ", ".join(short[:14]) + (", …" if len(short) > 14 else "")
     if section:
         may = f"{may}; or a table" if may else "a table"
-    default = (
-        toml(node["default"]) if node.get("default") not in (None, {}, []) else ("needed" if required else "")
-    )
-    default = f"`{default}`" if default and default != "needed" else default
-    example = f"`{key} = {EXAMPLES.get(key) or toml(schema.example(node))}`"
+    default = "required" if required else ""
+    if node.get("default") not in (None, {}, []):
+        default = f"`{toml(node['default'])}`"
+    named = next((EXAMPLES[f"{w}.{key}"] for w in within if f"{w}.{key}" in EXAMPLES), None)
+    chosen = named or (None if "default" in node else EXAMPLES.get(key))
+    example = f"`{key} = {chosen or toml(schema.example(node))}`"
     return f"| `{key}` | {says} | {may} | {default} | {example} |"
 
 
-def table(schema, node):
+def table(schema, within, node):
     lines = ["| key | what it says | values | default | example |", "|---|---|---|---|---|"]
     for key, value in node.get("properties", {}).items():
-        lines.append(row(schema, key, value, key in node.get("required", [])))
+        lines.append(row(schema, within, key, value, key in node.get("required", [])))
     return lines
 
 
@@ -263,7 +479,7 @@ def page():
             examples = ", ".join(f"`{toml(e)}`" for e in node["examples"])
             label = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
             out.append(f"| {label} | {words(node.get('description'))} | {examples} |")
-    out += ["", "## The file", "", *table(schema, schema.schema), ""]
+    out += ["", "## The file", "", *table(schema, ["Scenario"], schema.schema), ""]
     # In the order in which they are met, each once.
     waiting = [schema.section(v) for v in schema.schema["properties"].values()]
     for value in schema.schema["properties"].values():
@@ -277,21 +493,20 @@ def page():
             continue
         done.add(name)
         node = schema.defs[name]
-        title = re.sub(r"Spec$", "", name)
-        title = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", title)
+        title = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.sub(r"Spec$", "", name))
         out += [
-            f'<a id="{name.lower()}"></a>',
+            f'<a id="{anchor(name)}"></a>',
             "",
-            f"## {title[0].upper() + title[1:].lower()}",
+            f"## {TITLES.get(name) or title[0].upper() + title[1:].lower()}",
             "",
             words(node.get("description")),
             "",
         ]
         parts = schema.tables(node)
         for part in parts:
-            selects = [
-                f"{k} = {toml(v['const'])}" for k, v in part.get("properties", {}).items() if "const" in v
-            ]
+            constants = {k: v["const"] for k, v in part.get("properties", {}).items() if "const" in v}
+            selects = [f"{k} = {toml(v)}" for k, v in constants.items()]
+            kinds = constants.values()
             if len(parts) > 1 or selects:
                 chosen = ", ".join(selects) or next(iter(part.get("properties", {})), "")
                 out += [
@@ -303,7 +518,7 @@ def page():
                 "properties": {k: v for k, v in part.get("properties", {}).items() if "const" not in v},
             }
             if rest["properties"]:
-                out += [*table(schema, rest), ""]
+                out += [*table(schema, [*(f"{name}.{k}" for k in kinds), name], rest), ""]
             for value in rest["properties"].values():
                 waiting.append(schema.section(value))
                 _, target = schema.target(value)

@@ -1,10 +1,13 @@
 """What the documentation says works: links lead somewhere, files are accepted, commands end well."""
 
+import importlib
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -33,6 +36,38 @@ def test_paths_in_the_text_exist():
             page.read_text(),
         ):
             assert (ROOT / path).exists(), f"{page.name}: {path}"
+
+
+def test_anchors_on_the_page_of_the_scenario_format_are_unique_and_exist():
+    text = (ROOT / "docs" / "scenario-format.md").read_text(encoding="utf-8")
+    anchors = re.findall(r'<a id="([^"]+)"', text)
+    assert len(anchors) == len(set(anchors))
+    named = set(re.findall(r"\]\(#([^)]+)\)", text))
+    for page in PAGES:
+        named |= set(re.findall(r"scenario-format\.md#([\w-]+)", page.read_text(encoding="utf-8")))
+    assert named <= set(anchors)
+
+
+def test_every_example_of_the_scenario_format_is_valid(monkeypatch):
+    jsonschema = pytest.importorskip("jsonschema")
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    tool = importlib.import_module("scenario_format")
+    whole = json.loads((ROOT / "schema" / "scenario.json").read_text(encoding="utf-8"))
+    wrong, seen, row = [], 0, tool.row
+
+    def checked(schema, within, key, node, required):
+        nonlocal seen
+        line = row(schema, within, key, node, required)
+        example = line.rsplit("`", 2)[1].replace("\\|", "|")
+        validator = jsonschema.Draft202012Validator({**node, "$defs": whole["$defs"]})
+        wrong.extend(f"{example}: {e.message}" for e in validator.iter_errors(tomllib.loads(example)[key]))
+        seen += 1
+        return line
+
+    monkeypatch.setattr(tool, "row", checked)
+    tool.page()
+    assert seen > 500
+    assert not wrong
 
 
 @pytest.mark.parametrize(

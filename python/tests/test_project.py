@@ -55,3 +55,20 @@ def test_sources_and_missing_licences_are_refused():
 def test_the_version_to_cite_is_that_of_the_program():
     version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
     assert re.search(rf"^version: {re.escape(version)}$", (ROOT / "CITATION.cff").read_text(), re.M)
+
+
+def test_the_source_archive_holds_what_the_crates_embed():
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["maturin"]
+    packed = {Path(i["path"]).parts[0] for i in config["include"] if i["format"] == "sdist"}
+    embedded = set()
+    for file in [*ROOT.glob("crates/*/src/**/*.rs"), *ROOT.glob("crates/*/build.rs")]:
+        text = file.read_text(encoding="utf-8").split("#[cfg(test)]")[0]
+        paths = re.findall(r'include_\w+!\("((?:\.\./)+[^"]+)"', text)
+        if file.name == "build.rs":
+            paths += [f"src/{p}" for p in re.findall(r'join\("([^"]+)"\)', text)]
+        for path in paths:
+            place = (file.parent / path).resolve()
+            if place.is_relative_to(ROOT) and not place.is_relative_to(ROOT / "crates"):
+                embedded.add(place.relative_to(ROOT).parts[0])
+    assert "presets" in embedded
+    assert embedded <= packed, embedded - packed

@@ -1,5 +1,5 @@
-//! Additive increase, multiplicative decrease: `alpha` packets per RTT, and `beta` is the fraction of the window that a
-//! loss leaves (\[YL\], \[PapTsa\]); Reno is (1, 1/2).
+//! Additive increase, multiplicative decrease: `alpha` packets per RTT, and the fraction `beta` of the window that
+//! remains after a loss (\[YL\], \[PapTsa\]); Reno is (1, 1/2).
 
 use crate::Value;
 use crate::domain::{at_least_one, fraction, not_negative, positive, some_loss};
@@ -39,7 +39,7 @@ pub fn with_timeouts(p: f64, rtt: f64, t0: f64, b: f64, alpha: f64, beta: f64) -
     Ok(1.0 / (avoidance + t0 * timeouts.min(1.0) * p * (1.0 + 32.0 * p * p)))
 }
 
-/// The increase that makes a flow as strong as Reno where losses end in timeouts: `4 (1 - beta²) / 3` (\[YL\],
+/// The increase that makes a flow as aggressive as Reno if losses end in timeouts: `4 (1 - beta²) / 3` (\[YL\],
 /// \[PapTsa\] §5.4; 0.3125 for 7/8, published as 0.31).
 ///
 /// # Errors
@@ -49,7 +49,7 @@ pub fn friendly_alpha(beta: f64) -> Value {
     Ok(4.0 * (1.0 - beta * beta) / 3.0)
 }
 
-/// The same where losses never end in timeouts: `3 (1 - beta) / (1 + beta)` (0.2 for 7/8).
+/// The same if losses never end in timeouts: `3 (1 - beta) / (1 + beta)` (0.2 for 7/8).
 ///
 /// # Errors
 /// If `beta` is not between 0 and 1.
@@ -98,7 +98,7 @@ mod tests {
         // Without timeouts: 1.52480 / 1.22474.
         let ratio = constant(0.31, 0.875).unwrap() / constant(1.0, 0.5).unwrap();
         near(Ok(ratio), 1.245, 1e-3);
-        // Where they dominate, parity: T0 far above the RTT.
+        // Parity where timeouts dominate: T0 far above the RTT.
         let of = |alpha, beta| with_timeouts(1e-2, 1e-6, 1.0, 1.0, alpha, beta).unwrap();
         near(Ok(of(0.3125, 0.875) / of(1.0, 0.5)), 1.0, 1e-3);
     }

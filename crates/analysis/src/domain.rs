@@ -1,4 +1,4 @@
-//! Where formulas hold.
+//! Domains of the formulas.
 
 /// An argument outside of the domain of a formula.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -6,7 +6,7 @@
 pub struct DomainError {
     /// Name of the argument.
     pub argument: &'static str,
-    /// What it was.
+    /// The given value.
     pub value: f64,
     /// What to write instead.
     pub needs: &'static str,
@@ -16,7 +16,7 @@ fn need(ok: bool, argument: &'static str, value: f64, needs: &'static str) -> Re
     if ok { Ok(()) } else { Err(DomainError { argument, value, needs }) }
 }
 
-/// No amount of a network comes near this, and no formula overflows below it.
+/// Upper bound of arguments: no quantity of a network comes near it, and no formula overflows below it.
 const LARGEST: f64 = 1e100;
 
 /// A number above 0.
@@ -49,7 +49,7 @@ pub(crate) fn probability(argument: &'static str, x: f64) -> Result<(), DomainEr
     need((0.0..=1.0).contains(&x), argument, x, "a probability lies from 0 to 1")
 }
 
-/// A probability without which there is no loss to speak of.
+/// A probability above 0.
 pub(crate) fn some_loss(argument: &'static str, x: f64) -> Result<(), DomainError> {
     need(x > 0.0 && x <= 1.0, argument, x, "the formula needs losses: above 0, up to 1")
 }

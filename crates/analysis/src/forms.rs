@@ -1,4 +1,4 @@
-//! The closed forms by name, with numbers in and a number out: for expressions in files and for other languages.
+//! The closed forms by name, as functions from numbers to a number, for expressions in files and for other languages.
 
 use crate::period::{self, Path};
 use crate::{Value, aimd, fairness, loss, start, throughput, utilization, window};
@@ -10,7 +10,7 @@ pub struct Form {
     pub name: &'static str,
     /// Names of its arguments, in order.
     pub arguments: &'static [&'static str],
-    /// What it is, with unit and source.
+    /// Description, with unit and source.
     pub says: &'static str,
     eval: fn(&[f64]) -> Value,
 }
@@ -22,7 +22,7 @@ impl Form {
         FORMS.iter().find(|f| f.name == name)
     }
 
-    /// Its value; as many arguments as it has names.
+    /// Its value, for one argument per name.
     ///
     /// # Errors
     /// If an argument is outside of the domain.

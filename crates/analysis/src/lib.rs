@@ -1,8 +1,8 @@
-//! Closed forms of TCP over long paths: what a simulation must come out near to.
+//! Closed forms for TCP over long paths, with which simulations are compared.
 //!
 //! Times in seconds, rates in packets per second or bit/s as said, sizes in bytes or bits as said; `p` is the loss
 //! probability of a packet, `b` the number of data packets per acknowledgement, `t0` the first retransmission timeout,
-//! `wm` the largest window in packets (infinite: no limit). Arguments outside of the domain of a formula are a
+//! `wm` the maximum window in packets (infinite: no limit). Arguments outside of the domain of a formula are a
 //! [`DomainError`], never NaN.
 //!
 //! Sources: \[Peach\] Akyildiz, Morabito, Palazzo (2001); \[PapTsa\] Papadimitriou, Tsaoussidis (2007); \[Luglio\]
@@ -36,7 +36,7 @@ pub mod window;
 
 pub use domain::DomainError;
 
-/// What a formula yields.
+/// The result of a formula.
 pub type Value = Result<f64, DomainError>;
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! Arithmetic of losses and of their repair.
+//! Probabilities of losses and of their repair.
 
 use crate::Value;
 use crate::domain::{not_negative, positive, probability, some_loss, whole};
 use skyhaul_base::math;
 
-/// Probability that a packet of `bytes` bytes has at least one wrong bit at the residual bit error rate `ber`:
-/// 1 - (1 - ber)^(8 bytes).
+/// Probability that a packet of `bytes` bytes has at least one bit error at the residual bit error rate `ber`: 1 - (1 -
+/// ber)^(8 bytes).
 ///
 /// # Errors
 /// If `ber` is no probability or `bytes` negative.
@@ -20,8 +20,7 @@ pub fn packet_loss(ber: f64, bytes: f64) -> Value {
 
 /// Probability that a window of `w` packets loses two or more: how often one repair per RTT does not suffice.
 ///
-/// # Errors
-/// If `w` is no whole number of packets, or `p` no probability.
+/// # Errors If `w` is not a whole number of packets, or `p` is not a probability.
 pub fn two_or_more(w: f64, p: f64) -> Value {
     whole("w", w, 1.0)?;
     probability("p", p)?;
@@ -29,11 +28,10 @@ pub fn two_or_more(w: f64, p: f64) -> Value {
     Ok((1.0 - (1.0 - p) * rest - w * p * rest).max(0.0))
 }
 
-/// Probability that a loss in a window of `w` packets does not raise three duplicate acknowledgements: fewer than
-/// three of those of the other `w - 1` come back when each is lost with probability `q`.
+/// Probability that a loss in a window of `w` packets causes fewer than three duplicate acknowledgements: of those of
+/// the other `w - 1` packets, each is lost with probability `q`.
 ///
-/// # Errors
-/// If `w` is no whole number of packets, or `q` no probability.
+/// # Errors If `w` is not a whole number of packets, or `q` is not a probability.
 pub fn no_fast_retransmit(w: f64, q: f64) -> Value {
     whole("w", w, 1.0)?;
     probability("q", q)?;
@@ -50,8 +48,8 @@ pub fn no_fast_retransmit(w: f64, q: f64) -> Value {
     Ok(sum.min(1.0))
 }
 
-/// Mean delay, s, that the loss of the last packet of a transfer adds without a tail loss probe: it takes a timeout
-/// `t0` instead of an RTT, with probability `p`.
+/// Mean additional delay, s, due to the loss of the last packet of a transfer without a tail loss probe: with
+/// probability `p` it takes a timeout `t0` instead of an RTT.
 ///
 /// # Errors
 /// If `p` is no probability, `rtt` not above 0 or `t0` shorter than `rtt`.
@@ -69,8 +67,8 @@ pub fn tail_cost(p: f64, rtt: f64, t0: f64) -> Value {
     Ok(p * (t0 - rtt))
 }
 
-/// Shortest run, s, that may be compared with a steady-state formula: 50 losses of a flow that sends `x` packets/s and
-/// loses `p` of them, `50 / (p x)`.
+/// Minimum duration of a run, s, for comparison with a steady-state formula: 50 losses of a flow that sends `x`
+/// packets/s and loses `p` of them, `50 / (p x)`.
 ///
 /// # Errors
 /// If `p` is not in (0, 1] or `x` not above 0.

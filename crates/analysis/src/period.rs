@@ -23,7 +23,7 @@ pub struct Path {
     propagation: f64,
 }
 
-/// What a transmission period lasts for.
+/// What determines a transmission period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Governs {
     /// The round trip (Fig. 3a).
@@ -45,7 +45,7 @@ pub struct Period {
     pub acks: f64,
     /// t of Eq. 5, or t' of Eq. 9: the longest of the three.
     pub length: f64,
-    /// Which of them that is; of equal ones the first.
+    /// Which of them is the longest; of equal ones, the first.
     pub governs: Governs,
 }
 
@@ -133,7 +133,7 @@ impl Path {
         Ok(beta * self.data_time(w)?)
     }
 
-    /// The gap, s, between transmission k of `w` packets and the next one after a timeout, with a coder that takes
+    /// The interval, s, between transmission k of `w` packets and the next one after a timeout, with a coder that takes
     /// `coder` s to change its rate: t(k) + D_v (Fig. 4).
     ///
     /// # Errors
@@ -143,7 +143,7 @@ impl Path {
         Ok(self.period(w)?.length + coder)
     }
 
-    /// L, the number of acknowledgements for `w` packets, when the receiver waits for `d` s only: one per `d`, but at
+    /// L, the number of acknowledgements for `w` packets, if the receiver only waits for `d` s: one per `d`, but at
     /// least one. The source does not define L; this is one reading, [`acks_every`] the other, and a receiver that does
     /// both sends the larger of the two ([`Self::delayed_acks`]).
     ///
@@ -154,7 +154,7 @@ impl Path {
         Ok(math::ceil(self.data_time(w)? / d).max(1.0))
     }
 
-    /// L of a receiver that acknowledges every `b`-th packet, and after `d` s at the latest.
+    /// L of a receiver that acknowledges every `b`-th packet, and at the latest after `d` s.
     ///
     /// # Errors
     /// If `w` or `b` is below 1 or `d` not above 0.
@@ -172,7 +172,8 @@ impl Path {
         Ok(8.0 * self.packet * w / length)
     }
 
-    /// The rate, bit/s, beyond which the return link lets no window: `S BW_Up b / S'`, or BW_Dn if that is less.
+    /// The maximum rate, bit/s, that the return link permits for any window: `S BW_Up b / S'`, or BW_Dn if that is
+    /// less.
     ///
     /// # Errors
     /// If `b` is below 1.
@@ -181,8 +182,8 @@ impl Path {
         Ok((self.packet * self.reverse * b / self.ack).min(self.forward))
     }
 
-    /// The window in packets from which on data (`Governs::Data`) or acknowledgements (`Governs::Acks`) take longer
-    /// than the RTT; for `Governs::Rtt` the smaller of the two, up to which the RTT governs.
+    /// The window in packets from which data (`Governs::Data`) or acknowledgements (`Governs::Acks`) take longer than
+    /// the RTT; for `Governs::Rtt`, the smaller of the two, up to which the RTT determines the period.
     #[must_use]
     pub fn window_of(&self, governs: Governs) -> f64 {
         let data = self.rtt() * self.forward / (8.0 * self.packet);

@@ -1,9 +1,9 @@
-//! Which limit holds.
+//! The active limit of a flow.
 
 use crate::DomainError;
 use crate::domain::limit;
 
-/// Upper limits of one flow, packets per second; what does not limit is infinite.
+/// Upper limits of one flow, packets per second; infinite if there is none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     /// Equal share of the bottleneck.
@@ -23,7 +23,7 @@ impl Default for Bounds {
     }
 }
 
-/// The limit that holds.
+/// The active limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Active {
     /// Equal share of the bottleneck.
@@ -38,7 +38,7 @@ pub enum Active {
     Window,
 }
 
-/// The rate of one flow and the limit that holds; of equal ones the first of fair share, window, loss, return link.
+/// The rate of one flow and the active limit; of equal ones, the first of fair share, window, loss, return link.
 ///
 /// # Errors
 /// If a limit is not above 0.

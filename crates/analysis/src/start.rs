@@ -1,4 +1,4 @@
-//! Slow start, and transfers that end in it.
+//! Slow start, and transfers that end during it.
 
 use crate::domain::{at_least_one, not_negative, positive, whole};
 use crate::{DomainError, Value};
@@ -14,15 +14,15 @@ pub fn slow_start_time(rtt: f64, rate: f64, bits: f64) -> Value {
     positive("rtt", rtt)?;
     positive("rate", rate)?;
     positive("bits", bits)?;
-    // Less than one packet per RTT is sent at once.
+    // Less than one packet per RTT is reached immediately.
     Ok(rtt * (1.0 + math::log2(rate * rtt / bits)).max(0.0))
 }
 
-/// Round trips that a transfer of `n` packets takes without loss, before any limit of the window: rounds of
-/// floor(`w1`·`growth`^i) packets, i = 0, 1, … `growth` is 2 with an acknowledgement per packet, 1.5 with one for two.
+/// Number of round trips of a transfer of `n` packets without loss and without a window limit: rounds of
+/// floor(`w1`·`growth`^i) packets, i = 0, 1, … `growth` is 2 with an acknowledgement per packet, 1.5 with one per two
+/// packets.
 ///
-/// # Errors
-/// If `n` is no whole number of packets, `w1` or `growth` below 1.
+/// # Errors If `n` is not a whole number of packets, or `w1` or `growth` is below 1.
 pub fn slow_start_rounds(n: f64, w1: f64, growth: f64) -> Result<u32, DomainError> {
     whole("n", n, 0.0)?;
     at_least_one("w1", w1)?;
@@ -41,7 +41,7 @@ pub fn slow_start_rounds(n: f64, w1: f64, growth: f64) -> Result<u32, DomainErro
     Ok(rounds)
 }
 
-/// Time of such a transfer, s: its rounds, and one more RTT for the handshake if there is one.
+/// Duration of such a transfer, s: its rounds, plus an RTT for the handshake if there is one.
 ///
 /// # Errors
 /// As [`slow_start_rounds`], or if `rtt` is not above 0.
@@ -51,8 +51,8 @@ pub fn transfer_time(n: f64, w1: f64, growth: f64, rtt: f64, handshake: bool) ->
     Ok(f64::from(rounds + u32::from(handshake)) * rtt)
 }
 
-/// Packets per second on average over `duration` s of congestion avoidance that begins with a window of `w0` packets
-/// and loses nothing: W(t) = w0 + t/(b rtt). For runs that are too short for a steady-state formula.
+/// Mean rate, packets per second, over `duration` s of congestion avoidance without loss that starts with a window of
+/// `w0` packets: W(t) = w0 + t/(b rtt). For runs that are too short for a steady-state formula.
 ///
 /// # Errors
 /// If `w0` is below 1, `duration` negative, `b` below 1 or `rtt` not above 0.

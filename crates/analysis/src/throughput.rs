@@ -6,11 +6,11 @@ use skyhaul_base::math;
 
 /// \[Mathis\] constant for periodic losses, one acknowledgement per packet: sqrt(3/2).
 pub const MATHIS_PERIODIC: f64 = 1.224_744_871_391_589;
-/// The same with one acknowledgement for two packets: sqrt(3/4).
+/// The same with one acknowledgement per two packets: sqrt(3/4).
 pub const MATHIS_PERIODIC_DELAYED: f64 = 0.866_025_403_784_438_6;
 /// \[Mathis\] constant for independent random losses, one acknowledgement per packet, limit for p → 0.
 pub const MATHIS_RANDOM: f64 = 1.31;
-/// The same with one acknowledgement for two packets.
+/// The same with one acknowledgement per two packets.
 pub const MATHIS_RANDOM_DELAYED: f64 = 0.93;
 
 /// \[Mathis\]: `c / (rtt sqrt(p))` packets per second.
@@ -32,8 +32,8 @@ fn check(p: f64, rtt: f64, t0: f64, b: f64, wm: f64) -> Result<(), crate::Domain
     limit("wm", wm)
 }
 
-/// The approximate formula of \[PFTK\], packets sent per second; without losses `wm / rtt`, which is infinite without
-/// a largest window.
+/// The approximate formula of \[PFTK\], packets sent per second; without losses `wm / rtt`, which is infinite without a
+/// maximum window.
 ///
 /// # Errors
 /// If `p` is no probability, `rtt` or `wm` not above 0, `t0` negative or `b` below 1.
@@ -46,8 +46,8 @@ pub fn pftk_approximate(p: f64, rtt: f64, t0: f64, b: f64, wm: f64) -> Value {
     Ok((wm / rtt).min(1.0 / (rtt * math::sqrt(2.0 * b * p / 3.0) + t0 * timeouts)))
 }
 
-/// The full formula of \[PFTK\], packets sent per second; those that arrive are about (1 - p) times as many. Without
-/// losses `wm / rtt`, which is infinite without a largest window.
+/// The full formula of \[PFTK\], packets sent per second; about (1 - p) times as many arrive. Without losses `wm /
+/// rtt`, which is infinite without a maximum window.
 ///
 /// # Errors
 /// As [`pftk_approximate`].

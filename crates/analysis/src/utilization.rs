@@ -1,10 +1,10 @@
-//! How much of a link flows use.
+//! Utilisation of a link by flows.
 
 use crate::domain::{at_least_one, fraction, not_negative, positive, probability};
 use crate::{DomainError, Value};
 
-/// Utilisation of a clean drop-tail link by flows in phase that keep `beta` of their window at a loss: product of
-/// rate and RTT `bdp`, buffer `buffer`, both in packets. Flows out of phase do better.
+/// Utilisation of an error-free drop-tail link by synchronised flows that keep the fraction `beta` of their window at a
+/// loss: bandwidth-delay product `bdp` and buffer `buffer`, both in packets. Unsynchronised flows achieve more.
 ///
 /// # Errors
 /// If `bdp` is not above 0, `buffer` negative or `beta` not between 0 and 1.
@@ -21,8 +21,8 @@ pub fn clean_utilization(bdp: f64, buffer: f64, beta: f64) -> Value {
     Ok(((bdp * bdp - low * low) / 2.0 + full) / (bdp * (bdp - low) + full))
 }
 
-/// Seconds from loss to loss of those flows: `flows` windows together grow by as many packets per RTT, up to `bdp` in
-/// `rtt` each, beyond it in the longer RTT of the queue.
+/// Seconds between losses of those flows: `flows` windows together grow by as many packets per RTT, which is `rtt` up
+/// to `bdp` and longer beyond it because of the queue.
 ///
 /// # Errors
 /// As [`clean_utilization`], or if `flows` is below 1 or `rtt` not above 0.
@@ -36,7 +36,7 @@ pub fn sawtooth_period(flows: f64, rtt: f64, bdp: f64, buffer: f64, beta: f64) -
     Ok(rtt / flows * (below + (top * top - from * from) / (2.0 * bdp)))
 }
 
-/// Utilisation of a link of `capacity` by `flows` flows that each send at `x` and lose `p` of it.
+/// Utilisation of a link of `capacity` by `flows` flows that each send at rate `x` with loss probability `p`.
 ///
 /// # Errors
 /// If `flows` is below 1, `x` negative, `p` no probability or `capacity` not above 0.
@@ -48,8 +48,8 @@ pub fn lossy_utilization(flows: f64, x: f64, p: f64, capacity: f64) -> Value {
     Ok((flows * x * (1.0 - p) / capacity).min(1.0))
 }
 
-/// The loss probability above which one flow cannot fill a path of `bdp` packets, for the constant `c` of the square
-/// root law (\[LM\]: p·B² of order 1).
+/// The loss probability above which one flow cannot fill a path of `bdp` packets, for the constant `c` of the
+/// square-root law (\[LM\]: p·B² of order 1).
 ///
 /// # Errors
 /// If an argument is not above 0.

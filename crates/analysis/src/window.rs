@@ -13,7 +13,7 @@ pub fn window_limit(window: f64, rtt: f64) -> Value {
     Ok(window / rtt)
 }
 
-/// The window in bytes beyond which a larger one adds nothing: `rate` bit/s times `rtt`.
+/// The window in bytes beyond which a larger one has no effect: `rate` bit/s times `rtt`.
 ///
 /// # Errors
 /// If an argument is not a number above 0.
@@ -23,7 +23,7 @@ pub fn window_knee(rate: f64, rtt: f64) -> Value {
     Ok(rate * rtt / 8.0)
 }
 
-/// Seconds that `bytes` take at least with a window of `window` bytes on a link of `rate` bit/s, without start-up.
+/// Minimum time in seconds for `bytes` with a window of `window` bytes on a link of `rate` bit/s, without slow start.
 ///
 /// # Errors
 /// If `bytes` or `rtt` is not a number above 0, or `window` or `rate` not above 0 (they may be infinite).
@@ -33,8 +33,8 @@ pub fn transfer_floor(bytes: f64, window: f64, rtt: f64, rate: f64) -> Value {
     Ok(8.0 * bytes / (8.0 * window_limit(window, rtt)?).min(rate))
 }
 
-/// Data packets per second that a return link of `rate` bit/s can acknowledge with packets of `ack` bytes, one for
-/// every `b` data packets: `rate b / (8 ack)`.
+/// Data packets per second that a return link of `rate` bit/s can acknowledge with packets of `ack` bytes, one per `b`
+/// data packets: `rate b / (8 ack)`.
 ///
 /// # Errors
 /// If `rate` or `ack` is not a number above 0, or `b` below 1.
@@ -45,8 +45,8 @@ pub fn return_cap(rate: f64, ack: f64, b: f64) -> Value {
     Ok(rate * b / (8.0 * ack))
 }
 
-/// Normalised asymmetry k of RFC 3449: ratio of the rates over ratio of the packet sizes. Above `b` data packets per
-/// acknowledgement the return link limits.
+/// Normalised asymmetry k of RFC 3449: ratio of the rates over ratio of the packet sizes. If k exceeds `b`, the number
+/// of data packets per acknowledgement, the return link limits.
 ///
 /// # Errors
 /// If an argument is not a number above 0.

@@ -6,7 +6,7 @@ use skyhaul_base::amount::{Frequency, plain};
 use skyhaul_base::dist::{InvalidDistribution, Sizes};
 use skyhaul_base::{Duration, Instant, Rng};
 
-/// Short transfers that arrive at random (a Poisson process), each over a new connection.
+/// Short transfers at random times (a Poisson process), each over a new connection.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {

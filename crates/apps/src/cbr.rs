@@ -9,9 +9,9 @@ use skyhaul_base::amount::{RateSpec, Size};
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Over UDP the rate of packets with their headers, over TCP that of application data.
+    /// Rate of packets including headers over UDP, of application data over TCP.
     pub rate: RateSpec,
-    /// Over UDP, the size of a packet with its headers, "1000 B" by default; over TCP, the size of a write, a full
+    /// Over UDP the size of a packet including headers, "1000 B" by default; over TCP the size of a write, a full
     /// segment by default.
     #[serde(default, with = "short::size", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Size>")]

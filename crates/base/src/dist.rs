@@ -1,4 +1,4 @@
-//! Random sizes and times: the distributions that workloads draw from.
+//! Distributions of random sizes and times, from which workloads draw.
 
 #[cfg(feature = "serde")]
 use crate::amount::plain;
@@ -27,7 +27,7 @@ pub enum InvalidDistribution {
     /// A shape at which the distribution has no mean.
     #[error("a shape of {0} has no mean: write a number above 1, such as 1.5")]
     NoMean(f64),
-    /// A size that is not possible for a transfer, with its key.
+    /// A size that a transfer cannot have, with its key.
     #[error("a transfer must have from 1 B to 2^60 B")]
     NoTransfer(&'static str),
     /// An invalid shape.
@@ -58,7 +58,7 @@ impl InvalidDistribution {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TimesSpec"))]
 pub enum Times {
-    /// Always the same.
+    /// A constant.
     Constant(
         #[cfg_attr(feature = "serde", serde(with = "plain::time"))]
         #[cfg_attr(feature = "schema", schemars(with = "Time"))]
@@ -123,7 +123,7 @@ impl Times {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SizesSpec"))]
 pub enum Sizes {
-    /// Always the same.
+    /// A constant.
     Constant(
         #[cfg_attr(feature = "serde", serde(with = "plain::size"))]
         #[cfg_attr(feature = "schema", schemars(with = "Size"))]
@@ -135,19 +135,19 @@ pub enum Sizes {
         #[cfg_attr(feature = "schema", schemars(with = "Size"))]
         u64,
     ),
-    /// One of these, with equal probability.
+    /// One of these sizes, with equal probability.
     List(
         #[cfg_attr(feature = "serde", serde(with = "plain::sizes"))]
         #[cfg_attr(feature = "schema", schemars(with = "Vec<Size>"))]
         Vec<u64>,
     ),
-    /// The logarithm is normal.
+    /// Lognormally distributed.
     Lognormal {
         /// The median.
         #[cfg_attr(feature = "serde", serde(with = "plain::size"))]
         #[cfg_attr(feature = "schema", schemars(with = "Size"))]
         median: u64,
-        /// Deviation of the natural logarithm.
+        /// Standard deviation of the natural logarithm.
         sigma: f64,
     },
     /// Pareto distributed between two bounds.
@@ -185,7 +185,7 @@ impl Sizes {
         }
     }
 
-    /// Refuses parameters outside their domain, and sizes that are not possible for a transfer.
+    /// Refuses parameters outside their domain, and sizes that a transfer cannot have.
     ///
     /// # Errors
     /// The key, and a message that says what to write instead.

@@ -27,7 +27,7 @@ impl<T> Ring<T> {
     pub fn len(&self) -> usize {
         self.len
     }
-    /// Elements that it has room for.
+    /// Its capacity in elements.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.places.capacity()
@@ -87,7 +87,7 @@ impl<T: Default> Ring<T> {
             self.len += 1;
         }
     }
-    /// Takes the first element out.
+    /// Removes and returns the first element.
     #[inline(always)]
     pub fn pop_front(&mut self) -> Option<T> {
         if self.len == 0 {
@@ -99,7 +99,7 @@ impl<T: Default> Ring<T> {
         self.len -= 1;
         Some(first)
     }
-    /// Takes the last element out.
+    /// Removes and returns the last element.
     #[inline]
     pub fn pop_back(&mut self) -> Option<T> {
         let place = self.place(self.len.checked_sub(1)?);

@@ -101,7 +101,7 @@ impl Chance {
         // 2^64 as a real number; `as` saturates.
         Self { threshold: (p.max(0.0) * 18_446_744_073_709_551_616.0) as u64, certain: p >= 1.0 }
     }
-    /// True if the outcome is "no" whatever is drawn.
+    /// True if the outcome is always "no".
     #[must_use]
     pub fn is_never(self) -> bool {
         self.threshold == 0 && !self.certain

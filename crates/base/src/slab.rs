@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
-/// Storage for values addressed by small integers. `T` must be cheap to leave behind: a freed slot keeps its
-/// old value until it is reused.
+/// Storage for values addressed by small integers. A freed slot keeps its old value until it is reused, so `T` should
+/// be cheap to keep.
 #[derive(Clone, Debug)]
 pub struct Slab<T> {
     items: Vec<T>,
@@ -44,7 +44,7 @@ impl<T> Slab<T> {
     pub fn get_mut(&mut self, key: u32) -> &mut T {
         &mut self.items[key as usize]
     }
-    /// Gives a key back for reuse.
+    /// Frees a key for reuse.
     #[inline]
     pub fn free(&mut self, key: u32) {
         self.free.push(key);

@@ -48,7 +48,7 @@ impl Instant {
 }
 
 impl Duration {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
     /// The longest span that can be expressed.
     pub const MAX: Self = Self(u64::MAX);
@@ -171,7 +171,7 @@ impl fmt::Debug for Duration {
     }
 }
 
-/// Divides times by one and the same span, over and over: by a multiplication, which is several times faster.
+/// Divides many times by the same span, using a multiplication, which is several times faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticks {
     span: Duration,

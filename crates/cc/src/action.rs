@@ -69,19 +69,19 @@ pub struct Train {
     pub spacing: Duration,
 }
 
-/// How losses are repaired once found (RFC 5681, 6582, 6675, 9937 and their ancestors).
+/// How detected losses are repaired (RFC 5681, 6582, 6675, 9937 and their predecessors).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum RecoveryMode {
-    /// Fast retransmit, then slow start from one segment: no fast recovery.
+    /// Fast retransmit, then slow start from one segment, without fast recovery.
     Tahoe,
-    /// Fast recovery ends with the first acknowledgement that advances (RFC 2581).
+    /// Fast recovery that ends with the first acknowledgement of new data (RFC 2581).
     Reno,
-    /// Fast recovery with partial acknowledgements (RFC 6582).
+    /// Fast recovery that continues after partial acknowledgements (RFC 6582).
     #[cfg_attr(feature = "serde", serde(rename = "newreno"))]
     NewReno,
-    /// Scoreboard and pipe (RFC 6675).
+    /// SACK recovery with scoreboard and pipe (RFC 6675).
     #[default]
     Sack,
     /// SACK with proportional rate reduction (RFC 9937).
@@ -89,14 +89,14 @@ pub enum RecoveryMode {
 }
 
 impl RecoveryMode {
-    /// True where the scoreboard's pipe, not FlightSize, is compared with cwnd during repair.
+    /// True if cwnd is compared with the scoreboard's pipe, not with FlightSize, during a recovery.
     #[must_use]
     pub const fn uses_pipe(self) -> bool {
         matches!(self, Self::Sack | Self::Prr)
     }
 }
 
-/// When a recovery is over.
+/// When a recovery ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -114,10 +114,10 @@ pub enum Pipe {
     /// Recomputed from the scoreboard on each acknowledgement (RFC 6675 §4).
     #[default]
     Scoreboard,
-    /// A counter: FlightSize less what the duplicates report at the start, one up for each segment sent, down by what an
-    /// acknowledgement reports for the first time (Fall, Floyd 1996, "Sack1"). A lost original keeps counting.
+    /// A counter: at the start FlightSize minus what the duplicates report, plus one for each segment sent, minus what
+    /// an acknowledgement reports for the first time (Fall, Floyd 1996, "Sack1"). A lost original remains counted.
     Counter {
-        /// A partial acknowledgement also takes the lost original out of it (ns-2 subtracts two).
+        /// A partial acknowledgement also subtracts the lost original (ns-2 subtracts two).
         partial_extra: bool,
     },
 }
@@ -128,9 +128,9 @@ pub enum TimerRestart {
     /// An acknowledgement that advances `SND.UNA` (RFC 6298 §5.3).
     #[default]
     Advance,
-    /// One, too, that reports a segment for the first time.
+    /// Also one that reports a segment for the first time.
     NewSack,
-    /// Any that carries SACK blocks \[Peach+ §I-C\].
+    /// Any acknowledgement with SACK blocks \[Peach+ §I-C\].
     EverySack,
 }
 
@@ -149,7 +149,7 @@ pub enum PathCache {
 /// Mechanisms of the sender that an algorithm determines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
-    /// How losses are repaired.
+    /// Loss recovery.
     pub recovery: RecoveryMode,
     /// When a recovery is over (SACK and NewReno modes).
     pub recovery_end: RecoveryEnd,
@@ -162,15 +162,15 @@ pub struct Policy {
     pub timer_restart: TimerRestart,
     /// Maximum number of data segments per run of the send loop; 0 is unlimited.
     pub max_burst: u16,
-    /// Deliver [`Ack::rtt`](crate::Ack::rtt) with acknowledgements, as is the default. Without it the sender need not
-    /// remember when each segment left; what [`Path`](crate::Path) tells of the RTT is the same either way. A control may
-    /// renounce them while it runs, and not ask for them again.
+    /// Deliver [`Ack::rtt`](crate::Ack::rtt) with acknowledgements (default). Without it, the sender need not store the
+    /// send time of each segment; the RTT fields of [`Path`](crate::Path) are the same either way. A control may give
+    /// up these samples while it runs, but cannot request them again.
     pub rtt_samples: bool,
     /// Deliver [`RateSample`](crate::RateSample)s with acknowledgements.
     pub rate_samples: bool,
-    /// Judge losses by time (RACK, RFC 8985), whatever the endpoint says, where the connection has SACK and `recovery` repairs by
-    /// the pipe: a retransmission that is lost as well is then found without a timeout, and low-priority data that is overtaken
-    /// is no loss. Read once, when the connection is established.
+    /// Detect losses by time (RACK, RFC 8985), whatever the endpoint says, if the connection has SACK and `recovery`
+    /// uses the pipe: a lost retransmission is then detected without a timeout, and low-priority data that is overtaken
+    /// does not count as lost. Read once, when the connection is established.
     pub rack: bool,
     /// Raise `on_lost`. Needs `rate_samples`, whose records it reads.
     pub loss_events: bool,
@@ -182,14 +182,14 @@ pub struct Policy {
     pub transmit_events: bool,
     /// The algorithm wants probes: offer them in the handshake.
     pub probes: bool,
-    /// Some data leaves with low priority ([`CongestionControl::priority`](crate::CongestionControl::priority)).
-    /// The sender does not ask for this; whoever judges a path does.
+    /// Some data leaves with low priority ([`CongestionControl::priority`](crate::CongestionControl::priority)). The
+    /// sender does not read this; checks of a path do.
     pub low_priority_data: bool,
     /// Mark the waves of data, and have the peer report their rate if it can:
     /// [`Ack::receiver_rate`](crate::Ack::receiver_rate) (TCP-Real).
     pub receiver_rate: bool,
-    /// Losses do not indicate the path's capacity: the first timeout in a row does not back off the timer, and data that waited
-    /// behind a hole gives no RTT sample.
+    /// Losses do not indicate the capacity of the path: the first timeout in a row does not back off the timer, and
+    /// data that waited behind a hole yields no RTT sample.
     pub losses_are_errors: bool,
     /// What the connection takes over from an earlier one on the path, if the driver remembers one.
     pub path_cache: PathCache,

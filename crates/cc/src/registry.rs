@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use skyhaul_base::{Instant, Rate, Rng};
 
 impl Algorithm {
-    /// An algorithm that is not in the list.
+    /// A control that is not built in.
     pub fn custom(control: impl CongestionControl + 'static) -> Self {
         let control: Box<dyn CongestionControl> = Box::new(control);
         control.into()
@@ -33,18 +33,18 @@ macro_rules! algorithms {
     ),* $(,)?) => {
         /// A congestion control: built in, or a user's own.
         ///
-        /// An enum calls the built-in ones without a function table; the single `Custom` variant is for plug-ins.
-        /// Each is boxed in its own size, so that a connection pays for its own algorithm and not for the largest
-        /// one.
+        /// An enum calls the built-in ones without a function table; the single `Custom` variant is for plug-ins. Each
+        /// algorithm is boxed at its own size, so that a connection allocates memory for its own algorithm and not for
+        /// the largest one.
         #[derive(Debug)]
         pub enum Algorithm {
             $($(#[doc = $doc])* $variant(Box<alg::$module::$control>),)*
-            /// A user's own; made by [`Algorithm::custom`] or from a box. The outer box keeps all variants at one
-            /// pointer.
+            /// A user-defined control, created by [`Algorithm::custom`] or from a box. The outer box keeps all variants
+            /// at one pointer.
             Custom(Box<Box<dyn CongestionControl>>),
         }
 
-        /// Which algorithm, with its options. In files: `cc = "name"` or `cc = { name = "…", option = … }`.
+        /// A congestion control with its options. In files: `cc = "name"` or `cc = { name = "…", option = … }`.
         #[derive(Clone, Debug, PartialEq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "name"))]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -54,7 +54,7 @@ macro_rules! algorithms {
                 #[cfg_attr(feature = "serde", serde(rename = $name))]
                 $variant(alg::$module::Config),
             )*
-            /// A user's own, provided by the program that runs the scenario.
+            /// A user-defined control, provided by the program that runs the scenario.
             #[cfg_attr(feature = "serde", serde(rename = "user"))]
             User(user::Config),
         }
@@ -72,7 +72,8 @@ macro_rules! algorithms {
         pub const NAMES: &[&str] = &[$($name),*];
 
         impl Config {
-            /// The default configuration of the algorithm called `name`; `user:NAME` is a user's own without options.
+            /// The default configuration of the algorithm called `name`; `user:NAME` is a user-defined control without
+            /// options.
             #[must_use]
             pub fn by_name(name: &str) -> Option<Self> {
                 match name {
@@ -80,7 +81,7 @@ macro_rules! algorithms {
                     _ => name.strip_prefix(user::PREFIX).map(|own| Self::User(user::Config::new(own))),
                 }
             }
-            /// The algorithm's name in files; `user` for all that are users' own.
+            /// The algorithm's name in files; `user` for every user-defined control.
             #[must_use]
             pub fn name(&self) -> &'static str {
                 match self { $(Self::$variant(_) => $name,)* Self::User(_) => "user" }
@@ -104,7 +105,7 @@ macro_rules! algorithms {
             /// The usual name, such as `TCP-Peach`: the beginning of [`Self::about`].
             #[must_use]
             pub fn title(&self) -> &'static str {
-                self.about().split(&['(', ',', '.']).next().unwrap_or_default().trim_ascii_end()
+                self.about().split(&['(', ':', ',', '.']).next().unwrap_or_default().trim_ascii_end()
             }
             /// Refuses options that are outside their domain or contradict each other.
             ///
@@ -116,16 +117,15 @@ macro_rules! algorithms {
                     Self::User(c) => c.validate().map_err(Invalid::User),
                 }
             }
-            /// The built-in control's initial requirements on the sender. `None` for a user's own: its provider
-            /// knows.
+            /// The built-in control's initial requirements on the sender. `None` for a user-defined control, whose
+            /// provider knows them.
             #[must_use]
             pub fn policy(&self, rules: impl Into<SharedRules>) -> Option<Policy> {
                 match self { Self::User(_) => None, built_in => Some(built_in.build(rules).policy()) }
             }
             /// Builds a built-in control. Connections built with one [`SharedRules`] share it.
             ///
-            /// # Panics
-            /// If it is a user's own: only [`Controls`](crate::Controls) can build those.
+            /// # Panics If the control is user-defined: only [`Controls`](crate::Controls) can build those.
             #[must_use]
             pub fn build(&self, rules: impl Into<SharedRules>) -> Algorithm {
                 let rules = rules.into();
@@ -196,49 +196,50 @@ macro_rules! algorithms {
 }
 
 algorithms! {
-    /// Fast retransmit, then slow start (1988).
+    /// Tahoe: fast retransmit, then slow start (Jacobson 1988).
     "tahoe" Tahoe: reno::Reno(RecoveryMode::Tahoe),
-    /// Fast recovery until the first new acknowledgement (RFC 2581).
+    /// Reno: fast recovery until the first acknowledgement of new data (RFC 2581).
     "reno" Reno: reno::Reno(RecoveryMode::Reno),
-    /// Fast recovery with partial acknowledgements (RFC 6582).
+    /// NewReno: fast recovery that continues after partial acknowledgements (RFC 6582).
     "newreno" NewReno: reno::Reno(RecoveryMode::NewReno),
-    /// NewReno with SACK recovery (RFC 6675); "Reno" in the paper of TCP-Peach.
+    /// NewReno with SACK recovery (RFC 6675); the TCP-Peach paper calls it "Reno".
     "sack" Sack: reno::Reno(RecoveryMode::Sack),
     /// SACK with proportional rate reduction (RFC 9937).
     "prr" Prr: reno::Reno(RecoveryMode::Prr),
-    /// TCP Vegas (Brakmo, Peterson 1994): window by the number of segments queued.
+    /// TCP Vegas (Brakmo, Peterson 1994): adjusts the window to keep a few segments queued.
     "vegas" Vegas: vegas::Vegas,
-    /// BBR version 1 (Cardwell et al. 2016): rate by the measured bottleneck rate and least RTT.
+    /// BBR version 1 (Cardwell et al. 2016): paces at the measured bottleneck rate, with a window derived from the
+    /// minimum RTT.
     "bbr" Bbr: bbr::Bbr,
-    /// BBR version 3 (draft-ietf-ccwg-bbr-06): bounded by what losses teach.
+    /// BBR version 3 (draft-ietf-ccwg-bbr-06): BBR with limits learnt from losses.
     "bbr3" Bbr3: bbr3::Bbr3,
-    /// GAIMD (Yang, Lam 2000): Reno with free increase and decrease.
+    /// GAIMD (Yang, Lam 2000): Reno with a configurable increase and decrease.
     "gaimd" Gaimd: gaimd::Gaimd,
-    /// TCP Westwood (Mascolo et al. 2001): after a loss, what the rate of acknowledgements says.
+    /// TCP Westwood (Mascolo et al. 2001): after a loss, sets the window from the rate of acknowledgements.
     "westwood" Westwood: westwood::Westwood,
-    /// TCP Westwood+ (Grieco, Mascolo 2004): one rate sample per RTT.
+    /// TCP Westwood+ (Grieco, Mascolo 2004): Westwood with one rate sample per RTT.
     "westwood-plus" WestwoodPlus: westwood_plus::WestwoodPlus,
-    /// TCP Westwood with adaptive bandwidth share estimation (Wang et al. 2002).
+    /// TCP Westwood with adaptive bandwidth share estimation, ABSE (Wang et al. 2002).
     "westwood-abse" WestwoodAbse: westwood_abse::Abse,
-    /// TCP TIBET (Capone, Martignon 2001): lengths and intervals filtered apart.
+    /// TCP TIBET (Capone, Martignon 2001): Westwood with separate filters for segment lengths and intervals.
     "tibet" Tibet: tibet::Tibet,
-    /// TCP Hybla (Caini, Firrincieli 2004): growth that does not depend on the RTT.
+    /// TCP Hybla (Caini, Firrincieli 2004): makes growth independent of the RTT.
     "hybla" Hybla: hybla::Hybla,
-    /// SCPS-TP's response to corruption, and its rate control: losses change nothing.
+    /// SCPS-TP's rate control and response to corruption: a loss does not reduce the window.
     "scps-like" ScpsLike: scps_like::ScpsLike,
     /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
     "cubic" Cubic: cubic::Cubic,
-    /// TCP-Probing (Tsaoussidis, Badr 2000): after a loss no data, but probes, which say whether to go on.
+    /// TCP-Probing (Tsaoussidis, Badr 2000): after a loss, suspends data and probes the path.
     "tcp-probing" TcpProbing: tcp_probing::TcpProbing,
-    /// TCP-Real (Zhang, Tsaoussidis 2001): the rate that the receiver measures.
+    /// TCP-Real (Zhang, Tsaoussidis 2001): adjusts the window to the arrival rate that the receiver measures.
     "tcp-real" TcpReal: tcp_real::TcpReal,
-    /// TCP Fast Start (Padmanabhan, Katz 1998): the cached window with low-priority data.
+    /// TCP Fast Start (Padmanabhan, Katz 1998): starts with a cached window, in low-priority data.
     "fast-start" FastStart: fast_start::FastStart,
-    /// TCP-Peach (Akyildiz, Morabito, Palazzo 2001).
+    /// TCP-Peach (Akyildiz, Morabito, Palazzo 2001): low-priority dummy segments probe for spare capacity.
     "peach" Peach: peach::Peach,
-    /// TCP-Peach+ (Akyildiz, Zhang, Fang 2002): probes that carry data.
+    /// TCP-Peach+ (Akyildiz, Zhang, Fang 2002): TCP-Peach whose probes carry unacknowledged data.
     "peach-plus" PeachPlus: peach_plus::PeachPlus,
-    /// Hark, this project's own: a window by delay and low-priority probes; losses are repaired, not answered.
+    /// Hark, this project's own: adjusts the window by delay and low-priority probes; a loss causes no reduction.
     "hark" Hark: hark::Hark,
 }
 
@@ -251,7 +252,7 @@ mod tests {
     fn an_algorithm_takes_the_room_it_needs() {
         use core::mem::size_of;
         assert_eq!(size_of::<Algorithm>(), 2 * size_of::<usize>());
-        // What a connection of the most used ones takes up, bytes.
+        // Bytes per connection of the most used algorithms.
         assert!(size_of::<alg::reno::Reno>() <= 72, "{}", size_of::<alg::reno::Reno>());
         assert!(size_of::<alg::peach::Peach>() <= 152, "{}", size_of::<alg::peach::Peach>());
         assert!(
@@ -303,7 +304,7 @@ mod tests {
                 let config = Config::by_name(name).expect("a listed name");
                 let text = serde_json::to_string(&config).expect("writes");
                 assert_eq!(serde_json::from_str::<Config>(&text).expect(name), config, "{text}");
-                // The name alone is enough.
+                // The name alone suffices.
                 let short = format!(r#"{{"name":"{name}"}}"#);
                 assert_eq!(serde_json::from_str::<Config>(&short).expect(name), config);
             }

@@ -1,4 +1,4 @@
-//! The window arithmetic that stacks of one era share: part of an endpoint preset, handed to every algorithm.
+//! The window arithmetic common to the TCP stacks of an era: part of an endpoint preset, passed to every algorithm.
 
 use alloc::sync::Arc;
 use core::ops::Deref;
@@ -22,10 +22,9 @@ pub enum InitialWindow {
 pub struct EmptyWindow;
 
 impl InitialWindow {
-    /// Refuses what is no window.
+    /// Refuses invalid windows.
     ///
-    /// # Errors
-    /// If it is a number of segments below 1, or no number.
+    /// # Errors If the number of segments is below 1 or not a number.
     pub fn validate(self) -> Result<(), EmptyWindow> {
         match self {
             Self::Segments(n) if !(n.is_finite() && n >= 1.0) => Err(EmptyWindow),
@@ -36,7 +35,7 @@ impl InitialWindow {
     /// The window in segments of `smss` bytes.
     #[must_use]
     pub fn segments(self, smss: u32) -> f64 {
-        // The RFCs state bytes; a window that ends within a segment admits only the whole ones.
+        // The RFCs state bytes; a window that ends within a segment admits only whole segments.
         let bytes = |most: u32, floor: u32| f64::from((most * smss).min((2 * smss).max(floor)) / smss);
         match self {
             Self::Segments(n) => n,
@@ -93,19 +92,19 @@ pub struct Rules {
     pub initial_ssthresh: InitialSsthresh,
     /// What a reduction halves.
     pub halving_base: HalvingBase,
-    /// The halved window is cut to a whole number of segments (ns-2.1b8a).
+    /// The halved window is rounded down to whole segments (ns-2.1b8a).
     pub integer_halving: bool,
-    /// Segments added at the start of Reno and NewReno fast recovery for those that left the network:
-    /// 3 in RFC 5681, 0 in the traces of \[Peach\] (Figs. 7, 9).
+    /// Segments added to the window at the start of Reno or NewReno fast recovery, for those that have left the
+    /// network: 3 in RFC 5681, 0 in the traces of \[Peach\] (Figs. 7, 9).
     pub inflate_ndup: f64,
-    /// NewReno deflates by what a partial acknowledgement covers (RFC 6582); ns-2.1b8a did not.
+    /// NewReno deflates the window by the data that a partial acknowledgement covers (RFC 6582); ns-2.1b8a did not.
     pub partial_deflation: bool,
     /// cwnd never grows beyond the receiver's window.
     pub cap_at_rwnd: bool,
     /// How the window grows.
     pub growth: CaGrowth,
-    /// L of RFC 3465 §2.3, segments: most that one acknowledgement adds in slow start with [`CaGrowth::Abc`]. The RFC
-    /// allows 1, which is never faster than counting acknowledgements, and 2, which makes up for delayed
+    /// L of RFC 3465 §2.3, in segments: the maximum that one acknowledgement adds in slow start with [`CaGrowth::Abc`].
+    /// The RFC allows 1, which is never faster than counting acknowledgements, and 2, which makes up for delayed
     /// acknowledgements.
     pub abc_limit: f64,
     /// After an idle period the window falls back to the initial window (RFC 5681 §4.1).
@@ -146,18 +145,18 @@ impl Rules {
         abc_limit: 2.0,
         restart_after_idle: true,
     };
-    /// What today's stacks do: RFC 6928 and byte counting with L = 2.
+    /// Current operating systems: RFC 6928, and byte counting with L = 2.
     pub const MODERN: Self = Self { initial_window: InitialWindow::Rfc6928, ..Self::RFC };
 }
 
-/// [`Rules`] that the connections of one endpoint configuration have in common: an algorithm keeps a reference, not a copy.
+/// [`Rules`] shared by the connections of one endpoint configuration: an algorithm keeps a reference, not a copy.
 ///
-/// Everything that takes `impl Into<SharedRules>` also takes `&Rules`, and then keeps a copy of its own.
+/// Functions that take `impl Into<SharedRules>` also accept `&Rules`, of which they make a copy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SharedRules(Arc<Rules>);
 
 impl SharedRules {
-    /// These rules as an algorithm's options change them; still shared where the options change nothing.
+    /// These rules with the changes of an algorithm's options; still shared if there are none.
     #[must_use]
     pub fn adapted(&self, own: Rules) -> Self {
         if own == **self { self.clone() } else { Self::from(&own) }

@@ -443,7 +443,7 @@ pub(crate) struct EvaluateArgs {
     /// Number of concurrent runs; by default one per processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
-    /// Folder for the page and the results; by default results/evaluate-CONTROL, with -quick behind.
+    /// Folder for the page and the results; by default results/evaluate-CONTROL, or results/evaluate-CONTROL-quick.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Cache of finished cells; by default $SKYHAUL_CACHE, or skyhaul in the user's cache folder.

@@ -12,7 +12,7 @@ use skyhaul_base::Duration;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::Time;
 
-/// Two stations, and the satellites between them.
+/// Two ground stations, and the satellites between them.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -21,11 +21,11 @@ use skyhaul_base::amount::Time;
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "OrbitSpec"))]
 pub struct Config {
-    /// The station at the senders' end: a city, or coordinates.
+    /// The station at the senders' end: a city, or a table with coordinates.
     pub from: Station,
     /// The station at the receivers' end.
     pub to: Station,
-    /// The satellites: the name of a known constellation, a table, or a list of these, which may all serve.
+    /// The satellites that may serve: the name of a known constellation, a table, or a list of these.
     pub constellation: Shells,
     /// Start time of the run (UTC), required for orbital elements. Without it, the Earth's rotation angle is 0 at the
     /// start.
@@ -35,7 +35,7 @@ pub struct Config {
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time", default))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub offset: Duration,
-    /// What satellites do with packets; "bent-pipe" by default.
+    /// How satellites forward packets; "bent-pipe" by default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub relay: Relay,
     /// Processing delay of each satellite on the path; by default 0 for a bent pipe, otherwise 1 ms.
@@ -53,7 +53,7 @@ pub struct Config {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Time>"))]
     pub step: Option<Duration>,
-    /// Which of the satellites in sight serves; "max-elevation" by default.
+    /// Which of the visible satellites serves; "max-elevation" by default.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "policy::read", default))]
     #[cfg_attr(feature = "schema", schemars(schema_with = "policy::schema"))]
     pub handover: Policy,
@@ -82,7 +82,7 @@ const fn tenth() -> Duration {
     Duration::from_millis(100)
 }
 
-/// What satellites do with packets.
+/// How satellites forward packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RelaySpec"))]
@@ -100,7 +100,7 @@ pub enum Relay {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SwitchSpec"))]
 pub enum Switch {
-    /// The link is interrupted, and packets in flight are lost unless the link says otherwise.
+    /// The link is interrupted, and packets in flight are lost unless its `drop-in-flight` is false.
     #[default]
     Hard,
     /// Packets in flight arrive, and later packets take the new path at once.
@@ -115,9 +115,9 @@ pub enum Diversity {
     /// One.
     #[default]
     None,
-    /// Two, of which the nearer one carries what is sent; while one changes the other carries on.
+    /// Two, of which the nearer one carries the packets; during the handover of one, the other serves.
     Best,
-    /// Two, and each packet leaves over both: the first copy that arrives counts, the other is dropped.
+    /// Two, and each packet is sent over both; the first copy to arrive is delivered, the other is dropped.
     Both,
 }
 

@@ -16,7 +16,7 @@ mod tests;
 
 /// RFC 9002 §7.2: the smallest congestion window, packets.
 const LEAST: f64 = 2.0;
-/// A window that is larger is as good as none, packets.
+/// A larger window is equivalent to none, packets.
 const MOST: f64 = 1e9;
 
 /// A congestion control as a controller of quinn.
@@ -40,7 +40,7 @@ struct Core {
     rng: Rng,
     flight: Flight,
     phase: Phase,
-    /// When the last reduction was: what left before says nothing new (RFC 9002 §7.3.2).
+    /// Time of the last reduction: losses of packets sent before it cause no further one (RFC 9002 §7.3.2).
     reduced: Option<Instant>,
     timeouts: u32,
     lost: u64,
@@ -65,7 +65,7 @@ impl Core {
             lost: f.lost,
             head: None,
             phase: self.phase,
-            // Growth after it is not slower (RFC 9002 §7.6.2), other than in RFC 3465 §2.3.
+            // Unlike in RFC 3465 §2.3, growth afterwards is not slower (RFC 9002 §7.6.2).
             after_timeout: false,
             app_limited: f.app_limited,
             probes: ProbeSupport::No,
@@ -77,13 +77,13 @@ impl Core {
         let path = self.path();
         let mut act = Actions::default();
         event(&mut self.control, &mut Cx { now, path: &path, rng: &mut self.rng, act: &mut act });
-        // The rest are requests of a sender that QUIC leaves no room for.
+        // The other requests concern a sender of TCP; quinn's interface cannot express them.
         if let Some(at) = act.wake_at {
             self.wake = at;
         }
     }
 
-    /// There is no timer of our own: the control wakes with the next event.
+    /// quinn offers no timer: the control wakes with the next event.
     fn wake(&mut self, now: Instant) {
         if now >= self.wake {
             self.wake = Instant::MAX;
@@ -219,7 +219,7 @@ impl Adapter {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A packet that left at `sent` has arrived. The acknowledgement may cover more.
+    /// A packet sent at `sent` has arrived. The acknowledgement may cover further packets.
     fn arrived(&mut self, sent: std::time::Instant, bytes: u64) {
         let sent = self.time(sent);
         self.core.get_mut().unwrap_or_else(PoisonError::into_inner).flight.acknowledge(sent, bytes);
@@ -303,7 +303,7 @@ impl Controller for Adapter {
         metrics
     }
 
-    /// A new path begins anew: nothing of the old one is known to hold for it (RFC 9000 §9.4).
+    /// A new path begins with a new control, since nothing known of the old path need hold for it (RFC 9000 §9.4).
     fn clone_box(&self) -> Box<dyn Controller> {
         let mtu = self.core().smss.try_into().unwrap_or(u16::MAX);
         Box::new(Self::new(self.factory.clone(), self.began, mtu))

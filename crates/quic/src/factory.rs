@@ -8,13 +8,13 @@ pub enum Unfit {
     /// Its options contradict each other.
     #[error("{0}")]
     Invalid(String),
-    /// It is a user's own, which this crate cannot build.
+    /// It is user-defined, and this crate cannot build it.
     #[error("the control {0:?} is user-defined: only built-in controls run in QUIC")]
     UserDefined(String),
     /// It sends data at low priority.
     #[error("the control {0:?} sends data at low priority, which QUIC cannot do")]
     LowPriority(&'static str),
-    /// It lives on reports of the receiver.
+    /// It depends on reports of the receiver.
     #[error("the control {0:?} needs the rate that the receiver reports, which QUIC does not")]
     ReceiverRate(&'static str),
 }
@@ -30,7 +30,7 @@ pub struct Factory {
 impl Factory {
     /// Controllers that run `config`, with the window arithmetic of RFC 9002 and random streams of seed 1.
     ///
-    /// A control that probes the network runs without probes, as beside a peer that does not answer them.
+    /// A control that probes the network runs without probes, as with a peer that does not answer them.
     ///
     /// # Errors
     /// If the control cannot run in QUIC.
@@ -56,7 +56,7 @@ impl Factory {
         Self { seed, ..self }
     }
 
-    /// Whether the control loses probes in QUIC that it sends in TCP.
+    /// Whether the control sends probes in TCP, which it cannot in QUIC.
     #[must_use]
     pub fn misses_probes(&self) -> bool {
         self.config.policy(&self.rules).is_some_and(|policy| policy.probes)

@@ -1,4 +1,4 @@
-//! What has been sent and not yet acknowledged, as a controller of quinn can know it: by the times at which packets left.
+//! Packets sent and not yet acknowledged, as far as a controller of quinn can know: by their send times.
 
 use skyhaul_base::{Duration, Instant, Rate};
 use skyhaul_cc::{Lost, RateSample};
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// Records are forgotten after this time: packets that were lost are never acknowledged.
 const FORGOTTEN: Duration = Duration::from_secs(60);
 
-/// Packets that left at one time.
+/// Packets sent at the same time.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Instant,
@@ -27,7 +27,7 @@ pub(crate) struct Flight {
     pub(crate) delivered: u64,
     pub(crate) lost: u64,
     delivered_at: Instant,
-    /// When the newest packet that is known to have arrived left.
+    /// Send time of the newest packet known to have arrived.
     first_sent: Instant,
     pub(crate) app_limited: bool,
     pub(crate) srtt: Option<Duration>,
@@ -35,19 +35,19 @@ pub(crate) struct Flight {
     pub(crate) min_rtt: Option<Duration>,
     pub(crate) round: u64,
     round_began: Instant,
-    /// When something last left or was acknowledged.
+    /// Time of the last transmission or acknowledgement.
     active: Instant,
     batch: Batch,
 }
 
-/// Packets that one acknowledgement covers.
+/// Packets covered by one acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Batch {
     bytes: u64,
     newest: Option<Instant>,
 }
 
-/// What an acknowledgement says.
+/// Measurements of an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acked {
     pub(crate) bytes: u64,
@@ -76,12 +76,12 @@ impl Flight {
         }
     }
 
-    /// The retransmission timeout of RFC 6298, at least a second. QUIC has no such timer: it is the measure of idleness.
+    /// The retransmission timeout of RFC 6298, at least a second. QUIC has no such timer; here it defines idleness.
     fn rto(&self) -> Duration {
         let srtt = self.srtt.unwrap_or(Duration::from_secs(1));
         (srtt + self.rttvar.mul_f64(4.0)).max(Duration::from_secs(1))
     }
-    /// Nothing is in flight, and was not for longer than the retransmission timeout.
+    /// Whether nothing has been in flight for longer than the retransmission timeout.
     pub(crate) fn is_idle(&self, now: Instant) -> bool {
         self.in_flight == 0 && self.srtt.is_some() && now > self.active + self.rto()
     }
@@ -167,8 +167,8 @@ impl Flight {
         }
     }
 
-    /// Packets of so many bytes are lost, the newest of which left at `sent`. What is known of each of them, as if all had
-    /// left then, in segments of `smss`.
+    /// This many bytes are lost; the newest of the packets was sent at `sent`. Returns the loss in segments of `smss`,
+    /// as if all had been sent then.
     pub(crate) fn lose(
         &mut self,
         sent: Instant,

@@ -11,8 +11,8 @@
 //! # Ok::<(), skyhaul_quic::Unfit>(())
 //! ```
 //!
-//! A controller of quinn sets a congestion window and learns of acknowledgements and losses; loss detection and pacing are
-//! quinn's (RFC 9002). What that leaves out of a control is listed in `docs/quic.md`.
+//! A controller of quinn sets a congestion window and learns of acknowledgements and losses; loss detection and pacing
+//! are quinn's (RFC 9002). `docs/quic.md` lists the requests of a control that this interface cannot express.
 //!
 //! ```text
 //! factory     which controls run, and with which rules

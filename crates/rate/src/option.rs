@@ -12,7 +12,7 @@ pub(crate) const LARGEST: u64 = 65_535;
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Feedback {
-    /// Once per round-trip time; with TFRC besides when the loss event rate rises (RFC 5348 §6.2).
+    /// Once per round-trip time; with TFRC, also when the loss event rate rises (RFC 5348 §6.2).
     #[default]
     Rtt,
     /// For every packet.

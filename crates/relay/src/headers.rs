@@ -1,35 +1,35 @@
-//! Compressed headers on a leg: how long they are, and which of them the far end can read. Nothing is encoded; a packet only
-//! gets shorter.
+//! Compressed headers on a leg: their length, and which of them the far end can decompress. Nothing is encoded; packets
+//! only become shorter.
 //!
-//! `scps`, as SCPS-TP does it end to end between its two peers: what is constant stands for itself in each packet, there are no
-//! differences to the packet before, and the loss of one keeps none of the others from being read. `vj` (RFC 1144) sends such
-//! differences: after a loss nothing can be read until a packet with its whole header, which are those that go back.
+//! `scps` is end-to-end compression as in SCPS-TP: constant fields are omitted and no field is coded as a difference,
+//! so each packet can be decompressed on its own. `vj` (RFC 1144) codes differences to the previous packet: after a
+//! loss, no packet can be decompressed until one with a complete header arrives, such as a retransmission.
 
 use skyhaul_base::amount::Size;
 
-/// How long compressed headers are.
+/// Sizes of compressed headers.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "HeaderSizesSpec")]
 pub struct Sizes {
-    /// Headers of a packet with data; by default "16 B" with "scps", "5 B" with "vj".
+    /// Header size of a packet with data; by default "16 B" with "scps", "5 B" with "vj".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Size>,
-    /// Those of an acknowledgement; by default "12 B" with "scps", "5 B" with "vj".
+    /// Header size of an acknowledgement; by default "12 B" with "scps", "5 B" with "vj".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acks: Option<Size>,
 }
 
-/// How a leg compresses headers of IP and TCP. Short forms: "scps", "vj".
+/// Compression of IP and TCP headers on a leg. Short forms: "scps", "vj".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[schemars(rename = "HeaderCompressionSpec")]
 pub enum Compression {
-    /// Each packet can be read on its own.
+    /// Each packet can be decompressed on its own.
     Scps(Sizes),
-    /// Differences to the packet before (RFC 1144).
+    /// Headers are differences to the previous packet (RFC 1144), so that a loss affects later packets.
     Vj(Sizes),
 }
 
@@ -42,7 +42,7 @@ impl Compression {
             Self::Vj(_) => "vj",
         }
     }
-    /// With every size given.
+    /// With defaults filled in.
     #[must_use]
     pub fn explicit(&self) -> Self {
         let [data, acks] = self.sizes().map(|n| Some(Size(n.into())));
@@ -65,7 +65,7 @@ impl Compression {
     }
 }
 
-/// What RFC 1144 looks at in a packet.
+/// The fields of a packet that RFC 1144 uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// Sequence number.
@@ -76,7 +76,7 @@ pub struct Shape {
     pub window: u32,
     /// Bytes of payload.
     pub len: u32,
-    /// It has SYN, FIN or RST, whose packets leave as they are.
+    /// It has SYN, FIN or RST; such packets are not compressed.
     pub control: bool,
 }
 
@@ -92,7 +92,7 @@ impl Compressor {
     pub fn pack(&mut self, shape: Shape) -> (u32, bool) {
         self.number = self.number.wrapping_add(1);
         let compressed = !shape.control && self.last.is_some_and(|last| differs(&last, &shape));
-        // RFC 1144 §3.2.3: a packet that is not sent over the compressor changes nothing, and SYN, FIN and RST are not.
+        // RFC 1144 §3.2.3: packets with SYN, FIN or RST bypass the compressor and do not change its state.
         if !shape.control {
             self.last = Some(shape);
         }
@@ -100,17 +100,17 @@ impl Compressor {
     }
 }
 
-/// The difference to the packet before can be sent (RFC 1144 §3.2.3).
+/// Whether the difference to the previous packet can be sent (RFC 1144 §3.2.3).
 fn differs(last: &Shape, new: &Shape) -> bool {
     let (seq, ack) = (new.seq.wrapping_sub(last.seq), new.ack.wrapping_sub(last.ack));
     if seq > 0xffff || ack > 0xffff {
         return false;
     }
-    // Nothing has changed: data after an acknowledgement, or it is sent again, and goes whole.
+    // Nothing has changed: data after an acknowledgement, or a retransmission, which is sent with a complete header.
     (seq, ack, new.window) != (0, 0, last.window) || new.len > 0 && last.len == 0
 }
 
-/// The end at which they are read.
+/// The decompressing end of a direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Decompressor {
     last: Option<u32>,
@@ -118,14 +118,14 @@ pub struct Decompressor {
 }
 
 impl Decompressor {
-    /// Whether a packet can be read. After one that is missing nothing is until a whole header comes (RFC 1144 §4.1).
+    /// Whether a packet can be decompressed. After a loss none can, until a complete header arrives (RFC 1144 §4.1).
     pub fn reads(&mut self, number: u32, compressed: bool) -> bool {
         let reads = !compressed || self.last.is_some_and(|last| number == last.wrapping_add(1));
         self.last = reads.then_some(number);
         self.lost += u64::from(!reads);
         reads
     }
-    /// Packets that could not be read.
+    /// Packets that could not be decompressed.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost
@@ -146,10 +146,10 @@ mod tests {
         let syn = Shape { control: true, ..data(0) };
         let steps = [
             (syn, false),
-            // There is nothing to differ from.
+            // There is no previous packet.
             (data(0), false),
             (data(1), true),
-            // A hole is a difference, a repeat is none.
+            // A gap is a valid difference; a repetition is not.
             (data(3), true),
             (data(2), false),
             (data(4), true),

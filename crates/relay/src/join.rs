@@ -147,8 +147,8 @@ impl<F: Fifo> Relay<F> {
         moved
     }
 
-    /// Whether a side has failed with something left to do. A side that has ended and was told of the other's end may be gone: what
-    /// waits for the other side still gets there.
+    /// Whether a side has failed prematurely. A side that has ended its stream and was informed of the other's end may
+    /// be gone: data that waits for the other side is still delivered.
     fn gives_up(&self, a: &impl End<F>, b: &impl End<F>) -> bool {
         let done = |end: bool, from: &Way<F>, to: &Way<F>| (from.ended || end) && to.finished;
         a.failed() && !done(a.ended(), &self.forward, &self.back)

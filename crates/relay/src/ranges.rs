@@ -1,4 +1,4 @@
-//! Ranges of a stream of bytes: what has arrived, or was acknowledged, beyond gaps.
+//! Ranges of a byte stream that have arrived, or were acknowledged, beyond gaps.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// There are none.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_begin.is_empty()
@@ -24,7 +24,7 @@ impl Ranges {
     pub fn end(&self) -> Option<u64> {
         self.by_begin.last_key_value().map(|(_, &to)| to)
     }
-    /// A byte is in one of them.
+    /// Whether a byte is in one of them.
     #[must_use]
     pub fn contains(&self, at: u64) -> bool {
         self.by_begin.range(..=at).next_back().is_some_and(|(_, &to)| to > at)
@@ -41,7 +41,7 @@ impl Ranges {
         }
         self.by_begin.insert(from, to);
     }
-    /// Forgets those that begin at or before `at`. Returns how far what is there reaches without a gap from `at` on.
+    /// Removes the ranges that begin at or before `at`. Returns the end of the contiguous data from `at` on.
     pub fn cut(&mut self, at: u64) -> u64 {
         let mut reached = at;
         while let Some(first) = self.by_begin.first_entry().filter(|f| *f.key() <= at) {
@@ -49,7 +49,7 @@ impl Ranges {
         }
         reached
     }
-    /// Forgets all of them.
+    /// Removes all of them.
     pub fn clear(&mut self) {
         self.by_begin.clear();
     }

@@ -1,8 +1,8 @@
-//! What carries the data of a leg between two gateways.
+//! Transport of a leg between two gateways.
 
 use crate::xtp;
 
-/// What carries the data of a leg. Short form: "tcp".
+/// Transport of a leg. Short form: "tcp".
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]

@@ -6,7 +6,7 @@ use skyhaul_path::agenda::Due;
 use skyhaul_path::{Agenda, Change, Course};
 
 impl Direction {
-    /// Whether it changes by itself over time: a satellite moves, it rains.
+    /// Whether the link changes over time by itself, for example because a satellite moves or it rains.
     #[must_use]
     pub fn moves(&self) -> bool {
         self.orbit.is_some() || self.fade.is_some()
@@ -17,7 +17,7 @@ impl Direction {
     fn courses(&self, seed: u64, link: &Link, way: &str) -> Vec<Box<dyn Course>> {
         let mut courses: Vec<_> = self.orbit.iter().map(|orbit| orbit.course()).collect();
         if let Some(fade) = &self.fade {
-            // What both directions see is drawn twice from streams of one name.
+            // What both directions share is drawn twice, from streams with the same name.
             let stream = if fade.shared() {
                 format!("links.{}.fade", link.name)
             } else {
@@ -48,7 +48,7 @@ impl Resolved {
                 }
             }
         }
-        // Where courses have a link from the start is not a change: no packet has met it otherwise.
+        // The initial state set by courses is not a change: no packet has met another state.
         for (link, course) in &mut courses {
             while course.next() == Instant::ZERO {
                 first.push((*link, course.take()));

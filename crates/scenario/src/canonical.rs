@@ -38,7 +38,8 @@ impl Resolved {
                 .map(|l| {
                     let forward = direction(&l.forward);
                     let orbit = l.forward.orbit.as_ref().map(|o| Box::new(o.config().clone()));
-                    // What is as usual is not written, but the reverse direction would inherit what is not.
+                    // Default values are not written, except where the reverse direction would otherwise inherit
+                    // another value.
                     let own = direction(&l.reverse);
                     let reverse = DirectionSpec {
                         up: own.up.or(forward.up.map(|_| true)),
@@ -234,7 +235,7 @@ fn direction(d: &Direction) -> DirectionSpec {
         queue: Some(Short(queue(&d.queue))),
         error: Some(Short(d.error.clone())),
         ack_errors: Some(d.ack_errors),
-        // Only what is not as usual, so that the hash of a scenario outlives new keys.
+        // Only values that differ from the default, so that new keys do not change the hash of existing scenarios.
         up: (!d.up).then_some(false),
         drop_in_flight: (d.drop_in_flight || d.orbit.is_some()).then_some(d.drop_in_flight),
         fade: d.fade.as_ref().map(|f| trace::fade_spec(f)),

@@ -3,14 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What lies between the two ends of a flow.
+/// How the path between the two ends of a flow is split.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChainKind {
-    /// Nothing: one connection over the whole path.
+    /// Not at all: one connection over the whole path.
     #[default]
     E2e,
-    /// The first gateway acknowledges on behalf of the receiver, within one connection, and retransmits what is lost behind it.
+    /// One connection, for which the first gateway acknowledges on behalf of the receiver and retransmits what is lost
+    /// behind it.
     Spoof,
     /// The first gateway terminates the sender's connection and opens one to the receiver.
     Split2,

@@ -232,7 +232,8 @@ impl Document {
             return Ok(resolved);
         }
         resolved.mishaps = event::mishaps(&model.event, &resolved).map_err(place)?;
-        // A change is what resolves differently once its values are set: the same words, units and checks.
+        // The changes of an event are found by resolving the scenario with its values set, with the same words, units
+        // and checks.
         let mut changed = self.clone();
         changed.merged.remove("event");
         let changes = event::resolve(&model.event, &resolved, |key, values| {
@@ -268,7 +269,7 @@ impl Document {
                 let line = layer.line_of(prefix);
                 return ScenarioError { file: layer.file.clone(), line, key, message };
             }
-            // A key that only an override can have brought in.
+            // A key that only an override can have introduced.
             if self.overrides.iter().any(|set| set.strip_prefix(prefix).is_some_and(|r| r.starts_with('.'))) {
                 return ScenarioError { file: OVERRIDE.into(), line: None, key, message };
             }
@@ -477,7 +478,7 @@ mod tests {
             let want: Table = want.parse().unwrap();
             assert_eq!(merged(own, over)["flows"]["a"]["cc"], want["cc"], "{over}");
         }
-        // Options of one control are none of another.
+        // Options of one control are not options of another.
         let mine = "[flows.a]\ncc = { name = 'user', control = 'mine', options = { gain = 2 } }";
         let yours = "flows.a.cc = { name = 'user', control = 'yours' }";
         assert!(merged(mine, yours)["flows"]["a"]["cc"].get("options").is_none());

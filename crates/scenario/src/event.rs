@@ -12,9 +12,9 @@ use toml::{Table, Value};
 const KNOWN: &str =
     "links.NAME.rate, .delay, .error, .queue.limit and .up, and the same of links.NAME.reverse";
 
-/// Time that a hand-over between gateways takes besides the data, unless given.
+/// Default signalling time of a hand-over between gateways.
 const SIGNALLING: Duration = Duration::from_millis(50);
-/// Rate between two gateways, unless given.
+/// Default rate between two gateways.
 const BACKHAUL: Rate = Rate::from_bits_per_sec(100_000_000);
 
 /// The changes of all events, in order of time. `change` resolves the scenario with the values of an event and of all
@@ -53,7 +53,7 @@ pub(crate) fn resolve(
             for (forward, old, new) in
                 [(true, &old.forward, &mut new.forward), (false, &old.reverse, &mut new.reverse)]
             {
-                // A buffer in BDP was bought for the path as it was; another rate does not change it.
+                // A buffer given in BDP keeps its size when the rate changes.
                 let named = leaves.iter().any(|(path, _)| path.contains(".queue"));
                 if !named {
                     new.queue = old.queue;

@@ -26,7 +26,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// All together.
+    /// The total.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.flows + self.arrivals + self.samples

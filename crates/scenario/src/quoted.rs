@@ -1,15 +1,16 @@
-//! What a message quotes from a file, short enough for a line.
+//! Shortens quotations from a file in messages.
 
 use std::borrow::Cow;
 
 /// Longer quotations are shortened, characters.
 const LONGEST: usize = 100;
-/// What is kept of their begin and of their end.
+/// Characters kept of their beginning and of their end.
 const KEPT: (usize, usize) = (60, 20);
 
-/// A message in which quotations, between two `"` or two `` ` ``, have at most 100 characters: of longer ones begin and end stay.
+/// The message with quotations, between two `"` or two `` ` ``, of at most 100 characters: of longer ones, the
+/// beginning and the end remain.
 ///
-/// Files hold expressions of any length. A message that repeated them would bury what is wrong.
+/// Expressions in files may be of any length; quoting them in full would hide the problem.
 #[must_use]
 pub fn shortened(message: &str) -> Cow<'_, str> {
     if message.len() <= LONGEST {

@@ -66,18 +66,18 @@ pub struct Mishap {
     pub what: Misfortune,
 }
 
-/// What happens to a gateway.
+/// What happens at a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misfortune {
-    /// It crashes, and is there again at once: it knows none of its connections.
+    /// It crashes and restarts immediately, without knowledge of its connections.
     Crash,
-    /// Packets of its connections take a way past it, and past all other gateways.
+    /// Packets of its connections bypass it and all other gateways.
     Reroute,
     /// It hands its split connections over.
     HandOver(HandOver),
 }
 
-/// Where a gateway's connections move to, and how.
+/// The hand-over of a gateway's connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandOver {
     /// Index of the gateway that takes them over.
@@ -123,9 +123,9 @@ pub struct Chain {
     pub open: Open,
     /// When a gateway acknowledges.
     pub ack_mode: AckMode,
-    /// Probability that an acknowledgement passes by a gateway that answers in the receiver's name.
+    /// Probability that an acknowledgement bypasses a spoofing gateway.
     pub asym: f64,
-    /// No gateway can read it.
+    /// Packets are encrypted: gateways can only forward them.
     pub encrypted: bool,
 }
 

@@ -16,7 +16,7 @@ pub enum Transport {
     /// A connection with congestion control.
     #[default]
     Tcp,
-    /// Datagrams without retransmission and without reaction to losses.
+    /// Datagrams without retransmission or reaction to losses.
     Udp,
     /// Rate-controlled datagrams without retransmission.
     Tfrc(tfrc::Config),

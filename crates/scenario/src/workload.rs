@@ -15,7 +15,7 @@ pub(crate) fn resolve(
 ) -> Result<Config, Problem> {
     let spec = spec.unwrap_or(&Config::BULK);
     if transport.rate().is_some() {
-        // What keeps datagrams to a rate can send as fast as that allows.
+        // Rate-controlled datagrams can carry endless data, at the allowed rate.
         if !spec.sends_datagrams() && *spec != Config::BULK {
             let message = format!(
                 "transport = \"{}\" carries datagrams without retransmission, and this app needs a byte stream: write app = \

@@ -44,15 +44,15 @@ pub(crate) struct Chain {
     pub(crate) late_acks: bool,
     /// It is counted among the connections of its gateways.
     pub(crate) counted: bool,
-    /// Ways that its connections take once a gateway has handed over, for each time that one will.
+    /// Routes of its connections after each future hand-over.
     pub(crate) ahead: VecDeque<Ahead>,
-    /// For each gateway, how data comes to it from the one that had its connections before.
+    /// For each gateway, the tunnel from its predecessor.
     pub(crate) tunnels: Vec<Option<Box<Tunnel>>>,
     /// One of its ends has given up.
     pub(crate) dead: bool,
     pub(crate) began: Instant,
     pub(crate) told: Told,
-    /// Bytes that the receiver got over earlier connections.
+    /// Bytes that the receiver received over earlier connections.
     pub(crate) delivered: u64,
     /// Bytes that it acknowledged on those.
     pub(crate) acked: u64,
@@ -72,7 +72,7 @@ pub(crate) struct Told {
     /// Bytes that gateways handed over, and how long the legs behind them were silent.
     pub(crate) moved: u64,
     pub(crate) silent: Duration,
-    /// Some gateway has handed over.
+    /// A gateway has handed it over.
     pub(crate) handed_over: bool,
 }
 
@@ -118,7 +118,7 @@ impl Chain {
         }
     }
 
-    /// Some gateway has handed it over.
+    /// Whether a gateway has handed it over.
     #[inline]
     pub(crate) fn has_handed_over(&self) -> bool {
         self.told.handed_over

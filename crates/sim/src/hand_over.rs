@@ -1,8 +1,9 @@
-//! Gateways that hand their connections over to others, to which the receiver has moved (I-TCP: Bakre and Badrinath 1995).
+//! Hand-over of a gateway's connections to another gateway, to which the receiver has moved (I-TCP: Bakre and Badrinath
+//! 1995).
 //!
-//! The connection is that of before: state and buffered data move, and it goes on where it was. While they are on the way the
-//! gateway's ends neither hear nor say anything. What still comes to the old gateway is tunnelled, then and later:
-//! senders do not learn of the new one. What was on its way to the receiver arrives.
+//! The connection continues: its state and buffered data move to the new gateway. During the move, the gateway's ends
+//! neither receive nor send. Packets that still arrive at the old gateway are tunnelled, during the move and
+//! afterwards, since senders do not learn of the new gateway. Packets already on their way to the receiver arrive.
 
 use crate::agent::Agent;
 use crate::leg::Leg;
@@ -61,7 +62,7 @@ impl<R: Tap> Sim<R> {
         self.moves.sort_by(|a, b| b.cmp(a));
     }
 
-    /// Bytes that a gateway has of a connection, and has to have until the next leg has acknowledged them.
+    /// Bytes of a connection that a gateway must keep until the next leg has acknowledged them.
     fn held_by(&self, c: u32, gateway: usize) -> u64 {
         let chain = &self.chains[c as usize];
         let of = |number: usize, held: fn(&Leg) -> u64| match &self.flows[chain.legs[number] as usize].agent {
@@ -73,7 +74,7 @@ impl<R: Tap> Sim<R> {
         of(gateway, Leg::readable) + waits + sent
     }
 
-    /// A gateway's ends of a connection are on the way, or there.
+    /// Sets whether a gateway's ends of a connection are moving.
     fn set_away(&mut self, c: u32, gateway: usize, away: bool) {
         let chain = &self.chains[c as usize];
         if let Agent::Leg(leg) = &mut self.flows[chain.legs[gateway] as usize].agent {
@@ -84,12 +85,12 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// A connection has reached its new gateway, where what was tunnelled waits for it.
+    /// A connection has reached its new gateway, where tunnelled packets wait for it.
     #[cold]
     pub(crate) fn take_over(&mut self) {
         let Some((_, c, gateway)) = self.moves.pop() else { return };
         let Some(tunnel) = &mut self.chains[c as usize].tunnels[gateway] else { return };
-        // It is on its way to yet another one.
+        // It is moving on to a further gateway.
         if tunnel.until > self.now {
             return;
         }
@@ -97,13 +98,13 @@ impl<R: Tap> Sim<R> {
         self.set_away(c, gateway, false);
         waiting.into_iter().for_each(|parcel| self.arrive(parcel));
         let legs = self.chains[c as usize].legs.clone();
-        // Timers that were due on the way are due now.
+        // Timers that expired during the move are due now.
         legs.iter().for_each(|&leg| self.arm(leg));
         self.carry(legs[gateway]);
     }
 
-    /// A parcel has arrived where a gateway was that has handed its connections over: it follows them. False if it goes to
-    /// another end, or has come to the new gateway after the connection.
+    /// A parcel has arrived at a gateway that has handed its connections over: it follows them. False if it is for
+    /// another end, or has reached the new gateway after the connection.
     #[cold]
     pub(crate) fn follow(&mut self, parcel: Parcel) -> bool {
         let Agent::Leg(leg) = &self.flows[parcel.flow() as usize].agent else { return false };
@@ -125,7 +126,7 @@ impl<R: Tap> Sim<R> {
         true
     }
 
-    /// As [`Self::leg_flush`], for the ends of a leg that are not on their way to another gateway.
+    /// As [`Self::leg_flush`], for the ends of a leg that are not moving to another gateway.
     #[cold]
     pub(crate) fn flush_what_is_there(&mut self, c: u32, number: usize) {
         let now = self.now;

@@ -1,4 +1,4 @@
-//! Compressed headers of a leg: what leaves is shorter on all of its links, and gets its size back where it arrives.
+//! Compressed headers of a leg: packets are shorter on all of its links and regain their size at its end.
 
 use crate::parcel::Parcel;
 use skyhaul_relay::headers::{Compression, Compressor, Decompressor, Shape};
@@ -8,14 +8,14 @@ use skyhaul_tcp::{Flags, Segment};
 #[derive(Debug)]
 pub(crate) struct Headers {
     differences: bool,
-    /// By how much they are shorter: data, acknowledgements.
+    /// Bytes saved per packet: data, acknowledgements.
     saves: [u32; 2],
     /// To the receiver, to the sender.
     ends: [(Compressor, Decompressor); 2],
 }
 
 impl Headers {
-    /// Of packets with `header` bytes before it.
+    /// For packets with `header` bytes of uncompressed headers.
     pub(crate) fn new(rule: &Compression, header: u32) -> Self {
         Self {
             differences: matches!(rule, Compression::Vj(_)),
@@ -23,7 +23,7 @@ impl Headers {
             ends: Default::default(),
         }
     }
-    /// Packets that could not be read.
+    /// Packets that could not be decompressed.
     pub(crate) fn lost(&self) -> u64 {
         self.ends.iter().map(|(_, d)| d.lost()).sum()
     }
@@ -31,7 +31,7 @@ impl Headers {
     fn saved(&self, parcel: Parcel) -> u32 {
         self.saves[usize::from(parcel.is_pure_ack())]
     }
-    /// A segment leaves. Whole headers have those who cannot know what the peer understands: SYN, and a reset.
+    /// A segment leaves. SYN and RST have complete headers, since the sender cannot know what the peer supports.
     pub(crate) fn shorten(&mut self, parcel: Parcel, segment: &Segment) -> Parcel {
         let opens = segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST);
         let mut parcel = parcel;
@@ -50,7 +50,7 @@ impl Headers {
         }
         parcel
     }
-    /// A parcel that has arrived has its own size again.
+    /// Restores the size of a parcel that has arrived.
     pub(crate) fn lengthen(&self, parcel: Parcel) -> Parcel {
         let mut parcel = parcel;
         let compressed = if self.differences { parcel.note().1 } else { !parcel.opens_or_resets() };
@@ -59,7 +59,7 @@ impl Headers {
         }
         parcel
     }
-    /// Whether it can be read.
+    /// Whether it can be decompressed.
     pub(crate) fn reads(&mut self, parcel: Parcel) -> bool {
         let (number, compressed) = parcel.note();
         !self.differences || self.ends[usize::from(parcel.backward())].1.reads(number, compressed)

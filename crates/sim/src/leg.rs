@@ -21,7 +21,7 @@ pub(crate) struct Leg {
     pub(crate) spoof: Option<Box<Spoof>>,
     /// Its compressed headers.
     pub(crate) headers: Option<Box<Headers>>,
-    /// Its ends that are on the way from one gateway to another: nothing comes from them, and nothing goes to them.
+    /// Its ends that are moving from one gateway to another: they neither send nor receive.
     pub(crate) away: Away,
     /// The chain that it belongs to.
     pub(crate) chain: u32,
@@ -29,7 +29,7 @@ pub(crate) struct Leg {
     pub(crate) number: u8,
 }
 
-/// Which ends of a leg are on the way from one gateway to another.
+/// Which ends of a leg are moving from one gateway to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Away {
     pub(crate) sender: bool,
@@ -66,7 +66,7 @@ impl Leg {
         let own = self.rated.as_ref().map_or_else(|| self.ends.next_timeout(), |r| r.next_timeout());
         self.spoof.as_ref().map_or(own, |s| own.min(s.next_timeout()))
     }
-    /// When the end wants to be called that is not on its way.
+    /// When the end that is not moving needs a call.
     #[cold]
     fn next_of_those_there(&self) -> Instant {
         let there = |away: bool, next: Instant| if away { Instant::MAX } else { next };
@@ -77,11 +77,11 @@ impl Leg {
                 .min(there(self.away.receiver, self.ends.receiver.next_timeout())),
         }
     }
-    /// What the end that receives holds and has acknowledged, for the next leg to take.
+    /// Data at the receiving end that is acknowledged and waits for the next leg.
     pub(crate) fn readable(&self) -> u64 {
         self.rated.as_ref().map_or_else(|| self.ends.receiver.readable(), |r| r.receiver.readable())
     }
-    /// What the end that sends holds.
+    /// Data at the sending end.
     pub(crate) fn unacked(&self) -> u64 {
         self.rated.as_ref().map_or_else(|| self.ends.sender.unacked(), |r| r.sender.unacked())
     }
@@ -132,7 +132,7 @@ impl Leg {
     pub(crate) fn forget(&mut self, sender: bool, config: &Arc<Config>, control: Algorithm) {
         let fresh = Connection::listen(Arc::clone(config), control, Seq(0), Rng::stream(0, "forgotten"));
         if let Some(rated) = &mut self.rated {
-            // Nobody answers any more: the remaining end retransmits in vain.
+            // The peer no longer answers: the remaining end retransmits in vain.
             if sender {
                 rated.sender.stop();
             } else {
@@ -155,7 +155,7 @@ impl End<Count> for Side<'_> {
         self.0.peer_finished() && self.0.readable() == 0
     }
     fn failed(&self) -> bool {
-        // What arrived before an orderly end is still read.
+        // Data that arrived before an orderly end is still read.
         self.0.state() == State::Closed && !(self.0.peer_finished() && self.0.readable() > 0)
     }
     fn read(&mut self, into: &mut Count, most: u64) -> u64 {

@@ -44,7 +44,7 @@ impl Links {
         self.routes_from(group.extra_delay, takes, path)
     }
 
-    /// The routes over a path behind an access delay, from a gateway that takes so long to forward.
+    /// The routes over a path behind an access delay, from a gateway with this forwarding delay.
     pub(crate) fn routes_from(
         &mut self,
         extra_delay: Duration,

@@ -291,7 +291,7 @@ impl Parcel {
     pub(crate) fn hop(self) -> u16 {
         (self.rest >> HOP_SHIFT) as u16
     }
-    /// It goes on from another entry of the route table.
+    /// Continues from another entry of the route table.
     pub(crate) fn set_hop(&mut self, hop: u16) {
         self.rest = self.rest & ((1 << HOP_SHIFT) - 1) | u64::from(hop) << HOP_SHIFT;
     }
@@ -334,14 +334,14 @@ impl Parcel {
             self.flow_size = join(self.flow(), own << 16 | size);
         }
     }
-    /// It is so many bytes shorter from here on, or longer again: the whole leg compresses headers.
+    /// Becomes shorter by this many bytes, or longer again: the whole leg compresses headers.
     pub(crate) fn shorten(&mut self, bytes: u32) {
         self.flow_size -= u64::from(bytes);
     }
     pub(crate) fn lengthen(&mut self, bytes: u32) {
         self.flow_size += u64::from(bytes);
     }
-    /// A number and a bit, where there are no timestamps.
+    /// A number and a bit in the place of timestamps.
     pub(crate) fn set_note(&mut self, number: u32, bit: bool) {
         self.stamps = join(number, bit.into());
     }
@@ -352,7 +352,7 @@ impl Parcel {
     pub(crate) fn is_pure_ack(self) -> bool {
         self.rest & PURE_ACK != 0
     }
-    /// It has SYN or RST.
+    /// Whether it has SYN or RST.
     pub(crate) fn opens_or_resets(self) -> bool {
         let flags = Flags::from_bits(((self.rest & FLAG_BITS) >> FLAGS_SHIFT) as u8);
         flags.has(Flags::SYN) || flags.has(Flags::RST)
@@ -542,7 +542,7 @@ mod tests {
             (plain, Codepoint::NotCapable),
             (Segment { ecn: Codepoint::Capable, ..plain }, Codepoint::Marked),
             (Segment { ecn: Codepoint::Marked, ..plain }, Codepoint::Marked),
-            // A probe is left alone: that it was marked says nothing to anybody.
+            // A probe is not marked: its mark would have no effect.
             (Segment { ecn: Codepoint::Capable, ..numbered }, Codepoint::Capable),
         ];
         for (segment, becomes) in cases {

@@ -38,7 +38,7 @@ impl RateLeg {
         }
     }
 
-    /// When one of the ends wants to be called.
+    /// When one of the ends needs a call.
     pub(crate) fn next_timeout(&self) -> Instant {
         self.sender.next_timeout().min(self.receiver.next_timeout())
     }
@@ -96,7 +96,7 @@ fn head(place: u64, len: u32, number: u32, flags: Flags) -> Head {
     Head::new(Seq(place as u32), Seq((place >> 32) as u32), len, number, flags)
 }
 
-/// What a packet says of the end of its connection, in the flags of TCP that a parcel has room for.
+/// The closing state of a packet, in the TCP flags of a parcel.
 fn flags_of(close: Close) -> Flags {
     let says = [(close.wclose, Flags::FIN), (close.rclose, Flags::ECE), (close.end, Flags::RST)];
     says.into_iter().filter(|s| s.0).fold(Flags::NONE, |flags, (_, flag)| flags.with(flag))

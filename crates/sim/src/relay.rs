@@ -436,7 +436,7 @@ impl<R: Tap> Sim<R> {
     }
 }
 
-/// Puts a segment of a leg on its way.
+/// Sends a segment of a leg.
 pub(crate) fn put<R: Tap>(
     net: &mut Network<R>,
     now: Instant,

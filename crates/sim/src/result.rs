@@ -39,7 +39,7 @@ pub struct FlowResult {
     pub finished: Option<Instant>,
     /// Arrival of the last acknowledgement.
     pub last_ack: Option<Instant>,
-    /// It is one leg of another flow's chain of split connections: its data are counted there.
+    /// It is a leg of another flow's chain of split connections, where its data is counted.
     pub leg: bool,
     /// The results of its chain of split connections, if it has one.
     pub chain: Option<Box<ChainResult>>,
@@ -79,7 +79,7 @@ pub struct FlowResult {
     pub discarded: u64,
     /// Segments rejected by an end point.
     pub rejected: u64,
-    /// Packets of a leg with compressed headers that the far end could not read.
+    /// Packets of a leg that the far end could not decompress.
     pub unread: u64,
     /// Durations of the pages, or of the transfers that arrived at random, each from its first packet to its last
     /// acknowledgement.
@@ -145,7 +145,7 @@ pub struct ChainResult {
     pub refused: u64,
     /// Bytes that gateways handed over to others.
     pub moved: u64,
-    /// How long the legs behind them were silent for that.
+    /// Silence of the legs behind them during hand-overs.
     pub silent: Duration,
 }
 
@@ -212,9 +212,9 @@ pub struct LinkResult {
     pub mean_queue: f64,
     /// Maximum queue length, in packets.
     pub max_queue: u32,
-    /// What its code and its repeats have done; all 0 where it has none.
+    /// Counters of its code and ARQ; zero without them.
     pub repair: Repair,
-    /// Acknowledgements made at the far side; they are not among those delivered.
+    /// Acknowledgements created at the far side; not included in those delivered.
     pub reconstructed: u64,
 }
 
@@ -231,7 +231,7 @@ impl LinkResult {
     }
 }
 
-/// What was sampled, in columns named after the scenario's series.
+/// The samples, in columns named after the scenario's series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampledSeries {
     /// Per flow; the entity is the index into [`RunResult::flows`].

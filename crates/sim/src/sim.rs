@@ -75,7 +75,7 @@ pub struct Sim<R> {
     pub(crate) agenda: Agenda,
     /// Chains of connections.
     pub(crate) chains: Vec<Chain>,
-    /// Connections that move between gateways: when they arrive, their chain, and the gateway's index in it. The last first.
+    /// Connections that move between gateways: arrival time, chain, and index of the gateway in it, latest first.
     pub(crate) moves: Vec<(Instant, u32, usize)>,
     /// Number of sender connections at each gateway.
     pub(crate) taken: Vec<u64>,

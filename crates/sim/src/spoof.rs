@@ -38,10 +38,10 @@ pub(crate) struct Spoof {
     edge: u64,
     kept: BTreeMap<u64, Kept>,
     stored: u64,
-    /// What the receiver has beyond `una`, and the end of the last of it.
+    /// Data that the receiver has beyond `una`, and its end.
     sacked: Ranges,
     high_sacked: u64,
-    /// Whatever is missing before this was sent again; what was, in the order in which, and when.
+    /// Everything missing before this offset has been retransmitted; the retransmissions in order, with their times.
     judged: u64,
     again: VecDeque<(Instant, u64)>,
     duplicates: u32,
@@ -231,7 +231,7 @@ impl Spoof {
             }
             first.remove();
             self.stored -= u64::from(k.segment.len);
-            // What waited behind a hole, and what was sent twice, says nothing of the round trip (RFC 6298 §3).
+            // Data that waited behind a hole or was retransmitted yields no RTT sample (RFC 6298 §3).
             if !k.again && !self.sacked.contains(from) {
                 self.rtt.sample(now - k.sent, 1, &self.rto);
             }
@@ -256,8 +256,8 @@ impl Spoof {
             self.resend_first(now);
         }
     }
-    /// Sends again what has enough beyond it that was acknowledged, and what was sent again a round trip ago. Each segment is
-    /// looked at once, and once more for each time that it was sent again.
+    /// Retransmits segments with enough SACKed data beyond them, and retransmissions that are a round trip old. Each
+    /// segment is examined once, and once more per retransmission.
     fn judge(&mut self, now: Instant) {
         let patience = self.rtt.srtt().unwrap_or(self.rto.initial);
         let mut from = self.judged.max(self.una);
@@ -348,7 +348,7 @@ mod tests {
         assert_eq!((b.to_receiver.len(), b.stored()), (3, 3000));
         b.inbound(at(500), &ack(2));
         assert_eq!(b.stored(), 1000);
-        // The window has opened: the sender is told, and of nothing else.
+        // The window has opened: only this is reported to the sender.
         let told: Vec<_> = b.to_sender.drain(..).map(|s| (s.ack.0, s.window)).collect();
         assert_eq!(told, [(3001, 9000)]);
     }
@@ -359,7 +359,7 @@ mod tests {
         (0..4).for_each(|n| b.outbound(at(0), &data(n)));
         assert_eq!((b.to_receiver.len(), b.to_sender.len(), b.stored()), (4, 2, 2000));
         assert_eq!(b.to_sender.back().map(|s| (s.ack.0, s.window)), Some((2001, 0)));
-        // What the receiver has is acknowledged, whoever kept it.
+        // Data at the receiver is acknowledged, whoever stored it.
         b.inbound(at(500), &ack(4));
         assert_eq!(b.to_sender.back().map(|s| (s.ack.0, s.window)), Some((4001, 2000)));
         assert_eq!(b.stored(), 0);
@@ -380,7 +380,7 @@ mod tests {
         let again: Vec<_> = b.to_receiver.drain(..).map(|s| s.seq.0).collect();
         assert_eq!(again, [1001], "once");
         assert!(b.to_sender.is_empty());
-        // Without selective acknowledgements three duplicates do; and then the timer.
+        // Without SACK, three duplicates trigger a repair; otherwise the timer does.
         let mut b = tracking(100_000);
         (0..8).for_each(|n| b.outbound(at(0), &data(n)));
         b.inbound(at(500), &ack(1));

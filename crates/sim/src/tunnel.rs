@@ -1,4 +1,4 @@
-//! Tunnels between gateways that hand connections over, and the routes that the connections then take.
+//! Tunnels between gateways that hand connections over, and the routes of the connections afterwards.
 
 use crate::error::BuildError;
 use crate::links::Links;
@@ -7,30 +7,30 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_scenario::resolved::{ChainKind, Misfortune, Resolved};
 use std::collections::VecDeque;
 
-/// The ways of a chain behind a gateway that takes it over.
+/// The routes of a chain from a gateway that takes it over.
 #[derive(Clone, Debug)]
 pub(crate) struct Ahead {
-    /// The routes of the leg that begins there, and where that of acknowledgements ends.
+    /// Routes of the leg that begins there, and the end of that of acknowledgements.
     pub(crate) own: (u16, u16),
     pub(crate) ends: u16,
-    /// Those past all gateways.
+    /// Routes that bypass all gateways.
     pub(crate) past: (u16, u16),
-    /// From the gateway that had it before; the next entry is its end.
+    /// The tunnel from the previous gateway; the next entry is its end.
     pub(crate) tunnel: u16,
 }
 
-/// What comes to a gateway from the one that had its connections before.
+/// The tunnel to a gateway from its predecessor.
 #[derive(Debug)]
 pub(crate) struct Tunnel {
     pub(crate) way: u16,
-    /// Where acknowledgements of the next leg come without a tunnel.
+    /// Where acknowledgements of the next leg arrive without a tunnel.
     pub(crate) direct: u16,
-    /// The connection is on its way until then, and what has arrived before it.
+    /// When the connection arrives, and the parcels that arrived before it.
     pub(crate) until: Instant,
     pub(crate) waiting: VecDeque<Parcel>,
 }
 
-/// For each event of gateways that is a hand-over, the way from the old one to the new one.
+/// For each hand-over, the route from the old gateway to the new one.
 pub(crate) fn tunnels(scenario: &Resolved, links: &mut Links) -> Result<Vec<Option<u16>>, BuildError> {
     let tunnel = |what: &Misfortune| match what {
         Misfortune::HandOver(how) => links.tunnel(how.backhaul).ok_or(BuildError::TooLarge).map(Some),
@@ -39,7 +39,7 @@ pub(crate) fn tunnels(scenario: &Resolved, links: &mut Links) -> Result<Vec<Opti
     scenario.mishaps.iter().map(|m| &m.what).map(tunnel).collect()
 }
 
-/// The ways of a group's chains after each hand-over that concerns them, in order.
+/// The routes of a group's chains after each hand-over that concerns them, in order.
 pub(crate) fn ahead(
     scenario: &Resolved,
     group: usize,
@@ -48,7 +48,7 @@ pub(crate) fn ahead(
 ) -> Result<VecDeque<Ahead>, BuildError> {
     let head = &scenario.flows[group];
     let mut found = VecDeque::new();
-    // Who answers in the receiver's name has no connection to hand over.
+    // A spoofing gateway has no connection to hand over.
     let Some(chain) = head.chain().filter(|c| c.kind != ChainKind::Spoof) else { return Ok(found) };
     let mut gateways = chain.gateways.clone();
     let legs = core::iter::once(group).chain(chain.legs.iter().copied());
@@ -63,7 +63,7 @@ pub(crate) fn ahead(
         let takes = scenario.gateways[how.to].delay;
         let own = links.routes_from(Duration::ZERO, takes, paths[k + 1]).ok_or(BuildError::TooLarge)?;
         let past = links.routes(head, &paths.concat()).ok_or(BuildError::TooLarge)?;
-        // As many entries as links, and the table holds its end as well.
+        // As many entries as links, plus the end.
         let ends = own.1 + paths[k + 1].len() as u16;
         found.push_back(Ahead { own, ends, past, tunnel });
     }

@@ -1,11 +1,11 @@
-//! Everything that can be chosen about an endpoint, and the named presets that fix all of it.
+//! Configuration of an endpoint, and the named presets, each of which sets every option.
 
 use crate::autotune::Autotune;
 use alloc::sync::Arc;
 use skyhaul_base::Duration;
 use skyhaul_cc::Rules;
 
-/// Smallest segment size that is taken from a peer, as in Linux (`TCP_MIN_SND_MSS`).
+/// Minimum segment size accepted from a peer, as in Linux (`TCP_MIN_SND_MSS`).
 pub(crate) const MIN_MSS: u32 = 48;
 
 /// Where RTT samples come from (RFC 6298 §3, RFC 7323 §4).
@@ -19,7 +19,7 @@ pub(crate) const MIN_MSS: u32 = 48;
 pub enum RttSource {
     /// Every acknowledgement of a segment that was not retransmitted.
     EveryAck,
-    /// One timed segment at a time, never one that was retransmitted (Karn).
+    /// One timed segment at a time, excluding retransmitted ones (Karn).
     #[cfg_attr(feature = "schema", schemars(description = "One timed segment at a time."))]
     Timed,
     /// The timestamp option; needs [`Config::timestamps`].
@@ -36,15 +36,15 @@ pub struct Rto {
     pub initial: Duration,
     /// Lower bound.
     pub min: Duration,
-    /// What the timeout exceeds the smoothed RTT by at least. As in Linux, whose lower bound is one of the variation: on a
-    /// steady long path `min` alone leaves no room for a delayed acknowledgement.
+    /// Minimum difference between the timeout and the smoothed RTT, as in Linux, whose lower bound applies to the
+    /// variation: on a steady long path, `min` alone would leave no room for a delayed acknowledgement.
     pub margin: Duration,
     /// Upper bound, also of the backed-off value.
     pub max: Duration,
     /// The lower bound is applied before the backoff doubles (ns-2.35), not after (ns-2.1b8a).
     pub min_before_backoff: bool,
-    /// All samples of a round trip together weigh as much as one (RFC 7323 §4.2, appendix G): a window of acknowledgements
-    /// does not make the estimator forget what it knew before. Otherwise each has the weight of RFC 6298.
+    /// All samples of a round trip together have the weight of one (RFC 7323 §4.2, appendix G), so that a window of
+    /// acknowledgements does not erase the history of the estimator. Otherwise each sample has the weight of RFC 6298.
     pub per_round: bool,
     /// NewReno restarts the timer on the first partial acknowledgement only (the "impatient" variant of
     /// RFC 6582), not on each.
@@ -56,7 +56,7 @@ pub struct Rto {
 pub struct DelayedAck {
     /// Acknowledge every `every`-th full segment.
     pub every: u32,
-    /// And no later than this; zero acknowledges each segment at once.
+    /// Maximum delay; zero acknowledges each segment at once.
     pub delay: Duration,
 }
 
@@ -65,40 +65,40 @@ impl DelayedAck {
     pub const OFF: Self = Self { every: 1, delay: Duration::ZERO };
 }
 
-/// Whether the peer is still there, asked where nothing else would tell (RFC 9293 §3.8.4).
+/// Keepalive: probes of a silent peer (RFC 9293 §3.8.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keepalive {
-    /// After so long without a segment of the peer; zero never.
+    /// Time without a segment from the peer after which the first probe is sent; zero means never.
     pub idle: Duration,
-    /// Then so often, until it answers.
+    /// Interval between probes until the peer answers.
     pub interval: Duration,
-    /// So many times; then it is given up.
+    /// Number of unanswered probes after which the peer is given up.
     pub probes: u32,
 }
 
 impl Keepalive {
-    /// Never; the other values are those of Linux.
+    /// No keepalive; the other values are those of Linux.
     pub const OFF: Self = Self { idle: Duration::ZERO, interval: Duration::from_secs(75), probes: 9 };
 }
 
-/// How a loss shows.
+/// Loss detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LossDetectionSpec"))]
 pub enum LossDetection {
-    /// By what was acknowledged above it: [`Config::dup_thresh`] segments or runs (RFC 5681, RFC 6675).
+    /// By acknowledgements above the segment: [`Config::dup_thresh`] segments or runs (RFC 5681, RFC 6675).
     #[cfg_attr(
         feature = "schema",
         schemars(description = "By what was acknowledged above it (RFC 5681, RFC 6675).")
     )]
     DupAcks,
-    /// By time: something sent later was delivered (RACK, RFC 8985). Needs SACK and an algorithm that repairs
-    /// losses with it; on a connection without either, losses show by duplicates.
+    /// By time: a segment sent later was delivered (RACK, RFC 8985). Requires SACK and an algorithm that repairs losses
+    /// with it; otherwise duplicate acknowledgements indicate losses.
     #[cfg_attr(feature = "schema", schemars(description = "By time (RFC 8985)."))]
     Rack,
-    /// By what the receiver names as missing, as the selective negative acknowledgements of SCPS-TP do (CCSDS 714.0-B-2). Needs
-    /// SACK and an algorithm that repairs losses with it, and a peer that names holes: simulated ones do, nobody on a real
-    /// wire; with others losses show by duplicates.
+    /// By the receiver's reports of missing data, like the selective negative acknowledgements (SNACK) of SCPS-TP
+    /// (CCSDS 714.0-B-2). Requires SACK, an algorithm that repairs losses with it, and a peer that sends SNACKs, which
+    /// only simulated ones do; otherwise duplicate acknowledgements indicate losses.
     #[cfg_attr(
         feature = "schema",
         schemars(description = "By what the receiver names as missing (SCPS-TP's SNACK); only simulated.")
@@ -106,54 +106,54 @@ pub enum LossDetection {
     Snack,
 }
 
-/// Which losses the sender takes for errors of the channel, so that the congestion control does not hear of them.
+/// Which losses the sender attributes to channel errors and does not report to the congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LossClassifier {
-    /// None: every loss is a sign of congestion (RFC 5681).
+    /// None: every loss indicates congestion (RFC 5681).
     None,
-    /// Those that are: somebody who sees the links says so ([`Sender::tell_loss`](crate::Sender::tell_loss)). Whoever says it
-    /// errs as asked for.
+    /// Those that are channel errors according to an observer of the links
+    /// ([`Sender::tell_loss`](crate::Sender::tell_loss)), with the given error rates.
     Oracle {
-        /// Share of the errors that are called congestion.
+        /// Probability that a channel error is reported as congestion.
         false_congestion: f64,
-        /// Share of the losses by congestion that are called errors.
+        /// Probability that a congestion loss is reported as a channel error.
         false_error: f64,
     },
-    /// Those after which the next arrival is on time (Biaz, Vaidya 1999): no less than `(n + low)` and less than `(n + high)`
-    /// times the least time between arrivals after the last one, where `n` are missing.
+    /// Those after which the next arrival is on time (Biaz, Vaidya 1999): with `n` segments missing, at least `(n +
+    /// low)` and less than `(n + high)` times the minimum inter-arrival time after the last one.
     InterArrival {
         /// 1 in all versions.
         low: f64,
         /// 1.25, or 2 in the first version.
         high: f64,
     },
-    /// Those while the round trip is short (Tobe et al. 2000).
+    /// Those while the RTT is short (Tobe et al. 2000).
     Spike {
-        /// A spike begins at this share of the range of round trips: 1/2.
+        /// A spike begins at this fraction of the RTT range: 1/2.
         start: f64,
-        /// It ends at this one: 1/3.
+        /// It ends at this fraction: 1/3.
         end: f64,
     },
 }
 
 impl LossClassifier {
-    /// Somebody has to know why packets are lost: a simulator.
+    /// Whether it requires an observer that knows why packets were lost: a simulator.
     #[must_use]
     pub const fn is_oracle(self) -> bool {
         matches!(self, Self::Oracle { .. })
     }
 }
 
-/// How the ability of the peer to answer probes is learnt.
+/// How the sender learns whether the peer answers probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ProbesSpec"))]
 pub enum ProbeNegotiation {
-    /// In the handshake.
+    /// By negotiation in the handshake.
     Negotiate,
     /// Probes are neither sent nor answered.
     Off,
-    /// Not at all: from the answers, as [Peach §III-B] describes.
+    /// From the answers, without negotiation, as in [Peach §III-B].
     #[cfg_attr(feature = "schema", schemars(description = "From the answers."))]
     Paper,
 }
@@ -167,11 +167,11 @@ pub enum ProbeNegotiation {
     schemars(rename = "EcnSpec", description = "Explicit congestion notification (RFC 3168).")
 )]
 pub enum Ecn {
-    /// Neither asked for nor granted.
+    /// ECN is neither requested nor accepted.
     Off,
-    /// Granted to who asks for it, as Linux does by default.
+    /// ECN is accepted if the peer requests it, as in Linux by default.
     Grant,
-    /// Asked for, and granted.
+    /// ECN is requested and accepted.
     Ask,
 }
 
@@ -184,12 +184,13 @@ pub enum Ecn {
     schemars(rename = "AckCcSpec", description = "Congestion control of acknowledgements.")
 )]
 pub enum AckCc {
-    /// None: they come as delayed acknowledgements say.
+    /// None: only `delayed-ack` determines acknowledgements.
     None,
-    /// The sender of data says for how many segments one is sent (RFC 5690), if both ends take part.
+    /// The data sender sets the number of segments per acknowledgement, the ACK ratio (RFC 5690), if both ends support
+    /// it.
     Rfc5690,
-    /// The same by marks alone, which double that number, and less each round trip without one (RFC 3449 §4.3): the queue of the
-    /// return link has to mark, and both ends have to take part in ECN.
+    /// As "rfc5690", but only by ECN marks: a round trip with a mark doubles the ratio, each one without decreases it
+    /// by one (RFC 3449 §4.3). The queue of the return link must mark, and both ends must use ECN.
     Rfc3449,
 }
 
@@ -200,35 +201,36 @@ pub struct Config {
     pub mss: u32,
     /// Header bytes per packet at the network layer, for simulated links.
     pub header: u32,
-    /// On a real wire: TCP options and payload that a packet has room for (MTU less the fixed headers of IP and TCP).
-    /// This is what a SYN then announces (RFC 6691), and the payload of a full segment is what is left of the smaller
-    /// limit of both ends beside the options that every segment carries. `None`: `mss` is announced, and options
-    /// take no room, as in the simulators of the papers.
+    /// On a real network: room for TCP options and payload in a packet (the MTU minus the fixed headers of IP and TCP).
+    /// The SYN announces this value (RFC 6691), and the payload of a full segment is the smaller limit of both ends
+    /// minus the options that every segment carries. `None`: `mss` is announced, and options take no room, as in the
+    /// simulators of the papers.
     pub segment_limit: Option<u32>,
-    /// Segments begin with 1024 bytes of payload at most, and longer ones are tried with data until the longest is found that
-    /// the path takes (RFC 4821), whether or not its routers say what that is.
+    /// Packetization-layer path MTU discovery (RFC 4821): segments start with at most 1024 bytes of payload, and longer
+    /// ones are probed with data until the longest that the path carries is found, without help from routers.
     pub mtu_search: bool,
-    /// Payload that a peer takes which does not say how much: 536 bytes over IPv4, 1220 over IPv6 (RFC 9293 §3.7.1).
+    /// Segment size for a peer that does not announce one: 536 bytes over IPv4, 1220 over IPv6 (RFC 9293 §3.7.1).
     pub unstated_mss: u16,
-    /// Window arithmetic handed to the congestion control.
+    /// Window arithmetic passed to the congestion control.
     pub rules: Rules,
     /// Explicit congestion notification.
     pub ecn: Ecn,
-    /// Where both ends take part, routers may mark retransmissions, questions for a closed window and a FIN without data, too
-    /// (ECN++, draft-ietf-tcpm-generalized-ecn); otherwise only data that leaves for the first time (RFC 3168 §6.1.5).
+    /// If both ends use ECN, retransmissions, window probes and a FIN without data are ECN-capable, too (ECN++,
+    /// draft-ietf-tcpm-generalized-ecn); otherwise only new data is (RFC 3168 §6.1.5).
     pub ecn_plus: bool,
-    /// RFC 3042.
+    /// Limited transmit (RFC 3042).
     pub limited_transmit: bool,
-    /// Duplicate acknowledgements that reveal a loss.
+    /// Number of duplicate acknowledgements that indicate a loss.
     pub dup_thresh: u32,
-    /// How a loss shows.
+    /// Loss detection.
     pub loss_detection: LossDetection,
-    /// What a loss was.
+    /// Loss classification.
     pub loss_classifier: LossClassifier,
     /// A tail loss probe before the retransmission timer (RFC 8985 §7); not with [`LossDetection::DupAcks`].
     pub tail_loss_probe: bool,
-    /// Somebody tells of a link that is down ([`Connection::outage`](crate::Connection::outage)): timers stop then, nothing is
-    /// sent but a question so often, and everything goes on once the peer answers one; `None`: nobody tells.
+    /// Link outages are reported to the connection ([`Connection::outage`](crate::Connection::outage)): timers stop,
+    /// only a probe is sent at this interval, and transmission resumes once the peer answers. `None`: outages are not
+    /// reported.
     pub outage_probe: Option<Duration>,
     /// Retransmission timer.
     pub rto: Rto,
@@ -240,23 +242,23 @@ pub struct Config {
     pub timestamp_tick: Duration,
     /// Delayed acknowledgements.
     pub delayed_ack: DelayedAck,
-    /// Congestion control of acknowledgements. Byte counting ([`Rules::growth`](skyhaul_cc::Rules)) lets the window grow as fast
-    /// as without it, and pacing keeps bursts away (RFC 5690 §4.7).
+    /// Congestion control of acknowledgements. With byte counting ([`Rules::growth`](skyhaul_cc::Rules)) the window
+    /// grows as fast as without it, and pacing avoids bursts (RFC 5690 §4.7).
     pub ack_cc: AckCc,
-    /// Offer and use SACK. `None`: exactly if the congestion control repairs losses with it.
+    /// Offer and use SACK. `None`: only if the congestion control repairs losses with it.
     pub sack: Option<bool>,
     /// Report duplicates (RFC 2883).
     pub dsack: bool,
-    /// Most SACK blocks per acknowledgement, at most 4; beside timestamps there is room for 3.
+    /// Maximum number of SACK blocks per acknowledgement, at most 4; with timestamps there is room for 3.
     pub sack_blocks: u8,
-    /// A reduction is undone if every retransmission is reported as a duplicate (RFC 3708, Linux); needs the peer's
+    /// Undo a reduction if every retransmission is reported as a duplicate (RFC 3708, Linux); requires the peer's
     /// reports.
     pub dsack_undo: bool,
-    /// A reduction is undone if timestamps show that the original arrived (Eifel, RFC 3522); needs timestamps.
+    /// Undo a reduction if timestamps show that the original arrived (Eifel, RFC 3522); requires timestamps.
     pub eifel: bool,
-    /// After a timeout, new data first, to see whether it was spurious (F-RTO, RFC 5682).
+    /// After a timeout, send new data first to detect a spurious timeout (F-RTO, RFC 5682).
     pub f_rto: bool,
-    /// Once per recovery, when nothing else may be sent, retransmit the last segment (RFC 6675 §4, NextSeg rule 4).
+    /// Retransmit the last segment once per recovery when nothing else may be sent (RFC 6675 §4, NextSeg rule 4).
     pub rescue_retransmission: bool,
     /// The scoreboard survives a timeout (RFC 6675 §5.1); otherwise it is cleared (RFC 2018 §8, ns-2).
     pub keep_sack_after_rto: bool,
@@ -271,55 +273,55 @@ pub struct Config {
     /// The receive buffer starts at 64 KiB and grows to `receive_buffer` as the application reads (dynamic
     /// right-sizing, as in Linux); otherwise it has that size from the start.
     pub receive_autotuning: bool,
-    /// Send buffer, bytes: bounds what is outstanding.
+    /// Send buffer, bytes: limits outstanding data.
     pub send_buffer: u64,
-    /// An application may write twice the congestion window, and 64 KiB in any case, instead of filling the whole send
+    /// The application may write twice the congestion window, and at least 64 KiB, instead of filling the whole send
     /// buffer at once, as in Linux.
     pub send_autotuning: bool,
-    /// Window scaling (RFC 7323); without it no more than 65535 bytes are announced.
+    /// Window scaling (RFC 7323); without it, at most 65535 bytes are announced.
     pub window_scaling: bool,
-    /// How the ability to answer probes is learnt.
+    /// How the sender learns whether the peer answers probes.
     pub probes: ProbeNegotiation,
-    /// Probes carry numbers.
+    /// Probes are numbered.
     pub probe_ids: bool,
-    /// Take part in TCP-Real's measurement: offer in the handshake to measure the rate of the peer's waves and to
-    /// report it. Nothing is measured unless the peer's congestion control asks for it.
+    /// Offer in the handshake to measure the arrival rate of the peer's waves and to report it (TCP-Real). Nothing is
+    /// measured unless the peer's congestion control requests it.
     pub receiver_rate: bool,
-    /// Wait in TIME-WAIT (2 MSL).
+    /// Duration of TIME-WAIT (2 MSL).
     pub time_wait: Duration,
-    /// Give up after this many retransmissions of the same segment, or questions for the window, without any answer
-    /// (R2 of RFC 1122 §4.2.3.5); 0 never.
+    /// Give up after this many unanswered retransmissions of a segment, or window probes (R2 of RFC 1122 §4.2.3.5); 0
+    /// means never.
     pub max_retransmissions: u32,
-    /// Give up when data has waited for so long without any of it being acknowledged, whatever the peer answers (RFC 9293
-    /// §3.9.1, RFC 5482; the peer is not told of it); zero never.
+    /// User timeout: give up when no waiting data has been acknowledged for this long, whatever the peer answers (RFC
+    /// 9293 §3.9.1, RFC 5482; it is not announced to the peer); zero means never.
     pub user_timeout: Duration,
-    /// Asks a silent peer whether it is still there.
+    /// Keepalive.
     pub keepalive: Keepalive,
-    /// How long a connection that the application has closed both ways ([`Connection::abandon`](crate::Connection::abandon))
-    /// waits in FIN-WAIT-2 for the peer's FIN, and at a closed window for the peer to take what is left (RFC 1122 §4.2.2.13,
-    /// RFC 6429); zero: for ever.
+    /// Time that a connection which the application has closed in both directions
+    /// ([`Connection::abandon`](crate::Connection::abandon)) waits in FIN-WAIT-2 for the peer's FIN, or for the peer to
+    /// open a closed window (RFC 1122 §4.2.2.13, RFC 6429); zero means indefinitely.
     pub fin_timeout: Duration,
 }
 
 impl From<&Config> for Arc<Config> {
-    /// A copy of one's own. Whoever makes many connections shares one instead.
+    /// Makes a copy. Callers with many connections share one configuration instead.
     fn from(config: &Config) -> Self {
         Self::new(*config)
     }
 }
 
-/// Names of the presets, in the order of age.
+/// Names of the presets, oldest first.
 pub const PRESETS: &[&str] = &["ns2-2001", "ns2-2004", "rfc", "modern", "host"];
 
 impl Config {
-    /// Both ends take part in ECN, if either asks.
+    /// Whether both ends use ECN if either requests it.
     #[must_use]
     pub fn agrees_on_ecn(&self, peer: &Self) -> bool {
         let (a, b) = (self.ecn, peer.ecn);
         a != Ecn::Off && b != Ecn::Off && (a == Ecn::Ask || b == Ecn::Ask)
     }
 
-    /// The receive buffer with which a connection begins, bytes.
+    /// Initial receive buffer of a connection, bytes.
     #[must_use]
     pub fn first_receive_buffer(&self) -> u64 {
         let most = self.receive_buffer;
@@ -436,8 +438,7 @@ impl Config {
         }
     }
 
-    /// What servers run today: timestamps, initial window 10, RTOmin 0.2 s, large buffers, reductions undone that
-    /// prove spurious.
+    /// A current server: timestamps, initial window 10, RTOmin 0.2 s, large buffers, undo of spurious reductions.
     #[must_use]
     pub const fn modern() -> Self {
         let old = Self::rfc();
@@ -465,8 +466,8 @@ impl Config {
         }
     }
 
-    /// What a host on an open network runs: `modern`, and besides it losses that show by time with probes of the tail
-    /// (RFC 8985), and buffers that grow in both directions. Simulations do without, since they are about one thing at a time.
+    /// A host on an open network: `modern` with RACK-TLP loss detection (RFC 8985) and autotuned buffers in both
+    /// directions. Simulations default to `modern`, which has fewer interacting mechanisms.
     #[must_use]
     pub const fn host() -> Self {
         Self {

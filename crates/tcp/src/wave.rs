@@ -1,23 +1,22 @@
 //! The rate at which data arrives, measured by the receiver wave by wave (TCP-Real).
 //!
-//! A wave is what the sender sends within one window: from one segment until that segment is known to have arrived,
-//! or until a pause. Segments carry the number of their wave (`Waves::number`). The receiver reports what it measured
-//! of the last complete wave with every acknowledgement (`Waves::rate`), so that no loss on the way back
-//! takes a report away. Zhang, Tsaoussidis, "TCP-Real" (NOSSDAV 2001); Papadimitriou, Tsaoussidis, "On TCP performance
-//! over asymmetric satellite links" (2007, §2.2).
+//! A wave is the data sent within one window: from one segment until that segment is known to have arrived, or until a
+//! pause. Segments carry the number of their wave (`Waves::number`). Every acknowledgement reports the rate of the last
+//! complete wave (`Waves::rate`), so that a loss on the return path loses no report. Zhang, Tsaoussidis, "TCP-Real"
+//! (NOSSDAV 2001); Papadimitriou, Tsaoussidis, "On TCP performance over asymmetric satellite links" (2007, §2.2).
 //!
-//! The rate is what arrived after the first segment over the time since the first segment. With its bytes too, a
-//! wave of `n` segments that fills a link of rate `C` would be measured as `C·n/(n-1)`: the rate would seem to
-//! fall because the window grows.
+//! The rate is the data that arrived after the first segment, divided by the time since the first segment. If the first
+//! segment were included, a wave of `n` segments that fills a link of rate `C` would be measured as `C·n/(n-1)`: the
+//! rate would seem to fall as the window grows.
 
 use core::num::{NonZeroU16, NonZeroU32};
 use skyhaul_base::{Duration, Instant};
 
-/// The sender's numbers.
+/// The sender's state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Marker {
     number: NonZeroU16,
-    /// Once the peer has received up to here, another wave begins: the end of the first segment of the wave.
+    /// The end of the first segment of the wave: once the peer has received it, the next wave begins.
     first_end: u64,
     last_sent: Instant,
 }
@@ -29,11 +28,11 @@ impl Default for Marker {
 }
 
 impl Marker {
-    /// The wave of a segment that leaves now and ends at `end`; the peer is known to have received something as far
-    /// as `delivered`.
+    /// The wave of a segment that is sent now and ends at `end`; `delivered` is the end of the highest data known to
+    /// have arrived.
     ///
-    /// A pause of a quarter of the RTT ends a wave, too. Otherwise a wave that a repair made begin within what
-    /// travels together would contain the silence behind it, and the rate would be that of the window.
+    /// A pause of a quarter of the RTT also ends a wave. Otherwise a wave that a repair started within a burst would
+    /// include the silence after it, and its rate would be that of the window.
     pub(crate) fn next(
         &mut self,
         now: Instant,
@@ -54,18 +53,18 @@ impl Marker {
 /// The receiver's measurement.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meter {
-    /// Of the last complete wave, bytes per second of payload.
+    /// Rate of the last complete wave, bytes of payload per second.
     rate: Option<NonZeroU32>,
     current: Option<Wave>,
 }
 
-/// The wave that arrives.
+/// The current wave.
 #[derive(Clone, Copy, Debug)]
 struct Wave {
     number: NonZeroU16,
     first: Instant,
     last: Instant,
-    /// Bytes that came after the first segment.
+    /// Bytes that arrived after the first segment.
     after: u64,
 }
 
@@ -79,7 +78,7 @@ impl Meter {
                 w.after += u64::from(len);
                 return;
             }
-            // Serial comparison: a straggler of a wave that was measured without it.
+            // Serial comparison: a late segment of a wave that was measured without it.
             Some(w) if (number.get().wrapping_sub(w.number.get()) as i16) < 0 => return,
             Some(w) => self.rate = w.rate(),
             None => {}

@@ -95,7 +95,7 @@ pub enum LinkChange {
     Up = 5,
     /// The loss by rain or shadowing; the value is that of packets of 188 bytes, as the bits of a double.
     Fade = 6,
-    /// Its satellite is in sight, 1, or not, 0.
+    /// Its satellite is visible, 1, or not, 0.
     Visible = 7,
 }
 

@@ -1,4 +1,4 @@
-//! The segments of one flow in a part of a run: when each left, and when and how it ended.
+//! The segments of one flow in a part of a run: when each was sent, and when and how it ended.
 
 use serde_json::{Value, json};
 use skyhaul_base::Instant;
@@ -6,10 +6,10 @@ use skyhaul_sim::{Place, Sighting, Tap};
 use skyhaul_trace::{Class, Event, Packet, Recorder};
 use std::collections::BTreeMap;
 
-/// More segments than this are left out, which the answer says.
+/// Maximum number of segments; the answer says if more were left out.
 const MOST: usize = 20_000;
 
-/// A segment on its way, or at its end.
+/// A segment in flight, or at its end.
 #[derive(Debug)]
 struct Crossing {
     sent: Instant,
@@ -20,24 +20,24 @@ struct Crossing {
     fate: &'static str,
 }
 
-/// Keeps the segments of one flow that leave in a part of the run.
+/// Records the segments of one flow that are sent in a part of the run.
 #[derive(Debug)]
 pub(crate) struct Crossings {
     flow: u32,
     from: Instant,
     to: Instant,
-    /// The packet of the latest departure: it is shown whole directly after its event.
+    /// The packet of the latest departure, whose content follows directly after its event.
     latest: Option<Packet>,
-    /// The highest sequence number that has left, to tell what is sent again.
+    /// The highest sequence number sent, to recognise retransmissions.
     highest: Option<u32>,
-    /// Of those that are on the way, by their key: which they are in the list.
+    /// Index in the list of each segment in flight, by its key.
     open: BTreeMap<u32, usize>,
     list: Vec<Crossing>,
     left_out: u64,
 }
 
 impl Crossings {
-    /// Those of `flow` that leave from `from` up to `to`.
+    /// Records the segments that `flow` sends from `from` up to `to`.
     pub(crate) fn new(flow: u32, from: Instant, to: Instant) -> Self {
         let (open, list) = (BTreeMap::new(), Vec::new());
         Self { flow, from, to, latest: None, highest: None, open, list, left_out: 0 }
@@ -59,7 +59,8 @@ impl Crossings {
 
     fn sent(&mut self, now: Instant, seen: &Sighting<'_>) {
         let Some(Packet { class, seq, .. }) = self.latest.take() else { return };
-        // Sequence numbers wrap (RFC 9293 §3.4): not after the highest is half of all numbers away.
+        // Sequence numbers wrap (RFC 9293 §3.4): a number up to half the range below the highest one is a
+        // retransmission.
         let again = self.highest.is_some_and(|h| seq.wrapping_sub(h).wrapping_sub(1) > u32::MAX / 2);
         let kind = match class {
             Class::Probe => "probe",

@@ -1,4 +1,4 @@
-//! What a host calls. The module has one thread, one request at a time.
+//! The functions that a host calls. The module has one thread and handles one request at a time.
 #![expect(
     unsafe_code,
     reason = "a name that a host can call has to be exported; nothing else here is unsafe"
@@ -12,7 +12,7 @@ thread_local! {
     static OUTPUT: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Makes room for a request of `length` bytes and says where.
+/// Allocates room for a request of `length` bytes and returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn skyhaul_input(length: usize) -> *mut u8 {
     INPUT.with_borrow_mut(|input| {
@@ -21,7 +21,7 @@ pub extern "C" fn skyhaul_input(length: usize) -> *mut u8 {
     })
 }
 
-/// Answers the request and says how long the answer is.
+/// Answers the request and returns the length of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn skyhaul_call() -> usize {
     let request = INPUT.take();
@@ -31,7 +31,7 @@ pub extern "C" fn skyhaul_call() -> usize {
     length
 }
 
-/// Where the answer is, until the next call.
+/// The address of the answer, valid until the next call.
 #[unsafe(no_mangle)]
 pub extern "C" fn skyhaul_output() -> *const u8 {
     OUTPUT.with_borrow(|output| output.as_ptr())

@@ -30,11 +30,11 @@ use skyhaul_sim::result::direction;
 use skyhaul_sim::{FlowResult, LinkResult, RunResult, Sim};
 use skyhaul_trace::{Digest, Series};
 
-/// What a host may ask for.
+/// The requests of a host.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 enum Request {
-    /// What follows from a scenario.
+    /// The properties derived from a scenario.
     Check(Subject),
     /// The segments of one flow in a part of a run.
     Crossings(Part),
@@ -59,12 +59,12 @@ struct Subject {
     /// `key=value`, as on the command line.
     #[serde(default)]
     set: Vec<String>,
-    /// Instead of the scenario's own.
+    /// The seed, instead of the scenario's.
     seed: Option<u64>,
-    /// Return what was sampled.
+    /// Return the series.
     #[serde(default)]
     series: bool,
-    /// Return losses by cause, counted in so many intervals of equal length.
+    /// Return losses by cause, counted in this number of intervals of equal length.
     intervals: Option<u32>,
 }
 
@@ -76,11 +76,11 @@ struct Part {
     of: Subject,
     /// The flow, numbered as in the result.
     flow: u32,
-    /// Segments that leave from this time on, in seconds.
+    /// Segments sent from this time on, in seconds.
     from: f64,
-    /// The last time at which they may leave.
+    /// Segments sent up to this time, in seconds.
     to: f64,
-    /// How far the run goes: what has not ended until then has no end.
+    /// End of the run, in seconds; segments still in flight then have no end.
     until: f64,
 }
 
@@ -182,7 +182,7 @@ fn measured(scenario: &Resolved, seed: u64, result: &RunResult, series: bool) ->
     value
 }
 
-/// What a subject is, and what was measured of it.
+/// A subject with its measurements.
 fn object<T, const N: usize>(
     keys: [(&str, Value); N],
     list: &[Quantity<T>],

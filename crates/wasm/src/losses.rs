@@ -1,4 +1,4 @@
-//! What a page draws over time and no series samples: losses by true cause, and what befell the senders.
+//! Events that a page draws over time and that no series samples: losses by true cause, recoveries and timeouts.
 
 use serde_json::{Value, json};
 use skyhaul_base::{Duration, Instant};
@@ -6,10 +6,10 @@ use skyhaul_sim::Tap;
 use skyhaul_trace::{Class, Event, LossCause, Recorder};
 use std::collections::BTreeMap;
 
-/// More moments than this are counted only: nobody can tell them apart in a picture.
+/// Maximum number of times listed; further ones are only counted, since a picture could not show them.
 const MOMENTS: usize = 4000;
 
-/// Losses counted in intervals of equal length, and the moments at which recoveries began and timers expired.
+/// Losses counted in intervals of equal length, and the times at which recoveries began and timers expired.
 #[derive(Debug)]
 pub(crate) struct Losses {
     interval: Duration,
@@ -27,7 +27,7 @@ impl Losses {
         Self { interval, intervals: intervals as usize, counts: BTreeMap::new(), moments: Vec::new() }
     }
 
-    /// As JSON: lists that are as long as there are intervals.
+    /// As JSON: lists with one entry per interval.
     pub(crate) fn to_json(&self) -> Value {
         let of = |(&(cause, class), counts): (&(usize, usize), &Vec<u32>)| json!({ "cause": LossCause::ALL[cause].name(), "class": Class::ALL[class].name(), "counts": counts });
         let moment = |(at, flow, what): &(Instant, u32, &str)| json!({ "time_s": at.as_secs_f64(), "flow": flow, "what": what });

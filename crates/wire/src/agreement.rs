@@ -119,9 +119,10 @@ pub struct Agreement {
     pub capability: Capability,
     /// Identifier of the option for probes.
     pub probe_exid: u32,
-    /// DSCP of ordinary packets; 0 is what the plan says. Packets of low priority have the plan's.
+    /// DSCP of ordinary packets; 0 means that of the plan. Packets of low priority have the plan's DSCP.
     pub dscp: u8,
-    /// The number of the gateway that sends these segments: where probes are negotiated, it is stated with the capabilities.
+    /// The number of the gateway that sends these segments; it is announced with the probe capabilities, if these are
+    /// negotiated.
     pub gateway: Option<NonZeroU32>,
 }
 

@@ -179,7 +179,7 @@ mod tests {
             let (m, len) = message(v4, kind, code, 1280, &q[..n]);
             let Ok(Icmp::TooBig { mtu: 1280, quoted }) = read(&m[..len]) else { panic!("{v4}") };
             assert_eq!((quoted.src.port(), quoted.dst.port(), quoted.seq), (5000, 80, Seq(258)));
-            // Cut within the quoted header: nothing can be said of it.
+            // Truncated within the quoted header: the segment cannot be identified.
             let (m, len) = message(v4, kind, code, 1280, &q[..n - 1]);
             assert_eq!(read(&m[..len]), Ok(Icmp::Other));
         }

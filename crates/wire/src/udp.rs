@@ -3,7 +3,7 @@
 use crate::ip::Header;
 use crate::{EncodeError, Refusal};
 
-/// Number of the protocol.
+/// Protocol number.
 pub const PROTOCOL: u8 = 17;
 /// Length of the header, bytes.
 pub const HEADER: usize = 8;
@@ -11,9 +11,9 @@ pub const HEADER: usize = 8;
 /// A datagram, parsed in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Udp<'a> {
-    /// From.
+    /// Source.
     pub src_port: u16,
-    /// To.
+    /// Destination.
     pub dst_port: u16,
     /// Payload.
     pub payload: &'a [u8],
@@ -56,7 +56,7 @@ pub(crate) fn write(
     out[2..4].copy_from_slice(&dst.to_be_bytes());
     out[4..6].copy_from_slice(&length.to_be_bytes());
     out[6..8].copy_from_slice(&[0, 0]);
-    // 0 would mean that there is none.
+    // 0 would mean that there is no checksum.
     let sum = match ip.pseudo(length.into()).bytes(out).bytes(payload).finish() {
         0 => 0xffff,
         sum => sum,

@@ -24,11 +24,11 @@ const LARGEST_FRAME: f64 = (1u64 << 30) as f64;
 /// The default video, and the default pattern of traces without types.
 const USUAL: (&str, &str) = ("jp-medium", "IBBPBBPBBPBB");
 
-/// Video: frames of an MPEG-4 film, passed to the transport as they are produced, with a viewer at the other end.
+/// Video: frames of an MPEG-4 film, passed to the transport as they are produced, and a viewer at the other end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
-    /// Mean rate of the frames without headers, to which sizes are scaled; by default that of the movie or trace.
+    /// Mean rate of the frames without headers; frame sizes are scaled to it. By default that of the movie or trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<RateSpec>,
     /// The movie: "jp-medium" (the default) or a table.
@@ -60,10 +60,10 @@ pub struct Config {
     /// Start the film at a random time within the first group of pictures: true by default.
     #[serde(default = "yes")]
     pub phase: bool,
-    /// What happens when more than `buffer` is waiting: "queue" by default, "block", or "skip-b".
+    /// What happens while more than `buffer` is written but unacknowledged: "queue" (default), "block" or "skip-b".
     #[serde(default)]
     pub full: Full,
-    /// With "block" and "skip-b": largest amount of written but unacknowledged data; "64 kB" by default.
+    /// With "block" and "skip-b": maximum amount of written but unacknowledged data; "64 kB" by default.
     #[serde(default, with = "short::size", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Size>")]
     pub buffer: Option<u64>,

@@ -18,7 +18,7 @@ const MOST: usize = 4096;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Marginal {
-    /// Gamma distributed.
+    /// A gamma distribution.
     Gamma {
         /// The shape, above 0: the inverse of the square of the coefficient of variation.
         shape: f64,
@@ -27,7 +27,7 @@ pub enum Marginal {
         #[schemars(with = "Size")]
         scale: u64,
     },
-    /// As in a histogram of measured sizes, uniform within each cell.
+    /// A histogram of measured sizes, uniform within each cell.
     Histogram {
         /// Bounds of the cells, ascending: one more than `shares`.
         #[serde(with = "plain::sizes")]
@@ -36,7 +36,7 @@ pub enum Marginal {
         /// Weight of each cell; normalised by the sum.
         shares: Vec<f64>,
     },
-    /// Lognormal.
+    /// A lognormal distribution.
     Lognormal {
         /// The median.
         #[serde(with = "plain::size")]

@@ -30,26 +30,27 @@ pub enum Mode {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Frames {
-    /// How large they are.
+    /// Distribution of the frame sizes.
     pub sizes: Marginal,
-    /// Smaller ones have this size; 1 B by default.
+    /// Minimum size, to which smaller frames are raised; 1 B by default.
     #[serde(default = "one", with = "plain::size")]
     #[schemars(with = "Size")]
     pub least: u64,
-    /// Larger ones have this size; 16 MiB by default.
+    /// Maximum size, to which larger frames are reduced; 16 MiB by default.
     #[serde(default = "largest", with = "plain::size")]
     #[schemars(with = "Size")]
     pub most: u64,
-    /// From a frame to the next of the type the place on the circle moves by up to this, either way: a number from 0 to 0.5.
+    /// Largest step on the unit circle, in either direction, from a frame to the next one of the type: a number from 0
+    /// to 0.5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<f64>,
-    /// In the place of `step`: a density of steps, each from, to, and weight.
+    /// Instead of `step`: a density of steps, each with its bounds and weight: [from, to, weight].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<Vec<[f64; 3]>>,
-    /// Where on the circle the largest frames lie, from 0 to 1; 0.5 by default.
+    /// Position of the largest frames on the unit circle, from 0 to 1; 0.5 by default.
     #[serde(default = "half")]
     pub xi: f64,
-    /// "+" by default: frames that follow each other are alike; "-": every second one is mirrored.
+    /// Sign of the TES process: "+" (default) or "-".
     #[serde(default)]
     pub sign: Sign,
 }

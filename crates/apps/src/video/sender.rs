@@ -30,16 +30,16 @@ pub enum Spread {
     Even,
 }
 
-/// What happens where the send buffer is full.
+/// What happens when the send buffer is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Full {
-    /// Nothing: what is produced waits.
+    /// New frames wait.
     #[default]
     Queue,
-    /// The coder stands still, a frame's time after the other.
+    /// The coder stops, for whole frame intervals.
     Block,
-    /// B frames are left out.
+    /// B frames are skipped.
     SkipB,
 }
 

@@ -45,7 +45,7 @@ pub enum AmountError {
     /// Beyond 64 bits in the base unit.
     #[error("\"{text}\" is too large")]
     TooLarge { text: String },
-    /// Above zero, but not in the resolution of the base unit.
+    /// Above zero, but below the resolution of the base unit.
     #[error("\"{text}\" is too small to be distinguished from zero")]
     TooSmall { text: String },
     /// A fraction, or a number beyond 64 bits, of something counted.

@@ -1,15 +1,15 @@
 //! BBR, version 1.
 //!
-//! *Idea*: keep a model of the path instead of reacting to loss. The greatest delivery rate of the last ten
-//! rounds and the least RTT of the last ten seconds give the bottleneck's rate and the empty path's RTT; their
-//! product is what should be in flight. Startup sends at 2/ln 2 times the rate until it stops growing, drain
-//! removes the queue that this made, then a cycle of pacing gains looks for more rate (5/4) and gives the queue
-//! back (3/4). When no RTT sample has matched the least one for ten seconds the window drops to four segments
-//! for a moment, so that the empty path can be seen again.
-//! *Sources*: Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: congestion-based congestion control", ACM Queue
-//! 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00 (2017); Linux's `tcp_bbr` for what the draft leaves
-//! open (packet conservation, the estimate of a policed rate). Its allowance for aggregated acknowledgements
-//! (2019) is an option, off as in the draft; its rounding of windows to even numbers is left out.
+//! *Idea*: keep a model of the path instead of reacting to loss. The maximum delivery rate of the last ten rounds
+//! estimates the bottleneck rate, and the minimum RTT of the last ten seconds estimates the RTT of the empty path;
+//! their product is the target for data in flight. Startup paces at 2/ln 2 times the rate until the rate stops growing,
+//! and drain removes the queue that startup built. Then a cycle of pacing gains probes for more rate (5/4) and drains
+//! the resulting queue (3/4). If no RTT sample has matched the minimum for ten seconds, the window drops briefly to
+//! four segments, so that the RTT of the empty path can be measured again. *Sources*: Cardwell, Cheng, Gunn, Yeganeh,
+//! Jacobson, "BBR: congestion-based congestion control", ACM Queue 14(5), 2016;
+//! draft-cardwell-iccrg-bbr-congestion-control-00 (2017); Linux's `tcp_bbr` for what the draft leaves open (packet
+//! conservation, the estimate of a policed rate). Linux's allowance for aggregated acknowledgements (2019) is an
+//! option, off by default as in the draft; its rounding of windows to even numbers is not implemented.
 //!
 //! ```text
 //!             rate grew < 25 % in 3 rounds        in flight <= BDP
@@ -41,16 +41,16 @@ mod policer;
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Seconds after which the least RTT is measured anew (10).
+    /// Seconds after which the minimum RTT is measured again (10).
     pub min_rtt_window: f64,
-    /// Seconds, at least, that the window stays at four segments for it (0.2).
+    /// Minimum seconds for which the window stays at four segments to measure the RTT (0.2).
     pub probe_rtt_duration: f64,
-    /// An RTT sample equal to the least one renews it (the draft). Linux wants a smaller one, so that it
-    /// measures anew every ten seconds even on a path without a queue.
+    /// An RTT sample equal to the minimum renews it, as in the draft. Linux requires a smaller sample, so it measures
+    /// again every ten seconds even on a path without a queue.
     pub equal_rtt_renews: bool,
-    /// Recognise a policer by steady loss and follow its rate (Linux).
+    /// Detect a policer by its steady loss and send at its rate (Linux).
     pub policer: bool,
-    /// Once the pipe is full, allow for aggregated acknowledgements: the window is greater by what was lately
+    /// Allow for aggregated acknowledgements once the pipe is full: enlarge the window by the data recently
     /// acknowledged beyond the estimated rate, at most 100 ms of it (Linux since 2019; not in the draft).
     pub extra_acked: bool,
     /// Initial window; by default that of the endpoint preset.
@@ -71,7 +71,7 @@ impl Default for Config {
     }
 }
 
-/// Why the options make no sense.
+/// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,

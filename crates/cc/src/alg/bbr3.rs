@@ -1,11 +1,11 @@
 //! BBR, version 3.
 //!
-//! *Idea*: the model of version 1 (bottleneck rate and RTT of the empty path) gets an upper limit learnt from
-//! losses. A search for more rate (`Refill`, `Up`) raises the data in flight and stops at 2 % loss; the level
-//! reached is remembered (`inflight_longterm`), and while cruising the flow stays 15 % below it, which leaves room
-//! for others. Losses outside of a search limit rate and window for the rest of the cycle (`…_shortterm`, at worst
-//! 0.7 per round). Searches come every 2 to 3 s, sooner where Reno would have probed; the RTT is measured every 5 s
-//! at half of the bandwidth-delay product.
+//! *Idea*: BBR version 3 adds to the model of version 1 (bottleneck rate and RTT of the empty path) an upper limit
+//! learnt from losses. A search for more rate (`Refill`, `Up`) raises the data in flight and stops at 2 % loss; the
+//! level reached is remembered (`inflight_longterm`), and while cruising the flow stays 15 % below it, which leaves
+//! room for others. Losses outside of a search limit rate and window for the rest of the cycle (`…_shortterm`, at worst
+//! 0.7 per round). Searches come every 2 to 3 s, sooner where Reno would have probed; the RTT is measured every 5 s at
+//! half of the bandwidth-delay product.
 //!
 //! *Source*: draft-ietf-ccwg-bbr-06 (Cardwell, Swett, Beshay; July 2026). This file follows its constants and
 //! pseudocode step by step, with its names. Compared with the description of Google's version 3 for Linux.
@@ -59,21 +59,22 @@ use skyhaul_base::{Duration, Instant, Rate};
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Seconds for which the least RTT holds (`MinRTTFilterLen`, 10).
+    /// Seconds for which the minimum RTT remains valid (`MinRTTFilterLen`, 10).
     pub min_rtt_window: f64,
-    /// Seconds after which the least RTT is measured anew (`ProbeRTTInterval`, 5).
+    /// Seconds after which the minimum RTT is measured again (`ProbeRTTInterval`, 5).
     pub probe_rtt_interval: f64,
-    /// Seconds, at least, that half a bandwidth-delay product is kept in flight for it (`ProbeRTTDuration`, 0.2).
+    /// Minimum seconds for which only half a bandwidth-delay product is in flight to measure the RTT
+    /// (`ProbeRTTDuration`, 0.2).
     pub probe_rtt_duration: f64,
-    /// Part of a round that may be lost before a search for rate is too much (`LossThresh`, 0.02).
+    /// Fraction of a round that may be lost before a probe for more rate counts as too high (`LossThresh`, 0.02).
     pub loss_threshold: f64,
-    /// Part of rate and window that a round with a loss leaves at least (`Beta`, 0.7).
+    /// Minimum fraction of rate and window that remains after a round with a loss (`Beta`, 0.7).
     pub beta: f64,
-    /// Part of the greatest safe window that is left to others (`Headroom`, 0.15).
+    /// Fraction of the largest safe window that is left to other flows (`Headroom`, 0.15).
     pub headroom: f64,
-    /// Gaps in one round, at least, that end startup (`BBRStartupFullLossCnt`, 6).
+    /// Number of gaps in one round that ends startup (`BBRStartupFullLossCnt`, 6).
     pub startup_losses: u32,
-    /// An ECN echo counts as loss beyond the threshold.
+    /// An ECN echo counts as a loss rate above the threshold.
     pub ecn: bool,
     /// Initial window; by default that of the endpoint preset.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
@@ -96,7 +97,7 @@ impl Default for Config {
     }
 }
 
-/// Why the options make no sense.
+/// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,

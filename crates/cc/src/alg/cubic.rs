@@ -1,15 +1,15 @@
 //! CUBIC, with HyStart++.
 //!
-//! *Idea*: growth by the clock instead of by the RTT. After a reduction the window follows a cubic curve that
-//! climbs quickly, flattens out at the window of the last loss, stays there for a while, and then probes beyond it
-//! ever faster. Where Reno would have more (short RTTs, small windows) CUBIC does as Reno does. A loss leaves 70 %.
-//! Slow start ends when the RTT rises (HyStart++) rather than when the queue overflows.
-//! *Source*: RFC 9438; RFC 9406. Constants and names are theirs, but for `origin_point`, the `W_max` of the stage in
-//! progress, as implementations call it.
+//! *Idea*: the window grows with elapsed time, not with each RTT. After a reduction it follows a cubic curve that
+//! climbs quickly, flattens out at the window of the last loss, and then probes beyond it at a growing pace. Where
+//! Reno's window would be larger (short RTTs, small windows), CUBIC behaves like Reno. A loss leaves 70 % of the
+//! window. Slow start ends when the RTT rises (HyStart++) rather than when the queue overflows. *Source*: RFC 9438; RFC
+//! 9406. Constants and names are those of the RFCs, except `origin_point`, the implementations' name for the `W_max` of
+//!       the stage in progress.
 //!
-//! Readings: the congestion avoidance stage begins with the first acknowledgement in it; where growth is by
-//! bytes the increment counts for each acknowledged segment, else for each acknowledgement; time in which the
-//! application or the peer's window kept the window from being used does not count (RFC 9438 §5.8).
+//! Readings: a congestion avoidance stage begins with its first acknowledgement. With growth by bytes, the increment
+//! applies to each acknowledged segment; otherwise, to each acknowledgement. Time during which the application or the
+//! peer's window limits the sender does not count (RFC 9438 §5.8).
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
@@ -31,17 +31,18 @@ use skyhaul_base::{Duration, Instant, math};
 pub struct Config {
     /// Aggressiveness, segments per cubic second (0.4).
     pub c: f64,
-    /// Fraction of the window that a loss leaves (0.7).
+    /// Fraction of the window that remains after a loss (0.7).
     pub beta: f64,
-    /// Fraction of the window that a mark leaves, where routers mark (ECN); as `beta` without it. RFC 8511 proposes 0.85: a queue
+    /// Fraction of the window that remains after an ECN mark; `beta` by default. RFC 8511 proposes 0.85, since a queue
     /// that marks is shorter than one that overflows.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub beta_ecn: Option<f64>,
-    /// A flow that loses before it regained its window leaves room for newcomers (RFC 9438 §4.7).
+    /// Fast convergence: a flow with a loss below its previous maximum window releases bandwidth to new flows (RFC 9438
+    /// §4.7).
     pub fast_convergence: bool,
-    /// Leave the first slow start when the RTT rises (RFC 9406).
+    /// HyStart++: leave the first slow start when the RTT rises (RFC 9406).
     pub hystart: bool,
-    /// How losses are repaired (default `sack`).
+    /// Loss recovery (default `sack`).
     pub recovery: RecoveryMode,
 }
 
@@ -58,7 +59,7 @@ impl Default for Config {
     }
 }
 
-/// Why the options make no sense.
+/// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,

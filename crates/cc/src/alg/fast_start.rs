@@ -31,18 +31,18 @@ use skyhaul_base::{Duration, Instant, Rate};
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Window of an earlier transfer on the path, segments; by default what an earlier connection on the path left, and
-    /// without one the first transfer begins with slow start.
+    /// Window of an earlier transfer on the path, in segments. By default, the window of an earlier connection on the
+    /// path; if there is none, the first transfer uses slow start.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub cached_window: Option<f64>,
-    /// Slow start threshold of that transfer, segments; by default below the window (it was in congestion avoidance).
+    /// Slow start threshold of that transfer, in segments; by default below the window, as in congestion avoidance.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub cached_ssthresh: Option<f64>,
-    /// Send the segments of the attempt with low priority (default). `false` is the ablation.
+    /// Send the segments of the attempt with low priority (default). `false` is for ablation studies.
     pub low_priority: bool,
     /// Spread the attempt over an RTT (default). `false` sends it at once.
     pub pacing: bool,
-    /// How losses are repaired (default `sack`).
+    /// Loss recovery (default `sack`).
     pub recovery: RecoveryMode,
 }
 
@@ -58,7 +58,7 @@ impl Default for Config {
     }
 }
 
-/// Why the options make no sense.
+/// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,

@@ -19,14 +19,14 @@ use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::rules::SharedRules;
 
-/// Which relation between `alpha` and `beta` makes a flow as strong as Reno.
+/// The relation between `alpha` and `beta` that makes a flow as aggressive as Reno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Friendliness {
-    /// `alpha = 4(1 - beta^2)/3`: losses may end in timeouts (Yang, Lam 2000; 0.3125 for 7/8).
+    /// `alpha = 4(1 - beta^2)/3`, if losses may end in timeouts (Yang, Lam 2000; 0.3125 for 7/8).
     WithTimeouts,
-    /// `alpha = 3(1 - beta)/(1 + beta)`: losses are always repaired without (Floyd et al. 2000; 0.2 for 7/8).
+    /// `alpha = 3(1 - beta)/(1 + beta)`, if no loss ends in a timeout (Floyd et al. 2000; 0.2 for 7/8).
     WithoutTimeouts,
 }
 
@@ -50,16 +50,17 @@ impl Friendliness {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Segments per RTT; by default what `friendliness` gives for `beta`.
+    /// Increase in segments per RTT; by default the one that `friendliness` gives for `beta`.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub alpha: Option<f64>,
-    /// Fraction of the window that a loss leaves (7/8, the authors' choice).
+    /// Fraction of the window that remains after a loss (7/8, the authors' choice).
     pub beta: f64,
-    /// The relation that gives `alpha` where it is not stated.
+    /// The relation that gives `alpha` if it is not set.
     pub friendliness: Friendliness,
-    /// Halve on the first loss, in slow start and on timeouts whatever `beta` is, as ns-2 does. Off by default.
+    /// Halve the window at the first loss, in slow start and at timeouts, whatever `beta` is, as ns-2 does. Off by
+    /// default.
     pub ns2_half: bool,
-    /// How losses are repaired (default `sack`).
+    /// Loss recovery (default `sack`).
     pub recovery: RecoveryMode,
 }
 
@@ -69,7 +70,7 @@ impl Default for Config {
     }
 }
 
-/// Why the options make no sense.
+/// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,

@@ -1,15 +1,16 @@
 //! TCP Hybla.
 //!
-//! *Idea*: a flow with a long RTT should open its window as fast, in seconds, as one with a reference RTT of 25 ms.
-//! With `rho = RTT / 25 ms` the window grows by `2^rho - 1` per acknowledgement in slow start and by `rho^2 / cwnd` in
-//! congestion avoidance, and starts at `rho` segments: the rate over time no longer depends on the RTT (a GEO link of
-//! 550 ms has `rho` = 22). A loss halves the window as always. It wants SACK, timestamps and paced departures.
+//! *Idea*: a flow with a long RTT should open its window as fast, in seconds, as a flow with a reference RTT of 25 ms.
+//! With `rho = RTT / 25 ms`, the window starts at `rho` segments and grows by `2^rho - 1` per acknowledgement in slow
+//! start, by `rho^2 / cwnd` in congestion avoidance. Its rate over time is then independent of the RTT (a GEO link of
+//! 550 ms has `rho` = 22). A loss halves the window as usual. The authors recommend SACK, timestamps and pacing.
 //! *Source*: Caini, Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", Int. J. of Satellite
-//! Communications and Networking 22(5), 2004; Linux `tcp_hybla`, from which come the limit of the exponent, the
-//! stop at `ssthresh`, `rho` at the least smoothed RTT, and Reno's growth while a timeout is repaired. *Verified*
-//! against the source of Linux, which in addition works with eighths of `rho` and lets the fraction of `rho` exceed
-//! the limit; the paper's equations, its 25 ms and the scaled threshold against a lecture that derives them (Cheung,
-//! Emory University). The paper itself was not at hand: that it recommends pacing is taken from later literature.
+//! Communications and Networking 22(5), 2004; Linux `tcp_hybla`, which adds the limit of the exponent, the stop at
+//! `ssthresh`, `rho` from the minimum smoothed RTT, and Reno's growth during the repair after a timeout. *Verified*
+//! against the source of Linux, which moreover computes in eighths of `rho` and lets the fraction of `rho` exceed the
+//! limit. The paper's equations, its 25 ms and the scaled threshold were verified against a lecture that derives them
+//! (Cheung, Emory University). The paper itself was not available: that it recommends pacing is taken from later
+//! literature.
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
@@ -30,13 +31,13 @@ use skyhaul_base::{Duration, Rate, math};
 pub struct Config {
     /// Reference RTT in milliseconds (25).
     pub rtt0_ms: f64,
-    /// Greatest exponent of slow start (16, Linux); the paper has no limit.
+    /// Largest exponent of slow start (16, as in Linux); the paper has no limit.
     pub most_rho: f64,
-    /// Multiply the initial slow start threshold by `rho` (the paper). Off by default (Linux).
+    /// Multiply the initial slow start threshold by `rho`, as in the paper. Off by default, as in Linux.
     pub scale_ssthresh: bool,
-    /// Spread departures at one window per RTT, as the paper recommends. Off by default.
+    /// Pace data at one window per RTT, as the paper recommends. Off by default.
     pub pacing: bool,
-    /// How losses are repaired (default `sack`).
+    /// Loss recovery (default `sack`).
     pub recovery: RecoveryMode,
 }
 
@@ -52,7 +53,7 @@ impl Default for Config {
     }
 }
 
-/// Why the options make no sense.
+/// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,

@@ -1,15 +1,15 @@
 //! TCP-Peach.
 //!
-//! *Idea*: on a path with a long RTT, ask the network instead of waiting. A connection starts by spreading
-//! `rwnd - 1` low-priority *dummy* segments over the first RTT (Sudden Start); each that comes back is proof of
-//! a free slot and opens the window by one. After a loss the window is halved as always, but as many dummies as
-//! the old window held go out during recovery (Rapid Recovery). Had the network been congested, about half of
-//! them are dropped, and the first `wdsn` answers count for nothing: the flow stays halved like Reno. Had the
-//! loss been a link error, all return and the window is restored within two RTTs.
-//! *Source*: Akyildiz, Morabito, Palazzo, "TCP-Peach: a new congestion control scheme for satellite IP
-//! networks", IEEE/ACM Trans. Networking 9(3), 2001 — cited as \[Peach\]. The sender knows no Peach: dummies are
-//! its general low-priority probes. Where the paper is silent or contradicts itself, the choice is a numbered
-//! resolution `R n` (see the book's page on this algorithm) and a named option of [`Config`].
+//! *Idea*: on a path with a long RTT, probe the network instead of waiting. A connection starts by spreading `rwnd - 1`
+//! low-priority *dummy* segments over the first RTT (Sudden Start); each answer shows spare capacity and opens the
+//! window by one. After a loss the window is halved as usual, and during the recovery the sender sends as many dummies
+//! as the old window had segments (Rapid Recovery). If the network is congested, about half of the dummies are dropped;
+//! since the first `wdsn` answers do not count, the window stays halved, as with Reno. If the loss was a link error,
+//! all dummies are answered and the window is restored within two RTTs. *Source*: Akyildiz, Morabito, Palazzo,
+//! "TCP-Peach: a new congestion control scheme for satellite IP networks", IEEE/ACM Trans. Networking 9(3), 2001 —
+//! cited as \[Peach\]. The sender contains no code specific to Peach: dummies are its general low-priority probes.
+//! Where the paper is silent or contradicts itself, the choice is a numbered resolution `R n` (see
+//! `docs/algorithms/peach.md`) and a named option of [`Config`].
 
 mod avoidance;
 mod config;

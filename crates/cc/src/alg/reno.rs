@@ -1,11 +1,11 @@
 //! Tahoe, Reno, NewReno, SACK, PRR: one window arithmetic.
 //!
-//! *Idea*: double the window each RTT until a loss, then add one segment per RTT; halve on loss. The five differ
-//! in how a loss is repaired, which is the sender's business ([`RecoveryMode`]); what remains here is growth,
-//! the reduction, and the artificial inflation of the window in Reno's and NewReno's fast recovery.
-//! *Sources*: Jacobson, "Congestion avoidance and control" (1988, 1990); RFC 2581, 5681, 6582, 6675, 9937;
-//! Fall, Floyd, "Simulation-based comparisons of Tahoe, Reno and SACK TCP" (1996).
-//! An increased initial window (RFC 2414, 3390, 6928) is the option `initial-window`.
+//! *Idea*: double the window each RTT until a loss, then add one segment per RTT; halve it on loss. The five differ in
+//! loss recovery, which is implemented by the sender ([`RecoveryMode`]). This file implements growth, the reduction,
+//! and the artificial inflation of the window in the fast recovery of Reno and NewReno. *Sources*: Jacobson,
+//! "Congestion avoidance and control" (1988, 1990); RFC 2581, 5681, 6582, 6675, 9937; Fall, Floyd, "Simulation-based
+//! comparisons of Tahoe, Reno and SACK TCP" (1996). The option `initial-window` sets a larger initial window (RFC 2414,
+//! 3390, 6928).
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
@@ -14,7 +14,7 @@ use crate::parts::growth;
 use crate::parts::inflation::Inflation;
 use crate::rules::{EmptyWindow, HalvingBase, InitialWindow, Rules, SharedRules};
 
-/// Options of the Reno family. Everything not given follows the endpoint preset.
+/// Options of the Reno family. Options that are not set follow the endpoint preset.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -26,16 +26,16 @@ pub struct Config {
     /// Initial window; by default that of the endpoint preset.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub initial_window: Option<InitialWindow>,
-    /// Segments added at the start of Reno and NewReno fast recovery; by default that of the preset (3).
+    /// Segments added to the window at the start of Reno or NewReno fast recovery; by default that of the preset (3).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub inflate_ndup: Option<f64>,
     /// What a reduction halves; by default that of the preset.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub halving_base: Option<HalvingBase>,
-    /// Cut the halved window to a whole number of segments; by default as the preset does.
+    /// Round the halved window down to whole segments; by default as in the preset.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub integer_halving: Option<bool>,
-    /// Most segments sent per acknowledgement; 0 is unlimited (default).
+    /// Maximum number of segments sent per acknowledgement; 0 is unlimited (default).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub max_burst: u16,
 }
@@ -46,7 +46,7 @@ fn is_zero(n: &u16) -> bool {
     *n == 0
 }
 
-/// Why the options make no sense.
+/// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,

@@ -1,12 +1,12 @@
-//! A window and a rate that losses do not change, as SCPS-TP's response to corruption.
+//! A window and a rate that losses do not change, like SCPS-TP's response to corruption.
 //!
-//! *Idea*: where losses are known to be corruption, none of them says that the path is full. They are sent again, and window
-//! and threshold stay; so does the rate, which the operator knows and sets (`rate-mbps`), and with `window` the window, which
-//! is then at least the product of rate and round trip: there is no slow start. A mark (ECN) always means congestion.
-//! *Source*: the response to corruption and the rate control of SCPS-TP (CCSDS 714.0-B-2), as Luglio, Roseti and Gerla
-//! describe them; the standard itself was not at hand. The options of its headers are another matter: this control **does
-//! not interoperate** with SCPS-TP, and needs nothing of its peer. For outages, which SCPS-TP learns of from the link, it has
-//! the second timeout in a row: from there it begins anew.
+//! *Idea*: if losses are known to be corruption, they do not indicate congestion. Lost data is retransmitted; window
+//! and threshold do not change. The operator sets the rate (`rate-mbps`) and may set the window (`window`), which
+//! should be at least the product of rate and round-trip time; there is then no slow start. An ECN mark always
+//! indicates congestion. *Source*: the response to corruption and the rate control of SCPS-TP (CCSDS 714.0-B-2), as
+//! Luglio, Roseti and Gerla describe them; the standard itself was not available. The header options of SCPS-TP are not
+//! implemented: this control **does not interoperate** with it, and requires no support from the peer. SCPS-TP learns
+//! of outages from the link; this control infers one from a second timeout in a row and then restarts.
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
@@ -16,15 +16,15 @@ use crate::parts::growth;
 use crate::rules::SharedRules;
 use skyhaul_base::Rate;
 
-/// What a loss means.
+/// How a loss is interpreted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LossResponse"))]
 pub enum Response {
-    /// Corruption: the window stays.
+    /// As corruption: the window does not change.
     #[default]
     Corruption,
-    /// Congestion: the window is halved.
+    /// As congestion: the window is halved.
     Congestion,
 }
 
@@ -37,15 +37,15 @@ pub enum Response {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ScpsLikeConfig"))]
 pub struct Config {
-    /// Rate of payload at which data leaves, Mbit/s; by default only the window limits.
+    /// Sending rate of payload in Mbit/s; by default only the window limits the sender.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub rate_mbps: Option<f64>,
-    /// Window from the start and at most, segments; by default Reno's growth.
+    /// Constant window in segments; by default the window grows like Reno's.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub window: Option<f64>,
-    /// What a loss means (`corruption`).
+    /// How a loss is interpreted (default `corruption`).
     pub response: Response,
-    /// How losses are repaired (default `sack`).
+    /// Loss recovery (default `sack`).
     pub recovery: RecoveryMode,
 }
 
@@ -55,7 +55,7 @@ impl Default for Config {
     }
 }
 
-/// Why the options make no sense.
+/// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,
@@ -218,7 +218,7 @@ mod tests {
         s.path.set_in_flight(30.0);
         s.congestion(Signal::Loss);
         assert_eq!(s.cwnd(), 15.0);
-        // And a mark is congestion, whatever losses are.
+        // A mark indicates congestion, whatever losses indicate.
         with.path.set_in_flight(30.0);
         with.congestion(Signal::Ecn);
         assert_eq!(with.cwnd(), 15.0);
@@ -232,7 +232,7 @@ mod tests {
         s.congestion(Signal::Loss);
         s.timeout(1);
         assert_eq!(s.cwnd(), 700.0);
-        // An outage: it begins anew, up to where it was.
+        // An outage: slow start up to the previous window.
         s.timeout(2);
         assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 700.0));
     }

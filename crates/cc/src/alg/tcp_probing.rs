@@ -1,18 +1,18 @@
 //! TCP-Probing with Immediate Recovery.
 //!
-//! *Idea*: a loss says that something is wrong, not what. So the sender stops: it suspends data, its retransmission
-//! included, and begins a *probe cycle*, an exchange of tiny probes that measures two round trips in a row. Probes lost
-//! prolong the cycle, and with it the silence, for as long as the trouble lasts. Once two round trips are known they tell:
-//! short ones mean that the network is fine and the loss was an error, and the sender goes on with the window that it had
-//! (*Immediate Recovery*); long ones mean congestion, and it starts over from one segment.
-//! *Source*: Tsaoussidis, Badr, "TCP-Probing: towards an error control schema with energy and throughput performance gains",
-//! ICNP 2000. It was not at hand, and no program that implements it was found: this is a *reconstruction* from what later
-//! papers of the authors say of it. *Taken from there*: the suspension of data, the cycle of two round trips, its prolongation
-//! when probes are lost, and the two ways out. *Ours*: with what the round trips are compared (`compare`, `tolerance`), how long
-//! an answer is waited for (two smoothed RTTs, or one and four variations if that is more, doubled after each cycle that fails),
-//! after how many cycles the sender stops waiting (`cycles`), and that a probe has one byte of payload, a copy of what was sent
-//! last, where theirs is a header: that is what a receiver that answers probes takes. A peer that answers none makes the
-//! control NewReno.
+//! *Idea*: a loss does not reveal its cause. The sender therefore suspends data, including the retransmission, and
+//! begins a *probe cycle*: an exchange of small probes that measures two round trips in a row. Lost probes prolong the
+//! cycle, so that the sender stays silent as long as the problem lasts. If both round trips are short, the loss was an
+//! error and the sender continues with its previous window (*Immediate Recovery*); otherwise it was congestion, and the
+//! sender restarts from one segment. *Source*: Tsaoussidis, Badr, "TCP-Probing: towards an error control schema with
+//! energy and throughput performance gains", ICNP 2000. The paper was not available, and no implementation was found:
+//! this is a *reconstruction* from later papers of the authors. *Taken from them*: the suspension of data, the cycle of
+//! two round trips, its prolongation when probes are lost, and the two outcomes. *Our choices*: what the round trips
+//! are compared with (`compare`, `tolerance`); how long the sender waits for an answer (two smoothed RTTs, or one plus
+//! four variations if that is longer, doubled after each failed cycle); the number of cycles after which it stops
+//! waiting (`cycles`); and a probe payload of one byte, a copy of the last byte sent, where theirs is a bare header,
+//! because a receiver that answers probes expects payload. With a peer that does not answer probes, the control is
+//! NewReno.
 
 use crate::CongestionControl;
 use crate::action::{Policy, ProbeSource, RecoveryMode, Window};
@@ -28,14 +28,14 @@ use skyhaul_base::{Duration, Instant};
 /// RTT assumed if not even the handshake gave one.
 const RTT_INIT: Duration = Duration::from_secs(1);
 
-/// What the two round trips of a probe cycle are compared with.
+/// What both round trips of a probe cycle are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Compare {
-    /// The smoothed RTT when the loss was found.
+    /// The smoothed RTT at the time of the loss.
     Smoothed,
-    /// The least RTT of the connection.
+    /// The minimum RTT of the connection.
     Least,
 }
 
@@ -48,13 +48,13 @@ pub enum Compare {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// What both round trips of a cycle must not exceed for Immediate Recovery: `smoothed` (default) or `least` RTT.
+    /// The RTT that neither round trip of a cycle may exceed for Immediate Recovery: `smoothed` (default) or `least`.
     pub compare: Compare,
-    /// By how much they may exceed it all the same, as a share of it (0).
+    /// Fraction by which they may exceed it nevertheless (0).
     pub tolerance: f64,
-    /// Probe cycles that may fail in a row before the sender takes the silence for congestion (6).
+    /// Number of probe cycles in a row that may fail before the silence counts as congestion (6).
     pub cycles: u32,
-    /// How losses are repaired (default `newreno`).
+    /// Loss recovery (default `newreno`).
     pub recovery: RecoveryMode,
 }
 
@@ -64,7 +64,7 @@ impl Default for Config {
     }
 }
 
-/// Why the options make no sense.
+/// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,
@@ -228,7 +228,7 @@ impl CongestionControl for Probing {
         let rtt = cx.now - cycle.sent_at;
         match cycle.first {
             None => self.probe(cx, Cycle { first: Some(rtt), ..cycle }),
-            // Neither longer than usual.
+            // Neither RTT is longer than usual.
             Some(first) if first.max(rtt) <= cycle.short => {
                 self.immediate += 1;
                 self.release(cx);
@@ -242,7 +242,7 @@ impl CongestionControl for Probing {
             self.frame.reduce(signal, half, half);
             return;
         }
-        // The window stays until the probes have an answer.
+        // The window does not change until the probes are answered.
         let (ssthresh, cwnd) = (self.frame.ssthresh, self.frame.deflated());
         self.frame.reduce(signal, ssthresh, cwnd);
         self.begin(cx);
@@ -333,7 +333,7 @@ mod tests {
         let act = answer_after(&mut s, 500);
         assert_eq!(act, probe_at(&s, 1000), "the second one, and data waits");
         assert_eq!(answer_after(&mut s, 490), RELEASED);
-        // Three and sixteen duplicates: as many segments may go as have left the network.
+        // Three and sixteen duplicates: as many segments may be sent as have left the network.
         assert_eq!(s.cwnd(), 20.0 + 3.0 + 16.0);
         s.ack(AckKind::Full, 20.0);
         s.recovered();
@@ -415,11 +415,12 @@ mod tests {
         let act = s.unsupported();
         assert_eq!(act.hold, Some(false), "a peer that answers nothing: NewReno goes on");
         assert!(!s.cc.policy().probes);
-        // Nobody can tell whether the loss was congestion: it is taken for it, and the end of the recovery takes nothing back.
+        // The nature of the loss remains unknown: it counts as congestion, and the end of the recovery does not restore
+        // the window.
         assert_eq!((s.cwnd(), s.ssthresh()), (10.0, 10.0));
         s.recovered();
         assert_eq!(s.cwnd(), 10.0);
-        // An echo of congestion needs no question.
+        // An ECN echo needs no probe cycle.
         let mut s = at(20.0, &Config::default());
         assert_eq!(s.congestion(Signal::Ecn), Actions::default());
         assert_eq!(s.cwnd(), 10.0);

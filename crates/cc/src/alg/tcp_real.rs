@@ -1,30 +1,31 @@
 //! TCP-Real.
 //!
-//! *Idea*: the receiver sees the data pass and can tell its rate undisturbed by the path of the acknowledgements. Data
-//! travels in *waves* (a window each); the receiver reports at which rate the last one arrived. While the rate holds
-//! or rises the window grows by one segment per RTT; where it falls a little the window is held, where it falls more
-//! it is reduced gently, before a loss. A loss itself is answered as by Reno, or, with `classify`, not at all if the
-//! rate had not fallen: then it was a link error.
-//! *Source*: Zhang, Tsaoussidis, "TCP-Real: improving real-time capabilities of TCP over heterogeneous networks"
-//! (NOSSDAV 2001); Tsaoussidis, Zhang, "TCP-Real: receiver-oriented congestion control", Computer Networks 40(4),
-//! 2002. Of the two only the abstract of the second was at hand: it confirms the wave pattern, congestion avoidance
-//! by measurement, and that errors are classified and answered according to their nature. The rest is a
-//! *reconstruction* from Papadimitriou, Tsaoussidis, "On TCP performance over asymmetric satellite links with
-//! real-time constraints" (2007, §2.2): the measured rate on the acknowledgements, the comparison with the previous
-//! one when new data is acknowledged, alpha 1 segment per RTT, gamma 1/8 (its reference to the paper of 2002), and
-//! that a small fall leaves the window alone.
+//! *Idea*: the receiver can measure the arrival rate of data independently of the return path. Data is sent in *waves*
+//! of one window; the receiver reports the arrival rate of the last wave. While the rate holds or rises, the window
+//! grows by one segment per RTT. If the rate falls slightly, the window is held; if it falls more, the window is
+//! reduced gently, before a loss occurs. A loss halves the window, as in Reno; with `classify`, a loss while the rate
+//! has not fallen counts as a link error and causes no reduction. *Source*: Zhang, Tsaoussidis, "TCP-Real: improving
+//! real-time capabilities of TCP over heterogeneous networks" (NOSSDAV 2001); Tsaoussidis, Zhang, "TCP-Real:
+//! receiver-oriented congestion control", Computer Networks 40(4),
+//! 2002. Only the abstract of the second was available: it confirms the wave pattern, congestion avoidance by
+//!       measurement, and the classification of errors. The rest is a *reconstruction* from Papadimitriou, Tsaoussidis,
+//!       "On TCP performance over asymmetric satellite links with real-time constraints" (2007, §2.2): the measured
+//!       rate on the acknowledgements, the comparison with the previous one when new data is acknowledged, alpha 1
+//!       segment per RTT, gamma 1/8 (its reference to the paper of 2002), and that a small decrease leaves the window
+//!       unchanged.
 //!
-//! Readings, since none of these stands in what was at hand:
-//! - a wave is what is sent from one segment until that segment is acknowledged, or until a pause;
-//!   marks and measurement are `crates/tcp/src/wave.rs`; a wave is reported once it is complete, so that the comparison is one RTT old;
-//! - what a small fall is (`delta`, 1/8);
-//! - a reduction by gamma also sets the threshold, so that congestion avoidance goes on;
-//! - a loss is a link error (`classify`) if the rate has not fallen by more than `delta`. An unchanged rate does not
-//!   prove that nobody else lost, and a receiver that reports what it likes spares its sender the reduction: off by
-//!   default.
+//! Readings, which none of the available sources states:
+//! - a wave is the data sent from one segment until that segment is acknowledged, or until a pause; marks and
+//!   measurement are `crates/tcp/src/wave.rs`; a wave is reported once it is complete, so that the comparison is one
+//!   RTT old;
+//! - the size of a small decrease (`delta`, 1/8);
+//! - a reduction by gamma also sets the threshold, so that congestion avoidance continues;
+//! - a loss is a link error (`classify`) if the rate has not fallen by more than `delta`. The option is off by default:
+//!   an unchanged rate does not prove that no other flow lost packets, and a receiver that reports false rates would
+//!   suppress its sender's reductions.
 //!
-//! The report is [`Ack::receiver_rate`](crate::Ack); without any (a peer that does not
-//! measure, waves of one segment) the control is Reno.
+//! The report is [`Ack::receiver_rate`](crate::Ack). Without reports (a peer that does not measure, waves of one
+//! segment) the control is Reno.
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
@@ -43,17 +44,17 @@ use skyhaul_base::Rate;
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Segments per RTT (1).
+    /// Increase in segments per RTT (1).
     pub alpha: f64,
-    /// Fraction of the window that a loss leaves (1/2).
+    /// Fraction of the window that remains after a loss (1/2).
     pub beta: f64,
-    /// Fraction of the window that a falling rate takes (1/8).
+    /// Fraction by which a falling rate reduces the window (1/8).
     pub gamma: f64,
-    /// Relative fall of the rate up to which the window is held (1/8; no source).
+    /// Relative decrease of the rate up to which the window is held (1/8; our choice).
     pub delta: f64,
-    /// Leave the window alone at a loss while the rate has not fallen. Off by default.
+    /// Do not reduce the window at a loss if the rate has not fallen. Off by default.
     pub classify: bool,
-    /// How losses are repaired (default `reno`).
+    /// Loss recovery (default `reno`).
     pub recovery: RecoveryMode,
 }
 
@@ -70,7 +71,7 @@ impl Default for Config {
     }
 }
 
-/// Why the options make no sense.
+/// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,
@@ -293,7 +294,7 @@ mod tests {
         {
             let mut s = at_16(Config { classify, recovery: RecoveryMode::Sack, ..Config::default() });
             wave(&mut s, 800);
-            // Reported by the duplicates: not yet judged.
+            // Reported by the duplicates, but not yet evaluated.
             let a = Ack {
                 receiver_rate: Some(Rate::from_bits_per_sec(last * 1000)),
                 ..ack(AckKind::Duplicate { count: 3, new_sack: true, dsack: false }, 0.0)

@@ -1,16 +1,15 @@
 //! TCP TIBET (time intervals based bandwidth estimation).
 //!
-//! *Idea*: Westwood with another estimate. Lengths of segments and the intervals between them are low-passed
-//! separately and only then divided, so that bursts and compressed acknowledgements do not bias the quotient as
-//! they bias a mean of quotients; a second filter in continuous time removes what still oscillates. After a loss
-//! the threshold is that rate times the least RTT.
-//! *Source*: Capone, Martignon, "Bandwidth estimates in the TCP congestion control scheme" (2001); Capone, Fratta,
-//! Martignon, "Bandwidth estimation schemes for TCP over wireless networks", IEEE Trans. Mobile Computing 3(2), 2004.
-//! Neither was at hand: this is a *reconstruction*. That lengths and intervals are filtered separately, of
-//! acknowledgements or of departures, and then once more, is confirmed by Neglia et al., "A simulation study of TCP
-//! performance over satellite channels"; the weight `exp(-D/T0)` of the second filter by a published program for ns-3
-//! that estimates as TIBET does. The constants are confirmed by neither: that program has a pole of 0.9 and a time
-//! constant of 0.1 s, and begins its second filter with the first sample.
+//! *Idea*: Westwood with a different estimate. Segment lengths and the intervals between segments are low-pass filtered
+//! separately and then divided, so that bursts and compressed acknowledgements do not bias the quotient as they would
+//! bias a mean of quotients. A second filter in continuous time removes remaining oscillations. After a loss, the
+//! threshold is this rate times the minimum RTT. *Source*: Capone, Martignon, "Bandwidth estimates in the TCP
+//! congestion control scheme" (2001); Capone, Fratta, Martignon, "Bandwidth estimation schemes for TCP over wireless
+//! networks", IEEE Trans. Mobile Computing 3(2), 2004. Neither was available: this is a *reconstruction*. Neglia et
+//! al., "A simulation study of TCP performance over satellite channels", confirm that lengths and intervals, of
+//! acknowledgements or of departures, are filtered separately and their quotient once more. A published TIBET-style
+//! estimator for ns-3 confirms the weight `exp(-D/T0)` of the second filter. Neither confirms the constants: the ns-3
+//! program has a pole of 0.9 and a time constant of 0.1 s, and starts its second filter with the first sample.
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
@@ -26,9 +25,9 @@ use skyhaul_base::{Instant, Rate, math};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Measured {
-    /// Data segments as they leave: the bandwidth used, retransmissions included.
+    /// Departures of data segments: the bandwidth used, including retransmissions.
     Departures,
-    /// Acknowledgements as they arrive: the bandwidth obtained.
+    /// Arrivals of acknowledgements: the bandwidth obtained.
     Acknowledgements,
 }
 
@@ -41,14 +40,15 @@ pub enum Measured {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// `acknowledgements` (default: "measuring and low-pass filtering the length of acked packets and the intervals
-    /// between ACKs' arrivals", Neglia et al. §4) or `departures`, which that paper calls possible "in addition".
+    /// What is measured: `acknowledgements` (default; "measuring and low-pass filtering the length of acked packets and
+    /// the intervals between ACKs' arrivals", Neglia et al. §4) or `departures`, which that paper allows "in addition".
     pub measured: Measured,
-    /// Weight of the past in the filters of lengths and intervals (0.99, unconfirmed): a memory of 100 segments.
+    /// Weight of the previous value in the filters of lengths and intervals (0.99, unconfirmed): a memory of 100
+    /// segments.
     pub pole: f64,
-    /// Time constant of the second filter, seconds (1, unconfirmed).
+    /// Time constant of the second filter in seconds (1, unconfirmed).
     pub t0: f64,
-    /// How losses are repaired (default `newreno`).
+    /// Loss recovery (default `newreno`).
     pub recovery: RecoveryMode,
 }
 
@@ -58,7 +58,7 @@ impl Default for Config {
     }
 }
 
-/// Why the options make no sense.
+/// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,

@@ -1,14 +1,14 @@
 //! TCP Vegas.
 //!
-//! *Idea*: count the segments that wait in queues instead of waiting for one to be dropped. Once per RTT the
-//! throughput that the window would give on an empty path (`window / base RTT`) is compared with the one
-//! measured; the difference times the base RTT is the number of segments queued. Fewer than `alpha`: one more
-//! segment per RTT. More than `beta`: one less. Slow start doubles only every other RTT, so that the comparison
-//! sees a constant window, and ends when more than `gamma` queue up. A duplicate acknowledgement is enough for a
-//! retransmission if the oldest segment is older than a fine-grained timeout.
-//! *Sources*: Brakmo, O'Malley, Peterson, "TCP Vegas: new techniques for congestion detection and avoidance"
-//! (SIGCOMM 1994); Brakmo, Peterson, IEEE JSAC 13(8), 1995. Arithmetic and constants are those of ns-2's
-//! `Agent/TCP/Vegas` (the default) or of Linux's `tcp_vegas`, which keeps its own loss recovery.
+//! *Idea*: estimate the number of queued segments instead of waiting for a drop. Once per RTT, the throughput that the
+//! window would give on an empty path (`window / base RTT`) is compared with the measured one; the difference times the
+//! base RTT is the number of segments queued. Below `alpha`, the window grows by one segment per RTT; above `beta`, it
+//! shrinks by one. Slow start doubles the window only every other RTT, so that the comparison sees a constant window,
+//! and ends when more than `gamma` segments are queued. A single duplicate acknowledgement causes a retransmission if
+//! the oldest segment is older than a fine-grained timeout. *Sources*: Brakmo, O'Malley, Peterson, "TCP Vegas: new
+//! techniques for congestion detection and avoidance" (SIGCOMM 1994); Brakmo, Peterson, IEEE JSAC 13(8), 1995.
+//! Arithmetic and constants are those of ns-2's `Agent/TCP/Vegas` (the default) or of Linux's `tcp_vegas`, which keeps
+//! its own loss recovery.
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
@@ -20,15 +20,15 @@ use crate::parts::inflation::Inflation;
 use crate::rules::{EmptyWindow, InitialWindow, Rules, SharedRules};
 use skyhaul_base::{Duration, Instant, math};
 
-/// Whose arithmetic is followed.
+/// The implementation whose arithmetic is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Flavour {
-    /// ns-2: average RTT of a round, fine-grained retransmission, reduction by a quarter.
+    /// ns-2's: average RTT of a round, fine-grained retransmission, reduction by a quarter.
     #[default]
     Ns2,
-    /// Linux: least RTT of a round, slow start in every RTT, the sender's own recovery, reduction by half.
+    /// Linux's: minimum RTT of a round, slow start in every RTT, the sender's own recovery, reduction by half.
     Linux,
 }
 
@@ -41,18 +41,18 @@ pub enum Flavour {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Whose arithmetic is followed.
+    /// The implementation whose arithmetic is followed.
     pub flavour: Flavour,
-    /// Fewer segments queued than this: grow. Default 1 (`ns2`) or 2 (`linux`).
+    /// The window grows while fewer segments than this are queued. Default 1 (`ns2`) or 2 (`linux`).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub alpha: Option<f64>,
-    /// More segments queued than this: shrink. Default 3 (`ns2`) or 4 (`linux`).
+    /// The window shrinks while more segments than this are queued. Default 3 (`ns2`) or 4 (`linux`).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub beta: Option<f64>,
-    /// More segments queued than this end slow start. Default 1.
+    /// Slow start ends when more segments than this are queued. Default 1.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub gamma: Option<f64>,
-    /// How losses are repaired; default `reno` (`ns2`) or `sack` (`linux`).
+    /// Loss recovery; default `reno` (`ns2`) or `sack` (`linux`).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub recovery: Option<RecoveryMode>,
     /// Initial window; by default that of the endpoint preset.
@@ -60,7 +60,7 @@ pub struct Config {
     pub initial_window: Option<InitialWindow>,
 }
 
-/// Why the options make no sense.
+/// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,

@@ -1,19 +1,20 @@
 //! TCP Westwood.
 //!
-//! *Idea*: the rate at which acknowledgements return says what the path carries. The sender filters it all the time,
-//! and after a loss sets the threshold to that rate times the least RTT, which is what fits into an empty path,
-//! instead of halving blindly: a link error then costs next to nothing. Growth is Reno's.
+//! *Idea*: the rate at which acknowledgements return shows the capacity of the path. The sender filters this rate
+//! continuously. After a loss, instead of halving the window, it sets the threshold to the rate times the minimum RTT,
+//! which is the amount of data that fits into the empty path: a link error then costs almost nothing. Growth is Reno's.
 //! *Source*: Casetti, Gerla, Lee, Mascolo, Sanadidi, "TCP with faster recovery" (MILCOM 2000); Mascolo et al., "TCP
 //! Westwood: bandwidth estimation for enhanced transport over wireless links" (MobiCom 2001); the authors' module for
-//! ns-2 (`tcp-westwood.cc` 1.3 of June 2002). *Verified* against that module: what an acknowledgement counts for, both
-//! filters, the reaction to duplicates and to a timeout, the divisor. The papers themselves were not at hand. The
-//! default filter has the constant pole 19/21; `tustin` is the filter of the paper, whose pole follows the spacing of
-//! acknowledgements and which takes a sample of zero for each half of `tau` without any.
+//! ns-2 (`tcp-westwood.cc` 1.3 of June 2002). *Verified* against that module: the number of segments that an
+//! acknowledgement counts for, both filters, the reactions to duplicates and to a timeout, the divisor. The papers
+//! themselves were not available. The default filter has the constant pole 19/21. `tustin` is the filter of the paper:
+//! its pole depends on the spacing of acknowledgements, and each half of `tau` without an acknowledgement counts as a
+//! sample of zero.
 //!
-//! Readings: the clock starts with the first acknowledgement; acknowledgements of one instant are one sample; the
-//! first sample after silence is what arrived over the whole silence, while the filter has moved on meanwhile (the
-//! module divides by what is left of the last half of `tau` alone, at least 10 ms, which makes one acknowledgement
-//! after silence look like a burst).
+//! Readings: the clock starts with the first acknowledgement; acknowledgements at the same instant are one sample. The
+//! first sample after a silence covers the whole silence, during which the filter has decayed; the module divides only
+//! by the rest of the last half of `tau`, at least 10 ms, so that one acknowledgement after a silence looks like a
+//! burst.
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
@@ -49,18 +50,18 @@ pub enum Filter {
 pub struct Config {
     /// The filter (default `constant`).
     pub filter: Filter,
-    /// Pole of the constant filter (19/21).
+    /// Pole of the `constant` filter (19/21).
     pub pole: f64,
-    /// Time constant of the `tustin` filter, seconds (1).
+    /// Time constant of the `tustin` filter in seconds (1).
     pub tau: f64,
-    /// Most segments that one acknowledgement counts for (2, ns-2's module); the rate of stretched
-    /// acknowledgements is underestimated, not overestimated.
+    /// Maximum number of segments that one acknowledgement counts for (2, as in the ns-2 module), so that stretched
+    /// acknowledgements underestimate the rate and never overestimate it.
     pub most_per_ack: f64,
-    /// On a timeout, divide the threshold by a number that begins at zero, grows by one with each timeout in slow
-    /// start and by a quarter with each fast retransmit there, up to four, and is one after any loss in congestion
-    /// avoidance (ns-2's module). Off by default (the papers).
+    /// Divide the threshold at a timeout, as the ns-2 module does. The divisor starts at zero; in slow start it grows
+    /// by one with each timeout and by a quarter with each fast retransmit, up to four; a loss in congestion avoidance
+    /// resets it to one. Off by default, as in the papers.
     pub rto_divisor: bool,
-    /// How losses are repaired (default `newreno`).
+    /// Loss recovery (default `newreno`).
     pub recovery: RecoveryMode,
 }
 
@@ -77,7 +78,7 @@ impl Default for Config {
     }
 }
 
-/// Why the options make no sense.
+/// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,
@@ -305,7 +306,7 @@ mod tests {
         ack_after(&mut s, 0, 1.0);
         ack_after(&mut s, 0, 2.0);
         close(ack_after(&mut s, 40, 1.0), 4.0 / 0.04 / 21.0);
-        // And one acknowledgement counts for two segments at most.
+        // One acknowledgement counts for two segments at most.
         let mut s = stage(Config::default());
         ack_after(&mut s, 10, 1.0);
         close(ack_after(&mut s, 10, 7.0), 200.0 / 21.0);

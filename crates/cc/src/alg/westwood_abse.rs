@@ -1,15 +1,15 @@
 //! TCP Westwood with adaptive bandwidth share estimation (ABSE).
 //!
-//! *Idea*: between the two ways to sample the rate of acknowledgements there is a continuum. Over the gap between
-//! two of them one sees what the bottleneck can do, over a whole RTT what one's own share is. ABSE takes the short
-//! interval while the flow gets what it asks for and stretches it towards an RTT as a queue builds up; and its filter
-//! gets slower where the samples jump. After a loss the threshold is the estimate times the least RTT.
-//! *Source*: Wang, Valla, Sanadidi, Gerla, "Adaptive bandwidth share estimation in TCP Westwood", GLOBECOM 2002. The
-//! paper was not at hand. Interval, filter memory and the two gains of 0.6 follow a later paper of the same group;
-//! the filter's coefficient, `n` and the ten values of which the greatest jump is taken are a *reconstruction*.
+//! *Idea*: the rate of acknowledgements over the gap between two of them shows the capacity of the bottleneck; over a
+//! whole RTT it shows the flow's own share. ABSE uses the short interval while the path delivers the whole window, and
+//! extends it towards an RTT as a queue builds up. Its filter becomes slower when samples fluctuate. After a loss, the
+//! threshold is the estimate times the minimum RTT. *Source*: Wang, Valla, Sanadidi, Gerla, "Adaptive bandwidth share
+//! estimation in TCP Westwood", GLOBECOM 2002. The paper was not available. Interval, filter memory and the two gains
+//! of 0.6 follow a later paper of the same group; the filter's coefficient, `n`, and the ten values over which the
+//! largest jump is taken are a *reconstruction*.
 //!
-//! Readings: RTT is the smoothed one; acknowledgements of one instant are one sample; the coefficient never falls
-//! below 0 (a gap longer than the filter's memory makes the estimate the last sample).
+//! Readings: the RTT is the smoothed RTT; acknowledgements at the same instant are one sample; the coefficient is never
+//! negative (after a gap longer than the filter's memory, the estimate is the last sample).
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
@@ -24,15 +24,15 @@ use skyhaul_base::{Duration, Instant, Rate, math};
 /// Number of values over which the maximum jump is taken.
 const JUMPS: usize = 10;
 
-/// When the flow counts as getting what it asks for, so that it samples gaps.
+/// When the path delivers the whole window, so that single gaps are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Uncongested {
-    /// Throughput times the RTT exceeds the window. A window that a queue holds up is delivered in an RTT too, so
-    /// this flips at the least excess.
+    /// If throughput times the smoothed RTT exceeds the window. A window that is partly queued is also delivered within
+    /// one RTT, so small fluctuations change the result.
     Rtt,
-    /// Throughput times the least RTT exceeds the window: where the stretched interval would vanish anyway.
+    /// If throughput times the minimum RTT exceeds the window, where the extended interval would be zero anyway.
     RttMin,
 }
 
@@ -45,13 +45,13 @@ pub enum Uncongested {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Weight of the past in the means of throughput and of jumps (0.6).
+    /// Weight of the previous value in the means of throughput and of jumps (0.6).
     pub gain: f64,
     /// When gaps are sampled: `rtt` (default, the later paper) or `rtt-min` (no step in the interval).
     pub uncongested: Uncongested,
-    /// How many RTTs the greatest jump adds to the filter's memory (10, unconfirmed).
+    /// Number of RTTs that the largest jump adds to the filter's memory (10, unconfirmed).
     pub n: f64,
-    /// How losses are repaired (default `newreno`).
+    /// Loss recovery (default `newreno`).
     pub recovery: RecoveryMode,
 }
 
@@ -61,7 +61,7 @@ impl Default for Config {
     }
 }
 
-/// Why the options make no sense.
+/// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,

@@ -1,19 +1,18 @@
 //! TCP Westwood+.
 //!
-//! *Idea*: Westwood whose rate samples are taken over a whole RTT instead of between two acknowledgements, so that
-//! acknowledgements that arrive compressed do not feign bandwidth. After a loss the threshold is the filtered rate
-//! times the least RTT.
-//! *Source*: Grieco, Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion
-//! control", ACM CCR 34(2), 2004; Linux `tcp_westwood`, by the same group.
-//! `linux` is *verified* against the source of Linux: interval, both filters, what an acknowledgement counts for, the
-//! reaction to a loss (Reno's half during the recovery, the estimate at its end) and to a timeout.
-//! Of `paper`, one sample per RTT with weights 0.9 and 0.1 is *verified* against the group's module for ns-2
-//! (`tcp-westwood-nr.cc`, filter 5). The paper itself was not at hand, and `cwnd = ssthresh` right at the loss is a
-//! *reconstruction* from later descriptions: Linux sets the window so at the end of the recovery, raising it if need
-//! be; the module for ns-2 only lowers it.
+//! *Idea*: Westwood with rate samples over a whole RTT instead of the gap between two acknowledgements, so that
+//! compressed acknowledgements do not inflate the estimate. After a loss, the threshold is the filtered rate times the
+//! minimum RTT. *Source*: Grieco, Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP
+//! congestion control", ACM CCR 34(2), 2004; Linux `tcp_westwood`, by the same group. `linux` is *verified* against the
+//! source of Linux: interval, both filters, the number of segments that an acknowledgement counts for, the reaction to
+//! a loss (Reno's half during the recovery, the estimate at its end) and to a timeout. Of `paper`, one sample per RTT
+//! with weights 0.9 and 0.1 is *verified* against the group's module for ns-2 (`tcp-westwood-nr.cc`, filter 5). The
+//! paper itself was not available, and `cwnd = ssthresh` immediately at the loss is a *reconstruction* from later
+//! descriptions: Linux sets the window to ssthresh at the end of the recovery, even if that raises it; the ns-2 module
+//! only lowers it.
 //!
-//! The flavours differ in three points. Linux smooths twice with 7/8, begins with the first sample, halves during
-//! the recovery and only then sets the window, and forgets its least RTT after a timeout.
+//! The flavours differ in three points. Linux smooths twice with weight 7/8, starts with the first sample, halves the
+//! window during the recovery and sets it only at its end, and discards its minimum RTT after a timeout.
 
 use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
@@ -28,14 +27,14 @@ use skyhaul_base::{Duration, Instant, Rate};
 /// Shortest interval of a sample (50 ms).
 const SHORTEST: Duration = Duration::from_millis(50);
 
-/// Whose filter and reduction.
+/// The implementation whose filter and reduction are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Flavour {
-    /// Grieco, Mascolo 2004.
+    /// That of Grieco and Mascolo (2004).
     Paper,
-    /// Linux `tcp_westwood`.
+    /// That of That of Linux `tcp_westwood`.
     Linux,
 }
 
@@ -48,12 +47,12 @@ pub enum Flavour {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// `paper` (default) or `linux`.
+    /// The implementation to follow: The implementation to follow: `paper` (default) or `linux`.
     pub flavour: Flavour,
-    /// Weight of the past in the filter; by default 0.9 (paper) or 7/8 twice (Linux).
+    /// Weight of the previous value in the filter; by default 0.9 (`paper`), or 7/8 applied twice (`linux`).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub pole: Option<f64>,
-    /// How losses are repaired (default `newreno`, as in the comparisons with asymmetric satellite links).
+    /// Loss recovery (default `newreno`, as in the comparisons with asymmetric satellite links).
     pub recovery: RecoveryMode,
 }
 
@@ -63,7 +62,7 @@ impl Default for Config {
     }
 }
 
-/// Why the options make no sense.
+/// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,
@@ -245,7 +244,7 @@ mod tests {
         let mut s = stage(Flavour::Paper);
         round(&mut s, 1.0);
         assert_eq!(s.variable("bwe"), 0.0);
-        // 10 segments in 0.22 s: what closes the interval counts for the next.
+        // 10 segments in 0.22 s: the acknowledgement that closes the interval counts for the next one.
         round(&mut s, 1.0);
         let first = 10.0 / 0.22;
         close(s.variable("bwe"), 0.1 * first);

@@ -15,7 +15,7 @@ use skyhaul_base::{Duration, math};
 /// RTT assumed if neither the handshake nor data has given one (R5).
 const RTT_INIT: Duration = Duration::from_secs(1);
 
-/// How the window opens at the start, after a timeout, after idling.
+/// How the window opens at the start, after a timeout, and after an idle period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
     /// A train of probes over the first RTT.
@@ -24,14 +24,14 @@ pub enum Opening {
     Slow,
 }
 
-/// What of the guard is left after a timeout or idling.
+/// The guard after a timeout or an idle period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum WdsnOnRestart {
     /// `wdsn := 0`, as "in the beginning of a new connection" (\[Peach §III-A\]).
     Zero,
-    /// It stays as it is: \[Peach\] Fig. 2 never sets it.
+    /// It keeps its value: \[Peach\] Fig. 2 never sets it.
     Keep,
 }
 
@@ -56,7 +56,7 @@ pub struct Options {
     pub wdsn_on_restart: WdsnOnRestart,
     /// What is halved.
     pub halving_base: HalvingBase,
-    /// The halved window is cut to whole segments.
+    /// The halved window is rounded down to whole segments.
     pub integer_halving: bool,
 }
 

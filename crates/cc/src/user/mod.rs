@@ -34,8 +34,8 @@ use alloc::vec::Vec;
 use core::any::Any;
 use core::fmt;
 
-/// A user's own control by name, with options that only it understands. In files: `cc = "user:NAME"` or
-/// `cc = { name = "user", control = "NAME", options = { … } }`.
+/// A user-defined control by name, with options that only it understands. In files: `cc = "user:NAME"` or `cc = { name
+/// = "user", control = "NAME", options = { … } }`.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -44,9 +44,9 @@ use core::fmt;
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Name under which the program that runs the scenario provides it.
+    /// The name under which the program that runs the scenario provides the control.
     pub control: String,
-    /// Its options.
+    /// Options of the control.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Options::is_empty"))]
     pub options: Options,
 }

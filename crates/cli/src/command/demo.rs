@@ -23,7 +23,7 @@ pub(crate) fn run(args: &DemoArgs, renderer: Option<&dyn FigureRenderer>) -> Res
     }
     let lease = Lease::take(&args.out)?;
     let watch = Stopwatch::start();
-    // Cells are kept where every command keeps them: whoever goes on with this study finds them there.
+    // Uses the common cache, so that later runs of this study find its cells.
     let e = study::finish(file, None, jobs(args.jobs))?;
     let took = watch.elapsed().as_secs_f64();
     let written = studies::write(&e, &args.out, renderer, Some(took), &mut warn)?;
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &DemoArgs, renderer: Option<&dyn FigureRenderer>) -> Res
     if args.json {
         return print(&format!("{:#}\n", e.summary()));
     }
-    // How other readings of the paper come out is for the page.
+    // Results of other readings of the paper are on the page only.
     let mut brief = e.clone();
     brief.claims.iter_mut().for_each(|c| c.outcomes.truncate(1));
     let mut out = study::shown(&brief, |m| SHOWN.iter().any(|s| m.starts_with(s)));

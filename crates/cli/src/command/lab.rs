@@ -38,7 +38,7 @@ pub(crate) fn run(args: &LabArgs) -> Result<(), Stop> {
         let request = server.recv_timeout(WATCH).map_err(|e| Stop::bad(format!("{address}: {e}")))?;
         if let Some(request) = request {
             let response = answer(&page, request.method(), request.url());
-            // Who has gone need not be answered.
+            // A client that has gone needs no answer.
             let _ = request.respond(response);
         }
     }

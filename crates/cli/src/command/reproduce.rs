@@ -48,8 +48,10 @@ pub(crate) fn run(args: &ReproduceArgs, renderer: Option<&dyn FigureRenderer>) -
 
 fn ending(book: &Book, check: bool) -> Result<(), Stop> {
     if let Some((study, why)) = book.refused().first() {
-        let n = book.refused().len();
-        return Err(Stop::Bad(format!("{n} studies could not be run; the first, {study}: {why}")));
+        return Err(Stop::Bad(match book.refused().len() {
+            1 => format!("{study} could not be run: {why}"),
+            n => format!("{n} studies could not be run; the first, {study}: {why}"),
+        }));
     }
     if book.failed_cells() > 0 {
         return Err(Stop::Bad(format!("{} cells failed; the report names them", book.failed_cells())));

@@ -28,11 +28,11 @@ pub enum Everything {
     Here,
     /// Out of the interface with this index.
     Out(u32),
-    /// Nowhere, without a word: where no other route of the table is left.
+    /// Nowhere: packets are dropped silently if the table has no other route.
     Nowhere,
 }
 
-/// The metric of a route that counts only without others.
+/// The metric of a route that applies only if there is no other.
 const LAST: u32 = 65_536;
 
 fn family(v6: bool) -> AddressFamily {

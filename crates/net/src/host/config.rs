@@ -19,7 +19,7 @@ pub struct HostConfig {
     /// Transparent mode: the host accepts packets to any address, and opens connections from any. The source of its
     /// packets must filter them.
     pub transparent: bool,
-    /// What it is known by to other gateways that stand in for hosts; stated in each SYN.
+    /// Number by which other gateways know this gateway; announced in each SYN.
     pub gateway: Option<NonZeroU32>,
     /// When the outlet is busy, clients take turns instead of connections.
     pub by_client: bool,

@@ -18,7 +18,7 @@ pub struct Endpoint {
     pub cc: skyhaul_cc::Config,
     /// How probes are marked.
     pub profile: Profile,
-    /// DSCP of its packets, but for those of low priority.
+    /// DSCP of its packets, except those of low priority.
     pub dscp: u8,
     /// Longest packet, bytes, if shorter than the device's MTU; `None` for the device's MTU.
     pub longest: Option<u32>,

@@ -31,16 +31,16 @@ const FIRST_WINDOW: i32 = 65_535;
 /// `tcp_invalid_ratelimit`).
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// A connection that waits for being admitted.
+/// A connection that waits for admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// The end that it is for.
+    /// Its local end.
     pub local: SocketAddr,
-    /// Who opens it.
+    /// Its remote end, which opens it.
     pub remote: SocketAddr,
     /// DSCP of its SYN.
     pub dscp: u8,
-    /// The gateway that opens it in the name of `remote`.
+    /// The gateway that opens it on behalf of `remote`.
     pub gateway: Option<NonZeroU32>,
 }
 
@@ -231,13 +231,13 @@ impl Host {
         self.half_open.arm(at, now + endpoint.tcp.rto.initial.min(LIFE));
     }
 
-    /// What the SYN of a connection said that waits for being admitted.
+    /// The contents of the SYN of a connection that waits for admission.
     pub(super) fn asked(&self, ends: &Ends) -> Option<Asked> {
         let half = self.half_open.get(self.half_open.find(ends)?).filter(|half| half.waits)?;
         let (dscp, gateway) = (half.syn.dscp, half.syn.gateway);
         Some(Asked { local: ends.local(), remote: ends.remote(), dscp, gateway })
     }
-    /// Gives one that waits its initial window.
+    /// Sets the initial window of a waiting connection.
     pub(super) fn set_window(&mut self, at: u32, window: Option<NonZeroU16>) {
         if let Some(half) = self.half_open.get_mut(at) {
             half.window = window;
@@ -290,7 +290,7 @@ impl Host {
         };
         let mut agreed = self.agreement(endpoint);
         if self.config.transparent && agreed.dscp == 0 && !agreed.plan.is_low(half.syn.dscp) {
-            // Whoever it stands in for would answer in the class of the SYN.
+            // The host that it stands in for would answer in the class of the SYN.
             agreed.dscp = half.syn.dscp;
         }
         let mut conn = Conn::new(origin.open(), local, remote, agreed, Some(local.port()));
@@ -472,7 +472,7 @@ impl Host {
         }
     }
 
-    /// Forgets one that does not come to be.
+    /// Forgets one whose handshake failed.
     fn withdraw(&mut self, at: u32) {
         if self.half_open.get(at).is_some_and(|half| half.asked) {
             self.withdrawn.push_back(self.half_open.ends(at));
@@ -517,8 +517,8 @@ impl Host {
     }
 }
 
-/// The number with which a connection begins that takes the place of one in TIME-WAIT, whose last was `old` (RFC 6191 §2, as
-/// far as Linux goes beyond).
+/// The initial sequence number of a connection that replaces one in TIME-WAIT, whose last number was `old` (RFC 6191
+/// §2; the distance is that of Linux).
 pub(super) fn beyond(iss: Seq, old: Option<Seq>) -> Seq {
     old.filter(|old| iss.diff(*old) < NEW_NUMBERS as i32).map_or(iss, |old| old.add(NEW_NUMBERS))
 }

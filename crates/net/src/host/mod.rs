@@ -110,7 +110,7 @@ pub struct Host {
     /// Connections that wait for admission and that the application has not seen yet, admitted connections, and
     /// refused ones.
     asked: VecDeque<Ends>,
-    /// Those of them that their peers have given up before the handshake was done.
+    /// Those of them whose peers gave up before the handshake was complete.
     withdrawn: VecDeque<Ends>,
     admitted: Vec<Ends>,
     refused: Vec<(Ends, Seq)>,
@@ -236,7 +236,7 @@ impl Host {
         self.admitted.push(ends);
         true
     }
-    /// A connection that [`Self::next_asked`] has returned and that will not come: its peer has given it up, or has not
+    /// A connection that [`Self::next_asked`] has returned and that failed: its peer has given up, or has not
     /// acknowledged the answer.
     pub fn next_withdrawn(&mut self) -> Option<(SocketAddr, SocketAddr)> {
         self.withdrawn.pop_front().map(|ends| (ends.local(), ends.remote()))
@@ -269,7 +269,7 @@ impl Host {
         let mut local = local;
         let mut beyond = None;
         if self.config.transparent {
-            // For whom we stand in has chosen these ends, and so is done with an earlier connection between them.
+            // The client that we stand in for has chosen these ends, so an earlier connection between them is over.
             beyond = self.displace(local, remote);
         }
         if local.port() == 0 {

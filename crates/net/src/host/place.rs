@@ -1,4 +1,4 @@
-//! The places of connections: what is made, found and removed there, and which ends are free.
+//! The slots of connections: creation, lookup and removal, and free ends.
 
 use super::conn::Conn;
 use super::ends::Ends;
@@ -28,7 +28,7 @@ impl Host {
             rng: self.stream(self.opened),
         }
     }
-    /// What segments of a connection with this endpoint are written with.
+    /// The encoding of segments of a connection with this endpoint.
     pub(super) fn agreement(&self, endpoint: &Endpoint) -> Agreement {
         let agreed = endpoint.agreement(self.config.plan, self.config.probe_exid);
         Agreement { gateway: self.config.gateway, ..agreed }
@@ -80,7 +80,7 @@ impl Host {
         let slot = self.slots.get_mut(id.slot as usize).filter(|s| s.generation == id.generation)?;
         slot.conn.as_deref_mut()
     }
-    /// The application does something with a connection, which may make it send.
+    /// The application uses a connection, which may then have something to send.
     pub(super) fn act<T>(&mut self, id: ConnId, what: impl FnOnce(&mut Conn) -> T) -> Option<T> {
         let done = what(self.get_mut(id)?);
         self.mark_ready(id.slot);

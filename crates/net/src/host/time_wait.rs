@@ -64,7 +64,7 @@ impl Host {
             && self.listeners.at(ends.local().port()).is_some()
     }
 
-    /// Ends the wait of a connection between these ends; the number beyond which a new one has to begin.
+    /// Ends the wait of a connection between these ends; returns the number above which a new one must start.
     pub(super) fn displace(&mut self, local: SocketAddr, remote: SocketAddr) -> Option<Seq> {
         let at = self.waiting.find(&Ends::new(local, remote))?;
         let next = self.waiting.get(at)?.remains.next;

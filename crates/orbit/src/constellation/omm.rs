@@ -13,17 +13,17 @@ use serde_json::Value;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::Angle;
 
-/// Satellites of a file of mean elements: JSON, CSV, or lines of `KEY = VALUE`.
+/// Satellites from a file of orbit mean-elements messages (OMM): JSON, CSV, or lines of `KEY = VALUE`.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
     /// The file: a path relative to the file that names it.
     pub file: String,
-    /// The content itself, in the place of the file's.
+    /// The content itself, instead of a file.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub text: Option<String>,
-    /// The least elevation at which a station uses a satellite.
+    /// Minimum elevation at which a station uses a satellite.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::angle"))]
     #[cfg_attr(feature = "schema", schemars(with = "Angle"))]
     pub elevation: f64,

@@ -12,16 +12,16 @@ use skyhaul_base::Duration;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::Angle;
 
-/// A satellite that stands above one point of the equator.
+/// A geostationary satellite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Longitude of that point, negative in the West.
+    /// Longitude of the satellite, negative in the West.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::angle"))]
     #[cfg_attr(feature = "schema", schemars(with = "Angle"))]
     pub longitude: f64,
-    /// The least elevation at which a station uses it; 5 degrees by default.
+    /// Minimum elevation at which a station uses the satellite; 5 degrees by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::angle", default = "five"))]
     #[cfg_attr(feature = "schema", schemars(with = "Angle"))]
     pub elevation: f64,

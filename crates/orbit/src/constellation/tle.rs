@@ -13,17 +13,17 @@ use skyhaul_base::amount::Angle;
 /// Characters of a line.
 const LENGTH: usize = 69;
 
-/// Satellites of a file of two-line elements, with or without lines of names.
+/// Satellites from a file of two-line elements (TLE), with or without name lines.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
     /// The file: a path relative to the file that names it.
     pub file: String,
-    /// The content itself, in the place of the file's.
+    /// The content itself, instead of a file.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub text: Option<String>,
-    /// The least elevation at which a station uses a satellite.
+    /// Minimum elevation at which a station uses a satellite.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::angle"))]
     #[cfg_attr(feature = "schema", schemars(with = "Angle"))]
     pub elevation: f64,

@@ -18,7 +18,7 @@ use skyhaul_base::amount::{Angle, Count, Length};
 /// Most satellites of a constellation.
 pub(super) const MOST: u64 = 50_000;
 
-/// Planes of equally many satellites on circular orbits.
+/// A Walker constellation: planes with equal numbers of satellites on circular orbits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -27,15 +27,15 @@ pub(super) const MOST: u64 = 50_000;
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Height of the orbits above the ground.
+    /// Altitude of the orbits.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::length"))]
     #[cfg_attr(feature = "schema", schemars(with = "Length"))]
     pub altitude: f64,
-    /// Angle between the planes and the equator.
+    /// Inclination of the planes to the equator.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::angle"))]
     #[cfg_attr(feature = "schema", schemars(with = "Angle"))]
     pub inclination: f64,
-    /// Number of satellites in all.
+    /// Total number of satellites.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::count"))]
     #[cfg_attr(feature = "schema", schemars(with = "Count"))]
     pub satellites: u64,
@@ -43,22 +43,23 @@ pub struct Config {
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::count"))]
     #[cfg_attr(feature = "schema", schemars(with = "Count"))]
     pub planes: u64,
-    /// How far a plane is ahead of the one before, in units of 360 degrees over the number of satellites; 1 by default.
+    /// Phase difference between adjacent planes (F), in units of 360 degrees divided by the number of satellites; 1 by
+    /// default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::count", default = "one"))]
     #[cfg_attr(feature = "schema", schemars(with = "Count"))]
     pub phasing: u64,
-    /// Over which angle the planes spread; "delta" by default.
+    /// Angle over which the planes are spread; "delta" by default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub pattern: Pattern,
-    /// Where the first plane crosses the equator northwards at the start, as an angle from the vernal equinox; 0 by default.
+    /// Ascending node of the first plane at the start, as an angle from the vernal equinox; 0 by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::angle", default))]
     #[cfg_attr(feature = "schema", schemars(with = "Angle"))]
     pub node: f64,
-    /// How far the first satellite is beyond that crossing at the start; 0 by default.
+    /// Angle of the first satellite from the ascending node at the start; 0 by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::angle", default))]
     #[cfg_attr(feature = "schema", schemars(with = "Angle"))]
     pub phase: f64,
-    /// The least elevation at which a station uses a satellite.
+    /// Minimum elevation at which a station uses a satellite.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::angle"))]
     #[cfg_attr(feature = "schema", schemars(with = "Angle"))]
     pub elevation: f64,

@@ -1,9 +1,9 @@
-//! A satellite serves as long as it can be seen; the one that can be seen longest follows.
+//! A satellite serves until it sets; the one that remains visible longest follows.
 
 use super::model::{Candidate, Model, greatest};
 use crate::invalid::Invalid;
 
-/// A satellite serves as long as it can be seen; the one that can be seen longest follows.
+/// A satellite serves until it sets; the one that remains visible longest follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

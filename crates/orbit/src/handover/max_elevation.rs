@@ -5,7 +5,7 @@ use crate::invalid::{Invalid, within};
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::Angle;
 
-/// The highest satellite serves; of two ends, the one from which it is lower counts.
+/// The satellite with the highest elevation serves; the lower elevation of both stations counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -14,7 +14,7 @@ use skyhaul_base::amount::Angle;
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// How much higher another one must be to take over; 5 degrees by default.
+    /// Additional elevation that another satellite needs to take over; 5 degrees by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::angle"))]
     #[cfg_attr(feature = "schema", schemars(with = "Angle"))]
     pub hysteresis: f64,

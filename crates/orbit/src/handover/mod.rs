@@ -15,7 +15,7 @@ pub use model::{Candidate, Model};
 /// Expands the list below into the enum of policies, their names in files, and the dispatch to each.
 macro_rules! policies {
     ($($name:literal $variant:ident($policy:ty)),* $(,)?) => {
-        /// Which of the satellites in sight serves. Short form: its name.
+        /// Which of the visible satellites serves. Short form: the name of a policy.
         #[derive(Clone, Copy, Debug, PartialEq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "HandoverSpec"))]

@@ -1,4 +1,4 @@
-//! The satellite with the shortest way between both stations serves.
+//! The satellite with the shortest path between both stations serves.
 
 use super::model::{Candidate, Model, greatest, unless_kept};
 use crate::invalid::Invalid;
@@ -6,7 +6,7 @@ use skyhaul_base::Duration;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::Time;
 
-/// The satellite with the shortest way between both stations serves.
+/// The satellite with the shortest path between both stations serves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -15,7 +15,7 @@ use skyhaul_base::amount::Time;
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// How much shorter another way must be to take over; 1 ms by default.
+    /// Reduction of the delay that another path needs to take over; 1 ms by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub hysteresis: Duration,

@@ -6,7 +6,7 @@ use super::model::Model;
 use skyhaul_base::amount::Time;
 use skyhaul_base::{Duration, Instant, Rng};
 
-/// Always the same.
+/// A constant delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -42,7 +42,7 @@ macro_rules! delays {
             /// As a function of the time at which the last bit leaves. No draws.
             #[cfg_attr(feature = "serde", serde(skip))]
             Trace(Arc<DelayTrace>),
-            /// Along a straight line: what a course makes of a link as time passes. No draws.
+            /// Along a straight line, as set by a course while time passes. No draws.
             #[cfg_attr(feature = "serde", serde(skip))]
             Ramp(Ramp),
         }

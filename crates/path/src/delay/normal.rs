@@ -6,7 +6,7 @@ use super::model::Model;
 use skyhaul_base::amount::Time;
 use skyhaul_base::{Duration, Instant, Rng};
 
-/// `base` plus the absolute value of a normal variable.
+/// `base` plus the absolute value of a normally distributed time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -15,7 +15,7 @@ pub struct Normal {
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub base: Duration,
-    /// Deviation of the normal variable.
+    /// Standard deviation of that time.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub sigma: Duration,

@@ -5,7 +5,7 @@ use super::model::Model;
 use skyhaul_base::amount::Time;
 use skyhaul_base::{Duration, Instant, Rng};
 
-/// `base` plus something uniform between 0 and `jitter`.
+/// `base` plus a uniformly distributed time between 0 and `jitter`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -14,7 +14,7 @@ pub struct Uniform {
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub base: Duration,
-    /// Length of the interval.
+    /// Upper bound of the added time.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub jitter: Duration,

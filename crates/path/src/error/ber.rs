@@ -14,7 +14,7 @@ use skyhaul_base::amount::Probability;
 use skyhaul_base::rng::Chance;
 use skyhaul_base::{Rng, math};
 
-/// Bit errors; one wrong bit that is left loses the packet.
+/// Independent bit errors; a packet with any remaining bit error is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -27,11 +27,11 @@ pub struct Config {
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub ber: f64,
-    /// Where that rate is found: "residual" (the default) or "channel".
+    /// Where the bit error rate applies: "residual" (default) or "channel".
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Place::is_residual"))]
     pub ber_is: Place,
-    /// The code between channel and packets; needed if, and only if, `ber-is` is "channel". The link's rate is that of
-    /// packets, without what the code adds.
+    /// The block code; required if, and only if, `ber-is` is "channel". The link's rate excludes the redundancy of the
+    /// code.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub code: Option<Code>,
 }
@@ -44,7 +44,7 @@ pub enum Place {
     /// After decoding.
     #[default]
     Residual,
-    /// On the channel, before the decoder.
+    /// On the channel, before decoding.
     Channel,
 }
 

@@ -8,12 +8,12 @@ use alloc::string::String;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::Probability;
 
-/// Bursts, from the mean loss and the mean length: Gilbert-Elliott with no loss in the good state.
+/// Loss bursts with a given mean loss and mean length: a Gilbert-Elliott chain without losses in the good state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Share of packets lost.
+    /// Fraction of packets lost.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub loss: f64,

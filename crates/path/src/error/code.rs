@@ -32,7 +32,7 @@ pub enum Code {
         /// Bit errors that the code corrects.
         t: u32,
     },
-    /// Reed–Solomon over bytes.
+    /// A Reed–Solomon code over bytes.
     ReedSolomon {
         /// Bytes of a code word.
         n: u32,

@@ -19,7 +19,7 @@ use skyhaul_base::Rng;
 use skyhaul_base::amount::Probability;
 use skyhaul_base::rng::Chance;
 
-/// Two-state Markov chain, one step per packet.
+/// A two-state Markov chain (Gilbert-Elliott) with one step per packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -28,19 +28,19 @@ use skyhaul_base::rng::Chance;
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Good to bad.
+    /// Probability of a transition from the good to the bad state.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub p_gb: f64,
-    /// Bad to good.
+    /// Probability of a transition from the bad to the good state.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub p_bg: f64,
-    /// Loss in the good state; 0 by default.
+    /// Loss probability in the good state; 0 by default.
     #[cfg_attr(feature = "serde", serde(default, with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub k_g: f64,
-    /// Loss in the bad state; 1 by default.
+    /// Loss probability in the bad state; 1 by default.
     #[cfg_attr(
         feature = "serde",
         serde(default = "always", with = "skyhaul_base::amount::plain::probability")

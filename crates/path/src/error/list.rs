@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 use skyhaul_base::Rng;
 
-/// Exactly the packets with these numbers, counted from 0 in the order of transmission.
+/// Loses exactly the packets with the listed numbers, counted from 0 in the order of transmission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

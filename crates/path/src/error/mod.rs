@@ -29,7 +29,7 @@ pub use model::{Losses, Model};
 /// between them.
 macro_rules! error_models {
     ($($name:literal $variant:ident($config:ty)),* $(,)?) => {
-        /// Losses of a channel. Short form: "none".
+        /// Channel losses. Short form: "none".
         #[derive(Clone, Debug, PartialEq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ErrorSpec"))]

@@ -22,19 +22,19 @@ const HEADER: u64 = 20;
 const LEAST: f64 = 68.0;
 const LONGEST: f64 = 65_535.0;
 
-/// Packets that are longer than the path carries: they vanish, or go in fragments.
+/// A maximum transmission unit (MTU): longer packets are lost without notice, or fragmented.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// The longest packet that gets through in one piece, headers included.
+    /// The longest packet sent in one piece, including headers.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::size"))]
     #[cfg_attr(feature = "schema", schemars(with = "Size"))]
     pub mtu: u64,
-    /// Longer ones go in fragments, each of which can be lost; otherwise they vanish.
+    /// Fragment longer packets; each fragment can be lost. Without it, longer packets are lost.
     #[cfg_attr(feature = "serde", serde(default))]
     pub fragments: bool,
-    /// Probability that a packet in one piece, or a fragment, is lost.
+    /// Loss probability of an unfragmented packet, and of each fragment.
     #[cfg_attr(feature = "serde", serde(default, with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(default, with = "Probability"))]
     pub p: f64,

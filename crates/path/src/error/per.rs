@@ -1,4 +1,4 @@
-//! Independent losses of packets. [Peach §V] uses probabilities from 0 to 1e-2, [Peach+] up to 5e-2.
+//! Independent packet losses. [Peach §V] uses probabilities from 0 to 1e-2, [Peach+] up to 5e-2.
 
 use super::model::{Losses, Model};
 use crate::packet::PacketView;
@@ -10,12 +10,12 @@ use skyhaul_base::Rng;
 use skyhaul_base::amount::Probability;
 use skyhaul_base::rng::Chance;
 
-/// Independent losses of packets.
+/// Independent packet losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Probability that a packet is lost, data and probes alike.
+    /// Loss probability of a packet, the same for data and probes.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub p: f64,

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use skyhaul_base::amount::Decibels;
 use skyhaul_base::math;
 
-/// A modulation with its code.
+/// A combination of modulation and code rate.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -20,7 +20,7 @@ use skyhaul_base::math;
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ModCodSpec"))]
 pub struct ModCod {
-    /// Its name, such as "QPSK 1/2".
+    /// Name of the ModCod, such as "QPSK 1/2".
     #[cfg_attr(feature = "schema", schemars(with = "alloc::string::String"))]
     pub name: Cow<'static, str>,
     /// Bits per symbol.

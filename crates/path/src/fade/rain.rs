@@ -28,16 +28,16 @@ use skyhaul_base::{Duration, Instant, Rng, math};
 /// Time between two samples.
 const STEP: Duration = Duration::from_secs(1);
 
-/// What one knows of the attenuation: that it is above a value for a share of time.
+/// A point of the attenuation statistics: the attenuation that is exceeded for a share of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ExceededSpec"))]
 pub struct Exceeded {
-    /// Share of time.
+    /// Share of time, as a fraction.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub share: f64,
-    /// Attenuation that is exceeded then.
+    /// The attenuation exceeded for that share of time.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::decibels"))]
     #[cfg_attr(feature = "schema", schemars(with = "Decibels"))]
     pub attenuation: f64,
@@ -52,13 +52,14 @@ pub struct Exceeded {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Attenuations and the shares of time for which they are exceeded, to which `m` and `sigma` are fitted.
+    /// Attenuation statistics to which `m` and `sigma` are fitted: attenuations, and the shares of time for which they
+    /// are exceeded.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub exceeded: Vec<Exceeded>,
     /// Mean of the natural logarithm of the attenuation in dB; -3.794 by default.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub m: Option<f64>,
-    /// Deviation of that logarithm; 1.779 by default.
+    /// Standard deviation of that logarithm; 1.779 by default.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub sigma: Option<f64>,
     /// Probability that it rains on the path; 0.0491 by default.
@@ -68,14 +69,14 @@ pub struct Config {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub rain_probability: f64,
-    /// How fast it changes; 2e-4 /s by default.
+    /// Rate of change of the process (P.1853); 2e-4 /s by default.
     #[cfg_attr(feature = "serde", serde(default = "beta", with = "skyhaul_base::amount::plain::frequency"))]
     #[cfg_attr(feature = "schema", schemars(with = "Frequency"))]
     pub beta: f64,
-    /// Attenuation in dB at the frequency of this direction over that of the statistics; 1 by default.
+    /// Ratio of the attenuation in dB in this direction to that of the statistics, for another frequency; 1 by default.
     #[cfg_attr(feature = "serde", serde(default = "one"))]
     pub scale: f64,
-    /// Both directions lie in the same rain: their attenuations differ by their `scale` alone; true by default.
+    /// Both directions have the same rain, so that their attenuations differ only by `scale`; true by default.
     #[cfg_attr(feature = "serde", serde(default = "yes"))]
     pub shared: bool,
     /// The carrier that fades.

@@ -33,7 +33,7 @@ const MOST: usize = 16;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ShadowSpec"))]
 pub struct State {
-    /// Its name, such as "line of sight".
+    /// Name of the state, such as "line of sight".
     pub name: String,
     /// Mean duration.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
@@ -43,7 +43,7 @@ pub struct State {
     #[cfg_attr(feature = "serde", serde(default, with = "skyhaul_base::amount::plain::decibels"))]
     #[cfg_attr(feature = "schema", schemars(with = "Decibels"))]
     pub attenuation: f64,
-    /// Standard deviation of the attenuation between stays, which is never below 0 dB; 0 dB by default.
+    /// Standard deviation of the attenuation over the stays; the attenuation is never below 0 dB. 0 dB by default.
     #[cfg_attr(feature = "serde", serde(default, with = "skyhaul_base::amount::plain::decibels"))]
     #[cfg_attr(feature = "schema", schemars(with = "Decibels"))]
     pub deviation: f64,
@@ -56,12 +56,12 @@ pub struct State {
     pub then: BTreeMap<String, f64>,
 }
 
-/// Shadowing: states that follow each other at random.
+/// Shadowing: a Markov chain of states.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// The states, two or more.
+    /// Two or more states.
     pub states: Vec<State>,
     /// Both directions of the link are in the same state; true by default.
     #[cfg_attr(feature = "serde", serde(default = "yes"))]

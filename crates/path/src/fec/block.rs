@@ -16,7 +16,7 @@ use skyhaul_base::amount::{Count, Time};
 /// The longest block, and the greatest depth: what 16 bits count.
 pub(super) const MOST: u64 = 65_535;
 
-/// Blocks of packets with parity behind them.
+/// Blocks of packets followed by parity packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -25,23 +25,24 @@ pub(super) const MOST: u64 = 65_535;
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Packets that are sent for a full block, those of parity included.
+    /// Packets sent per full block, including parity.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::count"))]
     #[cfg_attr(feature = "schema", schemars(with = "Count"))]
     pub n: u64,
-    /// Packets of a full block without parity; as many of all are enough for the receiver.
+    /// Data packets per full block; the receiver needs any k of the n packets.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::count"))]
     #[cfg_attr(feature = "schema", schemars(with = "Count"))]
     pub k: u64,
-    /// How many blocks are filled in turn; 1 by default, which is no interleaving.
+    /// Interleaving depth: the number of blocks filled in turn; 1 by default (no interleaving).
     #[cfg_attr(feature = "serde", serde(default = "one", with = "skyhaul_base::amount::plain::count"))]
     #[cfg_attr(feature = "schema", schemars(with = "Count"))]
     pub interleave: u64,
-    /// A block is closed so long after its first packet, however few it has; "50 ms" by default.
+    /// Time after its first packet at which a block is closed, full or not; "50 ms" by default.
     #[cfg_attr(feature = "serde", serde(default = "fill", with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub fill_time: Duration,
-    /// Packets behind one that may still be repaired wait for it; true by default. Beside `arq` that decides.
+    /// In-order delivery: packets wait for earlier ones that may still be repaired; true by default. With `arq`, its
+    /// key `in-order` applies instead.
     #[cfg_attr(feature = "serde", serde(default = "yes"))]
     pub in_order: bool,
 }

@@ -16,11 +16,11 @@ use skyhaul_base::amount::Probability;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Share of the transmitter's rate that is left for packets, above 0 and up to 1.
+    /// Code rate: the fraction of the transmitter's rate available to packets, above 0 and at most 1.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub rate: f64,
-    /// Losses that decoding leaves; by default those of the link's `error`, which are then residual ones.
+    /// Residual losses after decoding; by default those of the link's `error`.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub residual: Option<error::Config>,
 }

@@ -8,12 +8,12 @@ use alloc::string::String;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::Count;
 
-/// Each packet several times.
+/// Repetition: each packet is sent several times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// How often each packet is sent, at least 1.
+    /// Number of times that each packet is sent, at least 1.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::count"))]
     #[cfg_attr(feature = "schema", schemars(with = "Count"))]
     pub times: u64,

@@ -10,7 +10,7 @@ use crate::queue::Limit;
 use alloc::boxed::Box;
 use core::convert::Infallible;
 
-/// Redundant acknowledgements are replaced by one that says how many they were, and made anew at the far side.
+/// Replaces redundant acknowledgements by one that carries their number; the far side of the link recreates them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",

@@ -14,7 +14,7 @@ use alloc::boxed::Box;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::Count;
 
-/// Of the pure acknowledgements of a connection every `keep-every`-th is kept.
+/// Keeps every `keep-every`-th pure acknowledgement of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",

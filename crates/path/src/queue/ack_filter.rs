@@ -19,7 +19,7 @@ use crate::packet::{Acknowledgement, DropReason, PacketView};
 use alloc::boxed::Box;
 use core::convert::Infallible;
 
-/// How many acknowledgements of those that are redundant to each other remain.
+/// How many of several redundant acknowledgements remain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -38,12 +38,12 @@ pub enum Filter {
 pub enum Place {
     /// At the place of the first one that it replaces, so that it arrives earlier.
     Head,
-    /// At the tail, as all arrivals.
+    /// At the tail, like all arrivals.
     #[default]
     Tail,
 }
 
-/// A pure acknowledgement removes those of its connection that wait and that it makes redundant.
+/// Removes the waiting pure acknowledgements that a new one of the same connection makes redundant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",

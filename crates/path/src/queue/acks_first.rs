@@ -9,7 +9,7 @@ use super::moment::Moment;
 use crate::packet::{DropReason, PacketView};
 
 without_options! {
-    /// Pure TCP acknowledgements are served before data.
+    /// Serves pure TCP acknowledgements before data.
     AcksFirst, "acknowledgements served before data", blind: false, AcksFirst { lines: Lines::new(true) }
 }
 

@@ -49,7 +49,7 @@ pub use pushout::Victim;
 /// Expands the list below into the enum of disciplines, their names, and the dispatch to each.
 macro_rules! disciplines {
     ($($name:literal $variant:ident($config:ty)),* $(,)?) => {
-        /// Who is admitted and who is served next.
+        /// Which packets a queue admits, and which it serves next.
         #[derive(Clone, Copy, Debug, PartialEq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

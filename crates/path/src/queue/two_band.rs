@@ -16,7 +16,7 @@ use alloc::collections::VecDeque;
 use skyhaul_base::amount::Probability;
 use skyhaul_base::math;
 
-/// High and low priority have separate limits.
+/// Two queues with separate limits for high and low priority.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -25,7 +25,7 @@ use skyhaul_base::math;
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Fraction of the limit for low priority only; the rest is for high priority only; 0.5 by default.
+    /// Fraction of the limit reserved for low priority; the rest is reserved for high priority. 0.5 by default.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub low_room: f64,

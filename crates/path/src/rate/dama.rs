@@ -55,11 +55,11 @@ pub struct Config {
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub request: Duration,
-    /// How long an idle terminal keeps its capacity; not at all by default.
+    /// Time for which an idle terminal keeps its capacity; none by default.
     #[cfg_attr(feature = "serde", serde(default, with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub hold: Duration,
-    /// Amount that may be sent by random access until the capacity is assigned; nothing by default.
+    /// Rate at which the terminal may send by random access until capacity is assigned; none by default.
     #[cfg_attr(
         feature = "serde",
         serde(default, with = "optional_rate", skip_serializing_if = "Option::is_none")

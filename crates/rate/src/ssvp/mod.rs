@@ -42,7 +42,7 @@ pub struct Config {
     /// Increase of the window in packets per round-trip time. TCP-friendly values for beta = 0.875 are 0.31 (with
     /// timeouts, 4(1 − beta²)/3) and 0.20 (without, 3(1 − beta)/(1 + beta)).
     pub alpha: f64,
-    /// Factor of the rate when packets are lost.
+    /// Factor by which the rate is reduced when packets are lost.
     pub beta: f64,
     /// How a sender starts.
     pub startup: Startup,

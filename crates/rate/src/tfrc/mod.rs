@@ -41,7 +41,7 @@ pub struct Config {
     pub ignore_corruption: bool,
     /// Adapt the rate to the round-trip time to damp oscillations (§4.5).
     pub damping: bool,
-    /// The retransmission timeout in the equation is four round-trip times, and at least this.
+    /// Minimum of the retransmission timeout in the equation, which is otherwise four round-trip times.
     #[serde(with = "plain::time")]
     #[schemars(with = "Time")]
     pub rto_floor: Duration,

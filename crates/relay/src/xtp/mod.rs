@@ -4,8 +4,8 @@
 //! XTP's format nor its multicast and other paradigms. Losses never change the rate, so at a rate above that of the
 //! link losses never end, unless a guard is on.
 //!
-//! Data goes one way. A stream ends as in XTP: the last packet has `wclose`, the receiver answers with `rclose` once it
-//! has everything, and `end` follows when the other direction has closed too.
+//! Data flows in one direction. A stream ends as in XTP: the last packet has `wclose`, the receiver answers with
+//! `rclose` once it has everything, and `end` follows when the other direction has closed too.
 
 mod receiver;
 mod sender;
@@ -19,20 +19,20 @@ use skyhaul_base::amount::{Count, RateSpec, plain};
 /// Header bytes of network and transport on each packet: 20 of IPv4 and 32 of XTP 4.0.
 pub const HEADER: u32 = 52;
 
-/// What is said again because no answer came waits so long, before a round trip is known.
+/// Interval of retransmitted control information before an RTT is known.
 const FIRST_WAIT: Duration = Duration::from_secs(3);
 
-/// How lost data is sent again.
+/// Retransmission of lost data.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "XtpRepair")]
 pub enum Repair {
-    /// What is missing, and nothing else.
+    /// Only missing data is retransmitted.
     #[default]
     Selective,
-    /// Everything from the first missing byte on; a receiver keeps nothing that is out of order.
+    /// Everything from the first missing byte on is retransmitted; the receiver discards out-of-order data.
     GoBackN,
 }
 
@@ -41,23 +41,23 @@ pub enum Repair {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "XtpSpec")]
 pub struct Config {
-    /// Rate of whole packets; required. What is above the rate of the link is lost.
+    /// Rate of packets including headers; required. Packets above the rate of the link are lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<RateSpec>,
-    /// Packets that leave at once.
+    /// Burst: packets sent at once.
     #[serde(with = "plain::count")]
     #[schemars(with = "Count")]
     pub burst: u64,
-    /// How lost data is sent again.
+    /// Retransmission of lost data.
     pub repair: Repair,
-    /// The receiver reports a gap at once, and not only when it is asked.
+    /// The receiver reports a gap immediately instead of only on request.
     pub fastnak: bool,
-    /// Questions without an answer, one after the other, before the peer is given up.
+    /// Number of unanswered sync requests in a row after which the peer is given up.
     #[serde(with = "plain::count")]
     #[schemars(with = "Count")]
     pub retry: u64,
-    /// The rate is halved once per round trip in which more than a tenth of the packets was lost, and otherwise grows by a packet
-    /// per round trip up to `rate`. Only with selective repeats, which tell what was lost.
+    /// Halve the rate after a round trip in which more than a tenth of the packets were lost; otherwise increase it by
+    /// one packet per round trip, up to `rate`. Requires selective repair, which reports losses.
     #[serde(skip_serializing_if = "is_false")]
     pub aimd_guard: bool,
 }
@@ -87,7 +87,7 @@ pub enum Invalid {
     /// The burst is zero.
     #[error("a burst has at least one packet: write, say, burst = 10")]
     Burst,
-    /// A guard that is not told what was lost.
+    /// A guard without reports of losses.
     #[error("go-back-N does not tell how much was lost: leave this out, or write repair = \"selective\"")]
     Guard,
 }
@@ -138,18 +138,18 @@ pub struct Data {
     pub len: u32,
     /// Number of its sync request; 0 if it has none.
     pub sync: u32,
-    /// What it says of the end.
+    /// State of the closing handshake.
     pub close: Close,
 }
 
-/// What a packet or a report says of the end of the connection: XTP's bits of the same names.
+/// State of the closing handshake in a packet or report: XTP's bits of the same names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Close {
-    /// Whoever says so writes nothing more: the stream ends with this packet.
+    /// The sender of this writes nothing more: the stream ends with this packet.
     pub wclose: bool,
-    /// Whoever says so has everything that the other wrote.
+    /// The sender of this has received everything that the peer wrote.
     pub rclose: bool,
-    /// The connection is over. Before both sides have closed it is given up.
+    /// The connection has ended. Before both sides have closed, this is an abort.
     pub end: bool,
 }
 
@@ -167,7 +167,7 @@ pub struct Report {
     pub gap: bool,
     /// Data beyond gaps, in order.
     pub spans: Vec<(u64, u64)>,
-    /// What it says of the end.
+    /// State of the closing handshake.
     pub close: Close,
 }
 

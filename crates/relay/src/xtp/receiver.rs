@@ -1,4 +1,4 @@
-//! The end that receives.
+//! The receiving end.
 
 use super::{Close, Config, Data, FIRST_WAIT, Repair, Report};
 use crate::ranges::Ranges;
@@ -21,14 +21,15 @@ pub struct Receiver {
     told: u64,
     heard: bool,
     duplicates: u64,
-    /// Where the stream ends, once that is known.
+    /// The end of the stream, once known.
     fin: Option<u64>,
-    /// Nothing is written the other way. That is said until it is known there: when again, and how often it was.
+    /// Nothing is written in the other direction. This is repeated until the peer confirms it: the next time, and the
+    /// number of times.
     finished: bool,
     repeats_at: Instant,
     tries: u64,
     over: bool,
-    /// One side has given up: the peer, or this one.
+    /// One side, the peer or this one, has given up.
     dead: bool,
 }
 
@@ -75,33 +76,33 @@ impl Receiver {
     pub fn duplicates(&self) -> u64 {
         self.duplicates
     }
-    /// Everything has arrived, up to the end of the stream.
+    /// Whether everything has arrived, up to the end of the stream.
     fn complete(&self) -> bool {
         self.fin.is_some_and(|end| self.rseq >= end)
     }
-    /// The stream has ended, and all of it has been read.
+    /// Whether the stream has ended and all of it has been read.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.complete() && self.unread == 0
     }
-    /// Both sides have closed, and the peer has said so last.
+    /// Whether both sides have closed and the peer has confirmed it.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.over
     }
-    /// One of the sides has given up.
+    /// Whether one side has given up.
     #[must_use]
     pub fn failed(&self) -> bool {
         self.dead
     }
-    /// Nothing is written the other way.
+    /// Nothing is written in the other direction.
     pub fn finish(&mut self, now: Instant) {
         if !self.finished && !self.dead {
             (self.finished, self.due) = (true, true);
             self.repeats_at = now + FIRST_WAIT;
         }
     }
-    /// Gives up; the peer is told with the next report.
+    /// Gives up; the next report informs the peer.
     pub fn abort(&mut self) {
         (self.dead, self.due, self.repeats_at) = (true, true, Instant::MAX);
     }
@@ -110,7 +111,8 @@ impl Receiver {
     pub fn next_timeout(&self) -> Instant {
         self.repeats_at
     }
-    /// That nothing is written the other way is still not known there: it is said again, twice as long after each time.
+    /// The peer has not confirmed that nothing is written in the other direction: this is repeated, with a doubled
+    /// interval each time.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.repeats_at > now {
             return;
@@ -143,7 +145,7 @@ impl Receiver {
         }
         let end = d.seq + u64::from(d.len);
         if self.dead {
-            // Whoever still asks is told.
+            // A peer that still asks gets an answer.
             self.due |= d.sync != 0;
             return;
         }
@@ -172,7 +174,7 @@ impl Receiver {
         }
     }
 
-    /// What a packet that ends at `end` says of the end.
+    /// Processes the closing state of a packet that ends at `end`.
     #[cold]
     fn close(&mut self, close: Close, end: u64) {
         if close.wclose && self.fin.is_none() {
@@ -182,7 +184,7 @@ impl Receiver {
             self.repeats_at = Instant::MAX;
         }
         if close.end {
-            // An end before everything has arrived is that of a peer who gave up.
+            // An end before everything has arrived means that the peer gave up.
             self.over = self.complete();
             self.dead = !self.over;
             self.repeats_at = Instant::MAX;
@@ -216,7 +218,7 @@ impl Receiver {
             echo: self.echo,
             gap: !self.spans.is_empty(),
             spans: spans.collect(),
-            // Until it is known to be known.
+            // Repeated until the peer confirms it.
             close: Close { wclose: self.repeats_at < Instant::MAX, rclose, end: self.dead },
         })
     }

@@ -1,4 +1,4 @@
-//! The end that sends.
+//! The sending end.
 
 use super::{Close, Config, Data, FIRST_WAIT, HEADER, Repair, Report};
 use skyhaul_base::{Duration, Instant};
@@ -37,11 +37,11 @@ struct Question {
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     ends: Instant,
-    /// Packets sent before it, in the one before, and found lost in it.
+    /// Packets sent before it, packets sent in the previous one, and losses detected in it.
     before: u64,
     last: u64,
     lost: u64,
-    /// The rate was halved when it began: what is found lost in it left at the rate of before.
+    /// The rate was halved at its start: losses detected in it are of packets sent at the previous rate.
     halved: bool,
 }
 
@@ -76,16 +76,16 @@ pub struct Sender {
     /// The last sync request before the last go-back-N.
     went_back: u32,
     dead: bool,
-    /// Bytes per second, at present.
+    /// The current rate, bytes per second.
     rate: f64,
     round: Round,
-    /// Nothing more is written; the peer has all of it; the peer writes nothing either.
+    /// Nothing more is written; the peer has received everything; the peer has closed as well.
     finishing: bool,
     closed: bool,
     peer_finished: bool,
-    /// A packet without data is to say how far closing has come.
+    /// A packet without data must report the closing state.
     tells: bool,
-    /// It has been given up here, and the peer is to be told.
+    /// This side has given up and must inform the peer.
     aborts: bool,
     over: bool,
     counters: Counters,
@@ -145,28 +145,28 @@ impl Sender {
     pub fn stop(&mut self) {
         (self.dead, self.aborts) = (true, false);
     }
-    /// Gives up; the peer is told.
+    /// Gives up and informs the peer.
     pub fn abort(&mut self) {
         self.aborts |= !self.dead && !self.over;
         self.dead = true;
     }
-    /// Nothing more is written: the end of the stream follows what was.
+    /// Nothing more is written: the stream ends after the data written so far.
     pub fn finish(&mut self) {
-        // With what is left to send, or in a packet of its own that asks.
+        // With the remaining data, or in a separate packet with a sync request.
         self.ask |= !self.finishing && self.next().is_none();
         self.finishing = true;
     }
-    /// The peer writes nothing, and nothing comes from it any more.
+    /// The peer has closed: it writes nothing more.
     #[must_use]
     pub fn peer_finished(&self) -> bool {
         self.peer_finished
     }
-    /// Both sides have closed.
+    /// Whether both sides have closed.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.over
     }
-    /// The rate at present, bytes per second.
+    /// The current rate, bytes per second.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.rate
@@ -282,7 +282,8 @@ impl Sender {
         Some(Data { seq, len, sync: if asks { self.question(now) } else { 0 }, close })
     }
 
-    /// A packet without data that says how far closing has come, and asks nothing. It is too short to be counted in a burst.
+    /// A packet without data that reports the closing state, without a sync request. It is too short to count in a
+    /// burst.
     #[cold]
     fn last_word(&mut self) -> Data {
         self.over |= self.closed && self.peer_finished;
@@ -366,7 +367,7 @@ impl Sender {
         }
     }
 
-    /// What a report says of the end.
+    /// Processes the closing state of a report.
     #[cold]
     fn close(&mut self, r: &Report) {
         let Close { wclose, rclose, end } = r.close;
@@ -376,7 +377,7 @@ impl Sender {
         }
         self.closed |= rclose && self.finishing && r.rseq == self.end;
         self.peer_finished |= wclose;
-        // It has not heard that this is known, or not yet that this was the end.
+        // The peer does not know yet that its end was received, or that this was the end.
         self.tells |= wclose || self.closed && self.peer_finished && !self.over;
     }
 

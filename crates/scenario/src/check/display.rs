@@ -32,7 +32,7 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 pub(super) fn seconds(s: f64) -> String {
-    // Nothing is shorter than a nanosecond, and nobody wants to read more than four digits of it.
+    // Times have a resolution of a nanosecond, and four digits suffice for reading.
     let digits: f64 = format!("{s:.3e}").parse().unwrap_or(s);
     Time(Duration::from_secs_f64(digits)).to_string()
 }

@@ -254,7 +254,7 @@ fn random_loss(f: &FlowGroup, loss: f64, rtt: f64, t0: f64, window: f64) -> Opti
     let b = f64::from(f.endpoint.delayed_ack.every);
     match f.transport {
         Transport::Tcp => throughput::pftk(loss, rtt, t0, b, window).ok(),
-        // Its oracle forgives what the channel loses.
+        // Its oracle ignores channel losses.
         Transport::Tfrc(c) if c.ignore_corruption => None,
         Transport::Tfrc(c) => {
             throughput::tfrc(loss, rtt, (4.0 * rtt).max(c.rto_floor.as_secs_f64()), 1.0).ok()
@@ -386,7 +386,7 @@ fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
         .flat_map(|(l, c)| [(&l.forward, &c.forward), (&l.reverse, &c.reverse)])
         .map(|(d, c)| d.rate.mean().map(|r| r.bytes_per_sec() * Repaired::new(d, c.packet_bytes).share()))
         .collect();
-    // Datagrams do not yield: what they take is gone before anybody shares.
+    // Datagrams do not yield: their share is subtracted before the rest is divided.
     let mut taken = vec![0.0; whole.len()];
     for (f, c) in scenario.flows.iter().zip(flows.iter()).filter(|(f, _)| udp(f)) {
         let bytes = c.bounds.application.unwrap_or(0.0) * f64::from(packet(f)) * f64::from(f.count);

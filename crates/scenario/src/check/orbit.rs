@@ -116,7 +116,7 @@ pub(super) fn check(orbit: &Orbit, duration: Duration) -> OrbitCheck {
     let mut tracker = Tracker::new(config, sky.clone());
     let (mut sum, mut up) = (0.0, 0.0);
     let mut serving = None;
-    // True while what interrupts is a change, not a lack of satellites.
+    // True while the interruption is due to a handover, not to a lack of satellites.
     let mut changing = false;
     while tracker.at() < end {
         let step = tracker.step();

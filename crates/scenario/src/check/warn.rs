@@ -103,7 +103,7 @@ fn windows(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         let Some(rate) = link.forward.rate_packets_s else { continue };
         let crossing = scenario.flows.iter().zip(&check.flows).filter(|(f, _)| f.path.contains(&index));
         let (mut most, mut names) = (0.0, Vec::new());
-        // Who is limited by the application does not mean to fill the link.
+        // A flow limited by its application is not meant to fill the link.
         for (_, flow) in crossing.filter(|(f, _)| f.app.offered().is_none()) {
             let own = flow.bounds.window.unwrap_or(f64::INFINITY) * f64::from(flow.packet_bytes);
             most += own / f64::from(link.forward.packet_bytes.max(1)) * f64::from(flow.count);
@@ -158,7 +158,7 @@ fn repairs(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
                 push(out, "error-replaced", key("error"), message.into());
             }
             let Some(r) = derived.repair.as_ref().and_then(|r| r.repeats.as_ref()) else { continue };
-            // What is outstanding while the link is full.
+            // Outstanding data while the link is full.
             if r.window_s.is_some_and(|s| s < 0.999 * 2.0 * derived.delay_s) {
                 let message = format!(
                     "{} packets last {} s and an acknowledgement takes longer: the link idles",
@@ -311,7 +311,7 @@ fn ratios(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
             let both = scenario.flows.iter().zip(&check.flows);
             both.filter(|(f, _)| index.is_some_and(|i| f.path.contains(&i)) && f.transport == Transport::Tcp)
         };
-        // Said of the flows that it limits.
+        // The warning names the flows that it limits.
         if crossing().any(|(_, c)| matches!(&c.active, Active::ReturnLink { link } if *link == derived.name))
         {
             continue;

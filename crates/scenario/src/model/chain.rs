@@ -16,42 +16,43 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct GatewaySpec {
-    /// Name of the link that precedes it, seen from the sender.
+    /// Name of the link before the gateway, seen from the sender.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<String>,
-    /// Its buffer per connection and direction; by default twice the bandwidth-delay product of the slower adjacent
-    /// leg, at least 64 KiB.
+    /// Buffer per connection and direction; by default twice the bandwidth-delay product of the slower adjacent leg, at
+    /// least 64 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Size>,
-    /// Its forwarding delay; "0.1 ms" by default.
+    /// Forwarding delay; "0.1 ms" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Time>,
-    /// Largest number of connections that it splits at a time; unlimited by default.
+    /// Maximum number of connections split at a time; unlimited by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<Count>,
-    /// What it does with further connections; "bypass" by default.
+    /// What the gateway does with further connections; "bypass" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overload: Option<Overload>,
 }
 
-/// A gateway that hands its split connections over to another one, to which the receiver has moved (Bakre and Badrinath 1995).
+/// The hand-over of a gateway's split connections to another gateway, to which the receiver has moved (Bakre and
+/// Badrinath 1995).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HandOverSpec {
-    /// Name of the gateway that has the connections.
+    /// Name of the old gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Name of the gateway that takes them over.
+    /// Name of the new gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Links of the leg that starts there; as before by default.
+    /// Links of the leg that begins at the new gateway; by default those of the old leg.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<Vec<String>>,
-    /// Time that the signalling takes; "50 ms" by default.
+    /// Duration of the signalling; "50 ms" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signalling: Option<Time>,
-    /// Rate between the two gateways, for buffered data and for packets that still come to the old one; "100 Mbit/s" by
-    /// default.
+    /// Rate between the two gateways, for buffered data and for packets that still arrive at the old one; "100 Mbit/s"
+    /// by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backhaul: Option<RateSpec>,
 }
@@ -60,10 +61,10 @@ pub struct HandOverSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ChainSpec {
-    /// What lies between the ends; "e2e" by default, which is one connection.
+    /// How the path is split; "e2e" by default: one connection, not split.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<ChainKind>,
-    /// Names of the gateways in the order of the path; a kind that needs fewer uses the first ones.
+    /// Names of the gateways in the order of the path; a kind that needs fewer gateways uses the first ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gateways: Vec<String>,
     /// When a gateway opens the next leg; "sequential" by default.
@@ -72,18 +73,18 @@ pub struct ChainSpec {
     /// When a gateway acknowledges; "early" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_mode: Option<AckMode>,
-    /// Probability that an acknowledgement of the receiver takes a way past the gateway, with "spoof"; 0 by default.
+    /// With "spoof": probability that an acknowledgement of the receiver bypasses the gateway; 0 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asym: Option<f64>,
-    /// Gateways cannot read what they forward (IPsec and the like), and let it pass; false by default.
+    /// Packets are encrypted (IPsec, for example), so that gateways can only forward them; false by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encrypted: Option<bool>,
-    /// The legs that begin at gateways, by the name of the gateway.
+    /// Settings of the legs that begin at gateways, by the name of the gateway.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub legs: BTreeMap<String, LegSpec>,
 }
 
-/// A leg that begins at a gateway; keys left out are as in the group.
+/// A leg that begins at a gateway; keys that are not set are those of the group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LegSpec {
@@ -97,8 +98,8 @@ pub struct LegSpec {
     /// Endpoint of both ends of the leg.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Short<EndpointSpec>>,
-    /// Compressed headers: "scps", whose packets can all be read on their own, or "vj" (RFC 1144), where a loss hides what
-    /// follows; none by default.
+    /// Header compression: "scps", where each packet can be decompressed on its own, or "vj" (RFC 1144), where a loss
+    /// affects later packets; none by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub header_compression: Option<Short<Compression>>,
     /// Receive buffer of the leg.

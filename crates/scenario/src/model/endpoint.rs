@@ -112,9 +112,9 @@ endpoint_keys! {
     ecn: Ecn => ecn;
     /// Send retransmissions, window probes and FINs as ECN-capable too (ECN++); needs `ecn`.
     ecn_plus: bool => ecn_plus;
-    /// RFC 3042.
+    /// Limited transmit: the first two duplicate acknowledgements release new data (RFC 3042).
     limited_transmit: bool => limited_transmit;
-    /// Duplicate acknowledgements that reveal a loss.
+    /// Number of duplicate acknowledgements that indicate a loss.
     dup_thresh: u32 => dup_thresh;
     /// Loss detection: "dup-acks", "rack" (by time, RFC 8985), or "snack" (by the holes that the receiver names, as in SCPS-TP;
     /// only in simulations); both need SACK.
@@ -125,8 +125,8 @@ endpoint_keys! {
     /// Tail loss probe: two round trips after the last segment, before the retransmission timer (RFC 8985 §7); needs
     /// "rack" or "snack".
     tail_loss_probe: bool => tail_loss_probe;
-    /// The link tells when it goes down: timers stop, and the peer is asked so often whether it is there again; "0 s": nobody
-    /// tells. Only simulated.
+    /// Link outages are reported to the sender, as in SCPS-TP: timers stop, and the peer is probed at this interval
+    /// until it answers; "0 s": outages are not reported. Only in simulations.
     outage_probe: Time => outage_probe;
     /// Clock granularity of the retransmission timer.
     rto_tick: Time => rto.tick;
@@ -134,7 +134,7 @@ endpoint_keys! {
     initial_rto: Time => rto.initial;
     /// Lower bound of the retransmission timeout.
     rto_min: Time => rto.min;
-    /// Least difference between the retransmission timeout and the smoothed RTT (Linux: 200 ms).
+    /// Minimum difference between the retransmission timeout and the smoothed RTT (Linux: 200 ms).
     rto_margin: Time => rto.margin;
     /// Upper bound of the retransmission timeout.
     rto_max: Time => rto.max;
@@ -487,7 +487,7 @@ mod tests {
             keepalive: _,
             loss_classifier: _,
         } = Config::modern();
-        // All keys of one preset on top of another give the one; the buffers have keys of their own.
+        // All keys of one preset, applied to another, give the first; the buffers have separate keys.
         for from in PRESETS.iter().map(|name| Config::preset(name).unwrap()) {
             for name in PRESETS {
                 let spec = EndpointSpec { preset: Some((*name).into()), ..EndpointSpec::of(&from) };

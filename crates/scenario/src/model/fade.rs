@@ -10,7 +10,7 @@ use skyhaul_path::rate;
 use std::borrow::Cow;
 use toml::Value;
 
-/// Rain, shadowing or a file of attenuations; "none" for no fade although the other direction has one.
+/// Rain, shadowing or a file of attenuations; "none" if only the other direction fades.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FadeSpec {
     /// None.
@@ -40,7 +40,7 @@ pub struct SeriesSpec {
 
 impl<'de> Deserialize<'de> for FadeSpec {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        // What it is shows in its keys only.
+        // Only the keys show which it is.
         let value = Value::deserialize(d)?;
         let wrong = |e: toml::de::Error| D::Error::custom(e.message());
         match &value {

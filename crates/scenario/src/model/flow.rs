@@ -59,13 +59,13 @@ pub struct FlowSpec {
     pub chain: Option<ChainSpec>,
 }
 
-/// When flows start. Short form: one time for all.
+/// When flows start. Short form: one time for all flows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartSpec {
-    /// All at this time.
+    /// All flows start at this time.
     At(Span),
-    /// Each at its own time between the two.
+    /// Each flow starts at a random time between these two.
     Uniform([Span; 2]),
 }
 

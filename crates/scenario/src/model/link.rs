@@ -53,7 +53,7 @@ pub struct LinkSpec {
     /// A link that goes down loses the packets in flight; false by default, true with hard satellite handovers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drop_in_flight: Option<bool>,
-    /// Rain, shadowing, or a file of attenuations: their effect on the carrier, and so on rate and losses.
+    /// Fading of the carrier by rain or shadowing, or from a file of attenuations; it changes the rate and the losses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fade: Option<FadeSpec>,
     /// Forward error correction: a table with its kind; "none" by default.
@@ -98,7 +98,7 @@ pub struct DirectionSpec {
     /// The direction is up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up: Option<bool>,
-    /// Packets in flight are lost when it goes down.
+    /// Packets in flight are lost when the direction goes down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drop_in_flight: Option<bool>,
     /// The fade of this direction; "none" for no fade.

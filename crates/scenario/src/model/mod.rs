@@ -90,12 +90,12 @@ pub struct EventSpec {
     #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub set: toml::Table,
-    /// Name of a gateway that crashes and restarts at once: it loses its buffered data and the state of its
+    /// Name of a gateway that crashes and restarts immediately: it loses its buffered data and the state of its
     /// connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crash: Option<String>,
-    /// Name of the gateway that the path of its connections leaves: their packets take the whole path past it and all others,
-    /// and later connections pass uncut.
+    /// Name of a gateway that the route leaves: packets of its connections bypass it and all other gateways, and later
+    /// connections are not split.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reroute: Option<String>,
     /// A gateway hands its split connections over to another.

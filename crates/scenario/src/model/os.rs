@@ -84,13 +84,13 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
     TABLE.iter().map(|row| row.name)
 }
 
-/// Defaults of an operating system around 2002 (Luglio, Roseti, Gerla, Table 1): the buffers of both ends, window
-/// scaling and timestamps. Short form: its name, with the default buffers.
+/// Defaults of an operating system around 2002 (Luglio, Roseti, Gerla, Table 1): buffers of both ends, window scaling
+/// and timestamps. Short form: the name, for the default buffers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct OsSpec {
-    /// aix-4.1, bsd-os, digital-unix-4.0, freebsd-2.1.5, hp-ux-9, linux-2.4, mac-os-open-transport, onnet-4.0,
-    /// solaris-7 or windows-nt-4.0.
+    /// Name of the operating system: aix-4.1, bsd-os, digital-unix-4.0, freebsd-2.1.5, hp-ux-9, linux-2.4,
+    /// mac-os-open-transport, onnet-4.0, solaris-7 or windows-nt-4.0.
     pub name: String,
     /// Which buffers; "default" by default.
     #[serde(default)]

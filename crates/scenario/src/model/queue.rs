@@ -147,7 +147,7 @@ impl JsonSchema for QueueSpec {
                 "type": "boolean",
             },
         });
-        // What each discipline has of its own. There is no default: of another kind the key is refused.
+        // The keys of each discipline. They have no default: other kinds refuse the key.
         let disciplines = Discipline::json_schema(generator);
         for discipline in disciplines.get("oneOf").and_then(|d| d.as_array()).into_iter().flatten() {
             let own = discipline.get("properties").and_then(|p| p.as_object()).into_iter().flatten();

@@ -164,7 +164,7 @@ pub(crate) fn fill<E>(
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for OrTrace<T> {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        // What it is shows in its keys only.
+        // Only the keys show which it is.
         let value = Value::deserialize(d)?;
         let wrong = |e: toml::de::Error| D::Error::custom(e.message());
         match &value {

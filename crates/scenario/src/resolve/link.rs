@@ -162,7 +162,7 @@ pub(super) fn resolve(
         ack_size: own.ack_size.or(both.ack_size),
         reconstruct_acks: own.reconstruct_acks.or(both.reconstruct_acks),
     };
-    // A problem with an inherited value was found in the forward direction, so what is left is the link's own.
+    // A problem with an inherited value was found in the forward direction, so this one is the direction's own.
     let mut reverse = make(&|k| format!("{key}.reverse.{k}"), &merged, &delays.1)?;
     // Answers take the other direction.
     let packet = packet.unwrap_or(flow_packet);
@@ -240,7 +240,7 @@ fn fade(
     let Some(carrier) = fade.carrier_mut() else { return Ok(Some(fade)) };
     carrier.reaction.get_or_insert(rtt);
     if carrier.is_fixed() && carrier.symbol_rate.is_none() {
-        // The rate of the link is right for the only ModCod there is.
+        // The rate of the link fits the only ModCod.
         return Ok(Some(fade));
     }
     let at = format!("{key}.carrier.symbol-rate");
@@ -257,7 +257,7 @@ fn fade(
     let efficiency = carrier.clear_sky().efficiency;
     let symbols = *carrier.symbol_rate.get_or_insert(clear.bits_per_sec() as f64 / efficiency);
     let made = symbols * efficiency;
-    // Files round both; what is farther off is a mistake.
+    // Both are rounded in files; a larger difference is a mistake.
     if (made / clear.bits_per_sec() as f64 - 1.0).abs() > 0.01 {
         return refuse(
             at,

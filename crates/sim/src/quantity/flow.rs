@@ -1,4 +1,4 @@
-//! What a run yields of each flow.
+//! Quantities of each flow.
 
 use super::{Quantity, Unit, amount, bytes, count, known, maybe, video};
 use crate::result::{FlowResult, RateResult};
@@ -8,14 +8,18 @@ use skyhaul_trace::LossCause;
 
 /// Of a flow: `flow.NAME` in studies, columns of `flows`.
 pub const FLOW: &[Quantity<FlowResult>] = &[
-    maybe("started", "when it started", |f, _| f.started.map(Instant::as_secs_f64)),
-    maybe("finished", "when it had done all it had to do, or was stopped", |f, _| {
+    maybe("started", "start time", |f, _| f.started.map(Instant::as_secs_f64)),
+    maybe("finished", "time at which it completed or was stopped", |f, _| {
         f.finished.map(Instant::as_secs_f64)
     }),
-    maybe("last_ack", "when the last acknowledgement arrived", |f, _| f.last_ack.map(Instant::as_secs_f64)),
-    bytes("bytes_acked", "payload acknowledged, each byte counted once; of datagrams, delivered", |f, _| {
-        f.bytes_acked
+    maybe("last_ack", "arrival time of the last acknowledgement", |f, _| {
+        f.last_ack.map(Instant::as_secs_f64)
     }),
+    bytes(
+        "bytes_acked",
+        "payload acknowledged, each byte counted once; for datagrams, payload delivered",
+        |f, _| f.bytes_acked,
+    ),
     amount(
         "unique_segments",
         Unit::Segments,
@@ -32,52 +36,48 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     count("segments_sent", "data segments sent, retransmissions included, probes excluded", |f, _| {
         f.segments_sent
     }),
-    count("retransmissions", "data segments sent again", |f, _| f.retransmissions),
-    count(
-        "timeout_retransmissions",
-        "of these, sent while the loss that a timeout found was repaired",
-        |f, _| f.timeout_retransmissions,
-    ),
-    count("timeouts", "expiries of the retransmission timer", |f, _| f.timeouts),
-    count("recoveries", "losses found by acknowledgements, without a timeout", |f, _| f.recoveries),
-    count("cuts", "cuts of the window on signs of congestion", |f, _| f.cuts.total()),
-    count("cuts_error", "of these, after a packet was lost to errors of the channel", |f, _| f.cuts.error),
-    count("cuts_congestion", "of these, after a packet was lost to a full queue", |f, _| f.cuts.congestion),
-    count("cuts_marked", "of these, after a packet was marked by a queue (ECN), not lost", |f, _| {
-        f.cuts.marked
+    count("retransmissions", "data segments retransmitted", |f, _| f.retransmissions),
+    count("timeout_retransmissions", "of these, sent during the repair after a timeout", |f, _| {
+        f.timeout_retransmissions
     }),
-    count("cuts_outage", "of these, after a packet was lost when a link went down", |f, _| f.cuts.outage),
-    count("cuts_spurious", "of these, after no loss", |f, _| f.cuts.spurious),
-    count(
-        "timeout_cuts_error",
-        "cuts by timeout after a packet was lost to errors of the channel",
-        |f, _| f.timeout_cuts.error,
-    ),
-    count("timeout_cuts_congestion", "cuts by timeout after a packet was lost to a full queue", |f, _| {
+    count("timeouts", "expiries of the retransmission timer", |f, _| f.timeouts),
+    count("recoveries", "recoveries triggered by acknowledgements, without a timeout", |f, _| f.recoveries),
+    count("cuts", "window reductions on congestion signals", |f, _| f.cuts.total()),
+    count("cuts_error", "of these, due to a packet lost to a channel error", |f, _| f.cuts.error),
+    count("cuts_congestion", "of these, due to a packet lost to a full queue", |f, _| f.cuts.congestion),
+    count("cuts_marked", "of these, due to an ECN mark of a queue, without a loss", |f, _| f.cuts.marked),
+    count("cuts_outage", "of these, due to a packet lost when a link went down", |f, _| f.cuts.outage),
+    count("cuts_spurious", "of these, without a loss", |f, _| f.cuts.spurious),
+    count("timeout_cuts_error", "reductions by timeout due to a packet lost to a channel error", |f, _| {
+        f.timeout_cuts.error
+    }),
+    count("timeout_cuts_congestion", "reductions by timeout due to a packet lost to a full queue", |f, _| {
         f.timeout_cuts.congestion
     }),
-    count("timeout_cuts_outage", "cuts by timeout after a packet was lost when a link went down", |f, _| {
-        f.timeout_cuts.outage
-    }),
-    count("timeout_cuts_spurious", "cuts by timeout after no loss", |f, _| f.timeout_cuts.spurious),
-    count("cuts_undone", "cuts that the sender found to be spurious and undid", |f, _| f.cuts_undone),
+    count(
+        "timeout_cuts_outage",
+        "reductions by timeout due to a packet lost when a link went down",
+        |f, _| f.timeout_cuts.outage,
+    ),
+    count("timeout_cuts_spurious", "reductions by timeout without a loss", |f, _| f.timeout_cuts.spurious),
+    count("cuts_undone", "reductions that the sender detected as spurious and undid", |f, _| f.cuts_undone),
     count(
         "verdicts",
-        "losses found by acknowledgements that a sender with a loss classifier was asked about",
+        "losses detected by acknowledgements that the sender's loss classifier judged",
         |f, _| f.verdicts.total(),
     ),
-    count("verdicts_error_right", "of these, errors of the channel, or outages, taken for errors", |f, _| {
+    count("verdicts_error_right", "of these, channel errors or outages, classified as errors", |f, _| {
         f.verdicts.error_right
     }),
-    count(
-        "verdicts_error_wrong",
-        "of these, errors of the channel, or outages, taken for congestion",
-        |f, _| f.verdicts.error_wrong,
-    ),
-    count("verdicts_congestion_right", "of these, losses to full queues taken for congestion", |f, _| {
-        f.verdicts.congestion_right
+    count("verdicts_error_wrong", "of these, channel errors or outages, classified as congestion", |f, _| {
+        f.verdicts.error_wrong
     }),
-    count("verdicts_congestion_wrong", "of these, losses to full queues taken for errors", |f, _| {
+    count(
+        "verdicts_congestion_right",
+        "of these, losses at full queues, classified as congestion",
+        |f, _| f.verdicts.congestion_right,
+    ),
+    count("verdicts_congestion_wrong", "of these, losses at full queues, classified as errors", |f, _| {
         f.verdicts.congestion_wrong
     }),
     count("verdicts_spurious", "of these, segments that were not lost", |f, _| f.verdicts.spurious),
@@ -90,121 +90,129 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
         "segments that arrived for a connection that had been replaced or had ended",
         |f, _| f.discarded,
     ),
-    count("rejected", "segments that an end point refused", |f, _| f.rejected),
-    count("pages", "pages completed, or transfers that arrived at random and are complete", |f, _| {
-        f.pages.len() as u64
-    }),
-    maybe("page_time_mean", "mean time of a page", |f, _| f.mean_page()),
-    maybe("page_time_p50", "median time of a page", |f, _| f.page_quantile(0.5)),
-    maybe("page_time_p95", "95th percentile of the time of a page", |f, _| f.page_quantile(0.95)),
-    maybe("page_time_p99", "99th percentile of the time of a page", |f, _| f.page_quantile(0.99)),
-    amount("page_time_sum", Unit::Second, "time of all completed pages together", |f, _| {
+    count("rejected", "segments rejected by an endpoint", |f, _| f.rejected),
+    count("pages", "completed pages, or completed random transfers", |f, _| f.pages.len() as u64),
+    maybe("page_time_mean", "mean page time", |f, _| f.mean_page()),
+    maybe("page_time_p50", "median page time", |f, _| f.page_quantile(0.5)),
+    maybe("page_time_p95", "95th percentile of the page time", |f, _| f.page_quantile(0.95)),
+    maybe("page_time_p99", "99th percentile of the page time", |f, _| f.page_quantile(0.99)),
+    amount("page_time_sum", Unit::Second, "sum of the times of all completed pages", |f, _| {
         f.pages.iter().map(|p| p.as_secs_f64()).sum()
     }),
-    count(
-        "transfers",
-        "transfers that arrived at random, complete or not; their times are those of pages",
-        |f, _| f.transfers,
-    ),
+    count("transfers", "random transfers, complete or not; their times count as page times", |f, _| {
+        f.transfers
+    }),
     count("lost", "data packets lost", |f, _| f.lost.iter().sum()),
-    count("lost_error", "of these, to errors of the channel", |f, _| f.lost[LossCause::Error as usize]),
+    count("lost_error", "of these, to channel errors", |f, _| f.lost[LossCause::Error as usize]),
     count("lost_full", "of these, to a full queue", |f, _| f.lost[LossCause::Full as usize]),
     count("lost_pushed_out", "of these, evicted from a queue", |f, _| f.lost[LossCause::PushedOut as usize]),
     count("lost_link_down", "of these, in flight when a link went down", |f, _| {
         f.lost[LossCause::LinkDown as usize]
     }),
     count("lost_aqm", "of these, by active queue management", |f, _| f.lost[LossCause::Aqm as usize]),
-    count("lost_arq_gave_up", "of these, repeated by a link in vain", |f, _| {
+    count("lost_arq_gave_up", "of these, given up by a link's ARQ", |f, _| {
         f.lost[LossCause::ArqGaveUp as usize]
     }),
-    count("delivered", "datagrams delivered; of video, packets of the application", |f, _| {
+    count("delivered", "datagrams delivered; for video, packets of the application", |f, _| {
         datagrams(f).delivered
     }),
     maybe(
         "delay_min",
-        "shortest one-way delay of a datagram, or of a packet of video since its frame",
+        "minimum one-way delay of a datagram, or of a video packet from the production of its frame",
         |f, _| datagrams(f).delay_min,
     ),
     maybe("delay_mean", "mean one-way delay of datagrams", |f, _| datagrams(f).delay_mean),
     maybe("delay_p50", "median of the one-way delay of datagrams", |f, _| datagrams(f).delay_p50),
     maybe("delay_p95", "95th percentile of the one-way delay of datagrams", |f, _| datagrams(f).delay_p95),
     maybe("delay_p99", "99th percentile of the one-way delay of datagrams", |f, _| datagrams(f).delay_p99),
-    maybe("delay_max", "longest one-way delay of a datagram", |f, _| datagrams(f).delay_max),
-    maybe("delay_variation", "99th percentile of the delay less the shortest (RFC 5481)", |f, _| {
+    maybe("delay_max", "maximum one-way delay of a datagram", |f, _| datagrams(f).delay_max),
+    maybe("delay_variation", "99th percentile of the delay minus the minimum (RFC 5481)", |f, _| {
         video::delay_variation(f)
     }),
     maybe("jitter", "interarrival jitter of datagrams (RFC 3550)", |f, _| datagrams(f).jitter),
     maybe("jitter_mean", "mean of the interarrival jitter over the packets", |f, _| datagrams(f).jitter_mean),
-    count("frames", "frames of video produced", |f, _| video::count(f, |v| v.frames.iter().sum())),
-    count("frames_skipped", "of these, left out at the sender since its buffer was full", |f, _| {
+    count("frames", "video frames produced", |f, _| video::count(f, |v| v.frames.iter().sum())),
+    count("frames_skipped", "of these, skipped by the sender because its buffer was full", |f, _| {
         video::count(f, |v| v.skipped)
     }),
-    count("frames_gap", "of these, lost while the coder changed its rate", |f, _| {
+    count("frames_gap", "of these, not sent while the coder changed its rate", |f, _| {
         video::count(f, |v| v.gaps)
     }),
-    count("frames_packets", "packets that the application cut the frames into", |f, _| {
+    count("frames_packets", "packets into which the application divided the frames", |f, _| {
         video::count(f, |v| v.packets)
     }),
-    known("frames_complete", Unit::Share, "frames of video that were there in time", |f, _| {
+    known("frames_complete", Unit::Share, "fraction of video frames that arrived in time", |f, _| {
         video::complete(f)
     }),
-    known("frames_complete_i", Unit::Share, "the same of I frames", |f, _| video::complete_of(f, Type::I)),
-    known("frames_complete_p", Unit::Share, "the same of P frames", |f, _| video::complete_of(f, Type::P)),
-    known("frames_complete_b", Unit::Share, "the same of B frames", |f, _| video::complete_of(f, Type::B)),
+    known("frames_complete_i", Unit::Share, "the same for I frames", |f, _| video::complete_of(f, Type::I)),
+    known("frames_complete_p", Unit::Share, "the same for P frames", |f, _| video::complete_of(f, Type::P)),
+    known("frames_complete_b", Unit::Share, "the same for B frames", |f, _| video::complete_of(f, Type::B)),
     maybe(
         "frame_delay_p5",
-        "time from the production of a frame to its last byte within which 5 % of the frames were there; missing if fewer came",
+        "time from the production of a frame to its last byte within which 5 % of the frames arrived; missing if fewer arrived",
         |f, _| video::frame_delay(f, 0.05),
     ),
-    maybe("frame_delay_p25", "the same of a quarter", |f, _| video::frame_delay(f, 0.25)),
-    maybe("frame_delay_p50", "the same of half", |f, _| video::frame_delay(f, 0.5)),
-    maybe("frame_delay_p75", "the same of three quarters", |f, _| video::frame_delay(f, 0.75)),
-    maybe("frame_delay_p90", "the same of 90 %", |f, _| video::frame_delay(f, 0.9)),
-    maybe("frame_delay_p95", "the same of 95 %", |f, _| video::frame_delay(f, 0.95)),
-    maybe("frame_delay_p99", "the same of 99 %", |f, _| video::frame_delay(f, 0.99)),
-    maybe("frame_delay_p999", "the same of 999 of 1000", |f, _| video::frame_delay(f, 0.999)),
+    maybe("frame_delay_p25", "the same for 25 %", |f, _| video::frame_delay(f, 0.25)),
+    maybe("frame_delay_p50", "the same for 50 %", |f, _| video::frame_delay(f, 0.5)),
+    maybe("frame_delay_p75", "the same for 75 %", |f, _| video::frame_delay(f, 0.75)),
+    maybe("frame_delay_p90", "the same for 90 %", |f, _| video::frame_delay(f, 0.9)),
+    maybe("frame_delay_p95", "the same for 95 %", |f, _| video::frame_delay(f, 0.95)),
+    maybe("frame_delay_p99", "the same for 99 %", |f, _| video::frame_delay(f, 0.99)),
+    maybe("frame_delay_p999", "the same for 99.9 %", |f, _| video::frame_delay(f, 0.999)),
     known(
         "decodable",
         Unit::Share,
-        "frames that were there in time, as those that they are coded from",
+        "fraction of frames that arrived in time, as did the frames that they are coded from",
         |f, _| video::share(f, |v| v.decodable),
     ),
     known(
         "delayed",
         Unit::Share,
-        "packets of video that came too long after the one before in number (Algorithm 1 of Papadimitriou, Tsaoussidis \
-         2007), as the application gets them; missing if the transport died",
+        "fraction of video packets that arrived too long after the previous one in number, as delivered to the application \
+         (Algorithm 1 of Papadimitriou, Tsaoussidis 2007); missing if the transport failed",
         |f, _| video::of(f, |v| v.delayed)??.value(),
     ),
-    known("delayed_arrival", Unit::Share, "the same, after the packet that arrived before", |f, _| {
-        video::of(f, |v| v.delayed_arrival)??.value()
-    }),
+    known(
+        "delayed_arrival",
+        Unit::Share,
+        "the same, relative to the previous packet in order of arrival",
+        |f, _| video::of(f, |v| v.delayed_arrival)??.value(),
+    ),
     known(
         "delayed_wire",
         Unit::Share,
-        "the same as `delayed` for packets as they arrive over TCP, in order or not",
+        "the same as `delayed` for segments as they arrive over TCP, in order or not",
         |f, _| video::of(f, |v| v.delayed_wire)??.value(),
     ),
-    known("late_500ms", Unit::Share, "packets of video not there 0.5 s after their frame", |f, _| {
-        video::share(f, |v| v.late[0])
-    }),
-    known("late_1s", Unit::Share, "packets of video not there 1 s after their frame", |f, _| {
-        video::share(f, |v| v.late[1])
-    }),
-    known("late_2s", Unit::Share, "packets of video not there 2 s after their frame", |f, _| {
-        video::share(f, |v| v.late[2])
-    }),
-    maybe("startup", "from the first frame to the start of the film", |f, _| {
+    known(
+        "late_500ms",
+        Unit::Share,
+        "fraction of video packets that had not arrived 0.5 s after their frame",
+        |f, _| video::share(f, |v| v.late[0]),
+    ),
+    known(
+        "late_1s",
+        Unit::Share,
+        "fraction of video packets that had not arrived 1 s after their frame",
+        |f, _| video::share(f, |v| v.late[1]),
+    ),
+    known(
+        "late_2s",
+        Unit::Share,
+        "fraction of video packets that had not arrived 2 s after their frame",
+        |f, _| video::share(f, |v| v.late[2]),
+    ),
+    maybe("startup", "time from the first frame to the start of playback", |f, _| {
         video::of(f, |v| v.played.startup)?
     }),
-    count("stalls", "how often the film stood still; over UDP, froze", |f, _| {
+    count("stalls", "number of stalls of the film; over UDP, of freezes", |f, _| {
         video::count(f, |v| v.played.stalls)
     }),
-    maybe("stalled", "how long in all", |f, _| video::of(f, |v| v.played.stalled)),
+    maybe("stalled", "total stall time", |f, _| video::of(f, |v| v.played.stalled)),
     known(
         "stalled_share",
         Unit::Share,
-        "the same as a share of the time since the start of the film; 1 if it never started",
+        "the same as a fraction of the time since the start of the film; 1 if it never started",
         |f, _| video::of(f, |v| v.still)?,
     ),
     maybe("freeze_max", "longest time without a new picture", |f, _| video::of(f, |v| v.played.freeze)),
@@ -214,80 +222,78 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
         "coefficient of variation of a film's throughput over half seconds",
         |f, _| video::of(f, |v| v.variation)?,
     ),
-    maybe("silence_max", "longest time in which nothing of a film arrived", |f, _| {
-        video::of(f, |v| v.silence)?
-    }),
-    count("switches", "changes of the rate of the coder", |f, _| video::count(f, |v| v.switches)),
-    known("switched_by", Unit::BitPerSecond, "mean change of the rate of the coder", |f, _| {
+    maybe("silence_max", "longest time without an arrival", |f, _| video::of(f, |v| v.silence)?),
+    count("switches", "rate changes of the coder", |f, _| video::count(f, |v| v.switches)),
+    known("switched_by", Unit::BitPerSecond, "mean rate change of the coder", |f, _| {
         video::of(f, |v| v.switched_by)?
     }),
     known(
         "useless",
         Unit::Share,
-        "bytes of a film that came too late or belong to frames that cannot be decoded, of those delivered",
+        "fraction of the delivered bytes that arrived too late or belong to frames that cannot be decoded",
         |f, _| video::share(f, |v| v.useless),
     ),
-    maybe("died", "when the transport of a film gave up", |f, _| video::died(f)),
+    maybe("died", "time at which the transport of a film gave up", |f, _| video::died(f)),
     count(
         "reports",
-        "reports that the receiver of datagrams that keep to a rate sent; `acks` arrived",
+        "reports sent by the receiver of rate-controlled datagrams; `acks` counts those that arrived",
         |f, _| rate(f).reports,
     ),
-    count("refused", "datagrams that found no room to wait at their sender", |f, _| rate(f).refused),
-    count("no_feedback", "how often a rate was lowered because reports stayed away", |f, _| rate(f).expiries),
-    count("loss_events", "loss events that the receiver of TFRC told apart", |f, _| {
+    count("refused", "datagrams refused because the sender's queue was full", |f, _| rate(f).refused),
+    count("no_feedback", "rate reductions due to missing reports", |f, _| rate(f).expiries),
+    count("loss_events", "loss events counted by the TFRC receiver", |f, _| {
         rate(f).loss_events.unwrap_or_default()
     }),
     known(
         "loss_event_rate",
         Unit::Share,
-        "loss event rate of TFRC in the end, as its receiver measures it",
+        "loss event rate at the end, as measured by the TFRC receiver",
         |f, _| f.rate?.loss_event_rate,
     ),
     known(
         "allowed_rate",
         Unit::BitPerSecond,
-        "rate that the sender of datagrams may send at in the end, whole packets",
+        "allowed sending rate of rate-controlled datagrams at the end, whole packets",
         |f, _| Some(f.rate?.allowed),
     ),
     known(
         "custody_max",
         Unit::Bytes,
-        "most payload that was acknowledged to the sender and not yet by the receiver, of a chain of connections",
+        "maximum payload acknowledged to the sender and not yet by the receiver, for a chain of connections",
         |f, _| Some(f.chain.as_ref()?.custody as f64),
     ),
     count(
         "acked_not_delivered",
-        "bytes acknowledged to the sender that never arrived, where a gateway crashed or an end gave up",
+        "bytes acknowledged to the sender that never arrived because a gateway crashed or an end gave up",
         |f, _| f.chain.as_ref().map_or(0, |c| c.lost),
     ),
     maybe(
         "setup_time",
-        "from the sender's first segment until all legs of a chain were established",
+        "time time from the sender's first segment until all legs of a chain were established",
         |f, _| f.chain.as_ref()?.setup.map(|d| d.as_secs_f64()),
     ),
-    maybe("first_byte_time", "from the sender's first segment until a chain had delivered a byte", |f, _| {
-        f.chain.as_ref()?.first_byte.map(|d| d.as_secs_f64())
-    }),
-    count("bypassed", "connections that gateways without room let pass uncut", |f, _| {
+    maybe(
+        "first_byte_time",
+        "time from the sender's first segment until a chain delivered its first byte",
+        |f, _| f.chain.as_ref()?.first_byte.map(|d| d.as_secs_f64()),
+    ),
+    count("bypassed", "connections that gateways at their capacity forwarded without splitting", |f, _| {
         f.chain.as_ref().map_or(0, |c| c.bypassed)
     }),
-    count("chain_refused", "connections that gateways without room refused", |f, _| {
+    count("chain_refused", "connections that gateways at their capacity refused", |f, _| {
         f.chain.as_ref().map_or(0, |c| c.refused)
     }),
     count(
         "unread",
-        "packets of a leg whose compressed headers could not be read, because one before them was lost",
+        "packets of a leg whose compressed headers could not be decompressed because an earlier packet was lost",
         |f, _| f.unread,
     ),
     known("handed_over", Unit::Bytes, "buffered data that gateways handed over to others", |f, _| {
         Some(f.chain.as_ref()?.moved as f64)
     }),
-    maybe(
-        "handover_silence",
-        "how long the legs behind gateways were silent while their connections were handed over to others",
-        |f, _| Some(f.chain.as_ref()?.silent.as_secs_f64()),
-    ),
+    maybe("handover_silence", "silence of the legs behind gateways during hand-overs", |f, _| {
+        Some(f.chain.as_ref()?.silent.as_secs_f64())
+    }),
     maybe(
         "mean_srtt",
         "mean of the smoothed RTT over the samples of the series; its last value if nothing was sampled",
@@ -295,23 +301,23 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     ),
     count(
         "bursts",
-        "times at which an event (an acknowledgement, a timer, a write) let data segments go, one or more at once",
+        "events (an acknowledgement, a timer, a write) that released one or more data segments",
         |f, _| f.bursts.count(),
     ),
-    known("burst_mean", Unit::Segments, "mean number of segments that left at once", |f, _| f.bursts.mean()),
+    known("burst_mean", Unit::Segments, "mean number of segments released at once", |f, _| f.bursts.mean()),
     known(
         "burst_p99",
         Unit::Segments,
-        "99th percentile of that number: exact up to 32, to 1/8 above",
+        "99th percentile of that number; exact up to 32, within 1/8 above",
         |f, _| f.bursts.quantile(0.99).map(f64::from),
     ),
-    known("burst_max", Unit::Segments, "most segments that left at once", |f, _| {
+    known("burst_max", Unit::Segments, "maximum number of segments released at once", |f, _| {
         Some(f64::from(f.bursts.largest())).filter(|n| *n > 0.0)
     }),
     known(
         "bwe_mean",
         Unit::BitPerSecond,
-        "bandwidth that the congestion control estimates, payload: mean over the samples of the series",
+        "bandwidth estimate of the congestion control, payload: mean over the samples of the series",
         |f, _| f.bwe.map(|b| b.mean),
     ),
     known("bwe_sd", Unit::BitPerSecond, "standard deviation of the same samples", |f, _| {

@@ -1,10 +1,10 @@
-//! What a run yields of a group of flows together.
+//! Quantities of a group of flows as a whole.
 
 use super::{Datum, FLOW, Quantity, Source, Unit, count, level, maybe};
 use crate::result::{FlowResult, jain};
 use skyhaul_base::Duration;
 
-/// Of a group of flows, besides the sums of the quantities of its flows that add up: JSON, and what `run` prints.
+/// Quantities of a group of flows besides the sums over its flows, for JSON and the output of `run`.
 pub const GROUP: &[Quantity<[FlowResult]>] = &[
     count("flows", "number of flows", |all, _| all.len() as u64),
     level("goodput_min", Unit::BitPerSecond, "goodput of the slowest flow", |all, _| {
@@ -13,7 +13,7 @@ pub const GROUP: &[Quantity<[FlowResult]>] = &[
     level("goodput_max", Unit::BitPerSecond, "goodput of the fastest flow", |all, _| {
         all.iter().map(|f| f.goodput).fold(0.0, f64::max)
     }),
-    maybe("page_time_mean", "mean time of a page over the pages of all flows", |all, _| {
+    maybe("page_time_mean", "mean page time over the pages of all flows", |all, _| {
         mean(all.iter().flat_map(|f| &f.pages).map(|p| p.as_secs_f64()))
     }),
     maybe("mean_srtt", "mean over the flows of their mean smoothed RTT", |all, _| {
@@ -28,7 +28,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 impl Quantity<FlowResult> {
-    /// The sum of several flows is theirs together.
+    /// The sum over several flows is that of the group.
     #[must_use]
     pub const fn adds_up(&self) -> bool {
         matches!(self.of, Source::Count(_) | Source::Amount(_))
@@ -44,7 +44,7 @@ impl Quantity<FlowResult> {
     }
 }
 
-/// All that is known of a group of flows together, by [column](Quantity::column): [`GROUP`], and the sums of [`FLOW`].
+/// All quantities of a group of flows, by [column](Quantity::column): [`GROUP`], and the sums of [`FLOW`].
 #[must_use]
 pub fn group(flows: &[FlowResult], duration: Duration) -> Vec<(String, Datum)> {
     let own = GROUP.iter().map(|q| (q.column(), q.value(flows, duration)));

@@ -1,4 +1,4 @@
-//! What a run yields of each direction of a link.
+//! Quantities of each direction of a link.
 
 use super::{Quantity, Unit, bytes, count, level};
 use crate::result::{ClassResult, LinkResult};
@@ -18,7 +18,7 @@ macro_rules! with_classes {
                 }),
                 count(
                     concat!($name, "_dropped_error"),
-                    concat!($packets, " lost to errors of the channel"),
+                    concat!($packets, " lost to channel errors"),
                     |l, _| lost(l, Class::$class, LossCause::Error),
                 ),
                 count(concat!($name, "_dropped_full"), concat!($packets, " refused by a full queue"), |l, _| {
@@ -49,27 +49,27 @@ macro_rules! with_classes {
     };
 }
 
-/// Of a direction of a link: `link.LINK.DIRECTION.NAME` in studies, columns of `links`.
+/// Quantities of a direction of a link: `link.LINK.DIRECTION.NAME` in studies, columns of `links`.
 pub const LINK: &[Quantity<LinkResult>] = with_classes!(
     [
-        level("utilization", Unit::Share, "share of time the transmitter was busy; 0 without a rate", |l, _| {
+        level("utilization", Unit::Share, "fraction of time that the transmitter was busy; 0 without a rate", |l, _| {
             l.utilization
         }),
         level(
             "mean_queue",
             Unit::Packets,
-            "mean number of packets waiting; the one being transmitted does not wait",
+            "mean number of waiting packets, without the one being transmitted",
             |l, _| l.mean_queue
         ),
         Quantity {
             unit: Unit::Packets,
-            ..count("max_queue", "most packets that ever waited", |l, _| l.max_queue.into())
+            ..count("max_queue", "maximum number of waiting packets", |l, _| l.max_queue.into())
         },
         bytes("offered_bytes", "bytes offered, headers included", |l, _| l.offered_bytes),
         bytes("delivered_bytes", "bytes delivered, headers included", |l, _| l.delivered_bytes),
         count("offered", "packets offered", |l, _| all(l, |c| c.offered)),
         count("delivered", "packets delivered", |l, _| all(l, |c| c.delivered)),
-        count("dropped_error", "packets lost to errors of the channel", |l, _| l.dropped(LossCause::Error)),
+        count("dropped_error", "packets lost to channel errors", |l, _| l.dropped(LossCause::Error)),
         count("dropped_full", "packets refused by a full queue", |l, _| l.dropped(LossCause::Full)),
         count("dropped_pushed_out", "packets evicted by packets of higher priority", |l, _| {
             l.dropped(LossCause::PushedOut)
@@ -79,26 +79,26 @@ pub const LINK: &[Quantity<LinkResult>] = with_classes!(
         }),
         count("marked", "packets marked by active queue management", |l, _| all(l, |c| c.marked)),
         count("dropped_aqm", "packets dropped by active queue management", |l, _| l.dropped(LossCause::Aqm)),
-        count("dropped_arq_gave_up", "packets that the link repeated in vain", |l, _| {
+        count("dropped_arq_gave_up", "packets given up by the link's ARQ", |l, _| {
             l.dropped(LossCause::ArqGaveUp)
         }),
-        count("dropped_filtered", "acknowledgements that the link thinned out", |l, _| {
+        count("dropped_filtered", "acknowledgements removed by the queue (filter, decimation)", |l, _| {
             l.dropped(LossCause::Filtered)
         }),
         count(
             "transmissions",
-            "transmissions of a link that repairs: packets, those sent again, and parity; 0 on others",
+            "transmissions of a link with repair: packets, retransmissions and parity; 0 on other links",
             |l, _| l.repair.transmissions
         ),
         count("parity", "transmissions of parity and of copies", |l, _| l.repair.parity),
-        count("repeats", "packets that the link sent again on request", |l, _| l.repair.retransmissions),
-        count("repairs", "packets that the channel had lost and the link's code brought back", |l, _| {
+        count("repeats", "packets retransmitted by the link's ARQ", |l, _| l.repair.retransmissions),
+        count("repairs", "packets lost on the channel and recovered by the link's code", |l, _| {
             l.repair.repairs
         }),
         count("duplicates", "copies over a second satellite that arrived after the packet and were dropped", |l, _| {
             l.repair.duplicates
         }),
-        count("reconstructed", "acknowledgements made anew at the far side; not among those delivered", |l, _| {
+        count("reconstructed", "acknowledgements created at the far side; not included in those delivered", |l, _| {
             l.reconstructed
         }),
     ]
@@ -107,7 +107,7 @@ pub const LINK: &[Quantity<LinkResult>] = with_classes!(
     Ack "ack" "acknowledgements"
 );
 
-/// Of all classes together.
+/// Over all classes.
 fn all(l: &LinkResult, of: fn(&ClassResult) -> u64) -> u64 {
     l.classes.iter().map(of).sum()
 }

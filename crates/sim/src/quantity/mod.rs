@@ -1,8 +1,7 @@
-//! What a run measures: the one list of names, units, descriptions, and where each number comes from.
+//! The quantities that a run measures: the only list of their names, units, descriptions and sources.
 //!
-//! Studies, tables, JSON, Python and the page `docs/quantities.md` read this list: a quantity is added by one line in it.
-//! In the metrics of studies a quantity has its [name](Quantity::name); where no unit stands beside it, in the columns of
-//! tables and in JSON, it has that name with its [unit](Unit::suffix) behind.
+//! Studies, tables, JSON, Python and the page `docs/quantities.md` use this list, so one line adds a quantity. Metrics
+//! of studies use its [name](Quantity::name). Columns of tables and JSON append its [unit](Unit::suffix) to the name.
 
 mod flow;
 mod group;
@@ -21,38 +20,38 @@ pub use series::{Sampled, Subject, sampled};
 
 use skyhaul_base::Duration;
 
-/// A number that a run yields of each of its subjects `T`: of itself, a flow, or a direction of a link.
+/// A number that a run measures of each subject `T`: the run itself, a flow, or a direction of a link.
 #[derive(Debug)]
 pub struct Quantity<T: ?Sized + 'static> {
     /// Its name, without the unit.
     pub name: &'static str,
     /// Its unit.
     pub unit: Unit,
-    /// What it is, in one sentence or less.
+    /// Description in one sentence or less.
     pub says: &'static str,
-    /// Where it comes from.
+    /// How to read it from a result.
     pub of: Source<T>,
 }
 
-/// Takes a quantity out of a result: called with the subject, and with how long the run lasted.
+/// Reads a quantity from a result: called with the subject and the duration of the run.
 #[derive(Debug)]
 pub enum Source<T: ?Sized + 'static> {
-    /// Counts something; counts of several flows add up.
+    /// A count; counts of several flows add up.
     Count(fn(&T, Duration) -> u64),
-    /// Measures an amount, or an amount per time; those of several flows add up.
+    /// An amount, or an amount per time; those of several flows add up.
     Amount(fn(&T, Duration) -> f64),
-    /// Measures a level; those of several flows do not add up.
+    /// A level; those of several flows do not add up.
     Level(fn(&T, Duration) -> f64),
-    /// Measures something that may not be there.
+    /// A level that may be missing.
     Maybe(fn(&T, Duration) -> Option<f64>),
 }
 
 /// A unit of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A number of what the name says.
+    /// A number of the things in the name.
     Count,
-    /// Bytes, which the name says.
+    /// Bytes, as the name says.
     Bytes,
     /// Bits per second.
     BitPerSecond,
@@ -60,16 +59,16 @@ pub enum Unit {
     Packets,
     /// Seconds.
     Second,
-    /// Segments of the sender's maximum size; the name says it.
+    /// Segments of the sender's maximum size, as the name says.
     Segments,
-    /// Segments per second; the name says what per second.
+    /// Segments per second, as the name says.
     SegmentPerSecond,
-    /// A share of 1.
+    /// A fraction.
     Share,
 }
 
 impl Unit {
-    /// For people.
+    /// The unit as shown to users.
     #[must_use]
     pub const fn symbol(self) -> &'static str {
         match self {
@@ -84,7 +83,7 @@ impl Unit {
         }
     }
 
-    /// What it adds to the name of a column, with the underscore before it; empty where the name says the unit.
+    /// The suffix of column names, with its underscore; empty if the name includes the unit.
     #[must_use]
     pub const fn suffix(self) -> &'static str {
         match self {
@@ -96,14 +95,14 @@ impl Unit {
     }
 }
 
-/// A quantity of a result.
+/// The value of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Datum {
     /// A count.
     Count(u64),
     /// A real number.
     Real(f64),
-    /// Nothing: it did not happen, or there was nothing to measure.
+    /// Missing: it did not happen, or there was nothing to measure.
     Missing,
 }
 
@@ -120,13 +119,13 @@ impl Datum {
 }
 
 impl<T: ?Sized> Quantity<T> {
-    /// What it is called in columns of tables and in JSON: its name with the unit behind.
+    /// Its name in columns of tables and in JSON: the name followed by the unit.
     #[must_use]
     pub fn column(&self) -> String {
         format!("{}{}", self.name, self.unit.suffix())
     }
 
-    /// Its value for a subject of a run that lasted `duration`.
+    /// Its value for a subject of a run of this `duration`.
     #[must_use]
     pub fn value(&self, subject: &T, duration: Duration) -> Datum {
         match self.of {
@@ -175,7 +174,7 @@ const fn level<T: ?Sized>(
     Quantity { name, unit, says, of: Source::Level(of) }
 }
 
-/// A level that may not be there.
+/// A level that may be missing.
 const fn known<T: ?Sized>(
     name: &'static str,
     unit: Unit,
@@ -185,7 +184,7 @@ const fn known<T: ?Sized>(
     Quantity { name, unit, says, of: Source::Maybe(of) }
 }
 
-/// Seconds, if there are any.
+/// Seconds, which may be missing.
 const fn maybe<T: ?Sized>(
     name: &'static str,
     says: &'static str,

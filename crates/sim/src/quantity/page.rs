@@ -7,12 +7,12 @@ use std::fmt::Write as _;
 const OPENING: &str = "\
 # Quantities
 
-All that a run measures. This page is written from the list in `crates/sim/src/quantity`, which the simulator, studies,
-tables, JSON and Python read alike.
+The quantities that a run measures. This page is generated from the list in `crates/sim/src/quantity`, which the simulator,
+studies, tables, JSON and Python share.
 
-In the metrics of [studies](study-format.md) a quantity has its *name*: `flow.goodput`, `link.sat.forward.utilization`,
-`run.events`. The columns of [tables](results.md), JSON and Python have its *column*: the name with the unit behind, where
-the name does not say it.
+The metrics of [studies](study-format.md) use the *name* of a quantity: `flow.goodput`, `link.sat.forward.utilization`,
+`run.events`. [Tables](results.md), JSON and Python use its *column*: the name followed by the unit, unless the name
+includes it.
 ";
 
 /// The text of `docs/quantities.md`.
@@ -22,15 +22,15 @@ pub(super) fn page() -> String {
     part(
         &mut out,
         "Flows",
-        "`flow.NAME`; a row of the table `flows` for each flow, with `group` and `index` in front. What has not happened, and \
-         what there is nothing of to measure, is missing.",
+        "`flow.NAME`; a row of the table `flows` for each flow, with `group` and `index` in front. Quantities of events that did not \
+         happen, or that could not be measured, are missing.",
         FLOW,
     );
     part(
         &mut out,
         "Groups of flows",
-        "Under `groups` in JSON. A group has the sums of what its flows count, and of their `unique_segments`, `goodput`, \
-         `goodput_segments` and `page_time_sum`; besides:",
+        "Under `groups` in JSON. A group has the sums of all counts of its flows, and of their `unique_segments`, `goodput`, \
+         `goodput_segments` and `page_time_sum`, and these quantities:",
         GROUP,
     );
     part(
@@ -40,7 +40,7 @@ pub(super) fn page() -> String {
          `direction` in front.",
         LINK,
     );
-    part(&mut out, "The run", "`run.NAME`; the top of JSON.", RUN);
+    part(&mut out, "The run", "`run.NAME`; the top level of JSON.", RUN);
     series(&mut out);
     out
 }
@@ -54,8 +54,8 @@ fn part<T: ?Sized>(out: &mut String, title: &str, about: &str, list: &[Quantity<
 
 fn series(out: &mut String) {
     out.push_str(
-        "\n## Series\n\nWhat `record.series` of a scenario samples: `series.NAME` in the functions of studies, rows of the table \
-         `series`.\n\n| name | of | unit | what |\n|---|---|---|---|\n",
+        "\n## Series\n\nThe series that `record.series` of a scenario selects: `series.NAME` in the functions of studies, rows of the \
+         table `series`.\n\n| name | of | unit | what |\n|---|---|---|---|\n",
     );
     for s in Series::ALL {
         let q = sampled(s);

@@ -1,9 +1,9 @@
-//! What a run samples at regular times.
+//! Quantities sampled at regular times.
 
 use super::Unit;
 use skyhaul_scenario::resolved::Series;
 
-/// What a series is sampled of.
+/// The subject of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Each flow.
@@ -16,60 +16,60 @@ pub enum Subject {
 /// column of this name in [`SampledSeries`](crate::SampledSeries).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampled {
-    /// What it is of.
+    /// Its subject.
     pub of: Subject,
     /// Its unit.
     pub unit: Unit,
-    /// What it is, in one sentence or less.
+    /// Description in one sentence or less.
     pub says: &'static str,
 }
 
-/// What is known of a series.
+/// The entry of a series.
 #[must_use]
 pub const fn sampled(series: Series) -> Sampled {
     use Subject::{Flow, Link};
     let (of, unit, says) = match series {
         Series::Acked => (Flow, Unit::Segments, "distinct segments acknowledged so far"),
         Series::AllowedRate => {
-            (Flow, Unit::BitPerSecond, "rate that the sender may send at, of datagrams that keep to one")
+            (Flow, Unit::BitPerSecond, "allowed sending rate of rate-controlled datagrams")
         }
-        Series::Buffered => (Flow, Unit::Second, "film that the viewer has and has not seen"),
+        Series::Buffered => (Flow, Unit::Second, "occupancy of the viewer's playout buffer"),
         Series::Bwe => (
             Flow,
             Unit::BitPerSecond,
-            "bandwidth that the congestion control estimates, payload; missing of one that estimates none",
+            "bandwidth estimate of the congestion control, payload; missing if it has none",
         ),
         Series::Custody => (
             Flow,
             Unit::Bytes,
-            "payload acknowledged to the sender and not yet by the receiver, of a chain of connections",
+            "payload acknowledged to the sender and not yet by the receiver, for a chain of connections",
         ),
         Series::Cwnd => (Flow, Unit::Segments, "congestion window"),
-        Series::Delay => (Link, Unit::Second, "smallest propagation delay at the time, without jitter"),
+        Series::Delay => (Link, Unit::Second, "current propagation delay, without jitter"),
         Series::InFlight => (Flow, Unit::Segments, "data outstanding"),
-        Series::LossEventRate => (Flow, Unit::Share, "loss event rate as the sender knows it, of TFRC"),
-        Series::Marked => (Link, Unit::Count, "packets that the queue has marked so far"),
-        Series::Pipe => (Flow, Unit::Segments, "estimate of what is in the network"),
-        Series::Queue => (Link, Unit::Packets, "packets that wait"),
+        Series::LossEventRate => (Flow, Unit::Share, "loss event rate known to the TFRC sender"),
+        Series::Marked => (Link, Unit::Count, "packets marked by the queue so far"),
+        Series::Pipe => (Flow, Unit::Segments, "estimate of the data in the network"),
+        Series::Queue => (Link, Unit::Packets, "waiting packets"),
         Series::Rate => (
             Link,
             Unit::BitPerSecond,
             "rate at the time, or where it follows a trace the mean since the last sample; 0 while the link is down, \
              missing if infinitely fast",
         ),
-        Series::Retransmissions => (Flow, Unit::Count, "data segments sent again so far"),
+        Series::Retransmissions => (Flow, Unit::Count, "data segments retransmitted so far"),
         Series::Rto => (Flow, Unit::Second, "retransmission timeout"),
         Series::Srtt => (Flow, Unit::Second, "smoothed RTT"),
         Series::Ssthresh => (Flow, Unit::Segments, "slow start threshold"),
-        Series::Stalled => (Flow, Unit::Second, "how long the film has stood still so far"),
+        Series::Stalled => (Flow, Unit::Second, "total stall time of the film so far"),
         Series::Telemetry => (
             Flow,
             Unit::Count,
-            "the variables of the congestion control, each a series `telemetry.NAME` of its own",
+            "variables of the congestion control, each as a separate series `telemetry.NAME`",
         ),
         Series::Up => (Link, Unit::Count, "1 while the link is up, 0 while it is down"),
         Series::Utilization => {
-            (Link, Unit::Share, "share of time the transmitter was busy since the last sample")
+            (Link, Unit::Share, "fraction of time that the transmitter was busy since the last sample")
         }
     };
     Sampled { of, unit, says }

@@ -1,18 +1,18 @@
-//! What a run yields of flows that carry video; zeros and nothing of others.
+//! Quantities of flows that carry video; zero or missing for other flows.
 
 use crate::result::FlowResult;
 use skyhaul_apps::{FRAME_SHARES, FrameType, Share, Viewed};
 use skyhaul_base::Instant;
 
-/// What the viewer got, if there is one.
+/// Results of the viewer, if there is one.
 pub(super) fn of<T>(f: &FlowResult, what: fn(&Viewed) -> T) -> Option<T> {
     f.video.as_deref().map(what)
 }
-/// A count of the viewer's.
+/// A count of the viewer.
 pub(super) fn count(f: &FlowResult, what: fn(&Viewed) -> u64) -> u64 {
     of(f, what).unwrap_or_default()
 }
-/// A share of the viewer's.
+/// A fraction of the viewer.
 pub(super) fn share(f: &FlowResult, what: fn(&Viewed) -> Share) -> Option<f64> {
     of(f, what)?.value()
 }
@@ -25,17 +25,17 @@ pub(super) fn complete(f: &FlowResult) -> Option<f64> {
 pub(super) fn complete_of(f: &FlowResult, kind: FrameType) -> Option<f64> {
     f.video.as_deref()?.complete[kind as usize].value()
 }
-/// Spread of the delays of packets in seconds: the 99th percentile less the shortest (RFC 5481 §6.1).
+/// Spread of the packet delays in seconds: the 99th percentile minus the minimum (RFC 5481 §6.1).
 pub(super) fn delay_variation(f: &FlowResult) -> Option<f64> {
     let m = f.datagrams?;
     Some((m.delay_p99? - m.delay_min?).max(0.0))
 }
-/// How long after its production one of [`FRAME_SHARES`] of the frames was there.
+/// Time from production to arrival within which one of [`FRAME_SHARES`] of the frames arrived.
 pub(super) fn frame_delay(f: &FlowResult, share: f64) -> Option<f64> {
     let place = FRAME_SHARES.iter().position(|s| *s == share)?;
     f.video.as_deref()?.frame_delays[place]
 }
-/// When the transport died.
+/// Time at which the transport failed.
 pub(super) fn died(f: &FlowResult) -> Option<f64> {
     f.video.as_deref()?.died.map(Instant::as_secs_f64)
 }

@@ -241,14 +241,18 @@ impl Spec<'_> {
                 return None;
             }
             let range: Vec<&[u32]> = DASHES.iter().copied().cycle().take(domain.len()).collect();
-            // Where there are points, their shapes are the legend.
-            let shapes = matches!(self.mark(), Mark::LinePoint | Mark::Point) && self.figure.time.is_none();
-            let legend =
-                if shapes { Value::Null } else { json!({ "symbolOpacity": 1, "symbolStrokeWidth": 2 }) };
+            if self.has_points() {
+                // The shapes of the points are the legend. Another field keeps the dashes out of it: they would
+                // break the outlines of the shapes.
+                return Some(json!({
+                    "field": "dash", "type": "nominal", "legend": null,
+                    "scale": { "domain": domain, "range": range },
+                }));
+            }
             return Some(json!({
                 "field": "curve", "type": "nominal", "title": self.legend,
                 "scale": { "domain": domain, "range": range },
-                "legend": legend,
+                "legend": { "symbolOpacity": 1, "symbolStrokeWidth": 2 },
             }));
         }
         let range: Vec<&[u32]> = DASHES.iter().copied().cycle().take(self.readings.len()).collect();
@@ -256,6 +260,11 @@ impl Spec<'_> {
             "field": "reading", "type": "nominal", "legend": null,
             "scale": { "domain": self.readings, "range": range },
         }))
+    }
+
+    /// Whether each value of a curve has a point.
+    fn has_points(&self) -> bool {
+        matches!(self.mark(), Mark::LinePoint | Mark::Point) && self.figure.time.is_none()
     }
 
     fn detail(&self) -> Value {
@@ -343,7 +352,11 @@ impl Spec<'_> {
         if self.figure.mark == Mark::Step {
             mark["interpolate"] = json!("step-after");
         }
-        let line = json!({ "mark": mark, "encoding": line });
+        let copied = line.get("strokeDash").is_some_and(|dash| dash["field"] == "dash");
+        let mut line = json!({ "mark": mark, "encoding": line });
+        if copied {
+            line["transform"] = json!([{ "calculate": "datum.curve", "as": "dash" }]);
+        }
         let mut point = json!({ "mark": { "type": "point", "filled": true, "size": 55, "opacity": 1 }, "encoding": point });
         if let Some([from, to]) = self.figure.y_range {
             // Not clipped, so that those on the edge are whole.

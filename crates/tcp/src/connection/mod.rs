@@ -119,7 +119,7 @@ pub struct Connection<S: Store> {
     sack_ok: bool,
     peer_probes: bool,
     peer_waves: bool,
-    /// The peer names holes.
+    /// The peer sends SNACKs.
     peer_snack: bool,
     /// Data carries wave numbers.
     marks_waves: bool,

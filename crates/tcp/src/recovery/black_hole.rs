@@ -1,4 +1,4 @@
-//! Path MTU black holes: paths that drop long packets silently (RFC 8899 §4.3, RFC 4821 §7.7; Linux:
+//! Path MTU black holes: paths that drop long packets without notice (RFC 8899 §4.3, RFC 4821 §7.7; Linux:
 //! `tcp_mtu_probing` = 1).
 //!
 //! When a segment longer than 1024 bytes has timed out four times in a row, segments become shorter: first 1024

@@ -14,15 +14,15 @@ pub const V4_HEADER: usize = 20;
 /// Length of an IPv6 header without extensions, bytes.
 pub const V6_HEADER: usize = 40;
 
-/// Number of TCP among the protocols that a header may name.
+/// Protocol number of TCP.
 pub(crate) const TCP: u8 = 6;
 
 /// Fields of a header other than lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// From.
+    /// Source address.
     pub src: IpAddr,
-    /// To.
+    /// Destination address.
     pub dst: IpAddr,
     /// Protocol of the payload: 6 TCP, 17 UDP.
     pub protocol: u8,
@@ -54,7 +54,7 @@ impl Default for Header {
 }
 
 impl Header {
-    /// Length of the header as written here.
+    /// Length of the header as this crate writes it.
     #[must_use]
     pub const fn len(&self) -> usize {
         if self.src.is_ipv4() { V4_HEADER } else { V6_HEADER }
@@ -85,10 +85,9 @@ impl Header {
     }
 }
 
-/// Reads a header, IPv4 or IPv6, and returns it with the payload. Bytes beyond the stated length are padding.
+/// Parses an IPv4 or IPv6 header and returns it with the payload. Bytes beyond the length field are padding.
 ///
-/// # Errors
-/// Why it is refused.
+/// # Errors The reason of the refusal.
 pub fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Refusal> {
     match bytes.first().ok_or(Refusal::IpTruncated)? >> 4 {
         4 => v4::parse(bytes),

@@ -19,19 +19,19 @@ pub const OPTION_SPACE: usize = 40;
 /// Length of the header with all options, bytes.
 pub const MAX_HEADER: usize = HEADER + OPTION_SPACE;
 
-/// Reserved bits that mark probes (closed networks, or as negotiated): a probe, an answer, with usable payload.
+/// Reserved bits that mark probes (in closed networks, or if negotiated): probe, answer, usable payload.
 pub(crate) const BIT_PROBE: u8 = 0x08;
 pub(crate) const BIT_ANSWER: u8 = 0x04;
 pub(crate) const BIT_NIL: u8 = 0x02;
 const MARK_BITS: u8 = BIT_PROBE | BIT_ANSWER | BIT_NIL;
 
-/// A segment where it lies: well-formed, with the right checksum. What its bytes mean depends on what the ends agreed
-/// on: [`Self::segment`].
+/// A segment parsed in place: well-formed, with a correct checksum. The meaning of its bytes depends on the agreement
+/// of both ends: see [`Self::segment`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tcp<'a> {
-    /// From.
+    /// Source.
     pub src_port: u16,
-    /// To.
+    /// Destination.
     pub dst_port: u16,
     /// Sequence number of the first byte.
     pub seq: Seq,
@@ -45,7 +45,7 @@ pub struct Tcp<'a> {
     pub window: u16,
     /// All options.
     pub options: Options<'a>,
-    /// What it carries.
+    /// The payload.
     pub payload: &'a [u8],
     dscp: u8,
     ecn: u8,
@@ -84,7 +84,7 @@ impl<'a> Tcp<'a> {
         self.dscp
     }
 
-    /// The segment by its meaning, given what its sender and we agreed on. The payload stays where it is.
+    /// The decoded segment, given the agreement with its sender. The payload stays in place.
     #[must_use]
     pub fn segment(&self, agreed: &Agreement) -> Segment {
         let syn = self.flags.has(Flags::SYN);
@@ -125,7 +125,7 @@ impl<'a> Tcp<'a> {
             waves: Waves { number, rate },
             ack_ratio: ack_ratio.filter(|_| !syn).and_then(NonZeroU8::new),
             snack: None,
-            // What is of low priority is never sent as capable of marks.
+            // Low-priority packets are never sent as ECN-capable.
             ecn: match self.ecn {
                 _ if agreed.plan.is_low(self.dscp) => Codepoint::NotCapable,
                 0 => Codepoint::NotCapable,
@@ -135,7 +135,7 @@ impl<'a> Tcp<'a> {
         }
     }
 
-    /// The mark of a probe or an answer, and its number. What is contradictory counts as no mark.
+    /// The mark of a probe or an answer, and its number. A contradictory mark counts as none.
     fn mark(&self, agreed: &Agreement) -> (Mark, Option<u16>) {
         let empty = self.payload.is_empty();
         if !may_be_marked(self.flags) {
@@ -167,7 +167,7 @@ fn o_mark(tcp: &Tcp<'_>, agreed: &Agreement) -> Option<ProbeOption> {
     tcp.options.probe(agreed.probe_exid)
 }
 
-/// Marks stand only on segments with ACK and without SYN, FIN and RST.
+/// Marks are valid only on segments with ACK and without SYN, FIN and RST.
 pub(crate) fn may_be_marked(flags: Flags) -> bool {
     let control = Flags::SYN.with(Flags::FIN).with(Flags::RST).bits();
     flags.has(Flags::ACK) && flags.bits() & control == 0

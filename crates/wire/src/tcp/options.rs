@@ -1,5 +1,5 @@
-//! TCP options: MSS (RFC 9293), window scale and timestamps (RFC 7323), SACK (RFC 2018, 2883), and three experiments
-//! (RFC 6994): probes, the rate that a receiver reports, and the ratio of acknowledgements.
+//! TCP options: MSS (RFC 9293), window scale and timestamps (RFC 7323), SACK (RFC 2018, 2883), and three experimental
+//! ones (RFC 6994): probes, the receiver's rate reports, and the ACK ratio.
 
 use super::OPTION_SPACE;
 use crate::{ACK_RATIO_EXID, Capability, RATE_EXID, Refusal};
@@ -15,15 +15,15 @@ const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 const EXPERIMENT: u8 = 253;
 
-/// Lengths of the experiments' options.
+/// Lengths of the experimental options.
 const CAPABILITY_LEN: usize = 8;
 const MARK_LEN: usize = 10;
 const RATE_LEN: usize = 12;
 const ACK_RATIO_LEN: usize = 7;
-/// Capabilities with the number of the gateway that states them.
+/// Capabilities with the number of the gateway that announces them.
 const GATEWAY_LEN: usize = CAPABILITY_LEN + 4;
 
-/// The options of a segment. Of one that is repeated the last counts.
+/// The options of a segment. If one is repeated, the last one counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options<'a> {
     /// Maximum segment size.
@@ -35,18 +35,18 @@ pub struct Options<'a> {
     /// TSval, TSecr.
     pub timestamps: Option<(u32, u32)>,
     sack: &'a [u8],
-    /// There are options of experiments.
+    /// There are experimental options.
     experiments: bool,
-    /// All options as they stand, for those that are looked up by identifier.
+    /// All options as received, for those that are looked up by identifier.
     all: &'a [u8],
 }
 
-/// What the option for probes says: in a SYN what its sender can do, elsewhere what the segment is.
+/// Content of the probe option: the capabilities of the sender in a SYN, otherwise the kind of the segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeOption {
-    /// Of a SYN.
+    /// In a SYN.
     Capability(Capability),
-    /// Of a probe, or of the answer to one.
+    /// In a probe, or in the answer to one.
     Mark {
         /// Which of them.
         mark: Mark,
@@ -99,7 +99,8 @@ impl<'a> Options<'a> {
                     return Err(Refusal::OptionLength);
                 }
                 (EXPERIMENT, _) => o.experiments = true,
-                // What is not known is skipped, an experiment without the identifier of RFC 6994 too (RFC 9293 MUST-6).
+                // Unknown options are skipped, including experimental ones without an identifier of RFC 6994 (RFC 9293
+                // MUST-6).
                 _ => {}
             }
         }
@@ -118,7 +119,7 @@ impl<'a> Options<'a> {
         blocks
     }
 
-    /// The content of an experiment's option of this length, behind its identifier.
+    /// The content of an experimental option of this length, after its identifier.
     fn experiment(&self, exid: u32, len: usize) -> Option<&'a [u8]> {
         // Most segments have none.
         let all = if self.experiments { self.all } else { &[] };
@@ -128,7 +129,7 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// What is said of probes under this identifier; nothing if it is not known.
+    /// The content of the probe option with this identifier; `None` if it is not understood.
     #[must_use]
     pub fn probe(&self, exid: u32) -> Option<ProbeOption> {
         let stated = self.experiment(exid, CAPABILITY_LEN).or_else(|| self.experiment(exid, GATEWAY_LEN));
@@ -146,7 +147,7 @@ impl<'a> Options<'a> {
         Some(ProbeOption::Mark { mark, id: u16::from_be_bytes([a, b]) })
     }
 
-    /// The number of the wave and the rate that its receiver reports (TCP-Real).
+    /// The wave number and the rate that the receiver reports (TCP-Real).
     #[must_use]
     pub fn rate(&self) -> (Option<NonZeroU16>, Option<NonZeroU32>) {
         let Some(&[a, b, c, d, e, f]) = self.experiment(RATE_EXID, RATE_LEN) else { return (None, None) };
@@ -155,13 +156,13 @@ impl<'a> Options<'a> {
 }
 
 impl Options<'_> {
-    /// The ratio of acknowledgements (RFC 5690 §4.2); in a SYN, where any number permits it, 0.
+    /// The ACK ratio (RFC 5690 §4.2); 0 in a SYN, where any number announces support.
     #[must_use]
     pub fn ack_ratio(&self) -> Option<u8> {
         self.experiment(ACK_RATIO_EXID, ACK_RATIO_LEN).and_then(|content| content.first().copied())
     }
 
-    /// The number of the gateway that has sent a SYN in the name of another host, stated with its capabilities under this
+    /// The number of the gateway that sent a SYN on behalf of another host, announced with its capabilities under this
     /// identifier.
     #[must_use]
     pub fn gateway(&self, exid: u32) -> Option<NonZeroU32> {
@@ -185,7 +186,7 @@ impl Writer {
     pub(crate) const fn new() -> Self {
         Self { bytes: [NOP; OPTION_SPACE], len: 0 }
     }
-    /// What was written.
+    /// The bytes written.
     pub(crate) fn as_slice(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
@@ -193,7 +194,7 @@ impl Writer {
     pub(crate) const fn room(&self) -> usize {
         OPTION_SPACE - self.len
     }
-    /// Appends an option, after fillers that align its end; false if there is no room.
+    /// Appends an option, preceded by padding that aligns its end; false if there is no room.
     fn option(&mut self, kind: u8, content: &[&[u8]]) -> bool {
         let len = 2 + content.iter().map(|c| c.len()).sum::<usize>();
         let end = self.len + aligned(len);
@@ -217,7 +218,7 @@ impl Writer {
     pub(crate) fn window_scale(&mut self, shift: u8) -> bool {
         self.option(WINDOW_SCALE, &[&[shift]])
     }
-    /// SACK permitted takes the place of the fillers before the timestamps, as all stacks have it.
+    /// SACK permitted takes the place of the padding before the timestamps, as in all common stacks.
     pub(crate) fn sack_permitted(&mut self, ts: Option<(u32, u32)>) -> bool {
         let Some(ts) = ts else { return self.option(SACK_PERMITTED, &[]) };
         let at = self.len;

@@ -4,7 +4,7 @@ use crate::action::{ProbeSource, RecoveryEnd, RecoveryMode};
 use crate::parts::probed_window::{self, WdsnOnRestart};
 use crate::rules::HalvingBase;
 
-/// How the window opens at the start, after a timeout, after idling.
+/// How the window opens at the start, after a timeout, and after an idle period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -15,25 +15,25 @@ pub enum Opening {
     Slow,
 }
 
-/// What a new loss does to the dummies still owed to the guard.
+/// Effect of a new loss on the answers that the guard still ignores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum WdsnOnLoss {
     /// `wdsn := cwnd` (\[Peach\] Fig. 4, literally).
     Overwrite,
-    /// The new guard is added to what is left of the old one.
+    /// The new guard is added to the rest of the old one.
     Accumulate,
 }
 
-/// Dummy acknowledgements that arrive inside Rapid Recovery.
+/// Effect of dummy acknowledgements that arrive during Rapid Recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum DummyAcksInRecovery {
-    /// They lower `wdsn`, and inflate the window once it is zero (\[Peach\] Fig. 4, literally).
+    /// They decrease `wdsn` and, once it is zero, inflate the window (\[Peach\] Fig. 4, literally).
     Count,
-    /// They do nothing.
+    /// None.
     Ignore,
 }
 
@@ -48,37 +48,37 @@ pub enum Nackseg {
     Pipe,
 }
 
-/// When Rapid Recovery sends its dummies.
+/// When Rapid Recovery sends dummies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Dummies {
-    /// Two on every acknowledgement until they are spent.
+    /// Two per acknowledgement, until none is left.
     EveryAck,
-    /// Two on each acknowledgement that lets no data go (\[Peach\] Fig. 4, literally).
+    /// Two per acknowledgement that releases no data (\[Peach\] Fig. 4, literally).
     WhenBlocked,
 }
 
-/// Dummies not yet sent when Rapid Recovery ends.
+/// What happens to dummies not yet sent when Rapid Recovery ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum LeftoverAdsn {
-    /// `adsn := 0` (\[Peach §III-C\], text).
+    /// They are discarded: They are discarded: `adsn := 0` (\[Peach §III-C\], text).
     Drop,
-    /// They still go out, two per acknowledgement (\[Peach\] Fig. 4 omits the reset).
+    /// They are still sent, two per acknowledgement (\[Peach\] Fig. 4 omits the reset).
     Keep,
 }
 
-/// What comes first on the acknowledgement that ends Rapid Recovery.
+/// Order of deflation and sending on the acknowledgement that ends Rapid Recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum FinalAck {
-    /// The inflation is taken back, then data is sent: at t₁ "there are only cwnd₀/2 outstanding data segments"
-    /// (\[Peach §IV-A\]).
+    /// The window is deflated before data is sent: at t₁ "there are only cwnd₀/2 outstanding data segments" (\[Peach
+    /// §IV-A\]).
     DeflateFirst,
-    /// Data is sent into the inflated window, then the inflation is taken back: the order of lines in \[Peach\] Fig. 4.
+    /// Data is sent into the inflated window before it is deflated: the order of lines in \[Peach\] Fig. 4.
     SendFirst,
 }
 
@@ -87,9 +87,9 @@ pub enum FinalAck {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Whose {
-    /// That of TCP-Reno.
+    /// TCP-Reno's.
     Reno,
-    /// That of TCP Vegas.
+    /// TCP Vegas'.
     Vegas,
 }
 
@@ -101,8 +101,8 @@ impl Whose {
     }
 }
 
-/// Options of TCP-Peach. The paper says several things in two ways, so that no set of options is all of its letter; the
-/// listings of its Figs. 2 and 4 are, option by option, what each calls so.
+/// Options of TCP-Peach. The paper contradicts itself on several points, so no set of options follows all of it.
+/// Options that follow the listings of its Figs. 2 and 4 say so.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -111,57 +111,57 @@ impl Whose {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// How losses are repaired: `reno` (Fig. 4), `newreno`, or `sack` (default; §V gives both contenders SACK).
+    /// Loss recovery: `reno` (Fig. 4), `newreno`, or `sack` (default: §V uses SACK for both contenders).
     pub recovery: RecoveryMode,
-    /// End of Rapid Recovery: all data outstanding at entry acknowledged (default), or the triggering segment,
-    /// which halves once per lost segment. R14.
+    /// End of Rapid Recovery: when all data outstanding at its start is acknowledged (default), or only the triggering
+    /// segment, so that each lost segment halves the window. R14.
     pub recovery_end: RecoveryEnd,
-    /// Congestion avoidance: `reno` (default), or `vegas`, which once per round trip counts the segments that wait in
-    /// queues, and grows by one below 1, shrinks by one above 3. R28.
+    /// Congestion avoidance: `reno` (default) or `vegas`, which estimates the queued segments once per round trip, adds
+    /// one segment to the window below 1 and subtracts one above 3. R28.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Whose::is_reno"))]
     pub avoidance: Whose,
-    /// Fast Retransmit: `reno` (default), on the duplicates that the endpoint counts, or `vegas`, which also takes a single
-    /// one for a loss if the oldest segment is older than a fine-grained timeout. R28.
+    /// Fast Retransmit: `reno` (default), after the endpoint's number of duplicate acknowledgements, or `vegas`, for
+    /// which a single one suffices if the oldest segment is older than a fine-grained timeout. R28.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Whose::is_reno"))]
     pub fast_retransmit: Whose,
-    /// Opening of a connection. `slow` is the ablation without Sudden Start.
+    /// How a connection starts: `sudden` (default) or `slow`, for an ablation without Sudden Start.
     pub start: Opening,
-    /// Opening after a timeout: `sudden` (text, twice) or `slow` (Fig. 4). R10.
+    /// How the window opens after a timeout: `sudden` (default; the text, twice) or `slow` (Fig. 4). R10.
     pub on_rto: Opening,
-    /// Opening after an idle period longer than the RTO.
+    /// How the window opens after an idle period longer than the RTO.
     pub on_idle: Opening,
-    /// Send dummies after a loss. `false` is the ablation without Rapid Recovery.
+    /// Send dummies after a loss (default). `false` is for an ablation without Rapid Recovery.
     pub rapid_recovery: bool,
-    /// Cut the halved window to whole segments (default). R11.
+    /// Round the halved window down to whole segments (default). R11.
     pub integer_halving: bool,
     /// What is halved: `min(cwnd, rwnd)` (default) or FlightSize. R19.
     pub halving_base: HalvingBase,
     /// Segments added at the start of a `reno` or `newreno` recovery; 0 by the paper's Figs. 7 and 9. R8.
     pub inflate_ndup: f64,
-    /// What a new loss does to the guard. R13.
+    /// Effect of a new loss on the guard. R13.
     pub wdsn_on_loss: WdsnOnLoss,
-    /// Dummy acknowledgements inside Rapid Recovery. R16.
+    /// Effect of dummy acknowledgements during Rapid Recovery. R16.
     pub dummy_acks_in_recovery: DummyAcksInRecovery,
-    /// `nackseg`; by default `pipe` with recovery `sack`, else `flight-size`. R9.
+    /// The value of `nackseg`; by default `pipe` with recovery `sack`, otherwise `flight-size`. R9.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub nackseg: Option<Nackseg>,
-    /// When dummies go; by default `every-ack` with `nackseg = pipe`, else `when-blocked`. R9.
+    /// When dummies are sent; by default `every-ack` with `nackseg = pipe`, otherwise `when-blocked`. R9.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub dummies: Option<Dummies>,
-    /// Dummies left over at the end. R12.
+    /// What happens to dummies not sent by the end of Rapid Recovery. R12.
     pub leftover_adsn: LeftoverAdsn,
-    /// Order on the final acknowledgement: `deflate-first` (default) or `send-first` (Fig. 4), which needs a window that
-    /// is inflated. R17.
+    /// Order on the final acknowledgement: `deflate-first` (default) or `send-first` (Fig. 4), which requires window
+    /// inflation. R17.
     pub final_ack: FinalAck,
-    /// The guard after a timeout and after idling: `zero` (default) or `keep` (Fig. 2). R23.
+    /// The guard after a timeout and after an idle period: `zero` (default) or `keep` (Fig. 2). R23.
     pub wdsn_on_restart: WdsnOnRestart,
-    /// Rapid Recovery sends dummies although no data waits to be sent. The listing does not ask; off by default. R24.
+    /// Rapid Recovery sends dummies even if no data is waiting, as in the listing. Off by default. R24.
     pub dummies_without_data: bool,
-    /// Dummy answers that belong to an earlier episode are ignored where probes carry ids. R13.
+    /// Ignore answers to dummies of an earlier episode, if probes are numbered (default). R13.
     pub strict_epoch: bool,
-    /// Sudden Start sends no more dummies than there is data to follow them. R6.
+    /// Sudden Start sends no more dummies than there are data segments to follow them. R6.
     pub limit_to_app: bool,
-    /// Most segments of a Sudden Start, the data segment included; none by default.
+    /// Maximum number of segments of a Sudden Start, including the data segment; unlimited by default.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub probe_cap: Option<u32>,
 }
@@ -195,7 +195,7 @@ impl Default for Config {
     }
 }
 
-/// Why the options make no sense.
+/// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,
@@ -246,7 +246,7 @@ impl Config {
             return Err(Invalid::InflatesPipe);
         }
         if !self.rapid_recovery {
-            // Each would silently mean nothing.
+            // These would silently have no effect.
             if self.dummies.is_some() {
                 return Err(Invalid::NoDummies("dummies"));
             }
@@ -263,7 +263,7 @@ impl Config {
         Ok(())
     }
 
-    /// Dummies go on every acknowledgement, not only where no data could.
+    /// Every acknowledgement releases dummies, even if it also releases data.
     pub(super) fn on_every_ack(&self) -> bool {
         match self.dummies {
             Some(dummies) => dummies == Dummies::EveryAck,

@@ -4,7 +4,7 @@ use crate::action::{Pipe, ProbeSource, TimerRestart};
 use crate::parts::probed_window::{self, WdsnOnRestart};
 use crate::rules::HalvingBase;
 
-/// How the window opens at the start, after a timeout, after idling.
+/// How the window opens at the start, after a timeout, and after an idle period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -15,25 +15,26 @@ pub enum Opening {
     Slow,
 }
 
-/// Answers to NIL segments that do not count.
+/// Which answers to NIL segments do not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Guard {
-    /// None: each opens the window by one (\[Peach+\], literally).
+    /// All count: each opens the window by one (\[Peach+\], literally).
     None,
-    /// As in TCP-Peach: twice the halved window of NIL segments, of whose answers the first half does not count.
+    /// As in TCP-Peach: NIL segments number twice the halved window, and the first half of their answers does not
+    /// count.
     Peach,
 }
 
-/// The estimate of what is in the network during Quick Recovery.
+/// How data in the network is estimated during Quick Recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum PipeRule {
     /// From the scoreboard (RFC 6675).
     Rfc6675,
-    /// The counter of \[Peach+\] Fig. 3; partial acknowledgements also take the lost original out of it.
+    /// The counter of \[Peach+\] Fig. 3, from which a partial acknowledgement also subtracts the lost original.
     Counter,
     /// The counter of \[Peach+\] Fig. 3 as printed.
     CounterLiteral,
@@ -44,16 +45,16 @@ pub enum PipeRule {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum RetransmitTimer {
-    /// Those that advance the left edge, as with every sender (RFC 6298 §5).
+    /// Those that advance the left edge of the window, as in other senders (RFC 6298 §5).
     Advance,
-    /// Those, too, that report a segment for the first time: a stream of duplicates postpones nothing.
+    /// Also those that report a segment for the first time; a stream of duplicates does not postpone the timer.
     NewSack,
-    /// All that carry a selective acknowledgement: "whenever a SACK arrives" (\[Peach+ §I-C\]).
+    /// All that carry SACK blocks: "whenever a SACK arrives" (\[Peach+ §I-C\]).
     EverySack,
 }
 
-/// Options of TCP-Peach+. The defaults follow the letter but for `pipe` and `retransmit-timer`, where it counts otherwise,
-/// and for NIL segments without data to follow.
+/// Options of TCP-Peach+. The defaults follow the letter, except for `pipe`, `retransmit-timer`, and NIL segments
+/// without data to follow.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -62,39 +63,39 @@ pub enum RetransmitTimer {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Opening of a connection. `slow` is the ablation without Jump Start.
+    /// How a connection starts: `jump` (default) or `slow`, for an ablation without Jump Start.
     pub start: Opening,
-    /// Opening after a timeout. The letter is silent; `jump` (default) by analogy with TCP-Peach.
+    /// How the window opens after a timeout. The letter is silent; `jump` (default) is by analogy with TCP-Peach.
     pub on_rto: Opening,
-    /// Opening after an idle period longer than the RTO.
+    /// How the window opens after an idle period longer than the RTO.
     pub on_idle: Opening,
-    /// Send NIL segments after a loss. `false` is the ablation without Quick Recovery's probing.
+    /// Send NIL segments after a loss (default). `false` is for an ablation without the probing of Quick Recovery.
     pub quick_recovery: bool,
     /// The pipe of Quick Recovery: `rfc6675` (default), `counter`, `counter-literal`. Q3.
     pub pipe: PipeRule,
     /// What restarts the retransmission timer in Quick Recovery: `advance` (default), `new-sack`, `every-sack`. Q10.
     pub retransmit_timer: RetransmitTimer,
-    /// Answers that do not count: `none` (default, as in the letter) or `peach`. Q5.
+    /// Which answers do not count: `none` (default, as in the letter) or `peach`. Q5.
     pub guard: Guard,
-    /// What TCP-Peach's guard still takes after a timeout and after idling: nothing (`zero`, default) or as much as
-    /// before (`keep`). Only with `guard = "peach"`. R23.
+    /// TCP-Peach's guard after a timeout and after an idle period: `zero` (default) or `keep`. Only with `guard =
+    /// "peach"`. R23.
     pub wdsn_on_restart: WdsnOnRestart,
-    /// An answer to a NIL segment also lowers `adsn` (default, as in the letter). Q2.
+    /// An answer to a NIL segment also decreases `adsn` (default, as in the letter). Q2.
     pub nil_ack_decrements: bool,
-    /// Most data segments per acknowledgement (default 4); 0 is unlimited.
+    /// Maximum number of data segments sent per acknowledgement (default 4); 0 is unlimited.
     pub max_burst: u16,
-    /// Cut the halved window to whole segments (default).
+    /// Round the halved window down to whole segments (default).
     pub integer_halving: bool,
     /// What is halved: `min(cwnd, rwnd)` (default) or FlightSize.
     pub halving_base: HalvingBase,
-    /// Ignore answers to NIL segments of an earlier episode where probes carry ids. Off by default: the letter
-    /// counts every one.
+    /// Ignore answers to NIL segments of an earlier episode, if probes are numbered. Off by default: the letter counts
+    /// every answer.
     pub strict_epoch: bool,
-    /// Quick Recovery sends NIL segments although no data waits to be sent. The figure does not ask; off by default. Q8.
+    /// Quick Recovery sends NIL segments even if no data is waiting, as in the figure. Off by default. Q8.
     pub nil_without_data: bool,
-    /// Jump Start sends no more NIL segments than there is data to follow them.
+    /// Jump Start sends no more NIL segments than there are data segments to follow them.
     pub limit_to_app: bool,
-    /// Most segments of a Jump Start, the data segment included; none by default.
+    /// Maximum number of segments of a Jump Start, including the data segment; unlimited by default.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub probe_cap: Option<u32>,
 }
@@ -122,7 +123,7 @@ impl Default for Config {
     }
 }
 
-/// Why the options make no sense.
+/// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,

@@ -77,14 +77,14 @@ pub(crate) fn run(args: &EmulateArgs, arguments: usize) -> Result<(), Stop> {
         Some(enclosure::start(&here, &again, &args.program).map_err(Stop::bad)?)
     };
     if let Some(m) = &mut metrics {
-        // It is looked after now and then.
+        // Polls from time to time.
         m.begin(|| {});
     }
     watch(args, &emulation, program.as_ref(), metrics.as_ref());
     if program.is_some() {
         linger(&emulation, scenario.propagation_rtt(group));
     }
-    // Its last packets have left; what is still on its way has nobody to arrive at.
+    // Its last packets have left; packets still in flight have no receiver.
     let status = match program {
         Some(p) if emulation.has_ended() => {
             p.kill();
@@ -149,7 +149,7 @@ fn ends(args: &EmulateArgs) -> Result<[End; 2], Stop> {
     let open = |namespace: &Namespace, end| {
         let addresses = addresses(args.net, end).to_vec();
         for (address, length) in &addresses {
-            // The kernel itself gives the same network to two interfaces without a word, and one of them gets nothing.
+            // The kernel silently assigns the same network to two interfaces, and one of them gets no packets.
             let found = namespace.within(|| tun::overlap(*address, *length)).map_err(Stop::bad)?;
             if let Some((name, theirs)) = found.map_err(Stop::bad)? {
                 return Err(Stop::bad(format!(
@@ -209,7 +209,7 @@ fn watch(args: &EmulateArgs, emulation: &Emulation, program: Option<&Enclosed>, 
         if emulation.has_ended() || program.is_some_and(Enclosed::is_over) {
             break;
         }
-        // A terminal has told the program too: whether it ends is its affair. A second Ctrl-C ends everything.
+        // A terminal sends the signal to the program as well, which may ignore it. A second Ctrl-C ends everything.
         if program.is_none() && interrupt::requested() {
             break;
         }
@@ -221,8 +221,8 @@ fn watch(args: &EmulateArgs, emulation: &Emulation, program: Option<&Enclosed>, 
             match program {
                 None => break,
                 Some(p) if now >= over + GRACE => p.kill(),
-                // Many programs end at once when they are asked again. It is done all the same, late: what comes before
-                // the program is born is lost.
+                // Many programs end at once on a second signal. It is sent late, since a signal before the program has
+                // started is lost.
                 Some(p) if asked == 0 || asked == 1 && now >= over + GRACE / 2 => {
                     asked += 1;
                     p.end();

@@ -48,7 +48,7 @@ impl Metrics {
                 if let Ok(h) = Header::from_bytes(&b"Content-Type"[..], KIND) {
                     response.add_header(h);
                 }
-                // Who has gone need not be answered.
+                // A client that has gone needs no answer.
                 let _ = request.respond(response);
             }
         });

@@ -77,7 +77,7 @@ pub(super) struct Datagrams {
 }
 
 impl Datagrams {
-    /// Of one flow; times in seconds.
+    /// The results of one flow; times in seconds.
     fn of(sent: u64, (delivered, missing): (u64, u64), delay: Option<f64>, jitter: Option<f64>) -> Self {
         Self {
             sent,
@@ -105,7 +105,7 @@ impl Group {
 }
 
 impl Group {
-    /// With what another flow of it did.
+    /// With the results of another flow of the group.
     fn add(&mut self, flow: Self) {
         self.goodput += flow.goodput;
         self.retransmissions += flow.retransmissions;
@@ -159,7 +159,7 @@ pub(super) fn simulate(case: &Case, seed: u64) -> Result<Done, Stop> {
     scenario.record = Record { sample: Some(sample), series: vec![Series::Acked, Series::Cwnd] };
     let case = Case { scenario, seed, choice: case.choice.clone() };
     let r = execute(std::slice::from_ref(&case), 1, false, &Runs::new())?.remove(0);
-    // Of each flow, what a segment is, if it is TCP.
+    // The segment size of each flow, if it is TCP.
     let segments: Vec<Option<f64>> = case
         .scenario
         .flows
@@ -181,7 +181,7 @@ pub(super) fn simulate(case: &Case, seed: u64) -> Result<Done, Stop> {
             samples.push(Point { at: at.as_secs_f64(), flow, cwnd, acked: acked[i] * segment });
         }
     }
-    // Of a film packets are those of the application, whatever carries them.
+    // The packets of a film are those of the application, whatever the transport.
     let sent = |f: &FlowResult| f.video.as_ref().map_or(f.segments_sent, |v| v.packets);
     let group = |f: &FlowResult| Group {
         name: f.group.clone(),

@@ -43,10 +43,10 @@ fn entries(args: &CompareArgs, cases: &[Case]) -> Result<Vec<Entry>, Stop> {
                 ))
             })?),
         };
-        // The kernel does not care which congestion control of ours the scenario names.
+        // The kernel's transport does not use the scenario's congestion control.
         let kernel = matches!(world, Some(World::Kernel(_)));
         for (case, c) in cases.iter().enumerate().take(if kernel { 1 } else { cases.len() }) {
-            // Of one group the label says the congestion control already; the kernel has its own.
+            // With one group, the label names the congestion control already; the kernel uses its own.
             let alone = c.scenario.flows.len() == 1;
             let says = c.choice.iter().any(|(key, _)| !alone || !key.ends_with(".cc"));
             let choice = if kernel || !says { String::new() } else { format!(", {}", c.label()) };
