@@ -35,9 +35,18 @@ pub enum GatewayError {
     /// Another gateway runs in this network namespace.
     #[error("another gateway runs in this network namespace (it uses routing table {0}): stop it first")]
     Another(u32),
+    /// A gateway of another name runs.
+    #[error("the gateway {0:?} runs: stop it first with `skyhaul gateway stop {0}`")]
+    OtherRuns(String),
     /// No gateway of that name runs.
     #[error("no gateway called {0:?} runs: `skyhaul gateway run FILE` starts one")]
     NotRunning(String),
+    /// A running gateway refuses a request.
+    #[error("{0}")]
+    Refuses(String),
+    /// The stream of a capture ended before its end.
+    #[error("the gateway {0:?} has ended or gave up during the capture: the files hold what had come")]
+    CaptureCut(String),
     /// A forwarded port leads back to this machine.
     #[error("forward: {0} is an address of this machine: write that of a server behind the link")]
     Loop(std::net::SocketAddrV4),
