@@ -22,6 +22,11 @@ pub enum GatewayError {
     /// `nft` rejected the rules.
     #[error("nft refuses the rules: {0}")]
     Nft(String),
+    /// The kernel lacks a module for one of the rules.
+    #[error(
+        "the kernel lacks what a rule of nftables needs: modprobe nft_tproxy nft_socket nft_fib_inet nft_nat; `skyhaul gateway doctor FILE` says which is missing"
+    )]
+    NoModule,
     /// A gateway of this name runs already.
     #[error(
         "a gateway called {name:?} runs already (process {pid}): stop it with `skyhaul gateway stop {name}`, or choose another name"

@@ -90,10 +90,6 @@ pub enum Cleaned {
 /// # Errors
 /// If a gateway runs here, or the privileges are missing.
 pub fn clean(folder: &Path, name: &str, keep_block: bool) -> Result<Cleaned, GatewayError> {
-    // Routes and rules are the same for gateways of all names.
-    if let Some(other) = running(folder).into_iter().find(|other| other != name) {
-        return Err(GatewayError::OtherRuns(other));
-    }
     let _lock = Lock::take(folder, name)?;
     let record = record(folder, name);
     if keep_block && record.as_ref().is_some_and(|r| r.block) {
@@ -105,6 +101,10 @@ pub fn clean(folder: &Path, name: &str, keep_block: bool) -> Result<Cleaned, Gat
     let there = system::has_table(&table)?;
     if before.is_none() && !there {
         return Ok(Cleaned::Nothing);
+    }
+    // Routes, rules and settings are the same for gateways of all names.
+    if let Some(other) = running(folder).into_iter().find(|other| other != name) {
+        return Err(GatewayError::OtherRuns(other));
     }
     system::remove(&before.unwrap_or_else(|| Before::unknown(table)))?;
     forget(&file(folder, name));

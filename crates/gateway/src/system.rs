@@ -44,6 +44,10 @@ pub fn nft(rules: &str) -> Result<(), GatewayError> {
     if why.contains("Operation not permitted") {
         return Err(NetError::Privileges { what: "set rules of nftables".into() }.into());
     }
+    // The answer to a kind of rule that the kernel does not know, or to a module that cannot be loaded.
+    if ["Could not process rule: No such file", "Could not process rule: Operation not supported"].iter().any(|w| why.contains(w)) {
+        return Err(GatewayError::NoModule);
+    }
     Err(GatewayError::Nft(why))
 }
 
@@ -125,7 +129,7 @@ fn remove_table(table: &str) -> Result<(), GatewayError> {
 pub(crate) fn has_table(table: &str) -> Result<bool, GatewayError> {
     match nft(&format!("list table inet {table}\n")) {
         Ok(()) => Ok(true),
-        Err(GatewayError::Nft(_)) => Ok(false),
+        Err(GatewayError::Nft(_) | GatewayError::NoModule) => Ok(false),
         Err(e) => Err(e),
     }
 }
