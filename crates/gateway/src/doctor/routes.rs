@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub(super) fn examine(config: &Config) -> Vec<Finding> {
     let Some(terrestrial) = &config.terrestrial else { return link_alone(config) };
     let index = |name: &str| nix::net::if_::if_nametoindex(name).ok();
-    let (lan, sat) = (&terrestrial.interface, &config.satellite.interface);
+    let (lan, sat) = (terrestrial.interface.as_str(), config.satellite.interface.as_str());
     // A missing interface is another finding.
     let (Some(lan_index), Some(sat_index)) = (index(lan), index(sat)) else { return Vec::new() };
     let mut all = Vec::new();
