@@ -38,7 +38,9 @@ impl Router {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gateway-{name}"));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a folder for the test");
-        let text = format!("[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n[limits]\ndrain = \"1 s\"\n{more}");
+        let text = format!(
+            "[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n[limits]\ndrain = \"1 s\"\n{more}"
+        );
         fs::write(folder.join("g.toml"), text).expect("writes");
         Some(Self { space, _ends: ends, folder })
     }
@@ -52,7 +54,9 @@ impl Router {
         self.space.within(|| command.spawn()).expect("enters").expect("starts")
     }
     fn run(&self, args: &[&str]) -> Output {
-        self.start(&mut self.command(&[args, &["--runtime", "run"]].concat())).wait_with_output().expect("ends")
+        self.start(&mut self.command(&[args, &["--runtime", "run"]].concat()))
+            .wait_with_output()
+            .expect("ends")
     }
     fn good(&self, args: &[&str]) -> String {
         let out = self.run(args);
@@ -158,8 +162,14 @@ fn captures_are_new_files_for_their_owner_alone() {
     router.ready();
     router.bad(&["capture"], "name a file with --pcap, --qlog or both");
     router.bad(&["capture", "--qlog", "a.sqlog", "--payload"], "--payload is for packets");
-    router.bad(&["capture", "--pcap", "a.pcapng", "--client", "nobody"], "--client: \"nobody\" is no end: write");
-    router.bad(&["capture", "--pcap", "a.pcapng", "--flow", "9"], "there is no connection 9: `skyhaul gateway status --flows`");
+    router.bad(
+        &["capture", "--pcap", "a.pcapng", "--client", "nobody"],
+        "--client: \"nobody\" is no end: write",
+    );
+    router.bad(
+        &["capture", "--pcap", "a.pcapng", "--flow", "9"],
+        "there is no connection 9: `skyhaul gateway status --flows`",
+    );
     assert!(!router.folder.join("a.pcapng").exists(), "nothing came");
     let said = router.good(&["trace", "--pcap", "a.pcapng", "--qlog", "a.sqlog", "--time", "200 ms"]);
     assert_eq!(said, "0 packets, 0 events, 0 lost because they came too fast; a limit was reached\n");
@@ -169,7 +179,10 @@ fn captures_are_new_files_for_their_owner_alone() {
     }
     // What is there stays, and no other file is made beside it.
     let before = fs::read(router.folder.join("a.sqlog")).expect("is there");
-    router.bad(&["capture", "--pcap", "b.pcapng", "--qlog", "a.sqlog"], "a.sqlog exists already: name another file");
+    router.bad(
+        &["capture", "--pcap", "b.pcapng", "--qlog", "a.sqlog"],
+        "a.sqlog exists already: name another file",
+    );
     assert_eq!(fs::read(router.folder.join("a.sqlog")).expect("is there"), before);
     assert!(!router.folder.join("b.pcapng").exists());
     // Ctrl-C ends it in order; the end of the gateway does, too.
@@ -204,7 +217,10 @@ fn what_a_killed_gateway_leaves_behind_is_cleaned() {
     gateway.kill().expect("is ours");
     gateway.wait().expect("ends");
     assert!(router.tables().contains("skyhaul_gateway"));
-    assert_eq!(router.good(&["clean", "--keep-block"]), "gateway gateway: connections stay blocked, as its file says\n");
+    assert_eq!(
+        router.good(&["clean", "--keep-block"]),
+        "gateway gateway: connections stay blocked, as its file says\n"
+    );
     assert!(router.good(&["clean"]).contains("removed what it had left behind, and restored the settings"));
     assert_eq!(router.tables(), "");
 }
@@ -218,7 +234,11 @@ fn the_doctor_watches_and_proves() {
     assert_eq!(out.status.code(), Some(1), "{said}");
     let all: serde_json::Value = serde_json::from_str(&said).expect("JSON");
     let of = |what: &str| {
-        let found = all.as_array().expect("a list").iter().find(|f| f["what"].as_str().is_some_and(|w| w.starts_with(what)));
+        let found = all
+            .as_array()
+            .expect("a list")
+            .iter()
+            .find(|f| f["what"].as_str().is_some_and(|w| w.starts_with(what)));
         found.unwrap_or_else(|| panic!("{what}: {said}"))["says"].as_str().expect("words").to_owned()
     };
     assert!(of("SYNs at lan0").contains("the hosts send nothing through this machine"));

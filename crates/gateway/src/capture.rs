@@ -219,7 +219,8 @@ impl Running {
             if closed(to) {
                 break "stopped";
             }
-            let patience = ends.map_or(LOOK, |at| LOOK.min(std::time::Duration::from_nanos((at - now).as_nanos())));
+            let patience =
+                ends.map_or(LOOK, |at| LOOK.min(std::time::Duration::from_nanos((at - now).as_nanos())));
             match self.reader.from.recv_timeout(patience) {
                 Ok(first) => {
                     take(&mut done, first)?;
@@ -333,7 +334,9 @@ pub fn run(
             QLOG => qlog.as_mut().map_or(Ok(()), |f| f.write_all(&bytes)),
             DONE => {
                 let flushed = pcap.as_mut().map_or(Ok(()), Write::flush);
-                flushed.and(qlog.as_mut().map_or(Ok(()), Write::flush)).map_err(GatewayError::os("write the capture"))?;
+                flushed
+                    .and(qlog.as_mut().map_or(Ok(()), Write::flush))
+                    .map_err(GatewayError::os("write the capture"))?;
                 return serde_json::from_slice(&bytes).map_err(|_| GatewayError::CaptureCut(name.into()));
             }
             _ => return Err(GatewayError::CaptureCut(name.into())),

@@ -542,7 +542,10 @@ mod tests {
             ("[limits]\nbuffer = 5", "g.toml: limits.buffer: "),
             ("[limits]\nflows = 0", "g.toml: limits.flows: "),
             ("on-failure = \"pray\"", "g.toml: on-failure: unknown variant"),
-            ("[log]\nflows = \"flows.jsonl\"", "g.toml: log.flows: \"flows.jsonl\" is no place for lines: write"),
+            (
+                "[log]\nflows = \"flows.jsonl\"",
+                "g.toml: log.flows: \"flows.jsonl\" is no place for lines: write",
+            ),
             ("[log]\nlevel = \"loud\"", "g.toml: log.level: unknown variant"),
         ] {
             let text =

@@ -126,9 +126,10 @@ fn converse(stream: UnixStream, tell: &Sender<Asked>, wake: &impl Fn()) -> Optio
 pub(crate) fn begin(folder: &Path, name: &str, word: &str) -> Result<UnixStream, GatewayError> {
     let path = socket(folder, name);
     let mut stream = UnixStream::connect(&path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::PermissionDenied => {
-            GatewayError::os(format!("ask the gateway {name:?} at {}, whose user or root may", path.display()))(e)
-        }
+        std::io::ErrorKind::PermissionDenied => GatewayError::os(format!(
+            "ask the gateway {name:?} at {}, whose user or root may",
+            path.display()
+        ))(e),
         _ => GatewayError::NotRunning(name.into()),
     })?;
     stream

@@ -18,8 +18,8 @@ use crate::status::{Counts, FlowStatus, Status};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::InitialWindow;
 use skyhaul_net::app::{App, Turn};
-use skyhaul_net::tap::{Filter, Reader, Tap};
 use skyhaul_net::host::{Admission, Asked, ConnId, Endpoint, Host, HostConfig, HostError, Secret};
+use skyhaul_net::tap::{Filter, Reader, Tap};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::ErrorKind;
@@ -224,7 +224,13 @@ impl Gateway {
     }
 
     /// Opens a probe connection; the result goes to `answer`.
-    pub fn probe(&mut self, now: Instant, host: &mut Host, target: probe::Target, answer: std::sync::mpsc::Sender<Answer>) {
+    pub fn probe(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        target: probe::Target,
+        answer: std::sync::mpsc::Sender<Answer>,
+    ) {
         if self.probe.is_some() {
             let _ = answer.send("another probe is under way: try again in a few seconds\n".to_owned().into());
             return;

@@ -59,11 +59,14 @@ pub(crate) fn note(folder: &Path, name: &str, block: bool, before: &Before) -> R
     write().map_err(GatewayError::os(format!("write {}", path.display())))
 }
 
-/// Removes what a gateway has left behind whose file this is, unless it runs again.
-pub(crate) fn sweep(path: &Path, before: &Before) {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_stem().and_then(|n| n.to_str())) else { return };
+/// Removes what a gateway has left behind whose file this is, unless it runs again; `gateway`: the process that has died. The kernel
+/// may close its standard input to the keeper before it gives up its lock.
+pub(crate) fn sweep(path: &Path, gateway: &str, before: &Before) {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_stem().and_then(|n| n.to_str())) else {
+        return;
+    };
     // The next one restores what this one would have restored.
-    let Ok(_lock) = Lock::take_as(folder, name, system::KEEPER) else { return };
+    let Ok(_lock) = Lock::take_as(folder, name, system::KEEPER, gateway) else { return };
     let _ = system::remove(before);
     forget(path);
 }

@@ -49,7 +49,9 @@ impl TryFrom<String> for Target {
             "stderr" => Ok(Self::Stderr),
             // A path from the root: the file of a service has no folder of its own.
             _ if path.is_absolute() && path.file_name().is_some() => Ok(Self::File(path.into())),
-            _ => Err(format!("{text:?} is no place for lines: write \"stderr\" or a file with its path from /")),
+            _ => Err(format!(
+                "{text:?} is no place for lines: write \"stderr\" or a file with its path from /"
+            )),
         }
     }
 }
@@ -97,6 +99,7 @@ enum Message {
     Flow(Level, String),
     Event(Level, String),
     Reopen(Outputs),
+    Stop,
 }
 
 #[derive(Debug, Default)]
@@ -114,7 +117,7 @@ pub struct Log {
     gateway: String,
 }
 
-/// Writes what waits when it is dropped, after all copies of the log.
+/// Writes what waits when it is dropped. What copies of the log say afterwards goes nowhere.
 #[derive(Debug)]
 pub struct Writer {
     log: Option<Log>,
@@ -163,8 +166,9 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // The thread ends when no copy is left.
-        self.log = None;
+        if let Some(log) = self.log.take() {
+            let _ = log.to.send(Message::Stop);
+        }
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -252,6 +256,7 @@ fn write(from: &Receiver<Message>, mut outputs: Outputs, lost: &AtomicU64, journ
                 (outputs, failed) = (new, false);
                 continue;
             }
+            Message::Stop => return,
             Message::Flow(level, line) => (&outputs.flows, level, line),
             Message::Event(level, line) => (&outputs.events, level, line),
         };
@@ -312,11 +317,17 @@ mod tests {
         let e = writer.reopen(&lost).expect_err("no such folder").to_string();
         assert!(e.starts_with("cannot open ") && e.contains("as log.flows says"), "{e}");
         drop(writer);
-        let numbers = |p: &Path| lines(p).iter().map(|l| l["n"].as_u64().expect("a number")).collect::<Vec<_>>();
+        let numbers =
+            |p: &Path| lines(p).iter().map(|l| l["n"].as_u64().expect("a number")).collect::<Vec<_>>();
         assert_eq!((numbers(&old), numbers(&path)), (vec![1, 2], vec![4]));
         let first = &lines(&old)[0];
-        assert_eq!((&first["event"], &first["gateway"], &first["level"]), (&json!("flow"), &json!("near"), &json!("info")));
-        let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&path).expect("is there").permissions());
+        assert_eq!(
+            (&first["event"], &first["gateway"], &first["level"]),
+            (&json!("flow"), &json!("near"), &json!("info"))
+        );
+        let mode = std::os::unix::fs::PermissionsExt::mode(
+            &std::fs::metadata(&path).expect("is there").permissions(),
+        );
         assert_eq!(mode & 0o777, 0o600);
         let _ = std::fs::remove_dir_all(folder);
     }

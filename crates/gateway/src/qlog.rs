@@ -21,7 +21,9 @@ pub(crate) fn event(what: &Traced) -> (&'static str, Value) {
         Traced::RecoveryBegan => ("congestion_state_updated", json!({ "new": "recovery" })),
         Traced::RecoveryEnded => ("congestion_state_updated", json!({ "new": "open" })),
         Traced::Ended(End::InOrder) => ("connection_closed", json!({})),
-        Traced::Ended(End::Aborted) => ("connection_closed", json!({ "owner": "local", "trigger": "aborted" })),
+        Traced::Ended(End::Aborted) => {
+            ("connection_closed", json!({ "owner": "local", "trigger": "aborted" }))
+        }
         Traced::Ended(End::Failed(why)) => {
             ("connection_closed", json!({ "trigger": crate::cause::failure(*why) }))
         }
@@ -36,8 +38,7 @@ fn packet(head: &Head) -> Value {
         Kind::Ack => "ack",
         Kind::Reset => "reset",
     };
-    let mut header =
-        json!({ "packet_type": kind, "seq": head.seq, "ack": head.ack, "flags": head.flags, "window": head.window });
+    let mut header = json!({ "packet_type": kind, "seq": head.seq, "ack": head.ack, "flags": head.flags, "window": head.window });
     if head.sacks > 0 {
         header["sack_blocks"] = json!(head.sacks);
     }

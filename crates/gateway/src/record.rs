@@ -25,13 +25,7 @@ impl Kernel {
 }
 
 /// A connection that has ended.
-pub(crate) fn flow(
-    now: Instant,
-    host: &Host,
-    flow: &mut Flow,
-    control: &str,
-    cause: Cause,
-) -> Value {
+pub(crate) fn flow(now: Instant, host: &Host, flow: &mut Flow, control: &str, cause: Cause) -> Value {
     let passed = flow.passed();
     let far = flow.far.and_then(|id| host.conn(id));
     let mut line = ends(flow.from, flow.client, flow.server);

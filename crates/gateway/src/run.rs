@@ -93,7 +93,8 @@ impl Captures {
         self.socket.attach(tap);
         log.event(Level::Info, "capture", json!({ "request": request }));
         let (gateway, interface) = (name.to_owned(), self.interface.clone());
-        let running = capture::Running { request, reader, socket: self.socket.clone(), gateway, interface, flow };
+        let running =
+            capture::Running { request, reader, socket: self.socket.clone(), gateway, interface, flow };
         let over = self.over.0.clone();
         Answer::Stream(Box::new(move |stream| {
             running.stream(stream);
@@ -148,7 +149,11 @@ pub fn run(
     let mut installed =
         Installed::put(config, gateway.ports(), index, (&surroundings.folder, &surroundings.keeper))?;
     let captures = Captures::new(driver.socket(), &config.interface());
-    log.event(Level::Info, "started", json!({ "version": env!("CARGO_PKG_VERSION"), "pid": std::process::id() }));
+    log.event(
+        Level::Info,
+        "started",
+        json!({ "version": env!("CARGO_PKG_VERSION"), "pid": std::process::id() }),
+    );
     watcher.ready(waker);
     let mut failure = None;
     let (mut told, mut stopping) = (false, false);

@@ -45,7 +45,10 @@ pub fn nft(rules: &str) -> Result<(), GatewayError> {
         return Err(NetError::Privileges { what: "set rules of nftables".into() }.into());
     }
     // The answer to a kind of rule that the kernel does not know, or to a module that cannot be loaded.
-    if ["Could not process rule: No such file", "Could not process rule: Operation not supported"].iter().any(|w| why.contains(w)) {
+    if ["Could not process rule: No such file", "Could not process rule: Operation not supported"]
+        .iter()
+        .any(|w| why.contains(w))
+    {
         return Err(GatewayError::NoModule);
     }
     Err(GatewayError::Nft(why))
@@ -89,11 +92,12 @@ pub struct Before {
 }
 
 impl Before {
-    /// The arguments of [`keep`]; `file` holds the same for later, if there is no keeper any more.
-    fn words(&self, file: &Path) -> [String; 5] {
+    /// The arguments of [`keep`], with our process ID; `file` holds the same for later, if there is no keeper any more.
+    fn words(&self, file: &Path) -> [String; 6] {
         let on = |key| u8::from(key).to_string();
         let forwarding = self.forwarding.clone().unwrap_or_default();
-        [self.table.clone(), on(self.early_demux), on(self.reflect_tos), forwarding, file.display().to_string()]
+        let (file, gateway) = (file.display().to_string(), std::process::id().to_string());
+        [self.table.clone(), on(self.early_demux), on(self.reflect_tos), forwarding, file, gateway]
     }
     /// Only the table is known: no setting is restored.
     pub(crate) fn unknown(table: String) -> Self {
@@ -161,7 +165,7 @@ pub(crate) fn remove(before: &Before) -> Result<(), GatewayError> {
 
 /// The holder of a lock while a keeper removes what a gateway has left behind.
 pub(crate) const KEEPER: &str = "keeper";
-/// How often to look whether it is done, 10 ms apart.
+/// How often to look whether a holder is done, 10 ms apart.
 const PATIENCE: u32 = 500;
 
 /// The lock file of a running gateway, by name.
@@ -177,10 +181,15 @@ impl Lock {
     /// # Errors
     /// If another gateway holds it, or the file cannot be created.
     pub fn take(folder: &Path, name: &str) -> Result<Self, GatewayError> {
-        Self::take_as(folder, name, &std::process::id().to_string())
+        Self::take_as(folder, name, &std::process::id().to_string(), KEEPER)
     }
-    /// The same; `whom` is noted as its holder. A keeper holds it for a moment only: it is waited for.
-    pub(crate) fn take_as(folder: &Path, name: &str, whom: &str) -> Result<Self, GatewayError> {
+    /// The same; `whom` is noted as its holder. A holder that is noted as `passing` gives it up in a moment: it is waited for.
+    pub(crate) fn take_as(
+        folder: &Path,
+        name: &str,
+        whom: &str,
+        passing: &str,
+    ) -> Result<Self, GatewayError> {
         fs::create_dir_all(folder).map_err(GatewayError::os(format!("make {}", folder.display())))?;
         let path = folder.join(format!("{name}.lock"));
         for turn in 0.. {
@@ -194,7 +203,7 @@ impl Lock {
             if file.try_lock().is_err() {
                 let mut holder = String::new();
                 let _ = file.read_to_string(&mut holder);
-                if holder.trim() == KEEPER && turn < PATIENCE {
+                if holder.trim() == passing && turn < PATIENCE {
                     std::thread::sleep(std::time::Duration::from_millis(10));
                     continue;
                 }
@@ -263,8 +272,7 @@ impl Installed {
         let killed = leftover::read(folder, &config.name);
         let before = Before::now(config, killed.as_ref());
         let noted = leftover::file(folder, &config.name);
-        let mut installed =
-            Self { config: config.clone(), before, noted, ports, open: true, keeper: None };
+        let mut installed = Self { config: config.clone(), before, noted, ports, open: true, keeper: None };
         let block = config.on_failure == OnFailure::Block;
         leftover::note(folder, &config.name, block, &installed.before)?;
         installed.keeper = keeper(again, &installed.before, &installed.noted, config.on_failure)?;
@@ -399,10 +407,10 @@ fn keeper(
 /// The keeper: waits for the end of its standard input, which the gateway holds open, and then removes everything. `words` are
 /// its arguments, as the gateway has appended them.
 pub fn keep(words: &[String]) {
-    let [table, early_demux, reflect_tos, forwarding, noted] = words else { return };
+    let [table, early_demux, reflect_tos, forwarding, noted, gateway] = words else { return };
     let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
     let (early_demux, reflect_tos) = (early_demux == "1", reflect_tos == "1");
     let forwarding = (!forwarding.is_empty()).then(|| forwarding.clone());
     let before = Before { table: table.clone(), early_demux, reflect_tos, forwarding };
-    leftover::sweep(Path::new(noted), &before);
+    leftover::sweep(Path::new(noted), gateway, &before);
 }

@@ -1,8 +1,8 @@
 //! Event logs in the qlog format (draft-ietf-quic-qlog-main-schema-14): JSON-SEQ files (RFC 7464). Events of TCP use
 //! Skyhaul's own schema, described in docs/exports.md.
 
-use alloc::string::String;
 use alloc::format;
+use alloc::string::String;
 use serde_json::{Value, json};
 use skyhaul_base::Instant;
 use std::io::{self, Write};
@@ -130,7 +130,12 @@ mod tests {
             epoch: Some("1970-01-01T00:00:00.000Z"),
         };
         let mut log = Log::new(Vec::new(), &about);
-        log.event(Instant::from_nanos(1_500_000), Some(7), "packet_sent", &json!({ "raw": { "length": 40 } }));
+        log.event(
+            Instant::from_nanos(1_500_000),
+            Some(7),
+            "packet_sent",
+            &json!({ "raw": { "length": 40 } }),
+        );
         let text = String::from_utf8(log.finish().unwrap()).unwrap();
         let all = records(&text).unwrap();
         assert_eq!(all[0]["trace"]["event_schemas"], json!([EVENTS]));

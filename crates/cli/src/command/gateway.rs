@@ -5,7 +5,8 @@ mod notify;
 
 use super::metrics::Metrics;
 use crate::args::{
-    GatewayCleanArgs, GatewayCommand, GatewayDoctorArgs, GatewayFile, GatewayNameArgs, GatewayRunArgs, GatewayStatusArgs,
+    GatewayCleanArgs, GatewayCommand, GatewayDoctorArgs, GatewayFile, GatewayNameArgs, GatewayRunArgs,
+    GatewayStatusArgs,
 };
 use crate::interrupt;
 use crate::output::print;
@@ -128,7 +129,8 @@ fn examine(args: &GatewayDoctorArgs, arguments: usize) -> Result<(), Stop> {
     if let Some(to) = args.probe {
         let mut keeper = enclosure::ourselves(arguments);
         keeper.extend(KEEPER.map(Into::into));
-        let surroundings = Surroundings { folder: args.runtime.clone(), file: args.file.file.clone(), keeper };
+        let surroundings =
+            Surroundings { folder: args.runtime.clone(), file: args.file.file.clone(), keeper };
         findings.push(doctor::prove(&config, &surroundings, args.from, to));
     }
     if args.json {
@@ -182,7 +184,9 @@ fn clean(args: &GatewayCleanArgs) -> Result<(), Stop> {
     let name = &args.of.name;
     let done = leftover::clean(&args.of.runtime, name, args.keep_block).map_err(Stop::bad)?;
     print(&match done {
-        Cleaned::All => format!("gateway {name}: removed what it had left behind, and restored the settings\n"),
+        Cleaned::All => {
+            format!("gateway {name}: removed what it had left behind, and restored the settings\n")
+        }
         Cleaned::Nothing => format!("gateway {name}: has left nothing behind\n"),
         Cleaned::Kept => format!("gateway {name}: connections stay blocked, as its file says\n"),
     })
@@ -241,7 +245,16 @@ fn page(v: &Value) -> String {
         let _ = writeln!(
             out,
             "\n{:>6} {:<22} {:<22} {:>7} {:>10} {:>10} {:>9} {:>6} {:>7} {:>6}",
-            "flow", "client", "server", "age s", "to link B", "to hosts B", "waiting B", "cwnd", "SRTT ms", "resent"
+            "flow",
+            "client",
+            "server",
+            "age s",
+            "to link B",
+            "to hosts B",
+            "waiting B",
+            "cwnd",
+            "SRTT ms",
+            "resent"
         );
     }
     for f in flows {

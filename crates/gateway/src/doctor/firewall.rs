@@ -51,9 +51,7 @@ mod tests {
 
     #[test]
     fn chains_that_drop_by_default_are_named() {
-        let chain = |table: &str, hook: &str, policy: &str| {
-            json!({ "chain": { "family": "ip", "table": table, "name": "FORWARD", "hook": hook, "policy": policy } })
-        };
+        let chain = |table: &str, hook: &str, policy: &str| json!({ "chain": { "family": "ip", "table": table, "name": "FORWARD", "hook": hook, "policy": policy } });
         let listed = json!({ "nftables": [
             { "metainfo": {} },
             chain("filter", "forward", "drop"),

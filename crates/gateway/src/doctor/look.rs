@@ -22,14 +22,21 @@ pub(super) struct Look {
 impl Look {
     /// Installs the table; `rules` are the rules of its chains `arrive`, which sees every packet that arrives, and `leave`, which
     /// sees every packet that leaves. Sets: names of interfaces and how often.
-    pub(super) fn begin(counters: &[&str], sets: &[&str], rules: &[(&str, String)]) -> Result<Self, GatewayError> {
+    pub(super) fn begin(
+        counters: &[&str],
+        sets: &[&str],
+        rules: &[(&str, String)],
+    ) -> Result<Self, GatewayError> {
         let table = format!("skyhaul_look_{}", std::process::id());
         let mut text = format!("create table inet {table}\n");
         for name in counters {
             let _ = writeln!(text, "add counter inet {table} {name}");
         }
         for name in sets {
-            let _ = writeln!(text, "add set inet {table} {name} {{ type ifname; flags dynamic; size 64; counter; }}");
+            let _ = writeln!(
+                text,
+                "add set inet {table} {name} {{ type ifname; flags dynamic; size 64; counter; }}"
+            );
         }
         let _ = writeln!(
             text,
@@ -90,15 +97,34 @@ pub fn watch(config: &Config, time: Duration) -> Vec<Finding> {
         ("arrive", format!("iifname \"{lan}\" {SYN} counter name at_hosts")),
         ("arrive", format!("iifname \"{sat}\" {SYN} counter name at_link")),
         ("arrive", format!("iifname \"{lan}\" {SYN} fib daddr type local counter name local")),
-        ("arrive", format!("iifname != {{ \"{lan}\", \"{sat}\", \"lo\", \"{}\" }} {SYN} update @other {{ iifname }}", config.interface())),
+        (
+            "arrive",
+            format!(
+                "iifname != {{ \"{lan}\", \"{sat}\", \"lo\", \"{}\" }} {SYN} update @other {{ iifname }}",
+                config.interface()
+            ),
+        ),
         ("arrive", format!("iifname \"{sat}\" {ANSWER} counter name answers")),
-        ("arrive", format!("iifname != {{ \"{lan}\", \"{sat}\", \"lo\", \"{}\" }} {ANSWER} update @astray {{ iifname }}", config.interface())),
+        (
+            "arrive",
+            format!(
+                "iifname != {{ \"{lan}\", \"{sat}\", \"lo\", \"{}\" }} {ANSWER} update @astray {{ iifname }}",
+                config.interface()
+            ),
+        ),
     ];
     for v6 in [false, true] {
         let (hosts, others) = (&terrestrial.networks, &config.satellite.networks);
-        for (interface, from, to, counter) in [(lan, hosts, others, "hosts_meant"), (sat, others, hosts, "link_meant")] {
+        for (interface, from, to, counter) in
+            [(lan, hosts, others, "hosts_meant"), (sat, others, hosts, "link_meant")]
+        {
             if let Some(c) = rules::conditions(config, from, to, v6) {
-                rules.push(("arrive", format!("iifname \"{interface}\" {SYN} fib daddr type unicast {c} counter name {counter}")));
+                rules.push((
+                    "arrive",
+                    format!(
+                        "iifname \"{interface}\" {SYN} fib daddr type unicast {c} counter name {counter}"
+                    ),
+                ));
             }
         }
     }
@@ -168,7 +194,8 @@ mod tests {
     use serde_json::json;
 
     fn config() -> Config {
-        Config::parse("g.toml", "[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n").unwrap()
+        Config::parse("g.toml", "[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n")
+            .unwrap()
     }
     fn says(counted: &[(&str, u64)]) -> Vec<(bool, String)> {
         let counts = counted.iter().map(|(k, n)| ((*k).to_owned(), *n)).collect();
@@ -194,9 +221,15 @@ mod tests {
         let nothing = says(&[]);
         assert!(!nothing[0].0 && nothing[0].1.contains("as their router") && nothing[1].0, "{nothing:?}");
         let elsewhere = says(&[("other eth2", 5)]);
-        assert!(!elsewhere[0].0 && elsewhere[0].1.contains("at eth2 (5): is terrestrial.interface"), "{elsewhere:?}");
+        assert!(
+            !elsewhere[0].0 && elsewhere[0].1.contains("at eth2 (5): is terrestrial.interface"),
+            "{elsewhere:?}"
+        );
         let not_meant = says(&[("at_hosts", 4), ("local", 3)]);
-        assert!(!not_meant[0].0 && not_meant[0].1.contains("(3 were for this machine itself)"), "{not_meant:?}");
+        assert!(
+            !not_meant[0].0 && not_meant[0].1.contains("(3 were for this machine itself)"),
+            "{not_meant:?}"
+        );
         let good = says(&[("at_hosts", 4), ("hosts_meant", 4), ("answers", 2)]);
         assert!(good.iter().all(|(ok, _)| *ok) && good.len() == 2, "{good:?}");
         let astray = says(&[("at_hosts", 4), ("hosts_meant", 4), ("astray eth3", 2)]);

@@ -98,7 +98,10 @@ fn explain(
             return finding(what, true, format!("{whom} over the link after {took}: the path works"));
         }
         Outcome::Refused => {
-            let says = format!("a reset came back after {took}: nothing listens at port {}, but the path works", to.port());
+            let says = format!(
+                "a reset came back after {took}: nothing listens at port {}, but the path works",
+                to.port()
+            );
             return finding(what, true, says);
         }
         Outcome::Unreachable => format!("a router on the way says that {to} cannot be reached (ICMP)"),
@@ -120,7 +123,9 @@ fn explain(
             "no answer to {from} comes to this machine, but the machine itself reaches {to}: the way back to {from} leads past \
              it, or a router beyond the link does not know {from}"
         ),
-        Outcome::Silence => format!("the SYN left through {sat}, and nothing came back: the link, {to}, or the way back is down"),
+        Outcome::Silence => format!(
+            "the SYN left through {sat}, and nothing came back: the link, {to}, or the way back is down"
+        ),
     };
     finding(what, false, says)
 }
@@ -164,7 +169,8 @@ fn alone(config: &Config, surroundings: &Surroundings, target: Target) -> Result
         t.networks = Vec::new();
     }
     // Ports are opened, and log files written, by a gateway that stays.
-    (config.on_failure, config.split, config.log) = (OnFailure::Bypass, Split::default(), LogConfig::default());
+    (config.on_failure, config.split, config.log) =
+        (OnFailure::Bypass, Split::default(), LogConfig::default());
     if let (None, Some(first)) = (&config.terrestrial, config.forward.first().copied()) {
         let any = SocketAddr::new(std::net::Ipv4Addr::LOCALHOST.into(), 0);
         config.forward = vec![forward::Forward { listen: any, ..first }];
@@ -213,7 +219,13 @@ mod tests {
             (Silence, &[("left_by eth0", 4)], false, false, "leaves through eth0 (4) instead of sat0"),
             (Silence, &[], false, false, "a chain drops forwarded packets of sky-gateway"),
             (Silence, &[("left", 4), ("came", 4)], false, false, "answers arrive at sat0 but do not reach"),
-            (Silence, &[("left", 4), ("came_by eth0", 4)], true, false, "at eth0 (4) instead of sat0: the way back"),
+            (
+                Silence,
+                &[("left", 4), ("came_by eth0", 4)],
+                true,
+                false,
+                "at eth0 (4) instead of sat0: the way back",
+            ),
             (Silence, &[("left", 4)], true, false, "the machine itself reaches 203.0.113.7:80"),
             (Silence, &[("left", 4)], false, false, "nothing came back"),
         ] {

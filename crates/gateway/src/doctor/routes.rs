@@ -21,7 +21,11 @@ pub(super) fn examine(config: &Config) -> Vec<Finding> {
             (a, b) => {
                 let family = if v6 { "IPv6" } else { "IPv4" };
                 // IPv6 may be meant by "all networks", and not be in use.
-                for name in [(a, lan), (b, sat)].into_iter().filter(|(s, _)| *s == Sample::NoRoute && !v6).map(|(_, n)| n) {
+                for name in [(a, lan), (b, sat)]
+                    .into_iter()
+                    .filter(|(s, _)| *s == Sample::NoRoute && !v6)
+                    .map(|(_, n)| n)
+                {
                     all.push(finding(
                         format!("routes over {name}"),
                         false,
@@ -49,7 +53,9 @@ fn link_alone(config: &Config) -> Vec<Finding> {
     for f in &config.forward {
         let to = IpAddr::V4(*f.to.ip());
         all.push(match way(to, None) {
-            Ok(Way::Out(out)) if out == index => finding(format!("way to {to}"), true, format!("leads over {sat}")),
+            Ok(Way::Out(out)) if out == index => {
+                finding(format!("way to {to}"), true, format!("leads over {sat}"))
+            }
             other => elsewhere(format!("way to {to}"), other, to, sat),
         });
     }
@@ -82,7 +88,9 @@ fn elsewhere(what: String, found: Result<Way, skyhaul_net::NetError>, to: IpAddr
         Ok(Way::Out(i)) => {
             let name = nix::net::if_::if_indextoname(i).map(|n| n.to_string_lossy().into_owned());
             let name = name.unwrap_or_else(|_| format!("interface {i}"));
-            format!("leads over {name} instead of {out}: correct the route to {to}, or the interface in the file")
+            format!(
+                "leads over {name} instead of {out}: correct the route to {to}, or the interface in the file"
+            )
         }
         Ok(Way::Here) => format!("{to} is an address of this machine: its connections are never split"),
         Ok(Way::None | Way::Martian) => {
@@ -125,7 +133,9 @@ fn within(n: &Network) -> IpAddr {
     match n.address {
         // Of everything: an address for documentation (RFC 5737, RFC 3849), since some of this network are special.
         IpAddr::V4(a) if n.prefix == 0 && a.is_unspecified() => Ipv4Addr::new(192, 0, 2, 1).into(),
-        IpAddr::V6(a) if n.prefix == 0 && a.is_unspecified() => Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(),
+        IpAddr::V6(a) if n.prefix == 0 && a.is_unspecified() => {
+            Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()
+        }
         IpAddr::V4(a) => Ipv4Addr::from_bits(a.to_bits() + add).into(),
         IpAddr::V6(a) => Ipv6Addr::from_bits(a.to_bits() + u128::from(add)).into(),
     }
@@ -149,9 +159,9 @@ fn route_v6(line: &str, interface: &str) -> Option<Network> {
     let flags = u32::from_str_radix(fields.get(8)?, 16).ok()?;
     let address = u128::from_str_radix(fields.first()?, 16).ok()?;
     let address = Ipv6Addr::from_bits(address);
-    // RTF_UP; not RTF_REJECT, RTF_LOCAL, or of the interface alone.
+    // RTF_UP; not RTF_REJECT, RTF_LOCAL, RTF_ANYCAST, or of the interface alone.
     let alone = address.is_unicast_link_local() || address.is_multicast();
-    if *fields.get(9)? != interface || flags & 1 == 0 || flags & 0x8000_0200 != 0 || alone {
+    if *fields.get(9)? != interface || flags & 1 == 0 || flags & 0x8010_0200 != 0 || alone {
         return None;
     }
     let prefix = u8::from_str_radix(fields.get(1)?, 16).ok()?;

@@ -15,7 +15,8 @@ pub(crate) const ALL: [(&str, fn()); 3] = [
     ("the_doctor_proves_the_path", the_doctor_proves_the_path),
 ];
 
-const GOOD: &str = "name = \"near\"\n[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n";
+const GOOD: &str =
+    "name = \"near\"\n[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n";
 
 fn config(text: &str) -> Config {
     Config::parse("near.toml", text).expect("is good")
@@ -46,9 +47,24 @@ fn the_doctor_finds_what_is_wrong() {
         assert_eq!(wrong(&examine(&bed, GOOD)), [""; 0]);
     };
     let v4 = "name = \"near\"\n[terrestrial]\ninterface = \"lan0\"\nnetworks = [\"10.1.0.0/24\"]\n[satellite]\ninterface = \"sat0\"\nnetworks = [\"10.2.0.0/24\"]\n";
-    finds(GOOD, "sysctl -qw net.ipv4.ip_forward=0", "sysctl -qw net.ipv4.ip_forward=1", "IPv4 forwarding: is off: sysctl -w net.ipv4.ip_forward=1");
-    finds(&GOOD.replace("lan0", "lan7"), "true", "true", "terrestrial.interface lan7: there is none of this name");
-    finds(v4, "ip route del 10.2.0.0/24", "ip route add 10.2.0.0/24 dev sat0", "there is no route to 10.2.0.3");
+    finds(
+        GOOD,
+        "sysctl -qw net.ipv4.ip_forward=0",
+        "sysctl -qw net.ipv4.ip_forward=1",
+        "IPv4 forwarding: is off: sysctl -w net.ipv4.ip_forward=1",
+    );
+    finds(
+        &GOOD.replace("lan0", "lan7"),
+        "true",
+        "true",
+        "terrestrial.interface lan7: there is none of this name",
+    );
+    finds(
+        v4,
+        "ip route del 10.2.0.0/24",
+        "ip route add 10.2.0.0/24 dev sat0",
+        "there is no route to 10.2.0.3",
+    );
     finds(
         v4,
         "ip route replace 10.2.0.0/24 dev lan0",
@@ -69,7 +85,8 @@ fn the_doctor_finds_what_is_wrong() {
         "chain ip theirs FORWARD: drops forwarded packets by default",
     );
     // What the kernel does not know, and a program that is missing.
-    let all = bed.spaces[NEAR].within(|| doctor::examine(&config(&GOOD.replace("sat0", "sat7")))).expect("enters");
+    let all =
+        bed.spaces[NEAR].within(|| doctor::examine(&config(&GOOD.replace("sat0", "sat7")))).expect("enters");
     assert!(wrong(&all).iter().any(|f| f.contains("satellite.interface sat7")));
 }
 
@@ -98,17 +115,25 @@ fn the_doctor_says_where_syns_arrive() {
     assert!(wrong(&all)[0].contains("the hosts send nothing through this machine"), "{all:?}");
     // Interfaces that the file has the wrong way round, and networks that it does not name.
     let all = watch(&GOOD.replace("lan0", "sky0"), true);
-    assert!(wrong(&all)[0].contains("others did at lan0 (1): is terrestrial.interface the right one?"), "{all:?}");
+    assert!(
+        wrong(&all)[0].contains("others did at lan0 (1): is terrestrial.interface the right one?"),
+        "{all:?}"
+    );
     let other = GOOD.replace("\"lan0\"\n", "\"lan0\"\nnetworks = [\"172.16.0.0/12\"]\n");
     let all = watch(&other, true);
-    assert!(wrong(&all)[0].contains("none is between the networks and ports of the file (0 were for this machine"), "{all:?}");
+    assert!(
+        wrong(&all)[0]
+            .contains("none is between the networks and ports of the file (0 were for this machine"),
+        "{all:?}"
+    );
     assert!(!bed.traces(NEAR).contains("skyhaul"), "the table is gone");
 }
 
 fn the_doctor_proves_the_path() {
     let Some(bed) = Bed::new("prove", Link { delay: Duration::from_millis(20), ..calm() }) else { return };
     let host: IpAddr = [10, 1, 0, 2].into();
-    let surroundings = Surroundings { folder: bed.folder.clone(), file: bed.folder.join("near.toml"), keeper: Vec::new() };
+    let surroundings =
+        Surroundings { folder: bed.folder.clone(), file: bed.folder.join("near.toml"), keeper: Vec::new() };
     let prove = |to: SocketAddr| {
         let prove = || doctor::prove(&config(GOOD), &surroundings, Some(host), to);
         bed.spaces[NEAR].within(prove).expect("enters")
@@ -121,13 +146,20 @@ fn the_doctor_proves_the_path() {
     assert_eq!(listener.accept().expect("accepts").1.ip(), host, "it comes from the host's address");
     assert_eq!(bed.traces(NEAR), before);
     let refused = prove(SocketAddr::new(server().ip(), 9));
-    assert!(refused.ok && refused.says.contains("nothing listens at port 9, but the path works"), "{refused:?}");
+    assert!(
+        refused.ok && refused.says.contains("nothing listens at port 9, but the path works"),
+        "{refused:?}"
+    );
     // One runs: it is asked. With another one across the link, that one answers.
     let near = bed.gateway(NEAR, "");
     let far = bed.gateway(FAR, "");
     let found = prove(server());
     assert!(found.ok && found.says.starts_with("another gateway answered for it"), "{found:?}");
-    assert_eq!((near.count("flows"), near.count("from-hosts")), (0, 0), "no connection of its own is counted");
+    assert_eq!(
+        (near.count("flows"), near.count("from-hosts")),
+        (0, 0),
+        "no connection of its own is counted"
+    );
     far.stop();
     // Answers go another way: past this machine.
     sh(&bed, FAR, "ip route replace 10.1.0.2/32 dev lan0");
@@ -136,12 +168,19 @@ fn the_doctor_proves_the_path() {
     assert!(!found.ok && found.says.contains("but the machine itself reaches 10.2.0.2:7000"), "{found:?}");
     sh(&bed, FAR, "ip route del 10.1.0.2/32 dev lan0");
     // A chain of somebody's drops what is forwarded.
-    sh(&bed, NEAR, "nft 'add table ip theirs; add chain ip theirs FORWARD { type filter hook forward priority 0; policy drop; }'");
+    sh(
+        &bed,
+        NEAR,
+        "nft 'add table ip theirs; add chain ip theirs FORWARD { type filter hook forward priority 0; policy drop; }'",
+    );
     let found = prove(server());
     assert!(!found.ok && found.says.contains("a chain drops forwarded packets of sky-near"), "{found:?}");
     sh(&bed, NEAR, "nft 'flush chain ip theirs FORWARD; add rule ip theirs FORWARD iifname sky-near accept'");
     let found = prove(server());
-    assert!(!found.ok && found.says.contains("answers arrive at sat0 but do not reach sky-near"), "{found:?}");
+    assert!(
+        !found.ok && found.says.contains("answers arrive at sat0 but do not reach sky-near"),
+        "{found:?}"
+    );
     sh(&bed, NEAR, "nft delete table ip theirs");
     assert!(prove(server()).ok);
     // The link carries nothing.

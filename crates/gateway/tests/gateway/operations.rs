@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub(crate) const ALL: [(&str, fn()); 6] = [
+pub(crate) const ALL: [(&str, fn()); 7] = [
+    ("the_time_of_day_is_for_people_alone", the_time_of_day_is_for_people_alone),
     ("a_flow_is_captured_from_its_first_packet", a_flow_is_captured_from_its_first_packet),
     ("a_flow_that_is_open_is_captured_by_its_number", a_flow_that_is_open_is_captured_by_its_number),
     ("connections_are_logged", connections_are_logged),
@@ -34,7 +35,11 @@ fn packets(file: &[u8]) -> (Vec<Captured>, u64) {
             Block::EnhancedPacket(p) => all.push((p.original_len, p.data.to_vec())),
             Block::InterfaceStatistics(s) => {
                 use pcap_file::pcapng::blocks::interface_statistics::InterfaceStatisticsOption::IsbIfDrop;
-                dropped = s.options.iter().find_map(|o| if let IsbIfDrop(n) = o { Some(*n) } else { None }).expect("drops");
+                dropped = s
+                    .options
+                    .iter()
+                    .find_map(|o| if let IsbIfDrop(n) = o { Some(*n) } else { None })
+                    .expect("drops");
             }
             _ => {}
         }
@@ -63,7 +68,8 @@ fn during(bed: &Bed, request: &Request, happens: impl FnOnce()) -> Written {
     let summary = std::thread::scope(|s| {
         let capture = s.spawn(|| {
             let stop = || over.load(Ordering::Relaxed);
-            capture::run(&bed.folder, "near", request, stop, Some(&mut pcap), Some(&mut qlog)).expect("captures")
+            capture::run(&bed.folder, "near", request, stop, Some(&mut pcap), Some(&mut qlog))
+                .expect("captures")
         });
         // The tap is attached before its first bytes can come.
         std::thread::sleep(std::time::Duration::from_millis(300));
@@ -120,7 +126,8 @@ fn a_flow_is_captured_from_its_first_packet() {
         serves.join().expect("serves");
         wait_until_idle(&near);
         // A second capture at the same time is refused.
-        let refused = capture::run(&bed.folder, "near", &request, || true, Some(Vec::new()), Some(Vec::new()));
+        let refused =
+            capture::run(&bed.folder, "near", &request, || true, Some(Vec::new()), Some(Vec::new()));
         let e = refused.expect_err("one at a time").to_string();
         assert!(e.contains("another capture is under way"), "{e}");
     });
@@ -151,9 +158,9 @@ fn a_flow_is_captured_from_its_first_packet() {
     let payload = |e: &Value| e["data"]["raw"]["payload_length"].as_u64().unwrap_or(0);
     let sent: u64 = written.qlog.iter().filter(|e| e["name"] == "tcp:packet_sent").map(payload).sum();
     assert!(sent >= 400_000, "{sent}");
-    // Every packet that the stack has sent or received as a segment is in the capture as well.
+    // Every segment of the log is in the capture as well. What comes when the connection is in TIME-WAIT is in the capture alone.
     let segments = written.count("packet_sent", |_| true) + written.count("packet_received", |_| true);
-    assert_eq!(all.len() as u64, segments);
+    assert!((segments..segments + 10).contains(&(all.len() as u64)), "{segments} of {}", all.len());
     let header = &written.qlog[0]["trace"];
     assert!(header["event_schemas"][0].as_str().is_some_and(|s| s.starts_with("urn:skyhaul:")), "{header}");
     tshark(&bed.folder.join("flow.pcapng"), &written.pcap, all.len());
@@ -186,7 +193,14 @@ fn a_flow_that_is_open_is_captured_by_its_number() {
     let list = status["list"].as_array().expect("a list");
     let second = both[1].local_addr().expect("an address").to_string();
     let chosen = list.iter().find(|f| f["client"] == second).expect("is listed");
-    let request = |flow| Request { flow, pcap: true, qlog: true, payload: true, bytes: Some(200_000), ..Request::default() };
+    let request = |flow| Request {
+        flow,
+        pcap: true,
+        qlog: true,
+        payload: true,
+        bytes: Some(200_000),
+        ..Request::default()
+    };
     let secret = bytes(3, 300_000);
     let written = during(&bed, &request(chosen["number"].as_u64()), || {
         for s in &mut both {
@@ -200,11 +214,14 @@ fn a_flow_that_is_open_is_captured_by_its_number() {
     assert!((200_000..202_000).contains(&written.summary.bytes), "{:?}", written.summary);
     let (all, _) = packets(&written.pcap);
     let port = both[1].local_addr().expect("an address").port().to_be_bytes();
-    assert!(all.iter().all(|(total, d)| *total as usize == d.len() && (d[20..22] == port || d[22..24] == port)));
+    assert!(
+        all.iter().all(|(total, d)| *total as usize == d.len() && (d[20..22] == port || d[22..24] == port))
+    );
     // With the payload that was asked for.
     assert!(all.iter().any(|(_, d)| d.windows(64).any(|w| w == &secret[1000..1064] || w == &secret[..64])));
     assert!(written.qlog.iter().skip(1).all(|e| e["group_id"] == chosen["number"].to_string()));
-    let none = capture::run(&bed.folder, "near", &request(Some(77)), || true, Some(Vec::new()), Some(Vec::new()));
+    let none =
+        capture::run(&bed.folder, "near", &request(Some(77)), || true, Some(Vec::new()), Some(Vec::new()));
     assert!(none.expect_err("no such flow").to_string().contains("there is no connection 77"));
 }
 
@@ -220,8 +237,15 @@ fn connections_are_logged() {
     let flows: Vec<_> = all.iter().filter(|l| l["event"] == "flow").collect();
     assert_eq!(flows.len(), 4);
     for l in &flows {
-        assert_eq!((&l["end"], &l["level"], &l["from"], &l["gateway"]), (&"finished".into(), &"info".into(), &"hosts".into(), &"near".into()));
-        assert!(l["seconds"].as_f64().is_some_and(|s| s > 0.0) && l["link"]["srtt-ms"].as_f64().is_some_and(|t| t >= 10.0), "{l}");
+        assert_eq!(
+            (&l["end"], &l["level"], &l["from"], &l["gateway"]),
+            (&"finished".into(), &"info".into(), &"hosts".into(), &"near".into())
+        );
+        assert!(
+            l["seconds"].as_f64().is_some_and(|s| s > 0.0)
+                && l["link"]["srtt-ms"].as_f64().is_some_and(|t| t >= 10.0),
+            "{l}"
+        );
         assert_eq!((&l["link"]["control"], &l["link"]["gateway"]), (&"cubic".into(), &true.into()));
         // The kernel tells of the other leg, too.
         assert!(l["hosts"]["srtt-ms"].as_f64().is_some_and(|t| t > 0.0), "{l}");
@@ -231,7 +255,8 @@ fn connections_are_logged() {
     assert_eq!(sum("to-link"), near.count("bytes-to-link"));
     assert_eq!(sum("to-hosts"), near.count("bytes-to-hosts"));
     // A refusal has its cause at both gateways.
-    let refused = bed.spaces[CLIENT].within(|| TcpStream::connect(server()).and_then(|mut s| s.read(&mut [0; 1])));
+    let refused =
+        bed.spaces[CLIENT].within(|| TcpStream::connect(server()).and_then(|mut s| s.read(&mut [0; 1])));
     refused.expect("enters").expect_err("nobody listens");
     let last = lines(&log, 6).pop().expect("a line");
     assert_eq!((&last["end"], &last["level"]), (&"link-refused".into(), &"warning".into()), "{last}");
@@ -264,7 +289,10 @@ fn granted() -> String {
     let unit = std::fs::read_to_string(unit).expect("is there");
     let line = |key: &str| {
         let found = unit.lines().find_map(|l| l.strip_prefix(key)).expect("is in the unit");
-        found.split_whitespace().map(|c| format!("+{}", c.trim_start_matches("CAP_").to_lowercase())).collect::<Vec<_>>()
+        found
+            .split_whitespace()
+            .map(|c| format!("+{}", c.trim_start_matches("CAP_").to_lowercase()))
+            .collect::<Vec<_>>()
     };
     let (bounding, ambient) = (line("CapabilityBoundingSet="), line("AmbientCapabilities="));
     assert_eq!(bounding, ambient);
@@ -279,7 +307,16 @@ fn the_capabilities_of_the_unit_suffice() {
         return;
     }
     let granted = granted();
-    let starter = ["setpriv", "--bounding-set", &granted, "--inh-caps", &granted, "--ambient-caps", &granted, "--no-new-privs"];
+    let starter = [
+        "setpriv",
+        "--bounding-set",
+        &granted,
+        "--inh-caps",
+        &granted,
+        "--ambient-caps",
+        &granted,
+        "--no-new-privs",
+    ];
     let gateways: Vec<_> = [NEAR, FAR]
         .into_iter()
         .map(|at| {
@@ -343,12 +380,16 @@ fn swept(bed: &Bed, at: usize) {
 const KEYS: [&str; 2] = ["net/ipv4/tcp_early_demux", "net/ipv4/tcp_reflect_tos"];
 
 fn settings(bed: &Bed, at: usize) -> Vec<String> {
-    let read = || KEYS.map(|k| std::fs::read_to_string(format!("/proc/sys/{k}")).unwrap_or_default().trim().to_owned());
+    let read = || {
+        KEYS.map(|k| std::fs::read_to_string(format!("/proc/sys/{k}")).unwrap_or_default().trim().to_owned())
+    };
     bed.spaces[at].within(read).expect("enters").into()
 }
 fn routing(bed: &Bed, at: usize) -> String {
     let list = || {
-        let out = Command::new("sh").args(["-c", "ip rule; ip -6 rule; ip route show table all | grep 2132"]).output();
+        let out = Command::new("sh")
+            .args(["-c", "ip rule; ip -6 rule; ip route show table all | grep 2132"])
+            .output();
         String::from_utf8_lossy(&out.expect("runs").stdout).into_owned()
     };
     bed.spaces[at].within(list).expect("enters")
@@ -363,7 +404,8 @@ fn settings_come_back_after_a_kill_with_block() {
     let before = (settings(&bed, NEAR), routing(&bed, NEAR), bed.traces(NEAR));
     let now = || (settings(&bed, NEAR), routing(&bed, NEAR), bed.traces(NEAR));
     let block = || bed.gateway_of(NEAR, "", "", "on-failure = \"block\"\n");
-    let clean = |keep| bed.spaces[NEAR].within(|| leftover::clean(&bed.folder, "near", keep)).expect("enters");
+    let clean =
+        |keep| bed.spaces[NEAR].within(|| leftover::clean(&bed.folder, "near", keep)).expect("enters");
     let gateway = block();
     // While it runs, nothing is taken from it.
     let e = clean(false).expect_err("runs").to_string();
@@ -389,9 +431,43 @@ fn settings_come_back_after_a_kill_with_block() {
     assert_eq!(elsewhere.expect("may"), Cleaned::Nothing);
     assert_eq!(clean(false).expect("may"), Cleaned::All);
     assert_eq!(now(), before);
-    // Nothing but the file of the gateway is left in its folder.
+    // A gateway that ends in order leaves nothing but its file.
+    block().stop();
     let left = std::fs::read_dir(&bed.folder).expect("is there").map(|f| f.expect("an entry").file_name());
     assert_eq!(left.collect::<Vec<_>>(), ["near.toml"]);
+}
+
+/// A step of the time of day has no effect: only what people read asks for it. Everything else reads the monotonic clock.
+fn the_time_of_day_is_for_people_alone() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut asks = BTreeSet::new();
+    let mut folders: Vec<_> = ["base", "cc", "gateway", "net", "relay", "tcp", "wire"]
+        .iter()
+        .map(|c| crates.join(c).join("src"))
+        .collect();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("is there") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("reads");
+            if ["wall_nanos", "SystemTime", "CLOCK_REALTIME", "UNIX_EPOCH"].iter().any(|w| text.contains(w)) {
+                let path = path.strip_prefix(&crates).expect("below it").display().to_string();
+                asks.insert(path);
+            }
+        }
+    }
+    let expected = [
+        // Times in capture files and logs.
+        "gateway/src/capture.rs",
+        "gateway/src/log.rs",
+        "net/src/device/clock.rs",
+        "net/src/emulator/capture.rs",
+        "net/src/host/driver.rs",
+    ];
+    assert_eq!(asks.iter().map(String::as_str).collect::<Vec<_>>(), expected);
 }
 
 /// A gateway that starts at the moment at which the last one dies keeps its rules.

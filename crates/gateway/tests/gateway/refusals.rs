@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-pub(crate) const ALL: [(&str, fn()); 1] = [("what_is_missing_is_said_in_one_line", what_is_missing_is_said_in_one_line)];
+pub(crate) const ALL: [(&str, fn()); 1] =
+    [("what_is_missing_is_said_in_one_line", what_is_missing_is_said_in_one_line)];
 
 /// What a router has: tables, rules of routing, interfaces, settings; and the gateway's folder.
 fn state(bed: &Bed, at: usize) -> (String, Vec<PathBuf>) {
@@ -28,7 +29,9 @@ fn attempt(bed: &Bed, at: usize, starter: &[&str], path: Option<&Path>, text: &s
     std::fs::write(&file, format!("name = \"near\"\n{text}")).expect("writes");
     let ourselves = std::env::current_exe().expect("there");
     let (program, args) = match starter.split_first() {
-        Some((program, args)) => (PathBuf::from(program), [args, &[ourselves.to_str().expect("a path")]].concat()),
+        Some((program, args)) => {
+            (PathBuf::from(program), [args, &[ourselves.to_str().expect("a path")]].concat())
+        }
         None => (ourselves, Vec::new()),
     };
     let mut command = Command::new(program);
@@ -62,14 +65,29 @@ fn what_is_missing_is_said_in_one_line() {
     };
     fails("no nft", attempt(&bed, NEAR, &[], Some(&folder("empty")), good), "apt-get install nftables");
     let lacking = folder("lacking");
-    program(&lacking, "#!/bin/sh\nread -r first\ncase \"$first\" in add*) exit 0;; esac\n\
-        echo '/dev/stdin:8:1-99: Error: Could not process rule: No such file or directory' >&2\nexit 1\n");
+    program(
+        &lacking,
+        "#!/bin/sh\nread -r first\ncase \"$first\" in add*) exit 0;; esac\n\
+        echo '/dev/stdin:8:1-99: Error: Could not process rule: No such file or directory' >&2\nexit 1\n",
+    );
     fails("no module", attempt(&bed, NEAR, &[], Some(&lacking), good), "modprobe nft_tproxy");
-    fails("no interface", attempt(&bed, NEAR, &[], None, &good.replace("lan0", "lan7")), "no interface \"lan7\"; `ip link` lists");
+    fails(
+        "no interface",
+        attempt(&bed, NEAR, &[], None, &good.replace("lan0", "lan7")),
+        "no interface \"lan7\"; `ip link` lists",
+    );
     let overlap = format!("{good}[split]\nexclude = [\"10.0.0.0/8\", \"10.1.0.0/16\"]\n");
-    fails("overlap", attempt(&bed, NEAR, &[], None, &overlap), "10.0.0.0/8 contains 10.1.0.0/16: leave one of them out");
+    fails(
+        "overlap",
+        attempt(&bed, NEAR, &[], None, &overlap),
+        "10.0.0.0/8 contains 10.1.0.0/16: leave one of them out",
+    );
     let nowhere = format!("{good}[log]\nflows = \"/no/such/folder/flows.jsonl\"\n");
-    fails("no folder for the log", attempt(&bed, NEAR, &[], None, &nowhere), "cannot open /no/such/folder/flows.jsonl, as log.flows says");
+    fails(
+        "no folder for the log",
+        attempt(&bed, NEAR, &[], None, &nowhere),
+        "cannot open /no/such/folder/flows.jsonl, as log.flows says",
+    );
     if Command::new("setpriv").arg("--version").output().is_ok() {
         let none = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all", "--no-new-privs"];
         fails("no privileges", attempt(&bed, NEAR, &none, None, good), "needs CAP_NET_ADMIN: run it as root");
@@ -89,7 +107,10 @@ fn what_is_missing_is_said_in_one_line() {
         skyhaul_gateway::run(&config, &bed::surroundings(&other, &bed.folder), &mut bed::Ready).map(|_| ())
     };
     let e = bed.spaces[NEAR].within(run).expect("enters").expect_err("one at a time").to_string();
-    assert_eq!(e, "another gateway runs in this network namespace (it uses routing table 21321): stop it first");
+    assert_eq!(
+        e,
+        "another gateway runs in this network namespace (it uses routing table 21321): stop it first"
+    );
     assert_eq!(state(&bed, NEAR), running);
     // A table of this name that somebody else has made, where no gateway has run: it is replaced, as one that was left.
     first.stop();

@@ -143,7 +143,10 @@ pub fn way(to: IpAddr, arrived: Option<(IpAddr, u32)>) -> Result<Way, NetError> 
         NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(r)) => Ok(match r.header.kind {
             RouteType::Local | RouteType::Broadcast | RouteType::Anycast | RouteType::Multicast => Way::Here,
             RouteType::Unicast => {
-                let out = r.attributes.iter().find_map(|a| if let RouteAttribute::Oif(i) = a { Some(*i) } else { None });
+                let out = r
+                    .attributes
+                    .iter()
+                    .find_map(|a| if let RouteAttribute::Oif(i) = a { Some(*i) } else { None });
                 out.map_or(Way::None, Way::Out)
             }
             _ => Way::None,

@@ -66,7 +66,9 @@ impl Connections {
         self.0.send(&bytes, 0).ok()?;
         let (answer, _) = self.0.recv_from_full().ok()?;
         let answer = NetlinkMessage::<SockDiagMessage>::deserialize(&answer).ok()?;
-        let NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(r)) = answer.payload else { return None };
+        let NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(r)) = answer.payload else {
+            return None;
+        };
         r.nlas.iter().find_map(|n| match n {
             Nla::TcpInfo(i) => Some(KernelConn {
                 srtt: Duration::from_micros(i.rtt.into()),
@@ -88,7 +90,8 @@ mod tests {
         for at in ["127.0.0.1:0", "[::1]:0"] {
             let Ok(listener) = TcpListener::bind(at) else { continue };
             let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("connects");
-            let (local, remote) = (client.local_addr().expect("an address"), client.peer_addr().expect("an address"));
+            let (local, remote) =
+                (client.local_addr().expect("an address"), client.peer_addr().expect("an address"));
             let all = Connections::new().expect("sock_diag");
             let found = all.find(local, remote).expect("is there");
             assert!(found.cwnd > 0 && found.retransmitted == 0, "{found:?}");

@@ -320,7 +320,11 @@ impl Driver {
             let (mut arrivals, departures) = match merged {
                 Some((a, d)) => {
                     // A capture shows complete packets.
-                    d.set_checksum(if capture.is_some() || tap.is_some() { Checksum::Written } else { Checksum::Left });
+                    d.set_checksum(if capture.is_some() || tap.is_some() {
+                        Checksum::Written
+                    } else {
+                        Checksum::Left
+                    });
                     (Some(a), Some(d))
                 }
                 None => (None, None),

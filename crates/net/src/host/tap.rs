@@ -87,7 +87,8 @@ fn network(packet: &[u8]) -> Option<(u8, IpAddr, IpAddr, &[u8])> {
             Some((*packet.get(9)?, address(12)?, address(16)?, packet.get(length.max(20)..)?))
         }
         6 => {
-            let address = |at: usize| Some(IpAddr::from(<[u8; 16]>::try_from(packet.get(at..at + 16)?).ok()?));
+            let address =
+                |at: usize| Some(IpAddr::from(<[u8; 16]>::try_from(packet.get(at..at + 16)?).ok()?));
             Some((*packet.get(6)?, address(8)?, address(24)?, packet.get(40..)?))
         }
         _ => None,
@@ -266,8 +267,10 @@ mod tests {
 
     #[test]
     fn packets_of_both_directions_and_icmp_about_them_match() {
-        let filter =
-            Filter { client: EndFilter { ip: Some(CLIENT.into()), port: None }, server: SocketAddr::from((SERVER, 80)).into() };
+        let filter = Filter {
+            client: EndFilter { ip: Some(CLIENT.into()), port: None },
+            server: SocketAddr::from((SERVER, 80)).into(),
+        };
         let there = v4(TCP, CLIENT, SERVER, &tcp(5000, 80, 0, b"x"));
         assert!(filter.takes(&there));
         assert!(filter.takes(&v4(TCP, SERVER, CLIENT, &tcp(80, 5000, 0, b""))));

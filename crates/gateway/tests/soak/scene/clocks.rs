@@ -28,7 +28,8 @@ pub fn play(run: &Run) -> Outcome {
         let load = s.spawn(|| {
             crowd(&stage.bed, 8, &tally, &|| {
                 let n = next.fetch_add(1, Ordering::Relaxed);
-                (!over.load(Ordering::Relaxed)).then(|| Wish { aborts: Aborts::Nobody, ..Wish::draw(n, 300_000.0) })
+                (!over.load(Ordering::Relaxed))
+                    .then(|| Wish { aborts: Aborts::Nobody, ..Wish::draw(n, 300_000.0) })
             })
         });
         for _ in 0..times {
@@ -59,7 +60,8 @@ pub fn play(run: &Run) -> Outcome {
 
 /// The gateway itself: in a time namespace of its own it is the child of the command that has made that.
 fn process(started: u32, aged: bool) -> Pid {
-    let children = std::fs::read_to_string(format!("/proc/{started}/task/{started}/children")).unwrap_or_default();
+    let children =
+        std::fs::read_to_string(format!("/proc/{started}/task/{started}/children")).unwrap_or_default();
     let child = children.split_whitespace().next().and_then(|p| p.parse().ok()).filter(|_| aged);
     Pid::from_raw(child.unwrap_or(started as i32))
 }

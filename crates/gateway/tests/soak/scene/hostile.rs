@@ -58,7 +58,8 @@ pub fn play(run: &Run) -> Outcome {
         let clients = s.spawn(|| {
             crowd(&bed, 4, &tally, &|| {
                 let n = next.fetch_add(1, Ordering::Relaxed);
-                (!over.load(Ordering::Relaxed)).then(|| Wish { aborts: Aborts::Nobody, ..Wish::draw(n, 50_000.0) })
+                (!over.load(Ordering::Relaxed))
+                    .then(|| Wish { aborts: Aborts::Nobody, ..Wish::draw(n, 50_000.0) })
             })
         });
         // Hosts that use the hostile servers, and one that hostile clients use.
@@ -97,7 +98,12 @@ pub fn play(run: &Run) -> Outcome {
     }
     let mut findings = vec![
         Finding::told("hostile packets", sent.load(Ordering::Relaxed) as f64, ""),
-        Finding::at_least("connections that hosts opened to them or took from them", opened.load(Ordering::Relaxed) as f64, 10.0, ""),
+        Finding::at_least(
+            "connections that hosts opened to them or took from them",
+            opened.load(Ordering::Relaxed) as f64,
+            10.0,
+            "",
+        ),
         Finding::at_most("gateways that ended", f64::from(u8::from(ended)), 0.0, ""),
         Finding::at_most("resident memory of the gateway afterwards", resident / 1e6, 100.0, "MB"),
         Finding::at_most("connections left in the gateway", near.count("flows") as f64, 0.0, ""),
@@ -129,8 +135,11 @@ fn attack(tun: &Tun, wanted: u64, sent: &AtomicU64) {
             idle = false;
             let Ok(packet) = Packet::parse(&room[..n]) else { continue };
             let Transport::Tcp(tcp) = packet.transport else { continue };
-            let ends = (SocketAddr::new(packet.ip.dst, tcp.dst_port), SocketAddr::new(packet.ip.src, tcp.src_port));
-            let length = tcp.payload.len() as u32 + u32::from(tcp.flags.has(Flags::SYN)) + u32::from(tcp.flags.has(Flags::FIN));
+            let ends =
+                (SocketAddr::new(packet.ip.dst, tcp.dst_port), SocketAddr::new(packet.ip.src, tcp.src_port));
+            let length = tcp.payload.len() as u32
+                + u32::from(tcp.flags.has(Flags::SYN))
+                + u32::from(tcp.flags.has(Flags::FIN));
             if known.len() > 500 {
                 known.clear();
             }
@@ -139,7 +148,11 @@ fn attack(tun: &Tun, wanted: u64, sent: &AtomicU64) {
             // Open, so that it gets further than the handshake, more often than not.
             let open = tcp.flags.has(Flags::SYN) && rng.below(4) > 0;
             for _ in 0..1 + rng.below(4) {
-                let packet = if open { opens(ends, k, tcp.flags.has(Flags::ACK)) } else { nonsense(ends, k, &mut rng) };
+                let packet = if open {
+                    opens(ends, k, tcp.flags.has(Flags::ACK))
+                } else {
+                    nonsense(ends, k, &mut rng)
+                };
                 sent.fetch_add(u64::from(tun.write(&packet).unwrap_or(false)), Ordering::Relaxed);
                 if open {
                     break;
@@ -147,11 +160,15 @@ fn attack(tun: &Tun, wanted: u64, sent: &AtomicU64) {
             }
         }
         if rng.below(10) == 0 {
-            let from = SocketAddr::from(([10, 66, 2, 2 + rng.below(200) as u8], 1024 + rng.below(60_000) as u16));
+            let from =
+                SocketAddr::from(([10, 66, 2, 2 + rng.below(200) as u8], 1024 + rng.below(60_000) as u16));
             let to = SocketAddr::from(([10, 1, 0, 2], PORT));
             let seq = rng.next_u64() as u32;
             known.insert((from, to), Known { theirs: 0, ours: seq.wrapping_add(1) });
-            sent.fetch_add(u64::from(tun.write(&syn(from, to, seq, rng.below(2) == 0)).unwrap_or(false)), Ordering::Relaxed);
+            sent.fetch_add(
+                u64::from(tun.write(&syn(from, to, seq, rng.below(2) == 0)).unwrap_or(false)),
+                Ordering::Relaxed,
+            );
         }
         if idle {
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -161,7 +178,13 @@ fn attack(tun: &Tun, wanted: u64, sent: &AtomicU64) {
 
 fn written((local, remote): (SocketAddr, SocketAddr), seg: &Segment, data: &[u8]) -> Vec<u8> {
     let mut room = vec![0; 2000];
-    let n = skyhaul_wire::encode(&mut room, &Envelope::new(local, remote), &Agreement::default(), seg, Payload::Bytes(data));
+    let n = skyhaul_wire::encode(
+        &mut room,
+        &Envelope::new(local, remote),
+        &Agreement::default(),
+        seg,
+        Payload::Bytes(data),
+    );
     room.truncate(n.map_or(0, |n| n.written));
     room
 }
@@ -177,7 +200,13 @@ fn opens(ends: (SocketAddr, SocketAddr), k: &mut Known, answered: bool) -> Vec<u
 /// A segment that is wrong in one way or another, with the right checksum.
 fn nonsense(ends: (SocketAddr, SocketAddr), k: &mut Known, rng: &mut Rng) -> Vec<u8> {
     let near = |rng: &mut Rng, n: u32| n.wrapping_add(rng.below(200_000) as u32).wrapping_sub(100_000);
-    let mut seg = Segment { seq: Seq(k.ours), ack: Seq(k.theirs), window: 60_000, flags: Flags::ACK, ..Segment::default() };
+    let mut seg = Segment {
+        seq: Seq(k.ours),
+        ack: Seq(k.theirs),
+        window: 60_000,
+        flags: Flags::ACK,
+        ..Segment::default()
+    };
     let mut data = Vec::new();
     match rng.below(12) {
         // Data in order, behind a gap, or over what was there before with other bytes.
@@ -209,7 +238,9 @@ fn nonsense(ends: (SocketAddr, SocketAddr), k: &mut Known, rng: &mut Rng) -> Vec
     // Options that are cut short, of length 0 or 1, repeated, unknown.
     if rng.below(3) == 0 && packet.len() >= 40 {
         let options = [0, 4, 12, 20, 40][rng.below(5) as usize];
-        let noise: Vec<u8> = (0..options).map(|_| [0, 1, 2, 3, 4, 5, 8, 34, 253, 254, 255, rng.below(256) as u8][rng.below(12) as usize]).collect();
+        let noise: Vec<u8> = (0..options)
+            .map(|_| [0, 1, 2, 3, 4, 5, 8, 34, 253, 254, 255, rng.below(256) as u8][rng.below(12) as usize])
+            .collect();
         packet[32] = (((20 + options) / 4) << 4) as u8 | packet[32] & 15;
         packet.splice(40..40, noise);
         let length = packet.len() as u16;

@@ -10,13 +10,12 @@ use skyhaul_base::Duration;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub fn play(run: &Run) -> Outcome {
-    let (clients, megabytes) = run.choose((300, 128), (60, 64));
+    let (clients, megabytes, down) = run.choose((300, 128, 4 << 20), (40, 64, 2 << 20));
     let link = Link { delay: Duration::from_millis(10), ..Link::default() };
     let limit = format!("--data={}", megabytes << 20);
     let more = "[limits]\nmemory = \"8 MiB\"\nbuffer = \"16 KiB\"\n";
     let mut stage = Stage::started_by(&["prlimit", &limit], "memory", link, more)?;
     let (tally, next, over) = (Tally::default(), AtomicU64::new(0), AtomicBool::new(false));
-    let down = 4 << 20;
     let [held, resident] = std::thread::scope(|s| -> Result<[f64; 2], String> {
         let slow = s.spawn(|| {
             let done = crowd(&stage.bed, clients, &tally, &|| {
