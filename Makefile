@@ -1,4 +1,4 @@
-# Targets: demo · reproduce · reproduce-quick · test · wasm · lab · test-lab · bench · bench-wire · bench-gateway · soak · soak-gateway · conformance · bench-python · docs · site · lint · licenses · sbom · dist · test-dist · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
+# Targets: demo · reproduce · reproduce-quick · test · wasm · lab · test-lab · bench · bench-wire · bench-gateway · soak · soak-gateway · conformance · bench-python · docs · site · lint · licenses · sbom · dist · deb · test-dist · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
 # The Python parts live in .venv, from lock files with hashes; nothing outside this folder is changed.
 
 PYTHON ?= python3
@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --req
 # The virtual environment that maturin installs into, regardless of any active one.
 IN_VENV := VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: help demo reproduce reproduce-quick test test-rust test-python test-lab lab wasm bench bench-wire bench-gateway soak soak-gateway conformance peers bench-python docs site lint licenses sbom dist test-dist lock clean
+.PHONY: help demo reproduce reproduce-quick test test-rust test-python test-lab lab wasm bench bench-wire bench-gateway soak soak-gateway conformance peers bench-python docs site lint licenses sbom dist deb test-dist lock clean
 
 help:
 	@echo "make demo    a first figure: builds, runs one TCP-Peach study, writes results/demo/"
@@ -29,7 +29,7 @@ help:
 	@echo "make lint    formatting and lints, Rust and Python"
 	@echo "make licenses  check licences and sources of all dependencies against deny.toml"
 	@echo "make sbom    software bill of materials (CycloneDX), in dist/"
-	@echo "make dist    wheel, source archive, static binary, Debian package, in dist/"
+	@echo "make dist    wheel, source archive, static binary, Debian package, in dist/; make deb for the last alone"
 	@echo "make test-dist  installs each of them into an empty environment and runs skyhaul demo"
 	@echo "make lock    update the Python lock files (needs uv)"
 	@echo "make clean   remove all build products"
@@ -161,6 +161,10 @@ $(DIST)/.done: requirements-dist.lock
 # E.g. make dist PARTS="static deb".
 dist: $(DIST)/.done
 	PARTS="$(PARTS)" packaging/dist.sh
+
+# The Debian package alone, in dist/.
+deb:
+	$(MAKE) dist PARTS="static deb"
 
 test-dist:
 	packaging/test.sh

@@ -2,7 +2,8 @@
 # A Debian package of the static program: packaging/deb.sh TREE VERSION
 #
 # It needs no other package. The lab is inside if make lab has built its page. Units of systemd in packaging/systemd/ go
-# to /usr/lib/systemd/system; none is enabled by installing.
+# to /usr/lib/systemd/system; none is enabled by installing. Files in /etc are conffiles: changes of an administrator survive
+# upgrades and removal, and go with a purge. Files of gateways in /etc/skyhaul are the administrator's own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tree="$1" version="$2"
@@ -26,7 +27,34 @@ fi
 for unit in packaging/systemd/*.service; do
   [ -e "$unit" ] && install -Dm 644 "$unit" "$root/usr/lib/systemd/system/${unit##*/}"
 done
-mkdir -p "$root/DEBIAN"
+install -Dm 644 packaging/logrotate/skyhaul "$root/etc/logrotate.d/skyhaul"
+install -Dm 644 packaging/gateway.toml "$root/usr/share/doc/skyhaul/examples/gateway.toml"
+mkdir -p "$root/DEBIAN" "$root/etc/skyhaul"
+find "$root/etc" -type f -printf '/etc/%P\n' | sort >"$root/DEBIAN/conffiles"
+# With a root of a file system elsewhere (dpkg --root) no service of this machine is meant.
+cat >"$root/DEBIAN/postinst" <<'SCRIPT'
+#!/bin/sh
+set -e
+if [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then
+  systemctl daemon-reload || true
+fi
+SCRIPT
+cat >"$root/DEBIAN/prerm" <<'SCRIPT'
+#!/bin/sh
+set -e
+# An upgrade leaves gateways running: the next start takes the new program.
+if [ "$1" = remove ] && [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then
+  systemctl stop 'skyhaul-gateway@*.service' || true
+fi
+SCRIPT
+cat >"$root/DEBIAN/postrm" <<'SCRIPT'
+#!/bin/sh
+set -e
+if [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then
+  systemctl daemon-reload || true
+fi
+SCRIPT
+chmod 755 "$root/DEBIAN/postinst" "$root/DEBIAN/prerm" "$root/DEBIAN/postrm"
 cat >"$root/DEBIAN/control" <<CONTROL
 Package: skyhaul
 Version: $version
@@ -35,7 +63,8 @@ Maintainer: The Skyhaul developers <skyhaul@users.noreply.github.com>
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
 Section: net
 Priority: optional
-Recommends: iproute2
+Recommends: iproute2, nftables
+Suggests: logrotate
 Homepage: https://github.com/skyhaul/skyhaul
 Description: TCP over satellite paths, simulated and on real packets
  A deterministic simulator of transport protocols over satellite paths, an

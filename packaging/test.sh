@@ -25,6 +25,29 @@ inside() { # root, command
   else env -i HOME=/ unshare -r "$(command -v chroot)" "$root" "$@"; fi
 }
 
+# What systemd says of the unit of the gateway that is installed in this root.
+unit() { # root
+  local root=$1 name="skyhaul-gateway@near.service"
+  [ -s "$root/usr/lib/systemd/system/skyhaul-gateway@.service" ] ||
+    { echo "test-dist: the unit is missing" >&2; exit 1; }
+  if ! command -v systemd-analyze >/dev/null; then
+    echo "test-dist: unit: not analysed, there is no systemd-analyze here"
+    return
+  fi
+  local tree="$work/units"
+  mkdir -p "$tree/usr/lib/systemd" "$tree/usr/bin" "$tree/etc"
+  cp -r /usr/lib/systemd/system "$tree/usr/lib/systemd/"
+  cp "$root"/usr/lib/systemd/system/*.service "$tree/usr/lib/systemd/system/"
+  install -m 755 /dev/null "$tree/usr/bin/skyhaul"
+  local said
+  said="$(systemd-analyze verify --man=no --root="$tree" "$name" 2>&1 | grep -F skyhaul || true)"
+  [ -z "$said" ] || { echo "test-dist: unit: $said" >&2; exit 1; }
+  # 10 is no protection at all. 30 stands for 3.0.
+  systemd-analyze security --offline=true --threshold=30 --root="$tree" "$name" >/dev/null 2>&1 ||
+    { echo "test-dist: unit: systemd-analyze security rates it above 3.0" >&2; exit 1; }
+  passed "unit: systemd-analyze finds no fault"
+}
+
 passed() { echo "test-dist: $1"; tested=$((tested + 1)); }
 
 for file in dist/skyhaul-"$version"-linux-*.tar.gz; do
@@ -43,17 +66,31 @@ for file in dist/skyhaul_"$version"_*.deb; do
   root="$work/deb"
   mkdir -p "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/updates"
   touch "$root/var/lib/dpkg/status"
-  dpkg --root="$root" --log="$work/dpkg.log" --force-not-root -i "$file" >/dev/null
-  dpkg --root="$root" -s skyhaul | grep -q "^Status: install ok installed"
+  # Scripts of the package run here, told by DPKG_ROOT that this machine is not meant: there is no shell inside.
+  dpkg_in() { dpkg --root="$root" --log="$work/dpkg.log" --force-not-root --force-script-chrootless "$@"; }
+  dpkg_in -i "$file" >/dev/null
+  dpkg_in -s skyhaul | grep -q "^Status: install ok installed"
   inside "$root" /usr/bin/skyhaul demo --out /demo >/dev/null
   demo_of "$root/demo"
   for path in man/man1/skyhaul-run.1.gz bash-completion/completions/skyhaul zsh/vendor-completions/_skyhaul \
-    fish/vendor_completions.d/skyhaul.fish doc/skyhaul/copyright; do
+    fish/vendor_completions.d/skyhaul.fish doc/skyhaul/copyright doc/skyhaul/examples/gateway.toml; do
     [ -s "$root/usr/share/$path" ] || { echo "test-dist: $path is missing" >&2; exit 1; }
   done
-  dpkg --root="$root" --log="$work/dpkg.log" --force-not-root -P skyhaul >/dev/null
-  [ ! -e "$root/usr/bin/skyhaul" ]
-  passed "${file##*/}: installs, runs and goes away without a trace"
+  inside "$root" /usr/bin/skyhaul gateway check /usr/share/doc/skyhaul/examples/gateway.toml >/dev/null
+  unit "$root"
+  # A changed conffile and a gateway's own file survive removal; the conffile goes with a purge, the other file does not.
+  grep -q "^ /etc/logrotate.d/skyhaul " <(dpkg_in -s skyhaul)
+  echo "# ours" >>"$root/etc/logrotate.d/skyhaul"
+  echo 'name = "near"' >"$root/etc/skyhaul/near.toml"
+  dpkg_in -i "$file" >/dev/null 2>&1
+  grep -q "^# ours" "$root/etc/logrotate.d/skyhaul" || { echo "test-dist: an upgrade has replaced a changed conffile" >&2; exit 1; }
+  dpkg_in -r skyhaul >/dev/null 2>&1
+  [ ! -e "$root/usr/bin/skyhaul" ] && [ ! -e "$root/usr/lib/systemd/system/skyhaul-gateway@.service" ]
+  grep -q "^# ours" "$root/etc/logrotate.d/skyhaul"
+  dpkg_in -P skyhaul >/dev/null 2>&1
+  [ ! -e "$root/etc/logrotate.d/skyhaul" ] && [ -s "$root/etc/skyhaul/near.toml" ]
+  rm "$root/etc/skyhaul/near.toml"
+  passed "${file##*/}: installs, runs and goes away without a trace but the files of gateways"
 done
 
 for file in dist/skyhaul-"$version"-*abi3*.whl dist/skyhaul-"$version".tar.gz; do

@@ -2,6 +2,7 @@
 
 use crate::error::GatewayError;
 use crate::forward::{self, Forward, Publish};
+use crate::log::LogConfig;
 use serde::Deserialize;
 use skyhaul_base::amount::{RateSpec, Size, Time};
 use skyhaul_base::{Duration, Rate};
@@ -32,6 +33,8 @@ pub struct Config {
     pub split: Split,
     /// Resource limits and timeouts.
     pub limits: Limits,
+    /// Where lines about connections and events go.
+    pub log: LogConfig,
     /// What happens to new connections after the gateway was killed.
     pub on_failure: OnFailure,
     /// TCP settings of connections over the link.
@@ -229,6 +232,8 @@ struct File {
     #[serde(default)]
     limits: Limits,
     #[serde(default)]
+    log: LogConfig,
+    #[serde(default)]
     on_failure: OnFailure,
 }
 
@@ -359,8 +364,8 @@ impl Config {
             let write = "write at most \"60 s\", and not 0: the kernel forgets connections that are silent for two minutes";
             return Err(fail("satellite.endpoint.keepalive-idle", write.into()));
         }
-        let File { name, terrestrial, satellite, forward, publish, split, limits, on_failure } = f;
-        Ok(Self { name, terrestrial, satellite, forward, publish, split, limits, on_failure, endpoint })
+        let File { name, terrestrial, satellite, forward, publish, split, limits, log, on_failure } = f;
+        Ok(Self { name, terrestrial, satellite, forward, publish, split, limits, log, on_failure, endpoint })
     }
 
     /// Whether it forwards ports.
@@ -537,6 +542,11 @@ mod tests {
             ("[limits]\nbuffer = 5", "g.toml: limits.buffer: "),
             ("[limits]\nflows = 0", "g.toml: limits.flows: "),
             ("on-failure = \"pray\"", "g.toml: on-failure: unknown variant"),
+            (
+                "[log]\nflows = \"flows.jsonl\"",
+                "g.toml: log.flows: \"flows.jsonl\" is no place for lines: write",
+            ),
+            ("[log]\nlevel = \"loud\"", "g.toml: log.level: unknown variant"),
         ] {
             let text =
                 if text.starts_with('[') { format!("{LEAST}{text}") } else { format!("{text}\n{LEAST}") };

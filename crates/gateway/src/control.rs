@@ -1,4 +1,4 @@
-//! The control interface of a running gateway: a Unix socket that takes one command and returns one answer.
+//! The control interface of a running gateway: a Unix socket that takes one command and returns one answer, or a stream.
 
 use crate::error::GatewayError;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,9 +8,34 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 /// Timeout for reading a command, and for writing its answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// The same for a command whose answer takes time.
+pub(crate) const LONG_PATIENCE: Duration = Duration::from_secs(60);
 /// Maximum length of a command, bytes.
-const LONGEST: u64 = 256;
+pub(crate) const LONGEST: u64 = 1024;
+
+/// The answer to a command.
+pub enum Answer {
+    /// A text.
+    Text(String),
+    /// Something that a thread of its own writes.
+    Stream(Box<dyn FnOnce(&UnixStream) + Send>),
+}
+
+impl std::fmt::Debug for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => f.debug_tuple("Text").field(text).finish(),
+            Self::Stream(_) => f.write_str("Stream"),
+        }
+    }
+}
+
+impl From<String> for Answer {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
 
 /// A command, and the channel for its answer.
 #[derive(Debug)]
@@ -18,7 +43,7 @@ pub struct Asked {
     /// The command.
     pub word: String,
     /// Takes the answer.
-    pub answer: Sender<String>,
+    pub answer: Sender<Answer>,
 }
 
 /// The listening control socket.
@@ -48,7 +73,7 @@ impl Control {
         let (tell, asked) = channel();
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                if converse(&stream, &tell, &wake).is_none() {
+                if converse(stream, &tell, &wake).is_none() {
                     return;
                 }
             }
@@ -68,19 +93,49 @@ impl Drop for Control {
 }
 
 /// Handles one command; `None` if the gateway no longer takes commands.
-fn converse(stream: &UnixStream, tell: &Sender<Asked>, wake: &impl Fn()) -> Option<()> {
+fn converse(stream: UnixStream, tell: &Sender<Asked>, wake: &impl Fn()) -> Option<()> {
     let _ = stream.set_read_timeout(Some(PATIENCE));
     let _ = stream.set_write_timeout(Some(PATIENCE));
     let mut word = String::new();
-    if BufReader::new(stream.take(LONGEST)).read_line(&mut word).is_err() {
+    if BufReader::new((&stream).take(LONGEST)).read_line(&mut word).is_err() {
         return Some(());
     }
     let (answer, told) = channel();
+    let slow = word.starts_with(crate::probe::WORD);
     tell.send(Asked { word: word.trim().into(), answer }).ok()?;
     wake();
-    let text = told.recv_timeout(PATIENCE).unwrap_or_else(|_| "busy\n".into());
-    let _ = (&*stream).write_all(text.as_bytes());
+    let reply = move |stream: UnixStream, patience: Duration| match told.recv_timeout(patience) {
+        Ok(Answer::Text(text)) => drop((&stream).write_all(text.as_bytes())),
+        Ok(Answer::Stream(write)) => write(&stream),
+        Err(_) => drop((&stream).write_all(b"busy\n")),
+    };
+    // Others need not wait for what takes time.
+    if slow || word.starts_with(crate::capture::WORD) {
+        let patience = if slow { LONG_PATIENCE } else { PATIENCE };
+        let _ = std::thread::Builder::new().name("control".into()).spawn(move || reply(stream, patience));
+    } else {
+        reply(stream, PATIENCE);
+    }
     Some(())
+}
+
+/// Sends a command to a running gateway; its answer can be read from the stream.
+///
+/// # Errors
+/// If no gateway of that name runs, or this user may not ask it.
+pub(crate) fn begin(folder: &Path, name: &str, word: &str) -> Result<UnixStream, GatewayError> {
+    let path = socket(folder, name);
+    let mut stream = UnixStream::connect(&path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::PermissionDenied => GatewayError::os(format!(
+            "ask the gateway {name:?} at {}, whose user or root may",
+            path.display()
+        ))(e),
+        _ => GatewayError::NotRunning(name.into()),
+    })?;
+    stream
+        .write_all(format!("{word}\n").as_bytes())
+        .map_err(GatewayError::os(format!("ask the gateway {name:?}")))?;
+    Ok(stream)
 }
 
 /// Sends a command to a running gateway and returns its answer.
@@ -88,14 +143,12 @@ fn converse(stream: &UnixStream, tell: &Sender<Asked>, wake: &impl Fn()) -> Opti
 /// # Errors
 /// If no gateway of that name runs.
 pub fn ask(folder: &Path, name: &str, word: &str) -> Result<String, GatewayError> {
-    let none = |_| GatewayError::NotRunning(name.into());
-    let mut stream = UnixStream::connect(socket(folder, name)).map_err(none)?;
+    let mut stream = begin(folder, name, word)?;
     let mut answer = String::new();
-    let mut talk = || {
-        stream.set_read_timeout(Some(2 * PATIENCE))?;
-        stream.write_all(format!("{word}\n").as_bytes())?;
-        stream.read_to_string(&mut answer)
-    };
-    talk().map_err(GatewayError::os(format!("ask the gateway {name:?}")))?;
+    let patience = if word.starts_with(crate::probe::WORD) { LONG_PATIENCE } else { PATIENCE };
+    stream
+        .set_read_timeout(Some(2 * patience))
+        .and_then(|()| stream.read_to_string(&mut answer))
+        .map_err(GatewayError::os(format!("ask the gateway {name:?}")))?;
     Ok(answer)
 }

@@ -1,4 +1,19 @@
 //! Checks of the system for anything that would keep a gateway from working, with remedies.
+//!
+//! ```text
+//! routes    whether packets take the way through the two interfaces, and pass the source check
+//! firewall  chains of others that drop forwarded packets
+//! look      counts SYNs and their answers where they arrive
+//! prove     a probe connection over the link
+//! ```
+
+mod firewall;
+mod look;
+mod prove;
+mod routes;
+
+pub use look::watch;
+pub use prove::prove;
 
 use crate::config::Config;
 use crate::rules;
@@ -14,12 +29,20 @@ pub struct Finding {
     pub what: String,
     /// Passed.
     pub ok: bool,
+    /// It may be a reason if something does not work.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub doubt: bool,
     /// What was found, and the remedy.
     pub says: String,
 }
 
 fn finding(what: impl Into<String>, ok: bool, says: impl Into<String>) -> Finding {
-    Finding { what: what.into(), ok, says: says.into() }
+    Finding { what: what.into(), ok, doubt: false, says: says.into() }
+}
+
+/// Something that may be a reason.
+fn doubt(what: impl Into<String>, says: impl Into<String>) -> Finding {
+    Finding { doubt: true, ..finding(what, true, says) }
 }
 
 fn sysctl(key: &str) -> Option<String> {
@@ -69,13 +92,18 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     for (_, name) in &interfaces {
         let own = sysctl(&format!("net/ipv4/conf/{name}/rp_filter")).unwrap_or_default();
         let strict = sysctl("net/ipv4/conf/all/rp_filter").unwrap_or_default().max(own) == "1";
-        let says = if strict {
-            "is strict: packets are dropped whose sender is reached through another interface; where routes are not the same both ways, sysctl -w net.ipv4.conf.all.rp_filter=2"
+        let what = format!("rp_filter of {name}");
+        all.push(if strict {
+            doubt(
+                what,
+                "is strict: packets are dropped whose sender is reached through another interface; where routes are not the same both ways, sysctl -w net.ipv4.conf.all.rp_filter=2",
+            )
         } else {
-            "is off or loose"
-        };
-        all.push(finding(format!("rp_filter of {name}"), true, says));
+            finding(what, true, "is off or loose")
+        });
     }
+    all.extend(routes::examine(config));
+    all.extend(firewall::examine(config));
     let table = rules::table(config);
     all.push(match running(&table) {
         true => finding(format!("table {table}"), true, "is in use: a gateway of this name runs"),

@@ -22,6 +22,11 @@ pub enum GatewayError {
     /// `nft` rejected the rules.
     #[error("nft refuses the rules: {0}")]
     Nft(String),
+    /// The kernel lacks a module for one of the rules.
+    #[error(
+        "the kernel lacks what a rule of nftables needs: modprobe nft_tproxy nft_socket nft_fib_inet nft_nat; `skyhaul gateway doctor FILE` says which is missing"
+    )]
+    NoModule,
     /// A gateway of this name runs already.
     #[error(
         "a gateway called {name:?} runs already (process {pid}): stop it with `skyhaul gateway stop {name}`, or choose another name"
@@ -35,9 +40,18 @@ pub enum GatewayError {
     /// Another gateway runs in this network namespace.
     #[error("another gateway runs in this network namespace (it uses routing table {0}): stop it first")]
     Another(u32),
+    /// A gateway of another name runs.
+    #[error("the gateway {0:?} runs: stop it first with `skyhaul gateway stop {0}`")]
+    OtherRuns(String),
     /// No gateway of that name runs.
     #[error("no gateway called {0:?} runs: `skyhaul gateway run FILE` starts one")]
     NotRunning(String),
+    /// A running gateway refuses a request.
+    #[error("{0}")]
+    Refuses(String),
+    /// The stream of a capture ended before its end.
+    #[error("the gateway {0:?} has ended or gave up during the capture: the files hold what had come")]
+    CaptureCut(String),
     /// A forwarded port leads back to this machine.
     #[error("forward: {0} is an address of this machine: write that of a server behind the link")]
     Loop(std::net::SocketAddrV4),

@@ -32,6 +32,8 @@ pub(crate) enum State {
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct Flow {
+    /// Its number since the gateway's start, from 1.
+    pub(crate) number: u64,
     pub(crate) from: From,
     pub(crate) client: SocketAddr,
     pub(crate) server: SocketAddr,
@@ -70,6 +72,7 @@ impl Flow {
         let relay = Relay::new(buffer);
         let near = Some(near);
         Self {
+            number: 0,
             from,
             client,
             server,

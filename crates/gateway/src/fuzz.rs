@@ -63,6 +63,10 @@ memory = "16 MiB"
 idle = "100 s"
 stuck = "50 s"
 drain = "1 s"
+[log]
+flows = "/var/log/skyhaul/flows.jsonl"
+events = "stderr"
+level = "warning"
 "#;
 
     /// The file, with bytes and lines changed, repeated and left out.

@@ -1,18 +1,25 @@
 //! All connections of a gateway: an application on the gateway's own host.
 
+use crate::capture::{QUEUE, Request};
+use crate::cause::Cause;
 use crate::config::{Config, Preserve};
+use crate::control::Answer;
 use crate::error::GatewayError;
 use crate::flow::{Flow, From, State};
 use crate::forward;
+use crate::log::{Level, Log};
 use crate::near::{self, Near};
 use crate::peer::Peers;
 use crate::poll::{Happened, Poll};
+use crate::probe::{self, Probe};
+use crate::record::{self, Kernel};
 use crate::rules::Ports;
 use crate::status::{Counts, FlowStatus, Status};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::InitialWindow;
 use skyhaul_net::app::{App, Turn};
 use skyhaul_net::host::{Admission, Asked, ConnId, Endpoint, Host, HostConfig, HostError, Secret};
+use skyhaul_net::tap::{Filter, Reader, Tap};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::ErrorKind;
@@ -71,6 +78,13 @@ pub struct Gateway {
     overloaded: bool,
     /// When it ends at the latest, after a request to stop.
     ends: Option<Instant>,
+    /// Connections so far, for their numbers.
+    opened: u64,
+    log: Option<Log>,
+    kernel: Kernel,
+    /// A capture of packets and events, and the one connection that it is for, if it is for one.
+    tap: Option<(Tap, Option<u64>)>,
+    probe: Option<Probe>,
 }
 
 impl Gateway {
@@ -111,6 +125,11 @@ impl Gateway {
             again: Instant::MAX,
             overloaded: false,
             ends: None,
+            opened: 0,
+            log: None,
+            kernel: Kernel::default(),
+            tap: None,
+            probe: None,
         })
     }
 
@@ -140,6 +159,85 @@ impl Gateway {
         self.config = config.clone();
         if self.ends.is_none() {
             host.listen_elsewhere(Some((config.endpoint.clone(), Admission::WhenAdmitted)));
+        }
+    }
+
+    /// Where lines about connections go from now on.
+    pub fn set_log(&mut self, log: Log) {
+        self.log = Some(log);
+    }
+
+    /// Begins a capture: the tap for the driver, its reader, and the ends of the connection if it is for one.
+    ///
+    /// # Errors
+    /// If there is no such connection, or it is not open over the link yet.
+    pub fn capture(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        request: &Request,
+    ) -> Result<(Tap, Reader, Option<String>), String> {
+        let flows = || self.flows.iter().flatten();
+        let chosen = match request.flow {
+            None => None,
+            Some(number) => Some(flows().find(|f| f.number == number).ok_or_else(|| {
+                format!("there is no connection {number}: `skyhaul gateway status --flows` lists those that are open")
+            })?),
+        };
+        let filter = match chosen {
+            None => request.filter(),
+            Some(flow) => {
+                let far = flow.far.and_then(|id| host.conn(id));
+                let far = far.map(|c| (c.local(), c.remote()));
+                // From the link, our end is the server's.
+                let (client, server) = match (flow.from, far) {
+                    (From::Hosts, Some((local, remote))) => (local, remote),
+                    (From::Link, Some((local, remote))) => (remote, local),
+                    (_, None) => (flow.client, flow.server),
+                };
+                Filter { client: client.into(), server: server.into() }
+            }
+        };
+        let named = chosen.map(|f| format!("{} {}", f.client, f.server));
+        let (tap, reader) = Tap::new(filter, request.payload, QUEUE);
+        self.tap = Some((tap.clone(), request.flow));
+        let open: Vec<(u64, ConnId)> = flows().filter_map(|f| Some((f.number, f.far?))).collect();
+        for (number, id) in open {
+            self.trace(now, host, number, id);
+        }
+        Ok((tap, reader, named))
+    }
+
+    /// Traces a connection over the link if it is to be captured.
+    fn trace(&mut self, now: Instant, host: &mut Host, number: u64, id: ConnId) {
+        let Some((tap, only)) = &self.tap else { return };
+        if !tap.is_read() {
+            self.tap = None;
+            return;
+        }
+        let Some(conn) = host.conn(id) else { return };
+        let ends = (conn.local(), conn.remote());
+        let (client, server) = if conn.accepted_at().is_some() { (ends.1, ends.0) } else { ends };
+        if only.is_none_or(|only| only == number) && tap.filter().matches(client, server) {
+            host.trace(now, id, tap.clone(), number);
+        }
+    }
+
+    /// Opens a probe connection; the result goes to `answer`.
+    pub fn probe(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        target: probe::Target,
+        answer: std::sync::mpsc::Sender<Answer>,
+    ) {
+        if self.probe.is_some() {
+            let _ = answer.send("another probe is under way: try again in a few seconds\n".to_owned().into());
+            return;
+        }
+        match host.connect(now, target.from, target.to, &self.config.endpoint) {
+            Ok(id) => self.probe = Some(Probe::new(now, id, answer)),
+            Err(e) => drop(answer.send(format!("{e}\n").into())),
         }
     }
 
@@ -184,7 +282,9 @@ impl Gateway {
         let passed = f.passed();
         let far = f.far.and_then(|id| host.conn(id));
         let snapshot = far.map(skyhaul_net::host::Conn::snapshot);
+        let counters = far.map(skyhaul_net::host::Conn::counters).unwrap_or_default();
         FlowStatus {
+            number: f.number,
             from: f.from,
             client: f.client,
             server: f.server,
@@ -194,7 +294,10 @@ impl Gateway {
             waiting: passed.waiting,
             cwnd: snapshot.as_ref().map_or(0.0, |s| s.cwnd),
             srtt: snapshot.and_then(|s| s.srtt).map_or(0.0, Duration::as_secs_f64),
-            retransmitted: far.map_or(0, |c| c.counters().retransmissions),
+            segments: counters.segments_sent,
+            retransmitted: counters.retransmissions,
+            timeouts: counters.timeouts,
+            recoveries: counters.recoveries,
         }
     }
 
@@ -202,7 +305,12 @@ impl Gateway {
         self.flows.len() - self.free.len()
     }
 
-    fn insert(&mut self, flow: Flow) -> u32 {
+    fn insert(&mut self, mut flow: Flow) -> u32 {
+        self.opened += 1;
+        flow.number = self.opened;
+        if self.log.as_ref().is_some_and(|l| l.wants_flows(Level::Error)) {
+            self.kernel.observe(&mut flow);
+        }
         let number = self.free.pop().unwrap_or_else(|| {
             self.flows.push(None);
             (self.flows.len() - 1) as u32
@@ -271,7 +379,7 @@ impl Gateway {
         let far = self.connect(now, host, (local, server), window, near.as_ref().map_or(0, Near::dscp));
         let (Some(near), Ok(far)) = (near, far) else {
             // Dropped, it is reset.
-            self.counts.refused += 1;
+            self.refuse(From::Hosts, client, server);
             return;
         };
         let buffer = self.config.limits.buffer.0;
@@ -279,6 +387,7 @@ impl Gateway {
         flow.far = Some(far);
         self.counts.resumed += u64::from(window.is_some());
         let number = self.insert(flow);
+        self.trace(now, host, self.opened, far);
         self.by_conn.insert(far, number);
         self.watch(number);
     }
@@ -314,12 +423,12 @@ impl Gateway {
         let Asked { local: server, remote: client, dscp, gateway } = asked;
         self.counts.from_link += 1;
         let Some((to, preserve)) = self.place(server) else {
-            self.counts.refused += 1;
+            self.refuse(From::Link, client, server);
             host.refuse(server, client);
             return;
         };
         let Ok(near) = Near::connect(client, to, preserve, dscp, KEEPALIVE) else {
-            self.counts.refused += 1;
+            self.refuse(From::Link, client, server);
             host.refuse(server, client);
             return;
         };
@@ -328,6 +437,14 @@ impl Gateway {
         let number = self.insert(flow);
         self.admitted.insert((server, client), number);
         self.watch(number);
+    }
+
+    /// Counts a connection that the gateway cannot take.
+    fn refuse(&mut self, from: From, client: SocketAddr, server: SocketAddr) {
+        self.counts.refused += 1;
+        if let Some(log) = &self.log {
+            log.flow(Level::Warning, record::refused(from, client, server));
+        }
     }
 
     /// The server of a connection from the link, and what it sees of the client; `None`: there is none.
@@ -390,11 +507,15 @@ impl Gateway {
                 let conn = host.conn(id)?;
                 let number = self.admitted.remove(&(conn.local(), conn.remote()))?;
                 self.by_conn.insert(id, number);
-                self.flows.get_mut(number as usize)?.as_mut()?.far = Some(id);
+                let flow = self.flows.get_mut(number as usize)?.as_mut()?;
+                flow.far = Some(id);
+                let named = flow.number;
+                self.trace(now, host, named, id);
                 Some(number)
             });
             match number {
                 Some(number) => self.list(number),
+                None if self.probe.as_ref().is_some_and(|p| p.id == id) => {}
                 // The terrestrial leg ended during the handshake over the link.
                 None => {
                     host.abort(now, id);
@@ -408,7 +529,7 @@ impl Gateway {
     fn withdrawn(&mut self, now: Instant, host: &mut Host) {
         while let Some(ends) = host.next_withdrawn() {
             if let Some(number) = self.admitted.remove(&ends) {
-                self.end(now, host, number, false);
+                self.end(now, host, number, Cause::Withdrawn);
             }
         }
     }
@@ -429,17 +550,25 @@ impl Gateway {
             }
             match flow.pump(now, host, &mut self.chunk) {
                 State::Open => {}
-                State::Finished => self.end(now, host, number, true),
+                State::Finished => self.end(now, host, number, Cause::Finished),
                 State::Aborted => {
                     self.counts.refused += u64::from(!opened);
-                    self.end(now, host, number, false);
+                    let failure = flow.far.and_then(|id| host.conn(id)?.failure());
+                    let cause = Cause::of(failure, opened, flow.from == From::Link);
+                    self.end(now, host, number, cause);
                 }
             }
         }
     }
 
-    fn end(&mut self, now: Instant, host: &mut Host, number: u32, in_order: bool) {
+    fn end(&mut self, now: Instant, host: &mut Host, number: u32, cause: Cause) {
         let Some(mut flow) = self.flows[number as usize].take() else { return };
+        let in_order = cause.in_order();
+        let level = if cause.is_fault() { Level::Warning } else { Level::Info };
+        if let Some(log) = self.log.as_ref().filter(|l| l.wants_flows(level)) {
+            let control = self.config.endpoint.cc.name();
+            log.flow(level, record::flow(now, host, &mut flow, control, cause));
+        }
         if let (true, Some(gateway)) = (flow.met, flow.gateway) {
             Self::learn(&mut self.peers, now, host, &flow);
             self.peers.leave(gateway);
@@ -481,9 +610,10 @@ impl Gateway {
             Self::learn(&mut self.peers, now, host, flow);
         }
         for number in 0..self.flows.len() {
-            if self.flows[number].as_ref().is_some_and(|f| f.is_stuck(now, stuck, idle)) {
+            let over = self.flows[number].as_ref().filter(|f| f.is_stuck(now, stuck, idle));
+            if let Some(waits) = over.map(|f| f.passed().waiting > 0) {
                 self.counts.stuck += 1;
-                self.end(now, host, number as u32, false);
+                self.end(now, host, number as u32, if waits { Cause::Stuck } else { Cause::Idle });
             }
         }
     }
@@ -498,6 +628,9 @@ impl App for Gateway {
             self.open_to_host(now, host, asked);
         }
         self.news(now, host);
+        if self.probe.as_ref().is_some_and(|p| p.is_over(now, host)) {
+            self.probe = None;
+        }
         self.pump(now, host);
         self.sweep(now, host);
         let most = self.config.limits.flows;
@@ -507,7 +640,7 @@ impl App for Gateway {
         match self.ends {
             Some(at) if self.len() == 0 || now >= at => {
                 for number in 0..self.flows.len() {
-                    self.end(now, host, number as u32, false);
+                    self.end(now, host, number as u32, Cause::Stopped);
                 }
                 Turn::Done
             }
@@ -517,7 +650,8 @@ impl App for Gateway {
     fn next_timeout(&self) -> Instant {
         let sweep = if self.len() > 0 { self.swept + SWEEP } else { Instant::MAX };
         let listed = if self.listed.is_empty() { Instant::MAX } else { Instant::ZERO };
-        self.ends.unwrap_or(Instant::MAX).min(sweep).min(self.again).min(listed)
+        let probe = self.probe.as_ref().map_or(Instant::MAX, Probe::ends);
+        self.ends.unwrap_or(Instant::MAX).min(probe).min(sweep).min(self.again).min(listed)
     }
     fn stop(&mut self, now: Instant, host: &mut Host) {
         self.ends = Some(now + self.config.limits.drain.0);

@@ -16,12 +16,19 @@
 //! forward   ports of this machine whose connections go over the link, without routes
 //! near      kernel sockets on the terrestrial side: accepted ones, and those opened with a client's address
 //! flow      one connection: its two legs and the relay between them
+//! cause     why a connection ended
+//! log       lines of JSON about connections and events
+//! capture   packets and events of chosen connections, streamed to whoever asks
+//! probe     a connection that shows whether the path works
+//! leftover  what a killed gateway has left behind, and its removal
 //! peer      other gateways, and the congestion windows of earlier connections to them
 //! gateway   all connections: an application on a host
 //! doctor    checks for anything that would keep it from working
 //! ```
 #![cfg(target_os = "linux")]
 
+pub mod capture;
+mod cause;
 pub mod config;
 pub mod control;
 pub mod doctor;
@@ -31,9 +38,14 @@ mod flow;
 pub mod forward;
 pub mod fuzz;
 mod gateway;
+pub mod leftover;
+pub mod log;
 mod near;
 mod peer;
 mod poll;
+pub mod probe;
+mod qlog;
+mod record;
 pub mod rules;
 mod run;
 pub mod status;

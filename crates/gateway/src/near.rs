@@ -3,10 +3,12 @@
 
 use crate::config::Preserve;
 use crate::error::GatewayError;
+use skyhaul_net::sockets::{Connections, KernelConn};
 use skyhaul_relay::{Bytes, End, Fifo};
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Listen backlog, connections. The kernel limits it to net.core.somaxconn.
@@ -76,6 +78,9 @@ pub(crate) struct Near {
     connecting: bool,
     ended: bool,
     failed: bool,
+    /// For the log: whom to ask for the state of the socket, and that state while it was last open.
+    kernel: Option<Arc<Connections>>,
+    state: Option<KernelConn>,
 }
 
 impl Near {
@@ -86,7 +91,7 @@ impl Near {
     pub(crate) fn accepted(stream: TcpStream, idle: Duration) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         prepare(&socket2::SockRef::from(&stream), idle)?;
-        Ok(Self { stream, readable: true, writable: true, connecting: false, ended: false, failed: false })
+        Ok(Self { readable: true, writable: true, ..Self::new(stream) })
     }
 
     /// Starts to connect to `server` from the address and port of `client`, as far as `preserve` says.
@@ -115,7 +120,12 @@ impl Near {
             }
             other => other,
         }?;
-        Ok(Self { stream, readable: false, writable: false, connecting: true, ended: false, failed: false })
+        Ok(Self { connecting: true, ..Self::new(stream) })
+    }
+
+    fn new(stream: TcpStream) -> Self {
+        let (readable, writable, connecting, ended, failed) = (false, false, false, false, false);
+        Self { stream, readable, writable, connecting, ended, failed, kernel: None, state: None }
     }
 
     fn call(from: Option<SocketAddr>, server: SocketAddr, dscp: u8, idle: Duration) -> io::Result<TcpStream> {
@@ -153,6 +163,18 @@ impl Near {
     }
     pub(crate) fn has_failed(&self) -> bool {
         self.failed
+    }
+    /// From now on keeps the state that the kernel's socket has before it is closed.
+    pub(crate) fn observe(&mut self, kernel: Arc<Connections>) {
+        self.kernel = Some(kernel);
+    }
+    /// The state of the kernel's socket, or its last one. The kernel forgets it with the last FIN.
+    pub(crate) fn state(&mut self) -> Option<KernelConn> {
+        let ends = (self.stream.local_addr(), self.stream.peer_addr());
+        if let (Some(kernel), (Ok(local), Ok(remote))) = (&self.kernel, ends) {
+            self.state = kernel.find(local, remote).or(self.state);
+        }
+        self.state
     }
     /// Notes a readiness event, and completes or fails a pending connection.
     pub(crate) fn wake(&mut self, readable: bool, writable: bool) {
@@ -208,6 +230,7 @@ impl End<Bytes> for Side<'_> {
         let n = match Self::outcome(near, (&near.stream).read(&mut self.chunk[..room])) {
             Some(0) => {
                 near.ended = true;
+                near.state();
                 0
             }
             Some(n) => n,
@@ -240,6 +263,7 @@ impl End<Bytes> for Side<'_> {
         written
     }
     fn finish(&mut self) {
+        self.near.state();
         let _ = self.near.stream.shutdown(Shutdown::Write);
     }
     fn abort(&mut self) {

@@ -39,7 +39,7 @@ fn set(networks: &[Network], v6: bool) -> Option<String> {
 }
 
 /// Which new connections are split: conditions on a SYN from the hosts `from` to those `to`.
-fn conditions(config: &Config, from: &[Network], to: &[Network], v6: bool) -> Option<String> {
+pub(crate) fn conditions(config: &Config, from: &[Network], to: &[Network], v6: bool) -> Option<String> {
     let ip = if v6 { "ip6" } else { "ip" };
     let mut text = format!("{ip} saddr {} {ip} daddr {}", set(from, v6)?, set(to, v6)?);
     if let Some(not) = set(&config.split.exclude, v6) {

@@ -1,18 +1,26 @@
 //! Running a gateway, from setup to shutdown.
 
+use crate::capture::{self, Request};
 use crate::config::Config;
-use crate::control::Control;
+use crate::control::{Answer, Control};
 use crate::error::GatewayError;
 use crate::forward;
 use crate::gateway::Gateway;
+use crate::log::{Level, Log, Writer};
+use crate::probe;
 use crate::status::Status;
 use crate::system::{Installed, Lock};
+use serde_json::{Value, json};
 use skyhaul_net::driver::Driver;
+use skyhaul_net::tap::Socket;
 use skyhaul_net::tun::{Tun, TunConfig};
 use skyhaul_net::{Clock, NetError, wait::Waker};
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 /// The directory of the lock and of the control socket.
 pub const FOLDER: &str = "/run/skyhaul";
@@ -39,6 +47,68 @@ pub trait Watcher {
     fn ready(&mut self, waker: Waker);
     /// Called in every iteration of the event loop; `status` returns the current state. True stops the gateway.
     fn turn(&mut self, status: &dyn Fn(bool) -> Status) -> bool;
+    /// It is about to read its file again, or has done so.
+    fn reloads(&mut self, done: bool) {
+        let _ = done;
+    }
+    /// It has been told to stop, and gives its connections time to end.
+    fn stops(&mut self) {}
+}
+
+/// Time for a capture to send what it has when the gateway ends.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Captures of packets and events: one at a time.
+struct Captures {
+    socket: Arc<Socket>,
+    interface: String,
+    /// A capture that ends says so.
+    over: (Sender<()>, Receiver<()>),
+}
+
+impl Captures {
+    fn new(socket: Arc<Socket>, interface: &str) -> Self {
+        Self { socket, interface: interface.into(), over: channel() }
+    }
+    fn begin(
+        &self,
+        now: skyhaul_base::Instant,
+        gateway: &mut Gateway,
+        host: &mut skyhaul_net::host::Host,
+        (name, text): (&str, &str),
+        log: &Log,
+    ) -> Answer {
+        let request: Request = match serde_json::from_str(text) {
+            Ok(request) => request,
+            Err(e) => return Answer::Text(format!("this is no request for a capture: {e}\n")),
+        };
+        if self.socket.is_taken() {
+            let message = "another capture is under way: wait for its end, or end it with Ctrl-C\n";
+            return Answer::Text(message.into());
+        }
+        let (tap, reader, flow) = match gateway.capture(now, host, &request) {
+            Ok(begun) => begun,
+            Err(message) => return Answer::Text(format!("{message}\n")),
+        };
+        self.socket.attach(tap);
+        log.event(Level::Info, "capture", json!({ "request": request }));
+        let (gateway, interface) = (name.to_owned(), self.interface.clone());
+        let running =
+            capture::Running { request, reader, socket: self.socket.clone(), gateway, interface, flow };
+        let over = self.over.0.clone();
+        Answer::Stream(Box::new(move |stream| {
+            running.stream(stream);
+            let _ = over.send(());
+        }))
+    }
+    /// Ends a capture that is under way.
+    fn end(&self) {
+        if self.socket.is_taken() {
+            while self.over.1.try_recv().is_ok() {}
+            self.socket.detach();
+            let _ = self.over.1.recv_timeout(PATIENCE);
+        }
+    }
 }
 
 /// Runs a gateway until it is told to stop, in the calling thread's network namespace.
@@ -56,7 +126,10 @@ pub fn run(
     }
     forward::refuse_loops(&config.forward)?;
     let _lock = Lock::take(&surroundings.folder, &config.name)?;
+    let mut writer = Writer::begin(&config.log, &config.name)?;
+    let mut log = writer.log();
     let mut gateway = Gateway::new(Clock::now(), config)?;
+    gateway.set_log(log.clone());
     let tun = Tun::open(&TunConfig {
         name: Some(config.interface()),
         addresses: if config.forwards_ports() { vec![forward::INTERFACE] } else { vec![(DUMMY, 32)] },
@@ -73,17 +146,43 @@ pub fn run(
     let waker = driver.waker();
     let wake = waker.clone();
     let control = Control::open(&surroundings.folder, &config.name, move || wake.wake())?;
-    let mut installed = Installed::put(config, gateway.ports(), index, &surroundings.keeper)?;
+    let mut installed =
+        Installed::put(config, gateway.ports(), index, (&surroundings.folder, &surroundings.keeper))?;
+    let captures = Captures::new(driver.socket(), &config.interface());
+    log.event(
+        Level::Info,
+        "started",
+        json!({ "version": env!("CARGO_PKG_VERSION"), "pid": std::process::id() }),
+    );
     watcher.ready(waker);
     let mut failure = None;
-    let mut told = false;
-    driver.run(&mut gateway, |now, gateway, host| {
+    let (mut told, mut stopping) = (false, false);
+    let ran = driver.run(&mut gateway, |now, gateway, host| {
         // First, so that the status reported below is already in effect.
+        let admits = installed.admits();
         if let Err(e) = installed.admit(gateway.orders().admit) {
+            log.event(Level::Error, "failed", json!({ "message": e.to_string() }));
             failure.get_or_insert(e);
             told = true;
         }
+        if admits != installed.admits() && !told {
+            let (level, name) = if admits { (Level::Warning, "full") } else { (Level::Info, "room-again") };
+            log.event(level, name, json!({ "flows": gateway.status(now, host, false).flows }));
+        }
         while let Some(asked) = control.next() {
+            let (word, rest) = asked.word.split_once(' ').unwrap_or((&asked.word, ""));
+            if word == probe::WORD {
+                match serde_json::from_str(rest) {
+                    Ok(target) => gateway.probe(now, host, target, asked.answer),
+                    Err(e) => drop(asked.answer.send(format!("this is no probe: {e}\n").into())),
+                }
+                continue;
+            }
+            if word == capture::WORD {
+                let answer = captures.begin(now, gateway, host, (&config.name, rest), &log);
+                let _ = asked.answer.send(answer);
+                continue;
+            }
             let status = |list| serde_json::to_string(&gateway.status(now, host, list)).unwrap_or_default();
             let answer = match asked.word.as_str() {
                 "status" => status(false),
@@ -93,33 +192,59 @@ pub fn run(
                     told = true;
                     "stopping\n".into()
                 }
-                "reload" => match reload(config, &surroundings.file, &mut installed) {
-                    Ok(new) => {
-                        gateway.reconfigure(&new, host);
-                        "reloaded\n".into()
+                "reload" => {
+                    watcher.reloads(false);
+                    let outcome = reload(config, &surroundings.file, &mut installed, &mut writer);
+                    watcher.reloads(true);
+                    match outcome {
+                        Ok((new, to)) => {
+                            gateway.reconfigure(&new, host);
+                            gateway.set_log(to.clone());
+                            log = to;
+                            log.event(Level::Info, "reloaded", json!({}));
+                            "reloaded\n".into()
+                        }
+                        Err(e) => {
+                            log.event(Level::Error, "reload-refused", json!({ "message": e.to_string() }));
+                            format!("{e}\n")
+                        }
                     }
-                    Err(e) => format!("{e}\n"),
-                },
-                _ => "write status, list, metrics, reload or stop\n".into(),
+                }
+                _ => "write status, list, metrics, capture, probe, reload or stop\n".into(),
             };
-            let _ = asked.answer.send(answer);
+            let _ = asked.answer.send(answer.into());
         }
         told |= watcher.turn(&|list| gateway.status(now, host, list));
+        if told && !std::mem::replace(&mut stopping, true) {
+            watcher.stops();
+            log.event(Level::Info, "stopping", json!({ "flows": gateway.status(now, host, false).flows }));
+        }
         told
-    })?;
+    });
+    captures.end();
     let last = gateway.status(Clock::now(), driver.host(), false);
     drop(installed);
+    let failure = ran.err().map(GatewayError::from).or(failure);
+    let message = failure.as_ref().map_or(Value::Null, |e| e.to_string().into());
+    let level = if failure.is_some() { Level::Error } else { Level::Info };
+    log.event(level, "stopped", json!({ "counts": last.counts, "message": message }));
     failure.map_or(Ok(last), Err)
 }
 
-/// Reads the file again and updates the rules, if the change is possible while the gateway runs.
-fn reload(first: &Config, file: &std::path::Path, installed: &mut Installed) -> Result<Config, GatewayError> {
+/// Reads the file again, opens the logs again and updates the rules, if the change is possible while the gateway runs.
+fn reload(
+    first: &Config,
+    file: &std::path::Path,
+    installed: &mut Installed,
+    writer: &mut Writer,
+) -> Result<(Config, Log), GatewayError> {
     let new = Config::read(file)?;
     if let Some(key) = first.needs_restart(&new) {
         let file = file.display().to_string();
         let message = "it cannot change while the gateway runs: stop it and start it again".into();
         return Err(GatewayError::Config { file, key: format!("{key}: "), message });
     }
+    let log = writer.reopen(&new.log)?;
     installed.change(&new)?;
-    Ok(new)
+    Ok((new, log))
 }

@@ -37,6 +37,8 @@ pub struct Counts {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct FlowStatus {
+    /// Its number since the gateway's start, from 1.
+    pub number: u64,
     /// The side that opened it.
     pub from: From,
     /// Address and port of the client.
@@ -55,8 +57,14 @@ pub struct FlowStatus {
     pub cwnd: f64,
     /// Its smoothed RTT, seconds; 0 before the first sample.
     pub srtt: f64,
+    /// Segments with data sent over the link, including retransmissions.
+    pub segments: u64,
     /// Segments retransmitted over the link.
     pub retransmitted: u64,
+    /// Expirations of its retransmission timer.
+    pub timeouts: u64,
+    /// Recoveries by duplicate or selective acknowledgements.
+    pub recoveries: u64,
 }
 
 /// The state of a gateway.

@@ -5,11 +5,14 @@
 
 use crate::config::{Config, OnFailure};
 use crate::error::GatewayError;
+use crate::leftover;
 use crate::rules::{self, MARKS, PRIORITY, Ports, TABLES};
+use serde::{Deserialize, Serialize};
 use skyhaul_net::NetError;
 use skyhaul_net::routing::{self, Everything, MarkRule};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -41,6 +44,13 @@ pub fn nft(rules: &str) -> Result<(), GatewayError> {
     if why.contains("Operation not permitted") {
         return Err(NetError::Privileges { what: "set rules of nftables".into() }.into());
     }
+    // The answer to a kind of rule that the kernel does not know, or to a module that cannot be loaded.
+    if ["Could not process rule: No such file", "Could not process rule: Operation not supported"]
+        .iter()
+        .any(|w| why.contains(w))
+    {
+        return Err(GatewayError::NoModule);
+    }
     Err(GatewayError::Nft(why))
 }
 
@@ -71,7 +81,8 @@ fn forwarding_key(interface: &str) -> String {
 }
 
 /// The table to remove, and the settings to restore.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Before {
     table: String,
     early_demux: bool,
@@ -81,21 +92,58 @@ pub struct Before {
 }
 
 impl Before {
-    /// The arguments of [`keep`].
-    fn words(&self) -> [String; 4] {
+    /// The arguments of [`keep`], with our process ID; `file` holds the same for later, if there is no keeper any more.
+    fn words(&self, file: &Path) -> [String; 6] {
         let on = |key| u8::from(key).to_string();
         let forwarding = self.forwarding.clone().unwrap_or_default();
-        [self.table.clone(), on(self.early_demux), on(self.reflect_tos), forwarding]
+        let (file, gateway) = (file.display().to_string(), std::process::id().to_string());
+        [self.table.clone(), on(self.early_demux), on(self.reflect_tos), forwarding, file, gateway]
+    }
+    /// Only the table is known: no setting is restored.
+    pub(crate) fn unknown(table: String) -> Self {
+        Self { table, early_demux: false, reflect_tos: true, forwarding: None }
+    }
+    /// The settings as they are now, except where a gateway that was killed has changed them.
+    fn now(config: &Config, killed: Option<&Self>) -> Self {
+        let link = &config.satellite.interface;
+        let off = config.forwards_ports() && !is_on(&forwarding_key(link));
+        // Changed for an interface that this gateway does not have: restored at once.
+        let forwarded = killed.and_then(|k| k.forwarding.as_ref());
+        if let Some(other) = forwarded.filter(|i| *i != link || !config.forwards_ports()) {
+            let _ = fs::write(forwarding_key(other), "0");
+        }
+        let forwarded = forwarded.is_some_and(|i| i == link) && config.forwards_ports();
+        Self {
+            table: rules::table(config),
+            early_demux: killed.map_or_else(|| is_on(EARLY_DEMUX), |k| k.early_demux),
+            reflect_tos: killed.map_or_else(|| is_on(REFLECT_TOS), |k| k.reflect_tos),
+            forwarding: (off || forwarded).then(|| link.clone()),
+        }
     }
 }
 
-fn remove_table(table: &str) {
-    let _ = nft(&format!("add table inet {table}\ndelete table inet {table}\n"));
+fn remove_table(table: &str) -> Result<(), GatewayError> {
+    nft(&format!("add table inet {table}\ndelete table inet {table}\n"))
 }
 
-/// Removes everything that a gateway has installed.
-fn remove(before: &Before) {
-    remove_table(&before.table);
+/// Whether there is a table of this name.
+///
+/// # Errors
+/// If `nft` is not installed, or the privileges are missing.
+pub(crate) fn has_table(table: &str) -> Result<bool, GatewayError> {
+    match nft(&format!("list table inet {table}\n")) {
+        Ok(()) => Ok(true),
+        Err(GatewayError::Nft(_) | GatewayError::NoModule) => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// Removes everything that a gateway has installed, as far as it can.
+///
+/// # Errors
+/// If the table cannot be removed.
+pub(crate) fn remove(before: &Before) -> Result<(), GatewayError> {
+    let removed = remove_table(&before.table);
     if before.early_demux {
         let _ = fs::write(EARLY_DEMUX, "1");
     }
@@ -112,7 +160,13 @@ fn remove(before: &Before) {
         routing::remove_route(v6, TABLES[0], Everything::Here);
         routing::remove_route(v6, TABLES[1], Everything::Nowhere);
     }
+    removed
 }
+
+/// The holder of a lock while a keeper removes what a gateway has left behind.
+pub(crate) const KEEPER: &str = "keeper";
+/// How often to look whether a holder is done, 10 ms apart.
+const PATIENCE: u32 = 500;
 
 /// The lock file of a running gateway, by name.
 #[derive(Debug)]
@@ -127,23 +181,44 @@ impl Lock {
     /// # Errors
     /// If another gateway holds it, or the file cannot be created.
     pub fn take(folder: &Path, name: &str) -> Result<Self, GatewayError> {
+        Self::take_as(folder, name, &std::process::id().to_string(), KEEPER)
+    }
+    /// The same; `whom` is noted as its holder. A holder that is noted as `passing` gives it up in a moment: it is waited for.
+    pub(crate) fn take_as(
+        folder: &Path,
+        name: &str,
+        whom: &str,
+        passing: &str,
+    ) -> Result<Self, GatewayError> {
         fs::create_dir_all(folder).map_err(GatewayError::os(format!("make {}", folder.display())))?;
         let path = folder.join(format!("{name}.lock"));
-        let mut file = File::options()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(&path)
-            .map_err(GatewayError::os(format!("open {}", path.display())))?;
-        if file.try_lock().is_err() {
-            let mut pid = String::new();
-            let _ = file.read_to_string(&mut pid);
-            return Err(GatewayError::Running { name: name.into(), pid: pid.trim().into() });
+        for turn in 0.. {
+            let mut file = File::options()
+                .create(true)
+                .truncate(false)
+                .read(true)
+                .write(true)
+                .open(&path)
+                .map_err(GatewayError::os(format!("open {}", path.display())))?;
+            if file.try_lock().is_err() {
+                let mut holder = String::new();
+                let _ = file.read_to_string(&mut holder);
+                if holder.trim() == passing && turn < PATIENCE {
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                    continue;
+                }
+                return Err(GatewayError::Running { name: name.into(), pid: holder.trim().into() });
+            }
+            // Its last holder may have removed the file in between: then the lock is one of nothing.
+            let same = |there: fs::Metadata| file.metadata().is_ok_and(|f| f.ino() == there.ino());
+            if !fs::metadata(&path).is_ok_and(same) {
+                continue;
+            }
+            let _ = file.set_len(0).and_then(|()| file.rewind());
+            let _ = writeln!(file, "{whom}");
+            return Ok(Self { file, path });
         }
-        let _ = file.set_len(0).and_then(|()| file.rewind());
-        let _ = writeln!(file, "{}", std::process::id());
-        Ok(Self { file, path })
+        unreachable!("it does not end without a lock or an error")
     }
     /// Whether a gateway holds the lock.
     #[must_use]
@@ -165,13 +240,15 @@ impl Drop for Lock {
 pub struct Installed {
     config: Config,
     before: Before,
+    /// Where the same is noted while it runs.
+    noted: PathBuf,
     ports: Ports,
     open: bool,
     keeper: Option<(Child, ChildStdin)>,
 }
 
 impl Installed {
-    /// Installs everything. `interface` is the index of the TUN interface; `again` is the command line that starts this program
+    /// Installs everything. `interface` is the index of the TUN interface, `folder` that of the lock; `again` is the command line that starts this program
     /// again so that it calls [`keep`] with the arguments appended to it.
     ///
     /// # Errors
@@ -180,7 +257,7 @@ impl Installed {
         config: &Config,
         ports: Ports,
         interface: u32,
-        again: &[std::ffi::OsString],
+        (folder, again): (&Path, &[std::ffi::OsString]),
     ) -> Result<Self, GatewayError> {
         forwarding(config)?;
         for v6 in families() {
@@ -192,22 +269,20 @@ impl Installed {
             })?;
         }
         // From here on, anything left behind belongs to this gateway.
-        let link = &config.satellite.interface;
-        let before = Before {
-            table: rules::table(config),
-            early_demux: is_on(EARLY_DEMUX),
-            reflect_tos: is_on(REFLECT_TOS),
-            forwarding: (config.forwards_ports() && !is_on(&forwarding_key(link))).then(|| link.clone()),
-        };
-        let keeper = keeper(again, &before, config.on_failure)?;
-        let installed = Self { config: config.clone(), before, ports, open: true, keeper };
+        let killed = leftover::read(folder, &config.name);
+        let before = Before::now(config, killed.as_ref());
+        let noted = leftover::file(folder, &config.name);
+        let mut installed = Self { config: config.clone(), before, noted, ports, open: true, keeper: None };
+        let block = config.on_failure == OnFailure::Block;
+        leftover::note(folder, &config.name, block, &installed.before)?;
+        installed.keeper = keeper(again, &installed.before, &installed.noted, config.on_failure)?;
         installed.fill()?;
         Ok(installed)
     }
 
     fn fill(&self) -> Result<(), GatewayError> {
         // The lock shows that no gateway of this name runs: an existing table was left by one without a keeper.
-        remove_table(&self.before.table);
+        remove_table(&self.before.table)?;
         if self.config.terrestrial.is_some() {
             self.intercept()?;
         }
@@ -282,7 +357,9 @@ impl Installed {
 
 impl Drop for Installed {
     fn drop(&mut self) {
-        remove(&self.before);
+        // Whoever killed the rules needs no removal of them.
+        let _ = remove(&self.before);
+        leftover::forget(&self.noted);
         // The keeper finds nothing left to remove.
         if let Some((mut child, stdin)) = self.keeper.take() {
             drop(stdin);
@@ -307,6 +384,7 @@ fn forwarding(config: &Config) -> Result<(), GatewayError> {
 fn keeper(
     again: &[std::ffi::OsString],
     before: &Before,
+    noted: &Path,
     on_failure: OnFailure,
 ) -> Result<Option<(Child, ChildStdin)>, GatewayError> {
     // With "block", everything must stay after a kill, so that new connections are dropped.
@@ -315,7 +393,7 @@ fn keeper(
     };
     let mut child = Command::new(program)
         .args(first)
-        .args(before.words())
+        .args(before.words(noted))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         // A signal to the gateway's process group does not reach the keeper.
@@ -329,9 +407,10 @@ fn keeper(
 /// The keeper: waits for the end of its standard input, which the gateway holds open, and then removes everything. `words` are
 /// its arguments, as the gateway has appended them.
 pub fn keep(words: &[String]) {
-    let [table, early_demux, reflect_tos, forwarding] = words else { return };
+    let [table, early_demux, reflect_tos, forwarding, noted, gateway] = words else { return };
     let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
     let (early_demux, reflect_tos) = (early_demux == "1", reflect_tos == "1");
     let forwarding = (!forwarding.is_empty()).then(|| forwarding.clone());
-    remove(&Before { table: table.clone(), early_demux, reflect_tos, forwarding });
+    let before = Before { table: table.clone(), early_demux, reflect_tos, forwarding };
+    leftover::sweep(Path::new(noted), gateway, &before);
 }

@@ -3,12 +3,18 @@
 //! The driver of end points and links (the simulator in virtual time, the host on the wire) observes them and writes
 //! [`Event`]s into a [`Recorder`]. The recorder is a type parameter of the driver: [`Null`] compiles to nothing,
 //! [`Digest`] condenses a run to one number, [`Memory`] keeps everything. [`Series`] holds regular samples, in
-//! columns.
+//! columns. With the feature `qlog`, [`qlog::Log`] writes events to a file.
 #![no_std]
 
 extern crate alloc;
 
+#[cfg(feature = "qlog")]
+extern crate std;
+
+pub mod calendar;
 mod event;
+#[cfg(feature = "qlog")]
+pub mod qlog;
 mod recorder;
 mod series;
 

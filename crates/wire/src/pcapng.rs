@@ -10,6 +10,7 @@ use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPa
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
+use pcap_file::pcapng::blocks::interface_statistics::{InterfaceStatisticsBlock, InterfaceStatisticsOption};
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::{DataLink, Endianness};
 use std::borrow::Cow;
@@ -53,6 +54,8 @@ pub struct Ticket(u64);
 pub struct Capture<W: Write> {
     file: PcapNgWriter<W>,
     snaplen: u32,
+    /// Payloads that are not given are left out, not zero.
+    cuts: bool,
     interfaces: u32,
     held: VecDeque<Held>,
     /// Number of the packet at the front.
@@ -88,12 +91,20 @@ impl<W: Write> Capture<W> {
         Ok(Self {
             file: PcapNgWriter::with_section_header(to, section).map_err(io)?,
             snaplen: snaplen.clamp(MAX_HEADER as u32, 1 << 16),
+            cuts: false,
             interfaces: 0,
             held: VecDeque::new(),
             first: 0,
             packets: 0,
             unknown: 0,
         })
+    }
+
+    /// From now on, of a packet that is given partly only this part is captured, instead of a payload of zeros. To be called
+    /// before the first packet.
+    #[must_use]
+    pub fn cut(self) -> Self {
+        Self { cuts: true, ..self }
     }
 
     /// Adds a capture point; returns its number. All must be added before the first packet.
@@ -173,7 +184,7 @@ impl<W: Write> Capture<W> {
         self.packets += 1;
         let header = &h.bytes;
         let kept = (h.total.min(self.snaplen) as usize).max(header.len());
-        let data = if kept == header.len() {
+        let data = if kept == header.len() || self.cuts {
             Cow::Borrowed(&**header)
         } else {
             Cow::Owned([header, &ZEROS[..kept - header.len()]].concat())
@@ -191,6 +202,18 @@ impl<W: Write> Capture<W> {
         };
         self.file.write_pcapng_block(block).map_err(io)?;
         Ok(())
+    }
+
+    /// Adds how many packets a capture point could not capture, at this time. To be called behind its last packet.
+    ///
+    /// # Errors
+    /// If writing fails.
+    pub fn dropped(&mut self, nanos: u64, interface: u32, packets: u64) -> io::Result<()> {
+        // The crate that writes it takes the two halves of the time for one number, the upper half first.
+        let timestamp = nanos.rotate_left(32);
+        let options = vec![InterfaceStatisticsOption::IsbIfDrop(packets)];
+        let block = InterfaceStatisticsBlock { interface_id: interface, timestamp, options };
+        self.file.write_pcapng_block(block).map(drop).map_err(io)
     }
 
     /// Writes all waiting packets. Returns the number of packets, and of those without their fate because too many

@@ -1,6 +1,8 @@
 //! Arguments of `skyhaul gateway`.
 
+use super::wire::quantity;
 use clap::{Args, Subcommand};
+use skyhaul_base::amount::{Size, Time};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -30,6 +32,16 @@ pub(crate) enum GatewayCommand {
     /// Stop a running gateway gracefully: it forwards new connections and gives existing ones the time of limits.drain.
     #[command(after_help = "Example:\n  skyhaul gateway stop")]
     Stop(GatewayNameArgs),
+    /// Write packets (pcapng) and transport events (qlog) of chosen connections over the link, until a limit or Ctrl-C.
+    #[command(
+        visible_alias = "trace",
+        after_help = "Examples:\n  skyhaul gateway capture --flow 17 --pcap slow.pcapng --qlog slow.sqlog\n  \
+                      skyhaul gateway capture --server 203.0.113.7:443 --packets 1000 --pcap web.pcapng"
+    )]
+    Capture(GatewayCaptureArgs),
+    /// Remove what a killed gateway has left behind, and restore the settings that it had changed.
+    #[command(after_help = "Example:\n  skyhaul gateway clean")]
+    Clean(GatewayCleanArgs),
     /// The process that cleans up after a gateway that was killed.
     #[command(hide = true)]
     Keeper(GatewayKeeperArgs),
@@ -49,6 +61,60 @@ pub(crate) struct GatewayDoctorArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Prove the path: open a connection over the link to this server. The gateway runs for it if it does not yet.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) probe: Option<SocketAddr>,
+    /// Address of a host from which the probe comes [default: the first neighbour on the terrestrial interface].
+    #[arg(long, value_name = "ADDRESS", requires = "probe")]
+    pub(crate) from: Option<std::net::IpAddr>,
+    /// Count the SYNs that arrive for so long, and explain what becomes of them.
+    #[arg(long, value_name = "TIME", value_parser = quantity::<Time>)]
+    pub(crate) watch: Option<Time>,
+    /// Folder of the lock file and the socket of a gateway that runs.
+    #[arg(long, value_name = "DIR", default_value = "/run/skyhaul")]
+    pub(crate) runtime: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct GatewayCaptureArgs {
+    #[command(flatten)]
+    pub(crate) of: GatewayNameArgs,
+    /// One connection: its number in `skyhaul gateway status --flows`.
+    #[arg(long, value_name = "N", conflicts_with_all = ["client", "server"])]
+    pub(crate) flow: Option<u64>,
+    /// Connections of this client: ADDRESS, ADDRESS:PORT or :PORT.
+    #[arg(long, value_name = "END")]
+    pub(crate) client: Option<String>,
+    /// Connections to this server: ADDRESS, ADDRESS:PORT or :PORT.
+    #[arg(long, value_name = "END")]
+    pub(crate) server: Option<String>,
+    /// New file for the packets.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// New file for the events.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) qlog: Option<PathBuf>,
+    /// Capture payloads, too; otherwise only headers.
+    #[arg(long)]
+    pub(crate) payload: bool,
+    /// End after so many packets.
+    #[arg(long, value_name = "N", requires = "pcap")]
+    pub(crate) packets: Option<u64>,
+    /// End after so many bytes of packets.
+    #[arg(long, value_name = "SIZE", default_value = "100MB", value_parser = quantity::<Size>)]
+    pub(crate) bytes: Size,
+    /// End after this time.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = quantity::<Time>)]
+    pub(crate) time: Time,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct GatewayCleanArgs {
+    #[command(flatten)]
+    pub(crate) of: GatewayNameArgs,
+    /// Leave what a gateway with `on-failure = "block"` has left behind, so that connections stay blocked.
+    #[arg(long)]
+    pub(crate) keep_block: bool,
 }
 
 #[derive(Args, Debug)]

@@ -146,7 +146,7 @@ pub(crate) enum Priority {
     Precedence,
 }
 
-fn quantity<T: std::str::FromStr<Err = AmountError>>(text: &str) -> Result<T, AmountError> {
+pub(super) fn quantity<T: std::str::FromStr<Err = AmountError>>(text: &str) -> Result<T, AmountError> {
     text.parse()
 }
 

@@ -1,12 +1,20 @@
 //! `skyhaul gateway`.
 
+mod capture;
+mod notify;
+
 use super::metrics::Metrics;
-use crate::args::{GatewayCommand, GatewayFile, GatewayNameArgs, GatewayRunArgs, GatewayStatusArgs};
+use crate::args::{
+    GatewayCleanArgs, GatewayCommand, GatewayDoctorArgs, GatewayFile, GatewayNameArgs, GatewayRunArgs,
+    GatewayStatusArgs,
+};
 use crate::interrupt;
 use crate::output::print;
 use crate::stop::Stop;
+use notify::Manager;
 use serde_json::Value;
 use skyhaul_gateway::config::{OnFailure, Preserve};
+use skyhaul_gateway::leftover::{self, Cleaned};
 use skyhaul_gateway::status::Status;
 use skyhaul_gateway::{Config, Surroundings, Watcher, control, doctor, rules, system};
 use skyhaul_net::enclosure;
@@ -25,7 +33,7 @@ pub(crate) fn run(command: &GatewayCommand, arguments: usize) -> Result<(), Stop
             let config = read(args)?;
             print(&format!("{}\n{}", rules::all(&config, SOME, false), rules::routing(&config)))
         }
-        GatewayCommand::Doctor(args) => examine(&read(&args.file)?, args.json),
+        GatewayCommand::Doctor(args) => examine(args, arguments),
         GatewayCommand::Run(args) => serve(args, arguments),
         GatewayCommand::Status(args) => status(args),
         GatewayCommand::Top(args) => top(args),
@@ -36,6 +44,8 @@ pub(crate) fn run(command: &GatewayCommand, arguments: usize) -> Result<(), Stop
             let said = control::ask(&args.runtime, &args.name, "reload").map_err(Stop::bad)?;
             if said == "reloaded\n" { print(&said) } else { Err(Stop::bad(said.trim())) }
         }
+        GatewayCommand::Capture(args) => capture::run(args),
+        GatewayCommand::Clean(args) => clean(args),
         GatewayCommand::Keeper(args) => {
             system::keep(&args.words);
             Ok(())
@@ -110,9 +120,20 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
     print(&out)
 }
 
-fn examine(config: &Config, json: bool) -> Result<(), Stop> {
-    let findings = doctor::examine(config);
-    if json {
+fn examine(args: &GatewayDoctorArgs, arguments: usize) -> Result<(), Stop> {
+    let config = read(&args.file)?;
+    let mut findings = doctor::examine(&config);
+    if let Some(time) = args.watch {
+        findings.extend(doctor::watch(&config, time.0));
+    }
+    if let Some(to) = args.probe {
+        let mut keeper = enclosure::ourselves(arguments);
+        keeper.extend(KEEPER.map(Into::into));
+        let surroundings =
+            Surroundings { folder: args.runtime.clone(), file: args.file.file.clone(), keeper };
+        findings.push(doctor::prove(&config, &surroundings, args.from, to));
+    }
+    if args.json {
         print(&format!("{:#}\n", serde_json::json!(findings)))?;
     } else {
         let mut out = String::new();
@@ -127,6 +148,7 @@ fn examine(config: &Config, json: bool) -> Result<(), Stop> {
 struct Watch {
     metrics: Option<Metrics>,
     name: String,
+    manager: Manager,
 }
 
 impl Watcher for Watch {
@@ -135,31 +157,39 @@ impl Watcher for Watch {
             let waker = waker.clone();
             m.begin(move || waker.wake());
         }
-        interrupt::listen_and(move || waker.wake());
+        let again = waker.clone();
+        interrupt::listen_and(move || again.wake());
         eprintln!("gateway {} runs; Ctrl-C ends it", self.name);
-        notify("READY=1");
+        self.manager.ready(waker);
     }
     fn turn(&mut self, status: &dyn Fn(bool) -> Status) -> bool {
         if let Some(m) = &self.metrics {
             m.answer(|| status(false).metrics());
         }
+        self.manager.turn(|| {
+            let s = status(false);
+            format!("{} connections{}", s.flows, if s.admits { "" } else { "; new ones are forwarded" })
+        });
         interrupt::requested()
+    }
+    fn reloads(&mut self, done: bool) {
+        self.manager.reloads(done);
+    }
+    fn stops(&mut self) {
+        self.manager.stops();
     }
 }
 
-/// Notifies the service manager (sd_notify(3)), if there is one.
-fn notify(state: &str) {
-    let Some(path) = std::env::var_os("NOTIFY_SOCKET") else { return };
-    let Ok(socket) = std::os::unix::net::UnixDatagram::unbound() else { return };
-    let _ = match path.to_str().and_then(|p| p.strip_prefix('@')) {
-        Some(name) => {
-            use std::os::linux::net::SocketAddrExt;
-            std::os::unix::net::SocketAddr::from_abstract_name(name)
-                .and_then(|a| socket.connect_addr(&a))
-                .and_then(|()| socket.send(state.as_bytes()))
+fn clean(args: &GatewayCleanArgs) -> Result<(), Stop> {
+    let name = &args.of.name;
+    let done = leftover::clean(&args.of.runtime, name, args.keep_block).map_err(Stop::bad)?;
+    print(&match done {
+        Cleaned::All => {
+            format!("gateway {name}: removed what it had left behind, and restored the settings\n")
         }
-        None => socket.send_to(state.as_bytes(), path),
-    };
+        Cleaned::Nothing => format!("gateway {name}: has left nothing behind\n"),
+        Cleaned::Kept => format!("gateway {name}: connections stay blocked, as its file says\n"),
+    })
 }
 
 fn serve(args: &GatewayRunArgs, arguments: usize) -> Result<(), Stop> {
@@ -168,9 +198,8 @@ fn serve(args: &GatewayRunArgs, arguments: usize) -> Result<(), Stop> {
     let mut keeper = enclosure::ourselves(arguments);
     keeper.extend(KEEPER.map(Into::into));
     let surroundings = Surroundings { folder: args.runtime.clone(), file: args.file.file.clone(), keeper };
-    let mut watch = Watch { metrics, name: config.name.clone() };
+    let mut watch = Watch { metrics, name: config.name.clone(), manager: Manager::find() };
     let last = skyhaul_gateway::run(&config, &surroundings, &mut watch).map_err(Stop::bad)?;
-    notify("STOPPING=1");
     eprintln!(
         "gateway {}: {} connections, {} of them given up, {:.1} MB",
         last.name,
@@ -215,14 +244,24 @@ fn page(v: &Value) -> String {
     if !flows.is_empty() {
         let _ = writeln!(
             out,
-            "\n{:<22} {:<22} {:>7} {:>10} {:>10} {:>9} {:>6} {:>7} {:>6}",
-            "client", "server", "age s", "to link B", "to hosts B", "waiting B", "cwnd", "SRTT ms", "resent"
+            "\n{:>6} {:<22} {:<22} {:>7} {:>10} {:>10} {:>9} {:>6} {:>7} {:>6}",
+            "flow",
+            "client",
+            "server",
+            "age s",
+            "to link B",
+            "to hosts B",
+            "waiting B",
+            "cwnd",
+            "SRTT ms",
+            "resent"
         );
     }
     for f in flows {
         let _ = writeln!(
             out,
-            "{:<22} {:<22} {:>7.1} {:>10} {:>10} {:>9} {:>6.0} {:>7.1} {:>6}",
+            "{:>6} {:<22} {:<22} {:>7.1} {:>10} {:>10} {:>9} {:>6.0} {:>7.1} {:>6}",
+            number(f, "number"),
             f["client"].as_str().unwrap_or("?"),
             f["server"].as_str().unwrap_or("?"),
             number(f, "age"),

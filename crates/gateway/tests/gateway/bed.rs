@@ -286,11 +286,23 @@ impl Bed {
     }
     /// Starts a gateway with this file, of which only the name is missing.
     pub(crate) fn gateway_for(&self, at: usize, text: &str) -> Running {
+        self.gateway_by(&[], at, text)
+    }
+    /// The same, started by a command that runs the program that is appended to it.
+    pub(crate) fn gateway_by(&self, starter: &[&str], at: usize, text: &str) -> Running {
         let name = if at == NEAR { "near" } else { "far" };
         let file = self.folder.join(format!("{name}.toml"));
         let text = format!("name = \"{name}\"\n{text}");
         std::fs::write(&file, text).expect("writes");
-        let mut command = Command::new(std::env::current_exe().expect("there"));
+        let ourselves = std::env::current_exe().expect("there");
+        let mut command = match starter.split_first() {
+            Some((program, args)) => {
+                let mut command = Command::new(program);
+                command.args(args).arg(ourselves);
+                command
+            }
+            None => Command::new(ourselves),
+        };
         command.arg("gateway-run").arg(&file).arg(&self.folder).stdout(Stdio::piped());
         let mut child = self.spaces[at].within(|| command.spawn().expect("starts")).expect("enters");
         let mut said = String::new();

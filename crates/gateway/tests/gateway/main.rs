@@ -3,7 +3,10 @@
 //! This file has a `main` of its own because it starts itself once more: as a gateway, and as its keeper.
 
 mod bed;
+mod doctor;
+mod operations;
 mod programs;
+mod refusals;
 
 use bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
 use sha2::{Digest, Sha256};
@@ -19,7 +22,7 @@ fn main() {
         return;
     }
     let wanted: Vec<_> = args.iter().filter(|a| !a.starts_with('-')).collect();
-    let tests: [(&str, fn()); 14] = [
+    let mut tests: Vec<(&str, fn())> = vec![
         ("streams_arrive_whole", streams_arrive_whole),
         ("ipv6", ipv6),
         ("one_gateway_alone", one_gateway_alone),
@@ -35,6 +38,9 @@ fn main() {
         ("real_programs_work", programs::real_programs_work),
         ("nothing_is_left_behind", nothing_is_left_behind),
     ];
+    tests.extend(operations::ALL);
+    tests.extend(refusals::ALL);
+    tests.extend(doctor::ALL);
     for (name, test) in tests {
         if wanted.is_empty() || wanted.iter().any(|w| name.contains(w.as_str())) {
             eprintln!("gateway: {name}");

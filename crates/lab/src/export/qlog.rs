@@ -17,14 +17,13 @@ use skyhaul_cc::Controls;
 use skyhaul_scenario::resolved::Transport;
 use skyhaul_sim::{Opened, Tap};
 use skyhaul_study::runner::CellRunner;
+use skyhaul_trace::qlog::{About, Log as File};
 use skyhaul_trace::{Class, Event, Packet, Recorder};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs;
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-/// Identifies the events of TCP, which no registered schema describes.
-const EVENTS: &str = "urn:skyhaul:qlog:events:tcp";
 /// Series required for metrics events.
 const NEEDED: [&str; 2] = ["in-flight", "srtt"];
 /// Largest number of files of one run: each is open while the scenario runs.
@@ -110,11 +109,10 @@ type Sample = (Instant, Map<String, Value>);
 #[derive(Debug)]
 struct Trace {
     path: PathBuf,
-    file: BufWriter<File>,
+    file: File<BufWriter<fs::File>>,
     mss: f64,
     /// Pending samples, the earliest last.
     samples: Vec<Sample>,
-    failed: Option<std::io::Error>,
 }
 
 /// Files by flow, and the owners of transfer connections.
@@ -131,7 +129,7 @@ impl Trace {
         let path = folder.join(format!("{}[{}].sqlog", flow.group.name, flow.number));
         let (object, transport) = (&flow.object, flow.group.transport);
         let mss = f64::from(flow.group.endpoint.mss);
-        let file = File::create(&path).map_err(LabError::write(&path))?;
+        let file = fs::File::create(&path).map_err(LabError::write(&path))?;
         let mut samples: Vec<Sample> = Vec::new();
         if transport == Transport::Tcp {
             let (srtt, in_flight) = (run.curve(object, "srtt"), run.curve(object, "in-flight"));
@@ -147,68 +145,42 @@ impl Trace {
             }
             samples.reverse();
         }
-        let mut trace = Self { path, file: BufWriter::new(file), mss, samples, failed: None };
-        trace.record(&json!({
-            "file_schema": "urn:ietf:params:qlog:file:sequential",
-            "serialization_format": "application/qlog+json-seq",
-            "title": run.scenario().title,
-            "description": format!("simulated by skyhaul {}", crate::VERSION),
-            "trace": {
-                "title": object,
-                "common_fields": {
-                    "time_format": "relative_to_epoch",
-                    "reference_time": { "clock_type": "monotonic", "epoch": "unknown" },
-                    "protocol_types": [if transport == Transport::Tcp { "TCP" } else { "UDP" }],
-                },
-                // The simulator sees both ends and what is between; what is sent and received is the data sender's.
-                "vantage_point": { "name": object, "type": "network", "flow": "client" },
-                "event_schemas": [EVENTS],
-            },
-        }));
-        Ok(trace)
-    }
-
-    fn record(&mut self, value: &Value) {
-        // RFC 7464: a record separator, the text, a line feed.
-        let result = writeln!(self.file, "\u{1e}{value}");
-        if let Err(e) = result {
-            self.failed.get_or_insert(e);
-        }
+        let about = About {
+            title: &run.scenario().title,
+            description: &format!("simulated by skyhaul {}", crate::VERSION),
+            object,
+            protocol: if transport == Transport::Tcp { "TCP" } else { "UDP" },
+            // The simulator sees both ends and what is between; what is sent and received is the data sender's.
+            vantage: "network",
+            flow: Some("client"),
+            epoch: None,
+        };
+        let file = File::new(BufWriter::new(file), &about);
+        Ok(Self { path, file, mss, samples })
     }
 
     /// Writes an event after the samples of earlier or equal time.
     fn event(&mut self, now: Instant, transfer: Option<u64>, name: &str, data: &Value) {
         self.sampled(now);
-        let mut event = json!({ "time": millis(now), "name": format!("tcp:{name}"), "data": data });
-        if let Some(number) = transfer {
-            event["group_id"] = json!(number.to_string());
-        }
-        self.record(&event);
+        self.file.event(now, transfer, name, data);
     }
 
     fn sampled(&mut self, until: Instant) {
         while self.samples.last().is_some_and(|(at, _)| *at <= until) {
             let Some((at, fields)) = self.samples.pop() else { return };
             if !fields.is_empty() {
-                let data = Value::Object(fields);
-                self.record(&json!({ "time": millis(at), "name": "tcp:metrics_updated", "data": data }));
+                self.file.event(at, None, "metrics_updated", &Value::Object(fields));
             }
         }
     }
 
     fn finish(mut self) -> Result<PathBuf, LabError> {
         self.sampled(Instant::MAX);
-        let flushed = self.file.flush();
-        match self.failed.map_or(flushed, Err) {
-            Ok(()) => Ok(self.path),
+        match self.file.finish() {
+            Ok(_) => Ok(self.path),
             Err(e) => Err(LabError::write(&self.path)(e)),
         }
     }
-}
-
-/// Milliseconds since the start of the run.
-fn millis(t: Instant) -> f64 {
-    t.as_nanos() as f64 / 1e6
 }
 
 fn packet(p: &Packet) -> Map<String, Value> {

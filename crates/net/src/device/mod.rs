@@ -7,6 +7,7 @@ pub(crate) mod netlink;
 pub(crate) mod offload;
 pub(crate) mod ready;
 pub mod routing;
+pub mod sockets;
 pub mod tun;
 pub mod wait;
 

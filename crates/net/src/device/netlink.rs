@@ -15,9 +15,21 @@ use std::net::IpAddr;
 
 /// Sends a request and waits for the kernel's answer.
 pub(super) fn ask(what: &str, request: RouteNetlinkMessage, flags: u16) -> Result<(), NetError> {
+    match question(what, request, NLM_F_ACK | flags)? {
+        NetlinkPayload::Error(e) if e.code.is_some() => Err(NetError::os(what, e.to_io())),
+        _ => Ok(()),
+    }
+}
+
+/// Sends a request and returns the kernel's answer.
+pub(super) fn question(
+    what: &str,
+    request: RouteNetlinkMessage,
+    flags: u16,
+) -> Result<NetlinkPayload<RouteNetlinkMessage>, NetError> {
     let fail = |e: io::Error| NetError::os(what, e);
     let mut header = NetlinkHeader::default();
-    header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+    header.flags = NLM_F_REQUEST | flags;
     let mut message = NetlinkMessage::new(header, NetlinkPayload::from(request));
     message.finalize();
     let mut bytes = vec![0; message.buffer_len()];
@@ -29,10 +41,7 @@ pub(super) fn ask(what: &str, request: RouteNetlinkMessage, flags: u16) -> Resul
     let (answer, _) = socket.recv_from_full().map_err(fail)?;
     let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
         .map_err(|e| fail(io::Error::other(e.to_string())))?;
-    match answer.payload {
-        NetlinkPayload::Error(e) if e.code.is_some() => Err(fail(e.to_io())),
-        _ => Ok(()),
-    }
+    Ok(answer.payload)
 }
 
 /// Brings up an interface in the calling thread's namespace.

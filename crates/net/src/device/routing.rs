@@ -1,14 +1,15 @@
 //! Policy routing in the calling thread's namespace: packets with a mark use a separate table (ip-rule(8)).
 
-use super::netlink::ask;
+use super::netlink::{ask, question};
 use crate::error::NetError;
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NetlinkPayload};
 use netlink_packet_route::route::{
-    RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
+use std::net::IpAddr;
 
 /// A rule that packets with a mark use a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,4 +103,61 @@ pub fn set_route(v6: bool, table: u32, everything: Everything) -> Result<(), Net
 pub fn remove_route(v6: bool, table: u32, everything: Everything) {
     let m = RouteNetlinkMessage::DelRoute(route(v6, table, everything));
     let _ = ask("remove a route", m, 0);
+}
+
+/// What the kernel does with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// It leaves through the interface with this index.
+    Out(u32),
+    /// It is for this machine.
+    Here,
+    /// There is no route for it, or one that leads nowhere.
+    None,
+    /// The source check refuses it (rp_filter, RFC 3704): the route to its sender leads through another interface.
+    Martian,
+}
+
+/// What the kernel does with a packet to this address, in the calling thread's namespace. `arrived`: the packet comes from
+/// another machine, with this source address, through the interface with this index; otherwise it is one of our own.
+///
+/// # Errors
+/// If the kernel does not answer.
+pub fn way(to: IpAddr, arrived: Option<(IpAddr, u32)>) -> Result<Way, NetError> {
+    let address = |a: IpAddr| match a {
+        IpAddr::V4(a) => RouteAddress::Inet(a),
+        IpAddr::V6(a) => RouteAddress::Inet6(a),
+    };
+    let bits = if to.is_ipv4() { 32 } else { 128 };
+    let mut m = RouteMessage::default();
+    m.header.address_family = family(to.is_ipv6());
+    m.header.destination_prefix_length = bits;
+    m.attributes.push(RouteAttribute::Destination(address(to)));
+    if let Some((from, interface)) = arrived {
+        m.header.source_prefix_length = bits;
+        m.attributes.push(RouteAttribute::Source(address(from)));
+        m.attributes.push(RouteAttribute::Iif(interface));
+    }
+    let what = "ask the kernel for a route";
+    match question(what, RouteNetlinkMessage::GetRoute(m), 0)? {
+        NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(r)) => Ok(match r.header.kind {
+            RouteType::Local | RouteType::Broadcast | RouteType::Anycast | RouteType::Multicast => Way::Here,
+            RouteType::Unicast => {
+                let out = r
+                    .attributes
+                    .iter()
+                    .find_map(|a| if let RouteAttribute::Oif(i) = a { Some(*i) } else { None });
+                out.map_or(Way::None, Way::Out)
+            }
+            _ => Way::None,
+        }),
+        NetlinkPayload::Error(e) => match e.to_io().raw_os_error().map(Errno::from_raw) {
+            Some(Errno::EXDEV) => Ok(Way::Martian),
+            // fib_validate_source refuses what cannot be a source at all.
+            Some(Errno::EINVAL) if arrived.is_some() => Ok(Way::Martian),
+            Some(Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::EACCES | Errno::EINVAL) => Ok(Way::None),
+            _ => Err(NetError::os(what, e.to_io())),
+        },
+        _ => Ok(Way::None),
+    }
 }

@@ -4,6 +4,8 @@ use super::count::Counts;
 use super::journal::Journal;
 use super::journal::Op;
 use super::memory;
+use super::tap::Tap;
+use super::trace::{End, Tracer};
 use crate::outlet::{Merge, Outlet};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{PathState, ProbeSupport};
@@ -74,6 +76,8 @@ pub struct Conn {
     /// Arriving data is discarded at once.
     sinks: bool,
     pub(super) journal: Option<Box<Journal>>,
+    /// Tells somebody what happens to it.
+    tracer: Option<Box<Tracer>>,
 }
 
 /// The state of a connection that an application can see.
@@ -120,6 +124,7 @@ impl Conn {
             bytes_written: 0,
             sinks: false,
             journal: None,
+            tracer: None,
         }
     }
 
@@ -323,6 +328,10 @@ impl Conn {
         }
         let refused_syn = self.tcp.state() == State::SynSent && seg.flags.has(Flags::RST);
         let outcome = self.tcp.handle(now, &seg, payload);
+        self.traced(|t, tcp| {
+            t.received(now, &seg);
+            t.look(now, tcp);
+        });
         if self.journal.is_some() {
             self.note(now, Op::Handle(Box::new(seg)));
         }
@@ -394,7 +403,11 @@ impl Conn {
                 done = false;
                 break;
             }
+            let before = self.tracer.is_some().then(|| self.tcp.counters());
             let Some(seg) = self.tcp.poll_transmit(now) else { break };
+            if let Some(before) = before {
+                self.traced(|t, tcp| t.sent(now, &seg, &before, &tcp.counters()));
+            }
             most -= 1;
             if self.journal.is_some() {
                 sent.push(seg);
@@ -407,6 +420,7 @@ impl Conn {
         if self.journal.is_some() {
             self.note(now, Op::Sent(sent));
         }
+        self.traced(|t, tcp| t.look(now, tcp));
         done
     }
 
@@ -456,6 +470,7 @@ impl Conn {
         if self.tcp.next_timeout() <= now {
             self.tcp.handle_timeout(now);
             self.note(now, Op::Timeout);
+            self.traced(|t, tcp| t.look(now, tcp));
         }
         idle
     }
@@ -502,7 +517,7 @@ impl Conn {
 
     // ----- news ---------------------------------------------------------------------------------------------
 
-    pub(super) fn collect_events(&mut self) {
+    pub(super) fn collect_events(&mut self, now: Instant) {
         while let Some(event) = self.tcp.poll_event() {
             match event {
                 Event::Connected => self.connected = true,
@@ -515,6 +530,28 @@ impl Conn {
                 Event::TimedOut => {
                     self.failure.get_or_insert(Failure::TimedOut);
                 }
+            }
+        }
+        if self.tracer.is_some() {
+            let over = self.is_over().then_some(match self.failure {
+                Some(failure) => End::Failed(failure),
+                None if self.closed => End::InOrder,
+                None => End::Aborted,
+            });
+            let connected = self.connected;
+            self.traced(|t, _| t.notice(now, connected, over));
+        }
+    }
+    /// From now on tells a tap what happens to this connection, under this number.
+    pub(super) fn trace(&mut self, now: Instant, tap: Tap, flow: u64) {
+        self.tracer = Some(Box::new(Tracer::new(now, tap, flow, &self.tcp, self.connected)));
+    }
+    /// Does something with the tracer, if there is one, until nobody reads it any more.
+    fn traced(&mut self, what: impl FnOnce(&mut Tracer, &Connection<Bytes>)) {
+        if let Some(tracer) = &mut self.tracer {
+            what(tracer, &self.tcp);
+            if !tracer.read {
+                self.tracer = None;
             }
         }
     }

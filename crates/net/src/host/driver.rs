@@ -2,6 +2,7 @@
 
 use super::app::{App, Turn};
 use super::shaper::Shaper;
+use super::tap::{Socket, Tap};
 use crate::device::Clock;
 use crate::device::offload::{Arrivals, Departures};
 use crate::device::tun::Tun;
@@ -28,6 +29,10 @@ pub struct Driver {
     wait: Wait,
     host: Host,
     capture: Option<Recording>,
+    /// Where a tap is attached, how many changes of it were seen, and the tap.
+    socket: Arc<Socket>,
+    changes: u32,
+    tap: Option<Tap>,
     /// Buffers for reading and writing.
     arriving: Vec<u8>,
     departing: Vec<u8>,
@@ -68,6 +73,24 @@ fn wall_nanos(now: Instant) -> u64 {
     wall.saturating_sub(mono.as_nanos()).saturating_add(now.as_nanos())
 }
 
+/// Who looks at the packets.
+struct Seen<'a> {
+    capture: Option<&'a mut Recording>,
+    tap: &'a mut Option<Tap>,
+}
+
+impl Seen<'_> {
+    fn packet(&mut self, now: Instant, arrived: bool, packet: &[u8], comment: Option<&str>) {
+        if let Some(c) = &mut self.capture {
+            c.packet(now, packet, comment);
+        }
+        // Nobody reads it any more.
+        if self.tap.as_ref().is_some_and(|tap| !tap.packet(now, arrived, packet)) {
+            *self.tap = None;
+        }
+    }
+}
+
 /// Writes packets to the device.
 struct Out<'a> {
     tun: &'a Tun,
@@ -76,7 +99,7 @@ struct Out<'a> {
     /// Room for one packet.
     packet: &'a mut [u8],
     now: Instant,
-    capture: Option<&'a mut Recording>,
+    seen: Seen<'a>,
     refused: &'a AtomicU64,
     failure: &'a mut Option<NetError>,
 }
@@ -96,17 +119,13 @@ impl Outlet for Out<'_> {
         merge: Merge,
         write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), E> {
-        let Self { tun, merged, shaper, packet, now, capture, refused, failure } = self;
+        let Self { tun, merged, shaper, packet, now, seen, refused, failure } = self;
         if let Some(departures) = merged {
             // A super-packet is refused as a whole, and later: captures do not show it.
             let device = |p: &[u8]| {
                 give(tun, p, refused, failure);
             };
-            return departures.push(most, merge, write, device, |p| {
-                if let Some(c) = capture {
-                    c.packet(*now, p, None);
-                }
-            });
+            return departures.push(most, merge, write, device, |p| seen.packet(*now, false, p, None));
         }
         let n = write(&mut packet[..most])?;
         if let Some(shaper) = shaper {
@@ -117,9 +136,7 @@ impl Outlet for Out<'_> {
             shaper.spend(*now, n);
         }
         let taken = give(tun, &packet[..n], refused, failure);
-        if let Some(c) = capture {
-            c.packet(*now, &packet[..n], (!taken).then_some("refused by the interface"));
-        }
+        seen.packet(*now, false, &packet[..n], (!taken).then_some("refused by the interface"));
         Ok(())
     }
 }
@@ -140,21 +157,17 @@ impl Out<'_> {
     /// Handles a packet read from the device.
     fn arrives(&mut self, host: &mut Host, packet: &[u8]) {
         let now = self.now;
-        if let Some(c) = &mut self.capture {
-            c.packet(now, packet, None);
-        }
+        self.seen.packet(now, true, packet, None);
         host.arrive(now, packet, self);
     }
     /// Sends waiting probes if nothing else is to be sent.
     fn send_probes(&mut self) {
-        let Self { tun, shaper, now, capture, refused, failure, .. } = self;
+        let Self { tun, shaper, now, seen, refused, failure, .. } = self;
         let Some(shaper) = shaper else { return };
         while let Some(probe) = shaper.next_probe(*now) {
             shaper.spend(*now, probe.len());
             let taken = give(tun, &probe, refused, failure);
-            if let Some(c) = capture {
-                c.packet(*now, &probe, (!taken).then_some("refused by the interface"));
-            }
+            seen.packet(*now, false, &probe, (!taken).then_some("refused by the interface"));
         }
     }
     fn flush(&mut self) {
@@ -182,6 +195,9 @@ impl Driver {
             wait,
             host,
             capture: None,
+            socket: Arc::default(),
+            changes: 0,
+            tap: None,
             arriving,
             departing,
             merged,
@@ -241,6 +257,12 @@ impl Driver {
         }
     }
 
+    /// Where a tap can be attached while it runs.
+    #[must_use]
+    pub fn socket(&self) -> Arc<Socket> {
+        self.socket.clone()
+    }
+
     /// The host.
     #[must_use]
     pub fn host(&self) -> &Host {
@@ -291,11 +313,18 @@ impl Driver {
         let outcome = loop {
             let now = Clock::now();
             let mut failure = None;
-            let Self { tun, host, capture, arriving, departing, merged, shaper, refused, .. } = self;
+            if let Some(tap) = self.socket.look(&mut self.changes) {
+                self.tap = tap;
+            }
+            let Self { tun, host, capture, tap, arriving, departing, merged, shaper, refused, .. } = self;
             let (mut arrivals, departures) = match merged {
                 Some((a, d)) => {
                     // A capture shows complete packets.
-                    d.set_checksum(if capture.is_some() { Checksum::Written } else { Checksum::Left });
+                    d.set_checksum(if capture.is_some() || tap.is_some() {
+                        Checksum::Written
+                    } else {
+                        Checksum::Left
+                    });
                     (Some(a), Some(d))
                 }
                 None => (None, None),
@@ -306,7 +335,7 @@ impl Driver {
                 shaper: shaper.as_mut(),
                 packet: departing,
                 now,
-                capture: capture.as_mut(),
+                seen: Seen { capture: capture.as_mut(), tap },
                 refused,
                 failure: &mut failure,
             };

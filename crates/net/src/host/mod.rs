@@ -33,7 +33,9 @@ mod secret;
 mod shaper;
 mod synacks;
 mod table;
+pub mod tap;
 mod time_wait;
+pub mod trace;
 
 pub use crate::outlet::{Merge, Outlet};
 pub use app::{App, Turn};
@@ -376,6 +378,10 @@ impl Host {
             self.abort(now, self.id(slot));
         }
     }
+    /// From now on tells a tap what happens to a connection, under this number; false if it no longer exists.
+    pub fn trace(&mut self, now: Instant, id: ConnId, tap: tap::Tap, flow: u64) -> bool {
+        self.get_mut(id).map(|c| c.trace(now, tap, flow)).is_some()
+    }
     /// Whether some connection has unacknowledged data or an unacknowledged FIN.
     #[must_use]
     pub fn owes(&self) -> bool {
@@ -514,7 +520,7 @@ impl Host {
             conn.armed = deadline;
             self.deadlines.arm(deadline, slot, s.generation);
         }
-        conn.collect_events();
+        conn.collect_events(now);
         if conn.told && conn.has_news() {
             conn.told = false;
             self.changed.push_back(slot);

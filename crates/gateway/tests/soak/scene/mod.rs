@@ -1,7 +1,10 @@
 //! The scenes of the soak test.
 
+mod clocks;
 mod flood;
+mod hostile;
 mod killed;
+mod memory;
 mod pressure;
 mod slow;
 mod steady;
@@ -35,6 +38,9 @@ pub const ALL: &[Scene] = &[
     ("gateway-flood", "SYNs from both sides beside genuine clients", flood::play),
     ("gateway-slow", "clients that hardly read, within a limit of memory", slow::play),
     ("gateway-pressure", "more connections to a server than there are ports", pressure::play),
+    ("gateway-memory", "slow readers of far more than the gateways may allocate", memory::play),
+    ("gateway-hostile", "servers and clients beyond the link that send nonsense", hostile::play),
+    ("gateway-clocks", "gateways that are halted now and then, up for thirty years", clocks::play),
     ("gateway-steady", "everything at once, for a while: memory and descriptors do not grow", steady::play),
 ];
 
@@ -59,9 +65,19 @@ struct Stage {
 
 impl Stage {
     fn new(name: &str, link: Link, more: &str) -> Result<Self, String> {
+        Self::started_by(&[], name, link, more)
+    }
+    /// The same with gateways that a command starts, which runs the program that is appended to it.
+    fn started_by(starter: &[&str], name: &str, link: Link, more: &str) -> Result<Self, String> {
         let bed = Bed::new(name, link).ok_or("there are no namespaces, or no nft")?;
-        let gateways = [NEAR, FAR].into_iter().map(|at| bed.gateway(at, more)).collect();
+        let text = format!("[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n{more}");
+        let gateways = [NEAR, FAR].into_iter().map(|at| bed.gateway_by(starter, at, &text)).collect();
         Ok(Self { server: Server::new(&bed)?, gateways, bed })
+    }
+    /// How many of the gateways have ended.
+    fn ended(&mut self) -> f64 {
+        let over = |g: &mut Running| g.child.try_wait().is_ok_and(|s| s.is_some());
+        self.gateways.iter_mut().map(|g| f64::from(u8::from(over(g)))).sum()
     }
     /// Until `over`: the maximum of a gateway's count `key`, and the maximum resident memory of one, bytes.
     fn watch(&self, key: &str, over: &AtomicBool) -> [f64; 2] {

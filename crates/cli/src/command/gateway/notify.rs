@@ -1,0 +1,82 @@
+//! Messages to the service manager (sd_notify(3)), and its watchdog.
+
+use skyhaul_net::Clock;
+use skyhaul_net::wait::Waker;
+use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
+
+/// The service manager, if there is one.
+#[derive(Debug)]
+pub(super) struct Manager {
+    socket: Option<UnixDatagram>,
+    /// Half the time within which the watchdog has to hear from us.
+    interval: Option<skyhaul_base::Duration>,
+    due: skyhaul_base::Instant,
+}
+
+impl Manager {
+    /// The one that the environment names.
+    pub(super) fn find() -> Self {
+        let var = |name| std::env::var(name).ok();
+        let mine = var("WATCHDOG_PID").is_none_or(|pid| pid.parse() == Ok(std::process::id()));
+        let micros: Option<u64> = var("WATCHDOG_USEC").and_then(|t| t.parse().ok());
+        let interval = micros.filter(|t| mine && *t > 0).map(|t| skyhaul_base::Duration::from_micros(t / 2));
+        let socket = std::env::var_os("NOTIFY_SOCKET").and_then(|path| connect(&path).ok());
+        Self { socket, interval, due: Clock::now() }
+    }
+
+    fn say(&self, state: &str) {
+        if let Some(socket) = &self.socket {
+            // A manager that has gone, or is busy, is no reason to fail.
+            let _ = socket.send(state.as_bytes());
+        }
+    }
+
+    /// The gateway is ready. `waker` wakes its loop as often as the watchdog needs it: only the loop itself answers the watchdog.
+    pub(super) fn ready(&self, waker: Waker) {
+        self.say("READY=1");
+        if let (Some(interval), Some(_)) = (self.interval, &self.socket) {
+            let interval = Duration::from_nanos(interval.as_nanos());
+            let _ = std::thread::Builder::new().name("watchdog".into()).spawn(move || {
+                loop {
+                    std::thread::sleep(interval);
+                    waker.wake();
+                }
+            });
+        }
+    }
+    /// The gateway begins to read its file again, or is done with that.
+    pub(super) fn reloads(&self, done: bool) {
+        if done {
+            self.say("READY=1");
+        } else {
+            self.say(&format!("RELOADING=1\nMONOTONIC_USEC={}", Clock::now().as_nanos() / 1000));
+        }
+    }
+    /// The gateway begins to stop.
+    pub(super) fn stops(&self) {
+        self.say("STOPPING=1");
+    }
+    /// The loop runs: tells the watchdog, and `status`, if it is time to.
+    pub(super) fn turn(&mut self, status: impl FnOnce() -> String) {
+        let (Some(interval), now) = (self.interval, Clock::now()) else { return };
+        if now >= self.due {
+            // A little early is better than every other time.
+            self.due = now + interval / 10 * 9;
+            self.say(&format!("WATCHDOG=1\nSTATUS={}", status()));
+        }
+    }
+}
+
+fn connect(path: &std::ffi::OsStr) -> std::io::Result<UnixDatagram> {
+    let socket = UnixDatagram::unbound()?;
+    match path.to_str().and_then(|p| p.strip_prefix('@')) {
+        Some(name) => {
+            use std::os::linux::net::SocketAddrExt;
+            socket.connect_addr(&std::os::unix::net::SocketAddr::from_abstract_name(name)?)?;
+        }
+        None => socket.connect(path)?,
+    }
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}

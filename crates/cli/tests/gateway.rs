@@ -1,0 +1,247 @@
+//! `gateway` as operators and service managers meet it, in a network namespace of the tests' own.
+#![cfg(target_os = "linux")]
+
+use skyhaul_net::Namespace;
+use skyhaul_net::tun::{Tun, TunConfig};
+use std::fs;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+const SKYHAUL: &str = env!("CARGO_BIN_EXE_skyhaul");
+
+/// A router with two interfaces that lead nowhere, and a folder with the file of a gateway.
+struct Router {
+    space: Namespace,
+    _ends: [Tun; 2],
+    folder: PathBuf,
+}
+
+impl Router {
+    /// `None`, with a message, where the kernel does not grant a namespace or there is no nft.
+    fn new(name: &str, more: &str) -> Option<Self> {
+        if Command::new("nft").arg("--version").output().is_err() {
+            eprintln!("skipped: there is no nft");
+            return None;
+        }
+        let space = Namespace::new().map_err(|e| eprintln!("skipped: {e}")).ok()?;
+        let open = |name: &str, address: [u8; 4]| {
+            let addresses = vec![(address.into(), 24)];
+            let config = TunConfig { name: Some(name.into()), addresses, mtu: 1500, offload: false };
+            space.within(|| Tun::open(&config)).expect("enters").expect("opens")
+        };
+        let ends = [open("lan0", [10, 1, 0, 1]), open("sat0", [10, 9, 0, 1])];
+        space.sysctl("net/ipv4/ip_forward", "1").expect("sets");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gateway-{name}"));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a folder for the test");
+        let text = format!(
+            "[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n[limits]\ndrain = \"1 s\"\n{more}"
+        );
+        fs::write(folder.join("g.toml"), text).expect("writes");
+        Some(Self { space, _ends: ends, folder })
+    }
+    fn command(&self, args: &[&str]) -> Command {
+        let mut c = Command::new(SKYHAUL);
+        c.arg("gateway").args(args).current_dir(&self.folder);
+        c.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        c
+    }
+    fn start(&self, command: &mut Command) -> Child {
+        self.space.within(|| command.spawn()).expect("enters").expect("starts")
+    }
+    fn run(&self, args: &[&str]) -> Output {
+        self.start(&mut self.command(&[args, &["--runtime", "run"]].concat()))
+            .wait_with_output()
+            .expect("ends")
+    }
+    fn good(&self, args: &[&str]) -> String {
+        let out = self.run(args);
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(out.status.success(), "{args:?}: {said}");
+        String::from_utf8_lossy(&out.stdout).into_owned() + &said
+    }
+    /// Status 2, and one line with this part.
+    fn bad(&self, args: &[&str], part: &str) {
+        let out = self.run(args);
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!((out.status.code(), said.trim().lines().count()), (Some(2), 1), "{args:?}: {said}");
+        assert!(said.contains(part), "{args:?}: {said}");
+    }
+    fn tables(&self) -> String {
+        let list = || Command::new("nft").args(["list", "tables"]).output().expect("runs");
+        String::from_utf8_lossy(&self.space.within(list).expect("enters").stdout).into_owned()
+    }
+    /// Waits until a gateway that was started answers.
+    fn ready(&self) {
+        for _ in 0..1000 {
+            if self.run(&["status"]).status.success() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("it does not answer");
+    }
+}
+
+/// The next messages to a service manager: each a list of assignments.
+fn heard(manager: &UnixDatagram) -> Vec<String> {
+    let mut room = [0; 4096];
+    let n = manager.recv(&mut room).expect("it says something");
+    String::from_utf8_lossy(&room[..n]).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_service_manager_is_told_what_happens() {
+    let Some(router) = Router::new("notify", "") else { return };
+    // A socket in the file system, and one with a name of its own kind.
+    let path = router.folder.join("notify.sock");
+    let name = format!("skyhaul-test-{}", std::process::id());
+    let abstracted = SocketAddr::from_abstract_name(&name).expect("a name");
+    for (address, manager) in [
+        (path.display().to_string(), UnixDatagram::bind(&path).expect("binds")),
+        (format!("@{name}"), UnixDatagram::bind_addr(&abstracted).expect("binds")),
+    ] {
+        manager.set_read_timeout(Some(Duration::from_secs(60))).expect("sets");
+        let mut command = router.command(&["run", "g.toml", "--runtime", "run"]);
+        command.env("NOTIFY_SOCKET", &address).env("WATCHDOG_USEC", "200000").env_remove("WATCHDOG_PID");
+        let gateway = router.start(&mut command);
+        assert_eq!(heard(&manager), ["READY=1"]);
+        // The watchdog hears of it again and again, while nothing else happens.
+        for _ in 0..3 {
+            let said = heard(&manager);
+            assert_eq!(said, ["WATCHDOG=1", "STATUS=0 connections"]);
+        }
+        let reload = std::thread::scope(|s| {
+            let asked = s.spawn(|| router.good(&["reload"]));
+            let mut said = heard(&manager);
+            while said[0].starts_with("WATCHDOG") {
+                said = heard(&manager);
+            }
+            assert_eq!(said[0], "RELOADING=1");
+            let micros = said[1].strip_prefix("MONOTONIC_USEC=").expect("a time").parse::<u64>();
+            assert!(micros.expect("a number") > 0);
+            assert_eq!(heard(&manager), ["READY=1"]);
+            asked.join().expect("reloads")
+        });
+        assert_eq!(reload, "reloaded\n");
+        // SIGTERM, as a service manager sends it.
+        let pid = gateway.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill").success());
+        let mut said = heard(&manager);
+        while said[0].starts_with("WATCHDOG") {
+            said = heard(&manager);
+        }
+        assert_eq!(said, ["STOPPING=1"]);
+        assert!(gateway.wait_with_output().expect("ends").status.success());
+        assert_eq!(router.tables(), "");
+    }
+    // A watchdog that is somebody else's is not answered, and without a manager nothing is said.
+    let path = router.folder.join("other.sock");
+    let manager = UnixDatagram::bind(&path).expect("binds");
+    manager.set_read_timeout(Some(Duration::from_millis(700))).expect("sets");
+    let mut command = router.command(&["run", "g.toml", "--runtime", "run"]);
+    command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "200000").env("WATCHDOG_PID", "1");
+    let mut gateway = router.start(&mut command);
+    router.ready();
+    assert_eq!(heard(&manager), ["READY=1"]);
+    assert!(manager.recv(&mut [0; 64]).is_err());
+    router.good(&["stop"]);
+    gateway.wait().expect("ends");
+}
+
+#[test]
+fn captures_are_new_files_for_their_owner_alone() {
+    let Some(router) = Router::new("capture", "") else { return };
+    router.bad(&["capture", "--pcap", "a.pcapng"], "no gateway called \"gateway\" runs");
+    assert!(!router.folder.join("a.pcapng").exists(), "nothing came");
+    let mut gateway = router.start(&mut router.command(&["run", "g.toml", "--runtime", "run"]));
+    router.ready();
+    router.bad(&["capture"], "name a file with --pcap, --qlog or both");
+    router.bad(&["capture", "--qlog", "a.sqlog", "--payload"], "--payload is for packets");
+    router.bad(
+        &["capture", "--pcap", "a.pcapng", "--client", "nobody"],
+        "--client: \"nobody\" is no end: write",
+    );
+    router.bad(
+        &["capture", "--pcap", "a.pcapng", "--flow", "9"],
+        "there is no connection 9: `skyhaul gateway status --flows`",
+    );
+    assert!(!router.folder.join("a.pcapng").exists(), "nothing came");
+    let said = router.good(&["trace", "--pcap", "a.pcapng", "--qlog", "a.sqlog", "--time", "200 ms"]);
+    assert_eq!(said, "0 packets, 0 events, 0 lost because they came too fast; a limit was reached\n");
+    for name in ["a.pcapng", "a.sqlog"] {
+        let found = fs::metadata(router.folder.join(name)).expect("is there");
+        assert_eq!((found.permissions().mode() & 0o777, found.len() > 0), (0o600, true), "{name}");
+    }
+    // What is there stays, and no other file is made beside it.
+    let before = fs::read(router.folder.join("a.sqlog")).expect("is there");
+    router.bad(
+        &["capture", "--pcap", "b.pcapng", "--qlog", "a.sqlog"],
+        "a.sqlog exists already: name another file",
+    );
+    assert_eq!(fs::read(router.folder.join("a.sqlog")).expect("is there"), before);
+    assert!(!router.folder.join("b.pcapng").exists());
+    // Ctrl-C ends it in order; the end of the gateway does, too.
+    for ends in ["ended by you", "the gateway has ended"] {
+        let file = if ends == "ended by you" { "c.pcapng" } else { "d.pcapng" };
+        let mut command = router.command(&["capture", "--pcap", file, "--runtime", "run"]);
+        let capture = router.start(&mut command);
+        std::thread::sleep(Duration::from_millis(500));
+        if ends == "ended by you" {
+            let pid = capture.id().to_string();
+            assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
+        } else {
+            router.good(&["stop"]);
+        }
+        let out = capture.wait_with_output().expect("ends");
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(out.status.success() && said.contains(ends), "{said}");
+        assert!(fs::metadata(router.folder.join(file)).expect("is there").len() > 0);
+    }
+    gateway.wait().expect("ends");
+}
+
+#[test]
+fn what_a_killed_gateway_leaves_behind_is_cleaned() {
+    let Some(router) = Router::new("clean", "") else { return };
+    let text = fs::read_to_string(router.folder.join("g.toml")).expect("is there");
+    fs::write(router.folder.join("g.toml"), format!("on-failure = \"block\"\n{text}")).expect("writes");
+    assert_eq!(router.good(&["clean"]), "gateway gateway: has left nothing behind\n");
+    let mut gateway = router.start(&mut router.command(&["run", "g.toml", "--runtime", "run"]));
+    router.ready();
+    router.bad(&["clean"], "runs already (process ");
+    gateway.kill().expect("is ours");
+    gateway.wait().expect("ends");
+    assert!(router.tables().contains("skyhaul_gateway"));
+    assert_eq!(
+        router.good(&["clean", "--keep-block"]),
+        "gateway gateway: connections stay blocked, as its file says\n"
+    );
+    assert!(router.good(&["clean"]).contains("removed what it had left behind, and restored the settings"));
+    assert_eq!(router.tables(), "");
+}
+
+#[test]
+fn the_doctor_watches_and_proves() {
+    let Some(router) = Router::new("doctor", "") else { return };
+    // Nobody is there: each option has its own finding, and the status says that something is wrong.
+    let out = router.run(&["doctor", "g.toml", "--watch", "100 ms", "--probe", "10.9.0.7:80", "--json"]);
+    let said = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    let all: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    let of = |what: &str| {
+        let found = all
+            .as_array()
+            .expect("a list")
+            .iter()
+            .find(|f| f["what"].as_str().is_some_and(|w| w.starts_with(what)));
+        found.unwrap_or_else(|| panic!("{what}: {said}"))["says"].as_str().expect("words").to_owned()
+    };
+    assert!(of("SYNs at lan0").contains("the hosts send nothing through this machine"));
+    assert!(of("connection to 10.9.0.7:80").contains("name the address of one with --from"));
+    assert_eq!(router.tables(), "");
+}

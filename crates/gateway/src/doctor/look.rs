@@ -1,0 +1,238 @@
+//! Counts SYNs and their answers where they arrive, in an nftables table for that moment, and explains what becomes of them.
+
+use super::{Finding, doubt, finding};
+use crate::config::Config;
+use crate::error::GatewayError;
+use crate::{rules, system};
+use serde_json::Value;
+use skyhaul_base::Duration;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::process::Command;
+
+const SYN: &str = "tcp flags & (fin|syn|rst|ack) == syn";
+const ANSWER: &str = "tcp flags & (fin|syn|rst|ack) == syn|ack";
+
+/// A table that counts. It is removed when this is dropped.
+#[derive(Debug)]
+pub(super) struct Look {
+    table: String,
+}
+
+impl Look {
+    /// Installs the table; `rules` are the rules of its chains `arrive`, which sees every packet that arrives, and `leave`, which
+    /// sees every packet that leaves. Sets: names of interfaces and how often.
+    pub(super) fn begin(
+        counters: &[&str],
+        sets: &[&str],
+        rules: &[(&str, String)],
+    ) -> Result<Self, GatewayError> {
+        let table = format!("skyhaul_look_{}", std::process::id());
+        let mut text = format!("create table inet {table}\n");
+        for name in counters {
+            let _ = writeln!(text, "add counter inet {table} {name}");
+        }
+        for name in sets {
+            let _ = writeln!(
+                text,
+                "add set inet {table} {name} {{ type ifname; flags dynamic; size 64; counter; }}"
+            );
+        }
+        let _ = writeln!(
+            text,
+            "add chain inet {table} arrive {{ type filter hook prerouting priority -310; }}\n\
+             add chain inet {table} leave {{ type filter hook postrouting priority 310; }}"
+        );
+        for (chain, rule) in rules {
+            let _ = writeln!(text, "add rule inet {table} {chain} {rule}");
+        }
+        system::nft(&text)?;
+        Ok(Self { table })
+    }
+    /// What was counted: by counter, and by set and interface (`SET INTERFACE`).
+    pub(super) fn counts(&self) -> BTreeMap<String, u64> {
+        let listed = Command::new("nft").args(["-j", "list", "table", "inet", &self.table]).output();
+        let listed = listed.map(|done| done.stdout).unwrap_or_default();
+        counts(&serde_json::from_slice(&listed).unwrap_or_default())
+    }
+}
+
+impl Drop for Look {
+    fn drop(&mut self) {
+        let _ = system::nft(&format!("delete table inet {}\n", self.table));
+    }
+}
+
+fn counts(listed: &Value) -> BTreeMap<String, u64> {
+    let mut all = BTreeMap::new();
+    let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
+    for object in listed["nftables"].as_array().into_iter().flatten() {
+        if let Some(counter) = object.get("counter") {
+            all.insert(text(&counter["name"]), counter["packets"].as_u64().unwrap_or(0));
+        }
+        if let Some(set) = object.get("set") {
+            for e in set["elem"].as_array().into_iter().flatten() {
+                let packets = e["elem"]["counter"]["packets"].as_u64().unwrap_or(0);
+                all.insert(format!("{} {}", text(&set["name"]), text(&e["elem"]["val"])), packets);
+            }
+        }
+    }
+    all
+}
+
+/// Interfaces of a set and how often, such as "eth2 (3)"; empty if there are none.
+pub(super) fn interfaces(counts: &BTreeMap<String, u64>, set: &str) -> String {
+    let of = counts.iter().filter_map(|(k, n)| Some((k.strip_prefix(set)?.strip_prefix(' ')?, n)));
+    of.map(|(name, n)| format!("{name} ({n})")).collect::<Vec<_>>().join(", ")
+}
+
+/// Counts the SYNs that arrive in a time, and the answers of servers behind the link, and explains what becomes of them.
+#[must_use]
+pub fn watch(config: &Config, time: Duration) -> Vec<Finding> {
+    let Some(terrestrial) = &config.terrestrial else {
+        return vec![finding("SYNs", true, "connections to forwarded ports need none: nothing was counted")];
+    };
+    let (lan, sat) = (&terrestrial.interface, &config.satellite.interface);
+    let mut rules = vec![
+        ("arrive", format!("iifname \"{lan}\" {SYN} counter name at_hosts")),
+        ("arrive", format!("iifname \"{sat}\" {SYN} counter name at_link")),
+        ("arrive", format!("iifname \"{lan}\" {SYN} fib daddr type local counter name local")),
+        (
+            "arrive",
+            format!(
+                "iifname != {{ \"{lan}\", \"{sat}\", \"lo\", \"{}\" }} {SYN} update @other {{ iifname }}",
+                config.interface()
+            ),
+        ),
+        ("arrive", format!("iifname \"{sat}\" {ANSWER} counter name answers")),
+        (
+            "arrive",
+            format!(
+                "iifname != {{ \"{lan}\", \"{sat}\", \"lo\", \"{}\" }} {ANSWER} update @astray {{ iifname }}",
+                config.interface()
+            ),
+        ),
+    ];
+    for v6 in [false, true] {
+        let (hosts, others) = (&terrestrial.networks, &config.satellite.networks);
+        for (interface, from, to, counter) in
+            [(lan, hosts, others, "hosts_meant"), (sat, others, hosts, "link_meant")]
+        {
+            if let Some(c) = rules::conditions(config, from, to, v6) {
+                rules.push((
+                    "arrive",
+                    format!(
+                        "iifname \"{interface}\" {SYN} fib daddr type unicast {c} counter name {counter}"
+                    ),
+                ));
+            }
+        }
+    }
+    let counters = ["at_hosts", "at_link", "local", "answers", "hosts_meant", "link_meant"];
+    let look = match Look::begin(&counters, &["other", "astray"], &rules) {
+        Ok(look) => look,
+        Err(e) => return vec![finding("SYNs", false, e.to_string())],
+    };
+    std::thread::sleep(std::time::Duration::from_nanos(time.as_nanos()));
+    explain(config, lan, sat, &look.counts())
+}
+
+fn explain(config: &Config, lan: &str, sat: &str, counts: &BTreeMap<String, u64>) -> Vec<Finding> {
+    let n = |name: &str| counts.get(name).copied().unwrap_or(0);
+    let other = interfaces(counts, "other");
+    let mut all = Vec::new();
+    for (what, here, came, meant) in [
+        (format!("SYNs at {lan}"), lan, n("at_hosts"), n("hosts_meant")),
+        (format!("SYNs at {sat}"), sat, n("at_link"), n("link_meant")),
+    ] {
+        let works = n("hosts_meant") + n("link_meant") > 0;
+        all.push(if meant > 0 {
+            finding(what, true, format!("{came} arrived, {meant} of them between the networks and ports of the file"))
+        } else if came > 0 {
+            let local = if here == lan { n("local") } else { 0 };
+            finding(
+                what,
+                false,
+                format!(
+                    "{came} arrived, but none is between the networks and ports of the file ({local} were for this machine \
+                     itself): look at networks and [split]"
+                ),
+            )
+        } else if works {
+            doubt(what, "none arrived")
+        } else if other.is_empty() {
+            let says = if here == lan {
+                "none arrived: the hosts send nothing through this machine. Give them one of its addresses as their router, and connect"
+            } else {
+                "none arrived, and none is expected unless hosts behind the link connect to this side"
+            };
+            if here == lan { finding(what, false, says) } else { doubt(what, says) }
+        } else if here == lan {
+            finding(what, false, format!("none arrived, but others did at {other}: is terrestrial.interface the right one?"))
+        } else {
+            doubt(what, format!("none arrived, but others did at {other}"))
+        });
+    }
+    let astray = interfaces(counts, "astray");
+    if !astray.is_empty() {
+        all.push(doubt(
+            "answers",
+            format!(
+                "{} arrived at {sat}, others at {astray}: where the way back does not lead over {sat} through this machine, \
+                 connections cannot be split (exclude such networks in [split], {})",
+                n("answers"),
+                config.name
+            ),
+        ));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn config() -> Config {
+        Config::parse("g.toml", "[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n")
+            .unwrap()
+    }
+    fn says(counted: &[(&str, u64)]) -> Vec<(bool, String)> {
+        let counts = counted.iter().map(|(k, n)| ((*k).to_owned(), *n)).collect();
+        explain(&config(), "lan0", "sat0", &counts).into_iter().map(|f| (f.ok, f.says)).collect()
+    }
+
+    #[test]
+    fn nfts_list_is_read() {
+        let listed = json!({ "nftables": [
+            { "counter": { "name": "at_hosts", "packets": 3, "bytes": 180 } },
+            { "set": { "name": "other", "elem": [
+                { "elem": { "val": "eth2", "counter": { "packets": 2, "bytes": 120 } } },
+            ] } },
+        ] });
+        let counts = counts(&listed);
+        assert_eq!(counts["at_hosts"], 3);
+        assert_eq!(interfaces(&counts, "other"), "eth2 (2)");
+        assert_eq!(interfaces(&counts, "astray"), "");
+    }
+
+    #[test]
+    fn each_reason_for_missing_syns_is_named() {
+        let nothing = says(&[]);
+        assert!(!nothing[0].0 && nothing[0].1.contains("as their router") && nothing[1].0, "{nothing:?}");
+        let elsewhere = says(&[("other eth2", 5)]);
+        assert!(
+            !elsewhere[0].0 && elsewhere[0].1.contains("at eth2 (5): is terrestrial.interface"),
+            "{elsewhere:?}"
+        );
+        let not_meant = says(&[("at_hosts", 4), ("local", 3)]);
+        assert!(
+            !not_meant[0].0 && not_meant[0].1.contains("(3 were for this machine itself)"),
+            "{not_meant:?}"
+        );
+        let good = says(&[("at_hosts", 4), ("hosts_meant", 4), ("answers", 2)]);
+        assert!(good.iter().all(|(ok, _)| *ok) && good.len() == 2, "{good:?}");
+        let astray = says(&[("at_hosts", 4), ("hosts_meant", 4), ("astray eth3", 2)]);
+        assert!(astray[2].1.contains("0 arrived at sat0, others at eth3 (2)"), "{astray:?}");
+    }
+}

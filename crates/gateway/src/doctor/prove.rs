@@ -1,0 +1,247 @@
+//! A probe connection over the link, and where its packets were seen if no answer comes.
+
+use super::look::{Look, interfaces};
+use super::{Finding, finding};
+use crate::config::{Config, Network, OnFailure, Split};
+use crate::error::GatewayError;
+use crate::log::LogConfig;
+use crate::probe::{Outcome, Probed, Target};
+use crate::run::{Surroundings, Watcher};
+use crate::status::Status;
+use crate::system::Lock;
+use crate::{control, forward};
+use skyhaul_net::wait::Waker;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+/// Time for a connection of this machine itself.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Opens a connection over the link to `to`, as one of a host at `from`. If no gateway of this name runs, one runs for it, which
+/// takes no connections of others.
+#[must_use]
+pub fn prove(config: &Config, surroundings: &Surroundings, from: Option<IpAddr>, to: SocketAddr) -> Finding {
+    let what = format!("connection to {to}");
+    let from = match from.or_else(|| neighbour(config, to)) {
+        Some(from) => SocketAddr::new(from, 0),
+        None => {
+            let says = "no host is known on the terrestrial side: name the address of one with --from";
+            return finding(what, false, says);
+        }
+    };
+    let target = Target { from, to };
+    let look = match Look::begin(&["left", "came"], &["left_by", "came_by"], &rules(config, target)) {
+        Ok(look) => look,
+        Err(e) => return finding(what, false, e.to_string()),
+    };
+    let asked = if Lock::is_taken(&surroundings.folder, &config.name) {
+        control::ask(&surroundings.folder, &config.name, &target.command())
+    } else {
+        alone(config, surroundings, target)
+    };
+    let said = match asked {
+        Ok(said) => said,
+        Err(e) => return finding(what, false, e.to_string()),
+    };
+    match serde_json::from_str::<Probed>(&said) {
+        Ok(probed) => explain(what, config, target, probed, &look.counts(), || reaches(to)),
+        Err(_) => finding(what, false, said.trim()),
+    }
+}
+
+/// Counters of the probe's SYN where it leaves and of answers to it where they arrive.
+fn rules(config: &Config, target: Target) -> Vec<(&'static str, String)> {
+    let sat = &config.satellite.interface;
+    let tun = config.interface();
+    let ip = if target.to.is_ipv6() { "ip6" } else { "ip" };
+    let (server, port) = (target.to.ip(), target.to.port());
+    // Where ports are forwarded, the address is translated on the way.
+    let host = |key: &str| {
+        if config.terrestrial.is_some() { format!("{ip} {key} {}", target.from.ip()) } else { String::new() }
+    };
+    let syn = format!("{ip} daddr {server} tcp dport {port} {} tcp flags & (syn|ack) == syn", host("saddr"));
+    let answer = format!("{ip} saddr {server} tcp sport {port} {}", host("daddr"));
+    vec![
+        ("leave", format!("oifname \"{sat}\" {syn} counter name left")),
+        ("leave", format!("oifname != \"{sat}\" {syn} update @left_by {{ oifname }}")),
+        ("arrive", format!("iifname \"{sat}\" {answer} counter name came")),
+        ("arrive", format!("iifname != {{ \"{sat}\", \"{tun}\" }} {answer} update @came_by {{ iifname }}")),
+    ]
+}
+
+/// Whether this machine itself reaches the server: an answer, or a reset.
+fn reaches(to: SocketAddr) -> bool {
+    match TcpStream::connect_timeout(&to, PATIENCE) {
+        Ok(_) => true,
+        Err(e) => e.kind() == std::io::ErrorKind::ConnectionRefused,
+    }
+}
+
+fn explain(
+    what: String,
+    config: &Config,
+    Target { from, to }: Target,
+    probed: Probed,
+    counts: &BTreeMap<String, u64>,
+    reaches: impl FnOnce() -> bool,
+) -> Finding {
+    let (sat, tun, from) = (&config.satellite.interface, config.interface(), from.ip());
+    let n = |name: &str| counts.get(name).copied().unwrap_or(0);
+    let (left_by, came_by) = (interfaces(counts, "left_by"), interfaces(counts, "came_by"));
+    let took = format!("{:.3} s", probed.took);
+    let says = match probed.outcome {
+        Outcome::Connected => {
+            let whom = if probed.gateway { "another gateway answered for it" } else { "it answered" };
+            return finding(what, true, format!("{whom} over the link after {took}: the path works"));
+        }
+        Outcome::Refused => {
+            let says = format!(
+                "a reset came back after {took}: nothing listens at port {}, but the path works",
+                to.port()
+            );
+            return finding(what, true, says);
+        }
+        Outcome::Unreachable => format!("a router on the way says that {to} cannot be reached (ICMP)"),
+        Outcome::Silence if n("left") == 0 && !left_by.is_empty() => {
+            format!("the SYN leaves through {left_by} instead of {sat}: correct the route to {}", to.ip())
+        }
+        Outcome::Silence if n("left") == 0 => format!(
+            "the SYN does not leave this machine: a chain drops forwarded packets of {tun}, or there is no route to {}",
+            to.ip()
+        ),
+        Outcome::Silence if n("came") > 0 => format!(
+            "answers arrive at {sat} but do not reach {tun}: the source check (rp_filter) or a chain drops them on the way"
+        ),
+        Outcome::Silence if !came_by.is_empty() => format!(
+            "answers arrive at {came_by} instead of {sat}: the way back is not the way there. Route {from} back over the link, or \
+             exclude such networks in [split]"
+        ),
+        Outcome::Silence if reaches() => format!(
+            "no answer to {from} comes to this machine, but the machine itself reaches {to}: the way back to {from} leads past \
+             it, or a router beyond the link does not know {from}"
+        ),
+        Outcome::Silence => format!(
+            "the SYN left through {sat}, and nothing came back: the link, {to}, or the way back is down"
+        ),
+    };
+    finding(what, false, says)
+}
+
+/// A host on the terrestrial side; without such hosts, the gateway's own address.
+fn neighbour(config: &Config, to: SocketAddr) -> Option<IpAddr> {
+    let Some(terrestrial) = &config.terrestrial else { return Some(forward::ADDRESS.into()) };
+    let table = std::fs::read_to_string("/proc/thread-self/net/arp").ok().filter(|_| to.is_ipv4())?;
+    known(&table, &terrestrial.interface, &terrestrial.networks)
+}
+
+/// The first complete entry of the ARP table on an interface within these networks.
+fn known(table: &str, interface: &str, networks: &[Network]) -> Option<IpAddr> {
+    table.lines().find_map(|line| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let (address, flags, device) = (fields.first()?.parse().ok()?, *fields.get(2)?, *fields.last()?);
+        let meant = |n: &Network| skyhaul_net::tun::within(n.address, address, n.prefix);
+        (flags == "0x2" && device == interface && networks.iter().any(meant)).then_some(address)
+    })
+}
+
+/// Stops a gateway when it is told to.
+struct Guest<'a> {
+    ready: Sender<Waker>,
+    over: &'a AtomicBool,
+}
+
+impl Watcher for Guest<'_> {
+    fn ready(&mut self, waker: Waker) {
+        let _ = self.ready.send(waker);
+    }
+    fn turn(&mut self, _: &dyn Fn(bool) -> Status) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs a gateway for one probe. No connection of others is split.
+fn alone(config: &Config, surroundings: &Surroundings, target: Target) -> Result<String, GatewayError> {
+    let mut config = config.clone();
+    if let Some(t) = &mut config.terrestrial {
+        t.networks = Vec::new();
+    }
+    // Ports are opened, and log files written, by a gateway that stays.
+    (config.on_failure, config.split, config.log) =
+        (OnFailure::Bypass, Split::default(), LogConfig::default());
+    if let (None, Some(first)) = (&config.terrestrial, config.forward.first().copied()) {
+        let any = SocketAddr::new(std::net::Ipv4Addr::LOCALHOST.into(), 0);
+        config.forward = vec![forward::Forward { listen: any, ..first }];
+        config.publish = Vec::new();
+    }
+    let over = AtomicBool::new(false);
+    let (ready, started) = channel();
+    std::thread::scope(|s| {
+        let gateway = s.spawn(|| crate::run(&config, surroundings, &mut Guest { ready, over: &over }));
+        // The sender goes with a gateway that fails to start.
+        let Ok(waker) = started.recv() else {
+            return match gateway.join() {
+                Ok(Err(e)) => Err(e),
+                _ => Err(GatewayError::NotRunning(config.name.clone())),
+            };
+        };
+        let said = control::ask(&surroundings.folder, &config.name, &target.command());
+        over.store(true, Ordering::Relaxed);
+        waker.wake();
+        let _ = gateway.join();
+        said
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn says(outcome: Outcome, counted: &[(&str, u64)], reaches: bool) -> (bool, String) {
+        let text = "[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n";
+        let config = Config::parse("g.toml", text).unwrap();
+        let target = Target { from: ([10, 1, 0, 2], 0).into(), to: ([203, 0, 113, 7], 80).into() };
+        let probed = Probed { outcome, took: 0.55, gateway: false, port: 50_000 };
+        let counts = counted.iter().map(|(k, n)| ((*k).to_owned(), *n)).collect();
+        let f = explain("connection".into(), &config, target, probed, &counts, || reaches);
+        (f.ok, f.says)
+    }
+
+    #[test]
+    fn each_way_to_fail_has_its_reason() {
+        use Outcome::{Connected, Refused, Silence, Unreachable};
+        for (outcome, counts, reaches, ok, part) in [
+            (Connected, &[][..], false, true, "it answered over the link after 0.550 s"),
+            (Refused, &[], false, true, "nothing listens at port 80, but the path works"),
+            (Unreachable, &[], false, false, "a router on the way"),
+            (Silence, &[("left_by eth0", 4)], false, false, "leaves through eth0 (4) instead of sat0"),
+            (Silence, &[], false, false, "a chain drops forwarded packets of sky-gateway"),
+            (Silence, &[("left", 4), ("came", 4)], false, false, "answers arrive at sat0 but do not reach"),
+            (
+                Silence,
+                &[("left", 4), ("came_by eth0", 4)],
+                true,
+                false,
+                "at eth0 (4) instead of sat0: the way back",
+            ),
+            (Silence, &[("left", 4)], true, false, "the machine itself reaches 203.0.113.7:80"),
+            (Silence, &[("left", 4)], false, false, "nothing came back"),
+        ] {
+            let (is_ok, said) = says(outcome, counts, reaches);
+            assert!(is_ok == ok && said.contains(part), "{outcome:?} {counts:?}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_neighbour_is_a_host_of_the_file() {
+        let table = "IP address       HW type     Flags       HW address            Mask     Device\n\
+                     10.9.0.2         0x1         0x2         02:00:00:00:00:01     *        sat0\n\
+                     10.1.0.7         0x1         0x0         00:00:00:00:00:00     *        lan0\n\
+                     10.1.0.8         0x1         0x2         02:00:00:00:00:02     *        lan0\n";
+        let networks = ["10.1.0.0/24".parse().unwrap()];
+        assert_eq!(known(table, "lan0", &networks), Some([10, 1, 0, 8].into()));
+        assert_eq!(known(table, "lan0", &["192.0.2.0/24".parse().unwrap()]), None);
+    }
+}

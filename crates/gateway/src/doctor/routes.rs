@@ -1,0 +1,190 @@
+//! Whether packets take the way through the gateway's two interfaces, in both directions, and pass the source check.
+
+use super::{Finding, finding};
+use crate::config::{Config, Network};
+use skyhaul_net::routing::{Way, way};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+pub(super) fn examine(config: &Config) -> Vec<Finding> {
+    let Some(terrestrial) = &config.terrestrial else { return link_alone(config) };
+    let index = |name: &str| nix::net::if_::if_nametoindex(name).ok();
+    let (lan, sat) = (terrestrial.interface.as_str(), config.satellite.interface.as_str());
+    // A missing interface is another finding.
+    let (Some(lan_index), Some(sat_index)) = (index(lan), index(sat)) else { return Vec::new() };
+    let mut all = Vec::new();
+    for v6 in [false, true] {
+        let host = sample(&terrestrial.networks, lan, v6);
+        let server = sample(&config.satellite.networks, sat, v6);
+        let (host, server) = match (host, server) {
+            (Sample::At(host), Sample::At(server)) => (host, server),
+            (Sample::None, _) | (_, Sample::None) => continue,
+            (a, b) => {
+                let family = if v6 { "IPv6" } else { "IPv4" };
+                // IPv6 may be meant by "all networks", and not be in use.
+                for name in [(a, lan), (b, sat)]
+                    .into_iter()
+                    .filter(|(s, _)| *s == Sample::NoRoute && !v6)
+                    .map(|(_, n)| n)
+                {
+                    all.push(finding(
+                        format!("routes over {name}"),
+                        false,
+                        format!("no {family} route leads over {name}, so nothing is sent there: ip route add NETWORK dev {name}"),
+                    ));
+                }
+                continue;
+            }
+        };
+        for (what, to, from, out) in [
+            (format!("way from {host} to {server}"), server, (host, (lan, lan_index)), (sat, sat_index)),
+            (format!("way back to {host}"), host, (server, (sat, sat_index)), (lan, lan_index)),
+        ] {
+            all.push(judge(what, way(to, Some((from.0, from.1.1))), to, (from.0, from.1.0), out));
+        }
+    }
+    all
+}
+
+/// Without hosts: servers of forwarded ports have to be reached over the link.
+fn link_alone(config: &Config) -> Vec<Finding> {
+    let sat = &config.satellite.interface;
+    let Ok(index) = nix::net::if_::if_nametoindex(sat.as_str()) else { return Vec::new() };
+    let mut all = Vec::new();
+    for f in &config.forward {
+        let to = IpAddr::V4(*f.to.ip());
+        all.push(match way(to, None) {
+            Ok(Way::Out(out)) if out == index => {
+                finding(format!("way to {to}"), true, format!("leads over {sat}"))
+            }
+            other => elsewhere(format!("way to {to}"), other, to, sat),
+        });
+    }
+    all
+}
+
+fn judge(
+    what: String,
+    found: Result<Way, skyhaul_net::NetError>,
+    to: IpAddr,
+    (from, arrives): (IpAddr, &str),
+    (out, index): (&str, u32),
+) -> Finding {
+    match found {
+        Ok(Way::Out(i)) if i == index => finding(what, true, format!("leads from {arrives} to {out}")),
+        Ok(Way::Martian) => finding(
+            what,
+            false,
+            format!(
+                "packets from {from} that arrive at {arrives} are dropped by the source check, since the way back to it leads \
+                 elsewhere: correct the route to {from}, or sysctl -w net.ipv4.conf.{arrives}.rp_filter=2 and the same for all"
+            ),
+        ),
+        other => elsewhere(what, other, to, out),
+    }
+}
+
+fn elsewhere(what: String, found: Result<Way, skyhaul_net::NetError>, to: IpAddr, out: &str) -> Finding {
+    let says = match found {
+        Ok(Way::Out(i)) => {
+            let name = nix::net::if_::if_indextoname(i).map(|n| n.to_string_lossy().into_owned());
+            let name = name.unwrap_or_else(|_| format!("interface {i}"));
+            format!(
+                "leads over {name} instead of {out}: correct the route to {to}, or the interface in the file"
+            )
+        }
+        Ok(Way::Here) => format!("{to} is an address of this machine: its connections are never split"),
+        Ok(Way::None | Way::Martian) => {
+            format!("there is no route to {to}, or forwarding is off: ip route add NETWORK dev {out}")
+        }
+        Err(e) => e.to_string(),
+    };
+    finding(what, false, says)
+}
+
+/// An address that stands for the networks of one side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sample {
+    At(IpAddr),
+    /// All networks are meant, but none is reached over the interface.
+    NoRoute,
+    /// No network of this family is meant.
+    None,
+}
+
+fn sample(networks: &[Network], interface: &str, v6: bool) -> Sample {
+    let mut of = networks.iter().filter(|n| n.address.is_ipv6() == v6);
+    let Some(first) = of.next() else { return Sample::None };
+    if first.prefix > 0 {
+        return Sample::At(within(first));
+    }
+    // All networks: those that a route leads to.
+    let file = if v6 { "ipv6_route" } else { "route" };
+    let text = std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
+    let found = text.lines().filter_map(|l| if v6 { route_v6(l, interface) } else { route_v4(l, interface) });
+    // The most specific: a route for everything says nothing about who is there.
+    found.max_by_key(|n| n.prefix).map_or(Sample::NoRoute, |n| Sample::At(within(&n)))
+}
+
+/// An address of a network that is probably none of this machine: the third.
+fn within(n: &Network) -> IpAddr {
+    let bits = if n.address.is_ipv4() { 32 } else { 128 };
+    // An address alone, or a network without room.
+    let add = if n.prefix + 2 > bits { 0 } else { 3 };
+    match n.address {
+        // Of everything: an address for documentation (RFC 5737, RFC 3849), since some of this network are special.
+        IpAddr::V4(a) if n.prefix == 0 && a.is_unspecified() => Ipv4Addr::new(192, 0, 2, 1).into(),
+        IpAddr::V6(a) if n.prefix == 0 && a.is_unspecified() => {
+            Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()
+        }
+        IpAddr::V4(a) => Ipv4Addr::from_bits(a.to_bits() + add).into(),
+        IpAddr::V6(a) => Ipv6Addr::from_bits(a.to_bits() + u128::from(add)).into(),
+    }
+}
+
+/// A line of /proc/net/route: interface, destination, gateway, flags, ..., mask; numbers in the byte order of the machine.
+fn route_v4(line: &str, interface: &str) -> Option<Network> {
+    let fields: Vec<_> = line.split_whitespace().collect();
+    let number = |at: usize| u32::from_str_radix(fields.get(at)?, 16).ok().map(u32::from_be);
+    // RTF_UP, not RTF_REJECT.
+    let flags = u32::from_str_radix(fields.get(3)?, 16).ok()?;
+    if *fields.first()? != interface || flags & 1 == 0 || flags & 0x200 != 0 {
+        return None;
+    }
+    Some(Network { address: Ipv4Addr::from_bits(number(1)?).into(), prefix: number(7)?.count_ones() as u8 })
+}
+
+/// A line of /proc/net/ipv6_route: destination, prefix, ..., flags, interface.
+fn route_v6(line: &str, interface: &str) -> Option<Network> {
+    let fields: Vec<_> = line.split_whitespace().collect();
+    let flags = u32::from_str_radix(fields.get(8)?, 16).ok()?;
+    let address = u128::from_str_radix(fields.first()?, 16).ok()?;
+    let address = Ipv6Addr::from_bits(address);
+    // RTF_UP; not RTF_REJECT, RTF_LOCAL, RTF_ANYCAST, or of the interface alone.
+    let alone = address.is_unicast_link_local() || address.is_multicast();
+    if *fields.get(9)? != interface || flags & 1 == 0 || flags & 0x8010_0200 != 0 || alone {
+        return None;
+    }
+    let prefix = u8::from_str_radix(fields.get(1)?, 16).ok()?;
+    Some(Network { address: address.into(), prefix })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_kernel_are_read() {
+        let line = "sat0\t00000A0A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0";
+        let n = route_v4(line, "sat0").unwrap();
+        assert_eq!(n.to_string(), "10.10.0.0/24");
+        assert_eq!(within(&n).to_string(), "10.10.0.3");
+        assert_eq!(route_v4(line, "lan0"), None);
+        assert_eq!(route_v4("Iface\tDestination\tGateway", "sat0"), None);
+        let line = "fd020000000000000000000000000000 40 00000000000000000000000000000000 00 \
+                    00000000000000000000000000000000 00000400 00000001 00000000 00000001     sat0";
+        assert_eq!(route_v6(line, "sat0").unwrap().to_string(), "fd02::/64");
+        assert_eq!(route_v6(&line.replace("fd02", "fe80"), "sat0"), None);
+        let one: Network = "192.0.2.9".parse().unwrap();
+        assert_eq!(within(&one), one.address);
+    }
+}

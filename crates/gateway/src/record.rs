@@ -1,0 +1,66 @@
+//! The line of a finished connection.
+
+use crate::cause::Cause;
+use crate::flow::{Flow, From};
+use crate::near::Near;
+use serde_json::{Value, json};
+use skyhaul_base::Instant;
+use skyhaul_net::host::{Conn, Host};
+use skyhaul_net::sockets::Connections;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Where the state of the kernel's sockets comes from: opened at the first use.
+#[derive(Debug, Default)]
+pub(crate) struct Kernel(Option<Option<Arc<Connections>>>);
+
+impl Kernel {
+    /// Keeps the state of a connection's socket for its line.
+    pub(crate) fn observe(&mut self, flow: &mut Flow) {
+        let all = self.0.get_or_insert_with(|| Connections::new().ok().map(Arc::new));
+        if let (Some(near), Some(all)) = (flow.near_mut(), all) {
+            near.observe(all.clone());
+        }
+    }
+}
+
+/// A connection that has ended.
+pub(crate) fn flow(now: Instant, host: &Host, flow: &mut Flow, control: &str, cause: Cause) -> Value {
+    let passed = flow.passed();
+    let far = flow.far.and_then(|id| host.conn(id));
+    let mut line = ends(flow.from, flow.client, flow.server);
+    line["flow"] = json!(flow.number);
+    line["seconds"] = json!((now - flow.began).as_secs_f64());
+    line["end"] = json!(cause);
+    line["bytes"] = json!({ "to-link": passed.to_link, "to-hosts": passed.to_hosts, "lost": passed.lost });
+    line["link"] = json!({
+        "control": control,
+        "gateway": flow.gateway.is_some(),
+        "srtt-ms": far.and_then(|c| c.snapshot().srtt).map(|t| t.as_secs_f64() * 1e3),
+        "cwnd": far.map(|c| c.snapshot().cwnd),
+    });
+    if let Some(c) = far.map(Conn::counters) {
+        line["link"]["segments"] = json!(c.segments_sent);
+        line["link"]["retransmitted"] = json!(c.retransmissions);
+        line["link"]["timeouts"] = json!(c.timeouts);
+        line["link"]["recoveries"] = json!(c.recoveries);
+        line["link"]["probes"] = json!(c.probes_sent);
+    }
+    // Of a socket that was reset, the kernel tells nothing.
+    line["hosts"] = match flow.near_mut().and_then(Near::state) {
+        Some(k) => json!({ "srtt-ms": k.srtt.as_secs_f64() * 1e3, "retransmitted": k.retransmitted }),
+        None => Value::Null,
+    };
+    line
+}
+
+/// A connection that the gateway could not take.
+pub(crate) fn refused(from: From, client: SocketAddr, server: SocketAddr) -> Value {
+    let mut line = ends(from, client, server);
+    line["end"] = json!("not-taken");
+    line
+}
+
+fn ends(from: From, client: SocketAddr, server: SocketAddr) -> Value {
+    json!({ "from": from, "client": client, "server": server })
+}

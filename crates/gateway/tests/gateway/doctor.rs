@@ -1,0 +1,190 @@
+//! The doctor finds each reason for which a gateway would not work.
+
+use crate::bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
+use crate::{calm, listen, server};
+use skyhaul_base::Duration;
+use skyhaul_gateway::doctor::{self, Finding};
+use skyhaul_gateway::{Config, Surroundings};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::process::Command;
+use std::time::Duration as Patience;
+
+pub(crate) const ALL: [(&str, fn()); 3] = [
+    ("the_doctor_finds_what_is_wrong", the_doctor_finds_what_is_wrong),
+    ("the_doctor_says_where_syns_arrive", the_doctor_says_where_syns_arrive),
+    ("the_doctor_proves_the_path", the_doctor_proves_the_path),
+];
+
+const GOOD: &str =
+    "name = \"near\"\n[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n";
+
+fn config(text: &str) -> Config {
+    Config::parse("near.toml", text).expect("is good")
+}
+fn sh(bed: &Bed, at: usize, line: &str) {
+    let run = || Command::new("sh").args(["-c", line]).output().expect("runs");
+    let done = bed.spaces[at].within(run).expect("enters");
+    assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
+}
+fn examine(bed: &Bed, text: &str) -> Vec<Finding> {
+    bed.spaces[NEAR].within(|| doctor::examine(&config(text))).expect("enters")
+}
+fn wrong(all: &[Finding]) -> Vec<String> {
+    all.iter().filter(|f| !f.ok).map(|f| format!("{}: {}", f.what, f.says)).collect()
+}
+
+fn the_doctor_finds_what_is_wrong() {
+    let Some(bed) = Bed::new("doctor", calm()) else { return };
+    assert_eq!(wrong(&examine(&bed, GOOD)), [""; 0]);
+    let finds = |text: &str, break_it: &str, mend: &str, part: &str| {
+        sh(&bed, NEAR, break_it);
+        let all = examine(&bed, text);
+        sh(&bed, NEAR, mend);
+        let found = all.iter().find(|f| format!("{}: {}", f.what, f.says).contains(part));
+        let found = found.unwrap_or_else(|| panic!("{part}: {all:#?}"));
+        assert!(!found.ok || found.doubt, "{found:?}");
+        // Mended, it is well again.
+        assert_eq!(wrong(&examine(&bed, GOOD)), [""; 0]);
+    };
+    let v4 = "name = \"near\"\n[terrestrial]\ninterface = \"lan0\"\nnetworks = [\"10.1.0.0/24\"]\n[satellite]\ninterface = \"sat0\"\nnetworks = [\"10.2.0.0/24\"]\n";
+    finds(
+        GOOD,
+        "sysctl -qw net.ipv4.ip_forward=0",
+        "sysctl -qw net.ipv4.ip_forward=1",
+        "IPv4 forwarding: is off: sysctl -w net.ipv4.ip_forward=1",
+    );
+    finds(
+        &GOOD.replace("lan0", "lan7"),
+        "true",
+        "true",
+        "terrestrial.interface lan7: there is none of this name",
+    );
+    finds(
+        v4,
+        "ip route del 10.2.0.0/24",
+        "ip route add 10.2.0.0/24 dev sat0",
+        "there is no route to 10.2.0.3",
+    );
+    finds(
+        v4,
+        "ip route replace 10.2.0.0/24 dev lan0",
+        "ip route replace 10.2.0.0/24 dev sat0",
+        "leads over lan0 instead of sat0",
+    );
+    // The way back to servers is not the way on which they answer, and the source check is strict.
+    finds(
+        v4,
+        "sysctl -qw net.ipv4.conf.sat0.rp_filter=1; ip route replace 10.2.0.0/24 dev lan0",
+        "sysctl -qw net.ipv4.conf.sat0.rp_filter=0; ip route replace 10.2.0.0/24 dev sat0",
+        "packets from 10.2.0.3 that arrive at sat0 are dropped by the source check",
+    );
+    finds(
+        GOOD,
+        "nft 'add table ip theirs; add chain ip theirs FORWARD { type filter hook forward priority 0; policy drop; }'",
+        "nft delete table ip theirs",
+        "chain ip theirs FORWARD: drops forwarded packets by default",
+    );
+    // What the kernel does not know, and a program that is missing.
+    let all =
+        bed.spaces[NEAR].within(|| doctor::examine(&config(&GOOD.replace("sat0", "sat7")))).expect("enters");
+    assert!(wrong(&all).iter().any(|f| f.contains("satellite.interface sat7")));
+}
+
+fn the_doctor_says_where_syns_arrive() {
+    let Some(bed) = Bed::new("syns", calm()) else { return };
+    // So that packets arrive where nobody expects them.
+    let watch = |text: &str, connects: bool| {
+        std::thread::scope(|s| {
+            let watching = s.spawn(|| {
+                let look = || doctor::watch(&config(text), Duration::from_millis(1500));
+                bed.spaces[NEAR].within(look).expect("enters")
+            });
+            std::thread::sleep(Patience::from_millis(500));
+            if connects {
+                let connect = || TcpStream::connect_timeout(&server(), Patience::from_millis(500)).is_ok();
+                bed.spaces[CLIENT].within(connect).expect("enters");
+            }
+            watching.join().expect("watches")
+        })
+    };
+    let _listener = listen(&bed, server());
+    let all = watch(GOOD, true);
+    assert_eq!(wrong(&all), [""; 0]);
+    assert!(all[0].says.starts_with("1 arrived, 1 of them between"), "{all:?}");
+    let all = watch(GOOD, false);
+    assert!(wrong(&all)[0].contains("the hosts send nothing through this machine"), "{all:?}");
+    // Interfaces that the file has the wrong way round, and networks that it does not name.
+    let all = watch(&GOOD.replace("lan0", "sky0"), true);
+    assert!(
+        wrong(&all)[0].contains("others did at lan0 (1): is terrestrial.interface the right one?"),
+        "{all:?}"
+    );
+    let other = GOOD.replace("\"lan0\"\n", "\"lan0\"\nnetworks = [\"172.16.0.0/12\"]\n");
+    let all = watch(&other, true);
+    assert!(
+        wrong(&all)[0]
+            .contains("none is between the networks and ports of the file (0 were for this machine"),
+        "{all:?}"
+    );
+    assert!(!bed.traces(NEAR).contains("skyhaul"), "the table is gone");
+}
+
+fn the_doctor_proves_the_path() {
+    let Some(bed) = Bed::new("prove", Link { delay: Duration::from_millis(20), ..calm() }) else { return };
+    let host: IpAddr = [10, 1, 0, 2].into();
+    let surroundings =
+        Surroundings { folder: bed.folder.clone(), file: bed.folder.join("near.toml"), keeper: Vec::new() };
+    let prove = |to: SocketAddr| {
+        let prove = || doctor::prove(&config(GOOD), &surroundings, Some(host), to);
+        bed.spaces[NEAR].within(prove).expect("enters")
+    };
+    let before = bed.traces(NEAR);
+    let listener = listen(&bed, server());
+    // Nobody runs: a gateway runs for the probe. It splits no connection of others.
+    let found = prove(server());
+    assert!(found.ok && found.says.starts_with("it answered over the link after 0.0"), "{found:?}");
+    assert_eq!(listener.accept().expect("accepts").1.ip(), host, "it comes from the host's address");
+    assert_eq!(bed.traces(NEAR), before);
+    let refused = prove(SocketAddr::new(server().ip(), 9));
+    assert!(
+        refused.ok && refused.says.contains("nothing listens at port 9, but the path works"),
+        "{refused:?}"
+    );
+    // One runs: it is asked. With another one across the link, that one answers.
+    let near = bed.gateway(NEAR, "");
+    let far = bed.gateway(FAR, "");
+    let found = prove(server());
+    assert!(found.ok && found.says.starts_with("another gateway answered for it"), "{found:?}");
+    assert_eq!(
+        (near.count("flows"), near.count("from-hosts")),
+        (0, 0),
+        "no connection of its own is counted"
+    );
+    far.stop();
+    // Answers go another way: past this machine.
+    sh(&bed, FAR, "ip route replace 10.1.0.2/32 dev lan0");
+    sh(&bed, SERVER, "true");
+    let found = prove(server());
+    assert!(!found.ok && found.says.contains("but the machine itself reaches 10.2.0.2:7000"), "{found:?}");
+    sh(&bed, FAR, "ip route del 10.1.0.2/32 dev lan0");
+    // A chain of somebody's drops what is forwarded.
+    sh(
+        &bed,
+        NEAR,
+        "nft 'add table ip theirs; add chain ip theirs FORWARD { type filter hook forward priority 0; policy drop; }'",
+    );
+    let found = prove(server());
+    assert!(!found.ok && found.says.contains("a chain drops forwarded packets of sky-near"), "{found:?}");
+    sh(&bed, NEAR, "nft 'flush chain ip theirs FORWARD; add rule ip theirs FORWARD iifname sky-near accept'");
+    let found = prove(server());
+    assert!(
+        !found.ok && found.says.contains("answers arrive at sat0 but do not reach sky-near"),
+        "{found:?}"
+    );
+    sh(&bed, NEAR, "nft delete table ip theirs");
+    assert!(prove(server()).ok);
+    // The link carries nothing.
+    sh(&bed, FAR, "ip link set sat0 down");
+    let found = prove(server());
+    assert!(!found.ok && found.says.contains("nothing came back"), "{found:?}");
+}

@@ -1,0 +1,149 @@
+//! Event logs in the qlog format (draft-ietf-quic-qlog-main-schema-14): JSON-SEQ files (RFC 7464). Events of TCP use
+//! Skyhaul's own schema, described in docs/exports.md.
+
+use alloc::format;
+use alloc::string::String;
+use serde_json::{Value, json};
+use skyhaul_base::Instant;
+use std::io::{self, Write};
+
+/// Identifies the events of TCP, which no registered schema describes.
+pub const EVENTS: &str = "urn:skyhaul:qlog:events:tcp";
+
+/// What a log is about.
+#[derive(Clone, Debug)]
+pub struct About<'a> {
+    /// Title of the file.
+    pub title: &'a str,
+    /// What has written it.
+    pub description: &'a str,
+    /// What was traced.
+    pub object: &'a str,
+    /// Protocol of the packets: "TCP" or "UDP".
+    pub protocol: &'a str,
+    /// Where it was seen: "network", "client", "server".
+    pub vantage: &'a str,
+    /// What is sent and what received at a vantage point in the network: as by the "client".
+    pub flow: Option<&'a str>,
+    /// Time of day at time zero, as in RFC 3339; `None`: unknown.
+    pub epoch: Option<&'a str>,
+}
+
+/// A log that is being written. After an error nothing more is written, and [`Self::finish`] returns it.
+#[derive(Debug)]
+pub struct Log<W: Write> {
+    to: W,
+    failed: Option<io::Error>,
+}
+
+impl<W: Write> Log<W> {
+    /// Begins a log.
+    #[must_use]
+    pub fn new(to: W, about: &About<'_>) -> Self {
+        let mut vantage = json!({ "name": about.object, "type": about.vantage });
+        if let Some(flow) = about.flow {
+            vantage["flow"] = json!(flow);
+        }
+        let mut log = Self { to, failed: None };
+        log.record(&json!({
+            "file_schema": "urn:ietf:params:qlog:file:sequential",
+            "serialization_format": "application/qlog+json-seq",
+            "title": about.title,
+            "description": about.description,
+            "trace": {
+                "title": about.object,
+                "common_fields": {
+                    "time_format": "relative_to_epoch",
+                    "reference_time": { "clock_type": "monotonic", "epoch": about.epoch.unwrap_or("unknown") },
+                    "protocol_types": [about.protocol],
+                },
+                "vantage_point": vantage,
+                "event_schemas": [EVENTS],
+            },
+        }));
+        log
+    }
+
+    fn record(&mut self, value: &Value) {
+        if self.failed.is_none() {
+            // RFC 7464: a record separator, the text, a line feed.
+            self.failed = writeln!(self.to, "\u{1e}{value}").err();
+        }
+    }
+
+    /// Writes an event at `time` after time zero; `group`: what it belongs to within the log.
+    pub fn event(&mut self, time: Instant, group: Option<u64>, name: &str, data: &Value) {
+        let mut event = json!({ "time": millis(time), "name": format!("tcp:{name}"), "data": data });
+        if let Some(number) = group {
+            event["group_id"] = json!(format!("{number}"));
+        }
+        self.record(&event);
+    }
+
+    /// Ends the log.
+    ///
+    /// # Errors
+    /// The first error of writing it.
+    pub fn finish(mut self) -> io::Result<W> {
+        match self.failed {
+            Some(e) => Err(e),
+            None => self.to.flush().map(|()| self.to),
+        }
+    }
+}
+
+/// Milliseconds since time zero.
+fn millis(t: Instant) -> f64 {
+    t.as_nanos() as f64 / 1e6
+}
+
+/// The records of a log: the header, then the events.
+///
+/// # Errors
+/// The first text that is no record: what is wrong with it.
+pub fn records(text: &str) -> Result<alloc::vec::Vec<Value>, String> {
+    let mut parts = text.split('\u{1e}');
+    if parts.next() != Some("") {
+        return Err("it does not begin with a record separator".into());
+    }
+    let each = |part: &str| match part.strip_suffix('\n') {
+        Some(json) => serde_json::from_str(json).map_err(|e| format!("{json}: {e}")),
+        None => Err(format!("{part}: no line feed behind it")),
+    };
+    parts.map(each).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn what_is_written_can_be_read() {
+        let about = About {
+            title: "a",
+            description: "b",
+            object: "c",
+            protocol: "TCP",
+            vantage: "client",
+            flow: None,
+            epoch: Some("1970-01-01T00:00:00.000Z"),
+        };
+        let mut log = Log::new(Vec::new(), &about);
+        log.event(
+            Instant::from_nanos(1_500_000),
+            Some(7),
+            "packet_sent",
+            &json!({ "raw": { "length": 40 } }),
+        );
+        let text = String::from_utf8(log.finish().unwrap()).unwrap();
+        let all = records(&text).unwrap();
+        assert_eq!(all[0]["trace"]["event_schemas"], json!([EVENTS]));
+        assert_eq!(
+            all[1],
+            json!({ "time": 1.5, "name": "tcp:packet_sent", "data": { "raw": { "length": 40 } }, "group_id": "7" })
+        );
+        assert_eq!(all.len(), 2);
+        assert!(records(&text[1..]).is_err() && records(&text[..text.len() - 1]).is_err());
+    }
+}
