@@ -402,12 +402,13 @@ mod tests {
     #[test]
     fn what_was_sent_again_is_forgotten_once_it_has_arrived() {
         // Without selective acknowledgements: each segment is lost, and the timer repeats it.
-        let mut b = tracking(100_000);
+        let (mut b, mut now) = (tracking(100_000), at(0));
         for n in 0..500 {
-            b.outbound(b.next_timeout().min(at(0)), &data(n));
-            let expires = b.next_timeout();
-            b.expire(expires);
-            b.inbound(expires + Duration::from_millis(500), &ack(n + 1));
+            b.outbound(now, &data(n));
+            now = b.next_timeout();
+            b.expire(now);
+            now = now + Duration::from_millis(500);
+            b.inbound(now, &ack(n + 1));
         }
         assert_eq!((b.repeats, b.stored()), (500, 0));
         assert!(b.again.len() <= 1, "{}", b.again.len());
