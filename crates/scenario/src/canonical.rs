@@ -203,6 +203,7 @@ impl Resolved {
         FlowSpec {
             count: Some(Count(f.count.into())),
             path: Some(f.path.iter().map(|&i| self.links[i].name.clone()).collect()),
+            direction: (!f.sends_forward()).then_some(f.direction),
             extra_delay: Some(Time(f.extra_delay)),
             transport: (!tcp).then_some(Short(f.transport)),
             cc: tcp.then(|| Short(CcSpec(f.cc.clone()))),
@@ -216,6 +217,7 @@ impl Resolved {
             })),
             stop: f.stop.map(Time),
             handshake: tcp.then_some(f.handshake),
+            close: f.close.then_some(true),
             known_rtt: f.known_rtt.map(Time),
             chain: None,
         }

@@ -12,6 +12,7 @@ mod agenda;
 mod canonical;
 mod chain;
 pub mod check;
+mod direction;
 mod document;
 mod error;
 mod event;

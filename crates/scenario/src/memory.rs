@@ -61,7 +61,7 @@ pub(crate) fn needed_limit(scenario: &Resolved) -> Option<u64> {
 /// Transfers of a group that have arrived but not finished at the end of the run.
 fn piled_up(scenario: &Resolved, group: &FlowGroup, duration: f64) -> f64 {
     let (Some(opened), Some(offered)) = (group.app.opens(), group.app.offered()) else { return 0.0 };
-    let slowest = group.path.iter().filter_map(|&i| scenario.links[i].forward.rate.mean());
+    let slowest = group.path.iter().filter_map(|&i| group.data_way(&scenario.links[i]).rate.mean());
     let capacity = slowest.map(|r| r.bits_per_sec() as f64).fold(f64::INFINITY, f64::min);
     let count = f64::from(group.count);
     opened * duration * count * (1.0 - capacity / (offered * count)).max(0.0)

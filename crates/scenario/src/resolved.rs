@@ -6,6 +6,7 @@ use skyhaul_path as path;
 use std::sync::Arc;
 
 pub use crate::chain::{AckMode, ChainKind, Open, Overload};
+pub use crate::direction::FlowDirection;
 pub use crate::orbit::Orbit;
 pub use crate::series::Series;
 pub use crate::transport::Transport;
@@ -134,9 +135,9 @@ pub struct Chain {
 pub struct Link {
     /// Name in the file; random streams are named after it.
     pub name: String,
-    /// From senders to receivers: data.
+    /// Along the paths: data of all groups but those that send in reverse.
     pub forward: Direction,
-    /// From receivers to senders: acknowledgements.
+    /// Against the paths: acknowledgements.
     pub reverse: Direction,
 }
 
@@ -193,9 +194,10 @@ pub struct FlowGroup {
     pub name: String,
     /// Number of flows, at least 1.
     pub count: u32,
-    /// The path of data, as indices into [`Resolved::links`] in forward order; acknowledgements take it backwards in
-    /// the reverse direction. It is never empty and has no link twice.
+    /// The path, as indices into [`Resolved::links`] in forward order. It is never empty and has no link twice.
     pub path: Vec<usize>,
+    /// Which way its data goes along the path; acknowledgements go the other way.
+    pub direction: FlowDirection,
     /// Access delay in each direction, in addition to the links.
     pub extra_delay: Duration,
     /// The transport.
@@ -212,6 +214,8 @@ pub struct FlowGroup {
     pub stop: Option<Duration>,
     /// Connections open with a handshake; otherwise both ends are established at the start.
     pub handshake: bool,
+    /// Connections close with a FIN in each direction; otherwise they are over once all data is acknowledged.
+    pub close: bool,
     /// First RTT sample of a sender without handshake; `None` exactly if `handshake`.
     pub known_rtt: Option<Duration>,
     /// Its part in a chain of connections, if any.

@@ -48,6 +48,8 @@ pub(crate) struct Chain {
     pub(crate) ahead: VecDeque<Ahead>,
     /// For each gateway, the tunnel from its predecessor.
     pub(crate) tunnels: Vec<Option<Box<Tunnel>>>,
+    /// The sender's FIN has been acknowledged to it.
+    pub(crate) end_told: bool,
     /// One of its ends has given up.
     pub(crate) dead: bool,
     pub(crate) began: Instant,
@@ -63,6 +65,8 @@ pub(crate) struct Chain {
 pub(crate) struct Told {
     /// Maximum bytes acknowledged to the sender but not by the receiver.
     pub(crate) custody: u64,
+    /// The same when the sender's FIN was acknowledged to it.
+    pub(crate) custody_at_close: u64,
     /// Times until all legs were established, and until the first byte arrived, since the first leg was requested.
     pub(crate) setup: Option<Duration>,
     pub(crate) first_byte: Option<Duration>,
@@ -110,6 +114,7 @@ impl Chain {
             counted: false,
             ahead: VecDeque::new(),
             tunnels: core::iter::repeat_with(|| None).take(n).collect(),
+            end_told: false,
             dead: false,
             began: Instant::ZERO,
             told: Told::default(),
@@ -131,7 +136,7 @@ impl Chain {
         self.cut.iter_mut().for_each(|c| *c = false);
         self.in_use = self.legs.len();
         self.opened = 0;
-        self.dead = false;
+        (self.dead, self.end_told) = (false, false);
         self.transfer = transfer;
         self.began = now;
     }

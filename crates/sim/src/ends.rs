@@ -12,6 +12,8 @@ pub(crate) struct Ends {
     pub(crate) sender: Connection<Counted>,
     /// Receives it.
     pub(crate) receiver: Connection<Counted>,
+    /// The receiving application ends its stream when the sender's has ended, and the connection is over only then.
+    closes: bool,
 }
 
 impl Ends {
@@ -22,11 +24,12 @@ impl Ends {
         controls: (Algorithm, Algorithm),
         rng: Rng,
         peer_rng: Rng,
+        closes: bool,
     ) -> Self {
-        Self::of_leg(now, config, controls, rng, peer_rng, true)
+        Self::of_leg(now, config, controls, rng, peer_rng, true).closing(closes)
     }
 
-    /// As [`Self::open`], for a leg; a relay reads from the receiver, except on the last leg.
+    /// As [`Self::open`], for a leg; a relay reads from the receiver, except on the last leg, and ends its stream.
     pub(crate) fn of_leg(
         now: Instant,
         config: &Arc<Config>,
@@ -38,6 +41,7 @@ impl Ends {
         let mut ends = Self {
             sender: Connection::connect(now, Arc::clone(config), control, Seq(0), rng),
             receiver: Connection::listen(Arc::clone(config), peer, Seq(0), peer_rng),
+            closes: false,
         };
         if last {
             // The receiving application reads everything at once.
@@ -50,6 +54,23 @@ impl Ends {
     #[inline]
     pub(crate) fn end(&mut self, backward: bool) -> &mut Connection<Counted> {
         if backward { &mut self.sender } else { &mut self.receiver }
+    }
+
+    /// The receiving application ends its stream once the sender's has ended, if it does at all.
+    #[inline]
+    pub(crate) fn answer_end(&mut self, now: Instant) {
+        if self.closes && self.receiver.peer_finished() {
+            self.receiver.shutdown(now);
+        }
+    }
+    /// Whether everything is acknowledged, and the receiver has ended its stream if it does.
+    #[inline]
+    pub(crate) fn over(&self) -> bool {
+        self.sender.unacked() == 0 && (!self.closes || self.sender.peer_finished())
+    }
+    /// Makes the receiver of a last leg end its stream.
+    pub(crate) fn closing(self, closes: bool) -> Self {
+        Self { closes, ..self }
     }
 
     /// Handles the expired deadlines of both ends. Returns the sender's judgement.

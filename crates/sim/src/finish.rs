@@ -97,6 +97,7 @@ impl<R: Tap> Sim<R> {
         let over = chain.dead || chain.told.crashes > 0;
         Some(Box::new(ChainResult {
             custody: chain.told.custody,
+            custody_at_close: chain.told.custody_at_close,
             setup: chain.told.setup,
             first_byte: chain.told.first_byte,
             lost: if over { to_sender.saturating_sub(self.delivered(c)) } else { 0 },

@@ -58,6 +58,13 @@ impl Leg {
     pub(crate) fn acked(&self) -> u64 {
         self.rated.as_ref().map_or_else(|| self.ends.sender.counters().bytes_acked, |r| r.sender.acked())
     }
+    /// Whether the peer has acknowledged the end of the stream.
+    pub(crate) fn end_acked(&self) -> bool {
+        match &self.rated {
+            Some(rated) => rated.sender.end_confirmed(),
+            None => matches!(self.ends.sender.state(), State::FinWait2 | State::TimeWait),
+        }
+    }
     /// When one of its ends needs a call.
     pub(crate) fn next_timeout(&self) -> Instant {
         if self.away != Away::default() {

@@ -32,7 +32,7 @@ impl Links {
         Self { hops: hops.collect(), routes: Routes::default(), access: BTreeMap::new(), seed }
     }
 
-    /// The routes of a group's data and acknowledgements.
+    /// The routes of a group's data and acknowledgements. Whichever way data goes, the access is at the start of the path.
     ///
     /// The access delay is a pair of links without rate, shared by all flows with the same delay: a constant delay
     /// keeps the order, so one link serves them all.
@@ -41,10 +41,11 @@ impl Links {
             Some(Part::Leg { delay, .. }) => *delay,
             _ => Duration::ZERO,
         };
-        self.routes_from(group.extra_delay, takes, path)
+        let (along, against) = self.routes_from(group.extra_delay, takes, path)?;
+        Some(if group.sends_forward() { (along, against) } else { (against, along) })
     }
 
-    /// The routes over a path behind an access delay, from a gateway with this forwarding delay.
+    /// The routes along and against a path behind an access delay, from a gateway with this forwarding delay.
     pub(crate) fn routes_from(
         &mut self,
         extra_delay: Duration,

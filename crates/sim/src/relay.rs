@@ -68,6 +68,9 @@ impl<R: Tap> Sim<R> {
             }
             leg.ends.sender.offer(now, bytes);
         }
+        if self.flows[head as usize].finite {
+            self.end_stream(head);
+        }
     }
 
     /// Opens a leg.
@@ -88,7 +91,8 @@ impl<R: Tap> Sim<R> {
         let config = &self.run.endpoints[record.group];
         let oracle = Oracle::of(config.loss_classifier, || stream("loss-classifier"));
         self.net.witness.truth.follow(index, config.loss_classifier != LossClassifier::None);
-        let mut ends = Ends::of_leg(now, config, controls, stream("cc"), stream("peer"), last);
+        let ends = Ends::of_leg(now, config, controls, stream("cc"), stream("peer"), last);
+        let mut ends = ends.closing(group.close && last);
         if let Some(state) = record.path_state() {
             ends.sender.recall(state);
         }
@@ -126,6 +130,7 @@ impl<R: Tap> Sim<R> {
         if leg.ends.end(backward).handle(now, segment, &[]).is_err() {
             self.records[index as usize].rejected += 1;
         }
+        leg.ends.answer_end(now);
         if backward {
             self.acknowledged(index);
         }
@@ -181,8 +186,10 @@ impl<R: Tap> Sim<R> {
     fn confirmed(&self, c: u32, gateway: usize) -> Option<Seq> {
         let next = *self.chains[c as usize].legs.get(gateway + 1)?;
         match &self.flows[next as usize].agent {
-            // The first byte has offset 1.
-            Agent::Leg(leg) if leg.established() => Some(Seq((1 + leg.acked()) as u32)),
+            // The first byte has offset 1, and a FIN that of the byte after the last.
+            Agent::Leg(leg) if leg.established() => {
+                Some(Seq((1 + leg.acked() + u64::from(leg.end_acked())) as u32))
+            }
             _ => None,
         }
     }
@@ -265,10 +272,14 @@ impl<R: Tap> Sim<R> {
         if chain.cut.iter().all(|c| !c) {
             told.custody = told.custody.max(to_sender.saturating_sub(by_receiver));
         }
+        let head = chain.legs[0];
+        if !chain.end_told && matches!(&self.flows[head as usize].agent, Agent::Leg(l) if l.end_acked()) {
+            chain.end_told = true;
+            told.custody_at_close = told.custody_at_close.max(to_sender.saturating_sub(by_receiver));
+        }
         if told.first_byte.is_none() && arrived > 0 {
             told.first_byte = Some(now - chain.began);
         }
-        let head = chain.legs[0];
         if told.setup.is_none() && chain.opened == chain.in_use {
             let counts = if chain.spoofs { 1 } else { chain.in_use };
             let up = |&i: &u32| matches!(&self.flows[i as usize].agent, Agent::Leg(l) if l.established());
@@ -282,9 +293,18 @@ impl<R: Tap> Sim<R> {
         let Agent::Leg(leg) = &self.flows[head as usize].agent else { return };
         if leg.ends.sender.state() == State::Closed {
             self.lose(c);
-        } else if self.flows[head as usize].finite && self.unacked_along(c) == 0 {
+        } else if self.flows[head as usize].finite && self.is_over(c) {
             self.done(head);
         }
+    }
+
+    /// Whether a chain's receiver has acknowledged everything, and the sender has the receiver's end of stream if there is
+    /// to be one.
+    pub(crate) fn is_over(&self, c: u32) -> bool {
+        let head = self.chains[c as usize].legs[0] as usize;
+        let Agent::Leg(leg) = &self.flows[head].agent else { return true };
+        let closes = self.run.groups[self.records[head].group].close;
+        self.unacked_along(c) == 0 && (!closes || leg.ends.sender.peer_finished())
     }
 
     /// Bytes of a chain's sender not acknowledged by its receiver.

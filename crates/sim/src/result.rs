@@ -133,6 +133,8 @@ impl FlowResult {
 pub struct ChainResult {
     /// Maximum number of bytes acknowledged to the sender and not yet by the receiver.
     pub custody: u64,
+    /// The same number when a FIN of the sender was acknowledged to it, the most of all its connections.
+    pub custody_at_close: u64,
     /// From the sender's first segment until all legs were established, each at the end that opened it.
     pub setup: Option<Duration>,
     /// From the sender's first segment until the receiver had the first byte.

@@ -281,6 +281,10 @@ impl<R: Tap> Sim<R> {
                 let end = ends.end(backward);
                 let segment = Segment::join(&head, &extras.unwrap_or_default());
                 let refused = end.handle(now, &segment, &[]).is_err();
+                if !backward {
+                    ends.answer_end(now);
+                }
+                let end = ends.end(backward);
                 while let Some(out) = &end.poll_transmit(now) {
                     send_whole(net, now, way, header, out);
                 }
@@ -341,13 +345,13 @@ impl<R: Tap> Sim<R> {
             self.take_verdicts(index);
         }
         let flow = &mut self.flows[index as usize];
-        let (judgement, unacked) = match &mut flow.agent {
+        let (judgement, over) = match &mut flow.agent {
             Agent::OneWay(ends) => {
-                (ends.source.sender_mut().take_judgement(), ends.source.sender().unacked())
+                (ends.source.sender_mut().take_judgement(), ends.source.sender().unacked() == 0)
             }
-            Agent::Connections(ends) => (ends.sender.take_judgement(), ends.sender.unacked()),
+            Agent::Connections(ends) => (ends.sender.take_judgement(), ends.over()),
             // Only the whole chain knows whether everything has arrived.
-            Agent::Leg(leg) => (leg.ends.sender.take_judgement(), u64::MAX),
+            Agent::Leg(leg) => (leg.ends.sender.take_judgement(), false),
             Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => return,
         };
         if let Some(judgement) = judgement {
@@ -360,7 +364,7 @@ impl<R: Tap> Sim<R> {
                 observe::sender(self.now, index, sender, seen, &mut self.net);
             }
         }
-        if flow.finite && unacked == 0 {
+        if flow.finite && over {
             self.done(index);
         }
     }
@@ -562,7 +566,7 @@ impl<R: Tap> Sim<R> {
         let oracle = Oracle::of(config.loss_classifier, || stream("loss-classifier"));
         self.net.witness.truth.follow(index, config.loss_classifier != LossClassifier::None);
         flow.agent = if group.handshake {
-            let mut ends = Ends::open(now, config, controls, stream("cc"), stream("peer"));
+            let mut ends = Ends::open(now, config, controls, stream("cc"), stream("peer"), group.close);
             if let Some(state) = record.path_state() {
                 ends.sender.recall(state);
             }
@@ -580,6 +584,25 @@ impl<R: Tap> Sim<R> {
             record.history().oracle = oracle;
         }
         record.seen = crate::flow::Seen::default();
+        if flow.finite {
+            self.end_stream(index);
+        }
+    }
+
+    /// Nothing more will be written to a connection: a FIN follows what was, if connections close with FINs.
+    pub(crate) fn end_stream(&mut self, index: u32) {
+        if !self.run.groups[self.records[index as usize].group].close {
+            return;
+        }
+        match &mut self.flows[index as usize].agent {
+            Agent::Connections(ends) => ends.sender.shutdown(self.now),
+            Agent::Leg(leg) => leg.ends.sender.shutdown(self.now),
+            Agent::Silent
+            | Agent::OneWay(_)
+            | Agent::FixedWindow(_)
+            | Agent::Datagrams(_)
+            | Agent::Rated(_) => {}
+        }
     }
 
     /// Stops the application.
@@ -590,7 +613,7 @@ impl<R: Tap> Sim<R> {
         };
         let stop = app.stop();
         let flow = &mut self.flows[index as usize];
-        let unacked = match &mut flow.agent {
+        let over = match &mut flow.agent {
             // Packets in flight still count.
             Agent::Datagrams(_) => {
                 self.note_finished(index);
@@ -606,13 +629,13 @@ impl<R: Tap> Sim<R> {
                 if stop == Stop::TakeBack {
                     sender.truncate();
                 }
-                sender.unacked()
+                sender.unacked() == 0
             }
             Agent::Connections(ends) => {
                 if stop == Stop::TakeBack {
                     ends.sender.truncate();
                 }
-                ends.sender.unacked()
+                ends.over()
             }
             Agent::Leg(leg) => {
                 if stop == Stop::TakeBack {
@@ -620,17 +643,21 @@ impl<R: Tap> Sim<R> {
                 }
                 let chain = leg.chain;
                 flow.finite = true;
-                if self.unacked_along(chain) == 0 {
+                if self.is_over(chain) {
                     self.finish_flow(index);
+                } else {
+                    self.end_stream(index);
                 }
                 return;
             }
             // Between two transfers; or transfers have their own connections, and those in progress continue.
-            Agent::Silent | Agent::FixedWindow(_) => 0,
+            Agent::Silent | Agent::FixedWindow(_) => true,
         };
         flow.finite = true;
-        if unacked == 0 {
+        if over {
             self.finish_flow(index);
+        } else {
+            self.end_stream(index);
         }
     }
 

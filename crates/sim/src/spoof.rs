@@ -285,6 +285,12 @@ impl Spoof {
         }
     }
     fn resend(&mut self, now: Instant, from: u64) {
+        // What was acknowledged, or sent again later, needs no second look: without SACK nobody else takes it off the list.
+        let kept = &self.kept;
+        let current = |&(sent, from): &(Instant, u64)| kept.get(&from).is_some_and(|k| k.sent == sent);
+        while self.again.front().is_some_and(|entry| !current(entry)) {
+            self.again.pop_front();
+        }
         if let Some(k) = self.kept.get_mut(&from) {
             (k.sent, k.again) = (now, true);
             self.repeats += 1;
@@ -391,6 +397,21 @@ mod tests {
         b.expire(expires);
         assert_eq!(b.to_receiver.len(), 1);
         assert!(b.next_timeout() - expires > expires - at(500), "it backs off");
+    }
+
+    #[test]
+    fn what_was_sent_again_is_forgotten_once_it_has_arrived() {
+        // Without selective acknowledgements: each segment is lost, and the timer repeats it.
+        let (mut b, mut now) = (tracking(100_000), at(0));
+        for n in 0..500 {
+            b.outbound(now, &data(n));
+            now = b.next_timeout();
+            b.expire(now);
+            now = now + Duration::from_millis(500);
+            b.inbound(now, &ack(n + 1));
+        }
+        assert_eq!((b.repeats, b.stored()), (500, 0));
+        assert!(b.again.len() <= 1, "{}", b.again.len());
     }
 
     #[test]

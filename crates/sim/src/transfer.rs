@@ -41,7 +41,11 @@ impl<R: Tap> Sim<R> {
             let Some(app) = &mut self.records[index as usize].app else { return };
             let Some(demand) = app.poll(now) else {
                 // A video may have ended.
-                self.flows[index as usize].finite |= app.is_finite();
+                let flow = &mut self.flows[index as usize];
+                flow.finite |= app.is_finite();
+                if flow.finite {
+                    self.end_stream(index);
+                }
                 return;
             };
             let flow = &mut self.flows[index as usize];

@@ -246,7 +246,8 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
             bytes => format!("window {} segments", bytes / u64::from(g.endpoint.mss.max(1))),
         };
         let path: Vec<&str> = g.path.iter().map(|&i| s.links[i].name.as_str()).collect();
-        let (n, name, over) = (g.count, g.label(), path.join(", "));
+        let back = if g.sends_forward() { "" } else { " in reverse" };
+        let (n, name, over) = (g.count, g.label(), format!("{}{back}", path.join(", ")));
         let rtt = ms(s.propagation_rtt(g));
         let text = format!("{n} × {name} over {over}, RTT {rtt} without queues, {window}, {app}, {start}");
         words.push((format!("Flows {}", g.name), text));

@@ -80,6 +80,9 @@ pub enum Unsupported {
         "a chain of connections needs gateways, which only the simulator has: leave out `chain` for this world"
     )]
     Chain,
+    /// Data that crosses links against the path.
+    #[error("direction = \"reverse\" is simulated only: leave it out for this world")]
+    Reverse,
     /// The same as [`Self::Oracle`], for a rate-controlled flow.
     #[error(
         "ignore-corruption knows why each packet was lost, which only the simulator does: write transport = \"tfrc\" for this world"

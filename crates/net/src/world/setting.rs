@@ -104,6 +104,9 @@ fn check(group: &FlowGroup, world: &World) -> Result<(), Unsupported> {
     if group.part.is_some() {
         return Err(Unsupported::Chain);
     }
+    if !group.sends_forward() {
+        return Err(Unsupported::Reverse);
+    }
     if group.transport.rate().is_some() && *world != World::Ours {
         return Err(Unsupported::OursOnly { name: group.transport.name() });
     }
@@ -205,6 +208,8 @@ mod tests {
         };
         assert_eq!(says("transport = \"tfrc\"", true), Ok(()));
         assert!(says("chain = { kind = \"e2e\" }", true).unwrap_err().contains("leave out `chain`"));
+        assert!(says("direction = \"reverse\"", true).unwrap_err().contains("simulated only"));
+        assert!(says("direction = \"forward\"\nclose = true", false).is_ok());
         let e = says("transport = \"tfrc\"", false).unwrap_err();
         assert!(e.contains("sim and wire"), "{e}");
         assert!(check(&group("transport = \"ssvp\""), &World::OursToKernel).is_err());

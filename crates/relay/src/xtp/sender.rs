@@ -161,6 +161,11 @@ impl Sender {
     pub fn peer_finished(&self) -> bool {
         self.peer_finished
     }
+    /// Whether the peer has everything up to the end of the stream.
+    #[must_use]
+    pub fn end_confirmed(&self) -> bool {
+        self.closed
+    }
     /// Whether both sides have closed.
     #[must_use]
     pub fn is_over(&self) -> bool {

@@ -118,6 +118,9 @@ fn group(f: &mut fmt::Formatter<'_>, c: &FlowCheck) -> fmt::Result {
         "  count        {} x {}, segments of {} B, packets of {} B",
         c.count, c.cc, c.segment_bytes, c.packet_bytes
     )?;
+    if c.reverse {
+        writeln!(f, "  direction    reverse: data crosses the reverse direction of links")?;
+    }
     if let Some(chain) = &c.chain {
         writeln!(f, "  chain        {chain}")?;
     }

@@ -51,7 +51,7 @@ pub struct Check {
 pub struct LinkCheck {
     /// Name.
     pub name: String,
-    /// Direction of data.
+    /// Direction of data, but for groups that send in reverse.
     pub forward: DirectionCheck,
     /// Direction of acknowledgements.
     pub reverse: DirectionCheck,
@@ -65,7 +65,7 @@ pub struct LinkCheck {
 }
 
 /// One direction of a link. Packet figures are for the largest packets on it: data forward, acknowledgements in
-/// reverse.
+/// reverse, unless groups send in reverse.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DirectionCheck {
     /// Rate; `None` is unlimited.
@@ -123,7 +123,10 @@ pub struct FlowCheck {
     pub window_segments: f64,
     /// Probability that a channel on the path loses a packet.
     pub loss: f64,
-    /// The link with the smallest forward rate, and the BDP.
+    /// Its data crosses links in their reverse direction.
+    #[serde(skip_serializing_if = "is_false")]
+    pub reverse: bool,
+    /// The link with the smallest rate for its data, and the BDP.
     pub bottleneck: Option<Bottleneck>,
     /// What limits one flow, in segments per second.
     pub bounds: Bounds,
@@ -153,12 +156,12 @@ pub struct Bounds {
     pub application: Option<f64>,
     /// Window over RTT.
     pub window: Option<f64>,
-    /// Equal share of the slowest forward link.
+    /// Equal share of the slowest link in the direction of data.
     pub fair_share: Option<f64>,
     /// Random loss. For TCP by the full formula of Padhye et al., which describes Reno and bounds the Reno class
     /// only; for TFRC by its own equation, with losses as loss events; unknown for other datagrams.
     pub random_loss: Option<f64>,
-    /// The share of acknowledgements on the slowest reverse link.
+    /// The share of acknowledgements on the slowest link in their direction.
     pub return_link: Option<f64>,
 }
 
@@ -245,7 +248,7 @@ fn ack(f: &FlowGroup) -> u32 {
 
 /// The same on a link that may compress headers.
 fn ack_on(f: &FlowGroup, l: &Link) -> u32 {
-    let compressed = l.reverse.ack_size.filter(|_| f.transport == Transport::Tcp);
+    let compressed = f.ack_way(l).ack_size.filter(|_| f.transport == Transport::Tcp);
     ack(f).min(compressed.unwrap_or(u32::MAX))
 }
 
@@ -273,14 +276,16 @@ fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
     let path = || f.path.iter().map(|&i| &scenario.links[i]);
     let through = |rate: Option<Rate>, size: u32| rate.map_or(0.0, |r| f64::from(size) / r.bytes_per_sec());
     let serialisation: f64 = path()
-        .map(|l| through(l.forward.rate.mean(), packet(f)) + through(l.reverse.rate.mean(), ack_on(f, l)))
+        .map(|l| {
+            through(f.data_way(l).rate.mean(), packet(f)) + through(f.ack_way(l).rate.mean(), ack_on(f, l))
+        })
         .sum();
     let rtt = scenario.propagation_rtt(f).as_secs_f64() + serialisation;
     let window = f.endpoint.receive_buffer.min(f.endpoint.send_buffer) / u64::from(f.endpoint.mss);
     #[expect(clippy::cast_precision_loss, reason = "a window is at most 2^30 bytes")]
     let window = window as f64;
-    let loss = 1.0 - path().map(|l| 1.0 - Repaired::new(&l.forward, packet(f)).loss).product::<f64>();
-    let slowest = path().filter_map(|l| Some((l, l.forward.rate.mean()?))).min_by_key(|(_, rate)| *rate);
+    let loss = 1.0 - path().map(|l| 1.0 - Repaired::new(f.data_way(l), packet(f)).loss).product::<f64>();
+    let slowest = path().filter_map(|l| Some((l, f.data_way(l).rate.mean()?))).min_by_key(|(_, rate)| *rate);
     // The timer of a path with steady delays: its variance dies out, one tick remains.
     let t0 = (rtt + f.endpoint.rto.tick.as_secs_f64()).max(f.endpoint.rto.min.as_secs_f64());
     FlowCheck {
@@ -293,6 +298,7 @@ fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
         base_rtt_s: rtt,
         window_segments: window,
         loss,
+        reverse: !f.sends_forward(),
         bottleneck: slowest.map(|(l, rate)| Bottleneck {
             link: l.name.clone(),
             bdp_packets: rate.bytes_per_sec() * rtt / f64::from(packet(f)),
@@ -317,32 +323,46 @@ fn link(scenario: &Resolved, flows: &[FlowCheck], index: usize, l: &Link) -> Lin
     let crossing = || scenario.flows.iter().zip(flows).filter(|(f, _)| f.path.contains(&index));
     let rtt = crossing().map(|(_, c)| c.base_rtt_s).fold(0.0, f64::max);
     let count = crossing().map(|(f, _)| u64::from(f.count)).sum();
-    let forward = crossing().map(|(f, _)| packet(f)).max().unwrap_or(0);
-    let reverse = crossing().map(|(f, _)| ack_on(f, l)).max().unwrap_or(0);
+    let largest = |forward: bool| {
+        let size = |f: &FlowGroup| if f.sends_forward() == forward { packet(f) } else { ack_on(f, l) };
+        crossing().map(|(f, _)| size(f)).max().unwrap_or(0)
+    };
     LinkCheck {
         name: l.name.clone(),
-        forward: direction(&l.forward, forward, rtt, count),
-        reverse: direction(&l.reverse, reverse, rtt, count),
+        forward: direction(&l.forward, largest(true), rtt, count),
+        reverse: direction(&l.reverse, largest(false), rtt, count),
         orbit: l.forward.orbit.as_ref().map(|o| orbit::check(o, scenario.duration)),
         ack_ratio: crossing()
             .map(|(f, _)| f)
-            .filter(|f| f.transport == Transport::Tcp)
+            .filter(|f| f.transport == Transport::Tcp && f.sends_forward())
             .max_by_key(|f| packet(f))
             .and_then(|f| ack_ratio(f, l)),
     }
 }
 
-/// k of RFC 3449 §2.
+/// k of RFC 3449 §2, for the direction in which the group sends.
 fn ack_ratio(f: &FlowGroup, l: &Link) -> Option<f64> {
-    let (forward, reverse) = (l.forward.rate.mean()?, l.reverse.rate.mean()?);
+    let (there, back) = (f.data_way(l).rate.mean()?, f.ack_way(l).rate.mean()?);
     let sizes = (f64::from(packet(f)), f64::from(ack_on(f, l)));
-    window::asymmetry(forward.bytes_per_sec(), reverse.bytes_per_sec(), sizes.0, sizes.1).ok()
+    window::asymmetry(there.bytes_per_sec(), back.bytes_per_sec(), sizes.0, sizes.1).ok()
 }
 
-/// The number of packets that each acknowledgement stands for when the reverse direction of a link is congested:
-/// infinity if its queue filters acknowledgements.
+/// The number of packets that each acknowledgement stands for when its direction of a link is congested: infinity if
+/// the queue there filters acknowledgements.
 fn packets_per_ack(f: &FlowGroup, l: &Link) -> f64 {
-    f64::from(f.endpoint.delayed_ack.every) / l.reverse.queue.discipline.share_of_acks()
+    f64::from(f.endpoint.delayed_ack.every) / f.ack_way(l).queue.discipline.share_of_acks()
+}
+
+/// The resources that data and acknowledgements of a group take on a link: 2i is the forward direction of link i,
+/// 2i + 1 its reverse.
+fn resources(f: &FlowGroup, link: usize) -> (usize, usize) {
+    let back = usize::from(!f.sends_forward());
+    (2 * link + back, 2 * link + 1 - back)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(b: &bool) -> bool {
+    !b
 }
 
 fn direction(d: &Direction, size: u32, rtt: f64, flows: u64) -> DirectionCheck {
@@ -378,7 +398,7 @@ fn direction(d: &Direction, size: u32, rtt: f64, flows: u64) -> DirectionCheck {
 
 /// Shares the links among the flows and records the active limit of each.
 fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
-    // Resource 2i is the forward direction of link i, 2i + 1 its reverse; amounts in bytes per second.
+    // Bytes per second of each resource.
     let whole: Vec<Option<f64>> = scenario
         .links
         .iter()
@@ -390,7 +410,7 @@ fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
     let mut taken = vec![0.0; whole.len()];
     for (f, c) in scenario.flows.iter().zip(flows.iter()).filter(|(f, _)| udp(f)) {
         let bytes = c.bounds.application.unwrap_or(0.0) * f64::from(packet(f)) * f64::from(f.count);
-        f.path.iter().for_each(|&i| taken[2 * i] += bytes);
+        f.path.iter().for_each(|&i| taken[resources(f, i).0] += bytes);
     }
     let left = whole.iter().zip(&taken).map(|(c, t)| c.map(|c| (c - t).max(0.0)));
     let capacities: Vec<Option<f64>> = left.collect();
@@ -408,7 +428,10 @@ fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
                 _ => 0.0,
             };
             let shared = if udp(f) { &[][..] } else { &f.path[..] };
-            let uses = shared.iter().flat_map(|&i| [(2 * i, f64::from(packet(f))), (2 * i + 1, per_ack(i))]);
+            let uses = shared.iter().flat_map(|&i| {
+                let (data, acks) = resources(f, i);
+                [(data, f64::from(packet(f))), (acks, per_ack(i))]
+            });
             let uses = uses.filter(|(_, amount)| *amount > 0.0);
             Demand { count: f64::from(f.count), cap, uses: uses.collect() }
         })
@@ -425,10 +448,11 @@ fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
         limits.filter_map(|u| Some(capacities[u.0]? / load(u.0))).reduce(f64::min)
     };
     for ((flow, demand), share) in flows.iter_mut().zip(&demands).zip(&shares) {
-        flow.bounds.fair_share = equal(0, demand);
-        flow.bounds.return_link = equal(1, demand);
+        let parity = usize::from(flow.reverse);
+        flow.bounds.fair_share = equal(parity, demand);
+        flow.bounds.return_link = equal(1 - parity, demand);
         flow.active = match share.limit {
-            Some(r) if r % 2 == 0 => Active::FairShare { link: scenario.links[r / 2].name.clone() },
+            Some(r) if r % 2 == parity => Active::FairShare { link: scenario.links[r / 2].name.clone() },
             Some(r) => Active::ReturnLink { link: scenario.links[r / 2].name.clone() },
             None if !share.rate.is_finite() => Active::None,
             None if flow.bounds.application.is_some_and(|a| a <= share.rate) => Active::Application,
@@ -455,9 +479,8 @@ fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
     for flow in flows.iter_mut().filter(|f| f.loss == 0.0 && reno_class(&f.cc)) {
         let Active::FairShare { link } = &flow.active else { continue };
         let Some(link) = check.links.iter().find(|l| l.name == *link) else { continue };
-        let (Some(bdp), Some(queue)) = (link.forward.bdp_packets, link.forward.queue_packets) else {
-            continue;
-        };
+        let way = if flow.reverse { &link.reverse } else { &link.forward };
+        let (Some(bdp), Some(queue)) = (way.bdp_packets, way.queue_packets) else { continue };
         flow.in_phase_utilization = utilization::clean_utilization(bdp, queue, 0.5).ok();
     }
 }

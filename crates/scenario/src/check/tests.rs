@@ -95,7 +95,7 @@ fn the_normalised_bandwidth_ratio() {
     let said = |c: &Check, code: &str| c.warnings.iter().find(|w| w.code == code).map(|w| w.message.clone());
     let limited = said(&with(&[rfc]), "return-link").unwrap();
     assert!(
-        limited.contains("k is 8 ") && limited.contains("caps the forward rate at 1.25 Mbit/s"),
+        limited.contains("k is 8 ") && limited.contains("caps the rate of data at 1.25 Mbit/s"),
         "{limited}"
     );
     // 256 kbit/s beside 10 Mbit/s: with every packet acknowledged at most 6.4 Mbit/s, with every second no limit.

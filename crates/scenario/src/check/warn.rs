@@ -1,9 +1,9 @@
 //! Warnings: settings that are legal but usually a mistake.
 
 use super::{
-    Active, Check, Warning, ack_ratio, display::percent, display::short, packets_per_ack, reno_class,
+    Active, Check, DirectionCheck, FlowCheck, Warning, ack_ratio, display::percent, display::short, packets_per_ack, reno_class,
 };
-use crate::resolved::{App, FlowGroup, Resolved, Start, Transport};
+use crate::resolved::{App, Direction, FlowGroup, Resolved, Start, Transport};
 use skyhaul_analysis::{loss, utilization};
 use skyhaul_path::error::{self, ber};
 use skyhaul_tcp::config::ProbeNegotiation;
@@ -18,7 +18,7 @@ const MANY_VALUES: f64 = 2e7;
 /// All warnings.
 pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
     let mut out = Vec::new();
-    queues(check, &mut out);
+    queues(scenario, check, &mut out);
     windows(scenario, check, &mut out);
     errors(scenario, check, &mut out);
     intervals(scenario, check, &mut out);
@@ -52,17 +52,47 @@ fn push(out: &mut Vec<Warning>, code: &'static str, key: String, message: String
     out.push(Warning { code, key, message });
 }
 
-fn queues(check: &Check, out: &mut Vec<Warning>) {
-    for link in &check.links {
-        if link.forward.flows == 0 {
-            push(out, "unused-link", format!("links.{}", link.name), "no flow crosses this link".into());
-            continue;
-        }
-        let d = &link.forward;
+/// A direction of a link that carries data, and the groups whose data it carries.
+struct Carrier<'a> {
+    /// The path of its keys.
+    key: String,
+    /// As texts name it.
+    name: String,
+    way: &'a Direction,
+    check: &'a DirectionCheck,
+    groups: Vec<(&'a FlowGroup, &'a FlowCheck)>,
+}
+
+/// All directions of links that carry data.
+fn carriers<'a>(scenario: &'a Resolved, check: &'a Check) -> impl Iterator<Item = Carrier<'a>> {
+    scenario.links.iter().zip(&check.links).enumerate().flat_map(move |(index, (link, derived))| {
+        [(true, "", &link.forward, &derived.forward), (false, ".reverse", &link.reverse, &derived.reverse)]
+            .into_iter()
+            .filter_map(move |(forward, suffix, way, check_of)| {
+                let all = scenario.flows.iter().zip(&check.flows);
+                let sends = |f: &FlowGroup| f.path.contains(&index) && f.sends_forward() == forward;
+                let groups: Vec<_> = all.filter(|(f, _)| sends(f)).collect();
+                let in_reverse = if forward { "" } else { " in reverse" };
+                (!groups.is_empty()).then(|| Carrier {
+                    key: format!("links.{}{suffix}", link.name),
+                    name: format!("{}{in_reverse}", link.name),
+                    way,
+                    check: check_of,
+                    groups,
+                })
+            })
+    })
+}
+
+fn queues(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
+    for link in check.links.iter().filter(|l| l.forward.flows == 0) {
+        push(out, "unused-link", format!("links.{}", link.name), "no flow crosses this link".into());
+    }
+    for Carrier { key, check: d, .. } in carriers(scenario, check) {
         let (Some(packets), Some(bdp), Some(full)) = (d.queue_packets, d.queue_bdp, d.bdp_packets) else {
             continue;
         };
-        let key = format!("links.{}.queue", link.name);
+        let key = format!("{key}.queue");
         if bdp < USUAL_QUEUE.0 {
             let Ok(in_phase) = utilization::clean_utilization(full, packets, 0.5) else { continue };
             let message = format!(
@@ -82,10 +112,9 @@ fn queues(check: &Check, out: &mut Vec<Warning>) {
 
 /// Queues that expect a reaction sooner than one RTT.
 fn intervals(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
-    for (index, link) in scenario.links.iter().enumerate() {
-        let crossing = scenario.flows.iter().zip(&check.flows).filter(|(f, _)| f.path.contains(&index));
-        let rtt = crossing.map(|(_, c)| c.base_rtt_s).fold(0.0, f64::max);
-        let Some((key, time)) = link.forward.queue.discipline.round_trip() else { continue };
+    for carrier in carriers(scenario, check) {
+        let rtt = carrier.groups.iter().map(|(_, c)| c.base_rtt_s).fold(0.0, f64::max);
+        let Some((key, time)) = carrier.way.queue.discipline.round_trip() else { continue };
         if rtt > time.as_secs_f64() {
             let message = format!(
                 "{} s is less than the longest RTT, {} s: it signals again before the sender can have reacted; write \
@@ -93,29 +122,27 @@ fn intervals(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
                 short(time.as_secs_f64()),
                 short(rtt)
             );
-            push(out, "interval-short", format!("links.{}.queue.{key}", link.name), message);
+            push(out, "interval-short", format!("{}.queue.{key}", carrier.key), message);
         }
     }
 }
 
 fn windows(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
-    for (index, link) in check.links.iter().enumerate() {
-        let Some(rate) = link.forward.rate_packets_s else { continue };
-        let crossing = scenario.flows.iter().zip(&check.flows).filter(|(f, _)| f.path.contains(&index));
+    for Carrier { name, check: way, groups, .. } in carriers(scenario, check) {
+        let Some(rate) = way.rate_packets_s else { continue };
         let (mut most, mut names) = (0.0, Vec::new());
         // A flow limited by its application is not meant to fill the link.
-        for (_, flow) in crossing.filter(|(f, _)| f.app.offered().is_none()) {
+        for (_, flow) in groups.into_iter().filter(|(f, _)| f.app.offered().is_none()) {
             let own = flow.bounds.window.unwrap_or(f64::INFINITY) * f64::from(flow.packet_bytes);
-            most += own / f64::from(link.forward.packet_bytes.max(1)) * f64::from(flow.count);
+            most += own / f64::from(way.packet_bytes.max(1)) * f64::from(flow.count);
             names.push(flow);
         }
         let [first, ..] = names.as_slice() else { continue };
         if most < rate * 0.999 {
             let message = format!(
-                "windows allow {} of the {} packets/s of link {}: no congestion control can fill it",
+                "windows allow {} of the {} packets/s of link {name}: no congestion control can fill it",
                 short(most),
                 short(rate),
-                link.name
             );
             push(out, "window-short", format!("flows.{}.rwnd", first.name), message);
         }
@@ -191,25 +218,26 @@ fn priorities(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         }
         for &index in &flow.path {
             let link = &scenario.links[index];
-            let blind = link.forward.queue.discipline.ignores_priority();
-            if blind && link.forward.rate.mean().is_some() {
+            let way = flow.data_way(link);
+            let blind = way.queue.discipline.ignores_priority();
+            if blind && way.rate.mean().is_some() {
                 let message = format!(
                     "{} of flows.{} sends segments of low priority, and this queue ignores priorities: they displace \
                      data",
                     derived.cc, derived.name
                 );
-                push(out, "priority-ignored", format!("links.{}.queue", link.name), message);
+                let way = suffix(flow);
+                push(out, "priority-ignored", format!("links.{}{way}.queue", link.name), message);
             }
         }
     }
 }
 
 fn loads(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
-    for (index, link) in check.links.iter().enumerate() {
-        let Some(rate) = link.forward.rate_bit_s else { continue };
-        let crossing = scenario.flows.iter().zip(&check.flows).filter(|(f, _)| f.path.contains(&index));
+    for Carrier { name, check: way, groups, .. } in carriers(scenario, check) {
+        let Some(rate) = way.rate_bit_s else { continue };
         let (mut datagrams, mut all, mut names) = (0.0, 0.0, Vec::new());
-        for (group, flow) in crossing {
+        for (group, flow) in groups {
             let Some(segments) = flow.bounds.application else { continue };
             let bits = segments * 8.0 * f64::from(flow.packet_bytes) * f64::from(flow.count);
             all += bits;
@@ -225,10 +253,9 @@ fn loads(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         if load > rate * 1.0001 {
             let end = if datagrams > rate { "the rest is lost" } else { "the queue grows without bound" };
             let message = format!(
-                "{what} send {} Mbit/s, headers included, more than the {} Mbit/s of link {}: {end}",
+                "{what} send {} Mbit/s, headers included, more than the {} Mbit/s of link {name}: {end}",
                 short(load / 1e6),
                 short(rate / 1e6),
-                link.name
             );
             push(out, "overload", key.clone(), message);
         }
@@ -274,7 +301,8 @@ fn starts(scenario: &Resolved, out: &mut Vec<Warning>) {
             );
         }
         let Some(at) = at else { continue };
-        let twin = scenario.flows[..i].iter().find(|f| instant(f.start) == Some(at) && f.path == flow.path);
+        let same = |f: &&FlowGroup| f.path == flow.path && f.direction == flow.direction;
+        let twin = scenario.flows[..i].iter().find(|f| instant(f.start) == Some(at) && same(f));
         if flow.count > 1 || twin.is_some() {
             let what = match twin {
                 Some(twin) if flow.count == 1 => format!("starts at the same instant as flows.{}", twin.name),
@@ -288,13 +316,18 @@ fn starts(scenario: &Resolved, out: &mut Vec<Warning>) {
     }
 }
 
-/// How far the acknowledgements exceed the capacity of the reverse direction of a link.
+/// What follows the name of a link in the keys of the direction that the group's data crosses.
+fn suffix(group: &FlowGroup) -> &'static str {
+    if group.sends_forward() { "" } else { ".reverse" }
+}
+
+/// How far the acknowledgements exceed the capacity of their direction of a link.
 fn ratio(scenario: &Resolved, check: &Check, group: &FlowGroup, link: &str) -> String {
     let Some(i) = check.links.iter().position(|l| l.name == link) else { return String::new() };
     let (l, b) = (&scenario.links[i], packets_per_ack(group, &scenario.links[i]));
-    match (ack_ratio(group, l), l.forward.rate.mean()) {
+    match (ack_ratio(group, l), group.data_way(l).rate.mean()) {
         (Some(k), Some(rate)) if k > b => format!(
-            ": k is {} (RFC 3449 §2) and each acknowledgement stands for {} packets, which caps the forward rate at {} \
+            ": k is {} (RFC 3449 §2) and each acknowledgement stands for {} packets, which caps the rate of data at {} \
              Mbit/s; a queue that filters acknowledgements raises this cap",
             short(k),
             short(b),
@@ -309,7 +342,7 @@ fn ratios(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         let index = check.links.iter().position(|l| l.name == link.name);
         let crossing = || {
             let both = scenario.flows.iter().zip(&check.flows);
-            both.filter(|(f, _)| index.is_some_and(|i| f.path.contains(&i)) && f.transport == Transport::Tcp)
+            both.filter(|(f, _)| index.is_some_and(|i| f.path.contains(&i)) && f.transport == Transport::Tcp && f.sends_forward())
         };
         // The warning names the flows that it limits.
         if crossing().any(|(_, c)| matches!(&c.active, Active::ReturnLink { link } if *link == derived.name))
@@ -327,15 +360,16 @@ fn ratios(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
 fn limits(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for (group, flow) in scenario.flows.iter().zip(&check.flows) {
         if let Active::ReturnLink { link } = &flow.active {
+            let (which, key) = if flow.reverse { ("forward", "rate") } else { ("reverse", "reverse.rate") };
             let message = format!(
-                "acknowledgements on the reverse direction of {link} limit flows.{} to {} segments/s each",
+                "acknowledgements on the {which} direction of {link} limit flows.{} to {} segments/s each",
                 flow.name,
                 short(flow.rate_segments_s.unwrap_or(0.0))
             );
             push(
                 out,
                 "return-link",
-                format!("links.{link}.reverse.rate"),
+                format!("links.{link}.{key}"),
                 message + &ratio(scenario, check, group, link),
             );
         }

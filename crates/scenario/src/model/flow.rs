@@ -5,6 +5,7 @@ use super::chain::ChainSpec;
 use super::endpoint::EndpointSpec;
 use super::short::{Short, ShortForm};
 use crate::amount::{Count, Span, Time, Window};
+use crate::direction::FlowDirection;
 use crate::error::ValueError;
 use crate::transport::Transport;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -20,6 +21,9 @@ pub struct FlowSpec {
     /// Names of the links of the path, in order; by default the only link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<Vec<String>>,
+    /// Direction in which data crosses the links of the path; `"forward"` by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direction: Option<FlowDirection>,
     /// Access delay in each direction, in addition to the links; none by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_delay: Option<Time>,
@@ -51,6 +55,10 @@ pub struct FlowSpec {
     /// Connections open with a handshake; true by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handshake: Option<bool>,
+    /// Connections close with a FIN in each direction, the receiver's after the sender's. By default they are over once
+    /// all data is acknowledged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub close: Option<bool>,
     /// The RTT known to a sender without handshake; by default the propagation RTT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known_rtt: Option<Time>,

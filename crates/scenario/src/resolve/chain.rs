@@ -5,7 +5,9 @@ use super::{Result, refuse};
 use crate::chain::ChainKind;
 use crate::error::did_you_mean;
 use crate::model::{ChainSpec, FlowSpec, LegSpec, Scenario, Short};
-use crate::resolved::{Chain, Compression, Direction, FlowGroup, Gateway, LegTransport, Link, Part};
+use crate::resolved::{
+    Chain, Compression, Direction, FlowDirection, FlowGroup, Gateway, LegTransport, Link, Part,
+};
 use skyhaul_base::Duration;
 use std::borrow::Cow;
 
@@ -176,6 +178,10 @@ fn fits(key: &str, spec: &FlowSpec) -> Result<()> {
         let why = format!("carries unacknowledged datagrams: write \"tcp\" instead of \"{}\"", t.0.name());
         return refuse(format!("{key}.transport"), why);
     }
+    if spec.direction == Some(FlowDirection::Reverse) {
+        let why = "gateways stand behind links as seen from the start of the path: write path and gateways from the sender on, or leave out the chain";
+        return refuse(format!("{key}.direction"), why);
+    }
     if spec.handshake == Some(false) {
         let why = "the legs of a chain open one after the other: leave this out, or leave out the chain";
         return refuse(format!("{key}.handshake"), why);
@@ -261,6 +267,7 @@ fn leg(flow: &FlowSpec, own: LegSpec, path: Vec<String>) -> FlowSpec {
         endpoint: own.endpoint.or_else(|| flow.endpoint.clone()),
         rwnd: own.rwnd.or(flow.rwnd),
         sndbuf: own.sndbuf.or(flow.sndbuf),
+        close: flow.close,
         ..FlowSpec::default()
     }
 }

@@ -220,6 +220,13 @@ impl<'a> Flow<'a> {
     fn finish(self, rtt: Duration) -> Result<FlowGroup> {
         let Self { key, written, spec, count, path, extra_delay, transport, endpoint, cc } = self;
         let handshake = spec.handshake.unwrap_or(transport == Transport::Tcp);
+        let close = spec.close.unwrap_or(false);
+        if close && !handshake {
+            return refuse(
+                format!("{key}.close"),
+                "only connections that open with a handshake close with FINs: leave out handshake = false, or this",
+            );
+        }
         let known_rtt = match (handshake, spec.known_rtt) {
             (true, Some(_)) => {
                 return refuse(
@@ -252,6 +259,7 @@ impl<'a> Flow<'a> {
             name: written.name.clone(),
             count,
             path,
+            direction: spec.direction.unwrap_or_default(),
             extra_delay,
             transport,
             cc,
@@ -260,6 +268,7 @@ impl<'a> Flow<'a> {
             start,
             stop,
             handshake,
+            close,
             known_rtt,
             part: written.part.clone().map(Box::new),
         })
@@ -278,6 +287,7 @@ fn datagrams(
         ("rwnd", spec.rwnd.is_some()),
         ("sndbuf", spec.sndbuf.is_some()),
         ("handshake", spec.handshake.is_some()),
+        ("close", spec.close.is_some()),
         ("known-rtt", spec.known_rtt.is_some()),
     ];
     if let Some((name, _)) = given.iter().find(|(_, given)| *given) {

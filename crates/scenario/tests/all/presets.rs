@@ -7,7 +7,7 @@ use skyhaul_path::error::{self, per};
 use skyhaul_path::queue::{Kind, Victim, pushout};
 use skyhaul_path::{Limit, QueueConfig};
 use skyhaul_scenario::resolved::{
-    App, Delay, Direction, FlowGroup, Record, Resolved, Series, Start, Times, Transport,
+    App, Delay, Direction, FlowDirection, FlowGroup, Record, Resolved, Series, Start, Times, Transport,
 };
 use skyhaul_scenario::{Document, no_files, preset, resolve_text};
 
@@ -127,6 +127,7 @@ fn peach_geo_is_the_setting_of_the_paper() {
             name: "bulk".into(),
             count: 20,
             path: vec![0],
+            direction: FlowDirection::Forward,
             extra_delay: Duration::ZERO,
             cc: skyhaul_cc::Config::by_name("peach").unwrap(),
             endpoint,
@@ -135,6 +136,7 @@ fn peach_geo_is_the_setting_of_the_paper() {
             start: Start::Uniform { from: Duration::ZERO, to: Duration::from_millis(550) },
             stop: None,
             handshake: false,
+            close: false,
             known_rtt: Some(Duration::from_millis(550)),
             part: None,
         }]

@@ -262,6 +262,12 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
         "maximum payload acknowledged to the sender and not yet by the receiver, for a chain of connections",
         |f, _| Some(f.chain.as_ref()?.custody as f64),
     ),
+    known(
+        "custody_at_close",
+        Unit::Bytes,
+        "the same when the sender's FIN was acknowledged to it, if connections close with FINs (`close = true`)",
+        |f, _| Some(f.chain.as_ref()?.custody_at_close as f64),
+    ),
     count(
         "acked_not_delivered",
         "bytes acknowledged to the sender that never arrived because a gateway crashed or an end gave up",

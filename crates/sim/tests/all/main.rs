@@ -2,6 +2,7 @@
 
 mod autotuning;
 mod chain;
+mod close;
 mod closed_forms;
 mod common;
 mod cuts;
@@ -20,6 +21,7 @@ mod path_mtu;
 mod peach_vegas;
 mod rates;
 mod return_link;
+mod reverse;
 mod scps;
 mod send_buffer;
 mod spoof;

@@ -50,6 +50,7 @@ pub fn bulk(name: &str, count: u32, cc: &str, rwnd: u64, rtt: f64) -> FlowGroup 
         name: name.into(),
         count,
         path: vec![0],
+        direction: FlowDirection::Forward,
         extra_delay: Duration::ZERO,
         cc: Cc::by_name(cc).expect("a known algorithm"),
         endpoint,
@@ -58,6 +59,7 @@ pub fn bulk(name: &str, count: u32, cc: &str, rwnd: u64, rtt: f64) -> FlowGroup 
         start: Start::Uniform { from: Duration::ZERO, to: Duration::from_secs_f64(rtt) },
         stop: None,
         handshake: false,
+        close: false,
         known_rtt: Some(Duration::from_secs_f64(rtt)),
         part: None,
     }
