@@ -34,6 +34,7 @@ mod gateway;
 mod near;
 mod peer;
 mod poll;
+mod route;
 pub mod rules;
 mod run;
 pub mod status;

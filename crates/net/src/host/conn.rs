@@ -1,6 +1,7 @@
 //! One connection of a host: the endpoint, its addresses, and the encoding of its segments.
 
 use super::count::Counts;
+use super::early::Cookie;
 use super::journal::Journal;
 use super::journal::Op;
 use super::memory;
@@ -59,6 +60,8 @@ pub struct Conn {
     pub(super) listener: Option<u16>,
     /// The gateway that stands in for the peer.
     pub(super) gateway: Option<NonZeroU32>,
+    /// The cookie that it has given.
+    pub(super) cookie: Option<Cookie>,
     pub(super) armed: Instant,
     /// When empty buffers release their memory.
     trim_at: Instant,
@@ -110,6 +113,7 @@ impl Conn {
             released: false,
             listener,
             gateway: None,
+            cookie: None,
             armed: Instant::MAX,
             trim_at: Instant::MAX,
             booked: 0,
@@ -304,6 +308,7 @@ impl Conn {
         let outcome = self.take(now, tcp.segment(&self.theirs), states, tcp.payload);
         if syn && self.tcp.state() != State::SynSent {
             self.gateway = tcp.options.gateway(self.ours.probe_exid);
+            self.cookie = tcp.options.early(self.ours.probe_exid);
         }
         outcome
     }
@@ -368,6 +373,20 @@ impl Conn {
         self.note(now, Op::Number(ids));
     }
 
+    /// The SYN may carry `most` bytes of data, with this serial number and this token.
+    pub(super) fn offer_early(&mut self, now: Instant, most: u32, serial: u32, token: [u8; 4]) {
+        let mut stated = [0; 8];
+        stated[..4].copy_from_slice(&serial.to_be_bytes());
+        stated[4..].copy_from_slice(&token);
+        self.ours.early = Some(stated);
+        self.tcp.offer_early(most);
+        self.note(now, Op::OfferEarly(most));
+    }
+    /// Takes the data of the SYN that comes next.
+    pub(super) fn take_early(&mut self, now: Instant) {
+        self.tcp.take_early();
+        self.note(now, Op::TakeEarly);
+    }
     pub(super) fn forget_when_it_began(&mut self, now: Instant) {
         self.tcp.forget_when_it_began();
         self.note(now, Op::Untimed);
