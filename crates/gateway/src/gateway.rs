@@ -303,7 +303,7 @@ impl Gateway {
         let dscp = flow.near().map_or(0, Near::dscp);
         let gateway = self.peers.before(server.ip());
         let window = gateway.and_then(|g| self.window(now, g));
-        let cookie = gateway.and_then(|g| self.peers.cookie(now, g, local.ip()));
+        let cookie = gateway.and_then(|g| Some((g, self.peers.cookie(now, g, local.ip())?)));
         host.look_up_route(now, server.ip(), route::mtu);
         match self.connect(now, host, (local, server), (window, cookie), dscp) {
             Ok(far) => {
@@ -343,7 +343,7 @@ impl Gateway {
         now: Instant,
         host: &mut Host,
         (client, server): (SocketAddr, SocketAddr),
-        (window, cookie): (Option<NonZeroU16>, Option<Cookie>),
+        (window, cookie): (Option<NonZeroU16>, Option<(NonZeroU32, Cookie)>),
         dscp: u8,
     ) -> Result<ConnId, HostError> {
         let mut other;

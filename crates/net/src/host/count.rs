@@ -39,8 +39,10 @@ pub struct Counts {
     pub syn_acks_withheld: u64,
     /// Connections established through a cookie of ours.
     pub cookies_taken: u64,
-    /// SYNs whose data was not taken: a token that is wrong or expired, or a serial number that is not new.
+    /// SYNs whose data was not taken: a token that is wrong or expired, or too many gateways.
     pub early_refused: u64,
+    /// SYNs whose serial number was seen before: late copies, and those of connections that have ended. They were reset.
+    pub early_repeated: u64,
     /// Half-open connections that were never completed.
     pub half_open_expired: u64,
     /// Connections that left TIME-WAIT early because too many were in it.

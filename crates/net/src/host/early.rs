@@ -5,6 +5,7 @@
 //! SYN, asks for a cookie                    ──▶   SYN-ACK with a cookie, for this gateway and this client
 //! SYN with data, a serial number, a token   ──▶   the data is taken if the token is right and the number new
 //! repeated SYN with both, without data      ──▶   from now on the number is not new
+//! SYN with a number that is not new         ──▶   reset: its connection has ended, or never was
 //! ```
 //! The token is a keyed hash, under the cookie, of the number and of the initial sequence number: the cookie itself is
 //! seen only in an answer. The token is as hard to guess as the sequence number of a handshake. It does not cover
@@ -105,13 +106,13 @@ impl Arrivals {
         self.held -= data.len();
         Some(data)
     }
-    /// Notes a serial number of a period; false if it was seen before.
-    fn note(&mut self, period: u64, now: u64, gateway: NonZeroU32, serial: u32) -> bool {
+    /// Notes a serial number of a period; false if it was seen before, and `None` if it cannot be noted.
+    fn note(&mut self, period: u64, now: u64, gateway: NonZeroU32, serial: u32) -> Option<bool> {
         self.serials.retain(|(p, _), _| *p + 1 >= now);
         if self.serials.len() >= MOST && !self.serials.contains_key(&(period, gateway)) {
-            return false;
+            return None;
         }
-        self.serials.entry((period, gateway)).or_insert_with(|| Serials::new(serial)).note(serial)
+        Some(self.serials.entry((period, gateway)).or_insert_with(|| Serials::new(serial)).note(serial))
     }
 }
 
@@ -150,8 +151,8 @@ impl Host {
     }
 
     /// Opens a connection as [`Self::connect`] does. If the application writes before the next [`Self::flush`], the SYN
-    /// carries the first bytes, as far as they fit. `cookie` is that of an earlier connection to the same gateway in the
-    /// name of the same client ([`Conn::peer_cookie`]).
+    /// carries the first bytes, as far as they fit. `cookie` is that of an earlier connection to this gateway in the name of
+    /// the same client ([`Conn::peer_cookie`]).
     ///
     /// # Errors
     /// As [`Self::connect`].
@@ -161,7 +162,7 @@ impl Host {
         local: SocketAddr,
         remote: SocketAddr,
         endpoint: &Endpoint,
-        cookie: Cookie,
+        (gateway, cookie): (NonZeroU32, Cookie),
     ) -> Result<ConnId, HostError> {
         let id = self.connect(now, local, remote, endpoint)?;
         if !self.may_be_early(endpoint) {
@@ -171,7 +172,7 @@ impl Host {
         let serial = self.config.early.as_ref().map_or(0, |n| n.fetch_add(1, Ordering::Relaxed));
         if let Some(conn) = self.get_mut(id) {
             let token = token(cookie, serial, conn.tcp().first());
-            conn.offer_early(now, room, serial, token);
+            conn.offer_early(now, room, gateway, (serial, token));
         }
         Ok(id)
     }
@@ -182,13 +183,14 @@ impl Host {
         Some(cookie(&self.config.secret, period(half_began), gateway, client))
     }
 
-    /// Checks what a SYN states about its data, and keeps the data if all is well.
-    pub(super) fn take_early(&mut self, now: Instant, ends: Ends, tcp: &Tcp<'_>, endpoint: &Endpoint) {
+    /// Checks what a SYN without a connection states about its data, and keeps the data if all is well. False if its number was
+    /// seen before: its connection must not be opened again.
+    pub(super) fn take_early(&mut self, now: Instant, ends: Ends, tcp: &Tcp<'_>, endpoint: &Endpoint) -> bool {
         if !self.may_be_early(endpoint) {
-            return;
+            return true;
         }
         let exid = self.config.probe_exid;
-        let (Some(gateway), Some(stated)) = (tcp.options.gateway(exid), tcp.options.early(exid)) else { return };
+        let (Some(gateway), Some(stated)) = (tcp.options.gateway(exid), tcp.options.early(exid)) else { return true };
         let [a, b, c, d, said @ ..] = stated;
         let serial = u32::from_be_bytes([a, b, c, d]);
         let client = ends.remote().ip();
@@ -198,13 +200,17 @@ impl Host {
         };
         let Some(period) = [Some(now), now.checked_sub(1)].into_iter().flatten().find(made) else {
             self.counts.early_refused += 1;
-            return;
+            return true;
         };
-        if self.early.note(period, now, gateway, serial) {
-            self.early.keep(ends, tcp.payload);
-        } else {
-            self.counts.early_refused += 1;
+        match self.early.note(period, now, gateway, serial) {
+            Some(true) => self.early.keep(ends, tcp.payload),
+            Some(false) => {
+                self.counts.early_repeated += 1;
+                return false;
+            }
+            None => self.counts.early_refused += 1,
         }
+        true
     }
 }
 
@@ -282,10 +288,11 @@ mod tests {
         assert_eq!(a.remove(&ends(4999)), None, "there was no room");
         let g = |n: u32| NonZeroU32::new(n).unwrap();
         for n in 1..=MOST as u32 {
-            assert!(a.note(7, 7, g(n), 3));
+            assert_eq!(a.note(7, 7, g(n), 3), Some(true));
         }
-        assert!(!a.note(7, 7, g(5000), 3), "no room for one more");
-        assert!(!a.note(7, 8, g(1), 3) && a.note(7, 8, g(1), 4), "in the next period it is still known");
-        assert!(a.note(9, 9, g(5000), 3), "the old ones have expired");
+        assert_eq!(a.note(7, 7, g(5000), 3), None, "no room for one more");
+        let next = [3, 4].map(|n| a.note(7, 8, g(1), n));
+        assert_eq!(next, [Some(false), Some(true)], "in the next period it is still known");
+        assert_eq!(a.note(9, 9, g(5000), 3), Some(true), "the old ones have expired");
     }
 }

@@ -226,7 +226,9 @@ impl Host {
         let pressed = self.ledger.presses();
         let half = HalfOpen::new(syn, iss, self.opened, now, pressed);
         if waits {
-            self.take_early(now, ends, tcp, &endpoint);
+            if !self.take_early(now, ends, tcp, &endpoint) {
+                return self.reset_syn(&ends, tcp.seq, out);
+            }
             let at = self.half_open.insert(ends, HalfOpen { waits, asked: true, ..half });
             self.half_open.arm(at, now + LIFE);
             self.asked.push_back(ends);

@@ -1,15 +1,25 @@
 //! Data in SYNs between two gateways: what it saves, and that nothing is delivered twice, whatever the path does.
 
 use super::common::{Weather, World, addresses};
-use super::{endpoint, ms};
+use super::ms;
 use skyhaul_base::{Duration, Instant, Rng};
-use skyhaul_net::host::{Admission, ConnId, Cookie, Host, HostConfig};
+use skyhaul_net::host::{Admission, ConnId, Cookie, Endpoint, Host, HostConfig};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// As gateways have it: the offer to measure rates and their number do not both fit into a SYN.
+fn endpoint() -> Endpoint {
+    let mut e = super::endpoint("newreno");
+    e.tcp.receiver_rate = false;
+    e
+}
+
+/// The number of the far gateway.
+const FAR: NonZeroU32 = NonZeroU32::new(2).expect("not zero");
 
 /// Two gateways. The far one reads requests and answers each with as much again.
 struct Gateways {
@@ -42,17 +52,30 @@ impl Gateways {
             };
             *host = Host::new(config);
         }
-        w.hosts[1].listen_elsewhere(Some((endpoint("newreno"), Admission::WhenAdmitted)));
+        w.hosts[1].listen_elsewhere(Some((endpoint(), Admission::WhenAdmitted)));
         Self { w, v6, delivered: BTreeMap::new(), reading: BTreeMap::new(), arrived: Instant::ZERO }
+    }
+
+    /// The far gateway ends, and is started again: it knows nothing, and has another number and another secret.
+    fn restart(&mut self) {
+        let config = HostConfig {
+            gateway: NonZeroU32::new(77),
+            secret: skyhaul_net::host::Secret::fixed([77; 16]),
+            early: Some(Arc::default()),
+            ..self.w.hosts[1].config().clone()
+        };
+        self.w.hosts[1] = Host::new(config);
+        self.w.hosts[1].listen_elsewhere(Some((endpoint(), Admission::WhenAdmitted)));
+        self.reading.clear();
     }
 
     /// Opens a connection whose request is written at once.
     fn ask(&mut self, port: u16, cookie: Option<Cookie>, request: &[u8]) -> ConnId {
         let [a, b] = addresses(self.v6);
         let (from, to) = (SocketAddr::new(a, port), SocketAddr::new(b, 80));
-        let (now, e) = (self.w.now, endpoint("newreno"));
+        let (now, e) = (self.w.now, endpoint());
         let id = match cookie {
-            Some(cookie) => self.w.hosts[0].connect_early(now, from, to, &e, cookie),
+            Some(cookie) => self.w.hosts[0].connect_early(now, from, to, &e, (FAR, cookie)),
             None => self.w.hosts[0].connect(now, from, to, &e),
         };
         let id = id.expect("opens");
@@ -130,7 +153,7 @@ impl Gateways {
     fn meet(&mut self) -> Cookie {
         let (_, id) = self.exchange(999, None, &request(0, 20));
         let conn = self.w.hosts[0].conn(id).expect("not released");
-        assert_eq!(conn.peer_gateway(), NonZeroU32::new(2));
+        assert_eq!(conn.peer_gateway(), Some(FAR));
         let cookie = conn.peer_cookie().expect("given");
         self.release(id);
         cookie
@@ -195,9 +218,9 @@ fn a_cookie_is_good_for_its_client_and_gateway_and_for_a_while() {
     assert!(!taken(&mut g, 1001, forged));
     // Of another client: the gateway stands in for all of them.
     let [_, b] = addresses(false);
-    let (now, e) = (g.w.now, endpoint("newreno"));
+    let (now, e) = (g.w.now, endpoint());
     let other = SocketAddr::from(([10, 84, 0, 9], 1002));
-    let id = g.w.hosts[0].connect_early(now, other, SocketAddr::new(b, 80), &e, cookie).expect("opens");
+    let id = g.w.hosts[0].connect_early(now, other, SocketAddr::new(b, 80), &e, (FAR, cookie)).expect("opens");
     g.w.hosts[0].write(now, id, &request(8, 100));
     g.w.hosts[0].shutdown(now, id);
     g.w.flush();
@@ -266,6 +289,46 @@ fn no_request_is_delivered_twice() {
         assert!(taken > 200, "{taken} SYNs brought their data");
         assert_eq!(g.delivered.len(), 401);
         assert!(g.delivered.values().all(|times| *times == 1), "{:?}", g.delivered);
-        assert!(g.w.hosts[1].counts().early_refused > 100, "copies were recognised");
+        assert!(g.w.hosts[1].counts().early_repeated > 100, "copies were recognised");
+    }
+}
+
+#[test]
+fn what_another_gateway_may_have_delivered_is_not_sent_again() {
+    // Repeated or not, and whether the gateway was started again in between.
+    for (repeated, restarted) in [(false, false), (false, true), (true, false), (true, true)] {
+        let mut g = Gateways::new(false, Weather::calm(ms(50)));
+        let cookie = g.meet();
+        let mut lost = repeated;
+        g.w.boxes[1] = Some(Box::new(move |_, _, _| !core::mem::take(&mut lost)));
+        if restarted && !repeated {
+            g.restart();
+        }
+        let id = g.ask(1000, Some(cookie), &request(5, 100));
+        if repeated {
+            // The request is delivered, and the answer to the SYN is lost.
+            let began = g.w.now;
+            while g.arrived < began {
+                g.w.step_by(g.w.now + ms(10));
+                g.serve();
+            }
+            if restarted {
+                g.restart();
+            }
+        }
+        let answer = g.answer(id);
+        let failure = g.w.hosts[0].conn(id).and_then(|c| c.failure());
+        if repeated && restarted {
+            assert_eq!((answer.len(), failure), (0, Some(skyhaul_net::host::Failure::Reset)));
+        } else {
+            assert_eq!((answer, failure), (request(5, 100), None));
+        }
+        g.release(id);
+        let until = g.w.now + Duration::from_secs(5);
+        while g.w.now < until {
+            g.w.step_by(until);
+            g.serve();
+        }
+        assert!(g.delivered.get(&5).is_none_or(|times| *times == 1), "{repeated} {restarted}");
     }
 }
