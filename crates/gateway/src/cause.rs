@@ -13,6 +13,8 @@ pub(crate) enum Cause {
     HostsAborted,
     /// The server on the terrestrial side refused it, or did not answer.
     HostsRefused,
+    /// The leg over the link could not be opened: no local port was free.
+    NotOpened,
     /// The end behind the link refused it.
     LinkRefused,
     /// The end behind the link reset it.

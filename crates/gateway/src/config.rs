@@ -70,6 +70,10 @@ pub struct Satellite {
     /// Connections to a known gateway start with a part of the congestion window of earlier ones; needs `rate`.
     #[serde(default = "yes")]
     pub resume: bool,
+    /// How long the SYN to a known gateway waits for the first bytes of the client, so that it can carry them; zero: SYNs carry
+    /// no data, and that of other gateways is not taken.
+    #[serde(default = "soon")]
+    pub early_data: Time,
     /// MTU of the link, bytes.
     #[serde(default = "ethernet")]
     pub mtu: u16,
@@ -253,6 +257,10 @@ fn everything() -> Vec<Network> {
 fn yes() -> bool {
     true
 }
+/// Longer than the RTT of a local network, and too short to be felt where the server speaks first.
+fn soon() -> Time {
+    Time(Duration::from_millis(5))
+}
 fn ethernet() -> u16 {
     1500
 }
@@ -266,6 +274,8 @@ fn finite_rate<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Rate>, D
     }
 }
 
+/// Maximum wait for the first bytes of a client.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
 /// Maximum size of a configuration file, bytes.
 const LONGEST: u64 = 1 << 20;
 /// Maximum length of an interface name, bytes (IFNAMSIZ of the kernel, without the final zero).
@@ -343,6 +353,10 @@ impl Config {
                 return Err(fail(key, format!("{a} contains {b}: leave one of them out")));
             }
         }
+        if f.satellite.early_data.0 > LONGEST_WAIT {
+            let write = "write at most \"100 ms\", or \"0 s\" for none: servers that speak first would wait";
+            return Err(fail("satellite.early-data", write.into()));
+        }
         if f.satellite.mtu < 576 {
             return Err(fail("satellite.mtu", "write at least 576, in bytes (IPv6 needs 1280)".into()));
         }
@@ -388,6 +402,7 @@ impl Config {
             ("publish", self.publish != new.publish),
             ("satellite.interface", s.interface != new.satellite.interface),
             ("satellite.rate", s.rate != new.satellite.rate),
+            ("satellite.early-data", s.early_data.0 != new.satellite.early_data.0),
             ("satellite.mtu", s.mtu != new.satellite.mtu),
             ("limits.flows", l.flows != new.limits.flows),
             ("limits.memory", l.memory.0 != new.limits.memory.0),

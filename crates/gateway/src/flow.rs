@@ -38,7 +38,9 @@ pub(crate) struct Flow {
     pub(crate) client: SocketAddr,
     pub(crate) server: SocketAddr,
     near: Option<Near>,
-    /// The leg over the link; `None` until the connection is admitted.
+    /// The address from which the leg over the link will be opened, while it waits for the client's first bytes.
+    pub(crate) opens_from: Option<SocketAddr>,
+    /// The leg over the link; `None` until the connection is admitted or opened.
     pub(crate) far: Option<ConnId>,
     /// The gateway at the other end of the link, if there is one.
     pub(crate) gateway: Option<NonZeroU32>,
@@ -77,6 +79,7 @@ impl Flow {
             client,
             server,
             near,
+            opens_from: None,
             far: None,
             gateway: None,
             met: false,
@@ -87,6 +90,13 @@ impl Flow {
         }
     }
 
+    /// Whether it waits for the client's first bytes, and they may have come.
+    pub(crate) fn may_open(&self) -> bool {
+        self.opens_from.is_some() && self.near.as_ref().is_some_and(Near::is_readable)
+    }
+    pub(crate) fn near(&self) -> Option<&Near> {
+        self.near.as_ref()
+    }
     pub(crate) fn near_mut(&mut self) -> Option<&mut Near> {
         self.near.as_mut()
     }

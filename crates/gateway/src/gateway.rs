@@ -13,19 +13,21 @@ use crate::peer::Peers;
 use crate::poll::{Happened, Poll};
 use crate::probe::{self, Probe};
 use crate::record::{self, Kernel};
+use crate::route;
 use crate::rules::Ports;
 use crate::status::{Counts, FlowStatus, Status};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::InitialWindow;
 use skyhaul_net::app::{App, Turn};
-use skyhaul_net::host::{Admission, Asked, ConnId, Endpoint, Host, HostConfig, HostError, Secret};
+use skyhaul_net::host::{Admission, Asked, Conn, ConnId, Cookie, Endpoint, Host, HostConfig, HostError, Secret};
 use skyhaul_net::tap::{Filter, Reader, Tap};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::num::{NonZeroU16, NonZeroU32};
 use std::os::fd::AsFd;
+use std::sync::Arc;
 
 /// The number under which all listeners are registered; flows have the numbers after it.
 const LISTENERS: u64 = 0;
@@ -66,6 +68,8 @@ pub struct Gateway {
     /// Connections from the link that were admitted: (server, client).
     admitted: BTreeMap<(SocketAddr, SocketAddr), u32>,
     peers: Peers,
+    /// Flows that wait for the first bytes of their clients: until when, which, and when it began.
+    opening: VecDeque<(Instant, u32, Instant)>,
     /// Flows to process in this turn.
     listed: Vec<u32>,
     happened: Vec<Happened>,
@@ -116,6 +120,7 @@ impl Gateway {
             by_conn: BTreeMap::new(),
             admitted: BTreeMap::new(),
             peers: Peers::default(),
+            opening: VecDeque::new(),
             listed: Vec::new(),
             happened: Vec::new(),
             chunk: vec![0; 2 * near::CHUNK].into_boxed_slice().try_into().expect("as long as that"),
@@ -139,11 +144,14 @@ impl Gateway {
     /// If the system has no random numbers.
     pub fn host(config: &Config) -> Result<Host, GatewayError> {
         let secret = Secret::draw().map_err(GatewayError::os("draw random numbers"))?;
-        let mut host = HostConfig::new(Vec::new(), secret);
+        // Its own address, if it has one: what arrives for it is not passed on.
+        let own = config.forwards_ports().then_some(forward::ADDRESS.into());
+        let mut host = HostConfig::new(own.into_iter().collect(), secret);
         host.transparent = true;
         // Drawn at each start, so that peers forget their windows when the gateway restarts.
         host.gateway = NonZeroU32::new(RandomState::new().build_hasher().finish() as u32);
         host.by_client = true;
+        host.early = (!config.satellite.early_data.0.is_zero()).then(Arc::default);
         host.mtu = config.satellite.mtu.into();
         host.memory = config.limits.memory.0;
         host.most = config.limits.flows + config.limits.flows / 4;
@@ -273,6 +281,7 @@ impl Gateway {
             flows: self.len(),
             peers: self.peers.len(),
             memory: host.memory().held,
+            paths_narrowed: host.counts().paths_narrowed,
             counts: self.counts,
             list: flows.map(|f| Self::row(now, f, host)).collect(),
         }
@@ -281,8 +290,8 @@ impl Gateway {
     fn row(now: Instant, f: &Flow, host: &Host) -> FlowStatus {
         let passed = f.passed();
         let far = f.far.and_then(|id| host.conn(id));
-        let snapshot = far.map(skyhaul_net::host::Conn::snapshot);
-        let counters = far.map(skyhaul_net::host::Conn::counters).unwrap_or_default();
+        let snapshot = far.map(Conn::snapshot);
+        let counters = far.map(Conn::counters).unwrap_or_default();
         FlowStatus {
             number: f.number,
             from: f.from,
@@ -374,42 +383,92 @@ impl Gateway {
         self.counts.from_hosts += 1;
         // A connection to the listener itself has no server behind it.
         let loops = self.ports().v4 == server.port() && server.ip().is_loopback();
-        let near = Near::accepted(stream, KEEPALIVE).ok().filter(|_| !loops);
-        let window = self.peers.before(server.ip()).and_then(|g| self.window(now, g));
-        let far = self.connect(now, host, (local, server), window, near.as_ref().map_or(0, Near::dscp));
-        let (Some(near), Ok(far)) = (near, far) else {
+        let Some(mut near) = Near::accepted(stream, KEEPALIVE).ok().filter(|_| !loops) else {
             // Dropped, it is reset.
             self.refuse(From::Hosts, client, server);
             return;
         };
-        let buffer = self.config.limits.buffer.0;
-        let mut flow = Flow::new(now, From::Hosts, (client, server), near, buffer);
-        flow.far = Some(far);
-        self.counts.resumed += u64::from(window.is_some());
+        let gateway = self.peers.before(server.ip());
+        let waits = gateway.and_then(|g| self.peers.cookie(now, g, local.ip())).is_some();
+        if waits {
+            near.awaits_data();
+        }
+        let mut flow = Flow::new(now, From::Hosts, (client, server), near, self.config.limits.buffer.0);
+        flow.opens_from = Some(local);
         let number = self.insert(flow);
-        self.trace(now, host, self.opened, far);
-        self.by_conn.insert(far, number);
+        if waits {
+            self.opening.push_back((now + self.config.satellite.early_data.0, number, now));
+        } else {
+            self.open(now, host, number);
+        }
         self.watch(number);
     }
 
-    /// Opens the leg over the link, from the address of a client or of the gateway's host.
+    /// Opens the leg over the link of a flow.
+    fn open(&mut self, now: Instant, host: &mut Host, number: u32) {
+        let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_mut) else { return };
+        let (Some(local), server) = (flow.opens_from.take(), flow.server) else { return };
+        let dscp = flow.near().map_or(0, Near::dscp);
+        let gateway = self.peers.before(server.ip());
+        let window = gateway.and_then(|g| self.window(now, g));
+        let cookie = gateway.and_then(|g| Some((g, self.peers.cookie(now, g, local.ip())?)));
+        host.look_up_route(now, server.ip(), route::mtu);
+        match self.connect(now, host, (local, server), (window, cookie), dscp) {
+            Ok(far) => {
+                self.counts.resumed += u64::from(window.is_some());
+                self.by_conn.insert(far, number);
+                if let Some(flow) = self.flows[number as usize].as_mut() {
+                    flow.far = Some(far);
+                    let named = flow.number;
+                    self.trace(now, host, named, far);
+                }
+            }
+            Err(_) => {
+                self.counts.refused += 1;
+                self.end(now, host, number, Cause::NotOpened);
+            }
+        }
+    }
+    /// Opens the legs of flows whose clients have said nothing for long enough.
+    fn open_late(&mut self, now: Instant, host: &mut Host) {
+        while let Some(&(until, number, began)) = self.opening.front() {
+            let flow = self.flows.get(number as usize).and_then(Option::as_deref);
+            // It may be open, and its number given to another one.
+            let waits = flow.is_some_and(|f| f.opens_from.is_some() && f.began == began);
+            if waits && now < until {
+                return;
+            }
+            self.opening.pop_front();
+            if waits {
+                self.open(now, host, number);
+                self.list(number);
+            }
+        }
+    }
+
+    /// Opens a leg over the link, from the address of a client or of the gateway's host, with this initial window and, if there
+    /// is a cookie, data in the SYN.
     fn connect(
         &self,
         now: Instant,
         host: &mut Host,
         (client, server): (SocketAddr, SocketAddr),
-        window: Option<NonZeroU16>,
+        (window, cookie): (Option<NonZeroU16>, Option<(NonZeroU32, Cookie)>),
         dscp: u8,
     ) -> Result<ConnId, HostError> {
-        let endpoint = &self.config.endpoint;
-        if window.is_none() && dscp == 0 {
-            return host.connect(now, client, server, endpoint);
+        let mut other;
+        let mut endpoint = &self.config.endpoint;
+        if window.is_some() || dscp != 0 {
+            other = Endpoint { dscp, ..endpoint.clone() };
+            if let Some(window) = window {
+                other.tcp.rules.initial_window = InitialWindow::Segments(window.get().into());
+            }
+            endpoint = &other;
         }
-        let mut endpoint = Endpoint { dscp, ..endpoint.clone() };
-        if let Some(window) = window {
-            endpoint.tcp.rules.initial_window = InitialWindow::Segments(window.get().into());
+        match cookie {
+            Some(cookie) => host.connect_early(now, client, server, endpoint, cookie),
+            None => host.connect(now, client, server, endpoint),
         }
-        host.connect(now, client, server, &endpoint)
     }
 
     /// The initial window of a connection to a known gateway, segments; `None`: that of the endpoint.
@@ -421,6 +480,7 @@ impl Gateway {
     /// A client behind the link connects to a terrestrial host.
     fn open_to_host(&mut self, now: Instant, host: &mut Host, asked: Asked) {
         let Asked { local: server, remote: client, dscp, gateway } = asked;
+        host.look_up_route(now, client.ip(), route::mtu);
         self.counts.from_link += 1;
         let Some((to, preserve)) = self.place(server) else {
             self.refuse(From::Link, client, server);
@@ -479,7 +539,8 @@ impl Gateway {
                 continue;
             };
             let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_mut) else { continue };
-            let (client, server, waits) = (flow.client, flow.server, flow.far.is_none());
+            let waits = flow.from == From::Link && flow.far.is_none();
+            let (client, server) = (flow.client, flow.server);
             let Some(near) = flow.near_mut() else { continue };
             let connecting = near.is_connecting();
             near.wake(h.readable, h.writable);
@@ -507,6 +568,7 @@ impl Gateway {
                 let conn = host.conn(id)?;
                 let number = self.admitted.remove(&(conn.local(), conn.remote()))?;
                 self.by_conn.insert(id, number);
+                self.counts.early_received += u64::from(conn.early().taken > 0);
                 let flow = self.flows.get_mut(number as usize)?.as_mut()?;
                 flow.far = Some(id);
                 let named = flow.number;
@@ -538,14 +600,21 @@ impl Gateway {
         for number in core::mem::take(&mut self.listed) {
             let Some(flow) = self.flows[number as usize].as_mut() else { continue };
             flow.listed = false;
+            if flow.may_open() {
+                self.open(now, host, number);
+            }
+            let Some(flow) = self.flows[number as usize].as_mut() else { continue };
             let far = flow.far.and_then(|id| host.conn(id));
-            let opened = far.is_some_and(skyhaul_net::host::Conn::is_connected);
+            let opened = far.is_some_and(Conn::is_connected);
             if opened && !flow.met {
                 flow.met = true;
-                flow.gateway = far.and_then(skyhaul_net::host::Conn::peer_gateway).or(flow.gateway);
+                flow.gateway = far.and_then(Conn::peer_gateway).or(flow.gateway);
                 if let Some(gateway) = flow.gateway {
                     let host = if flow.from == From::Hosts { flow.server } else { flow.client };
                     self.peers.meet(now, gateway, host.ip());
+                    if let Some(far) = far {
+                        Self::note_early(&mut self.peers, &mut self.counts, now, gateway, far);
+                    }
                 }
             }
             match flow.pump(now, host, &mut self.chunk) {
@@ -559,6 +628,17 @@ impl Gateway {
                 }
             }
         }
+    }
+
+    /// Notes what the handshake of a connection has shown of data in SYNs.
+    fn note_early(peers: &mut Peers, counts: &mut Counts, now: Instant, gateway: NonZeroU32, far: &Conn) {
+        let early = far.early();
+        if let Some(cookie) = far.peer_cookie() {
+            peers.keep(now, gateway, far.local().ip(), cookie);
+        }
+        counts.early_sent += u64::from(early.sent > 0);
+        counts.early_taken += u64::from(early.sent > 0 && early.taken > 0);
+        peers.answered(now, gateway, early);
     }
 
     fn end(&mut self, now: Instant, host: &mut Host, number: u32, cause: Cause) {
@@ -581,7 +661,7 @@ impl Gateway {
         *if in_order { &mut self.counts.finished } else { &mut self.counts.aborted } += 1;
         if let Some(id) = flow.far {
             self.by_conn.remove(&id);
-        } else {
+        } else if flow.from == From::Link {
             host.refuse(flow.server, flow.client);
             self.admitted.remove(&(flow.server, flow.client));
         }
@@ -631,6 +711,7 @@ impl App for Gateway {
         if self.probe.as_ref().is_some_and(|p| p.is_over(now, host)) {
             self.probe = None;
         }
+        self.open_late(now, host);
         self.pump(now, host);
         self.sweep(now, host);
         let most = self.config.limits.flows;
@@ -651,7 +732,8 @@ impl App for Gateway {
         let sweep = if self.len() > 0 { self.swept + SWEEP } else { Instant::MAX };
         let listed = if self.listed.is_empty() { Instant::MAX } else { Instant::ZERO };
         let probe = self.probe.as_ref().map_or(Instant::MAX, Probe::ends);
-        self.ends.unwrap_or(Instant::MAX).min(probe).min(sweep).min(self.again).min(listed)
+        let opening = self.opening.front().map_or(Instant::MAX, |(until, ..)| *until);
+        self.ends.unwrap_or(Instant::MAX).min(probe).min(sweep).min(self.again).min(listed).min(opening)
     }
     fn stop(&mut self, now: Instant, host: &mut Host) {
         self.ends = Some(now + self.config.limits.drain.0);

@@ -46,6 +46,7 @@ mod poll;
 pub mod probe;
 mod qlog;
 mod record;
+mod route;
 pub mod rules;
 mod run;
 pub mod status;

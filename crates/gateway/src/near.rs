@@ -147,6 +147,14 @@ impl Near {
         Ok(socket.into())
     }
 
+    /// Nothing is known to be readable: an event will tell.
+    pub(crate) fn awaits_data(&mut self) {
+        self.readable = false;
+    }
+    /// Data, the end of the stream or an error may be readable.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.readable
+    }
     pub(crate) fn stream(&self) -> &TcpStream {
         &self.stream
     }

@@ -5,6 +5,7 @@
 //! once would overflow the queue of the link.
 
 use skyhaul_base::{Duration, Instant};
+use skyhaul_net::host::{Cookie, Early};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::num::{NonZeroU16, NonZeroU32};
@@ -13,6 +14,8 @@ use std::num::{NonZeroU16, NonZeroU32};
 const MOST: usize = 4096;
 /// Time after which a window is forgotten.
 const AGE: Duration = Duration::from_secs(600);
+/// SYNs with data that may be lost one after the other before no more are sent.
+const PATIENCE: u8 = 3;
 /// Maximum initial window, segments.
 const LARGEST: f64 = 2000.0;
 
@@ -23,6 +26,10 @@ struct Peer {
     window: f64,
     learnt: Instant,
     flows: u32,
+    /// SYNs with data that had to be repeated, since the last one that was answered at once.
+    unanswered: u8,
+    /// From when on SYNs carry data.
+    early_from: Instant,
 }
 
 /// The gateways that are known.
@@ -30,6 +37,8 @@ struct Peer {
 pub(crate) struct Peers {
     known: BTreeMap<NonZeroU32, Peer>,
     behind: BTreeMap<IpAddr, NonZeroU32>,
+    /// By gateway and client.
+    cookies: BTreeMap<(NonZeroU32, IpAddr), (Cookie, Instant)>,
 }
 
 impl Peers {
@@ -51,8 +60,33 @@ impl Peers {
             self.known.retain(|_, p| p.flows > 0 || now < p.learnt + AGE);
         }
         if self.known.len() < MOST || self.known.contains_key(&gateway) {
-            let new = Peer { window: 0.0, learnt: now, flows: 0 };
+            let new = Peer { window: 0.0, learnt: now, flows: 0, unanswered: 0, early_from: now };
             self.known.entry(gateway).or_insert(new).flows += 1;
+        }
+    }
+    /// Records the cookie with which SYNs in the name of this client may carry data.
+    pub(crate) fn keep(&mut self, now: Instant, gateway: NonZeroU32, client: IpAddr, cookie: Cookie) {
+        if self.cookies.len() >= MOST {
+            self.cookies.retain(|_, (_, since)| now < *since + AGE);
+        }
+        if self.cookies.len() >= MOST && !self.cookies.contains_key(&(gateway, client)) {
+            self.cookies.pop_first();
+        }
+        self.cookies.insert((gateway, client), (cookie, now));
+    }
+    /// The cookie for connections in the name of `client` to a gateway; `None`: their SYNs carry no data.
+    pub(crate) fn cookie(&self, now: Instant, gateway: NonZeroU32, client: IpAddr) -> Option<Cookie> {
+        let (cookie, since) = self.cookies.get(&(gateway, client))?;
+        let may = self.known.get(&gateway).is_some_and(|p| now >= p.early_from);
+        (may && now < *since + AGE).then_some(*cookie)
+    }
+    /// Records what became of data in a SYN. If such SYNs are lost again and again, the path may drop them: then none are sent
+    /// for a while.
+    pub(crate) fn answered(&mut self, now: Instant, gateway: NonZeroU32, early: Early) {
+        let Some(p) = self.known.get_mut(&gateway).filter(|_| early.sent > 0) else { return };
+        p.unanswered = if early.repeated { p.unanswered.saturating_add(1) } else { 0 };
+        if p.unanswered >= PATIENCE {
+            (p.unanswered, p.early_from) = (0, now + AGE);
         }
     }
     /// A counted connection has ended.
@@ -80,6 +114,28 @@ impl Peers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cookies_are_for_a_client_and_rest_while_the_path_drops_syns_with_data() {
+        let (g, client) = (NonZeroU32::MIN, IpAddr::from([192, 0, 2, 1]));
+        let (mut p, t) = (Peers::default(), Instant::ZERO);
+        p.meet(t, g, client);
+        p.keep(t, g, client, [7; 8]);
+        assert_eq!(p.cookie(t, g, client), Some([7; 8]));
+        assert_eq!(p.cookie(t, g, IpAddr::from([192, 0, 2, 2])), None);
+        assert_eq!(p.cookie(t + AGE, g, client), None, "expired");
+        let lost = Early { sent: 100, taken: 0, repeated: true };
+        let taken = Early { sent: 100, taken: 100, repeated: false };
+        for early in [lost, lost, taken, lost, lost] {
+            p.answered(t, g, early);
+            assert!(p.cookie(t, g, client).is_some(), "some losses are ordinary");
+        }
+        p.answered(t, g, lost);
+        p.keep(t, g, client, [8; 8]);
+        assert_eq!(p.cookie(t, g, client), None);
+        p.keep(t + AGE, g, client, [9; 8]);
+        assert_eq!(p.cookie(t + AGE, g, client), Some([9; 8]));
+    }
 
     #[test]
     fn a_connection_begins_with_its_share_of_half_of_what_was_used() {

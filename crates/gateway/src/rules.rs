@@ -144,6 +144,14 @@ fn interception(config: &Config, t: &str, hosts: &str) -> String {
         ),
     );
     rule(&mut text, "fib daddr type { local, broadcast, multicast, anycast } accept");
+    // Errors about packets of TCP: the gateway's host takes those about its connections, and gives back the others. The protocol of
+    // the quoted packet stands behind the eight bytes of the message, in the tenth or the seventh byte.
+    for about in [
+        "icmp type { destination-unreachable, time-exceeded, parameter-problem } @th,136,8 6",
+        "icmpv6 type { destination-unreachable, packet-too-big, time-exceeded, parameter-problem } @th,112,8 6",
+    ] {
+        rule(&mut text, &format!("iifname \"{link}\" {about} meta mark set {far:#x} accept"));
+    }
     for (ip, family) in [("ip", 4), ("ip6", 6)] {
         let ends = format!("{ip} saddr . tcp sport . {ip} daddr . tcp dport");
         rule(

@@ -25,6 +25,12 @@ pub struct Counts {
     pub overloads: u64,
     /// Connections over the link that started with the window of earlier ones.
     pub resumed: u64,
+    /// Connections over the link whose SYN carried data.
+    pub early_sent: u64,
+    /// Those of them whose data the other gateway took from the SYN.
+    pub early_taken: u64,
+    /// Connections from behind the link whose SYN carried data that was taken.
+    pub early_received: u64,
     /// Bytes passed on to the link.
     pub bytes_to_link: u64,
     /// Bytes passed on to hosts.
@@ -85,6 +91,8 @@ pub struct Status {
     pub peers: usize,
     /// Memory held by connections over the link, bytes.
     pub memory: u64,
+    /// Times that a router reported a smaller MTU of the path over the link.
+    pub paths_narrowed: u64,
     /// Counters since the start.
     pub counts: Counts,
     /// Up to 1000 connections, if requested.
@@ -114,6 +122,7 @@ impl Status {
         add("peers", "gauge", "Other gateways that are known.", self.peers as f64);
         add("memory_bytes", "gauge", "Bytes held by connections over the link.", self.memory as f64);
         for (name, help, value) in [
+            ("paths_narrowed_total", "Reports of a smaller path MTU over the link.", self.paths_narrowed),
             ("from_hosts_total", "Connections opened by hosts.", c.from_hosts),
             ("from_link_total", "Connections opened from behind the link.", c.from_link),
             ("finished_total", "Connections that ended in order.", c.finished),
@@ -122,6 +131,9 @@ impl Status {
             ("stuck_total", "Connections on which nothing moved for too long.", c.stuck),
             ("overloads_total", "Times without room for more connections.", c.overloads),
             ("resumed_total", "Connections that began with a window learnt by earlier ones.", c.resumed),
+            ("early_sent_total", "Connections over the link whose SYN carried data.", c.early_sent),
+            ("early_taken_total", "Those whose data the other gateway took from the SYN.", c.early_taken),
+            ("early_received_total", "Connections from the link with data in the SYN.", c.early_received),
             ("to_link_bytes_total", "Bytes passed on to the link.", c.bytes_to_link),
             ("to_hosts_bytes_total", "Bytes passed on to hosts.", c.bytes_to_hosts),
             ("lost_bytes_total", "Bytes that waited when an end gave up.", c.bytes_lost),
@@ -141,7 +153,7 @@ mod tests {
         let (name, pid, uptime, admits) = ("near".to_owned(), 1, 0.0, true);
         let counts = Counts::default();
         let page =
-            Status { name, pid, uptime, admits, flows: 0, peers: 0, memory: 0, counts, list: Vec::new() }
+            Status { name, pid, uptime, admits, flows: 0, peers: 0, memory: 0, paths_narrowed: 0, counts, list: Vec::new() }
                 .metrics();
         let dashboard = include_str!("../../../packaging/grafana/skyhaul-gateway.json");
         let name = |c: char| c.is_ascii_alphanumeric() || c == '_';

@@ -2,6 +2,8 @@
 #![cfg(target_os = "linux")]
 
 mod common;
+#[path = "hosts/early.rs"]
+mod early;
 
 use common::{Party, Weather, World, accepted, addresses, check, transfer};
 use skyhaul_base::{Duration, Instant};

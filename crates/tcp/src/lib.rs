@@ -30,7 +30,7 @@ mod timestamps;
 mod wave;
 
 pub use config::Config;
-pub use connection::{Connection, Established, Event, Held, Remains, State, scale_for};
+pub use connection::{Connection, Early, Established, Event, Held, Remains, State, scale_for};
 pub use error::Rejected;
 pub use loss::classifier::Verdict;
 pub use loss::rack::{Rack, RackReport};

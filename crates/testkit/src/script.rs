@@ -162,6 +162,22 @@ impl<S: Store> Script<S> {
         let rng = Rng::stream(1, "script");
         Self::new(Connection::connect(Instant::ZERO, config, cc.build(&config.rules), ISS[0], rng))
     }
+    /// An endpoint that opens actively after `written` bytes were written, of which its SYN may carry `most`.
+    #[must_use]
+    pub fn early_client(config: &Config, cc: &Control, written: u64, most: u32) -> Self {
+        let rng = Rng::stream(1, "script");
+        let mut conn = Connection::connect(Instant::ZERO, config, cc.build(&config.rules), ISS[0], rng);
+        conn.offer_early(most);
+        conn.write(Instant::ZERO, &vec![0; written as usize], written);
+        Self::new(conn)
+    }
+    /// An endpoint that listens, and takes data of a SYN.
+    #[must_use]
+    pub fn early_server(config: &Config, cc: &Control) -> Self {
+        let mut s = Self::server(config, cc);
+        s.conn.take_early();
+        s
+    }
     /// An endpoint that listens.
     #[must_use]
     pub fn server(config: &Config, cc: &Control) -> Self {

@@ -92,6 +92,8 @@ impl Capability {
     pub const BITS: u8 = 0x08;
     /// Answers carry a D-SACK block.
     pub const DSACK: u8 = 0x10;
+    /// A gateway takes data in a SYN, and asks for the cookie that lets it send some.
+    pub const EARLY: u8 = 0x20;
 
     /// True if all of `flags` are stated.
     #[must_use]
@@ -124,6 +126,9 @@ pub struct Agreement {
     /// The number of the gateway that sends these segments; it is announced with the probe capabilities, if these are
     /// negotiated.
     pub gateway: Option<NonZeroU32>,
+    /// What that gateway states about data in a SYN: in a SYN a serial number and a token, four bytes each, in a SYN-ACK a
+    /// cookie. It leaves no room for options other than MSS, window scale, SACK and timestamps.
+    pub early: Option<[u8; 8]>,
 }
 
 impl Default for Agreement {
@@ -136,6 +141,7 @@ impl Default for Agreement {
             probe_exid: PROBE_EXID,
             dscp: 0,
             gateway: None,
+            early: None,
         }
     }
 }

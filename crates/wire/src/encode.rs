@@ -249,7 +249,7 @@ fn other_options(agreed: &Agreement, s: &Segment) -> Result<(Writer, u8), Encode
             let mut c = agreed.capability;
             c.flags |= Capability::ANSWERS;
             // The option of TCP-Real takes the room.
-            let gateway = agreed.gateway.filter(|_| s.waves.is_none());
+            let gateway = agreed.gateway.filter(|_| s.waves.is_none()).map(|g| (g, agreed.early));
             fits &= w.capability(agreed.probe_exid, c, gateway);
         }
     } else if let Some(ts) = s.ts {

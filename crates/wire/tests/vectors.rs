@@ -208,5 +208,20 @@ fn a_syn_may_say_which_gateway_sends_it() {
         assert!(
             matches!(tcp.options.probe(PROBE_EXID), Some(ProbeOption::Capability(c)) if c == agreed.capability)
         );
+        assert_eq!(tcp.options.early(PROBE_EXID), None);
     }
+    // Data in a SYN: the option fills the header.
+    let seg = Segment { syn: skyhaul_tcp::SynOptions { ack_cc: false, ..syn }, len: 3, ..seg };
+    let early = Some([1, 2, 3, 4, 5, 6, 7, 8]);
+    let agreed = Agreement { gateway: NonZeroU32::new(9), early, ..Agreement::with(Profile::Option) };
+    let mut room = [0; 100];
+    let n = encode(&mut room, &ends, &agreed, &seg, Payload::Bytes(b"get")).unwrap().written;
+    assert_eq!(n, 20 + 60 + 3);
+    let (_, tcp) = tcp(&room[..n]);
+    assert_eq!((tcp.options.gateway(PROBE_EXID), tcp.options.early(PROBE_EXID)), (agreed.gateway, early));
+    assert!(matches!(tcp.options.probe(PROBE_EXID), Some(ProbeOption::Capability(_))));
+    assert_eq!(tcp.payload, b"get");
+    // With an option that was not foreseen it is an error, not a broken header.
+    let both = Segment { syn, ..seg };
+    assert!(encode(&mut room, &ends, &agreed, &both, Payload::Bytes(b"get")).is_err());
 }

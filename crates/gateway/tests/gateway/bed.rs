@@ -17,6 +17,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+#[path = "report.rs"]
+mod report;
+
 /// Prints a line once packets are taken.
 pub(crate) struct Ready;
 
@@ -63,6 +66,8 @@ pub(crate) struct Link {
     /// Its rate, and how many packets wait for it; `None`: as fast as it can.
     pub(crate) rate: Option<(Rate, usize)>,
     pub(crate) noise: Noise,
+    /// The longest packet of IPv4 and of IPv6 that passes; a router reports longer ones.
+    pub(crate) mtu: Option<[u16; 2]>,
 }
 
 /// How likely each of these happens to a packet behind the queue.
@@ -138,6 +143,12 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
             let now = Clock::now();
             for way in 0..2 {
                 while let Some(n) = ends[way].read(&mut buf).expect("the interface stays") {
+                    if let Some(mtu) = link.mtu
+                        && let Some(report) = report::too_long(&buf[..n], mtu)
+                    {
+                        ends[way].write(&report).expect("the interface stays");
+                        continue;
+                    }
                     let mut left = now;
                     if let (Some(wires), Some((_, most))) = (&mut wires, link.rate) {
                         let queue = &mut queues[way];

@@ -7,6 +7,7 @@ mod doctor;
 mod operations;
 mod programs;
 mod refusals;
+mod stack;
 
 use bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
 use sha2::{Digest, Sha256};
@@ -35,6 +36,12 @@ fn main() {
         ("windows_are_resumed", windows_are_resumed),
         ("a_reload_keeps_connections", a_reload_keeps_connections),
         ("ports_are_forwarded_without_routes", ports_are_forwarded_without_routes),
+        ("first_data_travels_with_the_syn", stack::first_data_travels_with_the_syn),
+        ("early_data_survives_a_rough_link", stack::early_data_survives_a_rough_link),
+        ("long_packets_are_reported_and_shortened", stack::long_packets_are_reported_and_shortened),
+        ("routes_limit_segments", stack::routes_limit_segments),
+        ("unreachable_hosts_are_reported", stack::unreachable_hosts_are_reported),
+        ("other_traffic_passes_untouched", stack::other_traffic_passes_untouched),
         ("real_programs_work", programs::real_programs_work),
         ("nothing_is_left_behind", nothing_is_left_behind),
     ];

@@ -14,6 +14,8 @@ use std::net::{IpAddr, SocketAddr};
 /// How long a reduced path MTU is remembered for new connections (RFC 1191 §6.3), and for how many destinations.
 const PATH_MTU_AGE: Duration = Duration::from_secs(600);
 const PATH_MTUS: usize = 4096;
+/// How long the MTU of a route is not looked up again.
+const ROUTE_AGE: Duration = Duration::from_secs(1);
 
 /// First byte of reserved addresses (RFC 1112 §4) and of the limited broadcast address.
 const CLASS_E: u8 = 240;
@@ -61,30 +63,48 @@ impl Host {
         }
     }
 
+    /// Handles an ICMP message. False if it concerns no connection of ours.
     pub(super) fn message(
         &mut self,
         now: Instant,
         ip: &ip::Header,
         message: &Icmp<'_>,
         out: &mut impl Outlet,
-    ) {
+    ) -> bool {
         match *message {
             Icmp::EchoRequest(echo) if self.may_answer(now, ip.src) => {
                 let write = |room: &mut [u8]| icmp::encode_echo_reply(room, ip, echo);
                 if out.send(ip::V6_HEADER + 4 + echo.len(), Merge::Alone, write).is_ok() {
                     self.counts.packets_out += 1;
                 }
+                true
             }
+            Icmp::EchoRequest(_) => true,
             Icmp::TooBig { mtu, quoted } => self.too_big(now, mtu, &quoted, out),
             Icmp::Unreachable { hard, quoted } => {
-                // RFC 5927 §5.2: hard errors abort only connections that are not established.
-                let Some(slot) = self.genuine(&quoted) else { return };
-                if let Some(c) = self.at_mut(slot).filter(|c| hard && c.tcp().state() == State::SynSent) {
+                let Some(slot) = self.genuine(&quoted) else { return false };
+                // RFC 5927 §5.2: hard errors abort only connections that are not established. Who stands in for another host
+                // passes every error on: that host decides what to do next (RFC 5461 §4.1).
+                let ends = hard || self.config.transparent;
+                if let Some(c) = self.at_mut(slot).filter(|c| ends && c.tcp().state() == State::SynSent) {
                     c.unreachable(now);
                     self.pump(now, slot, out);
                 }
+                true
             }
-            _ => {}
+            Icmp::Other => false,
+        }
+    }
+
+    /// Gives back what was not for us: it goes on to its destination.
+    pub(super) fn pass_on(&mut self, packet: &[u8], out: &mut impl Outlet) {
+        let write = |room: &mut [u8]| {
+            room[..packet.len()].copy_from_slice(packet);
+            Ok::<_, std::convert::Infallible>(packet.len())
+        };
+        if out.send(packet.len(), Merge::Alone, write).is_ok() {
+            self.counts.passed_on += 1;
+            self.counts.packets_out += 1;
         }
     }
 
@@ -115,21 +135,21 @@ impl Host {
         slot
     }
 
-    fn too_big(&mut self, now: Instant, mtu: u32, quoted: &Quoted, out: &mut impl Outlet) {
-        let Some(slot) = self.genuine(quoted) else { return };
+    fn too_big(&mut self, now: Instant, mtu: u32, quoted: &Quoted, out: &mut impl Outlet) -> bool {
+        let Some(slot) = self.genuine(quoted) else { return false };
         // Initially only packets that every path can carry are sent: such a report may be a guess.
         if !self.slots[slot as usize].conn.as_deref().is_some_and(Conn::is_connected) {
             self.counts.messages_refused += 1;
-            return;
+            return true;
         }
         if quoted.dst.is_ipv6() && mtu < icmp::LEAST_MTU_V6 {
             // The minimum MTU of IPv6 is larger (RFC 8201 §4).
             self.counts.messages_refused += 1;
-            return;
+            return true;
         }
         let mtu = mtu.max(icmp::LEAST_MTU_V4);
         if mtu >= self.config.mtu {
-            return;
+            return true;
         }
         self.counts.paths_narrowed += 1;
         if self.narrow.len() >= PATH_MTUS {
@@ -143,6 +163,18 @@ impl Host {
             c.narrow(now, limit);
             self.pump(now, slot, out);
         }
+        true
+    }
+    /// Looks up the MTU of the route to an address, unless that was done a moment ago. New connections to it then use packets
+    /// of at most this size.
+    pub fn look_up_route(&mut self, now: Instant, to: IpAddr, look: impl FnOnce(IpAddr) -> Option<u32>) {
+        if self.routes.get(&to).is_some_and(|(_, at)| now < *at + ROUTE_AGE) {
+            return;
+        }
+        if self.routes.len() >= PATH_MTUS {
+            self.routes.clear();
+        }
+        self.routes.insert(to, (look(to), now));
     }
 
     /// Whether this address without a connection may be answered; if so, the answer counts.

@@ -4,6 +4,8 @@ use super::secret::Secret;
 use skyhaul_wire::Plan;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 /// Default memory limit of connections, bytes.
 pub const MEMORY: u64 = 1 << 30;
@@ -21,6 +23,9 @@ pub struct HostConfig {
     pub transparent: bool,
     /// Number by which other gateways know this gateway; announced in each SYN.
     pub gateway: Option<NonZeroU32>,
+    /// Connections to and from other gateways may carry data in their SYNs ([`Host::connect_early`](super::Host)). The counter
+    /// numbers these SYNs: all hosts with the same [`Self::gateway`] share it. `None`: never.
+    pub early: Option<Arc<AtomicU32>>,
     /// When the outlet is busy, clients take turns instead of connections.
     pub by_client: bool,
     /// Longest packet of its device (MTU), bytes.
@@ -58,6 +63,7 @@ impl HostConfig {
             addresses,
             transparent: false,
             gateway: None,
+            early: None,
             by_client: false,
             mtu: 1500,
             plan: Plan::LowerEffort,

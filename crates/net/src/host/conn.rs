@@ -1,6 +1,7 @@
 //! One connection of a host: the endpoint, its addresses, and the encoding of its segments.
 
 use super::count::Counts;
+use super::early::Cookie;
 use super::journal::Journal;
 use super::journal::Op;
 use super::memory;
@@ -61,6 +62,10 @@ pub struct Conn {
     pub(super) listener: Option<u16>,
     /// The gateway that stands in for the peer.
     pub(super) gateway: Option<NonZeroU32>,
+    /// The cookie that it has given.
+    pub(super) cookie: Option<Cookie>,
+    /// The gateway that may have taken the data of our SYN.
+    asked: Option<NonZeroU32>,
     pub(super) armed: Instant,
     /// When empty buffers release their memory.
     trim_at: Instant,
@@ -114,6 +119,8 @@ impl Conn {
             released: false,
             listener,
             gateway: None,
+            cookie: None,
+            asked: None,
             armed: Instant::MAX,
             trim_at: Instant::MAX,
             booked: 0,
@@ -309,8 +316,20 @@ impl Conn {
         let outcome = self.take(now, tcp.segment(&self.theirs), states, tcp.payload);
         if syn && self.tcp.state() != State::SynSent {
             self.gateway = tcp.options.gateway(self.ours.probe_exid);
+            self.cookie = tcp.options.early(self.ours.probe_exid);
+            self.suspect_early(now);
         }
         outcome
+    }
+
+    /// A SYN with data was repeated, and something else than the gateway it was for has answered: that gateway may have delivered
+    /// the data before it ended. To send it again would be to deliver it twice.
+    fn suspect_early(&mut self, now: Instant) {
+        let early = self.tcp.early();
+        if early.repeated && early.taken == 0 && self.gateway != self.asked && self.tcp.state() != State::Closed {
+            self.failure = Some(Failure::Reset);
+            self.abort(now);
+        }
     }
 
     /// Handles a parsed segment; `states` is its probe capability, if it is a SYN.
@@ -377,6 +396,27 @@ impl Conn {
         self.note(now, Op::Number(ids));
     }
 
+    /// The SYN may carry `most` bytes of data for this gateway, with this serial number and this token.
+    pub(super) fn offer_early(
+        &mut self,
+        now: Instant,
+        most: u32,
+        gateway: NonZeroU32,
+        (serial, token): (u32, [u8; 4]),
+    ) {
+        self.asked = Some(gateway);
+        let mut stated = [0; 8];
+        stated[..4].copy_from_slice(&serial.to_be_bytes());
+        stated[4..].copy_from_slice(&token);
+        self.ours.early = Some(stated);
+        self.tcp.offer_early(most);
+        self.note(now, Op::OfferEarly(most));
+    }
+    /// Takes the data of the SYN that comes next.
+    pub(super) fn take_early(&mut self, now: Instant) {
+        self.tcp.take_early();
+        self.note(now, Op::TakeEarly);
+    }
     pub(super) fn forget_when_it_began(&mut self, now: Instant) {
         self.tcp.forget_when_it_began();
         self.note(now, Op::Untimed);

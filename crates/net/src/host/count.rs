@@ -39,6 +39,10 @@ pub struct Counts {
     pub syn_acks_withheld: u64,
     /// Connections established through a cookie of ours.
     pub cookies_taken: u64,
+    /// SYNs whose data was not taken: a token that is wrong or expired, or too many gateways.
+    pub early_refused: u64,
+    /// SYNs whose serial number was seen before: late copies, and those of connections that have ended. They were reset.
+    pub early_repeated: u64,
     /// Half-open connections that were never completed.
     pub half_open_expired: u64,
     /// Connections that left TIME-WAIT early because too many were in it.
@@ -47,6 +51,8 @@ pub struct Counts {
     pub resets_out: u64,
     /// Resets and echo replies not sent because of the rate limit.
     pub answers_withheld: u64,
+    /// ICMP messages that concern no connection of ours and were given back.
+    pub passed_on: u64,
     /// ICMP messages about segments that are not outstanding.
     pub messages_refused: u64,
     /// Reductions of a path MTU.

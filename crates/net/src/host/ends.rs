@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 /// The local and the remote end in 37 bytes. Tables of connections that cost a peer just one packet must be small.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ends([u8; 37]);
 
 /// Bytes of the two ends over IPv4 and over IPv6, after the version number.

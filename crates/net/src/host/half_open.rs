@@ -82,6 +82,14 @@ impl Syn {
             states,
         }
     }
+    /// The gateway that has sent it.
+    pub(super) fn gateway(&self) -> Option<NonZeroU32> {
+        self.gateway
+    }
+    /// Whether it asks for a cookie.
+    pub(super) fn asks_for_cookie(&self) -> bool {
+        self.states.is_some_and(|c| c.has(Capability::EARLY))
+    }
     fn segment(&self) -> Segment {
         Segment {
             seq: self.seq,
@@ -218,12 +226,15 @@ impl Host {
         let pressed = self.ledger.presses();
         let half = HalfOpen::new(syn, iss, self.opened, now, pressed);
         if waits {
+            if !self.take_early(now, ends, tcp, &endpoint) {
+                return self.reset_syn(&ends, tcp.seq, out);
+            }
             let at = self.half_open.insert(ends, HalfOpen { waits, asked: true, ..half });
             self.half_open.arm(at, now + LIFE);
             self.asked.push_back(ends);
             return;
         }
-        let (mut conn, synack) = self.made(&half, &ends, &endpoint);
+        let (mut conn, synack) = self.made(&half, &ends, &endpoint, None);
         if let Some(seg) = synack {
             conn.say(&seg, &mut self.counts, out);
         }
@@ -259,9 +270,17 @@ impl Host {
                 // The RTT measurement starts with the answer.
                 (half.waits, half.began, half.sent) = (false, now, now);
                 let half = *half;
-                let (mut conn, synack) = self.made(&half, &ends, &endpoint);
+                let early = self.early.remove(&ends).filter(|_| self.demux.len() < self.config.most);
+                let (mut conn, synack) = self.made(&half, &ends, &endpoint, early.as_deref());
                 if let Some(seg) = synack {
                     conn.say(&seg, &mut self.counts, out);
+                }
+                if early.is_some() {
+                    // It can be read and written before the handshake is complete.
+                    self.half_open.remove(at);
+                    let slot = self.install(conn, ends);
+                    self.pump(now, slot, out);
+                    continue;
                 }
                 self.half_open.arm(at, now + endpoint.tcp.rto.initial.min(LIFE));
             }
@@ -271,8 +290,14 @@ impl Host {
         }
     }
 
-    /// The endpoint of a half-open connection, including the SYN-ACK it has sent.
-    fn made(&self, half: &HalfOpen, ends: &Ends, endpoint: &Endpoint) -> (Conn, Option<Segment>) {
+    /// The endpoint of a half-open connection, including the SYN-ACK it has sent; `early`: data of its SYN that it takes.
+    fn made(
+        &self,
+        half: &HalfOpen,
+        ends: &Ends,
+        endpoint: &Endpoint,
+        early: Option<&[u8]>,
+    ) -> (Conn, Option<Segment>) {
         let (local, remote) = (ends.local(), ends.remote());
         let secret = &self.config.secret;
         let mut config = self.config_for(half.began, remote.ip(), endpoint);
@@ -293,6 +318,9 @@ impl Host {
             // The host that it stands in for would answer in the class of the SYN.
             agreed.dscp = half.syn.dscp;
         }
+        if self.may_be_early(endpoint) {
+            agreed.early = self.cookie_for(half.began, &half.syn, remote.ip());
+        }
         let mut conn = Conn::new(origin.open(), local, remote, agreed, Some(local.port()));
         conn.gateway = half.syn.gateway;
         if self.config.record {
@@ -300,9 +328,14 @@ impl Host {
         }
         conn.feel(half.began, half.pressed);
         let mut said = None;
+        let data = early.unwrap_or_default();
+        if early.is_some() {
+            conn.take_early(half.began);
+        }
         // A retransmission counts: its acknowledgement yields no RTT sample (Karn).
         for at in [Some(half.began), (half.repeats > 0).then_some(half.sent)].into_iter().flatten() {
-            let _ = conn.take(at, half.syn.segment(), half.syn.states, &[]);
+            let syn = Segment { len: data.len() as u32, ..half.syn.segment() };
+            let _ = conn.take(at, syn, half.syn.states, data);
             said = conn.next_segment(at);
         }
         (conn, said)
@@ -322,7 +355,7 @@ impl Host {
         let iss = cookie::bake(&self.config.secret, now, ends, syn.seq, mss);
         let pressed = self.ledger.presses();
         let half = HalfOpen::new(syn, iss, 0, now, pressed);
-        let (mut conn, synack) = self.made(&half, ends, endpoint);
+        let (mut conn, synack) = self.made(&half, ends, endpoint, None);
         let Some(mut seg) = synack else { return };
         let offer = Offer { scale: syn.scale, sack: syn.sack, probes: syn.probes };
         match &mut seg.ts {
@@ -354,7 +387,7 @@ impl Host {
         let syn = Syn::from_cookie(irs, mss, ts);
         // The offered window is unknown as well: at most this.
         let half = HalfOpen::new(syn, iss, self.opened, now, false);
-        let (mut conn, _) = self.made(&half, ends, &endpoint);
+        let (mut conn, _) = self.made(&half, ends, &endpoint, None);
         conn.forget_when_it_began(now);
         let taken = self.establish(now, ends, conn, tcp, out);
         self.counts.cookies_taken += u64::from(taken);
@@ -401,7 +434,7 @@ impl Host {
             // No room now: the peer retransmits.
             self.counts.syns_dropped += 1;
         } else {
-            let (conn, _) = self.made(&half, &ends, &endpoint);
+            let (conn, _) = self.made(&half, &ends, &endpoint, None);
             if self.establish(now, &ends, conn, tcp, out) {
                 self.half_open.remove(at);
             } else {
@@ -466,7 +499,7 @@ impl Host {
         }
         half.sent = now;
         let half = *half;
-        let (mut conn, synack) = self.made(&half, &ends, endpoint);
+        let (mut conn, synack) = self.made(&half, &ends, endpoint, None);
         if let Some(seg) = synack {
             conn.say(&seg, &mut self.counts, out);
         }
@@ -475,7 +508,9 @@ impl Host {
     /// Forgets one whose handshake failed.
     fn withdraw(&mut self, at: u32) {
         if self.half_open.get(at).is_some_and(|half| half.asked) {
-            self.withdrawn.push_back(self.half_open.ends(at));
+            let ends = self.half_open.ends(at);
+            self.early.remove(&ends);
+            self.withdrawn.push_back(ends);
         }
         self.half_open.remove(at);
     }

@@ -37,6 +37,10 @@ pub enum Op {
     Narrow(u32),
     /// From now on probes carry numbers, or no longer do.
     Number(bool),
+    /// Its SYN may carry this many bytes of data.
+    OfferEarly(u32),
+    /// It takes the data of the peer's SYN.
+    TakeEarly,
     /// It received the path state of an earlier connection.
     Recall(PathState),
     /// It was polled and sent these segments.
@@ -137,6 +141,8 @@ impl Journal {
                 Op::Untimed => c.forget_when_it_began(),
                 Op::Narrow(limit) => c.narrow(now, *limit),
                 Op::Number(ids) => c.number_probes(*ids),
+                Op::OfferEarly(most) => c.offer_early(*most),
+                Op::TakeEarly => c.take_early(),
                 Op::Recall(state) => c.recall(*state),
                 Op::Sent(recorded) => {
                     let replayed: Vec<Segment> = std::iter::from_fn(|| c.poll_transmit(now)).collect();

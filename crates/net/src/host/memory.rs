@@ -73,7 +73,7 @@ impl Host {
     /// The memory used by connections.
     #[must_use]
     pub fn memory(&self) -> Memory {
-        let strangers = self.bytes_of_strangers().iter().sum::<usize>() as u64;
+        let strangers = (self.bytes_of_strangers().iter().sum::<usize>() + self.early.held()) as u64;
         let m = self.ledger.memory;
         Memory { held: m.held + strangers, ..m }
     }

@@ -19,6 +19,7 @@ mod datagram;
 mod deadline;
 mod demux;
 pub mod driver;
+mod early;
 mod endpoint;
 mod ends;
 mod error;
@@ -44,6 +45,8 @@ pub use config::{HostConfig, MEMORY, SYN_ACKS};
 pub use conn::{Conn, Failure};
 pub use count::Counts;
 pub use datagram::Arrived;
+pub use early::Cookie;
+pub use skyhaul_tcp::Early;
 pub use endpoint::Endpoint;
 pub use error::HostError;
 pub use half_open::Asked;
@@ -104,6 +107,8 @@ pub struct Host {
     free: Vec<u32>,
     demux: Demux,
     half_open: Table<HalfOpen>,
+    /// Data of their SYNs.
+    early: early::Arrivals,
     waiting: Table<Waiting>,
     syn_acks: SynAcks,
     /// Until when an acknowledgement may return a cookie.
@@ -123,6 +128,8 @@ pub struct Host {
     /// Connections that changed since the application last saw them.
     changed: VecDeque<u32>,
     narrow: BTreeMap<IpAddr, (u32, Instant)>,
+    /// MTUs of routes, and when they were looked up.
+    routes: BTreeMap<IpAddr, (Option<u32>, Instant)>,
     answers: Allowance,
     opened: u64,
     ledger: Ledger,
@@ -140,6 +147,7 @@ impl Host {
             next_port: FIRST_PORT + (config.secret.of(b"port", &[]) % 16_000) as u16,
             demux: Demux::new(&config.secret),
             half_open: Table::new(&config.secret),
+            early: early::Arrivals::default(),
             waiting: Table::new(&config.secret),
             syn_acks: SynAcks::default(),
             cookies_until: Instant::ZERO,
@@ -156,6 +164,7 @@ impl Host {
             deadlines: Deadlines::default(),
             changed: VecDeque::new(),
             narrow: BTreeMap::new(),
+            routes: BTreeMap::new(),
             answers: Allowance::new(),
             opened: 0,
             ledger: Ledger::new(limit),
@@ -248,6 +257,7 @@ impl Host {
         let ends = Ends::new(local, remote);
         if let Some((at, syn)) = self.waits(&ends) {
             self.half_open.remove(at);
+            self.early.remove(&ends);
             self.refused.push((ends, syn));
         }
     }
@@ -393,6 +403,7 @@ impl Host {
     /// Handles an arriving packet. Responses go to `out`.
     pub fn arrive(&mut self, now: Instant, packet: &[u8], out: &mut impl Outlet) {
         self.counts.packets_in += 1;
+        let bytes = packet;
         let Some(packet) = self.counts.refusals.count(Packet::parse(packet)) else { return };
         if !self.config.transparent && !self.config.addresses.contains(&packet.ip.dst) {
             self.counts.not_ours += 1;
@@ -404,7 +415,12 @@ impl Host {
         }
         match packet.transport {
             Transport::Tcp(tcp) => self.segment(now, &packet.ip, &tcp, out),
-            Transport::Icmp(message) => self.message(now, &packet.ip, &message, out),
+            Transport::Icmp(message) => {
+                let theirs = self.config.transparent && !self.config.addresses.contains(&packet.ip.dst);
+                if !self.message(now, &packet.ip, &message, out) && theirs {
+                    self.pass_on(bytes, out);
+                }
+            }
             Transport::Udp(udp) => self.datagram(now, &packet.ip, &udp),
         }
     }

@@ -5,7 +5,7 @@ use super::ends::Ends;
 use super::journal::Origin;
 use super::{ConnId, Endpoint, FIRST_PORT, Host, HostError, Slot};
 use skyhaul_base::{Instant, Rng};
-use skyhaul_wire::{Agreement, ip};
+use skyhaul_wire::{Agreement, Capability, ip};
 use std::net::{IpAddr, SocketAddr};
 
 impl Host {
@@ -31,7 +31,11 @@ impl Host {
     /// The encoding of segments of a connection with this endpoint.
     pub(super) fn agreement(&self, endpoint: &Endpoint) -> Agreement {
         let agreed = endpoint.agreement(self.config.plan, self.config.probe_exid);
-        Agreement { gateway: self.config.gateway, ..agreed }
+        let mut agreed = Agreement { gateway: self.config.gateway, ..agreed };
+        if self.may_be_early(endpoint) {
+            agreed.capability.flags |= Capability::EARLY;
+        }
+        agreed
     }
     /// The settings of a connection to `remote`.
     pub(super) fn config_for(
@@ -116,7 +120,8 @@ impl Host {
     /// TCP options and payload that fit into a packet to `remote`, bytes.
     pub(super) fn limit(&self, now: Instant, remote: IpAddr, longest: Option<u32>) -> u32 {
         let known = self.narrow.get(&remote).filter(|(_, until)| now < *until).map(|(mtu, _)| *mtu);
-        let mtu = known.unwrap_or(self.config.mtu);
+        let route = self.routes.get(&remote).and_then(|(mtu, _)| *mtu).unwrap_or(u32::MAX);
+        let mtu = known.unwrap_or(self.config.mtu).min(route);
         segment_limit(longest.map_or(mtu, |longest| mtu.min(longest)), remote)
     }
 }

@@ -28,7 +28,7 @@ impl<S: Store> Connection<S> {
                 self.established_segment(now, seg, payload)
             }
             State::Closed => self.on_closed(seg),
-            State::Listen => self.on_listen(now, seg),
+            State::Listen => self.on_listen(now, seg, payload),
             State::SynSent => self.on_syn_sent(now, seg),
             _ => self.synchronised_segment(now, seg, payload),
         };
@@ -205,7 +205,7 @@ impl<S: Store> Connection<S> {
         }
         if seg.flags.has(Flags::SYN) {
             if self.state == State::SynReceived && seg.seq == self.irs {
-                if seg.flags.has(Flags::ACK) && self.snd_offset(seg.ack) == Some(1) {
+                if !self.is_early() && seg.flags.has(Flags::ACK) && self.snd_offset(seg.ack) == Some(1) {
                     // Simultaneous open: both sides answered with SYN-ACK (RFC 9293 §3.5, figure 8).
                     self.establish(now, u64::from(seg.window), self.handshake.rtt(now));
                     self.receiver.ack_or_data();
@@ -242,7 +242,12 @@ impl<S: Store> Connection<S> {
         if span > 0 && self.receiver.contradicts_end(seq + u64::from(seg.len), fin) {
             return self.stray(now, Rejected::BeyondFin);
         }
-        if self.state == State::SynReceived {
+        if self.is_early() {
+            if !self.confirm_early(now, self.snd_offset(seg.ack)) {
+                self.reset_stray(now, seg);
+                return Err(Rejected::AckOfUnsent);
+            }
+        } else if self.state == State::SynReceived {
             if self.snd_offset(seg.ack) != Some(1) {
                 self.reset_stray(now, seg);
                 return Err(Rejected::AckOfUnsent);

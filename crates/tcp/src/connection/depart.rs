@@ -17,7 +17,7 @@ impl<S: Store> Connection<S> {
         if self.handshake.syn_due {
             return Some(self.syn(now));
         }
-        if !self.synchronised() {
+        if !self.synchronised() && !self.is_early() {
             // Unacceptable segments before the end of the handshake also require an acknowledgement.
             return (self.state == State::SynReceived && self.receiver.poll_ack())
                 .then(|| self.segment(now, Flags::ACK));

@@ -19,12 +19,14 @@ mod abandon;
 mod arrive;
 mod depart;
 mod door;
+mod early;
 mod ecn;
 mod keepalive;
 mod memory;
 mod open;
 mod remains;
 
+pub use early::Early;
 pub use memory::Held;
 pub use remains::Remains;
 
@@ -128,6 +130,8 @@ pub struct Connection<S: Store> {
     receiver: Receiver<S>,
     /// State of SYN, FIN and reset, off the fast path.
     handshake: Handshake,
+    /// Present if a SYN may carry data.
+    opening: Option<Box<early::Opening>>,
     deadline: Instant,
     reset_due: Option<Segment>,
     ecn: ecn::Notification,
@@ -188,6 +192,7 @@ impl<S: Store> Connection<S> {
             sender: Sender::new(config, cc, rng),
             receiver,
             handshake: Handshake::default(),
+            opening: None,
             deadline: Instant::MAX,
             reset_due: None,
             ecn: ecn::Notification::default(),
@@ -257,6 +262,7 @@ impl<S: Store> Connection<S> {
                 rtt_is_sample: false,
                 syn_repeated: false,
                 syn_lost: false,
+                early: 0,
             },
         );
         c
@@ -339,6 +345,11 @@ impl<S: Store> Connection<S> {
     #[must_use]
     pub fn scales(&self) -> (u8, u8) {
         (self.our_scale, self.peer_scale)
+    }
+    /// The sequence number of our SYN.
+    #[must_use]
+    pub fn first(&self) -> Seq {
+        self.iss
     }
     /// Start of the peer's window in sequence numbers: what it has acknowledged.
     #[must_use]
@@ -472,7 +483,9 @@ impl<S: Store> Connection<S> {
     }
     /// Copies the payload of a segment just returned by [`Self::poll_transmit`].
     pub fn payload(&self, segment: &Segment, out: &mut [u8]) {
-        if let Some(seq) = segment.seq.unwrap(self.sender.una(), self.iss.add(self.sender.una() as u32)) {
+        // The SYN precedes the first byte.
+        let first = segment.seq.add(u32::from(segment.flags.has(Flags::SYN)));
+        if let Some(seq) = first.unwrap(self.sender.una(), self.iss.add(self.sender.una() as u32)) {
             self.sender.payload(seq, out);
         }
     }
@@ -488,7 +501,12 @@ impl<S: Store> Connection<S> {
                 self.state = State::LastAck;
                 self.sender.finish();
             }
-            State::SynSent | State::SynReceived => self.handshake.closed_by_user = true,
+            State::SynSent | State::SynReceived => {
+                self.handshake.closed_by_user = true;
+                if self.is_early() {
+                    self.sender.finish();
+                }
+            }
             State::Listen => self.close(),
             _ => {}
         }

@@ -11,7 +11,12 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::InitialWindow;
 
 impl<S: Store> Connection<S> {
-    pub(super) fn on_listen(&mut self, now: Instant, seg: &Segment) -> Result<(), Rejected> {
+    pub(super) fn on_listen(
+        &mut self,
+        now: Instant,
+        seg: &Segment,
+        payload: &[u8],
+    ) -> Result<(), Rejected> {
         if seg.flags.has(Flags::RST) {
             return Err(Rejected::Flags);
         }
@@ -29,11 +34,12 @@ impl<S: Store> Connection<S> {
         self.state = State::SynReceived;
         self.handshake.syn_due = true;
         self.handshake.sent_at = now;
+        self.on_early(now, seg, payload);
         Ok(())
     }
 
     pub(super) fn on_syn_sent(&mut self, now: Instant, seg: &Segment) -> Result<(), Rejected> {
-        let acks_syn = seg.flags.has(Flags::ACK) && seg.ack == self.iss.add(1);
+        let acks_syn = seg.flags.has(Flags::ACK) && self.acknowledges_syn(seg.ack);
         if seg.flags.has(Flags::ACK) && !acks_syn {
             if !seg.flags.has(Flags::RST) {
                 self.reset_stray(now, seg);
@@ -95,17 +101,14 @@ impl<S: Store> Connection<S> {
         self.peer_waves = seg.waves.number.is_some();
     }
 
-    pub(super) fn establish(&mut self, now: Instant, window: u64, rtt: Option<Duration>) {
-        self.state = State::Established;
-        self.receiver.announce_at_most(UNSCALED << self.our_scale);
-        self.deadline = Instant::MAX;
-        self.handshake.syn_due = false;
+    /// What the handshake says of the peer.
+    pub(super) fn peer(&self, window: u64, rtt: Option<Duration>) -> Peer {
         // The smaller limit of both ends, less the options of each segment (RFC 6691).
         let (mss, options) = match self.config.segment_limit {
             Some(limit) => (self.peer_mss.min(limit), self.options_of_each()),
             None => (self.peer_mss, 0),
         };
-        let peer = Peer {
+        Peer {
             mss,
             options,
             window,
@@ -116,7 +119,19 @@ impl<S: Store> Connection<S> {
             rtt_is_sample: true,
             syn_repeated: self.handshake.tries > 1,
             syn_lost: self.handshake.tries > self.free_tries(),
-        };
+            early: match &self.opening {
+                Some(o) if self.state != State::SynReceived => o.taken.into(),
+                _ => 0,
+            },
+        }
+    }
+
+    pub(super) fn establish(&mut self, now: Instant, window: u64, rtt: Option<Duration>) {
+        self.state = State::Established;
+        self.receiver.announce_at_most(UNSCALED << self.our_scale);
+        self.deadline = Instant::MAX;
+        self.handshake.syn_due = false;
+        let peer = self.peer(window, rtt);
         self.begin(now, &peer);
         self.emit(Event::Connected);
         if self.handshake.closed_by_user {
@@ -147,6 +162,9 @@ impl<S: Store> Connection<S> {
         if !self.config.user_timeout.is_zero() {
             self.deadline = self.deadline.min(h.sent_at + self.config.user_timeout);
         }
+        let len = self.early_len();
+        // An option without which the data means nothing stays.
+        let insists = self.handshake.tries <= 2 || self.early().sent > 0;
         let answering = self.state == State::SynReceived;
         let offer_probes =
             self.config.probes == ProbeNegotiation::Negotiate && (!answering || self.peer_probes);
@@ -158,6 +176,7 @@ impl<S: Store> Connection<S> {
         let offer = offer_waves && !offer_acks && self.handshake.tries <= 2;
         let mut seg = Segment {
             seq: self.iss,
+            len,
             window: self.receiver.window().min(65_535) as u32,
             flags: Flags::SYN,
             syn: SynOptions {
@@ -165,7 +184,7 @@ impl<S: Store> Connection<S> {
                 window_scale: scale.then_some(scale_for(self.config.receive_buffer)),
                 sack_permitted: self.sack_ok,
                 // In the spirit of RFC 6994 §3: after two losses, the path may drop segments with unknown options.
-                probes: offer_probes && self.handshake.tries <= 2,
+                probes: offer_probes && insists,
                 ack_cc: offer_acks && self.handshake.tries <= 2,
                 snack: offer_snack,
             },
@@ -176,7 +195,9 @@ impl<S: Store> Connection<S> {
         seg.flags = seg.flags.with(self.ecn_of_syn(answering));
         if answering {
             seg.flags = seg.flags.with(Flags::ACK);
-            seg.ack = self.irs.add(1);
+            self.last_ack_sent = self.receiver.next_expected();
+            seg.ack = self.irs.add(self.last_ack_sent as u32);
+            self.receiver.carried();
         }
         seg
     }

@@ -97,6 +97,7 @@ pub fn one_way<S: Store>(
             rtt_is_sample: false,
             syn_repeated: false,
             syn_lost: false,
+            early: 0,
         },
     );
     let mut receiver = Receiver::new(config);

@@ -171,24 +171,21 @@ impl<S: Store> Engine<S> {
         let smss = self.begin_mtu_search(smss);
         self.space.smss = smss;
         self.limit_probes();
-        self.board = Board::new(FIRST, &self.config, smss);
+        self.begin_behind(peer.early, smss);
         self.sack = peer.sack;
         let by_name = self.config.loss_detection == LossDetection::Snack && peer.snack;
         let by_time = self.config.loss_detection == LossDetection::Rack || self.control.policy().rack;
         self.by_time = ((by_time || by_name) && peer.sack && self.mode().uses_pipe())
             .then(|| Box::new(ByTime::new(&self.config, by_name)));
         self.board.keep_times(self.times_matter(), self.by_time.is_some());
-        self.space.update_window(FIRST, peer.window, self.config.send_buffer);
+        self.space.update_window(self.board.una(), peer.window, self.config.send_buffer);
         self.prober.support = match self.config.probes {
             ProbeNegotiation::Negotiate if peer.probes => ProbeSupport::Yes,
             ProbeNegotiation::Paper => ProbeSupport::Unknown,
             _ => ProbeSupport::No,
         };
         if let (Some(rtt), true) = (peer.rtt, peer.rtt_is_sample) {
-            self.rtt.sample(rtt, 1, &self.config.rto);
-            if let Some(by_time) = &mut self.by_time {
-                by_time.rack.measured(now, rtt);
-            }
+            self.measured_by_handshake(now, rtt);
         }
         if peer.syn_repeated {
             self.rtt.restart_without_sample(&self.config.rto);
@@ -197,6 +194,25 @@ impl<S: Store> Engine<S> {
         self.beginning = Some(Beginning::Established { rtt: peer.rtt, syn_lost: peer.syn_lost });
         self.pending = Some(Clock::App);
         self.control.refresh(&self.space);
+    }
+
+    /// Nothing is outstanding; the SYN has carried the first `early` bytes, and they are acknowledged.
+    fn begin_behind(&mut self, early: u64, smss: u32) {
+        let first = FIRST + early;
+        self.board = Board::new(first, &self.config, smss);
+        if early > 0 {
+            self.store.release(early);
+            self.delivered += early;
+            (self.space.nxt, self.space.edge) = (first, first);
+            (self.round_end, self.highest_delivered, self.recover) = (first, first, first);
+        }
+    }
+    /// The handshake has measured the RTT.
+    pub(super) fn measured_by_handshake(&mut self, now: Instant, rtt: Duration) {
+        self.rtt.sample(rtt, 1, &self.config.rto);
+        if let Some(by_time) = &mut self.by_time {
+            by_time.rack.measured(now, rtt);
+        }
     }
 
     /// Whether send times are needed.

@@ -131,6 +131,8 @@ pub struct Peer {
     pub syn_repeated: bool,
     /// The SYN was retransmitted so often that the initial window is reduced.
     pub syn_lost: bool,
+    /// Bytes that our SYN carried and the peer has acknowledged.
+    pub early: u64,
 }
 
 impl<S: Store> Sender<S> {
@@ -151,6 +153,12 @@ impl<S: Store> Sender<S> {
     /// much there is.
     pub fn start(&mut self, now: Instant, peer: &Peer) {
         self.general().start(now, peer);
+    }
+    /// The RTT of a handshake that ended after the start; of no effect if a sample was taken before.
+    pub(crate) fn measured_by_handshake(&mut self, now: Instant, rtt: Duration) {
+        if self.srtt().is_none() {
+            self.general().measured_by_handshake(now, rtt);
+        }
     }
     /// Passes the path state of an earlier connection, to be called before the first data; most algorithms ignore
     /// it.

@@ -7,7 +7,7 @@ use common::{Pattern, Variant, check_sender_invariants, explain, variants};
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::{Bytes, Config, Counted};
-use skyhaul_testkit::pair::{Act, Handshake, Keeps};
+use skyhaul_testkit::pair::{Act, EarlyData, Handshake, Keeps};
 use skyhaul_testkit::{Pair, Setup, Side};
 
 /// A transfer both ways.
@@ -15,6 +15,8 @@ use skyhaul_testkit::{Pair, Setup, Side};
 struct Transfer {
     variant: Variant,
     modelled: bool,
+    /// Data in the client's SYN, and whether the server takes it.
+    early: Option<EarlyData>,
     bytes: [u64; 2],
     /// The side whose application closes only after it has read everything.
     patient: Option<usize>,
@@ -30,7 +32,9 @@ impl Transfer {
         let mut setup = Setup::new(self.variant.config, &self.variant.cc, self.one_way)
             // Patterns may be worse than a stack that gives up would bear.
             .both(|c| (c.receive_buffer, c.max_retransmissions) = (self.receive_buffer, 0));
-        if !self.modelled {
+        if self.modelled {
+            setup.early = self.early;
+        } else {
             setup.handshake = Handshake::Skipped(Some(self.one_way * 2));
         }
         let mut p: Pair<S> = setup.build();
@@ -80,21 +84,28 @@ impl Drop for Named<'_> {
     }
 }
 
+fn early() -> impl Strategy<Value = Option<EarlyData>> {
+    let some = (0..5_000u64, prop_oneof![1..20u32, Just(1420)], any::<bool>());
+    proptest::option::of(some.prop_map(|(written, most, taken)| EarlyData { written, most, taken }))
+}
+
 fn transfer() -> impl Strategy<Value = Transfer> {
     let bytes = prop_oneof![Just(0), 1..5_000u64, 5_000..120_000u64];
     (
         0..variants().len(),
         any::<bool>(),
+        early(),
         [bytes.clone(), bytes],
         [(); 2].map(|()| prop_oneof![Just(None), Just(Some(0)), Just(Some(1))]),
         [Pattern::strategy(), Pattern::strategy()],
         prop_oneof![Just(1u64), Just(5_000), Just(50_000), Just(275_000)],
         prop_oneof![Just(3_000u64), Just(20_000), Just(65_535), Just(200_000)],
     )
-        .prop_map(|(v, modelled, bytes, [patient, dripping], patterns, micros, receive_buffer)| {
+        .prop_map(|(v, modelled, early, bytes, [patient, dripping], patterns, micros, receive_buffer)| {
             Transfer {
                 variant: variants()[v].clone(),
                 modelled,
+                early,
                 bytes,
                 patient,
                 dripping,
@@ -126,6 +137,7 @@ fn every_variant_delivers_through_a_clean_and_through_a_bad_path() {
             let t = Transfer {
                 variant: variant.clone(),
                 modelled: true,
+                early: None,
                 bytes: [300_000, 50_000],
                 patient: None,
                 dripping: None,

@@ -7,6 +7,7 @@ mod byte_counting;
 mod common;
 mod delivery;
 mod door;
+mod early;
 mod echoes;
 mod ecn;
 mod fast_start;

@@ -14,7 +14,7 @@ pub use end::{Act, End, Keeps, content};
 pub use fault::{Departure, Fate, Faults};
 pub use log::{Entry, What};
 pub use packet::{Packet, is_pure_ack};
-pub use setup::{Handshake, Setup};
+pub use setup::{EarlyData, Handshake, Setup};
 pub use side::Side;
 
 use skyhaul_base::Instant;

@@ -28,6 +28,17 @@ fn name(side: Side) -> &'static str {
     }
 }
 
+/// Data in the client's SYN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EarlyData {
+    /// Bytes that the client writes before the SYN leaves.
+    pub written: u64,
+    /// Most of them that the SYN carries.
+    pub most: u32,
+    /// Whether the server takes them.
+    pub taken: bool,
+}
+
 /// What a pair is made of. `[client, server]`.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -41,6 +52,8 @@ pub struct Setup {
     pub iss: [Seq; 2],
     /// The handshake.
     pub handshake: Handshake,
+    /// Data in the client's SYN.
+    pub early: Option<EarlyData>,
     /// Seed of everything random.
     pub seed: u64,
 }
@@ -56,6 +69,7 @@ impl Setup {
             links: [link.clone(), link],
             iss: [Seq(0u32.wrapping_sub(5000)), Seq(0u32.wrapping_sub(3000))],
             handshake: Handshake::Modelled,
+            early: None,
             seed: 1,
         }
     }
@@ -123,8 +137,15 @@ impl Setup {
         let chain = Chain::new(links.into(), routes);
         let mut pair = Pair { ends, chain, now, log: Vec::new(), logging: true };
         // Whatever is due at time zero (a SYN) leaves with the first step.
-        for side in Side::BOTH {
-            pair.at(now, side, Act::Write(0));
+        let first = self.early.map_or(0, |e| e.written);
+        if let Some(e) = self.early {
+            pair.end_mut(Side::Client).conn.offer_early(e.most);
+            if e.taken {
+                pair.end_mut(Side::Server).conn.take_early();
+            }
+        }
+        for (side, first) in Side::BOTH.into_iter().zip([first, 0]) {
+            pair.at(now, side, Act::Write(first));
         }
         pair
     }

@@ -22,6 +22,8 @@ const RATE_LEN: usize = 12;
 const ACK_RATIO_LEN: usize = 7;
 /// Capabilities with the number of the gateway that announces them.
 const GATEWAY_LEN: usize = CAPABILITY_LEN + 4;
+/// The same with what concerns data in the SYN.
+const EARLY_LEN: usize = GATEWAY_LEN + 8;
 
 /// The options of a segment. If one is repeated, the last one counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -132,7 +134,8 @@ impl<'a> Options<'a> {
     /// The content of the probe option with this identifier; `None` if it is not understood.
     #[must_use]
     pub fn probe(&self, exid: u32) -> Option<ProbeOption> {
-        let stated = self.experiment(exid, CAPABILITY_LEN).or_else(|| self.experiment(exid, GATEWAY_LEN));
+        let stated = [CAPABILITY_LEN, GATEWAY_LEN, EARLY_LEN];
+        let stated = stated.into_iter().find_map(|len| self.experiment(exid, len));
         if let Some(&[flags, log2_most, ..]) = stated {
             return Some(ProbeOption::Capability(Capability { flags, log2_most }));
         }
@@ -166,7 +169,13 @@ impl Options<'_> {
     /// identifier.
     #[must_use]
     pub fn gateway(&self, exid: u32) -> Option<NonZeroU32> {
-        NonZeroU32::new(long(&self.experiment(exid, GATEWAY_LEN)?[2..])?)
+        let stated = self.experiment(exid, GATEWAY_LEN).or_else(|| self.experiment(exid, EARLY_LEN));
+        NonZeroU32::new(long(&stated?[2..])?)
+    }
+    /// What a gateway states about data in a SYN, behind its number: see [`crate::Agreement::early`].
+    #[must_use]
+    pub fn early(&self, exid: u32) -> Option<[u8; 8]> {
+        self.experiment(exid, EARLY_LEN)?.last_chunk().copied()
     }
 }
 
@@ -239,10 +248,18 @@ impl Writer {
         }
         self.option(SACK, &[&content[..8 * blocks.len().min(4)]])
     }
-    pub(crate) fn capability(&mut self, exid: u32, c: Capability, gateway: Option<NonZeroU32>) -> bool {
+    pub(crate) fn capability(
+        &mut self,
+        exid: u32,
+        c: Capability,
+        gateway: Option<(NonZeroU32, Option<[u8; 8]>)>,
+    ) -> bool {
         let (exid, says) = (exid.to_be_bytes(), [c.flags, c.log2_most]);
         match gateway {
-            Some(number) => self.option(EXPERIMENT, &[&exid, &says, &number.get().to_be_bytes()]),
+            Some((number, early)) => {
+                let early = early.as_ref().map_or(&[][..], |e| e);
+                self.option(EXPERIMENT, &[&exid, &says, &number.get().to_be_bytes(), early])
+            }
             None => self.option(EXPERIMENT, &[&exid, &says]),
         }
     }

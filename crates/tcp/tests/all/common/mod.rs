@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Config as Control, CongestionControl, NAMES, RecoveryMode, alg};
 use skyhaul_tcp::config::{LossDetection, PRESETS, ProbeNegotiation};
-use skyhaul_tcp::{Config, Mark};
+use skyhaul_tcp::{Config, Flags, Mark};
 use skyhaul_testkit::pair::Keeps;
 use skyhaul_testkit::{Departure, Fate, Pair, Side, What};
 
@@ -169,7 +169,9 @@ pub(crate) fn check_sender_invariants<S: Keeps>() -> impl FnMut(&Pair<S>) {
             }
             // The log is newer than nothing: una cannot have advanced since this event began.
             let una = s.una;
-            let seq = e.segment.seq.0.wrapping_sub(iss(e.side)) as u64;
+            // The data of a SYN follows it.
+            let syn = u64::from(e.segment.flags.has(Flags::SYN));
+            let seq = u64::from(e.segment.seq.0.wrapping_sub(iss(e.side))) + syn;
             assert!(seq >= una, "data below SND.UNA: {} < {una}", seq);
         }
     }

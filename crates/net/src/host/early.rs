@@ -1,0 +1,298 @@
+//! Data in the SYN of a connection between two gateways, as in TCP Fast Open (RFC 7413). Beyond that, nothing is
+//! delivered twice: a gateway cannot know whether its clients' requests may be repeated.
+//!
+//! ```text
+//! SYN, asks for a cookie                    ──▶   SYN-ACK with a cookie, for this gateway and this client
+//! SYN with data, a serial number, a token   ──▶   the data is taken if the token is right and the number new
+//! repeated SYN with both, without data      ──▶   from now on the number is not new
+//! SYN with a number that is not new         ──▶   reset: its connection has ended, or never was
+//! ```
+//! The token is a keyed hash, under the cookie, of the number and of the initial sequence number: the cookie itself is
+//! seen only in an answer. The token is as hard to guess as the sequence number of a handshake. It does not cover
+//! addresses and ports, which a router between the gateways may translate; the cookie is bound to the client's address
+//! as the other gateway sees it. A gateway numbers all its SYNs of this kind, in one sequence whatever their ends.
+//! The other one keeps a window of the numbers that it has seen, as in IPsec (RFC 4303 §3.4.3). A late copy of a SYN
+//! is thus recognised long after its connection is forgotten.
+
+use super::conn::Conn;
+use super::ends::Ends;
+use super::half_open::Syn;
+use super::secret::Secret;
+use super::{ConnId, Endpoint, Host, HostError};
+use siphasher::sip::SipHasher24;
+use skyhaul_base::{Duration, Instant};
+use skyhaul_tcp::Seq;
+use skyhaul_tcp::config::AckCc;
+use skyhaul_wire::tcp::{OPTION_SPACE, Tcp};
+use std::collections::BTreeMap;
+use std::hash::Hasher;
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
+use std::sync::atomic::Ordering;
+
+/// What a gateway gives to another one, so that it may send data in a SYN.
+pub type Cookie = [u8; 8];
+
+/// How long cookies of one kind are given out; they are accepted for as long again.
+const PERIOD: Duration = Duration::from_secs(600);
+/// Serial numbers below the highest that are told apart: those of SYNs that overtake each other.
+const WINDOW: u32 = 1024;
+/// Maximum number of gateways and periods whose serial numbers are remembered. They are never forgotten within their
+/// period: the data of further ones is not taken.
+const MOST: usize = 1024;
+/// Maximum data of SYNs that wait for admission, bytes.
+const MOST_WAITING: usize = 4 << 20;
+
+/// The serial numbers that were seen.
+#[derive(Debug)]
+struct Serials {
+    highest: u32,
+    /// Of the last [`WINDOW`] numbers: bit `n % WINDOW`.
+    seen: [u64; WINDOW as usize / 64],
+}
+
+impl Serials {
+    fn new(first: u32) -> Self {
+        // The first one itself is not seen yet.
+        Self { highest: first.wrapping_sub(1), seen: [0; WINDOW as usize / 64] }
+    }
+    fn bit(&mut self, serial: u32) -> (&mut u64, u64) {
+        let n = serial % WINDOW;
+        (&mut self.seen[n as usize / 64], 1 << (n % 64))
+    }
+    /// Notes a number; false if it was seen before, or may have been.
+    fn note(&mut self, serial: u32) -> bool {
+        let ahead = serial.wrapping_sub(self.highest).cast_signed();
+        if ahead > 0 {
+            for n in 0..(ahead.cast_unsigned()).min(WINDOW) {
+                let (word, bit) = self.bit(serial.wrapping_sub(n));
+                *word &= !bit;
+            }
+            self.highest = serial;
+        } else if ahead <= -(WINDOW.cast_signed()) {
+            return false;
+        }
+        let (word, bit) = self.bit(serial);
+        let new = *word & bit == 0;
+        *word |= bit;
+        new
+    }
+}
+
+/// Data in SYNs that has arrived.
+#[derive(Debug, Default)]
+pub(super) struct Arrivals {
+    /// By period and gateway.
+    serials: BTreeMap<(u64, NonZeroU32), Serials>,
+    /// Of connections that wait for admission.
+    waiting: BTreeMap<Ends, Box<[u8]>>,
+    held: usize,
+}
+
+impl Arrivals {
+    /// Bytes that wait.
+    pub(super) fn held(&self) -> usize {
+        self.held
+    }
+    fn keep(&mut self, ends: Ends, data: &[u8]) {
+        if !data.is_empty() && self.held + data.len() <= MOST_WAITING {
+            self.held += data.len();
+            self.waiting.insert(ends, data.into());
+        }
+    }
+    /// The data of a connection that no longer waits.
+    pub(super) fn remove(&mut self, ends: &Ends) -> Option<Box<[u8]>> {
+        let data = self.waiting.remove(ends)?;
+        self.held -= data.len();
+        Some(data)
+    }
+    /// Notes a serial number of a period; false if it was seen before, and `None` if it cannot be noted.
+    fn note(&mut self, period: u64, now: u64, gateway: NonZeroU32, serial: u32) -> Option<bool> {
+        self.serials.retain(|(p, _), _| *p + 1 >= now);
+        if self.serials.len() >= MOST && !self.serials.contains_key(&(period, gateway)) {
+            return None;
+        }
+        Some(self.serials.entry((period, gateway)).or_insert_with(|| Serials::new(serial)).note(serial))
+    }
+}
+
+fn period(now: Instant) -> u64 {
+    now.as_nanos() / PERIOD.as_nanos()
+}
+
+/// The cookie of a gateway for connections in the name of this client.
+fn cookie(secret: &Secret, period: u64, gateway: NonZeroU32, client: IpAddr) -> Cookie {
+    let mut purpose = [0; 27];
+    purpose[..15].copy_from_slice(b"data in the SYN");
+    purpose[15..23].copy_from_slice(&period.to_be_bytes());
+    purpose[23..].copy_from_slice(&gateway.get().to_be_bytes());
+    secret.of(&purpose, &[SocketAddr::new(client, 0)]).to_be_bytes()
+}
+
+/// The token of a SYN.
+fn token(cookie: Cookie, serial: u32, iss: Seq) -> [u8; 4] {
+    let mut key = *b"........SYN data";
+    key[..8].copy_from_slice(&cookie);
+    let mut h = SipHasher24::new_with_key(&key);
+    h.write(&serial.to_be_bytes());
+    h.write(&iss.0.to_be_bytes());
+    (h.finish() as u32).to_be_bytes()
+}
+
+/// Whether connections of this endpoint have room for the option.
+fn has_room(endpoint: &Endpoint) -> bool {
+    endpoint.profile.negotiates() && !endpoint.tcp.receiver_rate && endpoint.tcp.ack_cc == AckCc::None
+}
+
+impl Host {
+    /// Whether SYNs of this endpoint may carry data.
+    pub(super) fn may_be_early(&self, endpoint: &Endpoint) -> bool {
+        self.config.early.is_some() && self.config.gateway.is_some() && has_room(endpoint)
+    }
+
+    /// Opens a connection as [`Self::connect`] does. If the application writes before the next [`Self::flush`], the SYN
+    /// carries the first bytes, as far as they fit. `cookie` is that of an earlier connection to this gateway in the name of
+    /// the same client ([`Conn::peer_cookie`]).
+    ///
+    /// # Errors
+    /// As [`Self::connect`].
+    pub fn connect_early(
+        &mut self,
+        now: Instant,
+        local: SocketAddr,
+        remote: SocketAddr,
+        endpoint: &Endpoint,
+        (gateway, cookie): (NonZeroU32, Cookie),
+    ) -> Result<ConnId, HostError> {
+        let id = self.connect(now, local, remote, endpoint)?;
+        if !self.may_be_early(endpoint) {
+            return Ok(id);
+        }
+        let room = self.limit(now, remote.ip(), endpoint.longest).saturating_sub(OPTION_SPACE as u32);
+        let serial = self.config.early.as_ref().map_or(0, |n| n.fetch_add(1, Ordering::Relaxed));
+        if let Some(conn) = self.get_mut(id) {
+            let token = token(cookie, serial, conn.tcp().first());
+            conn.offer_early(now, room, gateway, (serial, token));
+        }
+        Ok(id)
+    }
+
+    /// What a SYN-ACK to a gateway states about data in later SYNs.
+    pub(super) fn cookie_for(&self, half_began: Instant, syn: &Syn, client: IpAddr) -> Option<Cookie> {
+        let gateway = syn.gateway().filter(|_| syn.asks_for_cookie())?;
+        Some(cookie(&self.config.secret, period(half_began), gateway, client))
+    }
+
+    /// Checks what a SYN without a connection states about its data, and keeps the data if all is well. False if its number was
+    /// seen before: its connection must not be opened again.
+    pub(super) fn take_early(&mut self, now: Instant, ends: Ends, tcp: &Tcp<'_>, endpoint: &Endpoint) -> bool {
+        if !self.may_be_early(endpoint) {
+            return true;
+        }
+        let exid = self.config.probe_exid;
+        let (Some(gateway), Some(stated)) = (tcp.options.gateway(exid), tcp.options.early(exid)) else { return true };
+        let [a, b, c, d, said @ ..] = stated;
+        let serial = u32::from_be_bytes([a, b, c, d]);
+        let client = ends.remote().ip();
+        let now = period(now);
+        let made = |p: &u64| {
+            token(cookie(&self.config.secret, *p, gateway, client), serial, tcp.seq) == said
+        };
+        let Some(period) = [Some(now), now.checked_sub(1)].into_iter().flatten().find(made) else {
+            self.counts.early_refused += 1;
+            return true;
+        };
+        match self.early.note(period, now, gateway, serial) {
+            Some(true) => self.early.keep(ends, tcp.payload),
+            Some(false) => {
+                self.counts.early_repeated += 1;
+                return false;
+            }
+            None => self.counts.early_refused += 1,
+        }
+        true
+    }
+}
+
+impl Conn {
+    /// The cookie in the SYN-ACK of a gateway: its presence says that later SYNs may carry data.
+    #[must_use]
+    pub fn peer_cookie(&self) -> Option<Cookie> {
+        self.cookie
+    }
+    /// Data in its SYN.
+    #[must_use]
+    pub fn early(&self) -> skyhaul_tcp::Early {
+        self.tcp().early()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhaul_base::Rng;
+    use std::collections::BTreeSet;
+
+    /// Random numbers with repetitions, against a plain set.
+    #[test]
+    fn no_number_is_new_twice() {
+        for (seed, first) in [(1, 0), (2, u32::MAX - 500)] {
+            let mut rng = Rng::stream(seed, "serials");
+            let (mut s, mut seen, mut next) = (Serials::new(first), BTreeSet::new(), 0u64);
+            let mut taken = 0;
+            for _ in 0..20_000 {
+                next += rng.below(3) + if rng.below(500) == 0 { rng.below(4000) } else { 0 };
+                let n = next.saturating_sub(rng.below(if rng.below(50) == 0 { 3000 } else { 30 }));
+                let new = s.note(first.wrapping_add(n as u32));
+                assert!(!(new && seen.contains(&n)), "{n} was seen");
+                if !seen.contains(&n) && next - n < 30 && n >= seen.last().copied().unwrap_or(0).saturating_sub(900)
+                {
+                    assert!(new, "{n} is new and recent");
+                }
+                taken += u32::from(new);
+                seen.insert(n);
+            }
+            assert!(taken > 10_000);
+        }
+    }
+
+    #[test]
+    fn a_token_is_good_for_one_syn() {
+        let secret = Secret::fixed([3; 16]);
+        let (client, server) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([198, 51, 100, 1]));
+        let one = cookie(&secret, 5, NonZeroU32::MIN, client);
+        let mut others = vec![token(one, 8, Seq(1)), token(one, 7, Seq(2))];
+        for other in [
+            cookie(&secret, 6, NonZeroU32::MIN, client),
+            cookie(&secret, 5, NonZeroU32::MAX, client),
+            cookie(&secret, 5, NonZeroU32::MIN, server),
+            cookie(&Secret::fixed([4; 16]), 5, NonZeroU32::MIN, client),
+        ] {
+            others.push(token(other, 7, Seq(1)));
+        }
+        assert!(!others.contains(&token(one, 7, Seq(1))));
+        others.sort_unstable();
+        others.dedup();
+        assert_eq!(others.len(), 6, "all differ");
+    }
+
+    #[test]
+    fn what_waits_is_limited_and_numbers_are_kept_as_long_as_their_cookies() {
+        let mut a = Arrivals::default();
+        let ends = |n: u16| Ends::new(([10, 0, 0, 1], 80).into(), ([10, 0, 0, 2], n).into());
+        for n in 0..5000 {
+            a.keep(ends(n), &[0; 1000]);
+        }
+        assert!(a.held() <= MOST_WAITING && a.held() > MOST_WAITING - 1000);
+        assert_eq!(a.remove(&ends(0)).map(|d| d.len()), Some(1000));
+        assert_eq!(a.remove(&ends(4999)), None, "there was no room");
+        let g = |n: u32| NonZeroU32::new(n).unwrap();
+        for n in 1..=MOST as u32 {
+            assert_eq!(a.note(7, 7, g(n), 3), Some(true));
+        }
+        assert_eq!(a.note(7, 7, g(5000), 3), None, "no room for one more");
+        let next = [3, 4].map(|n| a.note(7, 8, g(1), n));
+        assert_eq!(next, [Some(false), Some(true)], "in the next period it is still known");
+        assert_eq!(a.note(9, 9, g(5000), 3), Some(true), "the old ones have expired");
+    }
+}

@@ -1,0 +1,115 @@
+//! Data in a SYN, as in TCP Fast Open (RFC 7413). The drivers of both ends decide when it is safe: a connection sends
+//! and takes such data only if it is told to.
+//!
+//! Only the first SYN carries data; a repeated one does not (RFC 7413 §4.1.3.1). The peer's acknowledgement says how
+//! much of it was taken, and the rest is sent as if it had never left. An end that took data may send before its
+//! SYN-ACK is acknowledged (§4.2.2), within the window of the SYN, which is not scaled.
+
+use super::{Connection, Event, State, UNSCALED};
+use crate::receiver::Data;
+use crate::segment::{Mark, Segment};
+use crate::store::Store;
+use skyhaul_base::Instant;
+
+/// Data in the SYN of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Early {
+    /// Bytes in our SYN.
+    pub sent: u32,
+    /// Bytes of a SYN that were taken: by the peer of ours, or by us of the peer's.
+    pub taken: u32,
+    /// Our SYN was sent more than once.
+    pub repeated: bool,
+}
+
+/// State of a connection that may send or take data in a SYN.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Opening {
+    /// Most data in our first SYN, bytes.
+    most: u32,
+    sent: u32,
+    pub(super) taken: u32,
+    /// Data was taken, and our SYN-ACK is not acknowledged.
+    open: bool,
+}
+
+impl<S: Store> Connection<S> {
+    /// The first SYN carries what is written by then, at most `most` bytes. To be called before the SYN has left.
+    pub fn offer_early(&mut self, most: u32) {
+        if self.state == State::SynSent && self.handshake.tries == 0 && most > 0 {
+            self.opening.get_or_insert_default().most = most;
+        }
+    }
+    /// The data of the peer's SYN is taken, and answers may leave before the handshake is complete. To be called before
+    /// the SYN is handled. The caller is sure that the SYN is neither forged nor a late copy.
+    pub fn take_early(&mut self) {
+        if self.state == State::Listen {
+            self.opening.get_or_insert_default();
+        }
+    }
+    /// Data in the SYN of this connection.
+    #[must_use]
+    pub fn early(&self) -> Early {
+        let Some(o) = &self.opening else { return Early::default() };
+        Early { sent: o.sent, taken: o.taken, repeated: o.sent > 0 && self.handshake.tries > 1 }
+    }
+
+    /// Payload of the SYN that is about to leave, bytes.
+    pub(super) fn early_len(&mut self) -> u32 {
+        let written = u32::try_from(self.sender.unacked()).unwrap_or(u32::MAX);
+        match &mut self.opening {
+            Some(o) if self.state == State::SynSent && self.handshake.tries == 1 => {
+                o.sent = written.min(o.most);
+                o.sent
+            }
+            _ => 0,
+        }
+    }
+    /// Whether this acknowledges our SYN, or its data as well; notes how much of that.
+    pub(super) fn acknowledges_syn(&mut self, ack: crate::Seq) -> bool {
+        let taken = ack.diff(self.iss.add(1)).cast_unsigned();
+        match &mut self.opening {
+            Some(o) if taken <= o.sent => {
+                o.taken = taken;
+                true
+            }
+            _ => taken == 0,
+        }
+    }
+
+    /// Takes the data of a SYN and starts the sending half.
+    pub(super) fn on_early(&mut self, now: Instant, seg: &Segment, payload: &[u8]) {
+        if self.opening.is_none() || seg.len == 0 {
+            return;
+        }
+        let data = Data { seq: 1, len: seg.len, fin: false, payload, mark: Mark::None, probe_id: None };
+        if self.receiver.handle(now, &data).is_err() {
+            return;
+        }
+        let taken = self.receiver.payload_received() as u32;
+        self.opening = Some(alloc::boxed::Box::new(Opening { taken, open: true, ..Opening::default() }));
+        let peer = self.peer(u64::from(seg.window), None);
+        self.begin(now, &peer);
+    }
+    /// Whether data may leave before the SYN-ACK is acknowledged.
+    pub(super) fn is_early(&self) -> bool {
+        self.state == State::SynReceived && self.opening.as_ref().is_some_and(|o| o.open)
+    }
+    /// The SYN-ACK of a connection that [`Self::is_early`] is acknowledged, perhaps with data that followed it. False if it is
+    /// not.
+    pub(super) fn confirm_early(&mut self, now: Instant, ack: Option<u64>) -> bool {
+        if !ack.is_some_and(|ack| ack >= 1 && ack <= self.sender.max()) {
+            return false;
+        }
+        self.state = if self.handshake.closed_by_user { State::FinWait1 } else { State::Established };
+        self.handshake.syn_due = false;
+        self.deadline = Instant::MAX;
+        self.receiver.announce_at_most(UNSCALED << self.our_scale);
+        if let Some(rtt) = self.handshake.rtt(now) {
+            self.sender.measured_by_handshake(now, rtt);
+        }
+        self.listen_for_silence(now);
+        self.emit(Event::Connected);
+        true
+    }
+}
