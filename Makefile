@@ -50,7 +50,7 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.build
 
 # The extension module, built like the wheels. Cargo decides what must be rebuilt.
 define install
-	$(IN_VENV) maturin develop --profile wheel --quiet
+	$(IN_VENV) maturin develop --profile wheel --locked --quiet
 endef
 
 demo: $(VENV)/.build

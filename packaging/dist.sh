@@ -37,7 +37,7 @@ if wanted deb; then
   packaging/deb.sh "$tree" "$version"
 fi
 if wanted wheel; then
-  PATH="$tools:$PATH" "$tools/maturin" build --profile wheel --zig --compatibility manylinux2014 --quiet --out dist
+  PATH="$tools:$PATH" "$tools/maturin" build --profile wheel --locked --zig --compatibility manylinux2014 --quiet --out dist
 fi
 if wanted sdist; then
   "$tools/maturin" sdist --out dist

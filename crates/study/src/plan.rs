@@ -130,7 +130,7 @@ fn check_size(file: &StudyFile) -> Result<(), StudyError> {
     }
     let count = |n: u128| if n < 1_000_000_000_000 { n.to_string() } else { "over 10^12".to_owned() };
     let message = format!(
-        "{} {} combinations, {} with all readings; with {seeds} seeds each these are {} cells, more than {most}",
+        "{} {} {} combinations, {} with all readings; with {seeds} seeds each these are {} cells, more than {most}",
         axes.len(),
         if axes.len() == 1 { "axis makes" } else { "axes make" },
         count(all),
