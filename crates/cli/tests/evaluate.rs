@@ -120,7 +120,14 @@ fn a_control_that_never_yields_is_found_and_a_standard_one_is_not() {
     assert_eq!(status, Some(1), "--check tells");
     let (status, out, err) = run(&here, &["compare", "bad", "good"]);
     assert_eq!(status, Some(1), "{err}");
-    assert!(out.contains("an evaluation") && out.contains("§1 No <harm>: not met → met"), "{out}");
+    let words = [
+        "an evaluation of newreno, engine",
+        "\nrequirements\n  §1 No <harm>: not met → met",
+        "2 verdicts on requirements and 1 of 1 cases",
+    ];
+    assert!(words.iter().all(|w| out.contains(w)), "{out}");
+    // One reading, that of all studies without others, needs no name.
+    assert!(out.contains("own = candidate") && !out.contains("as printed"), "{out}");
 }
 
 #[test]
@@ -149,6 +156,7 @@ fn what_cannot_be_evaluated_is_refused_in_one_line() {
         ("{ max-burst = 4 }", "no `name`"),
         ("{ name = ", "not an inline table"),
         ("user:mine", "mine"),
+        (" ", "control: it is empty"),
     ] {
         let (status, out, err) = run(&here, &["evaluate", control, "--cases", "cases", "--out", "no"]);
         assert_eq!((status, out.as_str(), err.lines().count()), (Some(2), "", 1), "{control}: {err}");
@@ -189,7 +197,8 @@ fn controls_with_other_options_have_another_folder() {
 #[test]
 fn a_cell_of_each_case_is_written_as_qlog() {
     let here = folder("qlog");
-    let args = ["evaluate", "newreno", "--quick", "--seeds", "2", "--cases", "cases", "--out", "out", "--qlog"];
+    let args =
+        ["evaluate", "newreno", "--quick", "--seeds", "2", "--cases", "cases", "--out", "out", "--qlog"];
     let (status, out, err) = run(&here, &args);
     assert_eq!(status, Some(0), "{out} {err}");
     let logs = here.join("out/studies/cases/harm/qlog");
@@ -198,7 +207,8 @@ fn a_cell_of_each_case_is_written_as_qlog() {
         assert!(log.starts_with('\u{1e}') && log.contains("tcp:packet_sent"), "{flow}");
     }
     // The scenario beside the logs is a run like any other, and gives the same.
-    let (status, again, err) = run(&here, &["run", logs.join("scenario.resolved.toml").to_str().expect("a name"), "--json"]);
+    let (status, again, err) =
+        run(&here, &["run", logs.join("scenario.resolved.toml").to_str().expect("a name"), "--json"]);
     assert_eq!(status, Some(0), "{err}");
     let again: Value = serde_json::from_str(&again).expect("JSON");
     assert_eq!(again["flows"], read(logs.join("summary.json"))["flows"]);

@@ -1,9 +1,9 @@
 //! The control that a command puts to the test, as its argument names it.
 
 use crate::error::LabError;
+use sha2::{Digest as _, Sha256};
 use skyhaul_cc::{Config, NAMES};
 use skyhaul_scenario::did_you_mean;
-use sha2::{Digest as _, Sha256};
 use skyhaul_study::model::Raw;
 use std::fmt::Write as _;
 
@@ -13,6 +13,10 @@ use std::fmt::Write as _;
 /// If it is neither, or no control has the name.
 pub(crate) fn read(text: &str) -> Result<Raw, LabError> {
     let text = text.trim();
+    if text.is_empty() {
+        let message = "it is empty: write a name, or a table such as { name = \"newreno\" }".to_owned();
+        return Err(LabError::Control { control: "control".to_owned(), message });
+    }
     let refused = |message: String| LabError::Control { control: text.to_owned(), message };
     let value: Raw = if text.starts_with('{') {
         let table: toml::Table = toml::from_str(&format!("cc = {text}"))

@@ -112,7 +112,8 @@ impl Evaluating {
     /// `warn`, and listed in the report.
     ///
     /// # Errors
-    /// An unknown control or case, options that a control refuses, or an unsuitable results folder.
+    /// An unknown control or case, options that a control refuses, an unsuitable results folder, or no case at all that
+    /// can be planned.
     pub fn begin<R: CellRunner>(
         request: &Request,
         runner: &R,
@@ -139,8 +140,16 @@ impl Evaluating {
         let profile = if request.quick { Profile::Quick } else { Profile::Full };
         let folder = request.folder();
         let extent = Extent { profile, seeds: request.seeds, max_cells: None };
-        let all = Reproduction::start("evaluate", shelves, folder, extent, runner, warn)?;
-        Ok(Self { all, control: request.control.clone() })
+        let mut first = None;
+        let mut told = |line: &str| {
+            first.get_or_insert_with(|| line.to_owned());
+            warn(line);
+        };
+        let all = Reproduction::start("evaluate", shelves, folder, extent, runner, &mut told)?;
+        match first {
+            Some(first) if all.plans().is_empty() => Err(LabError::NoCases { first }),
+            _ => Ok(Self { all, control: request.control.clone() }),
+        }
     }
 
     /// The folder of the report.

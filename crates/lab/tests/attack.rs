@@ -248,10 +248,15 @@ fn alone_neither_start_nor_neighbours_count() {
 
 #[test]
 fn the_default_folder_tells_controls_and_goals_apart() {
-    let folder = |control: &str, goal| Request { out: None, goal, ..request("folder", control, goal, 16, CLEAN) }.folder();
+    let folder = |control: &str, goal| {
+        Request { out: None, goal, ..request("folder", control, goal, 16, CLEAN) }.folder()
+    };
     let plain = folder("hark", Goal::Queue);
     assert_eq!(plain, Path::new("results/attack-hark-queue"));
-    assert_eq!(folder("{ name = 'hark', probes = false }", Goal::Queue), Path::new("results/attack-hark-probes-false-queue"));
+    assert_eq!(
+        folder("{ name = 'hark', probes = false }", Goal::Queue),
+        Path::new("results/attack-hark-probes-false-queue")
+    );
     assert_eq!(folder("{name = \"hark\"}", Goal::Queue), plain, "it says the same");
     assert_ne!(folder("hark", Goal::Harm), plain);
 }
@@ -295,5 +300,10 @@ fn wrong_input_is_refused_in_one_line() {
     refused("unknown", &|r| r.control = "luigi".into(), CLEAN, &["luigi"]);
     refused("option", &|r| r.control = "{ name = 'newreno', colour = 3 }".into(), CLEAN, &["colour"]);
     refused("few", &|r| r.budget = Budget::Runs(3), CLEAN, &["3 runs are too few", "16 runs"]);
-    refused("missing", &|r| r.bounds = Bounds::File("/nonexistent/b.toml".into()), CLEAN, &["cannot read", "b.toml"]);
+    refused(
+        "missing",
+        &|r| r.bounds = Bounds::File("/nonexistent/b.toml".into()),
+        CLEAN,
+        &["cannot read", "b.toml"],
+    );
 }

@@ -164,7 +164,10 @@ fn the_overview_has_means_and_paired_differences() {
     assert_eq!(sections[1]["not_measured"], "nobody was asked");
     let line = &sections[0]["lines"][0];
     let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
-    assert_eq!((text("case"), text("says"), text("better")), ("alone".into(), "Goodput alone".into(), "more".into()));
+    assert_eq!(
+        (text("case"), text("says"), text("better")),
+        ("alone".into(), "Goodput alone".into(), "more".into())
+    );
     let place = &line["places"][0];
     let number = |v: &serde_json::Value| v["mean"].as_f64().expect("a number");
     let (own, other) = (number(&place["values"]["candidate"]), number(&place["values"]["NewReno"]));
@@ -191,11 +194,14 @@ fn a_line_of_a_section_that_does_not_exist_refuses_its_case() {
         assert!(CASE.contains(from), "{from}");
         fs::write(&file, CASE.replacen(from, to, 1)).expect("writable");
         let mut said = Vec::new();
-        let all = Evaluating::begin(&request, &simulator().with_controls(controls(Fault::None)), &mut |line| {
-            said.push(line.to_owned());
-        });
-        drop(all.expect("the others can be planned"));
+        let all =
+            Evaluating::begin(&request, &simulator().with_controls(controls(Fault::None)), &mut |line| {
+                said.push(line.to_owned());
+            });
+        // It is the only case.
+        let end = all.map(drop).expect_err("nothing is left").to_string();
         let [line] = &said[..] else { panic!("{said:?}") };
+        assert!(end.contains(line.as_str()) && end.starts_with("no case can be run"), "{end}");
         assert!(line.contains(words) && line.contains("alone.toml:") && !line.contains('\n'), "{line}");
     }
 }
@@ -250,9 +256,8 @@ fn a_request_to_stop_says_how_far_it_came() {
 
 #[test]
 fn the_default_folder_tells_options_apart() {
-    let folder = |control: &str, quick| {
-        Request { control: control.to_owned(), quick, ..Request::default() }.folder()
-    };
+    let folder =
+        |control: &str, quick| Request { control: control.to_owned(), quick, ..Request::default() }.folder();
     let plain = folder("hark", false);
     assert_eq!(plain, Path::new("results/evaluate-hark"));
     assert_eq!(folder("{ name = 'hark' }", false), plain);

@@ -48,9 +48,13 @@ pub(crate) fn attack(
     };
     let own = !controls.is_empty();
     let folder = request.folder();
-    let found = news::watched(py, progress.as_ref(), None, || runner.stop(), |tell| {
-        attack::hunt(&request, &Told { tell, runner: &runner, own })
-    })?;
+    let found = news::watched(
+        py,
+        progress.as_ref(),
+        None,
+        || runner.stop(),
+        |tell| attack::hunt(&request, &Told { tell, runner: &runner, own }),
+    )?;
     match found {
         Ok(found) => Ok(Found { found, folder }),
         Err(e @ (LabError::Write { .. } | LabError::Results { .. })) => Err(error::output(e)),

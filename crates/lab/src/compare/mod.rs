@@ -7,7 +7,7 @@
 mod read;
 mod show;
 
-pub use read::{Kind, Measured, Results, Set, read};
+pub use read::{Kind, Measured, REQUIREMENTS, Results, Set, read};
 pub use show::{json, text};
 
 use crate::error::CompareError;

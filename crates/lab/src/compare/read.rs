@@ -37,6 +37,9 @@ impl Kind {
     }
 }
 
+/// The set with the verdicts on the requirements of an evaluation.
+pub const REQUIREMENTS: &str = "requirements";
+
 /// A results directory.
 #[derive(Clone, Debug)]
 pub struct Results {
@@ -48,6 +51,8 @@ pub struct Results {
     pub engine: String,
     /// The profile that ran.
     pub profile: String,
+    /// The control of an evaluation, as it was given.
+    pub control: Option<String>,
     /// Studies by name; a single one, or a run, has an empty name.
     pub sets: BTreeMap<String, Set>,
 }
@@ -88,13 +93,15 @@ pub fn read(path: &Path) -> Result<Results, LabError> {
         needed(&path.join(MANIFEST), &manifest, "engine", "text such as 0.1.0-9e286817", Value::as_str)?;
     let profile =
         manifest["profile"].as_str().or(manifest["provenance"]["profile"].as_str()).unwrap_or("full");
-    let mut sets = BTreeMap::new();
+    let (mut sets, mut control) = (BTreeMap::new(), None);
     match kind {
         Kind::Run => drop(sets.insert(String::new(), run(path, &manifest)?)),
         Kind::Study => drop(sets.insert(String::new(), study(path)?)),
         Kind::Reproduce | Kind::Evaluate => {
             if kind == Kind::Evaluate {
-                sets.insert("requirements".to_owned(), requirements(path)?);
+                let all = read_json(&path.join(evaluate::FILE))?;
+                control = all["control"].as_str().map(str::to_owned);
+                sets.insert(REQUIREMENTS.to_owned(), requirements(path, &all)?);
             }
             for paper in folders(&path.join("studies"))? {
                 for folder in folders(&paper)? {
@@ -104,15 +111,15 @@ pub fn read(path: &Path) -> Result<Results, LabError> {
             }
         }
     }
-    Ok(Results { path: path.to_owned(), kind, engine: engine.to_owned(), profile: profile.to_owned(), sets })
+    let (path, engine, profile) = (path.to_owned(), engine.to_owned(), profile.to_owned());
+    Ok(Results { path, kind, engine, profile, control, sets })
 }
 
 /// The verdict on each requirement of an evaluation.
-fn requirements(path: &Path) -> Result<Set, LabError> {
+fn requirements(path: &Path, all: &Value) -> Result<Set, LabError> {
     let file = path.join(evaluate::FILE);
-    let all = read_json(&file)?;
     let mut set = Set::default();
-    for r in needed(&file, &all, "requirements", "a list of requirements", Value::as_array)? {
+    for r in needed(&file, all, "requirements", "a list of requirements", Value::as_array)? {
         let text = |key: &str| r[key].as_str().unwrap_or("?").to_owned();
         let key = format!("§{} {}", text("section"), text("title"));
         set.verdicts.insert(key, text("verdict").replace('-', " "));

@@ -1,6 +1,6 @@
 //! Display of a comparison.
 
-use super::{Compared, Difference, Results, Status};
+use super::{Compared, Difference, REQUIREMENTS, Results, Status};
 use crate::text::Grid;
 use serde_json::{Value, json};
 use skyhaul_study::format;
@@ -15,9 +15,21 @@ pub fn text(left: &Results, right: &Results, all: &[Compared]) -> String {
     let mut out = String::new();
     for (name, r) in [("A", left), ("B", right)] {
         let (path, kind, engine, profile) = (r.path.display(), r.kind.word(), &r.engine, &r.profile);
-        let _ = writeln!(out, "{name}  {path}: {kind}, engine {engine}, {profile} profile");
+        let of = r.control.as_ref().map_or_else(String::new, |c| format!(" of {c}"));
+        let _ = writeln!(out, "{name}  {path}: {kind}{of}, engine {engine}, {profile} profile");
     }
-    for c in all.iter().filter(|c| !c.is_equal() || all.len() == 1 || !c.differences.is_empty()) {
+    // What an evaluation is about comes first.
+    let (asked, studies): (Vec<&Compared>, Vec<&Compared>) = all.iter().partition(|c| c.name == REQUIREMENTS);
+    for c in &asked {
+        let _ = writeln!(out, "\n{REQUIREMENTS}");
+        if c.verdicts.is_empty() {
+            out.push_str("  all verdicts are the same\n");
+        }
+        for (requirement, l, r) in &c.verdicts {
+            let _ = writeln!(out, "  {requirement}: {l} → {r}");
+        }
+    }
+    for c in studies.iter().filter(|c| !c.is_equal() || all.len() == 1 || !c.differences.is_empty()) {
         if !c.name.is_empty() {
             let _ = writeln!(out, "\n{}", c.name);
         } else {
@@ -37,11 +49,18 @@ pub fn text(left: &Results, right: &Results, all: &[Compared]) -> String {
         if unknown > 0 {
             let _ = writeln!(out, "  {unknown} without an interval: one seed on each side, and not the same");
         }
+        let reading = common(certain.iter().map(|d| d.cell.split(", ").next().unwrap_or_default()));
+        let reading = reading.filter(|r| r.starts_with("reading = "));
+        let cell = |d: &Difference| match reading {
+            Some(same) if d.cell.len() > same.len() => d.cell[same.len() + 2..].to_owned(),
+            Some(_) => String::new(),
+            None => d.cell.clone(),
+        };
         if !certain.is_empty() {
             let mut grid = Grid::new(&["cell", "metric", "A", "B", "B − A"]).left(1);
             for d in certain.iter().take(MOST) {
                 let number = |x: f64| format::number(x);
-                let row = [d.cell.clone(), d.metric.clone(), number(d.left), number(d.right)];
+                let row = [cell(d), d.metric.clone(), number(d.left), number(d.right)];
                 let row = row.into_iter().chain([format::estimate(&d.difference)]);
                 grid.row(row.collect());
             }
@@ -54,22 +73,37 @@ pub fn text(left: &Results, right: &Results, all: &[Compared]) -> String {
             }
             more(&mut out, list.len());
         }
+        let reading =
+            common(c.verdicts.iter().map(|(claim, ..)| claim.rsplit(" (").next().unwrap_or_default()));
         for (claim, l, r) in &c.verdicts {
+            let claim = reading.and_then(|r| claim.strip_suffix(r)?.strip_suffix(" (")).unwrap_or(claim);
             let _ = writeln!(out, "  claim {claim}: {l} → {r}");
         }
     }
-    let differ = all.iter().filter(|c| !c.is_equal()).count();
-    let verdict = match (differ, all.len()) {
+    let verdicts = asked.iter().map(|c| c.verdicts.len()).sum::<usize>();
+    let differ = studies.iter().filter(|c| !c.is_equal()).count();
+    let verdict = match (differ, studies.len()) {
+        (0, _) if verdicts > 0 => "Only verdicts differ.".to_owned(),
         (0, _) if all.iter().all(|c| c.differences.is_empty()) => "Identical.".to_owned(),
         (0, _) if all.iter().any(|c| c.differences.iter().any(|d| d.status == Status::Unknown)) => {
             "No difference is significant; more seeds may decide.".to_owned()
         }
         (0, _) => "Equal within intervals.".to_owned(),
-        (_, 1) => "Different.".to_owned(),
-        (n, all) => format!("{n} of {all} studies are different."),
+        (_, 1) if asked.is_empty() => "Different.".to_owned(),
+        (n, all) if asked.is_empty() => format!("{n} of {all} studies are different."),
+        (n, all) => {
+            let word = if verdicts == 1 { "verdict" } else { "verdicts" };
+            format!("{verdicts} {word} on requirements and {n} of {all} cases are different.")
+        }
     };
     let _ = writeln!(out, "\n{verdict}");
     out
+}
+
+/// The text that all have, if there is one.
+fn common<'a>(mut all: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let first = all.next()?;
+    all.all(|other| other == first).then_some(first)
 }
 
 fn more(out: &mut String, n: usize) {
@@ -81,7 +115,13 @@ fn more(out: &mut String, n: usize) {
 /// Everything that is not identical, as JSON.
 #[must_use]
 pub fn json(left: &Results, right: &Results, all: &[Compared]) -> Value {
-    let side = |r: &Results| json!({ "path": r.path, "engine": r.engine, "profile": r.profile });
+    let side = |r: &Results| {
+        let mut side = json!({ "path": r.path, "engine": r.engine, "profile": r.profile });
+        if let Some(control) = &r.control {
+            side["control"] = json!(control);
+        }
+        side
+    };
     let number = |x: f64| if x.is_finite() { json!(x) } else { Value::Null };
     let difference = |d: &Difference| {
         json!({

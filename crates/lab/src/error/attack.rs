@@ -22,9 +22,7 @@ pub enum AttackError {
         why: &'static str,
     },
     /// The budget does not allow a single round.
-    #[error(
-        "budget: {runs} runs are too few: a first round takes {least}; write at least \"{least} runs\""
-    )]
+    #[error("budget: {runs} runs are too few: a first round takes {least}; write at least \"{least} runs\"")]
     TooFew {
         /// What was written.
         runs: u64,

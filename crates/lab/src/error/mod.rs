@@ -144,6 +144,12 @@ pub enum LabError {
         /// The problem, and what is accepted.
         message: String,
     },
+    /// None of the cases of an evaluation can be planned.
+    #[error("no case can be run; the first: {first}")]
+    NoCases {
+        /// Why the first one cannot.
+        first: String,
+    },
     /// A study without seeds.
     #[error("seeds: a study needs at least one seed")]
     NoSeeds,

@@ -27,11 +27,7 @@ fn begins(curves: &[&Sampled], from: f64, window: f64) -> (Vec<f64>, f64) {
 ///
 /// RFC 5166 §2.3: the delta-fair convergence time of Bansal, Balakrishnan, Floyd, Shenker 2001 (two flows have shares
 /// from (1 − δ)/2 to (1 + δ)/2 of the link), here of a flow that stays there.
-pub(super) fn settle(
-    part: &[&Sampled],
-    whole: &[&Sampled],
-    [from, window, low, high]: [f64; 4],
-) -> f64 {
+pub(super) fn settle(part: &[&Sampled], whole: &[&Sampled], [from, window, low, high]: [f64; 4]) -> f64 {
     let (times, end) = begins(whole, from, window);
     let fair = |t: f64| {
         let share = growth(part, t, t + window) / growth(whole, t, t + window);
