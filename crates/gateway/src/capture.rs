@@ -96,12 +96,9 @@ impl Request {
     /// The command for the control socket.
     #[must_use]
     pub fn command(&self) -> String {
-        format!("{WORD} {}", serde_json::to_string(self).unwrap_or_default())
+        format!("{} {}", control::CAPTURE, serde_json::to_string(self).unwrap_or_default())
     }
 }
-
-/// The word that begins the command.
-pub(crate) const WORD: &str = "capture";
 
 /// What a capture has captured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -65,7 +65,7 @@ const QUOTED: usize = 8;
 fn ends(packet: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     let (protocol, src, dst, payload) = network(packet)?;
     let quoted = match protocol {
-        TCP => return Some(addressed(src, dst, payload)?),
+        TCP => return addressed(src, dst, payload),
         ICMP | ICMPV6 => payload.get(QUOTED..)?,
         _ => return None,
     };
@@ -257,7 +257,7 @@ mod tests {
         t.extend(src.to_be_bytes());
         t.extend(dst.to_be_bytes());
         t.extend([0; 8]);
-        t.extend([((20 + options) / 4 << 4) as u8, 0x10, 0, 0, 0, 0, 0, 0]);
+        t.extend([(((20 + options) / 4) << 4) as u8, 0x10, 0, 0, 0, 0, 0, 0]);
         t.extend(vec![1; options]);
         t.extend(data);
         t
