@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::Clock;
 use skyhaul_net::tap::{EndFilter, Filter, Reader, Socket, Tapped};
+use skyhaul_net::trace::Traced;
 use skyhaul_trace::calendar::rfc3339_millis;
 use skyhaul_trace::qlog::{About, Log};
 use skyhaul_wire::pcapng::Capture;
@@ -30,6 +31,8 @@ use std::sync::mpsc::RecvTimeoutError;
 pub(crate) const QUEUE: usize = 4096;
 /// How often the end of the capture is looked for when nothing arrives.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(100);
+/// How long a capture of one connection goes on after its end: acknowledgements of the last FIN may follow.
+const AFTER: Duration = Duration::from_secs(1);
 
 /// What to capture, and how much of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -112,7 +115,7 @@ pub struct Summary {
     pub events: u64,
     /// Packets and events that were lost because they came faster than they were taken.
     pub dropped: u64,
-    /// Why it ended: `limit`, `stopped` or `gateway-ended`.
+    /// Why it ended: `limit`, `stopped`, `flow-ended` or `gateway-ended`.
     pub ended: String,
 }
 
@@ -207,7 +210,13 @@ impl Running {
             self.request.packets.is_some_and(|most| done.packets >= most)
                 || self.request.bytes.is_some_and(|most| bytes.get() >= most)
         };
+        let over = Cell::new(Instant::MAX);
         let mut take = |done: &mut Summary, tapped: Tapped| -> io::Result<()> {
+            if let Tapped::Event { at, flow, what: Traced::Ended(_) } = &tapped
+                && self.request.flow == Some(*flow)
+            {
+                over.set(*at + AFTER);
+            }
             match tapped {
                 Tapped::Packet { at, bytes: packet, total, .. } if self.request.pcap => {
                     done.packets += 1;
@@ -227,6 +236,9 @@ impl Running {
             let now = Clock::now();
             if full(&done) || ends.is_some_and(|at| now >= at) {
                 break "limit";
+            }
+            if now >= over.get() {
+                break "flow-ended";
             }
             if !self.socket.is_taken() {
                 break "gateway-ended";

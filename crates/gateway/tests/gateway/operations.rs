@@ -209,14 +209,15 @@ fn a_flow_that_is_open_is_captured_by_its_number() {
         ..Request::default()
     };
     let secret = bytes(3, 300_000);
+    let finish = |s: &mut TcpStream| {
+        s.write_all(&secret).expect("writes");
+        s.shutdown(Shutdown::Write).expect("half-closes");
+        s.read_to_end(&mut Vec::new()).expect("reads");
+    };
     let written = during(&bed, &request(chosen["number"].as_u64()), || {
-        for s in &mut both {
-            s.write_all(&secret).expect("writes");
-            s.shutdown(Shutdown::Write).expect("half-closes");
-            s.read_to_end(&mut Vec::new()).expect("reads");
-        }
+        both[0].write_all(&secret[..10_000]).expect("writes");
+        finish(&mut both[1]);
     });
-    serves.join().expect("serves");
     assert_eq!(written.summary.ended, "limit");
     assert!((200_000..204_000).contains(&written.summary.bytes), "{:?}", written.summary);
     let (all, _) = packets(&written.pcap);
@@ -228,6 +229,22 @@ fn a_flow_that_is_open_is_captured_by_its_number() {
     assert!(all.iter().any(|(_, d)| d.windows(64).any(|w| w == &secret[1000..1064] || w == &secret[..64])));
     let group = chosen["number"].to_string();
     assert!(written.qlog.iter().skip(1).all(|e| e["group_id"].as_str() == Some(group.as_str())));
+    // The other one is captured until its end, which it says itself.
+    let first = both[0].local_addr().expect("an address").to_string();
+    let other = list.iter().find(|f| f["client"] == first).expect("is listed");
+    let ended = std::thread::scope(|s| {
+        let request = Request { bytes: None, payload: false, ..request(other["number"].as_u64()) };
+        let folder = &bed.folder;
+        let capture = s.spawn(move || {
+            capture::run(folder, "near", &request, || false, Some(Vec::new()), Some(Vec::new()))
+        });
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        finish(&mut both[0]);
+        capture.join().expect("captures").expect("captures")
+    });
+    assert_eq!(ended.ended, "flow-ended");
+    assert!(ended.packets > 100 && ended.events > 100, "{ended:?}");
+    serves.join().expect("serves");
     let none =
         capture::run(&bed.folder, "near", &request(Some(77)), || true, Some(Vec::new()), Some(Vec::new()));
     assert!(none.expect_err("no such flow").to_string().contains("there is no connection 77"));
