@@ -103,7 +103,11 @@ fn a_service_manager_is_told_what_happens() {
     let abstracted = SocketAddr::from_abstract_name(&name).expect("a name");
     for (address, manager) in [
         (path.display().to_string(), UnixDatagram::bind(&path).expect("binds")),
-        (format!("@{name}"), UnixDatagram::bind_addr(&abstracted).expect("binds")),
+        // Such a name belongs to a network namespace.
+        (
+            format!("@{name}"),
+            router.space.within(|| UnixDatagram::bind_addr(&abstracted)).expect("enters").expect("binds"),
+        ),
     ] {
         manager.set_read_timeout(Some(Duration::from_secs(60))).expect("sets");
         let mut command = router.command(&["run", "g.toml", "--runtime", "run"]);
