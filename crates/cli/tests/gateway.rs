@@ -103,7 +103,11 @@ fn a_service_manager_is_told_what_happens() {
     let abstracted = SocketAddr::from_abstract_name(&name).expect("a name");
     for (address, manager) in [
         (path.display().to_string(), UnixDatagram::bind(&path).expect("binds")),
-        (format!("@{name}"), UnixDatagram::bind_addr(&abstracted).expect("binds")),
+        // Such a name belongs to a network namespace.
+        (
+            format!("@{name}"),
+            router.space.within(|| UnixDatagram::bind_addr(&abstracted)).expect("enters").expect("binds"),
+        ),
     ] {
         manager.set_read_timeout(Some(Duration::from_secs(60))).expect("sets");
         let mut command = router.command(&["run", "g.toml", "--runtime", "run"]);
@@ -244,4 +248,35 @@ fn the_doctor_watches_and_proves() {
     assert!(of("SYNs at lan0").contains("the hosts send nothing through this machine"));
     assert!(of("connection to 10.9.0.7:80").contains("name the address of one with --from"));
     assert_eq!(router.tables(), "");
+}
+
+#[test]
+fn the_doctor_names_missing_programs_and_modules() {
+    let Some(router) = Router::new("lacks", "") else { return };
+    let fake = router.folder.join("programs");
+    fs::create_dir_all(&fake).expect("a folder");
+    let findings = |path: &Path| -> Vec<(String, bool, String)> {
+        let mut command = router.command(&["doctor", "g.toml", "--json"]);
+        let out = router.start(command.env("PATH", path)).wait_with_output().expect("ends");
+        assert_eq!(out.status.code(), Some(1));
+        let all: Vec<serde_json::Value> = serde_json::from_slice(&out.stdout).expect("JSON");
+        let text = |f: &serde_json::Value, key: &str| f[key].as_str().expect("words").to_owned();
+        all.iter().map(|f| (text(f, "what"), f["ok"] == true, text(f, "says"))).collect()
+    };
+    let of = |all: &[(String, bool, String)], what: &str| {
+        all.iter().find(|f| f.0.starts_with(what)).unwrap_or_else(|| panic!("{what}: {all:?}")).clone()
+    };
+    let all = findings(&fake);
+    let (_, ok, says) = of(&all, "nft");
+    assert!(!ok && says.contains("apt-get install nftables"), "{says}");
+    // As nft says it where the kernel has no module for one kind of rule.
+    let path = fake.join("nft");
+    let script = "#!/bin/sh\nwhile read -r line; do case \"$line\" in *tproxy*) echo '/dev/stdin:3:1-99: Error: Could not process rule: \
+                  No such file or directory' >&2; exit 1;; esac; done\nexit 0\n";
+    fs::write(&path, script).expect("writes");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("sets");
+    let all = findings(&fake);
+    let (_, ok, says) = of(&all, "tproxy (module nft_tproxy)");
+    assert!(!ok && says.contains("modprobe nft_tproxy"), "{says}");
+    assert!(of(&all, "socket (module nft_socket)").1 && of(&all, "fib (module nft_fib_inet)").1);
 }

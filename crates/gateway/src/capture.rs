@@ -14,9 +14,11 @@ use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::Clock;
 use skyhaul_net::tap::{EndFilter, Filter, Reader, Socket, Tapped};
+use skyhaul_net::trace::Traced;
 use skyhaul_trace::calendar::rfc3339_millis;
 use skyhaul_trace::qlog::{About, Log};
 use skyhaul_wire::pcapng::Capture;
+use std::cell::Cell;
 use std::io::{self, BufWriter, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
@@ -29,6 +31,8 @@ use std::sync::mpsc::RecvTimeoutError;
 pub(crate) const QUEUE: usize = 4096;
 /// How often the end of the capture is looked for when nothing arrives.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(100);
+/// How long a capture of one connection goes on after its end: acknowledgements of the last FIN may follow.
+const AFTER: Duration = Duration::from_secs(1);
 
 /// What to capture, and how much of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -48,7 +52,7 @@ pub struct Request {
     pub payload: bool,
     /// Maximum number of packets.
     pub packets: Option<u64>,
-    /// Maximum number of captured bytes.
+    /// Maximum size of both files together, bytes; the last packet may exceed it.
     pub bytes: Option<u64>,
     /// Maximum time, seconds.
     pub seconds: Option<f64>,
@@ -95,12 +99,9 @@ impl Request {
     /// The command for the control socket.
     #[must_use]
     pub fn command(&self) -> String {
-        format!("{WORD} {}", serde_json::to_string(self).unwrap_or_default())
+        format!("{} {}", control::CAPTURE, serde_json::to_string(self).unwrap_or_default())
     }
 }
-
-/// The word that begins the command.
-pub(crate) const WORD: &str = "capture";
 
 /// What a capture has captured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,13 +109,13 @@ pub(crate) const WORD: &str = "capture";
 pub struct Summary {
     /// Packets in the capture file.
     pub packets: u64,
-    /// Bytes of them.
+    /// Bytes of both files.
     pub bytes: u64,
     /// Events in the log.
     pub events: u64,
     /// Packets and events that were lost because they came faster than they were taken.
     pub dropped: u64,
-    /// Why it ended: `limit`, `stopped` or `gateway-ended`.
+    /// Why it ended: `limit`, `stopped`, `flow-ended` or `gateway-ended`.
     pub ended: String,
 }
 
@@ -146,8 +147,25 @@ impl Write for Part {
     }
 }
 
-fn part(to: &UnixStream, kind: u8) -> io::Result<BufWriter<Part>> {
-    Ok(BufWriter::with_capacity(16 << 10, Part { to: to.try_clone()?, kind }))
+/// One of the files: its bytes are counted.
+struct Output<'a> {
+    to: BufWriter<Part>,
+    bytes: &'a Cell<u64>,
+}
+
+impl Write for Output<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = self.to.write(bytes)?;
+        self.bytes.set(self.bytes.get() + n as u64);
+        Ok(n)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+fn output<'a>(to: &UnixStream, kind: u8, bytes: &'a Cell<u64>) -> io::Result<Output<'a>> {
+    Ok(Output { to: BufWriter::with_capacity(16 << 10, Part { to: to.try_clone()?, kind }), bytes })
 }
 
 /// A capture that is about to begin.
@@ -172,8 +190,9 @@ impl Running {
 
     fn write(&self, to: &UnixStream) -> io::Result<()> {
         let (zero, epoch) = (Clock::now(), Clock::wall_nanos());
-        let wall = |at: Instant| epoch.saturating_add((at - zero).as_nanos());
-        let mut pcap = Capture::new(part(to, PCAP)?, 1 << 16)?.cut();
+        let wall = |at: Instant| epoch.saturating_add((at.max(zero) - zero).as_nanos());
+        let bytes = Cell::new(0);
+        let mut pcap = Capture::new(output(to, PCAP, &bytes)?, 1 << 16)?.cut();
         let interface = pcap.interface(&self.interface, "satellite leg, between the stack and the kernel")?;
         let about = About {
             title: &format!("gateway {}", self.gateway),
@@ -184,19 +203,24 @@ impl Running {
             flow: None,
             epoch: Some(&rfc3339_millis(epoch)),
         };
-        let mut log = Log::new(part(to, QLOG)?, &about);
+        let mut log = Log::new(output(to, QLOG, &bytes)?, &about);
         let mut done = Summary::default();
         let ends = self.request.seconds.map(|s| zero + Duration::from_secs_f64(s));
         let full = |done: &Summary| {
             self.request.packets.is_some_and(|most| done.packets >= most)
-                || self.request.bytes.is_some_and(|most| done.bytes >= most)
+                || self.request.bytes.is_some_and(|most| bytes.get() >= most)
         };
+        let over = Cell::new(Instant::MAX);
         let mut take = |done: &mut Summary, tapped: Tapped| -> io::Result<()> {
+            if let Tapped::Event { at, flow, what: Traced::Ended(_) } = &tapped
+                && self.request.flow == Some(*flow)
+            {
+                over.set(*at + AFTER);
+            }
             match tapped {
-                Tapped::Packet { at, bytes, total, .. } if self.request.pcap => {
+                Tapped::Packet { at, bytes: packet, total, .. } if self.request.pcap => {
                     done.packets += 1;
-                    done.bytes += bytes.len() as u64;
-                    pcap.packet(wall(at), interface, &bytes, total, false, None)?;
+                    pcap.packet(wall(at), interface, &packet, total, false, None)?;
                 }
                 Tapped::Event { at, flow, what } if self.request.qlog => {
                     done.events += 1;
@@ -212,6 +236,9 @@ impl Running {
             let now = Clock::now();
             if full(&done) || ends.is_some_and(|at| now >= at) {
                 break "limit";
+            }
+            if now >= over.get() {
+                break "flow-ended";
             }
             if !self.socket.is_taken() {
                 break "gateway-ended";
@@ -246,7 +273,8 @@ impl Running {
         pcap.dropped(wall(Clock::now()), interface, done.dropped)?;
         pcap.finish()?;
         log.finish()?;
-        let mut end = part(to, DONE)?;
+        done.bytes = bytes.get();
+        let mut end = output(to, DONE, &bytes)?;
         end.write_all(&serde_json::to_vec(&done).unwrap_or_default())?;
         end.flush()
     }

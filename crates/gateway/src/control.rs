@@ -11,6 +11,10 @@ use std::time::Duration;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// The same for a command whose answer takes time.
 pub(crate) const LONG_PATIENCE: Duration = Duration::from_secs(60);
+/// The word that begins the command for a capture, whose answer is a stream.
+pub(crate) const CAPTURE: &str = "capture";
+/// The word that begins the command for a probe, whose answer takes time.
+pub(crate) const PROBE: &str = "probe";
 /// Maximum length of a command, bytes.
 pub(crate) const LONGEST: u64 = 1024;
 
@@ -101,7 +105,7 @@ fn converse(stream: UnixStream, tell: &Sender<Asked>, wake: &impl Fn()) -> Optio
         return Some(());
     }
     let (answer, told) = channel();
-    let slow = word.starts_with(crate::probe::WORD);
+    let slow = word.starts_with(PROBE);
     tell.send(Asked { word: word.trim().into(), answer }).ok()?;
     wake();
     let reply = move |stream: UnixStream, patience: Duration| match told.recv_timeout(patience) {
@@ -110,7 +114,7 @@ fn converse(stream: UnixStream, tell: &Sender<Asked>, wake: &impl Fn()) -> Optio
         Err(_) => drop((&stream).write_all(b"busy\n")),
     };
     // Others need not wait for what takes time.
-    if slow || word.starts_with(crate::capture::WORD) {
+    if slow || word.starts_with(CAPTURE) {
         let patience = if slow { LONG_PATIENCE } else { PATIENCE };
         let _ = std::thread::Builder::new().name("control".into()).spawn(move || reply(stream, patience));
     } else {
@@ -145,7 +149,7 @@ pub(crate) fn begin(folder: &Path, name: &str, word: &str) -> Result<UnixStream,
 pub fn ask(folder: &Path, name: &str, word: &str) -> Result<String, GatewayError> {
     let mut stream = begin(folder, name, word)?;
     let mut answer = String::new();
-    let patience = if word.starts_with(crate::probe::WORD) { LONG_PATIENCE } else { PATIENCE };
+    let patience = if word.starts_with(PROBE) { LONG_PATIENCE } else { PATIENCE };
     stream
         .set_read_timeout(Some(2 * patience))
         .and_then(|()| stream.read_to_string(&mut answer))

@@ -34,6 +34,8 @@ pub(crate) enum State {
 pub(crate) struct Flow {
     /// Its number since the gateway's start, from 1.
     pub(crate) number: u64,
+    /// The congestion control of its leg over the link.
+    pub(crate) control: &'static str,
     pub(crate) from: From,
     pub(crate) client: SocketAddr,
     pub(crate) server: SocketAddr,
@@ -75,6 +77,7 @@ impl Flow {
         let near = Some(near);
         Self {
             number: 0,
+            control: "",
             from,
             client,
             server,

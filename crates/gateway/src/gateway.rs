@@ -317,6 +317,7 @@ impl Gateway {
     fn insert(&mut self, mut flow: Flow) -> u32 {
         self.opened += 1;
         flow.number = self.opened;
+        flow.control = self.config.endpoint.cc.name();
         if self.log.as_ref().is_some_and(|l| l.wants_flows(Level::Error)) {
             self.kernel.observe(&mut flow);
         }
@@ -646,8 +647,7 @@ impl Gateway {
         let in_order = cause.in_order();
         let level = if cause.is_fault() { Level::Warning } else { Level::Info };
         if let Some(log) = self.log.as_ref().filter(|l| l.wants_flows(level)) {
-            let control = self.config.endpoint.cc.name();
-            log.flow(level, record::flow(now, host, &mut flow, control, cause));
+            log.flow(level, record::flow(now, host, &mut flow, cause));
         }
         if let (true, Some(gateway)) = (flow.met, flow.gateway) {
             Self::learn(&mut self.peers, now, host, &flow);

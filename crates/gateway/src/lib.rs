@@ -20,13 +20,15 @@
 //! log       lines of JSON about connections and events
 //! capture   packets and events of chosen connections, streamed to whoever asks
 //! probe     a connection that shows whether the path works
-//! leftover  what a killed gateway has left behind, and its removal
+//! before    what was there before the system was changed, in a file
+//! leftover  removal of what a killed gateway has left behind
 //! peer      other gateways, and the congestion windows of earlier connections to them
 //! gateway   all connections: an application on a host
 //! doctor    checks for anything that would keep it from working
 //! ```
 #![cfg(target_os = "linux")]
 
+mod before;
 pub mod capture;
 mod cause;
 pub mod config;

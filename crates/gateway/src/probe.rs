@@ -1,14 +1,12 @@
 //! A probe connection over the link: it shows whether a SYN gets across, and whether the answer comes back through this gateway.
 
-use crate::control::Answer;
+use crate::control::{Answer, PROBE};
 use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::host::{ConnId, Failure, Host};
 use std::net::SocketAddr;
 use std::sync::mpsc::Sender;
 
-/// The word that begins the command.
-pub(crate) const WORD: &str = "probe";
 /// Time for an answer: four SYNs, after 0, 1, 3 and 7 s (RFC 6298 §2.1, §5.5).
 const PATIENCE: Duration = Duration::from_secs(12);
 
@@ -25,7 +23,7 @@ impl Target {
     /// The command for the control socket.
     #[must_use]
     pub fn command(&self) -> String {
-        format!("{WORD} {}", serde_json::to_string(self).unwrap_or_default())
+        format!("{PROBE} {}", serde_json::to_string(self).unwrap_or_default())
     }
 }
 

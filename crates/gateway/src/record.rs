@@ -25,7 +25,7 @@ impl Kernel {
 }
 
 /// A connection that has ended.
-pub(crate) fn flow(now: Instant, host: &Host, flow: &mut Flow, control: &str, cause: Cause) -> Value {
+pub(crate) fn flow(now: Instant, host: &Host, flow: &mut Flow, cause: Cause) -> Value {
     let passed = flow.passed();
     let far = flow.far.and_then(|id| host.conn(id));
     let mut line = ends(flow.from, flow.client, flow.server);
@@ -34,7 +34,7 @@ pub(crate) fn flow(now: Instant, host: &Host, flow: &mut Flow, control: &str, ca
     line["end"] = json!(cause);
     line["bytes"] = json!({ "to-link": passed.to_link, "to-hosts": passed.to_hosts, "lost": passed.lost });
     line["link"] = json!({
-        "control": control,
+        "control": flow.control,
         "gateway": flow.gateway.is_some(),
         "srtt-ms": far.and_then(|c| c.snapshot().srtt).map(|t| t.as_secs_f64() * 1e3),
         "cwnd": far.map(|c| c.snapshot().cwnd),

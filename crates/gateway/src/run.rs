@@ -2,12 +2,11 @@
 
 use crate::capture::{self, Request};
 use crate::config::Config;
-use crate::control::{Answer, Control};
+use crate::control::{self, Answer, Control};
 use crate::error::GatewayError;
 use crate::forward;
 use crate::gateway::Gateway;
 use crate::log::{Level, Log, Writer};
-use crate::probe;
 use crate::status::Status;
 use crate::system::{Installed, Lock};
 use serde_json::{Value, json};
@@ -145,7 +144,7 @@ pub fn run(
     driver.also_wait_for(gateway.descriptor())?;
     let waker = driver.waker();
     let wake = waker.clone();
-    let control = Control::open(&surroundings.folder, &config.name, move || wake.wake())?;
+    let orders = Control::open(&surroundings.folder, &config.name, move || wake.wake())?;
     let mut installed =
         Installed::put(config, gateway.ports(), index, (&surroundings.folder, &surroundings.keeper))?;
     let captures = Captures::new(driver.socket(), &config.interface());
@@ -169,16 +168,16 @@ pub fn run(
             let (level, name) = if admits { (Level::Warning, "full") } else { (Level::Info, "room-again") };
             log.event(level, name, json!({ "flows": gateway.status(now, host, false).flows }));
         }
-        while let Some(asked) = control.next() {
+        while let Some(asked) = orders.next() {
             let (word, rest) = asked.word.split_once(' ').unwrap_or((&asked.word, ""));
-            if word == probe::WORD {
+            if word == control::PROBE {
                 match serde_json::from_str(rest) {
                     Ok(target) => gateway.probe(now, host, target, asked.answer),
                     Err(e) => drop(asked.answer.send(format!("this is no probe: {e}\n").into())),
                 }
                 continue;
             }
-            if word == capture::WORD {
+            if word == control::CAPTURE {
                 let answer = captures.begin(now, gateway, host, (&config.name, rest), &log);
                 let _ = asked.answer.send(answer);
                 continue;

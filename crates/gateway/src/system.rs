@@ -3,11 +3,10 @@
 //! The keeper is a process that waits for the gateway to end, even by SIGKILL, and then removes the table and the rules. The
 //! removal may be repeated.
 
+use crate::before::{self, Before};
 use crate::config::{Config, OnFailure};
 use crate::error::GatewayError;
-use crate::leftover;
 use crate::rules::{self, MARKS, PRIORITY, Ports, TABLES};
-use serde::{Deserialize, Serialize};
 use skyhaul_net::NetError;
 use skyhaul_net::routing::{self, Everything, MarkRule};
 use std::fs::{self, File};
@@ -78,17 +77,6 @@ fn is_on(key: &str) -> bool {
 /// The sysctl file for forwarding of IPv4 packets that arrive at an interface.
 fn forwarding_key(interface: &str) -> String {
     format!("/proc/sys/net/ipv4/conf/{interface}/forwarding")
-}
-
-/// The table to remove, and the settings to restore.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Before {
-    table: String,
-    early_demux: bool,
-    reflect_tos: bool,
-    /// The interface for which the gateway has enabled forwarding.
-    forwarding: Option<String>,
 }
 
 impl Before {
@@ -269,12 +257,12 @@ impl Installed {
             })?;
         }
         // From here on, anything left behind belongs to this gateway.
-        let killed = leftover::read(folder, &config.name);
+        let killed = before::read(folder, &config.name);
         let before = Before::now(config, killed.as_ref());
-        let noted = leftover::file(folder, &config.name);
+        let noted = before::file(folder, &config.name);
         let mut installed = Self { config: config.clone(), before, noted, ports, open: true, keeper: None };
         let block = config.on_failure == OnFailure::Block;
-        leftover::note(folder, &config.name, block, &installed.before)?;
+        before::note(folder, &config.name, block, &installed.before)?;
         installed.keeper = keeper(again, &installed.before, &installed.noted, config.on_failure)?;
         installed.fill()?;
         Ok(installed)
@@ -359,7 +347,7 @@ impl Drop for Installed {
     fn drop(&mut self) {
         // Whoever killed the rules needs no removal of them.
         let _ = remove(&self.before);
-        leftover::forget(&self.noted);
+        before::forget(&self.noted);
         // The keeper finds nothing left to remove.
         if let Some((mut child, stdin)) = self.keeper.take() {
             drop(stdin);
@@ -412,5 +400,17 @@ pub fn keep(words: &[String]) {
     let (early_demux, reflect_tos) = (early_demux == "1", reflect_tos == "1");
     let forwarding = (!forwarding.is_empty()).then(|| forwarding.clone());
     let before = Before { table: table.clone(), early_demux, reflect_tos, forwarding };
-    leftover::sweep(Path::new(noted), gateway, &before);
+    sweep(Path::new(noted), gateway, &before);
+}
+
+/// Removes what a gateway has left behind whose file this is, unless it runs again; `gateway`: the process that has died. The kernel
+/// may close its standard input to the keeper before it gives up its lock.
+fn sweep(path: &Path, gateway: &str, there: &Before) {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_stem().and_then(|n| n.to_str())) else {
+        return;
+    };
+    // The next one restores what this one would have restored.
+    let Ok(_lock) = Lock::take_as(folder, name, KEEPER, gateway) else { return };
+    let _ = remove(there);
+    before::forget(path);
 }

@@ -100,7 +100,7 @@ pub(crate) struct GatewayCaptureArgs {
     /// End after so many packets.
     #[arg(long, value_name = "N", requires = "pcap")]
     pub(crate) packets: Option<u64>,
-    /// End after so many bytes of packets.
+    /// End when the files have this size together.
     #[arg(long, value_name = "SIZE", default_value = "100MB", value_parser = quantity::<Size>)]
     pub(crate) bytes: Size,
     /// End after this time.

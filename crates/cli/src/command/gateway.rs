@@ -138,7 +138,14 @@ fn examine(args: &GatewayDoctorArgs, arguments: usize) -> Result<(), Stop> {
     } else {
         let mut out = String::new();
         for f in &findings {
-            let _ = writeln!(out, "{:<4} {:<28} {}", if f.ok { "ok" } else { "FAIL" }, f.what, f.says);
+            let mark = if !f.ok {
+                "FAIL"
+            } else if f.doubt {
+                "?"
+            } else {
+                "ok"
+            };
+            let _ = writeln!(out, "{mark:<4} {:<28} {}", f.what, f.says);
         }
         print(&out)?;
     }

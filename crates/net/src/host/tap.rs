@@ -65,7 +65,7 @@ const QUOTED: usize = 8;
 fn ends(packet: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     let (protocol, src, dst, payload) = network(packet)?;
     let quoted = match protocol {
-        TCP => return Some(addressed(src, dst, payload)?),
+        TCP => return addressed(src, dst, payload),
         ICMP | ICMPV6 => payload.get(QUOTED..)?,
         _ => return None,
     };
@@ -225,10 +225,10 @@ impl Socket {
         *self.tap.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.changes.fetch_add(1, Ordering::Release);
     }
-    /// Whether a tap is attached.
+    /// Whether a tap is attached that somebody reads.
     #[must_use]
     pub fn is_taken(&self) -> bool {
-        self.tap.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.tap.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(Tap::is_read)
     }
     /// The tap, if it differs from the one after `changes` changes.
     pub(super) fn look(&self, changes: &mut u32) -> Option<Option<Tap>> {
@@ -257,7 +257,7 @@ mod tests {
         t.extend(src.to_be_bytes());
         t.extend(dst.to_be_bytes());
         t.extend([0; 8]);
-        t.extend([((20 + options) / 4 << 4) as u8, 0x10, 0, 0, 0, 0, 0, 0]);
+        t.extend([(((20 + options) / 4) << 4) as u8, 0x10, 0, 0, 0, 0, 0, 0]);
         t.extend(vec![1; options]);
         t.extend(data);
         t
@@ -315,10 +315,13 @@ mod tests {
         let socket = Socket::default();
         let mut seen = 0;
         assert!(socket.look(&mut seen).is_none());
-        let (tap, _reader) = Tap::new(Filter::default(), false, 1);
+        let (tap, reader) = Tap::new(Filter::default(), false, 1);
         socket.attach(tap);
+        assert!(socket.is_taken());
         assert!(matches!(socket.look(&mut seen), Some(Some(_))));
         assert!(socket.look(&mut seen).is_none());
+        drop(reader);
+        assert!(!socket.is_taken(), "a tap that nobody reads is in nobody's way");
         socket.detach();
         assert!(matches!(socket.look(&mut seen), Some(None)));
     }

@@ -58,6 +58,7 @@ pub(super) fn run(args: &GatewayCaptureArgs) -> Result<(), Stop> {
         done.dropped,
         match done.ended.as_str() {
             "limit" => "a limit was reached",
+            "flow-ended" => "the connection has ended",
             "gateway-ended" => "the gateway has ended",
             _ => "ended by you",
         }

@@ -59,7 +59,8 @@ impl Manager {
     }
     /// The loop runs: tells the watchdog, and `status`, if it is time to.
     pub(super) fn turn(&mut self, status: impl FnOnce() -> String) {
-        let (Some(interval), now) = (self.interval, Clock::now()) else { return };
+        let Some(interval) = self.interval else { return };
+        let now = Clock::now();
         if now >= self.due {
             // A little early is better than every other time.
             self.due = now + interval / 10 * 9;

@@ -1,0 +1,75 @@
+//! What was there before a gateway changed the system, in a file beside its lock.
+//!
+//! The file goes when the changes go. If it is found later, the gateway was killed and nobody has cleaned up: the next start of the
+//! same gateway, or `skyhaul gateway clean`, then restores what was there before the first of them.
+
+use crate::error::GatewayError;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The table to remove, and the settings to restore.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct Before {
+    pub(crate) table: String,
+    pub(crate) early_demux: bool,
+    pub(crate) reflect_tos: bool,
+    /// The interface for which the gateway has enabled forwarding.
+    pub(crate) forwarding: Option<String>,
+}
+
+/// The content of the file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct Record {
+    /// The network namespace in which it was changed, as the kernel names it.
+    namespace: String,
+    /// With `on-failure = "block"` it stays after a kill, on purpose.
+    pub(crate) block: bool,
+    pub(crate) before: Before,
+}
+
+/// The file about a gateway.
+#[must_use]
+pub(crate) fn file(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.before"))
+}
+
+fn namespace() -> String {
+    fs::read_link("/proc/thread-self/ns/net").map(|p| p.display().to_string()).unwrap_or_default()
+}
+
+/// What was there before a gateway that was killed in this namespace; `None` if none was, or it has been cleaned up after.
+pub(crate) fn read(folder: &Path, name: &str) -> Option<Before> {
+    record(folder, name).map(|r| r.before)
+}
+
+/// The same, with what else is noted.
+pub(crate) fn record(folder: &Path, name: &str) -> Option<Record> {
+    let record: Record = serde_json::from_str(&fs::read_to_string(file(folder, name)).ok()?).ok()?;
+    // Another namespace, or one before the last boot, has settings of its own.
+    (record.namespace == namespace()).then_some(record)
+}
+
+/// Notes what is there before a gateway changes it.
+pub(crate) fn note(folder: &Path, name: &str, block: bool, before: &Before) -> Result<(), GatewayError> {
+    let path = file(folder, name);
+    let record = Record { namespace: namespace(), block, before: before.clone() };
+    let text = serde_json::to_string(&record).unwrap_or_default();
+    // Renamed into place: half a file would be worth nothing.
+    let new = path.with_extension("before.new");
+    let write = || {
+        let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(&new)?;
+        file.write_all(text.as_bytes())?;
+        fs::rename(&new, &path)
+    };
+    write().map_err(GatewayError::os(format!("write {}", path.display())))
+}
+
+/// Forgets what was there before: it is there again.
+pub(crate) fn forget(path: &Path) {
+    let _ = fs::remove_file(path);
+}
