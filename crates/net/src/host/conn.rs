@@ -400,13 +400,14 @@ impl Conn {
         stated[..4].copy_from_slice(&serial.to_be_bytes());
         stated[4..].copy_from_slice(&token);
         self.ours.early = Some(stated);
+        self.ours.capability.flags |= Capability::SCALED;
         self.tcp.offer_early(most);
         self.note(now, Op::OfferEarly(most));
     }
     /// Takes the data of the SYN that comes next.
-    pub(super) fn take_early(&mut self, now: Instant) {
-        self.tcp.take_early();
-        self.note(now, Op::TakeEarly);
+    pub(super) fn take_early(&mut self, now: Instant, scaled: bool) {
+        self.tcp.take_early(scaled);
+        self.note(now, Op::TakeEarly(scaled));
     }
     pub(super) fn forget_when_it_began(&mut self, now: Instant) {
         self.tcp.forget_when_it_began();

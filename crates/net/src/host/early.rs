@@ -242,7 +242,8 @@ mod tests {
             let mut taken = 0;
             for _ in 0..20_000 {
                 next += rng.below(3) + if rng.below(500) == 0 { rng.below(4000) } else { 0 };
-                let n = next.saturating_sub(rng.below(if rng.below(50) == 0 { 3000 } else { 30 }));
+                let most = if rng.below(50) == 0 { 3000 } else { 30 };
+                let n = next.saturating_sub(rng.below(most));
                 let new = s.note(first.wrapping_add(n as u32));
                 assert!(!(new && seen.contains(&n)), "{n} was seen");
                 if !seen.contains(&n) && next - n < 30 && n >= seen.last().copied().unwrap_or(0).saturating_sub(900)

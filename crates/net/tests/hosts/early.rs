@@ -85,8 +85,14 @@ impl Gateways {
         id
     }
 
-    /// The turn of the far gateway's application.
+    /// The turns of the far gateway's application, as long as there is news.
     fn serve(&mut self) {
+        self.turn();
+        while self.w.hosts[1].has_news() {
+            self.turn();
+        }
+    }
+    fn turn(&mut self) {
         let (now, host) = (self.w.now, &mut self.w.hosts[1]);
         while let Some(asked) = host.next_asked() {
             assert!(host.admit(asked.local, asked.remote, None));

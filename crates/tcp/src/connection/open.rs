@@ -177,7 +177,7 @@ impl<S: Store> Connection<S> {
         let mut seg = Segment {
             seq: self.iss,
             len,
-            window: self.receiver.window().min(65_535) as u32,
+            window: self.window_of_syn(),
             flags: Flags::SYN,
             syn: SynOptions {
                 mss: Some(self.config.segment_limit.unwrap_or(self.config.mss).min(65_535) as u16),
