@@ -321,7 +321,11 @@ impl Conn {
     /// the data before it ended. To send it again would be to deliver it twice.
     fn suspect_early(&mut self, now: Instant) {
         let early = self.tcp.early();
-        if early.repeated && early.taken == 0 && self.gateway != self.asked && self.tcp.state() != State::Closed {
+        if early.repeated
+            && early.taken == 0
+            && self.gateway != self.asked
+            && self.tcp.state() != State::Closed
+        {
             self.failure = Some(Failure::Reset);
             self.abort(now);
         }

@@ -11,12 +11,7 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::InitialWindow;
 
 impl<S: Store> Connection<S> {
-    pub(super) fn on_listen(
-        &mut self,
-        now: Instant,
-        seg: &Segment,
-        payload: &[u8],
-    ) -> Result<(), Rejected> {
+    pub(super) fn on_listen(&mut self, now: Instant, seg: &Segment, payload: &[u8]) -> Result<(), Rejected> {
         if seg.flags.has(Flags::RST) {
             return Err(Rejected::Flags);
         }

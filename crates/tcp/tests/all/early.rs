@@ -181,7 +181,10 @@ fn exchange(early: bool, request: u64, answer: u64, lost: Option<(Side, u64)>) -
             asked = Some(p.now());
             p.send(Side::Server, answer, true);
         }
-        if answered.is_none() && p.end(Side::Client).received == answer && p.conn(Side::Client).peer_finished() {
+        if answered.is_none()
+            && p.end(Side::Client).received == answer
+            && p.conn(Side::Client).peer_finished()
+        {
             answered = Some(p.now());
         }
     }
@@ -209,7 +212,7 @@ fn a_lost_syn_or_syn_ack_costs_time_and_nothing_else() {
 fn the_window_of_a_syn_with_data_is_scaled() {
     // An answer of 200 kB with an initial window as large: it needs no second round trip.
     let big = Config { receive_buffer: 1 << 20, ..config() };
-    let rules = skyhaul_cc::Rules { initial_window: skyhaul_cc::InitialWindow::Segments(300), ..big.rules };
+    let rules = skyhaul_cc::Rules { initial_window: skyhaul_cc::InitialWindow::Segments(300.0), ..big.rules };
     for (scaled, sent) in [(false, 8), (true, 200)] {
         let mut s = Script::<Counted>::server(&Config { rules, ..big }, &reno());
         s.conn.take_early(scaled);
