@@ -19,7 +19,9 @@ use crate::status::{Counts, FlowStatus, Status};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::InitialWindow;
 use skyhaul_net::app::{App, Turn};
-use skyhaul_net::host::{Admission, Asked, Conn, ConnId, Cookie, Endpoint, Host, HostConfig, HostError, Secret};
+use skyhaul_net::host::{
+    Admission, Asked, Conn, ConnId, Cookie, Endpoint, Host, HostConfig, HostError, Secret,
+};
 use skyhaul_net::tap::{Filter, Reader, Tap};
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};

@@ -152,9 +152,19 @@ mod tests {
     fn the_dashboard_asks_for_nothing_that_is_not_served() {
         let (name, pid, uptime, admits) = ("near".to_owned(), 1, 0.0, true);
         let counts = Counts::default();
-        let page =
-            Status { name, pid, uptime, admits, flows: 0, peers: 0, memory: 0, paths_narrowed: 0, counts, list: Vec::new() }
-                .metrics();
+        let page = Status {
+            name,
+            pid,
+            uptime,
+            admits,
+            flows: 0,
+            peers: 0,
+            memory: 0,
+            paths_narrowed: 0,
+            counts,
+            list: Vec::new(),
+        }
+        .metrics();
         let dashboard = include_str!("../../../packaging/grafana/skyhaul-gateway.json");
         let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let asked: Vec<_> = dashboard

@@ -175,7 +175,7 @@ impl<S: Store> Script<S> {
     #[must_use]
     pub fn early_server(config: &Config, cc: &Control) -> Self {
         let mut s = Self::server(config, cc);
-        s.conn.take_early();
+        s.conn.take_early(false);
         s
     }
     /// An endpoint that listens.

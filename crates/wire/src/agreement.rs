@@ -94,6 +94,8 @@ impl Capability {
     pub const DSACK: u8 = 0x10;
     /// A gateway takes data in a SYN, and asks for the cookie that lets it send some.
     pub const EARLY: u8 = 0x20;
+    /// The window of this SYN is scaled: its data may be answered at once with more than 64 KiB.
+    pub const SCALED: u8 = 0x40;
 
     /// True if all of `flags` are stated.
     #[must_use]

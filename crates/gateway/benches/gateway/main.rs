@@ -4,6 +4,7 @@
 //! make bench-gateway                              # all, about an hour; as root
 //! make bench-gateway GATEWAY="bbr --seconds 20"   # one control over GEO
 //! make bench-gateway GATEWAY="fast turnover idle" # a fast link, new connections, memory of silent ones
+//! make bench-gateway GATEWAY="fast cubic"         # without the relay to compare with
 //! make bench-gateway GATEWAY="pepsal scps-like --pepsal /path/to/pepsal"
 //! ```
 //! The link carries 10.4 Mbit/s each way, 275 ms each way, and drops the newest beyond 50 packets; packets are lost behind the
@@ -20,7 +21,7 @@ mod relay;
 use bed::{Bed, CLIENT, FAR, Link, NEAR, Running, SERVER};
 use skyhaul_base::{Duration, Rate};
 use skyhaul_net::Clock;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
@@ -59,17 +60,22 @@ enum Boxes {
 impl Boxes {
     fn of(bed: &Bed, name: &str, keys: &str, pepsal: Option<&str>) -> Self {
         let others = |command: &(dyn Fn() -> Command + Sync)| {
-            let start =
-                |at: usize| bed.spaces[at].within(|| command().spawn().expect("starts")).expect("enters");
-            let all = [NEAR, FAR].map(start).into();
-            std::thread::sleep(std::time::Duration::from_millis(500));
-            Self::Others(all)
+            let start = |at: usize| {
+                let mut child = bed.spaces[at].within(|| command().spawn().expect("starts")).expect("enters");
+                // A relay says when it is ready; others do not.
+                match child.stdout.take() {
+                    Some(out) => drop(BufReader::new(out).read_line(&mut String::new())),
+                    None => std::thread::sleep(std::time::Duration::from_secs(1)),
+                }
+                child
+            };
+            Self::Others([NEAR, FAR].map(start).into())
         };
         match (name, pepsal) {
             ("none", _) => Self::None,
             ("kernel", _) => others(&|| {
                 let mut c = Command::new(std::env::current_exe().expect("there"));
-                c.args([relay::WORD, "bbr"]).stdout(Stdio::null());
+                c.args([relay::WORD, "bbr"]).stdout(Stdio::piped());
                 c
             }),
             ("pepsal", Some(path)) => others(&|| pepsal_of(path)),
@@ -120,6 +126,13 @@ impl Wish {
     fn wants(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|o| o == name)
     }
+    /// Whether ours is measured on a fast link without anything to compare it with.
+    fn alone(&self) -> bool {
+        self.only.iter().any(|o| o == "cubic") && self.is_fast()
+    }
+    fn is_fast(&self) -> bool {
+        self.only.iter().any(|o| ["fast", "turnover", "idle"].contains(&o.as_str()))
+    }
 }
 
 fn all(wish: &Wish) {
@@ -128,7 +141,7 @@ fn all(wish: &Wish) {
         "gateways     loss   {:.0} s download Mbit/s   1 MB: median s   p95 s   cut short",
         wish.seconds
     );
-    for (name, keys) in BOXES.iter().filter(|(n, _)| wish.wants(n)) {
+    for (name, keys) in BOXES.iter().filter(|(n, _)| !wish.is_fast() && wish.wants(n)) {
         if *name == "pepsal" && wish.pepsal.is_none() {
             continue;
         }
@@ -168,11 +181,11 @@ fn all(wish: &Wish) {
     // In turn, so that what else runs on the machine is shared.
     if wish.wants("fast") {
         println!("\n100 downloads at a time over a link without delay, Gbit/s");
-        in_turn(3, &|name| fast(name, wish.seconds / 6.0));
+        in_turn(3, wish.alone(), &|name| fast(name, wish.seconds / 6.0));
     }
     if wish.wants("turnover") {
         println!("\nnew connections per second, each with 100 bytes");
-        in_turn(3, &|name| turnover(name, wish.seconds / 6.0));
+        in_turn(3, wish.alone(), &|name| turnover(name, wish.seconds / 6.0));
     }
     if wish.wants("idle") {
         idle(4000);
@@ -180,9 +193,14 @@ fn all(wish: &Wish) {
 }
 
 /// Measures a relay of the kernel's and ours one after the other, so many times, and their ratio.
-fn in_turn(times: usize, measure: &dyn Fn(&str) -> Option<f64>) {
+fn in_turn(times: usize, alone: bool, measure: &dyn Fn(&str) -> Option<f64>) {
     let mut ratios = Vec::new();
     for _ in 0..times {
+        if alone {
+            let Some(ours) = measure("cubic") else { return };
+            println!("ours {ours:>8.2}");
+            continue;
+        }
         let (Some(none), Some(kernel), Some(ours)) = (measure("none"), measure("kernel"), measure("cubic"))
         else {
             return;
@@ -192,6 +210,9 @@ fn in_turn(times: usize, measure: &dyn Fn(&str) -> Option<f64>) {
             "none {none:>8.2}   kernel {kernel:>8.2}   ours {ours:>8.2}   ours/kernel {:.3}",
             ours / kernel
         );
+    }
+    if alone {
+        return;
     }
     ratios.sort_by(f64::total_cmp);
     println!("median of the ratios {:.3}", ratios[ratios.len() / 2]);
@@ -300,14 +321,28 @@ fn serve(bed: &Bed) {
 /// Bytes, and seconds from the first packet to the last byte.
 fn download(seconds: f64, bytes: usize) -> (usize, f64) {
     let began = Clock::now();
-    let mut s = TcpStream::connect((IpAddr::from([10, 2, 0, 2]), PORT)).expect("connects");
-    s.write_all(&(bytes as u64).to_be_bytes()).expect("writes");
+    let connect = || {
+        let mut s = TcpStream::connect((IpAddr::from([10, 2, 0, 2]), PORT))?;
+        s.write_all(&(bytes as u64).to_be_bytes())?;
+        Ok::<_, std::io::Error>(s)
+    };
+    let mut s = match connect() {
+        Ok(s) => s,
+        Err(e) => {
+            eprintln!("a connection failed: {e}");
+            return (0, (Clock::now() - began).as_secs_f64());
+        }
+    };
     let mut chunk = vec![0; 1 << 16];
     let mut got = 0;
     while (Clock::now() - began).as_secs_f64() < seconds {
         match s.read(&mut chunk) {
-            Ok(0) | Err(_) => break,
+            Ok(0) => break,
             Ok(n) => got += n,
+            Err(e) => {
+                eprintln!("a download failed after {got} bytes: {e}");
+                break;
+            }
         }
     }
     (got, (Clock::now() - began).as_secs_f64())

@@ -5,7 +5,10 @@ const V4: [u8; 4] = [10, 9, 0, 7];
 const V6: [u8; 16] = [0xfd, 0x09, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7];
 
 fn sum(parts: &[&[u8]]) -> [u8; 2] {
-    let words = parts.iter().flat_map(|p| p.chunks(2)).map(|w| u32::from(w[0]) << 8 | w.get(1).map_or(0, |b| u32::from(*b)));
+    let words = parts
+        .iter()
+        .flat_map(|p| p.chunks(2))
+        .map(|w| u32::from(w[0]) << 8 | w.get(1).map_or(0, |b| u32::from(*b)));
     let mut sum: u32 = words.sum();
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);

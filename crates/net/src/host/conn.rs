@@ -326,7 +326,11 @@ impl Conn {
     /// the data before it ended. To send it again would be to deliver it twice.
     fn suspect_early(&mut self, now: Instant) {
         let early = self.tcp.early();
-        if early.repeated && early.taken == 0 && self.gateway != self.asked && self.tcp.state() != State::Closed {
+        if early.repeated
+            && early.taken == 0
+            && self.gateway != self.asked
+            && self.tcp.state() != State::Closed
+        {
             self.failure = Some(Failure::Reset);
             self.abort(now);
         }
@@ -409,13 +413,14 @@ impl Conn {
         stated[..4].copy_from_slice(&serial.to_be_bytes());
         stated[4..].copy_from_slice(&token);
         self.ours.early = Some(stated);
+        self.ours.capability.flags |= Capability::SCALED;
         self.tcp.offer_early(most);
         self.note(now, Op::OfferEarly(most));
     }
     /// Takes the data of the SYN that comes next.
-    pub(super) fn take_early(&mut self, now: Instant) {
-        self.tcp.take_early();
-        self.note(now, Op::TakeEarly);
+    pub(super) fn take_early(&mut self, now: Instant, scaled: bool) {
+        self.tcp.take_early(scaled);
+        self.note(now, Op::TakeEarly(scaled));
     }
     pub(super) fn forget_when_it_began(&mut self, now: Instant) {
         self.tcp.forget_when_it_began();

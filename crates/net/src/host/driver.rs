@@ -365,7 +365,11 @@ impl Driver {
                 app.stop(now, host);
             }
             host.flush(now, &mut out);
-            if host.ready() == 0 {
+            let waits = host.ready() > 0;
+            if let Some(shaper) = &mut out.shaper {
+                shaper.note_waiting(waits);
+            }
+            if !waits {
                 out.send_probes();
             }
             out.flush();

@@ -185,19 +185,25 @@ impl Host {
 
     /// Checks what a SYN without a connection states about its data, and keeps the data if all is well. False if its number was
     /// seen before: its connection must not be opened again.
-    pub(super) fn take_early(&mut self, now: Instant, ends: Ends, tcp: &Tcp<'_>, endpoint: &Endpoint) -> bool {
+    pub(super) fn take_early(
+        &mut self,
+        now: Instant,
+        ends: Ends,
+        tcp: &Tcp<'_>,
+        endpoint: &Endpoint,
+    ) -> bool {
         if !self.may_be_early(endpoint) {
             return true;
         }
         let exid = self.config.probe_exid;
-        let (Some(gateway), Some(stated)) = (tcp.options.gateway(exid), tcp.options.early(exid)) else { return true };
+        let (Some(gateway), Some(stated)) = (tcp.options.gateway(exid), tcp.options.early(exid)) else {
+            return true;
+        };
         let [a, b, c, d, said @ ..] = stated;
         let serial = u32::from_be_bytes([a, b, c, d]);
         let client = ends.remote().ip();
         let now = period(now);
-        let made = |p: &u64| {
-            token(cookie(&self.config.secret, *p, gateway, client), serial, tcp.seq) == said
-        };
+        let made = |p: &u64| token(cookie(&self.config.secret, *p, gateway, client), serial, tcp.seq) == said;
         let Some(period) = [Some(now), now.checked_sub(1)].into_iter().flatten().find(made) else {
             self.counts.early_refused += 1;
             return true;
@@ -242,10 +248,13 @@ mod tests {
             let mut taken = 0;
             for _ in 0..20_000 {
                 next += rng.below(3) + if rng.below(500) == 0 { rng.below(4000) } else { 0 };
-                let n = next.saturating_sub(rng.below(if rng.below(50) == 0 { 3000 } else { 30 }));
+                let most = if rng.below(50) == 0 { 3000 } else { 30 };
+                let n = next.saturating_sub(rng.below(most));
                 let new = s.note(first.wrapping_add(n as u32));
                 assert!(!(new && seen.contains(&n)), "{n} was seen");
-                if !seen.contains(&n) && next - n < 30 && n >= seen.last().copied().unwrap_or(0).saturating_sub(900)
+                if !seen.contains(&n)
+                    && next - n < 30
+                    && n >= seen.last().copied().unwrap_or(0).saturating_sub(900)
                 {
                     assert!(new, "{n} is new and recent");
                 }

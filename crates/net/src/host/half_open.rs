@@ -330,7 +330,8 @@ impl Host {
         let mut said = None;
         let data = early.unwrap_or_default();
         if early.is_some() {
-            conn.take_early(half.began);
+            let scaled = half.syn.states.is_some_and(|c| c.has(Capability::SCALED));
+            conn.take_early(half.began, scaled);
         }
         // A retransmission counts: its acknowledgement yields no RTT sample (Karn).
         for at in [Some(half.began), (half.repeats > 0).then_some(half.sent)].into_iter().flatten() {

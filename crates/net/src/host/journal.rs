@@ -39,8 +39,8 @@ pub enum Op {
     Number(bool),
     /// Its SYN may carry this many bytes of data.
     OfferEarly(u32),
-    /// It takes the data of the peer's SYN.
-    TakeEarly,
+    /// It takes the data of the peer's SYN; whether the window of that SYN is scaled.
+    TakeEarly(bool),
     /// It received the path state of an earlier connection.
     Recall(PathState),
     /// It was polled and sent these segments.
@@ -142,7 +142,7 @@ impl Journal {
                 Op::Narrow(limit) => c.narrow(now, *limit),
                 Op::Number(ids) => c.number_probes(*ids),
                 Op::OfferEarly(most) => c.offer_early(*most),
-                Op::TakeEarly => c.take_early(),
+                Op::TakeEarly(scaled) => c.take_early(*scaled),
                 Op::Recall(state) => c.recall(*state),
                 Op::Sent(recorded) => {
                     let replayed: Vec<Segment> = std::iter::from_fn(|| c.poll_transmit(now)).collect();

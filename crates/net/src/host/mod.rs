@@ -46,7 +46,6 @@ pub use conn::{Conn, Failure};
 pub use count::Counts;
 pub use datagram::Arrived;
 pub use early::Cookie;
-pub use skyhaul_tcp::Early;
 pub use endpoint::Endpoint;
 pub use error::HostError;
 pub use half_open::Asked;
@@ -55,6 +54,7 @@ pub use keys::Keys;
 pub use listeners::Admission;
 pub use memory::Memory;
 pub use secret::Secret;
+pub use skyhaul_tcp::Early;
 
 use allowance::Allowance;
 use census::Past;

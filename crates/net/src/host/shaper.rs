@@ -13,6 +13,8 @@ use std::collections::VecDeque;
 const TURN: usize = 2;
 /// How far ahead of the link packets are passed to the device. With less, a late wake-up would leave the link idle.
 const AHEAD: Duration = Duration::from_millis(2);
+/// How much of the time that a late wake-up has cost is made up for. The queue of the link takes the burst.
+const CATCH_UP: Duration = Duration::from_millis(10);
 /// Maximum number of waiting probes. More would wait so long that their answers are useless.
 const PROBES: usize = 64;
 
@@ -21,6 +23,8 @@ const PROBES: usize = 64;
 pub(super) struct Shaper {
     /// The link, with the packets passed to it so far.
     link: Serializer,
+    /// Something waited for its turn: the link should not have been idle since.
+    waited: bool,
     probes: VecDeque<Box<[u8]>>,
     /// Probes dropped because the buffer was full.
     pub(super) dropped: u64,
@@ -28,7 +32,7 @@ pub(super) struct Shaper {
 
 impl Shaper {
     pub(super) fn new(rate: Rate) -> Self {
-        Self { link: Serializer::new(rate), probes: VecDeque::new(), dropped: 0 }
+        Self { link: Serializer::new(rate), waited: false, probes: VecDeque::new(), dropped: 0 }
     }
     /// How many packets a connection may send in its turn now.
     pub(super) fn allowance(&self, now: Instant) -> usize {
@@ -36,7 +40,12 @@ impl Shaper {
     }
     /// Accounts for this many bytes leaving.
     pub(super) fn spend(&mut self, now: Instant, bytes: usize) {
-        self.link.send(now, bytes as u32);
+        let since = if self.waited { now - CATCH_UP } else { now };
+        self.link.send(since, bytes as u32);
+    }
+    /// Notes whether connections wait for their turn.
+    pub(super) fn note_waiting(&mut self, waits: bool) {
+        self.waited = waits;
     }
     /// Queues a probe until no other packets are waiting; a full queue drops the new one.
     pub(super) fn wait(&mut self, probe: &[u8]) {
@@ -66,6 +75,40 @@ impl Shaper {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_late_wake_up_costs_the_link_nothing() {
+        let start = Instant::ZERO + Duration::from_secs(1);
+        let mut shaper = Shaper::new(Rate::from_bits_per_sec(8_000_000));
+        // A millisecond per packet, and a wake-up every seven: without catching up, the link would be idle for four of them.
+        let mut sent = 0;
+        for n in 0..100 {
+            let now = start + Duration::from_millis(7 * n);
+            while shaper.allowance(now) > 0 {
+                shaper.spend(now, 1000);
+                sent += 1;
+            }
+            shaper.note_waiting(true);
+        }
+        assert_eq!(sent, 7 * 99 + 3);
+        // What was lost to a pause of a second is not sent at once.
+        let later = start + Duration::from_secs(3);
+        let mut burst = 0;
+        while shaper.allowance(later) > 0 {
+            shaper.spend(later, 1000);
+            burst += 1;
+        }
+        assert_eq!(burst, 13);
+        // Nor is anything made up for when nothing has waited.
+        shaper.note_waiting(false);
+        let later = start + Duration::from_secs(5);
+        let mut burst = 0;
+        while shaper.allowance(later) > 0 {
+            shaper.spend(later, 1000);
+            burst += 1;
+        }
+        assert_eq!(burst, 3);
+    }
 
     #[test]
     fn data_leave_at_the_rate_and_probes_after_them() {

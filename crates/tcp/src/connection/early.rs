@@ -3,7 +3,10 @@
 //!
 //! Only the first SYN carries data; a repeated one does not (RFC 7413 §4.1.3.1). The peer's acknowledgement says how
 //! much of it was taken, and the rest is sent as if it had never left. An end that took data may send before its
-//! SYN-ACK is acknowledged (§4.2.2), within the window of the SYN, which is not scaled.
+//! SYN-ACK is acknowledged (§4.2.2), within the window of the SYN.
+//!
+//! Unlike others (RFC 7323 §2.2), the window of such a SYN is scaled: 64 KiB would be less than the path carries in a
+//! round trip. A peer that does not know this takes the window for a smaller one.
 
 use super::{Connection, Event, State, UNSCALED};
 use crate::receiver::Data;
@@ -29,22 +32,26 @@ pub(super) struct Opening {
     most: u32,
     sent: u32,
     pub(super) taken: u32,
+    /// The window of the peer's SYN is scaled.
+    scaled: bool,
     /// Data was taken, and our SYN-ACK is not acknowledged.
     open: bool,
 }
 
 impl<S: Store> Connection<S> {
-    /// The first SYN carries what is written by then, at most `most` bytes. To be called before the SYN has left.
+    /// The first SYN carries what is written by then, at most `most` bytes, and its window is scaled. To be called before
+    /// the SYN has left.
     pub fn offer_early(&mut self, most: u32) {
         if self.state == State::SynSent && self.handshake.tries == 0 && most > 0 {
             self.opening.get_or_insert_default().most = most;
+            self.receiver.announce_at_most(UNSCALED << self.our_scale);
         }
     }
-    /// The data of the peer's SYN is taken, and answers may leave before the handshake is complete. To be called before
-    /// the SYN is handled. The caller is sure that the SYN is neither forged nor a late copy.
-    pub fn take_early(&mut self) {
+    /// The data of the peer's SYN is taken, and answers may leave before the handshake is complete; `scaled`: the peer is
+    /// known to scale the window of its SYN. To be called before the SYN is handled. The caller is sure that the SYN is neither forged nor a late copy.
+    pub fn take_early(&mut self, scaled: bool) {
         if self.state == State::Listen {
-            self.opening.get_or_insert_default();
+            self.opening.get_or_insert_default().scaled = scaled;
         }
     }
     /// Data in the SYN of this connection.
@@ -77,18 +84,24 @@ impl<S: Store> Connection<S> {
         }
     }
 
+    /// The window of a SYN.
+    pub(super) fn window_of_syn(&mut self) -> u32 {
+        let scaled = self.state == State::SynSent && self.opening.is_some();
+        let shift = if scaled { self.our_scale } else { 0 };
+        (self.receiver.window() >> shift).min(UNSCALED) as u32
+    }
+
     /// Takes the data of a SYN and starts the sending half.
     pub(super) fn on_early(&mut self, now: Instant, seg: &Segment, payload: &[u8]) {
-        if self.opening.is_none() || seg.len == 0 {
-            return;
-        }
+        let Some(scaled) = self.opening.as_ref().map(|o| o.scaled).filter(|_| seg.len > 0) else { return };
         let data = Data { seq: 1, len: seg.len, fin: false, payload, mark: Mark::None, probe_id: None };
         if self.receiver.handle(now, &data).is_err() {
             return;
         }
         let taken = self.receiver.payload_received() as u32;
         self.opening = Some(alloc::boxed::Box::new(Opening { taken, open: true, ..Opening::default() }));
-        let peer = self.peer(u64::from(seg.window), None);
+        let shift = if scaled { self.peer_scale } else { 0 };
+        let peer = self.peer(u64::from(seg.window) << shift, None);
         self.begin(now, &peer);
     }
     /// Whether data may leave before the SYN-ACK is acknowledged.

@@ -11,12 +11,7 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::InitialWindow;
 
 impl<S: Store> Connection<S> {
-    pub(super) fn on_listen(
-        &mut self,
-        now: Instant,
-        seg: &Segment,
-        payload: &[u8],
-    ) -> Result<(), Rejected> {
+    pub(super) fn on_listen(&mut self, now: Instant, seg: &Segment, payload: &[u8]) -> Result<(), Rejected> {
         if seg.flags.has(Flags::RST) {
             return Err(Rejected::Flags);
         }
@@ -177,7 +172,7 @@ impl<S: Store> Connection<S> {
         let mut seg = Segment {
             seq: self.iss,
             len,
-            window: self.receiver.window().min(65_535) as u32,
+            window: self.window_of_syn(),
             flags: Flags::SYN,
             syn: SynOptions {
                 mss: Some(self.config.segment_limit.unwrap_or(self.config.mss).min(65_535) as u16),

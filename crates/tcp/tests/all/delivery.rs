@@ -101,8 +101,8 @@ fn transfer() -> impl Strategy<Value = Transfer> {
         prop_oneof![Just(1u64), Just(5_000), Just(50_000), Just(275_000)],
         prop_oneof![Just(3_000u64), Just(20_000), Just(65_535), Just(200_000)],
     )
-        .prop_map(|(v, modelled, early, bytes, [patient, dripping], patterns, micros, receive_buffer)| {
-            Transfer {
+        .prop_map(
+            |(v, modelled, early, bytes, [patient, dripping], patterns, micros, receive_buffer)| Transfer {
                 variant: variants()[v].clone(),
                 modelled,
                 early,
@@ -112,8 +112,8 @@ fn transfer() -> impl Strategy<Value = Transfer> {
                 patterns,
                 one_way: Duration::from_micros(micros),
                 receive_buffer,
-            }
-        })
+            },
+        )
 }
 
 proptest! {

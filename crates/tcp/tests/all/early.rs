@@ -26,7 +26,8 @@ const ANSWER: &str = "win 50000 <mss 1000,sackOK,wscale 2>";
 fn a_syn_carries_what_was_written_as_far_as_it_may() {
     for (written, most, len) in [(0, 500, 0), (300, 500, 300), (900, 500, 500), (900, 0, 0)] {
         let mut s = client(written, most);
-        s.expect(&format!("S 0:{len} win 65535 <mss 1000")).expect_nothing();
+        let window = if most > 0 { 50_000 } else { 65_535 };
+        s.expect(&format!("S 0:{len} win {window} <mss 1000")).expect_nothing();
         assert_eq!(s.conn.early().sent, len);
     }
 }
@@ -73,9 +74,9 @@ fn a_repeated_syn_carries_nothing_and_keeps_its_options() {
     let mut s = client(500, 500);
     s.at(3.5);
     let options = "<mss 1000,sackOK,wscale 1,probes>";
-    s.expect_at(0.0, &format!("S 0:500 win 65535 {options}"));
-    s.expect_at(1.0, &format!("S 0:0 win 65535 {options}"));
-    s.expect_at(3.0, &format!("S 0:0 win 65535 {options}"));
+    s.expect_at(0.0, &format!("S 0:500 win 50000 {options}"));
+    s.expect_at(1.0, &format!("S 0:0 win 50000 {options}"));
+    s.expect_at(3.0, &format!("S 0:0 win 50000 {options}"));
     // The first one has arrived after all.
     s.accept(&format!("S. 0:0 ack 501 {ANSWER}")).expect(". 501:501 ack 1");
     assert_eq!(s.conn.early(), Early { sent: 500, taken: 500, repeated: true });
@@ -180,7 +181,10 @@ fn exchange(early: bool, request: u64, answer: u64, lost: Option<(Side, u64)>) -
             asked = Some(p.now());
             p.send(Side::Server, answer, true);
         }
-        if answered.is_none() && p.end(Side::Client).received == answer && p.conn(Side::Client).peer_finished() {
+        if answered.is_none()
+            && p.end(Side::Client).received == answer
+            && p.conn(Side::Client).peer_finished()
+        {
             answered = Some(p.now());
         }
     }
@@ -201,5 +205,20 @@ fn a_lost_syn_or_syn_ack_costs_time_and_nothing_else() {
     for lost in [(Side::Client, 0), (Side::Server, 0), (Side::Server, 1), (Side::Client, 1)] {
         let [asked, answered] = exchange(true, 300, 2000, Some(lost));
         assert!(asked < answered && answered < 20.0, "{lost:?}: {asked} {answered}");
+    }
+}
+
+#[test]
+fn the_window_of_a_syn_with_data_is_scaled() {
+    // An answer of 200 kB with an initial window as large: it needs no second round trip.
+    let big = Config { receive_buffer: 1 << 20, ..config() };
+    let rules = skyhaul_cc::Rules { initial_window: skyhaul_cc::InitialWindow::Segments(300.0), ..big.rules };
+    for (scaled, sent) in [(false, 8), (true, 200)] {
+        let mut s = Script::<Counted>::server(&Config { rules, ..big }, &reno());
+        s.conn.take_early(scaled);
+        // The field of a window of a megabyte, scaled by seven bits.
+        s.accept("S 0:300 win 8192 <mss 1000,sackOK,wscale 7>").expect("S. 0:0 ack 301");
+        s.write(200_000);
+        assert_eq!(s.drain().len(), sent);
     }
 }

@@ -141,7 +141,7 @@ impl Setup {
         if let Some(e) = self.early {
             pair.end_mut(Side::Client).conn.offer_early(e.most);
             if e.taken {
-                pair.end_mut(Side::Server).conn.take_early();
+                pair.end_mut(Side::Server).conn.take_early(true);
             }
         }
         for (side, first) in Side::BOTH.into_iter().zip([first, 0]) {
