@@ -1,6 +1,7 @@
 //! Checks of the system for anything that would keep a gateway from working, with remedies.
 
 use crate::config::Config;
+use crate::evidence;
 use crate::rules;
 use serde::Serialize;
 use std::path::Path;
@@ -76,12 +77,45 @@ pub fn examine(config: &Config) -> Vec<Finding> {
         };
         all.push(finding(format!("rp_filter of {name}"), true, says));
     }
+    all.extend(observation(config));
+    all.extend(priority(config));
     let table = rules::table(config);
     all.push(match running(&table) {
         true => finding(format!("table {table}"), true, "is in use: a gateway of this name runs"),
         false => finding(format!("table {table}"), true, "is free"),
     });
     all
+}
+
+/// Whether connections can be observed, if they are to be.
+fn observation(config: &Config) -> Option<Finding> {
+    let hosts = config.terrestrial.as_ref().filter(|_| config.evidence.measures())?;
+    let what = format!("observing {}", hosts.interface);
+    Some(match evidence::try_to_observe(&hosts.interface) {
+        Ok(()) => finding(what, true, "works"),
+        Err(e) => finding(what, false, e.to_string()),
+    })
+}
+
+/// What is done about low priority on the link.
+fn priority(config: &Config) -> Option<Finding> {
+    let low = crate::config::low_priority(&config.endpoint);
+    let (name, port) = (config.endpoint.cc.name(), config.priority_test.port);
+    let fallback = config.fallback.cc.name();
+    let what = "low priority on the link";
+    match (config.tests_priority(), low) {
+        (true, true) => Some(finding(
+            what,
+            true,
+            format!(
+                "is tested by UDP port {port} before {name} is used, which needs it; until then {fallback} is. A firewall must let \
+                 the port pass at both ends"
+            ),
+        )),
+        (true, false) => Some(finding(what, true, format!("is tested by UDP port {port}; {name} does not need it"))),
+        (false, true) => Some(finding(what, true, format!("is not tested, although {name} relies on it"))),
+        (false, false) => None,
+    }
 }
 
 fn operstate(name: &str) -> Option<String> {
@@ -125,6 +159,10 @@ fn rule_kinds(config: &Config) -> Vec<Finding> {
             "meta l4proto tcp tproxy ip to 127.0.0.1:9 accept",
         ));
         kinds.push(("socket (module nft_socket)", "filter", "socket transparent 1 accept"));
+    }
+    let condition = evidence::arm::condition(&config.evidence, "ip") + " accept";
+    if config.evidence.leaves_unsplit() {
+        kinds.push(("jhash (module nft_hash)", "filter", condition.as_str()));
     }
     if config.forwards_ports() {
         kinds.push(("nat (module nft_nat)", "nat", "tcp dport 9 dnat ip to 192.0.0.5"));

@@ -2,13 +2,16 @@
 
 use crate::config::{Config, Preserve};
 use crate::error::GatewayError;
+use crate::evidence;
 use crate::flow::{Flow, From, State};
 use crate::forward;
 use crate::near::{self, Near};
 use crate::peer::Peers;
 use crate::poll::{Happened, Poll};
+use crate::priority;
 use crate::rules::Ports;
 use crate::status::{Counts, FlowStatus, Status};
+use crate::terms::{Beyond, Terms};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::InitialWindow;
 use skyhaul_net::app::{App, Turn};
@@ -59,6 +62,7 @@ pub struct Gateway {
     /// Connections from the link that were admitted: (server, client).
     admitted: BTreeMap<(SocketAddr, SocketAddr), u32>,
     peers: Peers,
+    terms: Terms,
     /// Flows to process in this turn.
     listed: Vec<u32>,
     happened: Vec<Happened>,
@@ -71,6 +75,8 @@ pub struct Gateway {
     overloaded: bool,
     /// When it ends at the latest, after a request to stop.
     ends: Option<Instant>,
+    /// Observations of connections, if there are any.
+    evidence: Option<evidence::Results>,
 }
 
 impl Gateway {
@@ -102,6 +108,7 @@ impl Gateway {
             by_conn: BTreeMap::new(),
             admitted: BTreeMap::new(),
             peers: Peers::default(),
+            terms: Terms::new(config),
             listed: Vec::new(),
             happened: Vec::new(),
             chunk: vec![0; 2 * near::CHUNK].into_boxed_slice().try_into().expect("as long as that"),
@@ -111,6 +118,7 @@ impl Gateway {
             again: Instant::MAX,
             overloaded: false,
             ends: None,
+            evidence: None,
         })
     }
 
@@ -131,6 +139,7 @@ impl Gateway {
         host.backlog = config.limits.flows.min(4096);
         let mut host = Host::new(host);
         host.listen_elsewhere(Some((config.endpoint.clone(), Admission::WhenAdmitted)));
+        host.offer(Terms::new(config).others());
         Ok(host)
     }
 
@@ -138,9 +147,23 @@ impl Gateway {
     /// unchanged.
     pub fn reconfigure(&mut self, config: &Config, host: &mut Host) {
         self.config = config.clone();
+        if let Some(evidence) = &self.evidence {
+            evidence.reconfigure(config);
+        }
+        self.terms.reconfigure(config);
+        host.offer(self.terms.others());
         if self.ends.is_none() {
             host.listen_elsewhere(Some((config.endpoint.clone(), Admission::WhenAdmitted)));
         }
+    }
+
+    /// Tells those who observe connections which ones are split.
+    pub(crate) fn observed_by(&mut self, results: evidence::Results) {
+        self.evidence = Some(results);
+    }
+    /// Sends low-priority packets only on paths that these tests trust.
+    pub(crate) fn test_with(&mut self, trust: priority::Trust) {
+        self.terms.test_with(trust);
     }
 
     /// The descriptor that is readable when a terrestrial socket has an event.
@@ -171,12 +194,14 @@ impl Gateway {
             name: self.config.name.clone(),
             pid: std::process::id(),
             uptime: (now - self.began).as_secs_f64(),
-            admits: self.orders().admit,
+            admits: self.orders().admit && self.config.evidence.mode != evidence::Mode::Shadow,
             flows: self.len(),
             peers: self.peers.len(),
             memory: host.memory().held,
             counts: self.counts,
             list: flows.map(|f| Self::row(now, f, host)).collect(),
+            evidence: self.evidence.as_ref().map(|e| e.report(false)),
+            priority: self.terms.trust().map(|t| t.status(now)),
         }
     }
 
@@ -203,6 +228,9 @@ impl Gateway {
     }
 
     fn insert(&mut self, flow: Flow) -> u32 {
+        if let Some(evidence) = &self.evidence {
+            evidence.split(flow.client, flow.server);
+        }
         let number = self.free.pop().unwrap_or_else(|| {
             self.flows.push(None);
             (self.flows.len() - 1) as u32
@@ -267,8 +295,11 @@ impl Gateway {
         // A connection to the listener itself has no server behind it.
         let loops = self.ports().v4 == server.port() && server.ip().is_loopback();
         let near = Near::accepted(stream, KEEPALIVE).ok().filter(|_| !loops);
-        let window = self.peers.before(server.ip()).and_then(|g| self.window(now, g));
-        let far = self.connect(now, host, (local, server), window, near.as_ref().map_or(0, Near::dscp));
+        let beyond = self.peers.before(server.ip());
+        let window = beyond.and_then(|g| self.window(now, g));
+        let which = self.terms.of(now, client, server, beyond.map_or(Beyond::Unknown, Beyond::Gateway));
+        let dscp = near.as_ref().map_or(0, Near::dscp);
+        let far = self.connect(now, host, (local, server), (window, which), dscp);
         let (Some(near), Ok(far)) = (near, far) else {
             // Dropped, it is reset.
             self.counts.refused += 1;
@@ -278,6 +309,7 @@ impl Gateway {
         let mut flow = Flow::new(now, From::Hosts, (client, server), near, buffer);
         flow.far = Some(far);
         self.counts.resumed += u64::from(window.is_some());
+        self.counts.fallback += u64::from(Terms::is_fallback(which));
         let number = self.insert(flow);
         self.by_conn.insert(far, number);
         self.watch(number);
@@ -289,10 +321,10 @@ impl Gateway {
         now: Instant,
         host: &mut Host,
         (client, server): (SocketAddr, SocketAddr),
-        window: Option<NonZeroU16>,
+        (window, which): (Option<NonZeroU16>, u8),
         dscp: u8,
     ) -> Result<ConnId, HostError> {
-        let endpoint = &self.config.endpoint;
+        let endpoint = self.terms.endpoint(which);
         if window.is_none() && dscp == 0 {
             return host.connect(now, client, server, endpoint);
         }
@@ -374,7 +406,9 @@ impl Gateway {
                 let gateway = flow.gateway;
                 let window = gateway.and_then(|g| self.window(now, g));
                 self.counts.resumed += u64::from(window.is_some());
-                host.admit(server, client, window);
+                let which = self.terms.of(now, client, server, gateway.map_or(Beyond::Nobody, Beyond::Gateway));
+                self.counts.fallback += u64::from(Terms::is_fallback(which));
+                host.admit_as(server, client, window, which);
             }
             self.list(number as u32);
         }
@@ -425,6 +459,9 @@ impl Gateway {
                 if let Some(gateway) = flow.gateway {
                     let host = if flow.from == From::Hosts { flow.server } else { flow.client };
                     self.peers.meet(now, gateway, host.ip());
+                    if let Some(trust) = self.terms.trust() {
+                        trust.meet(now, gateway, host.ip());
+                    }
                 }
             }
             match flow.pump(now, host, &mut self.chunk) {

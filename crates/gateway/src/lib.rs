@@ -17,7 +17,10 @@
 //! near      kernel sockets on the terrestrial side: accepted ones, and those opened with a client's address
 //! flow      one connection: its two legs and the relay between them
 //! peer      other gateways, and the congestion windows of earlier connections to them
+//! terms     with which transport settings a connection goes over the link
 //! gateway   all connections: an application on a host
+//! evidence  observes connections: does splitting help?
+//! priority  tests whether the path treats low priority as such
 //! doctor    checks for anything that would keep it from working
 //! ```
 #![cfg(target_os = "linux")]
@@ -26,18 +29,22 @@ pub mod config;
 pub mod control;
 pub mod doctor;
 mod error;
+pub mod evidence;
 mod far;
 mod flow;
 pub mod forward;
 pub mod fuzz;
 mod gateway;
 mod near;
+mod network;
 mod peer;
 mod poll;
+pub mod priority;
 pub mod rules;
 mod run;
 pub mod status;
 pub mod system;
+mod terms;
 
 pub use config::Config;
 pub use error::GatewayError;

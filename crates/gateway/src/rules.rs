@@ -5,6 +5,7 @@
 //! process ends, its sockets and the route to its interface disappear, and the same packets are forwarded.
 
 use crate::config::{Config, MEMORY, Network, OnFailure};
+use crate::evidence::{Mode, arm};
 use crate::forward::ADDRESS;
 use std::fmt::Write;
 
@@ -52,6 +53,9 @@ fn conditions(config: &Config, from: &[Network], to: &[Network], v6: bool) -> Op
     if !config.split.exclude_ports.is_empty() {
         let _ = write!(text, " tcp dport != {}", ports(&config.split.exclude_ports));
     }
+    if config.evidence.leaves_unsplit() {
+        let _ = write!(text, " {}", arm::condition(&config.evidence, ip));
+    }
     Some(text)
 }
 
@@ -62,6 +66,9 @@ pub fn admission(config: &Config, ports: Ports) -> String {
     let table = table(config);
     let mut text = String::new();
     let Some(terrestrial) = &config.terrestrial else { return text };
+    if config.evidence.mode == Mode::Shadow {
+        return text;
+    }
     let (hosts, others) = (&terrestrial.networks, &config.satellite.networks);
     for v6 in [false, true] {
         let (ip, family, port) = if v6 { ("ip6", 6, ports.v6) } else { ("ip", 4, ports.v4) };
@@ -144,6 +151,14 @@ fn interception(config: &Config, t: &str, hosts: &str) -> String {
         ),
     );
     rule(&mut text, "fib daddr type { local, broadcast, multicast, anycast } accept");
+    if config.tests_priority() {
+        // Another gateway asks for that in front of a host. Tests themselves are addressed to the gateway.
+        let port = config.priority_test.port;
+        for (ip, address) in [("ip", "127.0.0.1"), ("ip6", "[::1]")] {
+            let to = format!("tproxy {ip} to {address}:{port} meta mark set {near:#x} accept");
+            rule(&mut text, &format!("iifname \"{link}\" meta nfproto {} udp sport {port} udp dport {port} {to}", if ip == "ip" { "ipv4" } else { "ipv6" }));
+        }
+    }
     for (ip, family) in [("ip", 4), ("ip6", 6)] {
         let ends = format!("{ip} saddr . tcp sport . {ip} daddr . tcp dport");
         rule(

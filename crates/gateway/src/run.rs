@@ -3,8 +3,10 @@
 use crate::config::Config;
 use crate::control::Control;
 use crate::error::GatewayError;
+use crate::evidence::Observer;
 use crate::forward;
 use crate::gateway::Gateway;
+use crate::priority::Service;
 use crate::status::Status;
 use crate::system::{Installed, Lock};
 use skyhaul_net::driver::Driver;
@@ -39,6 +41,8 @@ pub trait Watcher {
     fn ready(&mut self, waker: Waker);
     /// Called in every iteration of the event loop; `status` returns the current state. True stops the gateway.
     fn turn(&mut self, status: &dyn Fn(bool) -> Status) -> bool;
+    /// Something happened that belongs into a log, in one line.
+    fn note(&mut self, _line: &str) {}
 }
 
 /// Runs a gateway until it is told to stop, in the calling thread's network namespace.
@@ -70,6 +74,14 @@ pub fn run(
         driver.shape(rate);
     }
     driver.also_wait_for(gateway.descriptor())?;
+    let observer = Observer::start(config)?;
+    if let Some(observer) = &observer {
+        gateway.observed_by(observer.results());
+    }
+    let service = Service::start(config, driver.host().config().gateway)?;
+    if let Some(service) = &service {
+        gateway.test_with(service.trust());
+    }
     let waker = driver.waker();
     let wake = waker.clone();
     let control = Control::open(&surroundings.folder, &config.name, move || wake.wake())?;
@@ -88,6 +100,10 @@ pub fn run(
             let answer = match asked.word.as_str() {
                 "status" => status(false),
                 "list" => status(true),
+                "evidence" => {
+                    let report = observer.as_ref().map(|o| o.results().report(true));
+                    serde_json::to_string(&report).unwrap_or_default()
+                }
                 "metrics" => gateway.status(now, host, false).metrics(),
                 "stop" => {
                     told = true;
@@ -100,9 +116,12 @@ pub fn run(
                     }
                     Err(e) => format!("{e}\n"),
                 },
-                _ => "write status, list, metrics, reload or stop\n".into(),
+                _ => "write status, list, evidence, metrics, reload or stop\n".into(),
             };
             let _ = asked.answer.send(answer);
+        }
+        while let Some(line) = service.as_ref().and_then(|s| s.trust().next_line()) {
+            watcher.note(&line);
         }
         told |= watcher.turn(&|list| gateway.status(now, host, list));
         told

@@ -1,6 +1,8 @@
 //! State and counters of a gateway, for people and programs.
 
+use crate::evidence::Evidence;
 use crate::flow::From;
+use crate::priority::PriorityStatus;
 use serde::Serialize;
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -25,6 +27,8 @@ pub struct Counts {
     pub overloads: u64,
     /// Connections over the link that started with the window of earlier ones.
     pub resumed: u64,
+    /// Connections over the link with `satellite.fallback-cc`, because low priority is not known to work on their path.
+    pub fallback: u64,
     /// Bytes passed on to the link.
     pub bytes_to_link: u64,
     /// Bytes passed on to hosts.
@@ -81,6 +85,12 @@ pub struct Status {
     pub counts: Counts,
     /// Up to 1000 connections, if requested.
     pub list: Vec<FlowStatus>,
+    /// What was observed of connections, if they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+    /// The path priority test, if the congestion control needs one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<PriorityStatus>,
 }
 
 impl Status {
@@ -114,11 +124,18 @@ impl Status {
             ("stuck_total", "Connections on which nothing moved for too long.", c.stuck),
             ("overloads_total", "Times without room for more connections.", c.overloads),
             ("resumed_total", "Connections that began with a window learnt by earlier ones.", c.resumed),
+            ("fallback_total", "Connections with the fallback control, on paths that are not trusted.", c.fallback),
             ("to_link_bytes_total", "Bytes passed on to the link.", c.bytes_to_link),
             ("to_hosts_bytes_total", "Bytes passed on to hosts.", c.bytes_to_hosts),
             ("lost_bytes_total", "Bytes that waited when an end gave up.", c.bytes_lost),
         ] {
             add(name, "counter", help, value as f64);
+        }
+        if let Some(evidence) = &self.evidence {
+            evidence.metrics(&self.name, &mut page);
+        }
+        if let Some(priority) = &self.priority {
+            priority.metrics(&self.name, &mut page);
         }
         page
     }
@@ -133,7 +150,7 @@ mod tests {
         let (name, pid, uptime, admits) = ("near".to_owned(), 1, 0.0, true);
         let counts = Counts::default();
         let page =
-            Status { name, pid, uptime, admits, flows: 0, peers: 0, memory: 0, counts, list: Vec::new() }
+            Status { name, pid, uptime, admits, flows: 0, peers: 0, memory: 0, counts, list: Vec::new(), evidence: None, priority: None }
                 .metrics();
         let dashboard = include_str!("../../../packaging/grafana/skyhaul-gateway.json");
         let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
