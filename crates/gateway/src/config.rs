@@ -1,10 +1,10 @@
 //! The configuration file of a gateway.
 
 use crate::error::GatewayError;
-use crate::evidence;
+use crate::evidence::settings as evidence;
 use crate::forward::{self, Forward, Publish};
 pub use crate::network::Network;
-use crate::priority;
+use crate::priority::settings as priority;
 use serde::Deserialize;
 use skyhaul_base::amount::{RateSpec, Size, Time};
 use skyhaul_base::{Duration, Rate};
@@ -322,14 +322,17 @@ impl Config {
         }
         let kept = hosts.is_some_and(|t| t.preserve == Preserve::Full);
         if f.evidence.mode == evidence::Mode::Ab && !kept {
-            let message = "it must be \"full\" with [evidence] mode = \"ab\": addresses and ports determine the arm";
+            let message =
+                "it must be \"full\" with [evidence] mode = \"ab\": addresses and ports determine the arm";
             return Err(fail("terrestrial.preserve", message.into()));
         }
         let endpoint = f.satellite.endpoint("satellite", f.limits.stuck.0, &fail)?;
-        let renamed = |key: &str, message| fail(&key.replacen("satellite.cc", "satellite.fallback-cc", 1), message);
+        let renamed =
+            |key: &str, message| fail(&key.replacen("satellite.cc", "satellite.fallback-cc", 1), message);
         let fallback = f.satellite.fallback().endpoint("satellite", f.limits.stuck.0, &renamed)?;
         if low_priority(&fallback) {
-            let write = "it sends probes or low-priority data itself: write one that does not, such as \"cubic\"";
+            let write =
+                "it sends probes or low-priority data itself: write one that does not, such as \"cubic\"";
             return Err(fail("satellite.fallback-cc", write.into()));
         }
         let other = f.evidence.other.as_ref().map(|o| f.satellite.with(o));
@@ -367,7 +370,14 @@ impl Config {
     #[must_use]
     pub fn tests_priority(&self) -> bool {
         let sends = || [Some(&self.endpoint), self.other.as_ref()].into_iter().flatten().any(low_priority);
-        self.priority_test.test.unwrap_or_else(sends)
+        let splits = self.intercepted().is_some() || self.forwards_ports();
+        splits && self.priority_test.test.unwrap_or_else(sends)
+    }
+
+    /// The hosts whose connections are intercepted; in shadow mode there are none.
+    #[must_use]
+    pub fn intercepted(&self) -> Option<&Terrestrial> {
+        self.terrestrial.as_ref().filter(|_| self.evidence.mode != evidence::Mode::Shadow)
     }
 
     /// Whether it forwards ports.
@@ -434,7 +444,9 @@ impl Satellite {
     }
     /// The same with the settings of the second arm of an A/B test.
     fn with(&self, other: &evidence::Other) -> Self {
-        let or = |theirs: &Option<toml::Value>, ours: &Option<toml::Value>| theirs.as_ref().or(ours.as_ref()).cloned();
+        let or = |theirs: &Option<toml::Value>, ours: &Option<toml::Value>| {
+            theirs.as_ref().or(ours.as_ref()).cloned()
+        };
         Self {
             cc: or(&other.cc, &self.cc),
             endpoint: or(&other.endpoint, &self.endpoint),
@@ -497,10 +509,10 @@ impl Satellite {
     }
 }
 
-/// Whether a congestion control sends packets that are meant to give way to others.
+/// Whether a congestion control sends packets that are meant to give way to others, and does not find out by itself whether they do.
 pub(crate) fn low_priority(endpoint: &Endpoint) -> bool {
     let policy = endpoint.cc.build(&endpoint.tcp.rules).policy();
-    policy.probes || policy.low_priority_data
+    (policy.probes || policy.low_priority_data) && !policy.judges_priority
 }
 
 /// Two networks of which one contains the other.
@@ -608,6 +620,43 @@ mod tests {
             let e = Config::parse("g.toml", &format!("{LEAST}{change}\n")).unwrap_err().to_string();
             assert!(e.contains(expected) && !e.contains('\n'), "{change}: {e}");
         }
+        for (text, expected) in [
+            ("[evidence]\nmode = \"on\"", "evidence.mode: unknown variant"),
+            (
+                "[evidence]\nmode = \"ab\"\nfraction = 1.0",
+                "evidence.fraction: write a share between 0.001 and 0.999",
+            ),
+            ("[evidence]\nmode = \"ab\"\nfraction = nan", "evidence.fraction: write a share"),
+            ("[evidence]\nprefix-v4 = 33", "evidence.prefix-v4: write 0 to 32"),
+            ("[evidence]\nprefix-v6 = 129", "evidence.prefix-v6: write 0 to 128"),
+            ("[evidence]\nconnections = 0", "evidence.connections: write 1 to 1000000"),
+            ("[evidence]\nprefixes = 100000", "evidence.prefixes: write 1 to 65536"),
+            ("[evidence.other]\ncc = \"bbr\"", "evidence.other: a second arm needs mode = \"ab\""),
+            ("[evidence]\nmode = \"ab\"\n[evidence.other]\ncc = \"bbbr\"", "evidence.other.cc: "),
+            (
+                "[evidence]\nmode = \"ab\"\n[evidence.other]\nrate = \"1 Mbit/s\"",
+                "evidence.other.rate: unknown field",
+            ),
+            ("[priority-test]\nport = 0", "priority-test.port: write a port of 1 to 65535"),
+            ("[priority-test]\ninterval = \"1 s\"", "priority-test.interval: write at least \"10 s\""),
+            ("[priority-test]\npackets = 3", "priority-test.packets: write 200 to 20000"),
+            ("[priority-test]\npeers = [\"a.b\"]", "priority-test.peers[0]: invalid IP address syntax"),
+        ] {
+            let e = Config::parse("g.toml", &format!("{LEAST}{text}\n")).unwrap_err().to_string();
+            assert!(e.starts_with(&format!("g.toml: {expected}")) && !e.contains('\n'), "{text}: {e}");
+        }
+        for (change, expected) in [
+            ("fallback-cc = \"renoo\"\n", "satellite.fallback-cc"),
+            ("fallback-cc = \"peach\"\n", "satellite.fallback-cc: it sends probes"),
+        ] {
+            let e = Config::parse("g.toml", &format!("{LEAST}{change}")).unwrap_err().to_string();
+            assert!(e.contains(expected) && !e.contains('\n'), "{change}: {e}");
+        }
+        let address = LEAST.replace("[satellite]", "preserve = \"address\"\n[satellite]");
+        let e = Config::parse("g.toml", &format!("{address}[evidence]\nmode = \"ab\"\n"))
+            .unwrap_err()
+            .to_string();
+        assert!(e.starts_with("g.toml: terrestrial.preserve: it must be \"full\""), "{e}");
         let same = LEAST.replace("sat0", "lan0");
         assert!(Config::parse("g.toml", &same).unwrap_err().to_string().contains("between two"));
     }

@@ -112,7 +112,9 @@ fn priority(config: &Config) -> Option<Finding> {
                  the port pass at both ends"
             ),
         )),
-        (true, false) => Some(finding(what, true, format!("is tested by UDP port {port}; {name} does not need it"))),
+        (true, false) => {
+            Some(finding(what, true, format!("is tested by UDP port {port}; {name} does not need it")))
+        }
         (false, true) => Some(finding(what, true, format!("is not tested, although {name} relies on it"))),
         (false, false) => None,
     }
@@ -152,7 +154,7 @@ fn running(table: &str) -> bool {
 fn rule_kinds(config: &Config) -> Vec<Finding> {
     let table = format!("skyhaul_try_{}", std::process::id());
     let mut kinds = vec![("fib (module nft_fib_inet)", "filter", "fib daddr type local accept")];
-    if config.terrestrial.is_some() {
+    if config.intercepted().is_some() {
         kinds.push((
             "tproxy (module nft_tproxy)",
             "filter",

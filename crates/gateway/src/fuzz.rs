@@ -2,8 +2,8 @@
 //! messages of other gateways.
 
 use crate::config::Config;
-use crate::{evidence, priority};
 use crate::rules::{self, Ports};
+use crate::{evidence, priority};
 
 /// Whatever a file says, it is refused in one line that names the file, or it is a configuration of which rules can be made:
 /// lines about the gateway's own table, and no others.
@@ -141,7 +141,8 @@ packets = 400
             for _ in 0..rng.below(60) {
                 let mut packet = vec![0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 192, 0, 2, 1];
                 let mut tcp = vec![0, 80, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 0, 0, 0, 0, 0, 0, 0];
-                (packet[15], packet[18], tcp[7]) = (rng.below(3) as u8, rng.below(9) as u8, rng.below(200) as u8);
+                (packet[15], packet[18], tcp[7]) =
+                    (rng.below(3) as u8, rng.below(9) as u8, rng.below(200) as u8);
                 packet[3] = 40 + rng.below(200) as u8;
                 tcp[13] = [2, 18, 16, 17, 4, 20][rng.below(6) as usize];
                 packet.extend(tcp);
@@ -152,7 +153,13 @@ packets = 400
                     let at = rng.below(40) as usize;
                     packet[at] = rng.below(256) as u8;
                 }
-                data.extend([rng.below(2) as u8, rng.below(256) as u8, 0, packet[3], 40 - rng.below(2) as u8]);
+                data.extend([
+                    rng.below(2) as u8,
+                    rng.below(256) as u8,
+                    0,
+                    packet[3],
+                    40 - rng.below(2) as u8,
+                ]);
                 data.extend(packet);
             }
             gateway_packets(&data);

@@ -406,7 +406,8 @@ impl Gateway {
                 let gateway = flow.gateway;
                 let window = gateway.and_then(|g| self.window(now, g));
                 self.counts.resumed += u64::from(window.is_some());
-                let which = self.terms.of(now, client, server, gateway.map_or(Beyond::Nobody, Beyond::Gateway));
+                let which =
+                    self.terms.of(now, client, server, gateway.map_or(Beyond::Nobody, Beyond::Gateway));
                 self.counts.fallback += u64::from(Terms::is_fallback(which));
                 host.admit_as(server, client, window, which);
             }

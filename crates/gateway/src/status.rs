@@ -124,7 +124,11 @@ impl Status {
             ("stuck_total", "Connections on which nothing moved for too long.", c.stuck),
             ("overloads_total", "Times without room for more connections.", c.overloads),
             ("resumed_total", "Connections that began with a window learnt by earlier ones.", c.resumed),
-            ("fallback_total", "Connections with the fallback control, on paths that are not trusted.", c.fallback),
+            (
+                "fallback_total",
+                "Connections with the fallback control, on paths that are not trusted.",
+                c.fallback,
+            ),
             ("to_link_bytes_total", "Bytes passed on to the link.", c.bytes_to_link),
             ("to_hosts_bytes_total", "Bytes passed on to hosts.", c.bytes_to_hosts),
             ("lost_bytes_total", "Bytes that waited when an end gave up.", c.bytes_lost),
@@ -149,9 +153,20 @@ mod tests {
     fn the_dashboard_asks_for_nothing_that_is_not_served() {
         let (name, pid, uptime, admits) = ("near".to_owned(), 1, 0.0, true);
         let counts = Counts::default();
-        let page =
-            Status { name, pid, uptime, admits, flows: 0, peers: 0, memory: 0, counts, list: Vec::new(), evidence: None, priority: None }
-                .metrics();
+        let page = Status {
+            name,
+            pid,
+            uptime,
+            admits,
+            flows: 0,
+            peers: 0,
+            memory: 0,
+            counts,
+            list: Vec::new(),
+            evidence: None,
+            priority: None,
+        }
+        .metrics();
         let dashboard = include_str!("../../../packaging/grafana/skyhaul-gateway.json");
         let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let asked: Vec<_> = dashboard

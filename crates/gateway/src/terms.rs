@@ -67,7 +67,8 @@ impl Terms {
     /// The number of the endpoint of a new connection.
     pub(crate) fn of(&self, now: Instant, client: SocketAddr, server: SocketAddr, beyond: Beyond) -> u8 {
         let e = &self.config.evidence;
-        let second = e.mode == Mode::Ab && self.config.other.is_some() && Arm::of(e, client, server) == Arm::Second;
+        let second =
+            e.mode == Mode::Ab && self.config.other.is_some() && Arm::of(e, client, server) == Arm::Second;
         let trusted = match (&self.trust, beyond) {
             (None, _) | (_, Beyond::Nobody) => true,
             (Some(trust), Beyond::Gateway(g)) => trust.allows(now, g),
@@ -109,9 +110,11 @@ mod tests {
         assert_eq!(of(&t, Beyond::Gateway(g)), "peach");
         trust.found(Instant::ZERO, g, finding(Verdict::Ignored));
         assert_eq!(of(&t, Beyond::Gateway(g)), "hybla");
-        let mut plain = terms("cc = \"bbr\"\n");
-        plain.test_with(trust);
-        assert_eq!(of(&plain, Beyond::Unknown), "bbr", "it sends none");
+        for (cc, why) in [("bbr", "it sends none"), ("hark", "it finds out by itself")] {
+            let mut other = terms(&format!("cc = \"{cc}\"\n"));
+            other.test_with(trust.clone());
+            assert_eq!(of(&other, Beyond::Unknown), cc, "{why}");
+        }
     }
 
     #[test]

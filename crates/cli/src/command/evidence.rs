@@ -31,7 +31,12 @@ pub(super) fn page(v: &Value) -> String {
         "shadow" => "shadow: connections are measured, none is split\n".to_owned(),
         _ => {
             let arms: Vec<_> = items(&v["arms"]).iter().map(text).collect();
-            format!("A/B: {} of new connections {}, the rest {}\n", v["fraction"], arms[0], arms.get(1).unwrap_or(&"?"))
+            format!(
+                "A/B: {} of new connections {}, the rest {}\n",
+                v["fraction"],
+                arms[0],
+                arms.get(1).unwrap_or(&"?")
+            )
         }
     };
     let _ = writeln!(
@@ -110,8 +115,10 @@ pub(super) fn summary(status: &Value) -> String {
     let e = &status["evidence"];
     if !e.is_null() {
         let all = &e["groups"][0];
-        let counts: Vec<_> =
-            items(&all["arms"]).iter().map(|a| format!("{} finished {}", text(&a["arm"]), a["finished"])).collect();
+        let counts: Vec<_> = items(&all["arms"])
+            .iter()
+            .map(|a| format!("{} finished {}", text(&a["arm"]), a["finished"]))
+            .collect();
         let _ = write!(out, "evidence ({})  {}", text(&e["mode"]), counts.join("  "));
         let c = items(&all["comparisons"]).iter().find(|c| c["of"] == "transfer time" && c["class"] == "all");
         if let Some(c) = c {
@@ -145,7 +152,11 @@ pub(super) fn summary(status: &Value) -> String {
                 c["pairs"],
                 c["low-lost"],
                 c["broken"],
-                if path["trusted"] == true { "trusted".into() } else { format!("connections use {fallback}") },
+                if path["trusted"] == true {
+                    "trusted".into()
+                } else {
+                    format!("connections use {fallback}")
+                },
                 path["last"]["why"].as_str().map_or(String::new(), |why| format!(": {why}"))
             );
         }

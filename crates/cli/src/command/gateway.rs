@@ -102,7 +102,10 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
     if c.tests_priority() {
         let (port, every) = (c.priority_test.port, c.priority_test.interval.0.as_secs_f64());
         let fallback = c.fallback.cc.name();
-        line("low priority", format!("tested by UDP port {port} every {every} s; {fallback} where it does not work"));
+        line(
+            "low priority",
+            format!("tested by UDP port {port} every {every} s; {fallback} where it does not work"),
+        );
     }
     let l = &c.limits;
     line(
@@ -127,7 +130,8 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
 /// What is measured.
 fn measured(c: &Config) -> Option<String> {
     let e = &c.evidence;
-    let other = c.other.as_ref().map_or("forwarded unsplit".into(), |o| format!("split with {}", o.cc.name()));
+    let other =
+        c.other.as_ref().map_or("forwarded unsplit".into(), |o| format!("split with {}", o.cc.name()));
     match e.mode {
         Mode::Off => None,
         Mode::Shadow => Some("connections are measured, none is split".into()),

@@ -1,11 +1,8 @@
 //! Arms of an A/B test. The kernel decides about a SYN by a hash expression of nftables; the observer and the gateway compute the
 //! same hash, so that a connection has one arm for all three, and for two gateways with the same seed.
 
-use super::settings::{By, Settings};
+use super::settings::{By, SHARES, Settings};
 use std::net::{IpAddr, SocketAddr};
-
-/// Hashes are numbers below this one.
-pub(crate) const SHARES: u32 = 1000;
 
 /// An arm of an A/B test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +120,8 @@ mod tests {
 
     #[test]
     fn the_share_of_the_first_arm_is_the_fraction() {
-        let client = |n: u32| SocketAddr::from((std::net::Ipv4Addr::from(0x0a00_0000 | n >> 4), 30_000 + n as u16));
+        let client =
+            |n: u32| SocketAddr::from((std::net::Ipv4Addr::from(0x0a00_0000 | n >> 4), 30_000 + n as u16));
         let server = SocketAddr::from(([192, 0, 2, 1], 443));
         for fraction in [0.1, 0.5, 0.9] {
             let s = Settings { fraction, ..Settings::default() };

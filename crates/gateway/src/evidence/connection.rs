@@ -160,7 +160,10 @@ impl Observed {
         }
         let to_link = from_client == self.from_hosts;
         let (payload, new) = self.stream(from_client).take(head);
-        if to_link && new && let Some((first, last)) = self.response.take() {
+        if to_link
+            && new
+            && let Some((first, last)) = self.response.take()
+        {
             self.flowing += last - first;
             self.asked = now;
         }

@@ -85,8 +85,13 @@ mod tests {
     fn what_was_written_is_read() {
         for (from, to) in [("10.0.0.1:1000", "192.0.2.1:80"), ("[fd00::1]:1000", "[2001:db8::1]:80")] {
             let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
-            let segment =
-                Segment { seq: Seq(0x8000_0001), len: 700, flags: Flags::ACK, ts: Some((1, 2)), ..Segment::default() };
+            let segment = Segment {
+                seq: Seq(0x8000_0001),
+                len: 700,
+                flags: Flags::ACK,
+                ts: Some((1, 2)),
+                ..Segment::default()
+            };
             let mut room = [0; 1500];
             let payload = [7; 700];
             let n = skyhaul_wire::encode(

@@ -17,7 +17,7 @@ mod connection;
 mod header;
 mod moments;
 mod report;
-mod settings;
+pub(crate) mod settings;
 mod table;
 mod tally;
 mod tap;

@@ -136,7 +136,12 @@ pub(crate) fn difference(strata: impl Iterator<Item = (Option<Mean>, Option<Mean
     // Welch and Satterthwaite; rounded down, which widens the interval.
     let freedom = if per_freedom > 0.0 { variance * variance / per_freedom } else { 1.0 };
     let freedom = (freedom.floor() as usize).max(1);
-    Some(Interval { n, value, pointwise: t_quantile_975(freedom) * variance.sqrt(), lasting: lasting(variance) })
+    Some(Interval {
+        n,
+        value,
+        pointwise: t_quantile_975(freedom) * variance.sqrt(),
+        lasting: lasting(variance),
+    })
 }
 
 /// The mean with its pointwise 95 % interval.

@@ -42,9 +42,12 @@ impl Evidence {
         head(page, "connections_total", "counter", "Observed connections that are over, by arm and end.");
         for a in &all.arms {
             let e = &a.ended;
-            for (end, n) in
-                [("finished", e.finished), ("reset", e.reset), ("silent", e.silent), ("unanswered", e.unanswered)]
-            {
+            for (end, n) in [
+                ("finished", e.finished),
+                ("reset", e.reset),
+                ("silent", e.silent),
+                ("unanswered", e.unanswered),
+            ] {
                 let arm = a.arm;
                 let _ = writeln!(
                     page,
@@ -53,12 +56,20 @@ impl Evidence {
             }
         }
         head(page, "missed_packets_total", "counter", "Packets that came too fast to be observed.");
-        let _ =
-            writeln!(page, "skyhaul_gateway_evidence_missed_packets_total{{gateway=\"{gateway}\"}} {}", self.missed);
+        let _ = writeln!(
+            page,
+            "skyhaul_gateway_evidence_missed_packets_total{{gateway=\"{gateway}\"}} {}",
+            self.missed
+        );
         if all.comparisons.is_empty() {
             return;
         }
-        head(page, "ratio", "gauge", "How many times as good the first arm is, with a 95 % interval that is valid at any time.");
+        head(
+            page,
+            "ratio",
+            "gauge",
+            "How many times as good the first arm is, with a 95 % interval that is valid at any time.",
+        );
         for c in &all.comparisons {
             for (bound, value) in [("estimate", c.ratio), ("low", c.lasting[0]), ("high", c.lasting[1])] {
                 let (of, class) = (c.of, c.class);
@@ -70,4 +81,3 @@ impl Evidence {
         }
     }
 }
-

@@ -91,6 +91,8 @@ pub struct Other {
     pub(crate) sndbuf: Option<toml::Value>,
 }
 
+/// Hashes that assign arms are numbers below this one.
+pub(crate) const SHARES: u32 = 1000;
 /// Maximum number of connections in the table: 200 bytes each.
 const MOST_CONNECTIONS: usize = 1_000_000;
 /// Maximum number of prefixes: up to 5 kB each.
@@ -112,7 +114,7 @@ impl Settings {
         let within = |of: usize, most: usize| (of == 0 || of > most).then(|| format!("write 1 to {most}"));
         let longer = |bits: u8, most: u8| (bits > most).then(|| format!("write 0 to {most}, in bits"));
         let share = self.threshold();
-        let fraction = (self.fraction.is_nan() || share == 0 || share >= super::arm::SHARES)
+        let fraction = (self.fraction.is_nan() || share == 0 || share >= SHARES)
             .then(|| "write a share between 0.001 and 0.999, such as 0.5".to_owned());
         let other = (self.other.is_some() && self.mode != Mode::Ab)
             .then(|| "a second arm needs mode = \"ab\"".to_owned());
@@ -129,7 +131,7 @@ impl Settings {
     }
     /// Hashes below this number are in the first arm.
     pub(crate) fn threshold(&self) -> u32 {
-        (self.fraction * f64::from(super::arm::SHARES)).round().clamp(0.0, f64::from(u32::MAX)) as u32
+        (self.fraction * f64::from(SHARES)).round().clamp(0.0, f64::from(u32::MAX)) as u32
     }
     /// The prefix of an address.
     pub(crate) fn prefix(&self, address: IpAddr) -> crate::network::Network {

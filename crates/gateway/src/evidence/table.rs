@@ -4,9 +4,9 @@
 use super::arm::Arm;
 use super::connection::{Ends, Observed};
 use super::header::{ACK, Head, SYN};
+use super::report::Evidence;
 use super::settings::{Group, Mode, Settings};
 use super::tally::{Tally, names};
-use super::report::Evidence;
 use crate::config::Config;
 use crate::network::Network;
 use skyhaul_base::hash::Fnv;
@@ -236,7 +236,9 @@ mod tests {
 
     #[test]
     fn only_what_would_be_split_is_observed_up_to_the_limit() {
-        let mut t = table("[split]\nports = [80]\nexclude = [\"192.0.2.9\"]\n[evidence]\nmode = \"shadow\"\nconnections = 3\n");
+        let mut t = table(
+            "[split]\nports = [80]\nexclude = [\"192.0.2.9\"]\n[evidence]\nmode = \"shadow\"\nconnections = 3\n",
+        );
         let mut syn = |from, to| t.take(1, true, &head(from, to, SYN, 1, 0));
         syn(client(1), server(443));
         syn(client(1), SocketAddr::from(([192, 0, 2, 9], 80)));
@@ -251,7 +253,10 @@ mod tests {
         // All others are given up in the end.
         t.take(UNANSWERED + 2, true, &head(client(9), server(80), ACK, 1, 10));
         let r = t.report(true);
-        assert_eq!((r.open, r.groups[0].arms[0].ended.unanswered, r.groups[0].arms[0].ended.reset), (0, 2, 1));
+        assert_eq!(
+            (r.open, r.groups[0].arms[0].ended.unanswered, r.groups[0].arms[0].ended.reset),
+            (0, 2, 1)
+        );
         assert_eq!((r.groups.len(), r.groups[1].of.as_str()), (2, "192.0.2.0/24"));
     }
 

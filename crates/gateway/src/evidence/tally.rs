@@ -142,12 +142,18 @@ impl Tally {
         let arm = |n: usize| {
             let half = &self.0[n];
             let means = Measure::ALL.into_iter().zip(&half.samples).flat_map(|(measure, samples)| {
-                CLASSES.into_iter().zip(samples).filter_map(move |(class, s)| typical(measure.name(), class, measure, s))
+                CLASSES
+                    .into_iter()
+                    .zip(samples)
+                    .filter_map(move |(class, s)| typical(measure.name(), class, measure, s))
             });
             ArmReport {
                 arm: names(settings)[n],
                 ended: half.ended,
-                typical: typical("handshake", "all", Measure::Active, &half.setup).into_iter().chain(means).collect(),
+                typical: typical("handshake", "all", Measure::Active, &half.setup)
+                    .into_iter()
+                    .chain(means)
+                    .collect(),
             }
         };
         let comparisons = if arms == 2 { self.comparisons() } else { Vec::new() };
@@ -284,7 +290,15 @@ impl Comparison {
         };
         // The arms came in the order second, first.
         let n = [i.n[1], i.n[0]];
-        Self { of, class, n, ratio: i.value.exp(), pointwise: around(i.pointwise), lasting: around(i.lasting), verdict }
+        Self {
+            of,
+            class,
+            n,
+            ratio: i.value.exp(),
+            pointwise: around(i.pointwise),
+            lasting: around(i.lasting),
+            verdict,
+        }
     }
 }
 
@@ -332,7 +346,11 @@ mod tests {
     }
     fn all(t: &Tally, measure: &str) -> Comparison {
         let s = Settings { mode: Mode::Ab, ..Settings::default() };
-        t.report("all".into(), &s).comparisons.into_iter().find(|c| c.of == measure && c.class == "all").unwrap()
+        t.report("all".into(), &s)
+            .comparisons
+            .into_iter()
+            .find(|c| c.of == measure && c.class == "all")
+            .unwrap()
     }
 
     #[test]

@@ -72,13 +72,14 @@ impl Tap {
             e => GatewayError::os(format!("observe {interface}"))(e.into()),
         };
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        let socket = socket(AddressFamily::Packet, SockType::Datagram, flags, SockProtocol::EthAll).map_err(fail)?;
+        let socket =
+            socket(AddressFamily::Packet, SockType::Datagram, flags, SockProtocol::EthAll).map_err(fail)?;
         SockRef::from(&socket).attach_filter(&filter()).map_err(GatewayError::os("set a packet filter"))?;
         let all = nix::ifaddrs::getifaddrs().map_err(fail)?;
-        let link = all.filter(|a| a.interface_name == interface).find_map(|a| a.address?.as_link_addr().copied());
+        let link =
+            all.filter(|a| a.interface_name == interface).find_map(|a| a.address?.as_link_addr().copied());
         // Bound without a protocol it keeps its own.
-        let link: LinkAddr =
-            link.ok_or_else(|| skyhaul_net::NetError::NoInterface(interface.into()))?;
+        let link: LinkAddr = link.ok_or_else(|| skyhaul_net::NetError::NoInterface(interface.into()))?;
         bind(socket.as_raw_fd(), &link).map_err(fail)?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(fail)?;
         setsockopt(&socket, sockopt::RxqOvfl, &1).map_err(fail)?;

@@ -33,7 +33,13 @@ impl Answerer {
     }
 
     /// Takes a message that arrived at `now` with a DSCP; returns the answer.
-    pub(crate) fn take(&mut self, now: Instant, from: SocketAddr, dscp: u8, message: &Message) -> Option<Message> {
+    pub(crate) fn take(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        dscp: u8,
+        message: &Message,
+    ) -> Option<Message> {
         let token = self.key.hash_one(from);
         match *message {
             Message::Hello { nonce } => Some(Message::Welcome { nonce, gateway: self.gateway, token }),
@@ -102,7 +108,9 @@ mod tests {
         );
         // Many testers: the longest silent one is forgotten.
         for n in 0..100 {
-            let Some(Message::Welcome { token, .. }) = a.take(t(10), from(n), 0, &Message::Hello { nonce: 1 }) else {
+            let Some(Message::Welcome { token, .. }) =
+                a.take(t(10), from(n), 0, &Message::Hello { nonce: 1 })
+            else {
                 panic!("no welcome")
             };
             for index in 0..=255 {

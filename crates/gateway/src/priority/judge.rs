@@ -188,7 +188,8 @@ mod tests {
         assert_eq!(order(20, 40), Verdict::Ignored);
         assert_eq!(order(5, 10), Verdict::Unknown);
         assert_eq!(order(0, 6), Verdict::Ignored, "1/4^6");
-        let loss = |low_lost, broken| Counts { low_lost, broken, pairs: 2, low_second: 1, ..Counts::default() };
+        let loss =
+            |low_lost, broken| Counts { low_lost, broken, pairs: 2, low_second: 1, ..Counts::default() };
         assert_eq!(loss(30, 30).verdict(), Verdict::Honoured);
         assert_eq!(loss(15, 30).verdict(), Verdict::Unknown, "losses alone do not show that it is ignored");
         assert_eq!(Counts::default().verdict(), Verdict::Unknown);
@@ -210,7 +211,7 @@ mod tests {
     fn path(priority: bool, room: usize) -> Counts {
         let mut rng = Rng::stream(3, "train");
         let mut all = Counts::default();
-        for _ in 0..4 {
+        for _ in 0..8 {
             let train = train(64, &mut rng);
             assert_eq!(train.len(), 64);
             let (sent, arrivals) = queue(&train, priority, room);
@@ -222,8 +223,8 @@ mod tests {
     #[test]
     fn queues_are_told_apart() {
         let fifo = path(false, 64);
-        assert_eq!((fifo.verdict(), fifo.loaded, fifo.broken), (Verdict::Ignored, 4, 0));
-        assert!(fifo.pairs >= 48 && fifo.low_second > fifo.pairs / 4, "{fifo:?}");
+        assert_eq!((fifo.verdict(), fifo.loaded, fifo.broken), (Verdict::Ignored, 8, 0));
+        assert!(fifo.pairs >= 96 && fifo.low_second > fifo.pairs / 4, "{fifo:?}");
         let strict = path(true, 64);
         assert_eq!((strict.verdict(), strict.low_second), (Verdict::Honoured, strict.pairs));
         assert!(strict.extra_delay / f64::from(strict.pairs) > 0.005, "{strict:?}");

@@ -152,7 +152,8 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read() {
-        let arrivals = (0..LONGEST as u8).map(|n| Arrival { index: n, dscp: n & 63, at: 70_000 * u32::from(n) });
+        let arrivals =
+            (0..LONGEST as u8).map(|n| Arrival { index: n, dscp: n & 63, at: 70_000 * u32::from(n) });
         let mut out = [0xff; ROOM];
         let gateway = NonZeroU32::new(7).unwrap();
         let mut lengths = Vec::new();

@@ -15,7 +15,7 @@ mod answer;
 mod judge;
 mod message;
 mod service;
-mod settings;
+pub(crate) mod settings;
 mod tester;
 mod trust;
 

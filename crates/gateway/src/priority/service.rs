@@ -44,8 +44,9 @@ fn open(v6: bool, port: u16, interface: &str) -> std::io::Result<Socket> {
     }
     let any: IpAddr = if v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     socket.bind(&SocketAddr::new(any, port).into())?;
-    let _ = socket.set_send_buffer_size(BUFFER);
-    let _ = socket.set_recv_buffer_size(BUFFER);
+    // Beyond net.core.rmem_max and wmem_max only with privileges.
+    let _ = setsockopt(&socket, sockopt::SndBufForce, &BUFFER);
+    let _ = setsockopt(&socket, sockopt::RcvBufForce, &BUFFER);
     setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
     Ok(socket)
 }
@@ -137,7 +138,8 @@ impl Worker {
         let left = self.tester.next_timeout().since(Clock::now()).as_nanos() / 1_000_000;
         // Rounded up, so that it is not early.
         let left = PollTimeout::from((left.min(u64::from(PATIENCE) - 1) + 1) as u16);
-        let mut fds: Vec<_> = self.sockets.iter().map(|s| PollFd::new(s.as_fd(), PollFlags::POLLIN)).collect();
+        let mut fds: Vec<_> =
+            self.sockets.iter().map(|s| PollFd::new(s.as_fd(), PollFlags::POLLIN)).collect();
         let _ = poll(&mut fds, left);
     }
 
@@ -151,7 +153,13 @@ impl Worker {
         let wide = i32::from(class);
         let with = [if v6 { ControlMessage::Ipv6TClass(&wide) } else { ControlMessage::Ipv4Tos(&class) }];
         let to = SockaddrStorage::from(out.to);
-        let _ = sendmsg(socket.as_raw_fd(), &[IoSlice::new(&bytes[..n])], &with, MsgFlags::MSG_DONTWAIT, Some(&to));
+        let _ = sendmsg(
+            socket.as_raw_fd(),
+            &[IoSlice::new(&bytes[..n])],
+            &with,
+            MsgFlags::MSG_DONTWAIT,
+            Some(&to),
+        );
     }
 
     fn receive(&mut self) {
@@ -162,7 +170,8 @@ impl Worker {
             for _ in 0..1024 {
                 let mut into = [IoSliceMut::new(&mut bytes)];
                 let raw = self.sockets[k].as_raw_fd();
-                let got = recvmsg::<SockaddrStorage>(raw, &mut into, Some(&mut control), MsgFlags::MSG_DONTWAIT);
+                let got =
+                    recvmsg::<SockaddrStorage>(raw, &mut into, Some(&mut control), MsgFlags::MSG_DONTWAIT);
                 let Ok(got) = got else { break };
                 let (mut class, mut stamp) = (0, None);
                 for message in got.cmsgs().into_iter().flatten() {

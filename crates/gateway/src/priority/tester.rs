@@ -219,7 +219,8 @@ impl Tester {
             {
                 (p.rtt, p.at, p.token) = (now.since(*began), from, *token);
                 (p.gateway, p.failures) = (Some(*gateway), 0);
-                let twin = self.paths.iter().enumerate().any(|(k, other)| k < n && other.gateway == Some(*gateway));
+                let twin =
+                    self.paths.iter().enumerate().any(|(k, other)| k < n && other.gateway == Some(*gateway));
                 if twin {
                     // It is tested by another address already.
                     self.rest(now, n, self.settings.interval.0);
@@ -330,7 +331,11 @@ mod tests {
                 let mut train = VecDeque::new();
                 let mut others = Vec::new();
                 while let Some(out) = self.tester.next_outgoing(self.now) {
-                    if matches!(out.message, Message::Probe { .. }) { train.push_back(out) } else { others.push(out) };
+                    if matches!(out.message, Message::Probe { .. }) {
+                        train.push_back(out)
+                    } else {
+                        others.push(out)
+                    };
                     self.now += Duration::from_micros(10);
                 }
                 self.probes += train.len() as u32;

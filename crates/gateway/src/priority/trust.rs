@@ -73,8 +73,12 @@ impl PriorityStatus {
             "# HELP {metric} 1 if low-priority packets are sent to this gateway, 0 if the fallback control runs.\n# TYPE {metric} gauge"
         );
         for p in &self.paths {
-            let _ =
-                writeln!(page, "{metric}{{gateway=\"{name}\",peer=\"{:08x}\"}} {}", p.gateway, u8::from(p.trusted));
+            let _ = writeln!(
+                page,
+                "{metric}{{gateway=\"{name}\",peer=\"{:08x}\"}} {}",
+                p.gateway,
+                u8::from(p.trusted)
+            );
         }
     }
 }
@@ -97,7 +101,10 @@ impl Trust {
     pub(crate) fn meet(&self, now: Instant, gateway: NonZeroU32, host: IpAddr) {
         let mut inner = self.inner();
         let known = |r: &Record| r.verdict != Verdict::Unknown && now < r.until;
-        if !inner.records.get(&gateway).is_some_and(known) && inner.met.len() < MOST && !inner.met.contains(&(gateway, host)) {
+        if !inner.records.get(&gateway).is_some_and(known)
+            && inner.met.len() < MOST
+            && !inner.met.contains(&(gateway, host))
+        {
             inner.met.push_back((gateway, host));
         }
     }

@@ -3,6 +3,8 @@
 //! This file has a `main` of its own because it starts itself once more: as a gateway, and as its keeper.
 
 mod bed;
+mod evidence;
+mod priority;
 mod programs;
 
 use bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
@@ -19,7 +21,7 @@ fn main() {
         return;
     }
     let wanted: Vec<_> = args.iter().filter(|a| !a.starts_with('-')).collect();
-    let tests: [(&str, fn()); 14] = [
+    let tests: [(&str, fn()); 20] = [
         ("streams_arrive_whole", streams_arrive_whole),
         ("ipv6", ipv6),
         ("one_gateway_alone", one_gateway_alone),
@@ -34,6 +36,12 @@ fn main() {
         ("ports_are_forwarded_without_routes", ports_are_forwarded_without_routes),
         ("real_programs_work", programs::real_programs_work),
         ("nothing_is_left_behind", nothing_is_left_behind),
+        ("shadow_touches_nothing", evidence::shadow_touches_nothing),
+        ("arms_are_those_of_the_kernel", evidence::arms_are_those_of_the_kernel),
+        ("a_b_tests_find_what_helps", evidence::a_b_tests_find_what_helps),
+        ("equal_arms_stay_undecided", evidence::equal_arms_stay_undecided),
+        ("probes_need_a_path_that_honours_priority", priority::probes_need_a_path_that_honours_priority),
+        ("without_an_answer_nothing_is_trusted", priority::without_an_answer_nothing_is_trusted),
     ];
     for (name, test) in tests {
         if wanted.is_empty() || wanted.iter().any(|w| name.contains(w.as_str())) {
