@@ -3,7 +3,7 @@
 use super::header::CAPTURED;
 use crate::error::GatewayError;
 use nix::sys::socket::{
-    AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind, recvmsg,
+    AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, recvmsg,
     setsockopt, socket, sockopt,
 };
 use socket2::{SockFilter, SockRef};
@@ -37,14 +37,20 @@ pub(crate) struct Captured<'a> {
     pub(crate) arrives: bool,
 }
 
-/// The filter, in the language of the kernel's packet filters: TCP over IPv4 or IPv6, and only the first bytes.
-fn filter() -> [SockFilter; 10] {
+/// The filter, in the language of the kernel's packet filters: TCP over IPv4 or IPv6 at one interface. Packets are taken whole, since a cut
+/// one has lost its length; they are not copied.
+fn filter(interface: u32) -> [SockFilter; 12] {
+    const LOAD_WORD: u16 = 0x20;
     const LOAD_BYTE: u16 = 0x30;
     const RETURN: u16 = 0x06;
     const AND: u16 = 0x54;
     const IS: u16 = 0x15;
+    /// `SKF_AD_OFF + SKF_AD_IFINDEX` (linux/filter.h).
+    const INTERFACE: u32 = 0xffff_f008;
     let op = |code, yes, no, k| SockFilter::new(code, yes, no, k);
     [
+        op(LOAD_WORD, 0, 0, INTERFACE),
+        op(IS, 0, 9, interface),
         op(LOAD_BYTE, 0, 0, 0),
         op(AND, 0, 0, 0xf0),
         op(IS, 0, 2, 0x40),
@@ -53,7 +59,7 @@ fn filter() -> [SockFilter; 10] {
         op(IS, 0, 3, 0x60),
         op(LOAD_BYTE, 0, 0, 6),
         op(IS, 0, 1, 6),
-        op(RETURN, 0, 0, CAPTURED as u32),
+        op(RETURN, 0, 0, u32::MAX),
         op(RETURN, 0, 0, 0),
     ]
 }
@@ -71,16 +77,15 @@ impl Tap {
             .into(),
             e => GatewayError::os(format!("observe {interface}"))(e.into()),
         };
+        let index = nix::net::if_::if_nametoindex(interface)
+            .map_err(|_| skyhaul_net::NetError::NoInterface(interface.into()))?;
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        let socket =
-            socket(AddressFamily::Packet, SockType::Datagram, flags, SockProtocol::EthAll).map_err(fail)?;
-        SockRef::from(&socket).attach_filter(&filter()).map_err(GatewayError::os("set a packet filter"))?;
-        let all = nix::ifaddrs::getifaddrs().map_err(fail)?;
-        let link =
-            all.filter(|a| a.interface_name == interface).find_map(|a| a.address?.as_link_addr().copied());
-        // Bound without a protocol it keeps its own.
-        let link: LinkAddr = link.ok_or_else(|| skyhaul_net::NetError::NoInterface(interface.into()))?;
-        bind(socket.as_raw_fd(), &link).map_err(fail)?;
+        let all = SockProtocol::EthAll;
+        let socket = socket(AddressFamily::Packet, SockType::Datagram, flags, all).map_err(fail)?;
+        // By the filter, since an address to bind it to cannot be made without unsafe code.
+        SockRef::from(&socket)
+            .attach_filter(&filter(index))
+            .map_err(GatewayError::os("set a packet filter"))?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(fail)?;
         setsockopt(&socket, sockopt::RxqOvfl, &1).map_err(fail)?;
         // Beyond net.core.rmem_max only with privileges.
@@ -92,7 +97,7 @@ impl Tap {
         tap.discard();
         Ok(tap)
     }
-    /// Discards what was captured at all interfaces before it was bound to one.
+    /// Discards what was captured before there was a filter.
     fn discard(&self) {
         let mut byte = [0];
         while nix::sys::socket::recv(self.socket.as_raw_fd(), &mut byte, MsgFlags::MSG_DONTWAIT).is_ok() {}
