@@ -27,7 +27,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("net", &["apps", "base", "cc", "path", "rate", "relay", "scenario", "tcp", "trace", "wire"]),
     ("study", &["analysis", "apps", "base", "cc", "tcp", "trace", "scenario", "sim"]),
     ("lab", &["apps", "base", "cc", "path", "rate", "tcp", "trace", "wire", "scenario", "sim", "study"]),
-    ("gateway", &["base", "cc", "net", "relay", "scenario", "tcp", "trace", "wire"]),
+    ("gateway", &["analysis", "base", "cc", "net", "relay", "scenario", "tcp", "trace", "wire"]),
     ("cli", &["base", "cc", "gateway", "net", "path", "wire", "scenario", "sim", "study", "lab"]),
     ("py", &["analysis", "base", "cc", "scenario", "sim", "study", "lab", "cli"]),
     ("wasm", &["base", "trace", "scenario", "sim"]),

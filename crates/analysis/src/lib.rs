@@ -30,6 +30,7 @@ pub mod loss;
 pub mod period;
 pub mod predict;
 pub mod start;
+pub mod student;
 pub mod throughput;
 pub mod utilization;
 pub mod window;

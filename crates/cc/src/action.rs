@@ -185,6 +185,9 @@ pub struct Policy {
     /// Some data leaves with low priority ([`CongestionControl::priority`](crate::CongestionControl::priority)). The
     /// sender does not read this; checks of a path do.
     pub low_priority_data: bool,
+    /// The algorithm finds out by itself whether the path has priorities, and stops sending at low priority where it has none.
+    /// The sender does not ask for this; whoever tests a path does.
+    pub judges_priority: bool,
     /// Mark the waves of data, and have the peer report their rate if it can:
     /// [`Ack::receiver_rate`](crate::Ack::receiver_rate) (TCP-Real).
     pub receiver_rate: bool,
@@ -213,6 +216,7 @@ impl Default for Policy {
             transmit_events: false,
             probes: false,
             low_priority_data: false,
+            judges_priority: false,
             receiver_rate: false,
             losses_are_errors: false,
             path_cache: PathCache::Unused,

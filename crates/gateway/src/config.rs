@@ -1,8 +1,11 @@
 //! The configuration file of a gateway.
 
 use crate::error::GatewayError;
+use crate::evidence::settings as evidence;
 use crate::forward::{self, Forward, Publish};
 use crate::log::LogConfig;
+pub use crate::network::Network;
+use crate::priority::settings as priority;
 use serde::Deserialize;
 use skyhaul_base::amount::{RateSpec, Size, Time};
 use skyhaul_base::{Duration, Rate};
@@ -11,10 +14,7 @@ use skyhaul_net::host::{Endpoint, Keys};
 use skyhaul_scenario::ScenarioError;
 use skyhaul_tcp::config::Keepalive;
 use skyhaul_wire::Profile;
-use std::fmt;
-use std::net::IpAddr;
 use std::path::Path;
-use std::str::FromStr;
 
 /// The configuration of a gateway.
 #[derive(Clone, Debug)]
@@ -37,8 +37,16 @@ pub struct Config {
     pub log: LogConfig,
     /// What happens to new connections after the gateway was killed.
     pub on_failure: OnFailure,
+    /// What is measured of connections.
+    pub evidence: evidence::Settings,
+    /// Whether the path is tested before low-priority packets are sent.
+    pub priority_test: priority::Settings,
     /// TCP settings of connections over the link.
     pub endpoint: Endpoint,
+    /// The same with the congestion control for paths on which low priority has not been found to work.
+    pub fallback: Endpoint,
+    /// TCP settings of the second arm of an A/B test, if it is split.
+    pub other: Option<Endpoint>,
 }
 
 /// The terrestrial side.
@@ -79,6 +87,8 @@ pub struct Satellite {
     pub mtu: u16,
     #[serde(default)]
     cc: Option<toml::Value>,
+    #[serde(default)]
+    fallback_cc: Option<toml::Value>,
     #[serde(default)]
     endpoint: Option<toml::Value>,
     #[serde(default)]
@@ -171,55 +181,6 @@ enum Marking {
     Off,
 }
 
-/// A network in prefix notation: `10.0.0.0/8`, `fd00::/8`, `192.0.2.1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Network {
-    /// Address, with zeros beyond the prefix.
-    pub address: IpAddr,
-    /// Prefix length, bits.
-    pub prefix: u8,
-}
-
-impl FromStr for Network {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is no network: write \"10.0.0.0/8\", \"fd00::/8\" or an address");
-        let (address, prefix) = text.split_once('/').map_or((text, None), |(a, p)| (a, Some(p)));
-        let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        let bits = if address.is_ipv4() { 32 } else { 128 };
-        let prefix = prefix.map_or(Ok(bits), |p| p.parse().map_err(|_| wrong()))?;
-        if prefix > bits {
-            return Err(wrong());
-        }
-        let kept = match address {
-            IpAddr::V4(a) => {
-                IpAddr::V4((a.to_bits() & u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0)).into())
-            }
-            IpAddr::V6(a) => {
-                IpAddr::V6((a.to_bits() & u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0)).into())
-            }
-        };
-        if kept == address {
-            Ok(Self { address, prefix })
-        } else {
-            Err(format!("{text:?} has bits beyond its prefix: write \"{kept}/{prefix}\""))
-        }
-    }
-}
-impl TryFrom<String> for Network {
-    type Error = String;
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.prefix)
-    }
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct File {
@@ -239,6 +200,10 @@ struct File {
     log: LogConfig,
     #[serde(default)]
     on_failure: OnFailure,
+    #[serde(default)]
+    evidence: evidence::Settings,
+    #[serde(default)]
+    priority_test: priority::Settings,
 }
 
 fn name() -> String {
@@ -367,19 +332,73 @@ impl Config {
                 return Err(fail(key, "it leaves room for nothing: write more".into()));
             }
         }
-        let mut endpoint = f.satellite.endpoint(&fail)?;
-        // The offer to measure rates and the gateway's number do not both fit into a SYN. The offer is made only if the congestion
-        // control needs it.
-        endpoint.tcp.receiver_rate &= endpoint.cc.build(&endpoint.tcp.rules).policy().receiver_rate;
-        if !f.satellite.says_keepalive() {
-            endpoint.tcp.keepalive = keepalive(f.limits.stuck.0);
+        if let Some((key, message)) = f.evidence.wrong().or_else(|| f.priority_test.wrong()) {
+            return Err(fail(key, message));
         }
-        if endpoint.tcp.keepalive.idle.is_zero() || endpoint.tcp.keepalive.idle > LONGEST_SILENCE {
-            let write = "write at most \"60 s\", and not 0: the kernel forgets connections that are silent for two minutes";
-            return Err(fail("satellite.endpoint.keepalive-idle", write.into()));
+        if hosts.is_none() && f.evidence.measures() {
+            let message = "connections are observed at the interface of the hosts: write [terrestrial]";
+            return Err(fail("evidence.mode", message.into()));
         }
-        let File { name, terrestrial, satellite, forward, publish, split, limits, log, on_failure } = f;
-        Ok(Self { name, terrestrial, satellite, forward, publish, split, limits, log, on_failure, endpoint })
+        let kept = hosts.is_some_and(|t| t.preserve == Preserve::Full);
+        if f.evidence.mode == evidence::Mode::Ab && !kept {
+            let message =
+                "it must be \"full\" with [evidence] mode = \"ab\": addresses and ports determine the arm";
+            return Err(fail("terrestrial.preserve", message.into()));
+        }
+        let endpoint = f.satellite.endpoint("satellite", f.limits.stuck.0, &fail)?;
+        let renamed =
+            |key: &str, message| fail(&key.replacen("satellite.cc", "satellite.fallback-cc", 1), message);
+        let fallback = f.satellite.fallback().endpoint("satellite", f.limits.stuck.0, &renamed)?;
+        if low_priority(&fallback) {
+            let write =
+                "it sends probes or low-priority data itself: write one that does not, such as \"cubic\"";
+            return Err(fail("satellite.fallback-cc", write.into()));
+        }
+        let other = f.evidence.other.as_ref().map(|o| f.satellite.with(o));
+        let other = other.map(|s| s.endpoint("evidence.other", f.limits.stuck.0, &fail)).transpose()?;
+        let File {
+            name,
+            terrestrial,
+            satellite,
+            forward,
+            publish,
+            split,
+            limits,
+            log,
+            on_failure,
+            evidence,
+            priority_test,
+        } = f;
+        Ok(Self {
+            name,
+            terrestrial,
+            satellite,
+            forward,
+            publish,
+            split,
+            limits,
+            log,
+            on_failure,
+            evidence,
+            priority_test,
+            endpoint,
+            fallback,
+            other,
+        })
+    }
+
+    /// Whether connections may send low-priority packets, so that the path is to be tested for it.
+    #[must_use]
+    pub fn tests_priority(&self) -> bool {
+        let sends = || [Some(&self.endpoint), self.other.as_ref()].into_iter().flatten().any(low_priority);
+        let splits = self.intercepted().is_some() || self.forwards_ports();
+        splits && self.priority_test.test.unwrap_or_else(sends)
+    }
+
+    /// The hosts whose connections are intercepted; in shadow mode there are none.
+    #[must_use]
+    pub fn intercepted(&self) -> Option<&Terrestrial> {
+        self.terrestrial.as_ref().filter(|_| self.evidence.mode != evidence::Mode::Shadow)
     }
 
     /// Whether it forwards ports.
@@ -404,6 +423,9 @@ impl Config {
             ("satellite.rate", s.rate != new.satellite.rate),
             ("satellite.early-data", s.early_data.0 != new.satellite.early_data.0),
             ("satellite.mtu", s.mtu != new.satellite.mtu),
+            ("evidence", self.evidence != new.evidence),
+            ("priority-test", self.priority_test != new.priority_test),
+            ("satellite.cc", self.tests_priority() != new.tests_priority()),
             ("limits.flows", l.flows != new.limits.flows),
             ("limits.memory", l.memory.0 != new.limits.memory.0),
         ]
@@ -437,9 +459,50 @@ impl Satellite {
         let table = self.endpoint.as_ref().and_then(toml::Value::as_table);
         table.is_some_and(|t| t.contains_key("keepalive-idle"))
     }
-    /// The congestion control and the endpoint, read as in a scenario file.
-    fn endpoint(&self, fail: &dyn Fn(&str, String) -> GatewayError) -> Result<Endpoint, GatewayError> {
-        let wrong = |e: ScenarioError| fail(&format!("satellite.{}", e.key), e.message);
+    /// The same with the congestion control for paths on which low priority has not been found to work.
+    fn fallback(&self) -> Self {
+        let cc = self.fallback_cc.clone().unwrap_or_else(|| toml::Value::String("cubic".into()));
+        Self { cc: Some(cc), ..self.clone() }
+    }
+    /// The same with the settings of the second arm of an A/B test.
+    fn with(&self, other: &evidence::Other) -> Self {
+        let or = |theirs: &Option<toml::Value>, ours: &Option<toml::Value>| {
+            theirs.as_ref().or(ours.as_ref()).cloned()
+        };
+        Self {
+            cc: or(&other.cc, &self.cc),
+            endpoint: or(&other.endpoint, &self.endpoint),
+            rwnd: or(&other.rwnd, &self.rwnd),
+            sndbuf: or(&other.sndbuf, &self.sndbuf),
+            ..self.clone()
+        }
+    }
+    /// The congestion control and the endpoint, read as in a scenario file; `of` is the table of the keys.
+    fn endpoint(
+        &self,
+        of: &str,
+        stuck: Duration,
+        fail: &dyn Fn(&str, String) -> GatewayError,
+    ) -> Result<Endpoint, GatewayError> {
+        let mut endpoint = self.plain_endpoint(of, fail)?;
+        // The offer to measure rates and the gateway's number do not both fit into a SYN. The offer is made only if the congestion
+        // control needs it.
+        endpoint.tcp.receiver_rate &= endpoint.cc.build(&endpoint.tcp.rules).policy().receiver_rate;
+        if !self.says_keepalive() {
+            endpoint.tcp.keepalive = keepalive(stuck);
+        }
+        if endpoint.tcp.keepalive.idle.is_zero() || endpoint.tcp.keepalive.idle > LONGEST_SILENCE {
+            let write = "write at most \"60 s\", and not 0: the kernel forgets connections that are silent for two minutes";
+            return Err(fail(&format!("{of}.endpoint.keepalive-idle"), write.into()));
+        }
+        Ok(endpoint)
+    }
+    fn plain_endpoint(
+        &self,
+        of: &str,
+        fail: &dyn Fn(&str, String) -> GatewayError,
+    ) -> Result<Endpoint, GatewayError> {
+        let wrong = |e: ScenarioError| fail(&format!("{of}.{}", e.key), e.message);
         let cc = self.cc.clone().unwrap_or_else(|| toml::Value::String("cubic".into()));
         let mut keys = Keys::new(cc).map_err(wrong)?;
         for (key, value) in [("rwnd", &self.rwnd), ("sndbuf", &self.sndbuf)] {
@@ -450,7 +513,7 @@ impl Satellite {
         if let Some(value) = &self.endpoint {
             let Some(table) = value.as_table() else {
                 return Err(fail(
-                    "satellite.endpoint",
+                    &format!("{of}.endpoint"),
                     "write a table of keys, such as { mss = \"1400 B\" }".into(),
                 ));
             };
@@ -466,6 +529,12 @@ impl Satellite {
         };
         keys.endpoint(profile).map_err(wrong)
     }
+}
+
+/// Whether a congestion control sends packets that are meant to give way to others, and does not find out by itself whether they do.
+pub(crate) fn low_priority(endpoint: &Endpoint) -> bool {
+    let policy = endpoint.cc.build(&endpoint.tcp.rules).policy();
+    (policy.probes || policy.low_priority_data) && !policy.judges_priority
 }
 
 /// Two networks of which one contains the other.
@@ -578,6 +647,43 @@ mod tests {
             let e = Config::parse("g.toml", &format!("{LEAST}{change}\n")).unwrap_err().to_string();
             assert!(e.contains(expected) && !e.contains('\n'), "{change}: {e}");
         }
+        for (text, expected) in [
+            ("[evidence]\nmode = \"on\"", "evidence.mode: unknown variant"),
+            (
+                "[evidence]\nmode = \"ab\"\nfraction = 1.0",
+                "evidence.fraction: write a share between 0.001 and 0.999",
+            ),
+            ("[evidence]\nmode = \"ab\"\nfraction = nan", "evidence.fraction: write a share"),
+            ("[evidence]\nprefix-v4 = 33", "evidence.prefix-v4: write 0 to 32"),
+            ("[evidence]\nprefix-v6 = 129", "evidence.prefix-v6: write 0 to 128"),
+            ("[evidence]\nconnections = 0", "evidence.connections: write 1 to 1000000"),
+            ("[evidence]\nprefixes = 100000", "evidence.prefixes: write 1 to 65536"),
+            ("[evidence.other]\ncc = \"bbr\"", "evidence.other: a second arm needs mode = \"ab\""),
+            ("[evidence]\nmode = \"ab\"\n[evidence.other]\ncc = \"bbbr\"", "evidence.other.cc: "),
+            (
+                "[evidence]\nmode = \"ab\"\n[evidence.other]\nrate = \"1 Mbit/s\"",
+                "evidence.other.rate: unknown field",
+            ),
+            ("[priority-test]\nport = 0", "priority-test.port: write a port of 1 to 65535"),
+            ("[priority-test]\ninterval = \"1 s\"", "priority-test.interval: write at least \"10 s\""),
+            ("[priority-test]\npackets = 3", "priority-test.packets: write 200 to 20000"),
+            ("[priority-test]\npeers = [\"a.b\"]", "priority-test.peers[0]: invalid IP address syntax"),
+        ] {
+            let e = Config::parse("g.toml", &format!("{LEAST}{text}\n")).unwrap_err().to_string();
+            assert!(e.starts_with(&format!("g.toml: {expected}")) && !e.contains('\n'), "{text}: {e}");
+        }
+        for (change, expected) in [
+            ("fallback-cc = \"renoo\"\n", "satellite.fallback-cc"),
+            ("fallback-cc = \"peach\"\n", "satellite.fallback-cc: it sends probes"),
+        ] {
+            let e = Config::parse("g.toml", &format!("{LEAST}{change}")).unwrap_err().to_string();
+            assert!(e.contains(expected) && !e.contains('\n'), "{change}: {e}");
+        }
+        let address = LEAST.replace("[satellite]", "preserve = \"address\"\n[satellite]");
+        let e = Config::parse("g.toml", &format!("{address}[evidence]\nmode = \"ab\"\n"))
+            .unwrap_err()
+            .to_string();
+        assert!(e.starts_with("g.toml: terrestrial.preserve: it must be \"full\""), "{e}");
         let same = LEAST.replace("sat0", "lan0");
         assert!(Config::parse("g.toml", &same).unwrap_err().to_string().contains("between two"));
     }

@@ -16,6 +16,7 @@ pub use look::watch;
 pub use prove::prove;
 
 use crate::config::Config;
+use crate::evidence;
 use crate::rules;
 use serde::Serialize;
 use std::path::Path;
@@ -104,12 +105,47 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     }
     all.extend(routes::examine(config));
     all.extend(firewall::examine(config));
+    all.extend(observation(config));
+    all.extend(priority(config));
     let table = rules::table(config);
     all.push(match running(&table) {
         true => finding(format!("table {table}"), true, "is in use: a gateway of this name runs"),
         false => finding(format!("table {table}"), true, "is free"),
     });
     all
+}
+
+/// Whether connections can be observed, if they are to be.
+fn observation(config: &Config) -> Option<Finding> {
+    let hosts = config.terrestrial.as_ref().filter(|_| config.evidence.measures())?;
+    let what = format!("observing {}", hosts.interface);
+    Some(match evidence::try_to_observe(&hosts.interface) {
+        Ok(()) => finding(what, true, "works"),
+        Err(e) => finding(what, false, e.to_string()),
+    })
+}
+
+/// What is done about low priority on the link.
+fn priority(config: &Config) -> Option<Finding> {
+    let low = crate::config::low_priority(&config.endpoint);
+    let (name, port) = (config.endpoint.cc.name(), config.priority_test.port);
+    let fallback = config.fallback.cc.name();
+    let what = "low priority on the link";
+    match (config.tests_priority(), low) {
+        (true, true) => Some(finding(
+            what,
+            true,
+            format!(
+                "is tested by UDP port {port} before {name} is used, which needs it; until then {fallback} is. A firewall must let \
+                 the port pass at both ends"
+            ),
+        )),
+        (true, false) => {
+            Some(finding(what, true, format!("is tested by UDP port {port}; {name} does not need it")))
+        }
+        (false, true) => Some(finding(what, true, format!("is not tested, although {name} relies on it"))),
+        (false, false) => None,
+    }
 }
 
 fn operstate(name: &str) -> Option<String> {
@@ -146,13 +182,17 @@ fn running(table: &str) -> bool {
 fn rule_kinds(config: &Config) -> Vec<Finding> {
     let table = format!("skyhaul_try_{}", std::process::id());
     let mut kinds = vec![("fib (module nft_fib_inet)", "filter", "fib daddr type local accept")];
-    if config.terrestrial.is_some() {
+    if config.intercepted().is_some() {
         kinds.push((
             "tproxy (module nft_tproxy)",
             "filter",
             "meta l4proto tcp tproxy ip to 127.0.0.1:9 accept",
         ));
         kinds.push(("socket (module nft_socket)", "filter", "socket transparent 1 accept"));
+    }
+    let condition = evidence::arm::condition(&config.evidence, "ip") + " accept";
+    if config.evidence.leaves_unsplit() {
+        kinds.push(("jhash (module nft_hash)", "filter", condition.as_str()));
     }
     if config.forwards_ports() {
         kinds.push(("nat (module nft_nat)", "nat", "tcp dport 9 dnat ip to 192.0.0.5"));

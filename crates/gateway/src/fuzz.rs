@@ -1,7 +1,9 @@
-//! The body of the fuzz target `gateway_toml`: the file of a gateway, and the words that a running one is asked.
+//! The bodies of the fuzz targets `gateway_toml`, the file of a gateway, and `gateway_packets`, packets that it observes and
+//! messages of other gateways.
 
 use crate::config::Config;
 use crate::rules::{self, Ports};
+use crate::{evidence, priority};
 
 /// Whatever a file says, it is refused in one line that names the file, or it is a configuration of which rules can be made:
 /// lines about the gateway's own table, and no others.
@@ -24,6 +26,23 @@ pub fn gateway_toml(data: &[u8]) {
     }
 }
 
+/// Whatever packets pass an interface and whatever arrives at the port of the priority test, counts are possible ones: no share
+/// exceeds its whole, and tables keep their limits.
+///
+/// # Panics
+/// If not.
+pub fn gateway_packets(data: &[u8]) {
+    let file = "[terrestrial]\ninterface = \"a\"\n[satellite]\ninterface = \"b\"\n[evidence]\nmode = \"ab\"\nconnections = 8\nprefixes = 4\n";
+    let Ok(config) = Config::parse("gateway.toml", file) else { return };
+    let seen = evidence::observe_bytes(data, &config);
+    assert!(seen.open <= 8 && seen.prefixes <= 4 && seen.groups.len() <= 5);
+    for c in seen.groups.iter().flat_map(|g| &g.comparisons) {
+        let [low, high] = c.pointwise;
+        assert!(low <= c.ratio && c.ratio <= high, "{c:?}");
+    }
+    priority::read_bytes(data);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,13 +54,13 @@ on-failure = "block"
 [terrestrial]
 interface = "lan0"
 networks = ["10.0.0.0/8", "fd00::/8"]
-preserve = "address"
 [satellite]
 interface = "sat0"
 networks = ["192.0.2.0/24"]
 rate = "10 Mbit/s"
 mtu = 1400
 cc = { name = "scps-like", window = 1000.0 }
+fallback-cc = "hybla"
 endpoint = { mss = "1300 B", keepalive-idle = "10 s" }
 rwnd = "8 MiB"
 sndbuf = "8 MiB"
@@ -67,6 +86,25 @@ drain = "1 s"
 flows = "/var/log/skyhaul/flows.jsonl"
 events = "stderr"
 level = "warning"
+[evidence]
+mode = "ab"
+fraction = 0.3
+by = "client"
+seed = 5
+group = "client"
+prefix-v4 = 16
+prefix-v6 = 32
+connections = 100
+prefixes = 10
+[evidence.other]
+cc = "hybla"
+rwnd = "1 MiB"
+[priority-test]
+test = true
+peers = ["192.0.2.1", "fd00::1"]
+port = 4000
+interval = "60 s"
+packets = 400
 "#;
 
     /// The file, with bytes and lines changed, repeated and left out.
@@ -95,6 +133,46 @@ level = "warning"
                 }
             }
             gateway_toml(&lines.join(&b'\n'));
+        }
+    }
+
+    /// Conversations of segments that are well-formed but for a byte here and there.
+    #[test]
+    fn whatever_passes_an_interface_is_counted_within_limits() {
+        let mut rng = Rng::stream(2, "packets");
+        for _ in 0..300 {
+            let mut data = Vec::new();
+            for _ in 0..rng.below(60) {
+                let mut packet = vec![0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 192, 0, 2, 1];
+                let mut tcp = vec![0, 80, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 0, 0, 0, 0, 0, 0, 0];
+                (packet[15], packet[18], tcp[7]) =
+                    (rng.below(3) as u8, rng.below(9) as u8, rng.below(200) as u8);
+                packet[3] = 40 + rng.below(200) as u8;
+                tcp[13] = [2, 18, 16, 17, 4, 20][rng.below(6) as usize];
+                packet.extend(tcp);
+                if rng.below(2) == 0 {
+                    packet.copy_within(12..16, 16);
+                }
+                if rng.below(8) == 0 {
+                    let at = rng.below(40) as usize;
+                    packet[at] = rng.below(256) as u8;
+                }
+                data.extend([
+                    rng.below(2) as u8,
+                    rng.below(256) as u8,
+                    0,
+                    packet[3],
+                    40 - rng.below(2) as u8,
+                ]);
+                data.extend(packet);
+            }
+            gateway_packets(&data);
+        }
+        for n in 0..2000 {
+            let mut data = b"SkPT\x01".to_vec();
+            data.extend((0..rng.below(70)).map(|_| rng.below(256) as u8));
+            data.get_mut(5).into_iter().for_each(|kind| *kind = n as u8 % 7);
+            gateway_packets(&data);
         }
     }
 }

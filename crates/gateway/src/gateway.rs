@@ -5,17 +5,20 @@ use crate::cause::Cause;
 use crate::config::{Config, Preserve};
 use crate::control::Answer;
 use crate::error::GatewayError;
+use crate::evidence;
 use crate::flow::{Flow, From, State};
 use crate::forward;
 use crate::log::{Level, Log};
 use crate::near::{self, Near};
 use crate::peer::Peers;
 use crate::poll::{Happened, Poll};
+use crate::priority;
 use crate::probe::{self, Probe};
 use crate::record::{self, Kernel};
 use crate::route;
 use crate::rules::Ports;
 use crate::status::{Counts, FlowStatus, Status};
+use crate::terms::{Beyond, Terms};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::InitialWindow;
 use skyhaul_net::app::{App, Turn};
@@ -72,6 +75,7 @@ pub struct Gateway {
     peers: Peers,
     /// Flows that wait for the first bytes of their clients: until when, which, and when it began.
     opening: VecDeque<(Instant, u32, Instant)>,
+    terms: Terms,
     /// Flows to process in this turn.
     listed: Vec<u32>,
     happened: Vec<Happened>,
@@ -91,6 +95,8 @@ pub struct Gateway {
     /// A capture of packets and events, and the one connection that it is for, if it is for one.
     tap: Option<(Tap, Option<u64>)>,
     probe: Option<Probe>,
+    /// Observations of connections, if there are any.
+    evidence: Option<evidence::Results>,
 }
 
 impl Gateway {
@@ -123,6 +129,7 @@ impl Gateway {
             admitted: BTreeMap::new(),
             peers: Peers::default(),
             opening: VecDeque::new(),
+            terms: Terms::new(config),
             listed: Vec::new(),
             happened: Vec::new(),
             chunk: vec![0; 2 * near::CHUNK].into_boxed_slice().try_into().expect("as long as that"),
@@ -137,6 +144,7 @@ impl Gateway {
             kernel: Kernel::default(),
             tap: None,
             probe: None,
+            evidence: None,
         })
     }
 
@@ -160,6 +168,7 @@ impl Gateway {
         host.backlog = config.limits.flows.min(4096);
         let mut host = Host::new(host);
         host.listen_elsewhere(Some((config.endpoint.clone(), Admission::WhenAdmitted)));
+        host.offer(Terms::new(config).others());
         Ok(host)
     }
 
@@ -167,6 +176,11 @@ impl Gateway {
     /// unchanged.
     pub fn reconfigure(&mut self, config: &Config, host: &mut Host) {
         self.config = config.clone();
+        if let Some(evidence) = &self.evidence {
+            evidence.reconfigure(config);
+        }
+        self.terms.reconfigure(config);
+        host.offer(self.terms.others());
         if self.ends.is_none() {
             host.listen_elsewhere(Some((config.endpoint.clone(), Admission::WhenAdmitted)));
         }
@@ -175,6 +189,14 @@ impl Gateway {
     /// Where lines about connections go from now on.
     pub fn set_log(&mut self, log: Log) {
         self.log = Some(log);
+    }
+    /// Tells those who observe connections which ones are split.
+    pub(crate) fn observed_by(&mut self, results: evidence::Results) {
+        self.evidence = Some(results);
+    }
+    /// Sends low-priority packets only on paths that these tests trust.
+    pub(crate) fn test_with(&mut self, trust: priority::Trust) {
+        self.terms.test_with(trust);
     }
 
     /// Begins a capture: the tap for the driver, its reader, and the ends of the connection if it is for one.
@@ -279,13 +301,15 @@ impl Gateway {
             name: self.config.name.clone(),
             pid: std::process::id(),
             uptime: (now - self.began).as_secs_f64(),
-            admits: self.orders().admit,
+            admits: self.orders().admit && self.config.evidence.mode != evidence::Mode::Shadow,
             flows: self.len(),
             peers: self.peers.len(),
             memory: host.memory().held,
             paths_narrowed: host.counts().paths_narrowed,
             counts: self.counts,
             list: flows.map(|f| Self::row(now, f, host)).collect(),
+            evidence: self.evidence.as_ref().map(|e| e.report(false)),
+            priority: self.terms.trust().map(|t| t.status(now)),
         }
     }
 
@@ -320,6 +344,9 @@ impl Gateway {
         self.opened += 1;
         flow.number = self.opened;
         flow.control = self.config.endpoint.cc.name();
+        if let Some(evidence) = &self.evidence {
+            evidence.split(flow.client, flow.server);
+        }
         if self.log.as_ref().is_some_and(|l| l.wants_flows(Level::Error)) {
             self.kernel.observe(&mut flow);
         }
@@ -410,18 +437,22 @@ impl Gateway {
     /// Opens the leg over the link of a flow.
     fn open(&mut self, now: Instant, host: &mut Host, number: u32) {
         let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_mut) else { return };
-        let (Some(local), server) = (flow.opens_from.take(), flow.server) else { return };
+        let (Some(local), client, server) = (flow.opens_from.take(), flow.client, flow.server) else { return };
         let dscp = flow.near().map_or(0, Near::dscp);
         let gateway = self.peers.before(server.ip());
         let window = gateway.and_then(|g| self.window(now, g));
         let cookie = gateway.and_then(|g| Some((g, self.peers.cookie(now, g, local.ip())?)));
         host.look_up_route(now, server.ip(), route::mtu);
-        match self.connect(now, host, (local, server), (window, cookie), dscp) {
+        let beyond = gateway.map_or(Beyond::Unknown, Beyond::Gateway);
+        let which = self.terms.of(now, client, server, beyond);
+        match self.connect(now, host, (local, server), (window, cookie), (dscp, which)) {
             Ok(far) => {
                 self.counts.resumed += u64::from(window.is_some());
+                self.counts.fallback += u64::from(Terms::is_fallback(which));
                 self.by_conn.insert(far, number);
                 if let Some(flow) = self.flows[number as usize].as_mut() {
                     flow.far = Some(far);
+                    flow.control = self.terms.endpoint(which).cc.name();
                     let named = flow.number;
                     self.trace(now, host, named, far);
                 }
@@ -457,10 +488,10 @@ impl Gateway {
         host: &mut Host,
         (client, server): (SocketAddr, SocketAddr),
         (window, cookie): (Option<NonZeroU16>, Option<(NonZeroU32, Cookie)>),
-        dscp: u8,
+        (dscp, which): (u8, u8),
     ) -> Result<ConnId, HostError> {
         let mut other;
-        let mut endpoint = &self.config.endpoint;
+        let mut endpoint = self.terms.endpoint(which);
         if window.is_some() || dscp != 0 {
             other = Endpoint { dscp, ..endpoint.clone() };
             if let Some(window) = window {
@@ -555,7 +586,10 @@ impl Gateway {
                 let gateway = flow.gateway;
                 let window = gateway.and_then(|g| self.window(now, g));
                 self.counts.resumed += u64::from(window.is_some());
-                host.admit(server, client, window);
+                let which =
+                    self.terms.of(now, client, server, gateway.map_or(Beyond::Nobody, Beyond::Gateway));
+                self.counts.fallback += u64::from(Terms::is_fallback(which));
+                host.admit_as(server, client, window, which);
             }
             self.list(number as u32);
         }
@@ -615,6 +649,9 @@ impl Gateway {
                 if let Some(gateway) = flow.gateway {
                     let host = if flow.from == From::Hosts { flow.server } else { flow.client };
                     self.peers.meet(now, gateway, host.ip());
+                    if let Some(trust) = self.terms.trust() {
+                        trust.meet(now, gateway, host.ip());
+                    }
                     if let Some(far) = far {
                         Self::note_early(&mut self.peers, &mut self.counts, now, gateway, far);
                     }

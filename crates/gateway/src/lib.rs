@@ -23,7 +23,10 @@
 //! before    what was there before the system was changed, in a file
 //! leftover  removal of what a killed gateway has left behind
 //! peer      other gateways, and the congestion windows of earlier connections to them
+//! terms     with which transport settings a connection goes over the link
 //! gateway   all connections: an application on a host
+//! evidence  observes connections: does splitting help?
+//! priority  tests whether the path treats low priority as such
 //! doctor    checks for anything that would keep it from working
 //! ```
 #![cfg(target_os = "linux")]
@@ -35,6 +38,7 @@ pub mod config;
 pub mod control;
 pub mod doctor;
 mod error;
+pub mod evidence;
 mod far;
 mod flow;
 pub mod forward;
@@ -43,8 +47,10 @@ mod gateway;
 pub mod leftover;
 pub mod log;
 mod near;
+mod network;
 mod peer;
 mod poll;
+pub mod priority;
 pub mod probe;
 mod qlog;
 mod record;
@@ -53,6 +59,7 @@ pub mod rules;
 mod run;
 pub mod status;
 pub mod system;
+mod terms;
 
 pub use config::Config;
 pub use error::GatewayError;

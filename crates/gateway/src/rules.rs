@@ -5,6 +5,7 @@
 //! process ends, its sockets and the route to its interface disappear, and the same packets are forwarded.
 
 use crate::config::{Config, MEMORY, Network, OnFailure};
+use crate::evidence::arm;
 use crate::forward::ADDRESS;
 use std::fmt::Write;
 
@@ -52,6 +53,9 @@ pub(crate) fn conditions(config: &Config, from: &[Network], to: &[Network], v6: 
     if !config.split.exclude_ports.is_empty() {
         let _ = write!(text, " tcp dport != {}", ports(&config.split.exclude_ports));
     }
+    if config.evidence.leaves_unsplit() {
+        let _ = write!(text, " {}", arm::condition(&config.evidence, ip));
+    }
     Some(text)
 }
 
@@ -61,7 +65,7 @@ pub fn admission(config: &Config, ports: Ports) -> String {
     let [near, far] = MARKS;
     let table = table(config);
     let mut text = String::new();
-    let Some(terrestrial) = &config.terrestrial else { return text };
+    let Some(terrestrial) = config.intercepted() else { return text };
     let (hosts, others) = (&terrestrial.networks, &config.satellite.networks);
     for v6 in [false, true] {
         let (ip, family, port) = if v6 { ("ip6", 6, ports.v6) } else { ("ip", 4, ports.v4) };
@@ -89,7 +93,7 @@ pub fn admission(config: &Config, ports: Ports) -> String {
 /// The commands that stop the interception of new connections; existing ones stay.
 #[must_use]
 pub fn closed(config: &Config) -> String {
-    if config.terrestrial.is_none() {
+    if config.intercepted().is_none() {
         return String::new();
     }
     let table = table(config);
@@ -102,7 +106,7 @@ pub fn closed(config: &Config) -> String {
 pub fn all(config: &Config, ports: Ports, enabled: bool) -> String {
     let t = table(config);
     let mut text = format!("create table inet {t}\n");
-    if let Some(terrestrial) = &config.terrestrial {
+    if let Some(terrestrial) = config.intercepted() {
         text += &interception(config, &t, &terrestrial.interface);
     }
     text + &translation(config, &t, enabled) + &admission(config, ports)
@@ -151,6 +155,19 @@ fn interception(config: &Config, t: &str, hosts: &str) -> String {
         "icmpv6 type { destination-unreachable, packet-too-big, time-exceeded, parameter-problem } @th,112,8 6",
     ] {
         rule(&mut text, &format!("iifname \"{link}\" {about} meta mark set {far:#x} accept"));
+    }
+    if config.tests_priority() {
+        // Another gateway asks for that in front of a host. Tests themselves are addressed to the gateway.
+        let port = config.priority_test.port;
+        for (ip, family, address) in [("ip", "ipv4", "127.0.0.1"), ("ip6", "ipv6", "[::1]")] {
+            rule(
+                &mut text,
+                &format!(
+                    "iifname \"{link}\" meta nfproto {family} udp sport {port} udp dport {port} tproxy {ip} to {address}:{port} \
+                     meta mark set {near:#x} accept"
+                ),
+            );
+        }
     }
     for (ip, family) in [("ip", 4), ("ip6", 6)] {
         let ends = format!("{ip} saddr . tcp sport . {ip} daddr . tcp dport");
@@ -205,7 +222,7 @@ fn published(config: &Config) -> Option<String> {
 #[must_use]
 pub fn routing(config: &Config) -> String {
     let mut text = String::new();
-    if config.terrestrial.is_none() {
+    if config.intercepted().is_none() {
         return text;
     }
     for ip in ["ip", "ip -6"] {
@@ -253,6 +270,20 @@ mod tests {
         assert!(!text.contains("drop"));
         let block = Config { on_failure: OnFailure::Block, ..c };
         assert!(admission(&block, Ports { v4: 1, v6: 2 }).contains("drop"));
+    }
+
+    #[test]
+    fn a_shadow_intercepts_nothing() {
+        let c = config("[evidence]\nmode = \"shadow\"\n");
+        let text = all(&c, Ports { v4: 5000, v6: 5001 }, false) + &closed(&c) + &routing(&c);
+        assert_eq!(text, "create table inet skyhaul_gateway\n");
+        let half = config("[evidence]\nmode = \"ab\"\nfraction = 0.25\nseed = 7\n");
+        let text = admission(&half, Ports { v4: 5000, v6: 5001 });
+        let condition = "jhash ip saddr . ip daddr . tcp sport . tcp dport mod 1000 seed 0x7 < 250";
+        assert!(text.lines().next().unwrap().contains(condition), "{text}");
+        assert_eq!(text.matches("jhash").count(), 4, "both ways, both families");
+        let other = config("[evidence]\nmode = \"ab\"\n[evidence.other]\ncc = \"bbr\"\n");
+        assert!(!admission(&other, Ports { v4: 5000, v6: 5001 }).contains("jhash"), "both arms are split");
     }
 
     #[test]

@@ -4,9 +4,11 @@ use crate::capture::{self, Request};
 use crate::config::Config;
 use crate::control::{self, Answer, Control};
 use crate::error::GatewayError;
+use crate::evidence::Observer;
 use crate::forward;
 use crate::gateway::Gateway;
 use crate::log::{Level, Log, Writer};
+use crate::priority::Service;
 use crate::status::Status;
 use crate::system::{Installed, Lock};
 use serde_json::{Value, json};
@@ -52,6 +54,8 @@ pub trait Watcher {
     }
     /// It has been told to stop, and gives its connections time to end.
     fn stops(&mut self) {}
+    /// Something happened that belongs into a log, in one line.
+    fn note(&mut self, _line: &str) {}
 }
 
 /// Time for a capture to send what it has when the gateway ends.
@@ -142,6 +146,14 @@ pub fn run(
         driver.shape(rate);
     }
     driver.also_wait_for(gateway.descriptor())?;
+    let observer = Observer::start(config)?;
+    if let Some(observer) = &observer {
+        gateway.observed_by(observer.results());
+    }
+    let service = Service::start(config, driver.host().config().gateway)?;
+    if let Some(service) = &service {
+        gateway.test_with(service.trust());
+    }
     let waker = driver.waker();
     let wake = waker.clone();
     let orders = Control::open(&surroundings.folder, &config.name, move || wake.wake())?;
@@ -186,6 +198,10 @@ pub fn run(
             let answer = match asked.word.as_str() {
                 "status" => status(false),
                 "list" => status(true),
+                "evidence" => {
+                    let report = observer.as_ref().map(|o| o.results().report(true));
+                    serde_json::to_string(&report).unwrap_or_default()
+                }
                 "metrics" => gateway.status(now, host, false).metrics(),
                 "stop" => {
                     told = true;
@@ -209,9 +225,12 @@ pub fn run(
                         }
                     }
                 }
-                _ => "write status, list, metrics, capture, probe, reload or stop\n".into(),
+                _ => "write status, list, evidence, metrics, capture, probe, reload or stop\n".into(),
             };
             let _ = asked.answer.send(answer.into());
+        }
+        while let Some(line) = service.as_ref().and_then(|s| s.trust().next_line()) {
+            watcher.note(&line);
         }
         told |= watcher.turn(&|list| gateway.status(now, host, list));
         if told && !std::mem::replace(&mut stopping, true) {

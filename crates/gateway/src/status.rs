@@ -1,6 +1,8 @@
 //! State and counters of a gateway, for people and programs.
 
+use crate::evidence::Evidence;
 use crate::flow::From;
+use crate::priority::PriorityStatus;
 use serde::Serialize;
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -31,6 +33,8 @@ pub struct Counts {
     pub early_taken: u64,
     /// Connections from behind the link whose SYN carried data that was taken.
     pub early_received: u64,
+    /// Connections over the link with `satellite.fallback-cc`, because low priority is not known to work on their path.
+    pub fallback: u64,
     /// Bytes passed on to the link.
     pub bytes_to_link: u64,
     /// Bytes passed on to hosts.
@@ -97,6 +101,12 @@ pub struct Status {
     pub counts: Counts,
     /// Up to 1000 connections, if requested.
     pub list: Vec<FlowStatus>,
+    /// What was observed of connections, if they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+    /// The path priority test, if the congestion control needs one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<PriorityStatus>,
 }
 
 impl Status {
@@ -134,11 +144,22 @@ impl Status {
             ("early_sent_total", "Connections over the link whose SYN carried data.", c.early_sent),
             ("early_taken_total", "Those whose data the other gateway took from the SYN.", c.early_taken),
             ("early_received_total", "Connections from the link with data in the SYN.", c.early_received),
+            (
+                "fallback_total",
+                "Connections with the fallback control, on paths that are not trusted.",
+                c.fallback,
+            ),
             ("to_link_bytes_total", "Bytes passed on to the link.", c.bytes_to_link),
             ("to_hosts_bytes_total", "Bytes passed on to hosts.", c.bytes_to_hosts),
             ("lost_bytes_total", "Bytes that waited when an end gave up.", c.bytes_lost),
         ] {
             add(name, "counter", help, value as f64);
+        }
+        if let Some(evidence) = &self.evidence {
+            evidence.metrics(&self.name, &mut page);
+        }
+        if let Some(priority) = &self.priority {
+            priority.metrics(&self.name, &mut page);
         }
         page
     }
@@ -163,6 +184,8 @@ mod tests {
             paths_narrowed: 0,
             counts,
             list: Vec::new(),
+            evidence: None,
+            priority: None,
         }
         .metrics();
         let dashboard = include_str!("../../../packaging/grafana/skyhaul-gateway.json");

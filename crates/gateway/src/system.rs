@@ -271,7 +271,7 @@ impl Installed {
     fn fill(&self) -> Result<(), GatewayError> {
         // The lock shows that no gateway of this name runs: an existing table was left by one without a keeper.
         remove_table(&self.before.table)?;
-        if self.config.terrestrial.is_some() {
+        if self.config.intercepted().is_some() {
             self.intercept()?;
         }
         if self.config.forwards_ports() {
@@ -311,7 +311,7 @@ impl Installed {
     /// # Errors
     /// If the rules cannot be changed; the old ones hold then.
     pub fn change(&mut self, config: &Config) -> Result<(), GatewayError> {
-        if self.open && config.terrestrial.is_some() {
+        if self.open && config.intercepted().is_some() {
             nft(&(rules::closed(config) + &rules::admission(config, self.ports)))?;
         }
         self.config = config.clone();
@@ -330,7 +330,7 @@ impl Installed {
         if open {
             text += &rules::admission(&self.config, self.ports);
         }
-        if self.config.terrestrial.is_some() {
+        if self.config.intercepted().is_some() {
             nft(&text)?;
         }
         self.open = open;

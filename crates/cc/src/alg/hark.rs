@@ -442,6 +442,7 @@ impl CongestionControl for Hark {
             transmit_events: true,
             probes: self.config.probes && !self.unanswered,
             low_priority_data: true,
+            judges_priority: self.config.probes,
             ..Policy::default()
         }
     }

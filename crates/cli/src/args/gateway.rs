@@ -26,6 +26,9 @@ pub(crate) enum GatewayCommand {
     /// Show the connections of a running gateway, once a second until Ctrl-C.
     #[command(after_help = "Example:\n  skyhaul gateway top")]
     Top(GatewayNameArgs),
+    /// Show what a running gateway has observed of connections: does splitting help?
+    #[command(after_help = "Example:\n  skyhaul gateway evidence")]
+    Evidence(GatewayEvidenceArgs),
     /// Make a running gateway read its file again; connections stay. A file that cannot be read changes nothing.
     #[command(after_help = "Example:\n  skyhaul gateway reload")]
     Reload(GatewayNameArgs),
@@ -149,6 +152,15 @@ pub(crate) struct GatewayStatusArgs {
     /// Include its connections, at most the oldest thousand.
     #[arg(long)]
     pub(crate) flows: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct GatewayEvidenceArgs {
+    #[command(flatten)]
+    pub(crate) of: GatewayNameArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

@@ -3,6 +3,7 @@
 mod capture;
 mod notify;
 
+use super::evidence;
 use super::metrics::Metrics;
 use crate::args::{
     GatewayCleanArgs, GatewayCommand, GatewayDoctorArgs, GatewayFile, GatewayNameArgs, GatewayRunArgs,
@@ -15,6 +16,7 @@ use notify::Manager;
 use serde_json::Value;
 use skyhaul_gateway::config::{OnFailure, Preserve};
 use skyhaul_gateway::leftover::{self, Cleaned};
+use skyhaul_gateway::evidence::{By, Mode};
 use skyhaul_gateway::status::Status;
 use skyhaul_gateway::{Config, Surroundings, Watcher, control, doctor, rules, system};
 use skyhaul_net::enclosure;
@@ -37,6 +39,10 @@ pub(crate) fn run(command: &GatewayCommand, arguments: usize) -> Result<(), Stop
         GatewayCommand::Run(args) => serve(args, arguments),
         GatewayCommand::Status(args) => status(args),
         GatewayCommand::Top(args) => top(args),
+        GatewayCommand::Evidence(args) => {
+            let v = asked(&args.of, "evidence")?;
+            if args.json { print(&format!("{v:#}\n")) } else { print(&evidence::page(&v)) }
+        }
         GatewayCommand::Stop(args) => {
             control::ask(&args.runtime, &args.name, "stop").map_err(Stop::bad).and_then(|said| print(&said))
         }
@@ -100,6 +106,17 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
         };
         line("servers see", preserve.into());
     }
+    if let Some(says) = measured(&c) {
+        line("evidence", says);
+    }
+    if c.tests_priority() {
+        let (port, every) = (c.priority_test.port, c.priority_test.interval.0.as_secs_f64());
+        let fallback = c.fallback.cc.name();
+        line(
+            "low priority",
+            format!("tested by UDP port {port} every {every} s; {fallback} where it does not work"),
+        );
+    }
     let l = &c.limits;
     line(
         "limits",
@@ -118,6 +135,21 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
     line("without the gateway", failure.into());
     line("to see the rules", format!("skyhaul gateway rules {}", args.file.display()));
     print(&out)
+}
+
+/// What is measured.
+fn measured(c: &Config) -> Option<String> {
+    let e = &c.evidence;
+    let other =
+        c.other.as_ref().map_or("forwarded unsplit".into(), |o| format!("split with {}", o.cc.name()));
+    match e.mode {
+        Mode::Off => None,
+        Mode::Shadow => Some("connections are measured, none is split".into()),
+        Mode::Ab => {
+            let by = if e.by == By::Client { "clients" } else { "connections" };
+            Some(format!("{} of {by} split with {}, the others {other}", e.fraction, c.endpoint.cc.name()))
+        }
+    }
 }
 
 fn examine(args: &GatewayDoctorArgs, arguments: usize) -> Result<(), Stop> {
@@ -185,6 +217,9 @@ impl Watcher for Watch {
     fn stops(&mut self) {
         self.manager.stops();
     }
+    fn note(&mut self, line: &str) {
+        eprintln!("gateway {}: {line}", self.name);
+    }
 }
 
 fn clean(args: &GatewayCleanArgs) -> Result<(), Stop> {
@@ -247,6 +282,7 @@ fn page(v: &Value) -> String {
         number(c, "bytes-to-hosts") / 1e6,
         number(c, "bytes-lost"),
     );
+    out += &evidence::summary(v);
     let flows = v["list"].as_array().map_or(&[][..], Vec::as_slice);
     if !flows.is_empty() {
         let _ = writeln!(

@@ -10,6 +10,8 @@ mod doctor;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod evaluate;
+#[cfg(target_os = "linux")]
+mod evidence;
 mod export;
 #[cfg(target_os = "linux")]
 mod gateway;

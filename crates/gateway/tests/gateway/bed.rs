@@ -65,9 +65,42 @@ pub(crate) struct Link {
     pub(crate) loss: f64,
     /// Its rate, and how many packets wait for it; `None`: as fast as it can.
     pub(crate) rate: Option<(Rate, usize)>,
+    /// What waits for its rate is sent by class: packets of low priority last, and they are dropped first.
+    pub(crate) priority: bool,
     pub(crate) noise: Noise,
     /// The longest packet of IPv4 and of IPv6 that passes; a router reports longer ones.
     pub(crate) mtu: Option<[u16; 2]>,
+}
+
+/// A queue in front of a rate, with two classes: packets of low priority (LE, RFC 8622) are served when no other waits, and pushed
+/// out by others.
+struct Classes {
+    wire: Serializer,
+    most: usize,
+    waiting: [VecDeque<(Instant, Vec<u8>)>; 2],
+}
+
+impl Classes {
+    fn put(&mut self, now: Instant, packet: &[u8]) {
+        // The traffic class of an IPv4 packet: DSCP 1.
+        let low = packet[0] >> 4 == 4 && packet[1] >> 2 == 1;
+        let full = self.waiting.iter().map(VecDeque::len).sum::<usize>() > self.most;
+        if !full || (!low && self.waiting[1].pop_back().is_some()) {
+            self.waiting[usize::from(low)].push_back((now, packet.to_vec()));
+        }
+    }
+    /// When the next packet starts to leave, and its class.
+    fn due(&self) -> Option<(Instant, usize)> {
+        let first = |class: usize| self.waiting[class].front().map(|(at, _)| (*at).max(self.wire.free_at()));
+        let heads = [first(0).map(|at| (at, 0)), first(1).map(|at| (at, 1))];
+        heads.into_iter().flatten().min()
+    }
+    /// The next packet that has left the queue by now, and when its last bit left.
+    fn next(&mut self, now: Instant) -> Option<(Instant, Vec<u8>)> {
+        let (start, class) = self.due().filter(|(at, _)| *at <= now)?;
+        let (_, packet) = self.waiting[class].pop_front()?;
+        Some((self.wire.send(start, packet.len() as u32), packet))
+    }
 }
 
 /// How likely each of these happens to a packet behind the queue.
@@ -139,6 +172,10 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
         let mut queues: [VecDeque<Instant>; 2] = Default::default();
         let mut stalled = Instant::ZERO;
         let mut wires = link.rate.map(|(rate, _)| [Serializer::new(rate), Serializer::new(rate)]);
+        let mut classes = link.rate.filter(|_| link.priority).map(|(rate, most)| {
+            [(); 2].map(|()| Classes { wire: Serializer::new(rate), most, waiting: Default::default() })
+        });
+        let mut left_now = Vec::new();
         while !stop.load(Ordering::Relaxed) {
             let now = Clock::now();
             for way in 0..2 {
@@ -150,6 +187,10 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
                         continue;
                     }
                     let mut left = now;
+                    if let Some(classes) = &mut classes {
+                        classes[way].put(now, &buf[..n]);
+                        continue;
+                    }
                     if let (Some(wires), Some((_, most))) = (&mut wires, link.rate) {
                         let queue = &mut queues[way];
                         while queue.front().is_some_and(|at| *at <= now) {
@@ -161,6 +202,14 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
                         left = wires[way].send(now, n as u32);
                         queue.push_back(left);
                     }
+                    left_now.push((left, buf[..n].to_vec()));
+                }
+                if let Some(classes) = &mut classes {
+                    while let Some(left) = classes[way].next(now) {
+                        left_now.push(left);
+                    }
+                }
+                for (left, packet) in left_now.drain(..) {
                     // Lost behind the queue, as by the sky.
                     if rng.unit() < link.loss {
                         continue;
@@ -168,7 +217,7 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
                     if rng.unit() < link.noise.stall {
                         stalled = now + Duration::from_millis(300);
                     }
-                    for (late, packet) in link.noise.of(&buf[..n], &mut rng) {
+                    for (late, packet) in link.noise.of(&packet, &mut rng) {
                         let at = left.max(stalled) + link.delay + late;
                         let flying = &mut flying[way];
                         let place = flying.iter().rposition(|(other, _)| *other <= at).map_or(0, |n| n + 1);
@@ -186,6 +235,8 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
                 }
             }
             let next = flying.iter().filter_map(|f| f.front()).map(|(at, _)| *at).min();
+            let due = classes.iter().flatten().filter_map(|c| c.due()).map(|(at, _)| at).min();
+            let next = next.into_iter().chain(due).min();
             let again = now + Duration::from_millis(100);
             wait.until(next.unwrap_or(again).min(again)).expect("waits");
         }

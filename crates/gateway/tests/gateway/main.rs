@@ -4,7 +4,9 @@
 
 mod bed;
 mod doctor;
+mod evidence;
 mod operations;
+mod priority;
 mod programs;
 mod refusals;
 mod stack;
@@ -44,6 +46,12 @@ fn main() {
         ("other_traffic_passes_untouched", stack::other_traffic_passes_untouched),
         ("real_programs_work", programs::real_programs_work),
         ("nothing_is_left_behind", nothing_is_left_behind),
+        ("shadow_touches_nothing", evidence::shadow_touches_nothing),
+        ("arms_are_those_of_the_kernel", evidence::arms_are_those_of_the_kernel),
+        ("a_b_tests_find_what_helps", evidence::a_b_tests_find_what_helps),
+        ("equal_arms_stay_undecided", evidence::equal_arms_stay_undecided),
+        ("probes_need_a_path_that_honours_priority", priority::probes_need_a_path_that_honours_priority),
+        ("without_an_answer_nothing_is_trusted", priority::without_an_answer_nothing_is_trusted),
     ];
     tests.extend(operations::ALL);
     tests.extend(refusals::ALL);

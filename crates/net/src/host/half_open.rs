@@ -166,6 +166,8 @@ pub(super) struct HalfOpen {
     asked: bool,
     /// The initial window that the application has given it, segments.
     window: Option<NonZeroU16>,
+    /// The endpoint that the application has chosen ([`Listeners::chosen`](super::listeners::Listeners::chosen)).
+    which: u8,
 }
 
 impl HalfOpen {
@@ -182,6 +184,7 @@ impl HalfOpen {
             waits: false,
             asked: false,
             window: None,
+            which: 0,
         }
     }
 }
@@ -248,11 +251,16 @@ impl Host {
         let (dscp, gateway) = (half.syn.dscp, half.syn.gateway);
         Some(Asked { local: ends.local(), remote: ends.remote(), dscp, gateway })
     }
-    /// Sets the initial window of a waiting connection.
-    pub(super) fn set_window(&mut self, at: u32, window: Option<NonZeroU16>) {
+    /// Sets the initial window and the endpoint of a waiting connection.
+    pub(super) fn set_terms(&mut self, at: u32, window: Option<NonZeroU16>, which: u8) {
         if let Some(half) = self.half_open.get_mut(at) {
-            half.window = window;
+            (half.window, half.which) = (window, which);
         }
+    }
+    /// The endpoint of a half-open connection.
+    fn endpoint_of(&self, at: u32) -> Option<Endpoint> {
+        let which = self.half_open.get(at)?.which;
+        self.listeners.chosen(self.half_open.ends(at).local().port(), which).cloned()
     }
 
     /// A connection that waits for admission: its slot, and the sequence number of its SYN.
@@ -265,7 +273,7 @@ impl Host {
     pub(super) fn answer_asked(&mut self, now: Instant, out: &mut impl Outlet) {
         for ends in core::mem::take(&mut self.admitted) {
             let Some((at, _)) = self.waits(&ends) else { continue };
-            let Some(endpoint) = self.listeners.at(ends.local().port()).cloned() else { continue };
+            let Some(endpoint) = self.endpoint_of(at) else { continue };
             if let Some(half) = self.half_open.get_mut(at) {
                 // The RTT measurement starts with the answer.
                 (half.waits, half.began, half.sent) = (false, now, now);
@@ -406,7 +414,7 @@ impl Host {
             }
             return;
         }
-        let Some(endpoint) = self.listeners.at(ends.local().port()).cloned() else {
+        let Some(endpoint) = self.endpoint_of(at) else {
             self.withdraw(at);
             return self.stranger(now, ends.local(), ends.remote(), tcp, out);
         };
@@ -529,9 +537,7 @@ impl Host {
             let crowd = self.half_open.len() > self.config.backlog / 2;
             let most = if crowd { REPEATS_IN_A_CROWD } else { REPEATS };
             let done = half.repeats >= most;
-            let port = self.half_open.ends(at).local().port();
-            let endpoint = self.listeners.at(port).cloned();
-            match endpoint {
+            match self.endpoint_of(at) {
                 Some(endpoint) if now < end && !done => {
                     let wait = endpoint.tcp.rto.initial * (1 << (half.repeats + 1));
                     self.repeat(now, at, &endpoint, false, out);

@@ -19,12 +19,20 @@ pub enum Admission {
 pub(super) struct Listeners {
     ports: BTreeMap<u16, Endpoint>,
     elsewhere: Option<(Endpoint, Admission)>,
+    /// Further endpoints that the application may choose when it admits a connection elsewhere.
+    choice: Vec<Endpoint>,
 }
 
 impl Listeners {
     /// The endpoint of the listener at this port.
     pub(super) fn at(&self, port: u16) -> Option<&Endpoint> {
         self.ports.get(&port).or(self.elsewhere.as_ref().map(|(endpoint, _)| endpoint))
+    }
+    /// The endpoint that was chosen for a connection to this port: 0 is the listener's, others those of the choice.
+    pub(super) fn chosen(&self, port: u16, which: u8) -> Option<&Endpoint> {
+        let own = self.at(port)?;
+        let other = usize::from(which).checked_sub(1).filter(|_| !self.ports.contains_key(&port));
+        Some(other.and_then(|n| self.choice.get(n)).unwrap_or(own))
     }
     /// When a SYN to this port is answered.
     pub(super) fn admission(&self, port: u16) -> Admission {
@@ -45,5 +53,8 @@ impl Listeners {
     }
     pub(super) fn set_elsewhere(&mut self, taker: Option<(Endpoint, Admission)>) {
         self.elsewhere = taker;
+    }
+    pub(super) fn set_choice(&mut self, choice: Vec<Endpoint>) {
+        self.choice = choice;
     }
 }

@@ -227,6 +227,11 @@ impl Host {
         self.listeners.set_elsewhere(taker);
     }
 
+    /// Further endpoints for connections that [`Self::listen_elsewhere`] takes, of which [`Self::admit_as`] chooses.
+    pub fn offer(&mut self, choice: Vec<Endpoint>) {
+        self.listeners.set_choice(choice);
+    }
+
     /// The next connection that waits for admission: each is returned once.
     pub fn next_asked(&mut self) -> Option<Asked> {
         while let Some(ends) = self.asked.pop_front() {
@@ -241,9 +246,19 @@ impl Host {
     ///
     /// `window` is its initial window, segments, if it differs from the endpoint's.
     pub fn admit(&mut self, local: SocketAddr, remote: SocketAddr, window: Option<NonZeroU16>) -> bool {
+        self.admit_as(local, remote, window, 0)
+    }
+    /// The same; `which` is 0 for the listener's endpoint, or the number of one that was offered ([`Self::offer`]), counted from 1.
+    pub fn admit_as(
+        &mut self,
+        local: SocketAddr,
+        remote: SocketAddr,
+        window: Option<NonZeroU16>,
+        which: u8,
+    ) -> bool {
         let ends = Ends::new(local, remote);
         let Some((at, _)) = self.waits(&ends) else { return false };
-        self.set_window(at, window);
+        self.set_terms(at, window, which);
         self.admitted.push(ends);
         true
     }

@@ -1,0 +1,159 @@
+//! Evidence: does splitting help? Connections are observed at the terrestrial interface, split or not, by the same code.
+//!
+//! ```text
+//! settings    [evidence] of the file
+//! arm         which of two arms a connection belongs to
+//! tap         headers of packets that pass the interface
+//! header      what they say
+//! connection  what is measured of one connection
+//! moments     means, differences, intervals
+//! tally       what all connections of a prefix yield
+//! table       all observed connections
+//! report      for people and programs
+//! ```
+
+pub(crate) mod arm;
+mod connection;
+mod header;
+mod moments;
+mod report;
+pub(crate) mod settings;
+mod table;
+mod tally;
+mod tap;
+
+pub use arm::Arm;
+pub use report::Evidence;
+pub use settings::{By, Mode, Other, Settings};
+pub use tally::{ArmReport, Comparison, Ended, Finished, Group, Typical, Verdict};
+
+use crate::config::Config;
+use crate::error::GatewayError;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use table::Table;
+use tap::Tap;
+
+/// How long a thread waits for packets before it looks whether it is to stop, milliseconds.
+const PATIENCE: u16 = 200;
+/// Packets per acquisition of the lock.
+const BATCH: usize = 256;
+
+/// The results, shared by the observing thread, the gateway, and those who ask.
+#[derive(Clone, Debug)]
+pub(crate) struct Results(Arc<Mutex<Table>>);
+
+impl Results {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        // A table is whole between two calls.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// The gateway splits this connection.
+    pub(crate) fn split(&self, client: SocketAddr, server: SocketAddr) {
+        self.table().split((client, server));
+    }
+    /// Switches to another configuration.
+    pub(crate) fn reconfigure(&self, config: &Config) {
+        self.table().reconfigure(config);
+    }
+    /// The state; with prefixes if requested.
+    pub(crate) fn report(&self, prefixes: bool) -> Evidence {
+        self.table().report(prefixes)
+    }
+}
+
+/// The observing thread; dropping it ends the thread.
+#[derive(Debug)]
+pub(crate) struct Observer {
+    results: Results,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Observer {
+    /// Starts to observe, in the calling thread's network namespace; `None` if the configuration does not say so.
+    ///
+    /// # Errors
+    /// If the interface cannot be observed.
+    pub(crate) fn start(config: &Config) -> Result<Option<Self>, GatewayError> {
+        let Some(interface) = config.terrestrial.as_ref().filter(|_| config.evidence.measures()) else {
+            return Ok(None);
+        };
+        let tap = Tap::open(&interface.interface)?;
+        let results = Results(Arc::new(Mutex::new(Table::new(config))));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (theirs, until) = (results.clone(), stop.clone());
+        let thread = std::thread::Builder::new()
+            .name("evidence".into())
+            .spawn(move || observe(tap, &theirs, &until))
+            .map_err(GatewayError::os("start a thread"))?;
+        Ok(Some(Self { results, stop, thread: Some(thread) }))
+    }
+    /// What it finds.
+    pub(crate) fn results(&self) -> Results {
+        self.results.clone()
+    }
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn observe(mut tap: Tap, results: &Results, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        let _ = poll(&mut [PollFd::new(tap.as_fd(), PollFlags::POLLIN)], PollTimeout::from(PATIENCE));
+        loop {
+            let mut table = results.table();
+            let mut taken = 0;
+            while taken < BATCH
+                && let Some(packet) = tap.next()
+            {
+                taken += 1;
+                if let Some(head) = header::parse(packet.bytes, packet.length) {
+                    table.take(packet.at, packet.arrives, &head);
+                }
+            }
+            table.missed = tap.missed.into();
+            if taken < BATCH || stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+    }
+}
+
+/// Whether a terrestrial interface can be observed, for `doctor`.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn try_to_observe(interface: &str) -> Result<(), GatewayError> {
+    Tap::open(interface).map(|_| ())
+}
+
+/// Observes packets of which the bytes are made up: for the fuzz target.
+#[doc(hidden)]
+pub(crate) fn observe_bytes(data: &[u8], config: &Config) -> Evidence {
+    let mut table = Table::new(config);
+    let mut now = 0;
+    let mut rest = data;
+    // Each packet is led by its direction, a time, its length, and how much of it was captured.
+    while let Some(([way, later, high, low, captured], after)) = rest.split_first_chunk::<5>() {
+        now += u64::from(*later) << 24;
+        let length = usize::from(*high) << 8 | usize::from(*low);
+        let captured = usize::from(*captured).min(after.len()).min(header::CAPTURED);
+        if let Some(head) = header::parse(&after[..captured], length) {
+            assert!(head.payload as usize <= length.max(65_535));
+            table.take(now, way & 1 == 0, &head);
+        }
+        rest = &after[captured..];
+    }
+    table.report(true)
+}

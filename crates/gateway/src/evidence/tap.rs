@@ -1,0 +1,139 @@
+//! Captures the headers of TCP segments that pass an interface (packet(7)).
+
+use super::header::CAPTURED;
+use crate::error::GatewayError;
+use nix::sys::socket::{
+    AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, recvmsg,
+    setsockopt, socket, sockopt,
+};
+use socket2::{SockFilter, SockRef};
+use std::io::IoSliceMut;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// Receive buffer, bytes: bursts wait here until they are read.
+const BUFFER: usize = 8 << 20;
+/// `PACKET_OUTGOING` (linux/if_packet.h): the packet leaves by the interface.
+const OUTGOING: u8 = 4;
+
+/// A capturing socket.
+#[derive(Debug)]
+pub(crate) struct Tap {
+    socket: OwnedFd,
+    bytes: [u8; CAPTURED],
+    control: Vec<u8>,
+    /// Packets that found no room, as the kernel counts them.
+    pub(crate) missed: u32,
+}
+
+/// A captured packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Captured<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Length of the packet.
+    pub(crate) length: usize,
+    /// When it was seen, nanoseconds since 1970.
+    pub(crate) at: u64,
+    /// It comes from the interface; otherwise it leaves by it.
+    pub(crate) arrives: bool,
+}
+
+/// The filter, in the language of the kernel's packet filters: TCP over IPv4 or IPv6 at one interface. Packets are taken whole, since a cut
+/// one has lost its length; they are not copied.
+fn filter(interface: u32) -> [SockFilter; 12] {
+    const LOAD_WORD: u16 = 0x20;
+    const LOAD_BYTE: u16 = 0x30;
+    const RETURN: u16 = 0x06;
+    const AND: u16 = 0x54;
+    const IS: u16 = 0x15;
+    /// `SKF_AD_OFF + SKF_AD_IFINDEX` (linux/filter.h).
+    const INTERFACE: u32 = 0xffff_f008;
+    let op = |code, yes, no, k| SockFilter::new(code, yes, no, k);
+    [
+        op(LOAD_WORD, 0, 0, INTERFACE),
+        op(IS, 0, 9, interface),
+        op(LOAD_BYTE, 0, 0, 0),
+        op(AND, 0, 0, 0xf0),
+        op(IS, 0, 2, 0x40),
+        op(LOAD_BYTE, 0, 0, 9),
+        op(IS, 3, 4, 6),
+        op(IS, 0, 3, 0x60),
+        op(LOAD_BYTE, 0, 0, 6),
+        op(IS, 0, 1, 6),
+        op(RETURN, 0, 0, u32::MAX),
+        op(RETURN, 0, 0, 0),
+    ]
+}
+
+impl Tap {
+    /// Starts capturing at an interface.
+    ///
+    /// # Errors
+    /// If the interface does not exist or the privileges are missing.
+    pub(crate) fn open(interface: &str) -> Result<Self, GatewayError> {
+        let fail = |e: nix::Error| match e {
+            nix::Error::EPERM | nix::Error::EACCES => skyhaul_net::NetError::Privileges {
+                what: "observe connections, as [evidence] says (this needs CAP_NET_RAW)".into(),
+            }
+            .into(),
+            e => GatewayError::os(format!("observe {interface}"))(e.into()),
+        };
+        let index = nix::net::if_::if_nametoindex(interface)
+            .map_err(|_| skyhaul_net::NetError::NoInterface(interface.into()))?;
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let all = SockProtocol::EthAll;
+        let socket = socket(AddressFamily::Packet, SockType::Datagram, flags, all).map_err(fail)?;
+        // By the filter, since an address to bind it to cannot be made without unsafe code.
+        SockRef::from(&socket)
+            .attach_filter(&filter(index))
+            .map_err(GatewayError::os("set a packet filter"))?;
+        setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(fail)?;
+        setsockopt(&socket, sockopt::RxqOvfl, &1).map_err(fail)?;
+        // Beyond net.core.rmem_max only with privileges.
+        if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER).is_err() {
+            let _ = setsockopt(&socket, sockopt::RcvBuf, &BUFFER);
+        }
+        let control = nix::cmsg_space!(nix::sys::time::TimeSpec, u32);
+        let tap = Self { socket, bytes: [0; CAPTURED], control, missed: 0 };
+        tap.discard();
+        Ok(tap)
+    }
+    /// Discards what was captured before there was a filter.
+    fn discard(&self) {
+        let mut byte = [0];
+        while nix::sys::socket::recv(self.socket.as_raw_fd(), &mut byte, MsgFlags::MSG_DONTWAIT).is_ok() {}
+    }
+
+    /// The next packet; `None` if none waits.
+    pub(crate) fn next(&mut self) -> Option<Captured<'_>> {
+        let Self { socket, bytes, control, missed } = self;
+        loop {
+            let mut into = [IoSliceMut::new(bytes)];
+            let flags = MsgFlags::MSG_TRUNC | MsgFlags::MSG_DONTWAIT;
+            let got = match recvmsg::<LinkAddr>(socket.as_raw_fd(), &mut into, Some(control), flags) {
+                Ok(got) => got,
+                Err(nix::Error::EINTR) => continue,
+                // Also when the interface has gone: a later one of its name is not captured.
+                Err(_) => return None,
+            };
+            let mut at = 0;
+            for message in got.cmsgs().into_iter().flatten() {
+                match message {
+                    ControlMessageOwned::ScmTimestampns(t) => {
+                        at = (t.tv_sec() as u64).wrapping_mul(1_000_000_000).wrapping_add(t.tv_nsec() as u64);
+                    }
+                    ControlMessageOwned::RxqOvfl(n) => *missed = n,
+                    _ => {}
+                }
+            }
+            let arrives = got.address.is_none_or(|a| a.pkttype() != OUTGOING);
+            let length = got.bytes;
+            return Some(Captured { bytes: &bytes[..length.min(CAPTURED)], length, at, arrives });
+        }
+    }
+}
+
+impl AsFd for Tap {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

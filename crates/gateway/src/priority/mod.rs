@@ -1,0 +1,45 @@
+//! The path priority test: does the path to another gateway delay or drop low-priority packets first? TCP-Peach and others send
+//! probes that must not take anything from other traffic. Where they would, the control of `satellite.fallback-cc` runs.
+//!
+//! ```text
+//! settings  [priority-test] of the file
+//! message   what two gateways say to each other
+//! judge     what a train of probes says of the path
+//! tester    which path is tested when
+//! answer    what arrived, for the tester at the other end
+//! trust     the results
+//! service   the thread and its sockets
+//! ```
+
+mod answer;
+mod judge;
+mod message;
+mod service;
+pub(crate) mod settings;
+mod tester;
+mod trust;
+
+pub use judge::{Counts, Verdict};
+pub(crate) use service::Service;
+pub use settings::Settings;
+pub use tester::Finding;
+pub(crate) use trust::Trust;
+pub use trust::{PathStatus, PriorityStatus};
+
+/// Reads a message whose bytes are made up: for the fuzz target. One that is read is written as it was.
+#[doc(hidden)]
+pub(crate) fn read_bytes(data: &[u8]) {
+    use skyhaul_base::{Instant, Rng};
+    let Some(m) = message::Message::read(data) else { return };
+    let mut out = [0; message::ROOM];
+    let n = m.write(&mut out);
+    assert_eq!(message::Message::read(&out[..n]).as_ref(), Some(&m));
+    let from = std::net::SocketAddr::from(([192, 0, 2, 1], 1));
+    answer::Answerer::new(std::num::NonZeroU32::MIN).take(Instant::ZERO, from, 0, &m);
+    if let message::Message::Report { arrivals, .. } = &m {
+        let train = judge::train(64, &mut Rng::stream(1, "train"));
+        let sent: Vec<i64> = (0..64).collect();
+        let counts = judge::judge(&train, &sent, arrivals, 1);
+        assert!(counts.low_second <= counts.pairs && counts.low_lost <= counts.broken);
+    }
+}

@@ -1,0 +1,136 @@
+//! With which transport settings a connection goes over the link.
+
+use crate::config::{Config, low_priority};
+use crate::evidence::{Arm, Mode};
+use crate::priority::Trust;
+use skyhaul_base::Instant;
+use skyhaul_net::host::Endpoint;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+
+/// Numbers of the endpoints of a host ([`skyhaul_net::host::Host::admit_as`]).
+const SATELLITE: u8 = 0;
+const FALLBACK: u8 = 1;
+const OTHER: u8 = 2;
+
+/// The gateway at the other end of a connection that is about to open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beyond {
+    /// The handshake has named this one.
+    Gateway(NonZeroU32),
+    /// There is none: probes will not be negotiated.
+    Nobody,
+    /// It is not known whether there is one.
+    Unknown,
+}
+
+/// Which endpoint a connection gets.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    config: Config,
+    /// Whether the endpoints of `[satellite]` and of the second arm send low-priority packets.
+    low: [bool; 2],
+    trust: Option<Trust>,
+}
+
+impl Terms {
+    pub(crate) fn new(config: &Config) -> Self {
+        let low = [low_priority(&config.endpoint), config.other.as_ref().is_some_and(low_priority)];
+        Self { config: config.clone(), low, trust: None }
+    }
+    /// The same for another configuration.
+    pub(crate) fn reconfigure(&mut self, config: &Config) {
+        *self = Self { trust: self.trust.take(), ..Self::new(config) };
+    }
+    /// Low-priority packets are sent only on paths that these tests trust.
+    pub(crate) fn test_with(&mut self, trust: Trust) {
+        self.trust = Some(trust);
+    }
+    pub(crate) fn trust(&self) -> Option<&Trust> {
+        self.trust.as_ref()
+    }
+    /// The endpoints that a host offers beside that of `[satellite]`, in the order of their numbers.
+    pub(crate) fn others(&self) -> Vec<Endpoint> {
+        let other = self.config.other.as_ref().unwrap_or(&self.config.endpoint);
+        vec![self.config.fallback.clone(), other.clone()]
+    }
+    pub(crate) fn endpoint(&self, which: u8) -> &Endpoint {
+        match which {
+            FALLBACK => &self.config.fallback,
+            OTHER => self.config.other.as_ref().unwrap_or(&self.config.endpoint),
+            _ => &self.config.endpoint,
+        }
+    }
+    pub(crate) fn is_fallback(which: u8) -> bool {
+        which == FALLBACK
+    }
+    /// The number of the endpoint of a new connection.
+    pub(crate) fn of(&self, now: Instant, client: SocketAddr, server: SocketAddr, beyond: Beyond) -> u8 {
+        let e = &self.config.evidence;
+        let second =
+            e.mode == Mode::Ab && self.config.other.is_some() && Arm::of(e, client, server) == Arm::Second;
+        let trusted = match (&self.trust, beyond) {
+            (None, _) | (_, Beyond::Nobody) => true,
+            (Some(trust), Beyond::Gateway(g)) => trust.allows(now, g),
+            (Some(_), Beyond::Unknown) => false,
+        };
+        match (trusted || !self.low[usize::from(second)], second) {
+            (false, _) => FALLBACK,
+            (true, true) => OTHER,
+            (true, false) => SATELLITE,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::priority::{Counts, Finding, Verdict};
+    use skyhaul_base::Duration;
+
+    fn terms(more: &str) -> Terms {
+        let text = format!("[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n{more}");
+        Terms::new(&Config::parse("g.toml", &text).unwrap())
+    }
+
+    #[test]
+    fn probes_need_a_path_that_is_trusted() {
+        let at = |n: u8| SocketAddr::from(([192, 0, 2, n], 80));
+        let mut t = terms("cc = \"peach\"\nfallback-cc = \"hybla\"\n");
+        let g = NonZeroU32::MIN;
+        let of = |t: &Terms, beyond| t.endpoint(t.of(Instant::ZERO, at(1), at(2), beyond)).cc.name();
+        assert_eq!(of(&t, Beyond::Gateway(g)), "peach", "without a test");
+        let trust = Trust::new(Duration::from_secs(9), "hybla".into());
+        t.test_with(trust.clone());
+        assert_eq!(of(&t, Beyond::Gateway(g)), "hybla");
+        assert_eq!(of(&t, Beyond::Unknown), "hybla");
+        assert_eq!(of(&t, Beyond::Nobody), "peach", "nobody will answer its probes");
+        let finding = |verdict| Finding { verdict, why: None, counts: Counts::default() };
+        trust.found(Instant::ZERO, g, finding(Verdict::Honoured));
+        assert_eq!(of(&t, Beyond::Gateway(g)), "peach");
+        trust.found(Instant::ZERO, g, finding(Verdict::Ignored));
+        assert_eq!(of(&t, Beyond::Gateway(g)), "hybla");
+        for (cc, why) in [("bbr", "it sends none"), ("hark", "it finds out by itself")] {
+            let mut other = terms(&format!("cc = \"{cc}\"\n"));
+            other.test_with(trust.clone());
+            assert_eq!(of(&other, Beyond::Unknown), cc, "{why}");
+        }
+    }
+
+    #[test]
+    fn the_second_arm_has_its_own_control() {
+        let t = terms("cc = \"bbr\"\n[evidence]\nmode = \"ab\"\n[evidence.other]\ncc = \"hybla\"\n");
+        let server = SocketAddr::from(([192, 0, 2, 1], 80));
+        let names: Vec<_> = (0..1000_u16)
+            .map(|n| {
+                let client = SocketAddr::from(([10, 0, 0, 1], n));
+                let which = t.of(Instant::ZERO, client, server, Beyond::Nobody);
+                let second = Arm::of(&t.config.evidence, client, server) == Arm::Second;
+                assert_eq!(which == OTHER, second);
+                t.endpoint(which).cc.name()
+            })
+            .collect();
+        let bbr = names.iter().filter(|n| **n == "bbr").count();
+        assert!((400..600).contains(&bbr) && names.iter().all(|n| ["bbr", "hybla"].contains(n)), "{bbr}");
+    }
+}
