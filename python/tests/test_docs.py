@@ -127,7 +127,7 @@ GATEWAY = '[terrestrial]\ninterface = "lan0"\n[satellite]\ninterface = "sat0"\n'
 COMPLETED = {
     ("gateway.md", 3): lambda block: block.replace("[satellite]\n", GATEWAY),
     # The other gateway has a satellite link of its own.
-    ("splitting.md", 5): lambda block: (
+    ("splitting.md", 6): lambda block: (
         block + '\n[links.sat-b]\nrate = "10 Mbit/s"\ndelay = "250 ms"\nqueue = "50 packets"\n'
     ),
     # All types of frames are described alike.

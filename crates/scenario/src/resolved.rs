@@ -246,6 +246,21 @@ pub struct Record {
 }
 
 impl FlowGroup {
+    /// Whether its data crosses the forward direction of links.
+    #[must_use]
+    pub fn sends_forward(&self) -> bool {
+        self.direction == FlowDirection::Forward
+    }
+    /// The direction of a link that its data crosses.
+    #[must_use]
+    pub fn data_way<'a>(&self, link: &'a Link) -> &'a Direction {
+        if self.sends_forward() { &link.forward } else { &link.reverse }
+    }
+    /// The direction of a link that its acknowledgements cross.
+    #[must_use]
+    pub fn ack_way<'a>(&self, link: &'a Link) -> &'a Direction {
+        if self.sends_forward() { &link.reverse } else { &link.forward }
+    }
     /// The chain of which it is the first leg.
     #[must_use]
     pub fn chain(&self) -> Option<&Chain> {

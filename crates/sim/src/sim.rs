@@ -589,22 +589,6 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// Nothing more will be written to a connection: a FIN follows what was, if connections close with FINs.
-    pub(crate) fn end_stream(&mut self, index: u32) {
-        if !self.run.groups[self.records[index as usize].group].close {
-            return;
-        }
-        match &mut self.flows[index as usize].agent {
-            Agent::Connections(ends) => ends.sender.shutdown(self.now),
-            Agent::Leg(leg) => leg.ends.sender.shutdown(self.now),
-            Agent::Silent
-            | Agent::OneWay(_)
-            | Agent::FixedWindow(_)
-            | Agent::Datagrams(_)
-            | Agent::Rated(_) => {}
-        }
-    }
-
     /// Stops the application.
     fn stop(&mut self, index: u32) {
         let Some(app) = &mut self.records[index as usize].app else {

@@ -407,7 +407,7 @@ mod tests {
             b.outbound(now, &data(n));
             now = b.next_timeout();
             b.expire(now);
-            now = now + Duration::from_millis(500);
+            now += Duration::from_millis(500);
             b.inbound(now, &ack(n + 1));
         }
         assert_eq!((b.repeats, b.stored()), (500, 0));

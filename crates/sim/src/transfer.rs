@@ -120,6 +120,22 @@ impl<R: Tap> Sim<R> {
         self.arm(index);
     }
 
+    /// Nothing more will be written to a connection: a FIN follows what was, if connections close with FINs.
+    pub(crate) fn end_stream(&mut self, index: u32) {
+        if !self.run.groups[self.records[index as usize].group].close {
+            return;
+        }
+        match &mut self.flows[index as usize].agent {
+            Agent::Connections(ends) => ends.sender.shutdown(self.now),
+            Agent::Leg(leg) => leg.ends.sender.shutdown(self.now),
+            Agent::Silent
+            | Agent::OneWay(_)
+            | Agent::FixedWindow(_)
+            | Agent::Datagrams(_)
+            | Agent::Rated(_) => {}
+        }
+    }
+
     /// A transfer is fully acknowledged: its flow takes over its counts, and the connection is free.
     #[cold]
     pub(crate) fn transferred(&mut self, index: u32) {

@@ -1,7 +1,8 @@
 //! Warnings: settings that are legal but usually a mistake.
 
 use super::{
-    Active, Check, DirectionCheck, FlowCheck, Warning, ack_ratio, display::percent, display::short, packets_per_ack, reno_class,
+    Active, Check, DirectionCheck, FlowCheck, Warning, ack_ratio, display::percent, display::short,
+    packets_per_ack, reno_class,
 };
 use crate::resolved::{App, Direction, FlowGroup, Resolved, Start, Transport};
 use skyhaul_analysis::{loss, utilization};
@@ -342,7 +343,11 @@ fn ratios(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         let index = check.links.iter().position(|l| l.name == link.name);
         let crossing = || {
             let both = scenario.flows.iter().zip(&check.flows);
-            both.filter(|(f, _)| index.is_some_and(|i| f.path.contains(&i)) && f.transport == Transport::Tcp && f.sends_forward())
+            both.filter(|(f, _)| {
+                index.is_some_and(|i| f.path.contains(&i))
+                    && f.transport == Transport::Tcp
+                    && f.sends_forward()
+            })
         };
         // The warning names the flows that it limits.
         if crossing().any(|(_, c)| matches!(&c.active, Active::ReturnLink { link } if *link == derived.name))

@@ -160,7 +160,9 @@ fn an_early_acknowledgement_covers_a_fin_before_the_receiver_has_the_data_and_a_
     let at_close = |sets: &[&str]| chained(&text::ran(PATH, sets, 1)).1.custody_at_close;
     let split = at_close(&["gateways.g1.buffer=2 MB"]);
     assert!(split > PAGE / 2, "{split} of {PAGE}");
-    for honest in ["flows.bulk.chain.ack-mode=late", "flows.bulk.chain.kind=spoof", "flows.bulk.chain.kind=e2e"] {
+    for honest in
+        ["flows.bulk.chain.ack-mode=late", "flows.bulk.chain.kind=spoof", "flows.bulk.chain.kind=e2e"]
+    {
         assert_eq!(at_close(&["gateways.g1.buffer=2 MB", honest]), 0, "{honest}");
     }
     assert_eq!(at_close(&["gateways.g1.buffer=2 MB", "flows.bulk.close=false"]), 0, "there is no FIN");
@@ -170,7 +172,8 @@ fn an_early_acknowledgement_covers_a_fin_before_the_receiver_has_the_data_and_a_
 fn an_end_of_stream_moves_with_a_connection() {
     for at in ["0.3 s", "0.5 s", "0.9 s", "1.3 s", "1.6 s"] {
         let event = format!("{PATH}[[event]]\nat = \"{at}\"\nhand-over = {{ from = \"g1\", to = \"g3\" }}\n");
-        for sets in [vec![ONE_PAGE], vec![ONE_PAGE, RATED], vec![ONE_PAGE, "flows.bulk.chain.ack-mode=late"]] {
+        for sets in [vec![ONE_PAGE], vec![ONE_PAGE, RATED], vec![ONE_PAGE, "flows.bulk.chain.ack-mode=late"]]
+        {
             let result = text::ran(&event, &sets, 1);
             let (flow, chain) = chained(&result);
             assert_eq!((flow.pages.len(), flow.bytes_acked, chain.lost), (1, PAGE, 0), "{at} {sets:?}");
@@ -200,12 +203,17 @@ fn a_stream_that_is_stopped_and_random_transfers_end_with_fins_too() {
             assert!(flow.bytes_acked > 1_000_000, "{kind} {app}: {}", flow.bytes_acked);
             let last = first.last().expect("an end");
             let finished = flow.finished.expect("it is over").as_secs_f64();
-            assert!(last.1 && (finished - last.2).abs() < 1e-9 && finished > 5.0, "{kind} {app}: {finished}, {first:?}");
+            assert!(
+                last.1 && (finished - last.2).abs() < 1e-9 && finished > 5.0,
+                "{kind} {app}: {finished}, {first:?}"
+            );
         }
     }
     let text = PATH.split("[flows.bulk.chain]").next().expect("a flow");
     let app = "flows.bulk.app={ kind = \"arrivals\", rate = \"2 /s\", size = \"30 kB\" }";
-    let run = |close: &str| text::ran(text, &[app, &format!("flows.bulk.close={close}"), "flows.bulk.stop=50 s"], 1);
+    let run = |close: &str| {
+        text::ran(text, &[app, &format!("flows.bulk.close={close}"), "flows.bulk.stop=50 s"], 1)
+    };
     let (with, without) = (run("true"), run("false"));
     let (with, without) = (bulk(&with), bulk(&without));
     assert!(with.transfers > 60 && with.pages.len() as u64 == with.transfers, "{}", with.transfers);
@@ -215,13 +223,17 @@ fn a_stream_that_is_stopped_and_random_transfers_end_with_fins_too() {
 #[test]
 fn the_key_comes_back_from_its_resolved_form_and_needs_a_handshake() {
     let s = text::resolve(PATH, &[]);
-    let again = Document::parse("t.toml", &s.to_toml(), &no_files).expect("TOML").resolve().expect("a scenario");
+    let again =
+        Document::parse("t.toml", &s.to_toml(), &no_files).expect("TOML").resolve().expect("a scenario");
     assert_eq!((again.hash(), &again), (s.hash(), &s));
     assert!(s.flows.iter().all(|f| f.close));
     let text = PATH.split("[flows.bulk.chain]").next().expect("a flow");
     let cases = [
         (["flows.bulk.handshake=false", "flows.bulk.cc=sack"], "flows.bulk.close"),
-        (["flows.bulk.transport=udp", "flows.bulk.app={ kind = \"cbr\", rate = \"1 Mbit/s\" }"], "only TCP uses it"),
+        (
+            ["flows.bulk.transport=udp", "flows.bulk.app={ kind = \"cbr\", rate = \"1 Mbit/s\" }"],
+            "only TCP uses it",
+        ),
     ];
     for (sets, says) in cases {
         let mut d = Document::parse("t.toml", text, &no_files).expect("TOML");
