@@ -98,15 +98,15 @@ def attack(
 ) -> Attack:
     """Searches for the scenario, within bounds, in which a congestion control does worst.
 
-    It does the same as the command `skyhaul attack`. `control` is a name (`"newreno"`), a table with `name` and
-    options, or `"user:mine"` for a class of your own: `controls={"mine": Mine}`, as for `run`. `budget` is a time
-    (`"10min"`) or a number of runs (`400`, or `"400 runs"`); with a number of runs the search repeats. `bounds`
-    is a dict (`{"rate": ["1 Mbit/s", "10 Mbit/s"], "loss": 0}`) or a file; keys that it lacks have the built-in
-    bounds. `out` is the folder for the worst case, the report and the journal, by default
-    `results/attack-CONTROL-GOAL`.
+    It does the same as the command `skyhaul attack`. `control` is a name (`"newreno"`), a table with `name`
+    and options, or `"user:mine"` for a class of your own: `controls={"mine": Mine}`, as for `run`. `budget`
+    is a time (`"10min"`) or a number of runs (`400`, or `"400 runs"`); with a number of runs the search
+    repeats. `bounds` is a dict (`{"rate": ["1 Mbit/s", "10 Mbit/s"], "loss": 0}`) or a file; keys that it
+    lacks have the built-in bounds. `out` is the folder for the worst case, the report and the journal, by
+    default `results/attack-CONTROL-GOAL`, with the options of the control behind its name.
 
-    `jobs` is the number of threads (0: one per processor). Cases that call Python take turns. After Ctrl-C, the
-    same call continues from the journal.
+    `jobs` is the number of threads (0: one per processor). Cases that call Python take turns. After Ctrl-C,
+    the same call continues from the journal.
     """
 
     text = None

@@ -76,29 +76,30 @@ def test_a_control_of_ones_own(tmp_path):
     options = {"bounds": BOUNDS, "out": out, "controls": {"timid": Timid}, "jobs": 2}
     progress = lambda done, total, text: told.append((done, total, text))  # noqa: E731
     found = sh.attack("user:timid", "collapse", 16, progress=progress, **options)
-    # Four segments a round trip are least where the path carries most.
-    assert found.value < 0.2
+    # Ten segments a round trip: least where the path carries most.
+    assert found.value < 0.5
+    assert found.case["rate"] == "4 Mbit/s"
     assert found.trouble == []
     assert told[-1][:2] == (16, 16)
     assert "16 cases" in told[-1][2]
     # The journal has all cases: the same call runs none of them again.
-    again = sh.attack({"name": "user", "control": "timid"}, "queue", 16, **{**options, "out": tmp_path / "q"})
-    assert again.value == pytest.approx(0.0, abs=0.2)
     assert sh.attack("user:timid", "collapse", 16, **options).summary == found.summary
 
 
 def test_a_control_that_fails_is_a_find(tmp_path):
-    options = {"bounds": BOUNDS, "out": tmp_path / "out", "controls": {"broken": Broken}}
-    with pytest.raises(sh.SkyhaulError, match="no case could be measured.*Broken.increase raised ValueError: no idea|"
-                       "no case could be measured.*slow_start raised ValueError: no idea"):
-        sh.attack("user:broken", "collapse", 16, **{**options, "bounds": {**BOUNDS, "duration": "60 s"}})
-    # Four segments per round trip: two hundred acknowledgements within 5 s at short round trips only.
-    found = sh.attack(
-        "user:broken", "collapse", 24, **{**options, "bounds": {**BOUNDS, "duration": "3 s"}, "out": tmp_path / "b"}
-    )
-    assert 0 < len(found.trouble) < 24
-    assert "no idea" in found.trouble[0]["why"]
-    assert (found.folder / "trouble-1.toml").exists()
+    def found(name, duration):
+        bounds = {**BOUNDS, "duration": duration}
+        return sh.attack(
+            "user:broken", "collapse", 24, bounds=bounds, out=tmp_path / name, controls={"broken": Broken}
+        )
+
+    with pytest.raises(sh.SkyhaulError, match=r"no case could be measured.*raised ValueError: no idea"):
+        found("all", "60 s")
+    # In a short run, two hundred acknowledgements come where rate and round trip allow it.
+    some = found("some", "2 s")
+    assert 0 < len(some.trouble) < 24
+    assert "no idea" in some.trouble[0]["why"]
+    assert (some.folder / "trouble-1.toml").exists()
 
 
 def test_an_exception_of_the_observer_ends_the_search(tmp_path):

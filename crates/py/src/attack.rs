@@ -6,7 +6,7 @@ use crate::news::{self, Tell};
 use crate::study::Runner;
 use pyo3::prelude::*;
 use skyhaul_lab::LabError;
-use skyhaul_lab::attack::{self, Bounds, Request, Watch};
+use skyhaul_lab::attack::{Bounds, Found as Report, Request, Watch, hunt};
 use skyhaul_study::run::Progress as _;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -53,7 +53,7 @@ pub(crate) fn attack(
         progress.as_ref(),
         None,
         || runner.stop(),
-        |tell| attack::hunt(&request, &Told { tell, runner: &runner, own }),
+        |tell| hunt(&request, &Told { tell, runner: &runner, own }),
     )?;
     match found {
         Ok(found) => Ok(Found { found, folder }),
@@ -86,7 +86,7 @@ impl Watch for Told<'_> {
 #[pyclass(frozen, module = "skyhaul._core")]
 #[derive(Debug)]
 pub(crate) struct Found {
-    found: attack::Found,
+    found: Report,
     folder: PathBuf,
 }
 

@@ -37,6 +37,22 @@ pub fn estimate(e: &Estimate) -> String {
     format!("{} ± {}", minus(&digits(e.mean, places)), digits(e.half, places))
 }
 
+/// As [`estimate`], with four significant digits of the mean at most, for numbers side by side. An interval smaller
+/// than the last digit is left out.
+#[must_use]
+pub fn brief(e: &Estimate) -> String {
+    let whole = !e.mean.is_finite() || !e.half.is_finite() || math::abs(e.mean) >= 1e7;
+    if whole || e.half == 0.0 || e.mean == 0.0 {
+        return estimate(e);
+    }
+    let places = decimals(e.half, 2).min(decimals(e.mean, 4)).min(8);
+    let half = digits(e.half, places);
+    if half.chars().any(|c| ('1'..='9').contains(&c)) {
+        return format!("{} ± {half}", minus(&digits(e.mean, places)));
+    }
+    number(e.mean)
+}
+
 /// The text with its unit after a space, if it has one.
 #[must_use]
 pub fn with_unit(text: String, unit: &str) -> String {
@@ -96,6 +112,14 @@ mod tests {
         assert_eq!(e(7.0, 0.0), "7");
         assert_eq!(e(7.25, f64::INFINITY), "7.25");
         assert_eq!(e(f64::INFINITY, f64::NAN), "–");
+        let b = |mean, half| brief(&Estimate { mean, half, n: 5 });
+        assert_eq!(b(0.045_508_5, 0.000_005_5), "0.04551");
+        assert_eq!(b(-3.069_76, 0.000_002), "−3.07");
+        assert_eq!(b(94.587, 0.014), "94.59 ± 0.01");
+        assert_eq!(b(0.000_2, 0.2), "0.00 ± 0.20");
+        assert_eq!(b(1234.56, 12.3), "1235 ± 12");
+        assert_eq!(b(0.0, 0.001_23), "0.0000 ± 0.0012");
+        assert_eq!(b(7.0, 0.0), "7");
         assert_eq!(percent(&Estimate { mean: 0.3065, half: 0.01, n: 3 }), "+30.6 ± 1.0 %");
     }
 }

@@ -55,7 +55,7 @@ fn line(b: &mut String, study: &str, columns: usize, l: &Line) {
     let better = l.better.map_or_else(String::new, |b| format!(" <small>{} is better</small>", b.word()));
     let _ = writeln!(
         b,
-        "<tbody><tr class=\"says\"><th colspan=\"{}\" scope=\"rowgroup\"><a href=\"#{}\">{}</a>{unit}{better}</th></tr>",
+        "<tbody><tr class=\"says\"><th colspan=\"{}\" scope=\"rowgroup\"><div><a href=\"#{}\">{}</a>{unit}{better}</div></th></tr>",
         2 * columns,
         escape(study),
         escape(&l.says)
@@ -63,20 +63,27 @@ fn line(b: &mut String, study: &str, columns: usize, l: &Line) {
     for p in &l.places {
         let _ = write!(b, "<tr><td>{}</td>", escape(&p.at));
         for k in 0..columns {
-            let _ = write!(b, "<td class=\"number\">{}</td>", shown(p.values.get(k)));
+            number(b, "", p.values.get(k));
         }
         for k in 0..columns.saturating_sub(1) {
             let e = p.differences.get(k);
-            let class = e.map_or("", |e| lead(e, l.better));
-            let _ = write!(b, "<td class=\"number {class}\">{}</td>", shown(e));
+            number(b, e.map_or("", |e| lead(e, l.better)), e);
         }
         b.push_str("</tr>\n");
     }
     b.push_str("</tbody>\n");
 }
 
-fn shown(e: Option<&Estimate>) -> String {
-    e.map_or_else(|| "–".to_owned(), format::estimate)
+/// A cell with few digits; all of them show when the pointer rests on it.
+fn number(b: &mut String, class: &str, e: Option<&Estimate>) {
+    let Some(e) = e else {
+        b.push_str("<td class=\"number\">–</td>");
+        return;
+    };
+    let (brief, all) = (format::brief(e), format::estimate(e));
+    let title = if brief == all { String::new() } else { format!(" title=\"{all}\"") };
+    let class = if class.is_empty() { String::new() } else { format!(" {class}") };
+    let _ = write!(b, "<td class=\"number{class}\"{title}>{brief}</td>");
 }
 
 /// Whether the first column is significantly better, or worse.
