@@ -389,33 +389,14 @@ pub(crate) struct ReproduceArgs {
     /// Papers (with all their studies) or single studies, such as peach-2001 or peach-2001/fig11; by default all.
     #[arg(value_name = "PAPER|STUDY")]
     pub(crate) names: Vec<String>,
-    /// Use the quick profile of each study: fewer seeds, shorter runs, no alternative readings.
-    #[arg(long)]
-    pub(crate) quick: bool,
     /// Run the studies in this folder (PAPER/STUDY.toml) instead of the built-in ones.
     #[arg(long, value_name = "DIR")]
     pub(crate) studies: Option<PathBuf>,
-    /// Number of seeds, instead of each study's.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) seeds: Option<u32>,
     /// Largest number of cells per study, instead of each study's limit.
     #[arg(long, value_name = "N")]
     pub(crate) max_cells: Option<u64>,
-    /// Number of concurrent runs; by default one per processor.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) jobs: Option<u16>,
-    /// Folder for the report and the results; by default results/reproduce, or results/reproduce-quick.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-    /// Cache of finished cells; by default $SKYHAUL_CACHE, or skyhaul in the user's cache folder.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cache: Option<PathBuf>,
-    /// Exit with status 1 if a claim differs or is undecided, 2 if one could not be evaluated.
-    #[arg(long)]
-    pub(crate) check: bool,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) batch: BatchArgs,
 }
 
 const EVALUATE_EXAMPLES: &str = "Examples:
@@ -431,28 +412,36 @@ pub(crate) struct EvaluateArgs {
     /// Only these cases; by default all.
     #[arg(value_name = "CASE")]
     pub(crate) names: Vec<String>,
-    /// Use the quick profile of each case: fewer seeds, shorter runs.
-    #[arg(long)]
-    pub(crate) quick: bool,
     /// Run the cases in this folder (CASE.toml, and paper.toml with the requirements) instead of the built-in ones.
     #[arg(long, value_name = "DIR")]
     pub(crate) cases: Option<PathBuf>,
-    /// Number of seeds, instead of each case's.
+    /// Write the events of one cell of each case as qlog, in studies/…/CASE/qlog.
+    #[arg(long)]
+    pub(crate) qlog: bool,
+    #[command(flatten)]
+    pub(crate) batch: BatchArgs,
+}
+
+/// How `reproduce` and `evaluate` run a set of studies, and where the report goes.
+#[derive(Args, Debug)]
+pub(crate) struct BatchArgs {
+    /// Use the quick profile of each study: fewer seeds, shorter runs, no alternative readings.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Number of seeds, instead of each study's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) seeds: Option<u32>,
     /// Number of concurrent runs; by default one per processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
-    /// Folder for the page and the results; by default results/evaluate-CONTROL, or results/evaluate-CONTROL-quick.
+    /// Folder for the report and the results; by default results/reproduce, or results/evaluate-CONTROL, with the suffix
+    /// -quick in the quick profile.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Cache of finished cells; by default $SKYHAUL_CACHE, or skyhaul in the user's cache folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
-    /// Write the events of one cell of each case as qlog, in studies/…/CASE/qlog.
-    #[arg(long)]
-    pub(crate) qlog: bool,
-    /// Exit with status 1 if a requirement is not met or undecided.
+    /// Exit with status 1 unless all claims hold (evaluate: all requirements are met), 2 if a claim could not be evaluated.
     #[arg(long)]
     pub(crate) check: bool,
     /// Print JSON.

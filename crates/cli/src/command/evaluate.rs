@@ -18,17 +18,17 @@ pub(crate) fn run(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) ->
     let request = Request {
         control: args.control.clone(),
         names: args.names.clone(),
-        quick: args.quick,
+        quick: args.batch.quick,
         cases: args.cases.clone(),
-        seeds: args.seeds,
-        out: args.out.clone(),
+        seeds: args.batch.seeds,
+        out: args.batch.out.clone(),
     };
     let all = Evaluating::begin(&request, simulator(), &mut warn)?;
-    let cache = cache(args.cache.clone())?;
+    let cache = cache(args.batch.cache.clone())?;
     interrupt::listen();
     let bar = Whole::new();
     let options = RunOptions {
-        jobs: jobs(args.jobs),
+        jobs: jobs(args.batch.jobs),
         cache: Some(&cache),
         stop: Some(interrupt::flag()),
         progress: &bar,
@@ -45,14 +45,14 @@ pub(crate) fn run(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) ->
         all.qlog(&Controls::default(), &Runs::new()).map_err(stopped)?;
     }
     let evaluated = all.report(renderer, &mut warn)?;
-    if args.json {
+    if args.batch.json {
         print(&format!("{:#}\n", evaluated.summary()))?;
     } else {
         let mut out = shown(&evaluated);
         let _ = writeln!(out, "\nReport:  {}", evaluated.folder.join("report.html").display());
         print(&out)?;
     }
-    if args.check { judge(&evaluated) } else { Ok(()) }
+    if args.batch.check { judge(&evaluated) } else { Ok(()) }
 }
 
 /// Cases that failed belong to the results of a control; only `--check` makes them a status.

@@ -14,18 +14,18 @@ use std::fmt::Write as _;
 pub(crate) fn run(args: &ReproduceArgs, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
     let request = Request {
         names: args.names.clone(),
-        quick: args.quick,
+        quick: args.batch.quick,
         studies: args.studies.clone(),
-        seeds: args.seeds,
+        seeds: args.batch.seeds,
         max_cells: args.max_cells,
-        out: args.out.clone(),
+        out: args.batch.out.clone(),
     };
     let all = Reproduction::begin(&request, &mut warn)?;
-    let cache = cache(args.cache.clone())?;
+    let cache = cache(args.batch.cache.clone())?;
     interrupt::listen();
     let bar = Whole::new();
     let options = RunOptions {
-        jobs: jobs(args.jobs),
+        jobs: jobs(args.batch.jobs),
         cache: Some(&cache),
         stop: Some(interrupt::flag()),
         progress: &bar,
@@ -36,14 +36,14 @@ pub(crate) fn run(args: &ReproduceArgs, renderer: Option<&dyn FigureRenderer>) -
     }
     let page = all.folder().join("report.html");
     let book = all.report(renderer, &mut warn)?;
-    if args.json {
+    if args.batch.json {
         print(&format!("{:#}\n", book.summary()))?;
     } else {
         let mut out = shown(&book);
         let _ = writeln!(out, "\nReport:  {}", page.display());
         print(&out)?;
     }
-    ending(&book, args.check)
+    ending(&book, args.batch.check)
 }
 
 fn ending(book: &Book, check: bool) -> Result<(), Stop> {

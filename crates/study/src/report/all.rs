@@ -74,7 +74,7 @@ fn provenance(b: &mut String, book: &Book) {
 /// The first screen.
 fn summary(b: &mut String, book: &Book) {
     b.push_str(
-        "<div class=\"wide\"><table class=\"summary\"><thead><tr><th>Paper</th><th>Hold</th><th>Differ</th><th>Undecided</th>\
+        "<div class=\"wide\"><table class=\"summary papers\"><thead><tr><th>Paper</th><th>Hold</th><th>Differ</th><th>Undecided</th>\
          <th>Could not be evaluated</th><th>Not in the profile</th><th>Proved by a unit test</th><th>Open</th><th>All</th>\
          </tr></thead><tbody>\n",
     );
