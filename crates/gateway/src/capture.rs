@@ -201,7 +201,7 @@ impl Running {
             protocol: "TCP",
             vantage: "network",
             flow: None,
-            epoch: Some(&rfc3339_millis(epoch)),
+            began: Some(&rfc3339_millis(epoch)),
         };
         let mut log = Log::new(output(to, QLOG, &bytes)?, &about);
         let mut done = Summary::default();

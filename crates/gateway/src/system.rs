@@ -191,7 +191,9 @@ impl Lock {
             if file.try_lock().is_err() {
                 let mut holder = String::new();
                 let _ = file.read_to_string(&mut holder);
-                if holder.trim() == passing && turn < PATIENCE {
+                // Whoever has just taken it is about to write who it is.
+                let passes = holder.trim() == passing || holder.trim().is_empty();
+                if passes && turn < PATIENCE {
                     std::thread::sleep(std::time::Duration::from_millis(10));
                     continue;
                 }

@@ -26,7 +26,7 @@ pub struct About<'a> {
     /// What is sent and what received at a vantage point in the network: as by the "client".
     pub flow: Option<&'a str>,
     /// Time of day at time zero, as in RFC 3339; `None`: unknown.
-    pub epoch: Option<&'a str>,
+    pub began: Option<&'a str>,
 }
 
 /// A log that is being written. After an error nothing more is written, and [`Self::finish`] returns it.
@@ -44,6 +44,11 @@ impl<W: Write> Log<W> {
         if let Some(flow) = about.flow {
             vantage["flow"] = json!(flow);
         }
+        // Times are those of a clock whose epoch means nothing.
+        let mut reference = json!({ "clock_type": "monotonic", "epoch": "unknown" });
+        if let Some(began) = about.began {
+            reference["wall_clock_time"] = json!(began);
+        }
         let mut log = Self { to, failed: None };
         log.record(&json!({
             "file_schema": "urn:ietf:params:qlog:file:sequential",
@@ -54,7 +59,7 @@ impl<W: Write> Log<W> {
                 "title": about.object,
                 "common_fields": {
                     "time_format": "relative_to_epoch",
-                    "reference_time": { "clock_type": "monotonic", "epoch": about.epoch.unwrap_or("unknown") },
+                    "reference_time": reference,
                     "protocol_types": [about.protocol],
                 },
                 "vantage_point": vantage,
@@ -127,7 +132,7 @@ mod tests {
             protocol: "TCP",
             vantage: "client",
             flow: None,
-            epoch: Some("1970-01-01T00:00:00.000Z"),
+            began: Some("1970-01-01T00:00:00.000Z"),
         };
         let mut log = Log::new(Vec::new(), &about);
         log.event(
@@ -139,6 +144,11 @@ mod tests {
         let text = String::from_utf8(log.finish().unwrap()).unwrap();
         let all = records(&text).unwrap();
         assert_eq!(all[0]["trace"]["event_schemas"], json!([EVENTS]));
+        let reference = &all[0]["trace"]["common_fields"]["reference_time"];
+        assert_eq!(
+            (&reference["epoch"], &reference["wall_clock_time"]),
+            (&json!("unknown"), &json!("1970-01-01T00:00:00.000Z"))
+        );
         assert_eq!(
             all[1],
             json!({ "time": 1.5, "name": "tcp:packet_sent", "data": { "raw": { "length": 40 } }, "group_id": "7" })

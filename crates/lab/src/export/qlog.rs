@@ -153,7 +153,7 @@ impl Trace {
             // The simulator sees both ends and what is between; what is sent and received is the data sender's.
             vantage: "network",
             flow: Some("client"),
-            epoch: None,
+            began: None,
         };
         let file = File::new(BufWriter::new(file), &about);
         Ok(Self { path, file, mss, samples })

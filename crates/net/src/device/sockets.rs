@@ -64,7 +64,13 @@ impl Connections {
         let mut bytes = vec![0; message.buffer_len()];
         message.serialize(&mut bytes);
         self.0.send(&bytes, 0).ok()?;
-        let (answer, _) = self.0.recv_from_full().ok()?;
+        // An answer that is left unread would be taken for that to the next question.
+        let (answer, _) = loop {
+            match self.0.recv_from_full() {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                answer => break answer.ok()?,
+            }
+        };
         let answer = NetlinkMessage::<SockDiagMessage>::deserialize(&answer).ok()?;
         let NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(r)) = answer.payload else {
             return None;
