@@ -62,14 +62,14 @@ impl Serials {
     }
     /// Notes a number; false if it was seen before, or may have been.
     fn note(&mut self, serial: u32) -> bool {
-        let ahead = serial.wrapping_sub(self.highest).cast_signed();
+        let ahead = serial.wrapping_sub(self.highest) as i32;
         if ahead > 0 {
-            for n in 0..(ahead.cast_unsigned()).min(WINDOW) {
+            for n in 0..(ahead as u32).min(WINDOW) {
                 let (word, bit) = self.bit(serial.wrapping_sub(n));
                 *word &= !bit;
             }
             self.highest = serial;
-        } else if ahead <= -(WINDOW.cast_signed()) {
+        } else if ahead <= -(WINDOW as i32) {
             return false;
         }
         let (word, bit) = self.bit(serial);

@@ -249,9 +249,9 @@ fn a_cookie_is_good_for_its_client_and_gateway_and_for_a_while() {
     assert_eq!(g.w.hosts[0].conn(id).expect("not released").early().taken, 0);
     g.release(id);
     // It expires after ten to twenty minutes.
-    g.w.now = g.w.now + Duration::from_secs(590);
+    g.w.now += Duration::from_secs(590);
     assert!(taken(&mut g, 1003, cookie));
-    g.w.now = g.w.now + Duration::from_secs(615);
+    g.w.now += Duration::from_secs(615);
     assert!(!taken(&mut g, 1004, cookie));
     assert_eq!(g.w.hosts[1].counts().early_refused, 3);
 }

@@ -74,7 +74,7 @@ impl<S: Store> Connection<S> {
     }
     /// Whether this acknowledges our SYN, or its data as well; notes how much of that.
     pub(super) fn acknowledges_syn(&mut self, ack: crate::Seq) -> bool {
-        let taken = ack.diff(self.iss.add(1)).cast_unsigned();
+        let taken = ack.diff(self.iss.add(1)) as u32;
         match &mut self.opening {
             Some(o) if taken <= o.sent => {
                 o.taken = taken;
