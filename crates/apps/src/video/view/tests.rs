@@ -350,7 +350,8 @@ fn packets_counted_with_their_frame_or_one_by_one_are_the_same() {
                 let Some(f) = frames.next() else { break };
                 ends.extend((0..u64::from(f.packets)).map(|i| produced + ((i + 1) * 960).min(f.bytes)));
                 produced += f.bytes;
-                [&mut whole, &mut parts].map(|v| v.produced(f));
+                whole.produced(f);
+                parts.produced(f);
             }
             let next = ends.iter().copied().find(|e| *e > there).unwrap_or(total);
             let to = if aligned { next } else { (there + 1 + rng.below(1500)).min(produced) };
