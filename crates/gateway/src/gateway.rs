@@ -1,9 +1,9 @@
 //! All connections of a gateway: an application on the gateway's own host.
 
-use crate::capture::{QUEUE, Request};
+mod observe;
+
 use crate::cause::Cause;
 use crate::config::{Config, Preserve};
-use crate::control::Answer;
 use crate::error::GatewayError;
 use crate::evidence;
 use crate::flow::{Flow, From, State};
@@ -13,7 +13,7 @@ use crate::near::{self, Near};
 use crate::peer::Peers;
 use crate::poll::{Happened, Poll};
 use crate::priority;
-use crate::probe::{self, Probe};
+use crate::probe::Probe;
 use crate::record::{self, Kernel};
 use crate::route;
 use crate::rules::Ports;
@@ -25,7 +25,7 @@ use skyhaul_net::app::{App, Turn};
 use skyhaul_net::host::{
     Admission, Asked, Conn, ConnId, Cookie, Endpoint, Host, HostConfig, HostError, Secret,
 };
-use skyhaul_net::tap::{Filter, Reader, Tap};
+use skyhaul_net::tap::Tap;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::ErrorKind;
@@ -186,10 +186,6 @@ impl Gateway {
         }
     }
 
-    /// Where lines about connections go from now on.
-    pub fn set_log(&mut self, log: Log) {
-        self.log = Some(log);
-    }
     /// Tells those who observe connections which ones are split.
     pub(crate) fn observed_by(&mut self, results: evidence::Results) {
         self.evidence = Some(results);
@@ -197,80 +193,6 @@ impl Gateway {
     /// Sends low-priority packets only on paths that these tests trust.
     pub(crate) fn test_with(&mut self, trust: priority::Trust) {
         self.terms.test_with(trust);
-    }
-
-    /// Begins a capture: the tap for the driver, its reader, and the ends of the connection if it is for one.
-    ///
-    /// # Errors
-    /// If there is no such connection, or it is not open over the link yet.
-    pub fn capture(
-        &mut self,
-        now: Instant,
-        host: &mut Host,
-        request: &Request,
-    ) -> Result<(Tap, Reader, Option<String>), String> {
-        let flows = || self.flows.iter().flatten();
-        let chosen = match request.flow {
-            None => None,
-            Some(number) => Some(flows().find(|f| f.number == number).ok_or_else(|| {
-                format!("there is no connection {number}: `skyhaul gateway status --flows` lists those that are open")
-            })?),
-        };
-        let filter = match chosen {
-            None => request.filter(),
-            Some(flow) => {
-                let far = flow.far.and_then(|id| host.conn(id));
-                let far = far.map(|c| (c.local(), c.remote()));
-                // From the link, our end is the server's.
-                let (client, server) = match (flow.from, far) {
-                    (From::Hosts, Some((local, remote))) => (local, remote),
-                    (From::Link, Some((local, remote))) => (remote, local),
-                    (_, None) => (flow.client, flow.server),
-                };
-                Filter { client: client.into(), server: server.into() }
-            }
-        };
-        let named = chosen.map(|f| format!("{} {}", f.client, f.server));
-        let (tap, reader) = Tap::new(filter, request.payload, QUEUE);
-        self.tap = Some((tap.clone(), request.flow));
-        let open: Vec<(u64, ConnId)> = flows().filter_map(|f| Some((f.number, f.far?))).collect();
-        for (number, id) in open {
-            self.trace(now, host, number, id);
-        }
-        Ok((tap, reader, named))
-    }
-
-    /// Traces a connection over the link if it is to be captured.
-    fn trace(&mut self, now: Instant, host: &mut Host, number: u64, id: ConnId) {
-        let Some((tap, only)) = &self.tap else { return };
-        if !tap.is_read() {
-            self.tap = None;
-            return;
-        }
-        let Some(conn) = host.conn(id) else { return };
-        let ends = (conn.local(), conn.remote());
-        let (client, server) = if conn.accepted_at().is_some() { (ends.1, ends.0) } else { ends };
-        if only.is_none_or(|only| only == number) && tap.filter().matches(client, server) {
-            host.trace(now, id, tap.clone(), number);
-        }
-    }
-
-    /// Opens a probe connection; the result goes to `answer`.
-    pub fn probe(
-        &mut self,
-        now: Instant,
-        host: &mut Host,
-        target: probe::Target,
-        answer: std::sync::mpsc::Sender<Answer>,
-    ) {
-        if self.probe.is_some() {
-            let _ = answer.send("another probe is under way: try again in a few seconds\n".to_owned().into());
-            return;
-        }
-        match host.connect(now, target.from, target.to, &self.config.endpoint) {
-            Ok(id) => self.probe = Some(Probe::new(now, id, answer)),
-            Err(e) => drop(answer.send(format!("{e}\n").into())),
-        }
     }
 
     /// The descriptor that is readable when a terrestrial socket has an event.

@@ -112,7 +112,6 @@ fn what_is_missing_is_said_in_one_line() {
         "another gateway runs in this network namespace (it uses routing table 21321): stop it first"
     );
     assert_eq!(state(&bed, NEAR), running);
-    // A table of this name that somebody else has made, where no gateway has run: it is replaced, as one that was left.
     first.stop();
     assert_eq!(state(&bed, NEAR), before);
     // In another namespace the same name is in use already: the lock says so.

@@ -1,0 +1,92 @@
+//! What operators see of connections: the log, captures, probes.
+
+use super::Gateway;
+use crate::capture::{QUEUE, Request};
+use crate::control::Answer;
+use crate::flow::From;
+use crate::log::Log;
+use crate::probe::{self, Probe};
+use skyhaul_base::Instant;
+use skyhaul_net::host::{ConnId, Host};
+use skyhaul_net::tap::{Filter, Reader, Tap};
+
+impl Gateway {
+    /// Where lines about connections go from now on.
+    pub fn set_log(&mut self, log: Log) {
+        self.log = Some(log);
+    }
+
+    /// Begins a capture: the tap for the driver, its reader, and the ends of the connection if it is for one.
+    ///
+    /// # Errors
+    /// If there is no such connection, or it is not open over the link yet.
+    pub fn capture(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        request: &Request,
+    ) -> Result<(Tap, Reader, Option<String>), String> {
+        let flows = || self.flows.iter().flatten();
+        let chosen = match request.flow {
+            None => None,
+            Some(number) => Some(flows().find(|f| f.number == number).ok_or_else(|| {
+                format!("there is no connection {number}: `skyhaul gateway status --flows` lists those that are open")
+            })?),
+        };
+        let filter = match chosen {
+            None => request.filter(),
+            Some(flow) => {
+                let far = flow.far.and_then(|id| host.conn(id));
+                let far = far.map(|c| (c.local(), c.remote()));
+                // From the link, our end is the server's.
+                let (client, server) = match (flow.from, far) {
+                    (From::Hosts, Some((local, remote))) => (local, remote),
+                    (From::Link, Some((local, remote))) => (remote, local),
+                    (_, None) => (flow.client, flow.server),
+                };
+                Filter { client: client.into(), server: server.into() }
+            }
+        };
+        let named = chosen.map(|f| format!("{} {}", f.client, f.server));
+        let (tap, reader) = Tap::new(filter, request.payload, QUEUE);
+        self.tap = Some((tap.clone(), request.flow));
+        let open: Vec<(u64, ConnId)> = flows().filter_map(|f| Some((f.number, f.far?))).collect();
+        for (number, id) in open {
+            self.trace(now, host, number, id);
+        }
+        Ok((tap, reader, named))
+    }
+
+    /// Traces a connection over the link if it is to be captured.
+    pub(super) fn trace(&mut self, now: Instant, host: &mut Host, number: u64, id: ConnId) {
+        let Some((tap, only)) = &self.tap else { return };
+        if !tap.is_read() {
+            self.tap = None;
+            return;
+        }
+        let Some(conn) = host.conn(id) else { return };
+        let ends = (conn.local(), conn.remote());
+        let (client, server) = if conn.accepted_at().is_some() { (ends.1, ends.0) } else { ends };
+        if only.is_none_or(|only| only == number) && tap.filter().matches(client, server) {
+            host.trace(now, id, tap.clone(), number);
+        }
+    }
+
+    /// Opens a probe connection; the result goes to `answer`.
+    pub fn probe(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        target: probe::Target,
+        answer: std::sync::mpsc::Sender<Answer>,
+    ) {
+        if self.probe.is_some() {
+            let _ = answer.send("another probe is under way: try again in a few seconds\n".to_owned().into());
+            return;
+        }
+        match host.connect(now, target.from, target.to, &self.config.endpoint) {
+            Ok(id) => self.probe = Some(Probe::new(now, id, answer)),
+            Err(e) => drop(answer.send(format!("{e}\n").into())),
+        }
+    }
+}
