@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(e(7.25, f64::INFINITY), "7.25");
         assert_eq!(e(f64::INFINITY, f64::NAN), "–");
         let b = |mean, half| brief(&Estimate { mean, half, n: 5 });
-        assert_eq!(b(0.045_508_5, 0.000_005_5), "0.04551");
+        assert_eq!(b(0.045_508_5, 0.000_002_2), "0.04551");
         assert_eq!(b(-3.069_76, 0.000_002), "−3.07");
         assert_eq!(b(94.587, 0.014), "94.59 ± 0.01");
         assert_eq!(b(0.000_2, 0.2), "0.00 ± 0.20");
