@@ -20,7 +20,8 @@ pub fn overlay(name: &str, title: &str, (x_title, y_title): (&str, &str), rows: 
     let dashes: Vec<_> = dashes.iter().cloned().cycle().take(series.len()).collect();
     let spec = json!({
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "title": title,
+        "title": { "text": title, "anchor": "start", "fontSize": 14 },
+        "config": super::vega::config(),
         "width": super::vega::WIDTH,
         "height": 320,
         "data": { "values": rows },

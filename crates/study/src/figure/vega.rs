@@ -483,7 +483,8 @@ fn superscript(e: i32) -> String {
     e.to_string().chars().map(digit).collect()
 }
 
-fn config() -> Value {
+/// The fonts, colours and sizes of all figures.
+pub(super) fn config() -> Value {
     let font = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif";
     json!({
         "font": font,

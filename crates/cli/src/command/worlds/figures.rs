@@ -17,19 +17,23 @@ pub(super) fn write(
     doubts: &[String],
 ) -> Result<(), Stop> {
     let figures = [
-        overlay("cwnd", "Congestion window", ("time, s", "cwnd, segments"), rows(ran, |s| s.cwnd)),
+        overlay("cwnd", "Congestion window", ("Time (s)", "cwnd (segments)"), rows(ran, |s| s.cwnd)),
         overlay(
             "acked",
             "Data acknowledged",
-            ("time, s", "acknowledged, MB"),
+            ("Time (s)", "Acknowledged (MB)"),
             rows(ran, |s| Some(s.acked / 1e6)),
         ),
     ];
+    let seeds = match ran.seeds[..] {
+        [only] => format!("seed {only}"),
+        [first, .., last] => format!("seeds {first} to {last}"),
+        [] => "no seed".to_owned(),
+    };
     let mut paragraphs = vec![format!(
-        "Scenario {}; {} seeds from {}. The curves are those of the first seed, of TCP. Intervals of 95 % over seeds; differences are taken seed by seed.",
+        "Scenario {}; {seeds}. The curves show the TCP flows of the first seed. Intervals of 95 % over the seeds; differences are \
+         paired by seed.",
         args.a.display(),
-        ran.seeds.len(),
-        ran.seeds[0]
     )];
     paragraphs.extend(doubts.iter().cloned());
     let page = report::plain("One scenario in several worlds", &paragraphs, table, &figures);
