@@ -18,6 +18,7 @@
 //! flow      one connection: its two legs and the relay between them
 //! peer      other gateways, and the congestion windows of earlier connections to them
 //! terms     with which transport settings a connection goes over the link
+//! worker    a thread beside the gateway's own
 //! gateway   all connections: an application on a host
 //! evidence  observes connections: does splitting help?
 //! priority  tests whether the path treats low priority as such
@@ -45,6 +46,7 @@ mod run;
 pub mod status;
 pub mod system;
 mod terms;
+mod worker;
 
 pub use config::Config;
 pub use error::GatewayError;
