@@ -346,16 +346,22 @@ impl Config {
             return Err(fail("terrestrial.preserve", message.into()));
         }
         let endpoint = f.satellite.endpoint("satellite", f.limits.stuck.0, &fail)?;
-        let renamed =
-            |key: &str, message| fail(&key.replacen("satellite.cc", "satellite.fallback-cc", 1), message);
-        let fallback = f.satellite.fallback().endpoint("satellite", f.limits.stuck.0, &renamed)?;
-        if low_priority(&fallback) {
-            let write =
-                "it sends probes or low-priority data itself: write one that does not, such as \"cubic\"";
-            return Err(fail("satellite.fallback-cc", write.into()));
-        }
         let other = f.evidence.other.as_ref().map(|o| f.satellite.with(o));
         let other = other.map(|s| s.endpoint("evidence.other", f.limits.stuck.0, &fail)).transpose()?;
+        let needed = low_priority(&endpoint) || other.as_ref().is_some_and(low_priority);
+        let fallback = if needed || f.satellite.fallback_cc.is_some() {
+            let renamed =
+                |key: &str, message| fail(&key.replacen("satellite.cc", "satellite.fallback-cc", 1), message);
+            let fallback = f.satellite.fallback().endpoint("satellite", f.limits.stuck.0, &renamed)?;
+            if low_priority(&fallback) {
+                let write =
+                    "it sends probes or low-priority data itself: write one that does not, such as \"cubic\"";
+                return Err(fail("satellite.fallback-cc", write.into()));
+            }
+            fallback
+        } else {
+            endpoint.clone()
+        };
         let File {
             name,
             terrestrial,

@@ -24,6 +24,7 @@
 //! leftover  removal of what a killed gateway has left behind
 //! peer      other gateways, and the congestion windows of earlier connections to them
 //! terms     with which transport settings a connection goes over the link
+//! worker    a thread beside the gateway's own
 //! gateway   all connections: an application on a host
 //! evidence  observes connections: does splitting help?
 //! priority  tests whether the path treats low priority as such
@@ -60,6 +61,7 @@ mod run;
 pub mod status;
 pub mod system;
 mod terms;
+mod worker;
 
 pub use config::Config;
 pub use error::GatewayError;

@@ -150,11 +150,12 @@ pub fn run(
     if let Some(observer) = &observer {
         gateway.observed_by(observer.results());
     }
-    let service = Service::start(config, driver.host().config().gateway)?;
+    let waker = driver.waker();
+    let wake = waker.clone();
+    let service = Service::start(config, driver.host().config().gateway, move || wake.wake())?;
     if let Some(service) = &service {
         gateway.test_with(service.trust());
     }
-    let waker = driver.waker();
     let wake = waker.clone();
     let orders = Control::open(&surroundings.folder, &config.name, move || wake.wake())?;
     let mut installed =

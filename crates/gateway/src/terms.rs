@@ -40,6 +40,9 @@ impl Terms {
     }
     /// The same for another configuration.
     pub(crate) fn reconfigure(&mut self, config: &Config) {
+        if let Some(trust) = &self.trust {
+            trust.reconfigure(config.fallback.cc.name());
+        }
         *self = Self { trust: self.trust.take(), ..Self::new(config) };
     }
     /// Low-priority packets are sent only on paths that these tests trust.

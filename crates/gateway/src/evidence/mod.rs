@@ -29,12 +29,12 @@ pub use tally::{ArmReport, Comparison, Ended, Finished, Group, Typical, Verdict}
 
 use crate::config::Config;
 use crate::error::GatewayError;
+use crate::worker::Worker;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use table::Table;
 use tap::Tap;
 
@@ -70,8 +70,7 @@ impl Results {
 #[derive(Debug)]
 pub(crate) struct Observer {
     results: Results,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    _worker: Worker,
 }
 
 impl Observer {
@@ -85,26 +84,13 @@ impl Observer {
         };
         let tap = Tap::open(&interface.interface)?;
         let results = Results(Arc::new(Mutex::new(Table::new(config))));
-        let stop = Arc::new(AtomicBool::new(false));
-        let (theirs, until) = (results.clone(), stop.clone());
-        let thread = std::thread::Builder::new()
-            .name("evidence".into())
-            .spawn(move || observe(tap, &theirs, &until))
-            .map_err(GatewayError::os("start a thread"))?;
-        Ok(Some(Self { results, stop, thread: Some(thread) }))
+        let theirs = results.clone();
+        let worker = Worker::start("evidence", move |stop| observe(tap, &theirs, stop))?;
+        Ok(Some(Self { results, _worker: worker }))
     }
     /// What it finds.
     pub(crate) fn results(&self) -> Results {
         self.results.clone()
-    }
-}
-
-impl Drop for Observer {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 

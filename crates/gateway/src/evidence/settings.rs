@@ -93,9 +93,9 @@ pub struct Other {
 
 /// Hashes that assign arms are numbers below this one.
 pub(crate) const SHARES: u32 = 1000;
-/// Maximum number of connections in the table: 200 bytes each.
+/// Maximum number of connections in the table: about 300 bytes each.
 const MOST_CONNECTIONS: usize = 1_000_000;
-/// Maximum number of prefixes: up to 5 kB each.
+/// Maximum number of prefixes: about 1 kB each, 6 kB if arms are assigned by client.
 const MOST_PREFIXES: usize = 65_536;
 
 impl Settings {

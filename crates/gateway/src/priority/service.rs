@@ -6,6 +6,7 @@ use super::tester::{Outgoing, Tester};
 use super::trust::Trust;
 use crate::config::Config;
 use crate::error::GatewayError;
+use crate::worker::Worker;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
     ControlMessage, ControlMessageOwned, MsgFlags, SockaddrIn, SockaddrIn6, SockaddrStorage, recvmsg,
@@ -20,9 +21,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 
 /// How long the thread waits before it looks whether it is to stop, milliseconds.
 const PATIENCE: u16 = 200;
@@ -55,17 +54,20 @@ fn open(v6: bool, port: u16, interface: &str) -> std::io::Result<Socket> {
 #[derive(Debug)]
 pub(crate) struct Service {
     trust: Trust,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    _worker: Worker,
 }
 
 impl Service {
     /// Starts in the calling thread's network namespace; `None` if the configuration does not say so. `gateway` is the number that
-    /// this gateway states in handshakes.
+    /// this gateway states in handshakes; `wake` is called when there is a line for the log.
     ///
     /// # Errors
     /// If the port cannot be opened.
-    pub(crate) fn start(config: &Config, gateway: Option<NonZeroU32>) -> Result<Option<Self>, GatewayError> {
+    pub(crate) fn start(
+        config: &Config,
+        gateway: Option<NonZeroU32>,
+        wake: impl Fn() + Send + 'static,
+    ) -> Result<Option<Self>, GatewayError> {
         let Some(gateway) = gateway.filter(|_| config.tests_priority()) else { return Ok(None) };
         let s = &config.priority_test;
         let mut sockets = Vec::new();
@@ -85,14 +87,10 @@ impl Service {
         let seed = RandomState::new().hash_one(0);
         let plan = Plan::default();
         let tester = Tester::new(Clock::now(), s, plan.dscp(true), Rng::stream(seed, "priority test"));
-        let worker = Worker { sockets, tester, answerer: Answerer::new(gateway), trust: trust.clone(), plan };
-        let stop = Arc::new(AtomicBool::new(false));
-        let until = stop.clone();
-        let thread = std::thread::Builder::new()
-            .name("priority".into())
-            .spawn(move || worker.run(&until))
-            .map_err(GatewayError::os("start a thread"))?;
-        Ok(Some(Self { trust, stop, thread: Some(thread) }))
+        let answerer = Answerer::new(gateway);
+        let tests = Tests { sockets, tester, answerer, trust: trust.clone(), plan };
+        let worker = Worker::start("priority", move |stop| tests.run(stop, &wake))?;
+        Ok(Some(Self { trust, _worker: worker }))
     }
     /// What it finds.
     pub(crate) fn trust(&self) -> Trust {
@@ -100,16 +98,7 @@ impl Service {
     }
 }
 
-impl Drop for Service {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-struct Worker {
+struct Tests {
     sockets: Vec<Socket>,
     tester: Tester,
     answerer: Answerer,
@@ -117,8 +106,8 @@ struct Worker {
     plan: Plan,
 }
 
-impl Worker {
-    fn run(mut self, stop: &AtomicBool) {
+impl Tests {
+    fn run(mut self, stop: &AtomicBool, wake: &impl Fn()) {
         while !stop.load(Ordering::Relaxed) {
             while let Some((gateway, host)) = self.trust.next_met() {
                 self.tester.meet(Clock::now(), gateway, host);
@@ -128,6 +117,7 @@ impl Worker {
             }
             while let Some((gateway, finding)) = self.tester.next_found() {
                 self.trust.found(Clock::now(), gateway, finding);
+                wake();
             }
             self.wait();
             self.receive();

@@ -26,7 +26,32 @@ struct Record {
 struct Inner {
     records: BTreeMap<NonZeroU32, Record>,
     met: VecDeque<(NonZeroU32, IpAddr)>,
+    /// Congestion control on paths that are not trusted.
+    fallback: String,
     news: VecDeque<String>,
+}
+
+impl Inner {
+    fn line(&self, gateway: NonZeroU32, verdict: Verdict, finding: &Finding) -> String {
+        let c = &finding.counts;
+        let fallback = &self.fallback;
+        match verdict {
+            Verdict::Honoured => format!(
+                "the path to gateway {gateway:08x} honours low priority: low-priority probes came second in {} of {} pairs, and \
+                 were the lost ones of {} of {}",
+                c.low_second, c.pairs, c.low_lost, c.broken
+            ),
+            Verdict::Ignored => format!(
+                "the path to gateway {gateway:08x} ignores low priority: low-priority probes came second in {} of {} pairs; \
+                 connections use {fallback}",
+                c.low_second, c.pairs
+            ),
+            Verdict::Unknown => format!(
+                "the path to gateway {gateway:08x} could not be tested for low priority: {}; connections use {fallback}",
+                finding.why.unwrap_or("no reason is known")
+            ),
+        }
+    }
 }
 
 /// The results of all tests, shared by the testing thread and the gateway.
@@ -35,7 +60,6 @@ pub(crate) struct Trust {
     inner: Arc<Mutex<Inner>>,
     /// For how long a result is valid.
     valid: Duration,
-    fallback: String,
 }
 
 /// What is known of the path to one gateway.
@@ -85,7 +109,11 @@ impl PriorityStatus {
 
 impl Trust {
     pub(crate) fn new(valid: Duration, fallback: String) -> Self {
-        Self { inner: Arc::default(), valid, fallback }
+        Self { inner: Arc::new(Mutex::new(Inner { fallback, ..Inner::default() })), valid }
+    }
+    /// Switches to another control on paths that are not trusted.
+    pub(crate) fn reconfigure(&self, fallback: &str) {
+        self.inner().fallback = fallback.into();
     }
     fn inner(&self) -> MutexGuard<'_, Inner> {
         // It is whole between two calls.
@@ -130,30 +158,10 @@ impl Trust {
         };
         inner.records.insert(gateway, record);
         if before.is_none_or(|r| r.verdict != record.verdict) {
-            let line = self.line(gateway, record.verdict, &finding);
+            let line = inner.line(gateway, record.verdict, &finding);
             if inner.news.len() < MOST {
                 inner.news.push_back(line);
             }
-        }
-    }
-    fn line(&self, gateway: NonZeroU32, verdict: Verdict, finding: &Finding) -> String {
-        let c = &finding.counts;
-        let fallback = &self.fallback;
-        match verdict {
-            Verdict::Honoured => format!(
-                "the path to gateway {gateway:08x} honours low priority: low-priority probes came second in {} of {} pairs, and \
-                 were the lost ones of {} of {}",
-                c.low_second, c.pairs, c.low_lost, c.broken
-            ),
-            Verdict::Ignored => format!(
-                "the path to gateway {gateway:08x} ignores low priority: low-priority probes came second in {} of {} pairs; \
-                 connections use {fallback}",
-                c.low_second, c.pairs
-            ),
-            Verdict::Unknown => format!(
-                "the path to gateway {gateway:08x} could not be tested for low priority: {}; connections use {fallback}",
-                finding.why.unwrap_or("no reason is known")
-            ),
         }
     }
     /// The next line for the log.
@@ -170,7 +178,7 @@ impl Trust {
             age: now.since(r.tested).as_secs_f64(),
             last: r.finding,
         };
-        PriorityStatus { fallback: self.fallback.clone(), paths: inner.records.iter().map(path).collect() }
+        PriorityStatus { fallback: inner.fallback.clone(), paths: inner.records.iter().map(path).collect() }
     }
 }
 
