@@ -16,7 +16,8 @@
 //! forward   ports of this machine whose connections go over the link, without routes
 //! near      kernel sockets on the terrestrial side: accepted ones, and those opened with a client's address
 //! flow      one connection: its two legs and the relay between them
-//! peer      other gateways, and the congestion windows of earlier connections to them
+//! peer      other gateways: the congestion windows of earlier connections to them, and their cookies for data in SYNs
+//! route     what the kernel knows of a route
 //! gateway   all connections: an application on a host
 //! doctor    checks for anything that would keep it from working
 //! ```
