@@ -22,7 +22,8 @@
 //! probe     a connection that shows whether the path works
 //! before    what was there before the system was changed, in a file
 //! leftover  removal of what a killed gateway has left behind
-//! peer      other gateways, and the congestion windows of earlier connections to them
+//! peer      other gateways: the congestion windows of earlier connections to them, and their cookies for data in SYNs
+//! route     what the kernel knows of a route
 //! terms     with which transport settings a connection goes over the link
 //! worker    a thread beside the gateway's own
 //! gateway   all connections: an application on a host

@@ -66,10 +66,8 @@ impl Peers {
     }
     /// Records the cookie with which SYNs in the name of this client may carry data.
     pub(crate) fn keep(&mut self, now: Instant, gateway: NonZeroU32, client: IpAddr, cookie: Cookie) {
-        if self.cookies.len() >= MOST {
-            self.cookies.retain(|_, (_, since)| now < *since + AGE);
-        }
         if self.cookies.len() >= MOST && !self.cookies.contains_key(&(gateway, client)) {
+            // Any of them: the next connection of its client brings a new one.
             self.cookies.pop_first();
         }
         self.cookies.insert((gateway, client), (cookie, now));

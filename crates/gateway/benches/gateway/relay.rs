@@ -16,7 +16,7 @@ const OURS: u32 = 7;
 const RULES: &str = "table inet relay {
   chain arrive {
     type filter hook prerouting priority mangle;
-    meta l4proto tcp socket transparent 1 socket wildcard 0 meta mark set 1 accept
+    meta l4proto tcp socket transparent 1 meta mark set 1 accept
     fib daddr type local accept
     tcp flags & (fin|syn|rst|ack) == syn tproxy ip to 127.0.0.1:5000 meta mark set 1 accept
   }
