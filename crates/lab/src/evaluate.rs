@@ -28,6 +28,7 @@ use skyhaul_study::report;
 use skyhaul_study::requirement::{Judgement, requirements};
 use skyhaul_study::run::RunOptions;
 use skyhaul_study::runner::{CellRunner, Setting};
+use skyhaul_study::sections;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -280,7 +281,7 @@ fn summary(book: &Book, control: &str) -> Value {
             "failed": count(Judgement::Failed),
             "not_measured": count(Judgement::NotMeasured),
         },
-        "overview": book.chapters.first().map(overview::json),
+        "overview": book.chapters.first().map(sections::json),
         "requirements": all.iter().map(skyhaul_study::requirement::Requirement::json).collect::<Vec<_>>(),
         "cases": book.chapters.iter().flat_map(case).collect::<Vec<_>>(),
         "refused": book.refused().into_iter().map(refused).collect::<Vec<_>>(),

@@ -35,6 +35,7 @@ pub mod results;
 pub mod run;
 pub mod runner;
 pub mod schema;
+pub mod sections;
 mod space;
 pub mod stats;
 pub mod table;

@@ -5,7 +5,8 @@ use super::parts::escape;
 use crate::book::Chapter;
 use crate::format;
 use crate::model::Better;
-use crate::overview::{Line, Section, sections};
+use crate::overview::Line;
+use crate::sections::{Section, sections};
 use crate::stats::Estimate;
 use std::fmt::Write as _;
 
