@@ -1,11 +1,12 @@
 //! Outstanding data: two numbers in the normal case, the scoreboard otherwise.
 //!
 //! While all outstanding segments are full-sized, sent once, and neither SACKed nor lost, `SND.UNA`, `SND.MAX` and
-//! the segment size describe them completely. The scoreboard with an entry per segment is created for the first
-//! event that these cannot represent, and dropped when it is over. Send times are kept beside the two numbers only
-//! if somebody asks for them ([`Board::keep_times`]).
+//! the segment size describe them completely. [`Shorts`] adds the ends of short segments, which end a write. The
+//! scoreboard with an entry per segment is created for the first event that these cannot represent, and dropped
+//! when it is over. Send times are kept beside the numbers only if somebody asks for them ([`Board::keep_times`]).
 
 use super::scoreboard::{Acked, Item, Scoreboard};
+use super::shorts::Shorts;
 use crate::config::Config;
 use alloc::boxed::Box;
 use skyhaul_base::Instant;
@@ -16,29 +17,39 @@ use skyhaul_base::ring::Ring;
 pub(crate) struct Board {
     una: u64,
     max: u64,
+    /// End of the first short segment; beyond everything while there is a scoreboard, which contains them.
+    short: u64,
     smss: u32,
-    dup_thresh: u32,
+    /// At most 65535, which is as good as never.
+    dup_thresh: u16,
     /// The scoreboard is permanent, since it is used on each acknowledgement.
     stays: bool,
-    /// Send time of each outstanding segment, if requested; empty while there is a scoreboard, which stores them.
-    times: Option<Box<Ring<Instant>>>,
     /// Bytes ever marked lost, valid without a scoreboard.
     total_lost: u64,
+    beside: Option<Box<Beside>>,
     full: Option<Box<Scoreboard>>,
+}
+
+/// What outstanding segments need beside the numbers; empty while there is a scoreboard.
+#[derive(Clone, Debug, Default)]
+struct Beside {
+    shorts: Shorts,
+    /// Send time of each outstanding segment, if requested.
+    times: Option<Ring<Instant>>,
 }
 
 impl Board {
     /// Nothing is outstanding; `start` is the first byte.
     pub(crate) fn new(start: u64, config: &Config, smss: u32) -> Self {
-        let dup_thresh = config.dup_thresh;
         Self {
             una: start,
             max: start,
+            short: u64::MAX,
             smss,
-            dup_thresh,
+            dup_thresh: u16::try_from(config.dup_thresh).unwrap_or(u16::MAX),
             stays: false,
-            times: None,
             total_lost: 0,
+            beside: None,
             full: None,
         }
     }
@@ -47,18 +58,18 @@ impl Board {
     /// be called before anything is outstanding, or for all later segments.
     pub(crate) fn keep_times(&mut self, times: bool, scoreboard: bool) {
         self.stays = scoreboard;
-        match (&self.times, times && !scoreboard) {
-            (None, true) => {
+        match (self.times().is_some(), times && !scoreboard) {
+            (false, true) => {
                 let mut ring = Ring::new();
                 if self.full.is_none() {
                     (0..self.len()).for_each(|_| ring.push_back(Instant::ZERO));
                 }
-                self.times = Some(Box::new(ring));
+                self.beside.get_or_insert_default().times = Some(ring);
             }
-            (Some(_), false) => {
+            (true, false) => {
                 // Data on present segments is preserved.
                 self.full();
-                self.times = None;
+                self.beside = None;
             }
             _ => {}
         }
@@ -69,12 +80,27 @@ impl Board {
         }
     }
 
+    #[inline]
+    fn times(&self) -> Option<&Ring<Instant>> {
+        self.beside.as_ref()?.times.as_ref()
+    }
+
+    /// The segments, by their offsets, while there is no scoreboard.
+    fn segments(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        static NO_SHORTS: Shorts = Shorts::NONE;
+        let shorts = self.beside.as_ref().map_or(&NO_SHORTS, |b| &b.shorts);
+        shorts.segments(self.una, self.max, self.smss)
+    }
+
     /// The scoreboard, created if necessary.
     pub(crate) fn full(&mut self) -> &mut Scoreboard {
-        let Self { una, max, smss, dup_thresh, total_lost, times, full, .. } = self;
+        let Self { una, max, short, smss, dup_thresh, total_lost, beside, full, .. } = self;
         full.get_or_insert_with(|| {
-            let left = || times.as_mut().and_then(|t| t.pop_front()).unwrap_or(Instant::ZERO);
-            Box::new(Scoreboard::uniform((*una, *max), *dup_thresh, *smss, *total_lost, left))
+            *short = u64::MAX;
+            let mut nothing = Beside::default();
+            let beside = beside.as_deref_mut().unwrap_or(&mut nothing);
+            let empty = Scoreboard::new(*una, u32::from(*dup_thresh), *smss);
+            Box::new(beside.unfold(empty, *max, *smss, *total_lost))
         })
     }
     /// The scoreboard, if there is one.
@@ -112,9 +138,11 @@ impl Board {
     }
     /// Segments outstanding.
     pub(crate) fn len(&self) -> usize {
-        match &self.full {
-            Some(s) => s.len(),
-            None => (self.span() / u64::from(self.smss)) as usize,
+        match (&self.full, self.times()) {
+            (Some(s), _) => s.len(),
+            (None, Some(times)) => times.len(),
+            (None, None) if self.short == u64::MAX => (self.span() / u64::from(self.smss)) as usize,
+            (None, None) => self.segments().count(),
         }
     }
     /// RFC 6675 §4 `SetPipe`, bytes.
@@ -149,12 +177,17 @@ impl Board {
         if let Some(s) = &self.full {
             return s.item(index);
         }
-        let seq = self.una + index as u64 * u64::from(self.smss);
-        (seq < self.max).then_some(Item {
+        let (seq, end) = if self.short == u64::MAX {
+            let seq = self.una + index as u64 * u64::from(self.smss);
+            (seq, seq + u64::from(self.smss))
+        } else {
+            self.segments().nth(index)?
+        };
+        (seq < self.max).then(|| Item {
             seq,
-            len: self.smss,
+            len: (end - seq) as u32,
             fin: false,
-            last_sent: self.times.as_ref().and_then(|t| t.get(index)).copied().unwrap_or(Instant::ZERO),
+            last_sent: self.times().and_then(|t| t.get(index)).copied().unwrap_or(Instant::ZERO),
             rtx_count: 0,
             sacked: false,
         })
@@ -163,10 +196,11 @@ impl Board {
     pub(crate) fn resend_at(&self, seq: u64) -> Option<Item> {
         match &self.full {
             Some(s) => s.resend_at(seq).and_then(|i| s.item(i)),
-            None => {
+            None if self.short == u64::MAX => {
                 let behind = seq.saturating_sub(self.una).div_ceil(u64::from(self.smss));
                 self.item(usize::try_from(behind).ok()?)
             }
+            None => self.item(self.segments().position(|(from, _)| from >= seq)?),
         }
     }
 
@@ -175,14 +209,24 @@ impl Board {
     pub(crate) fn push(&mut self, span: u32, fin: bool, now: Instant) {
         if self.full.is_some() || span != self.smss || fin {
             self.push_any(span, fin, now);
-        } else if let Some(times) = &mut self.times {
+        } else if let Some(times) = self.beside.as_mut().and_then(|b| b.times.as_mut()) {
             times.push_back(now);
         }
         self.max += u64::from(span);
     }
     #[inline(never)]
     fn push_any(&mut self, span: u32, fin: bool, now: Instant) {
-        self.full().push(span, fin, now);
+        if self.full.is_some() || span > self.smss || fin {
+            self.full().push(span, fin, now);
+            return;
+        }
+        let end = self.max + u64::from(span);
+        let beside = self.beside.get_or_insert_default();
+        beside.shorts.push(end);
+        if let Some(times) = &mut beside.times {
+            times.push_back(now);
+        }
+        self.short = self.short.min(end);
     }
 
     /// Cumulative acknowledgement up to `ack`, which must lie in `[una, max]`.
@@ -190,9 +234,9 @@ impl Board {
     pub(crate) fn ack(&mut self, ack: u64) -> Acked {
         let bytes = ack - self.una;
         // Usually one segment.
-        if self.full.is_none() && bytes == u64::from(self.smss) {
+        if self.full.is_none() && bytes == u64::from(self.smss) && ack < self.short {
             self.una = ack;
-            let times = self.times.as_mut();
+            let times = self.beside.as_mut().and_then(|b| b.times.as_mut());
             let (popped, sent_at) = times.map_or((0, None), |t| (1, t.pop_front()));
             return Acked { bytes, delivered: bytes, popped, sent_at, first_sent: sent_at };
         }
@@ -202,21 +246,46 @@ impl Board {
     #[inline(never)]
     fn ack_any(&mut self, ack: u64) -> Acked {
         let bytes = ack - self.una;
-        if self.full.is_none() && bytes % u64::from(self.smss) == 0 {
-            self.una = ack;
-            let mut acked = Acked { bytes, delivered: bytes, ..Acked::default() };
-            if let Some(times) = &mut self.times {
-                acked.popped = (bytes / u64::from(self.smss)) as usize;
-                acked.first_sent = times.front().copied();
-                acked.sent_at = (0..acked.popped).filter_map(|_| times.pop_front()).last();
+        if self.full.is_none() {
+            if ack < self.short && bytes % u64::from(self.smss) == 0 {
+                self.una = ack;
+                let segments = || (bytes / u64::from(self.smss)) as usize;
+                return Beside::acked(self.beside.as_deref_mut(), bytes, segments);
             }
-            return acked;
+            if ack == self.short && bytes <= u64::from(self.smss) {
+                if let Some(beside) = &mut self.beside {
+                    // One short segment.
+                    self.una = ack;
+                    self.short = beside.shorts.next();
+                    return Beside::acked(Some(beside), bytes, || 1);
+                }
+            }
+            if let Some(acked) = self.ack_short(ack) {
+                return acked;
+            }
         }
         let acked = self.full().ack(ack);
         self.una = ack;
         acked
     }
 
+    /// [`Self::ack`] without a scoreboard, of short segments among others; `None`, and no effect, if `ack` lies
+    /// within a segment.
+    fn ack_short(&mut self, ack: u64) -> Option<Acked> {
+        let (bytes, smss) = (ack - self.una, self.smss);
+        let beside = self.beside.as_deref_mut()?;
+        let upto = beside.shorts.upto(self.una, ack, smss)?;
+        beside.shorts.pop(upto.short);
+        self.short = beside.shorts.first();
+        self.una = ack;
+        Some(Beside::acked(Some(beside), bytes, || upto.segments))
+    }
+
+    /// Whether there is a scoreboard.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.full.is_some()
+    }
     /// Whether nothing is known to be missing or was sent twice: the outstanding segments are full, or their sizes
     /// are accounted for.
     #[inline]
@@ -232,23 +301,29 @@ impl Board {
         }
     }
     fn put_away(&mut self) {
-        let Some(s) = self.full.as_ref().filter(|s| s.is_uniform()) else { return };
+        let Some(s) = self.full.as_ref().filter(|s| s.is_plain()) else { return };
         self.total_lost = s.total_lost();
-        if let Some(times) = &mut self.times {
-            (0..s.len()).filter_map(|i| s.item(i)).for_each(|i| times.push_back(i.last_sent));
+        for item in (0..s.len()).filter_map(|i| s.item(i)) {
+            if item.len < self.smss {
+                self.beside.get_or_insert_default().shorts.push(item.end());
+            }
+            if let Some(times) = self.beside.as_mut().and_then(|b| b.times.as_mut()) {
+                times.push_back(item.last_sent);
+            }
         }
+        self.short = self.beside.as_ref().map_or(u64::MAX, |b| b.shorts.first());
         self.full = None;
     }
 
     /// Memory use of the entries, bytes.
     pub(crate) fn held(&self) -> usize {
-        let times = self.times.as_ref().map_or(0, |t| t.capacity() * size_of::<Instant>());
-        times + self.full.as_ref().map_or(0, |s| s.held())
+        let beside = self.beside.as_ref().map_or(0, |b| b.held());
+        beside + self.full.as_ref().map_or(0, |s| s.held())
     }
     /// Releases unused memory.
     pub(crate) fn trim(&mut self) {
-        if let Some(times) = &mut self.times {
-            times.trim();
+        if let Some(beside) = &mut self.beside {
+            beside.trim();
         }
         if let Some(full) = &mut self.full {
             full.trim();
@@ -264,6 +339,42 @@ impl Board {
     pub(crate) fn recut(&mut self, smss: u32) {
         self.change(|s| s.recut(smss));
         self.smss = smss;
+    }
+}
+
+impl Beside {
+    /// The effect of an acknowledgement of so many bytes and `segments`.
+    fn acked(beside: Option<&mut Self>, bytes: u64, segments: impl FnOnce() -> usize) -> Acked {
+        let mut acked = Acked { bytes, delivered: bytes, ..Acked::default() };
+        if let Some(times) = beside.and_then(|b| b.times.as_mut()) {
+            acked.popped = segments();
+            acked.first_sent = times.front().copied();
+            acked.sent_at = (0..acked.popped).filter_map(|_| times.pop_front()).last();
+        }
+        acked
+    }
+
+    /// Enters the segments up to `max` into an empty scoreboard, which takes over what is known here.
+    fn unfold(&mut self, mut empty: Scoreboard, max: u64, smss: u32, total_lost: u64) -> Scoreboard {
+        let (una, Self { shorts, times }) = (empty.una(), self);
+        empty.expect((max - una) as usize / smss as usize + 1 + shorts.len(), total_lost);
+        for (from, to) in shorts.segments(una, max, smss) {
+            let left = times.as_mut().and_then(|t| t.pop_front()).unwrap_or(Instant::ZERO);
+            empty.push((to - from) as u32, false, left);
+        }
+        shorts.pop(shorts.len());
+        empty
+    }
+
+    fn held(&self) -> usize {
+        let times = self.times.as_ref().map_or(0, Ring::capacity);
+        (times + self.shorts.capacity()) * size_of::<Instant>()
+    }
+    fn trim(&mut self) {
+        self.shorts.trim();
+        if let Some(times) = &mut self.times {
+            times.trim();
+        }
     }
 }
 
@@ -296,14 +407,14 @@ mod tests {
 
     #[test]
     fn the_scoreboard_comes_with_what_they_cannot_say_and_goes_when_it_is_over() {
-        // A short segment, a FIN, an acknowledgement within a segment.
+        // A long segment, a FIN, an acknowledgement within a segment.
         let mut b = board(2);
-        b.push(40, false, Instant::ZERO);
+        b.push(140, false, Instant::ZERO);
         assert_eq!(b.scoreboard().map(Scoreboard::len), Some(3));
         b.ack(201);
         b.tidy();
         assert!(b.scoreboard().is_some());
-        b.ack(241);
+        b.ack(341);
         b.tidy();
         assert!(b.scoreboard().is_none() && b.is_empty());
         let mut b = board(2);
@@ -326,6 +437,82 @@ mod tests {
         b.tidy();
         assert!(b.scoreboard().is_none());
         assert_eq!((b.total_lost(), b.len()), (100, 1));
+    }
+
+    #[test]
+    fn short_segments_need_no_scoreboard() {
+        let mut b = board(2);
+        for span in [40, 100, 100, 7] {
+            b.push(span, false, Instant::ZERO);
+        }
+        let items = |b: &Board| (0..9).filter_map(|i| b.item(i)).map(|i| (i.seq, i.len)).collect::<Vec<_>>();
+        let all = [(1, 100), (101, 100), (201, 40), (241, 100), (341, 100), (441, 7)];
+        assert_eq!(items(&b), all);
+        assert_eq!((b.len(), b.pipe(), b.resend_at(202).map(|i| i.seq)), (6, 447, Some(241)));
+        assert_eq!((b.ack(101).bytes, items(&b)), (100, all[1..].to_vec()));
+        assert_eq!((b.ack(241).bytes, items(&b)), (140, all[3..].to_vec()));
+        assert!(b.scoreboard().is_none());
+        // A hole, and back.
+        b.full().apply(241, &[(341, 448)]);
+        b.full().retransmit(0, Instant::ZERO);
+        b.ack(448);
+        b.push(55, false, Instant::ZERO);
+        b.tidy();
+        assert!(b.scoreboard().is_none());
+        assert_eq!(items(&b), [(448, 55)]);
+    }
+
+    /// A board and one whose scoreboard is permanent say the same, whatever happens.
+    #[test]
+    fn numbers_and_scoreboard_agree() {
+        let mut rng = skyhaul_base::Rng::stream(1, "boards");
+        for round in 0..400 {
+            let timed = round % 2 == 0;
+            let (mut b, mut s) = (board(0), board(0));
+            b.keep_times(timed, false);
+            s.keep_times(false, true);
+            let (mut put_away, mut now) = (0, Instant::ZERO);
+            for _ in 0..200 {
+                now += skyhaul_base::Duration::from_millis(1);
+                match rng.below(10) {
+                    0..=5 => {
+                        let span = if rng.below(3) > 0 { 100 } else { 1 + rng.below(99) as u32 };
+                        b.push(span, false, now);
+                        s.push(span, false, now);
+                    }
+                    6..=8 if !b.is_empty() => {
+                        // Usually an end of a segment.
+                        let end = b.item(rng.below(b.len() as u64) as usize).map_or(b.max(), |i| i.end());
+                        let ack = if rng.below(20) == 0 { b.una() + 1 + rng.below(b.span()) } else { end };
+                        let (x, y) = (b.ack(ack), s.ack(ack));
+                        assert_eq!((x.bytes, x.delivered), (y.bytes, y.delivered));
+                        if timed {
+                            assert_eq!(x, y);
+                        }
+                    }
+                    9 if rng.below(4) == 0 && b.len() > 4 => {
+                        let blocks: Vec<_> = b.item(2).map(|i| (i.seq, i.end())).into_iter().collect();
+                        let una = b.una();
+                        b.change(|s| s.apply(una, &blocks));
+                        s.change(|s| s.apply(una, &blocks));
+                    }
+                    _ => {
+                        b.tidy();
+                        put_away += u32::from(b.scoreboard().is_none());
+                    }
+                }
+                let look = |b: &Board| -> Vec<_> {
+                    let item = |i: Item| (i.seq, i.len, i.sacked, if timed { i.last_sent } else { now });
+                    (0..b.len() + 1).filter_map(|n| b.item(n)).map(item).collect()
+                };
+                assert_eq!(look(&b), look(&s));
+                let from = b.una() + rng.below(b.span() + 2);
+                assert_eq!(b.resend_at(from).map(|i| i.seq), s.resend_at(from).map(|i| i.seq));
+                assert_eq!((b.len(), b.una(), b.max(), b.pipe()), (s.len(), s.una(), s.max(), s.pipe()));
+                assert_eq!((b.sacked(), b.total_lost()), (s.sacked(), s.total_lost()));
+            }
+            assert!(put_away > 0);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub(crate) mod board;
 pub(crate) mod classifier;
 pub(crate) mod rack;
 pub(crate) mod scoreboard;
+mod shorts;
 pub(crate) mod tlp;
 
 pub(crate) use board::Board;

@@ -124,7 +124,7 @@ impl<S: Store> Source<S> {
     /// Whether nothing is left to send before the next event; a cheap test that may say no too often.
     #[inline(always)]
     pub fn is_at_rest(&self) -> bool {
-        self.sender.is_at_rest()
+        self.exception.is_none() && self.sender.is_at_rest()
     }
 
     fn handle_any(&mut self, now: Instant, head: &Head, extras: Option<&Extras>) -> Result<(), Rejected> {

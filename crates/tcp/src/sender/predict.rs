@@ -118,27 +118,31 @@ impl<S: Store> Sender<S> {
         let clock = self.engine.pending.filter(|_| self.steady)?;
         match self.engine.next_ordinary(now) {
             Turn::Sent(out) => {
-                // Usually one acknowledgement releases one segment: saves the attempt at a second.
-                if self.engine.window_is_full() {
-                    self.engine.ordinary_loop_ended(now, clock, Blocked::Cwnd);
-                    if self.engine.active() {
-                        self.general();
-                    }
+                // Usually one acknowledgement releases one segment, and an application writes a few at a time: saves
+                // the attempt at one more.
+                if let Some(blocked) = self.engine.surely_at_end() {
+                    self.end_ordinary(now, clock, blocked);
                 }
                 Some(out)
             }
             Turn::Blocked(blocked) => {
-                self.engine.ordinary_loop_ended(now, clock, blocked);
-                // The algorithm may have requested something.
-                if self.engine.active() {
-                    self.general();
-                }
+                self.end_ordinary(now, clock, blocked);
                 None
             }
             Turn::Unclear => {
                 self.general();
                 None
             }
+        }
+    }
+
+    /// The send loop ends for this reason.
+    #[inline(always)]
+    fn end_ordinary(&mut self, now: Instant, clock: Clock, blocked: Blocked) {
+        self.engine.ordinary_loop_ended(now, clock, blocked);
+        // The algorithm may have requested something.
+        if self.engine.active() {
+            self.general();
         }
     }
 
@@ -295,6 +299,9 @@ impl<S: Store> Engine<S> {
             return Turn::Blocked(Blocked::Cwnd);
         }
         if !self.room_for(smss) {
+            if self.space.end <= max {
+                return Turn::Blocked(Blocked::App);
+            }
             return self.next_short(now, flight, window);
         }
         if flight + smss > window {
@@ -309,12 +316,14 @@ impl<S: Store> Engine<S> {
         Turn::Sent(out)
     }
 
-    /// Whether the congestion window is full and is the only limit.
+    /// The result of the next turn of the send loop, if it is obvious.
     #[inline]
-    fn window_is_full(&self) -> bool {
-        self.board.span() >= self.control.window()
-            && self.control.pacing().is_none()
-            && self.control.policy().max_burst == 0
+    fn surely_at_end(&self) -> Option<Blocked> {
+        let (full, empty) = (self.board.span() >= self.control.window(), self.board.max() >= self.space.end);
+        if !(full | empty) || self.control.pacing().is_some() || self.control.policy().max_burst != 0 {
+            return None;
+        }
+        Some(if full { Blocked::Cwnd } else { Blocked::App })
     }
 
     /// Whether the application has a full segment, and the peer's window and the send buffer have room for it.
@@ -333,15 +342,12 @@ impl<S: Store> Engine<S> {
         self.space.update_window(ack, window, self.config.send_buffer);
     }
 
-    /// There is no room for a full segment, or the application has none: a short one is sent if allowed (see
-    /// [`Space::new_len`]).
+    /// There is no room for a full segment, or the application has only a part of one: a short one is sent if allowed
+    /// (see [`Space::new_len`]).
     #[inline(never)]
     fn next_short(&mut self, now: Instant, flight: u64, window: u64) -> Turn {
         let (max, full) = (self.board.max(), self.space.smss);
-        let (len, edge) = (self.space.end.saturating_sub(max), self.space.edge);
-        if len == 0 {
-            return Turn::Blocked(Blocked::App);
-        }
+        let (len, edge) = (self.space.end - max, self.space.edge);
         if edge <= max && flight > 0 {
             return Turn::Blocked(Blocked::Rwnd);
         }
@@ -392,7 +398,7 @@ impl<S: Store> Engine<S> {
         }
         self.window_limited = blocked == Blocked::Cwnd;
         self.app_limited = blocked == Blocked::App;
-        if self.app_limited {
+        if self.app_limited && (self.sampler.is_some() | self.board.is_full()) {
             self.nothing_left();
         }
         if self.control.listens_to_transmit() {

@@ -54,6 +54,11 @@ impl Sent {
     fn end(&self) -> u64 {
         self.seq + u64::from(self.span)
     }
+    /// Whether it is longer than a full segment or carries the FIN.
+    #[inline]
+    fn is_odd(&self, smss: u32) -> bool {
+        self.span > smss || self.has(FIN)
+    }
     fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
@@ -132,7 +137,7 @@ pub struct Scoreboard {
     rescued: bool,
     dup_thresh: u32,
     smss: u32,
-    /// Segments that are not full-sized or carry the FIN.
+    /// Segments that are longer than a full one or carry the FIN.
     odd: u32,
     /// Segments that were sent more than once.
     repeated: u32,
@@ -173,21 +178,10 @@ impl Scoreboard {
         }
     }
 
-    /// A scoreboard of full segments that cover `[una, max)`, all sent once and not SACKed; `left` gives their send
-    /// times in order.
-    pub(crate) fn uniform(
-        (una, max): (u64, u64),
-        dup_thresh: u32,
-        smss: u32,
-        total_lost: u64,
-        mut left: impl FnMut() -> Instant,
-    ) -> Self {
-        let mut s = Self { total_lost, ..Self::new(una, dup_thresh, smss) };
-        s.ring.reserve_exact((max - una) as usize / smss as usize + 1);
-        while s.max < max {
-            s.push(smss, false, left());
-        }
-        s
+    /// To be called while it is empty: so many segments will be entered, and so many bytes were ever lost.
+    pub(crate) fn expect(&mut self, segments: usize, total_lost: u64) {
+        self.ring.reserve_exact(segments);
+        self.total_lost = total_lost;
     }
 
     /// Whether nothing is known to be missing and nothing counts twice.
@@ -195,8 +189,8 @@ impl Scoreboard {
     pub(crate) fn is_clean(&self) -> bool {
         self.sacked | self.lost | self.rtx == 0 && self.above_runs == 0
     }
-    /// Whether [`Self::uniform`] would give the same, except for times.
-    pub(crate) fn is_uniform(&self) -> bool {
+    /// Whether the sizes of its segments say everything except for times: none is odd, missing, or was sent twice.
+    pub(crate) fn is_plain(&self) -> bool {
         self.is_clean() && self.odd == 0 && self.repeated == 0 && self.high_sacked <= self.una
     }
 
@@ -286,8 +280,7 @@ impl Scoreboard {
     /// A new segment of `span` bytes of sequence space was sent.
     pub(crate) fn push(&mut self, span: u32, fin: bool, now: Instant) {
         debug_assert!(span > 0);
-        self.odd += u32::from(span != self.smss || fin);
-        self.ring.push_back(Sent {
+        let sent = Sent {
             seq: self.max,
             last_sent: now,
             span,
@@ -295,7 +288,9 @@ impl Scoreboard {
             flags: if fin { FIN } else { 0 },
             rtx_count: 0,
             waited: 0,
-        });
+        };
+        self.odd += u32::from(sent.is_odd(self.smss));
+        self.ring.push_back(sent);
         self.max += u64::from(span);
     }
 
@@ -372,7 +367,7 @@ impl Scoreboard {
             } else {
                 self.repeated -= 1;
             }
-            self.odd -= u32::from(s.span != self.smss || s.has(FIN));
+            self.odd -= u32::from(s.is_odd(self.smss));
             self.ring.pop_front();
             self.base += 1;
             out.popped += 1;
@@ -381,10 +376,10 @@ impl Scoreboard {
             // The acknowledgement ends within a segment (the peer resegments): keep the rest.
             {
                 let cut = (ack - s.seq) as u32;
-                // The rest has an odd size, if the segment had not.
-                self.odd += u32::from(s.span == self.smss && !s.has(FIN));
+                self.odd -= u32::from(s.is_odd(self.smss));
                 s.seq = ack;
                 s.span -= cut;
+                self.odd += u32::from(s.is_odd(self.smss));
                 let cut = u64::from(cut);
                 if s.has(SACKED) {
                     self.sacked -= cut;

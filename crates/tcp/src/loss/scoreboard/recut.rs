@@ -4,11 +4,11 @@ use super::{FIN, Scoreboard, Sent};
 use alloc::collections::VecDeque;
 
 impl Scoreboard {
-    /// Increases the size of full segments to `smss`: outstanding ones then count as odd-sized.
+    /// Increases the size of full segments to `smss`: outstanding ones are then short.
     pub(crate) fn widen(&mut self, smss: u32) {
         self.smss = smss;
         self.lost_above = u64::from(self.dup_thresh.saturating_sub(1)) * u64::from(smss);
-        self.odd = self.ring.iter().filter(|s| s.span != smss || s.has(FIN)).count() as u32;
+        self.odd = self.ring.iter().filter(|s| s.is_odd(smss)).count() as u32;
     }
 
     /// The path carries at most `smss` bytes of payload: longer segments are cut in place. Their SACK state is
@@ -33,7 +33,7 @@ impl Scoreboard {
         }
         let base = self.base;
         let repeated = ring.iter().filter(|s| s.rtx_count > 0).count() as u32;
-        let odd = ring.iter().filter(|s| s.span != smss || s.has(FIN)).count() as u32;
+        let odd = ring.iter().filter(|s| s.is_odd(smss)).count() as u32;
         *self = Self {
             ring,
             odd,

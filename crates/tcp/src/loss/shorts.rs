@@ -1,0 +1,91 @@
+//! Short segments among outstanding data that is otherwise in full ones.
+//!
+//! A write usually ends in a short segment. Between the ends of two short segments all others are full, so these
+//! ends, the segment size and both ends of the data describe every segment.
+
+use skyhaul_base::ring::Ring;
+
+/// Beyond all data.
+const NOWHERE: u64 = u64::MAX;
+
+/// The ends of the outstanding short segments, ascending.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shorts(Ring<u64>);
+
+/// Segments up to an acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Upto {
+    /// How many; the last one ends where the acknowledgement does.
+    pub(super) segments: usize,
+    /// How many of these are short.
+    pub(super) short: usize,
+}
+
+impl Shorts {
+    /// There are none.
+    pub(super) const NONE: Self = Self(Ring::new());
+
+    /// The end of the first one; beyond all data if there is none.
+    #[inline]
+    pub(super) fn first(&self) -> u64 {
+        self.0.front().copied().unwrap_or(NOWHERE)
+    }
+    /// A short segment was sent.
+    #[inline]
+    pub(super) fn push(&mut self, end: u64) {
+        self.0.push_back(end);
+    }
+    /// The first one is acknowledged; returns the end of the one after it.
+    #[inline]
+    pub(super) fn next(&mut self) -> u64 {
+        self.0.pop_front();
+        self.first()
+    }
+    /// The first `n` are acknowledged.
+    #[inline]
+    pub(super) fn pop(&mut self, n: usize) {
+        for _ in 0..n {
+            self.0.pop_front();
+        }
+    }
+
+    /// The segments of `[una, max)`, by their offsets: full ones of `smss` bytes unless a short one ends earlier.
+    pub(super) fn segments(&self, una: u64, max: u64, smss: u32) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let (mut at, mut next) = (una, 0);
+        core::iter::from_fn(move || {
+            let from = at;
+            let short = self.0.get(next).copied().unwrap_or(NOWHERE);
+            at = (from + u64::from(smss)).min(short).min(max);
+            next += usize::from(at == short);
+            (from < at).then_some((from, at))
+        })
+    }
+
+    /// The segments of `[una, ack)`; `None` if the last one reaches beyond.
+    pub(super) fn upto(&self, una: u64, ack: u64, smss: u32) -> Option<Upto> {
+        let smss = u64::from(smss);
+        let (mut at, mut found) = (una, Upto { segments: 0, short: 0 });
+        while let Some(&end) = self.0.get(found.short).filter(|end| **end <= ack) {
+            found.segments += (end - at).div_ceil(smss) as usize;
+            found.short += 1;
+            at = end;
+        }
+        let next = self.0.get(found.short).copied().unwrap_or(NOWHERE);
+        let full = (ack - at) / smss;
+        let whole = at + full * smss == ack && (ack < next);
+        found.segments += full as usize;
+        whole.then_some(found)
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+    pub(super) fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+    /// Releases unused memory.
+    pub(super) fn trim(&mut self) {
+        self.0.trim();
+    }
+}
