@@ -99,30 +99,67 @@ pub struct Delays {
     sum: u128,
     min: Duration,
     max: Duration,
-    last: Option<Duration>,
+    last: Duration,
     /// In nanoseconds, now and summed over the packets.
     jitter: f64,
     jitters: f64,
-    /// Created by the first packet: flows without datagrams use no memory.
-    spans: Option<Spans>,
+    /// Empty before the first packet: flows without datagrams use no memory.
+    spans: Spans,
 }
 
 impl Delays {
     /// A datagram arrived; both ends share one clock.
+    #[inline]
     pub fn arrived(&mut self, now: Instant, datagram: &Datagram) {
-        let delay = now - datagram.sent_at;
-        self.count += 1;
         self.bytes += u64::from(datagram.len);
-        self.expected = self.expected.max(datagram.number.saturating_add(1));
-        self.sum += u128::from(delay.as_nanos());
-        self.min = if self.count == 1 { delay } else { self.min.min(delay) };
-        self.max = self.max.max(delay);
-        if let Some(last) = self.last.replace(delay) {
-            let difference = delay.as_nanos().abs_diff(last.as_nanos()) as f64;
-            self.jitter += (difference - self.jitter) / 16.0;
+        self.packet(datagram.number, now - datagram.sent_at);
+    }
+
+    /// A packet arrived with this delay.
+    #[inline]
+    pub(crate) fn packet(&mut self, number: u64, delay: Duration) {
+        if self.count == 0 {
+            self.begin(delay);
         }
+        self.count += 1;
+        self.expected = self.expected.max(number.saturating_add(1));
+        self.sum += u128::from(delay.as_nanos());
+        self.min = self.min.min(delay);
+        self.max = self.max.max(delay);
+        let difference = delay.abs_diff(core::mem::replace(&mut self.last, delay)).as_nanos() as f64;
+        self.jitter += (difference - self.jitter) / 16.0;
         self.jitters += self.jitter;
-        self.spans.get_or_insert_with(|| Spans::new(LONGEST)).record(delay);
+        self.spans.record(delay);
+    }
+
+    /// Packets that were all sent at `sent_at` arrived at these times; `next` is the number after the last one.
+    #[inline]
+    pub(crate) fn packets(&mut self, next: u64, sent_at: Instant, times: &[Instant]) {
+        let Some(&first) = times.first() else { return };
+        if self.count == 0 {
+            self.begin(first - sent_at);
+        }
+        self.count += times.len() as u64;
+        self.expected = self.expected.max(next);
+        let (mut last, mut jitter, mut jitters) = (self.last, self.jitter, self.jitters);
+        for &now in times {
+            let delay = now - sent_at;
+            self.sum += u128::from(delay.as_nanos());
+            self.min = self.min.min(delay);
+            self.max = self.max.max(delay);
+            jitter +=
+                (delay.abs_diff(core::mem::replace(&mut last, delay)).as_nanos() as f64 - jitter) / 16.0;
+            jitters += jitter;
+            self.spans.record(delay);
+        }
+        (self.last, self.jitter, self.jitters) = (last, jitter, jitters);
+    }
+
+    /// Before the first datagram: its delay differs from no other.
+    #[cold]
+    fn begin(&mut self, delay: Duration) {
+        (self.min, self.last) = (delay, delay);
+        self.spans = Spans::new(LONGEST);
     }
 
     /// Payload bytes received.
@@ -136,8 +173,8 @@ impl Delays {
     pub fn measured(&self) -> Measured {
         let seconds = |nanos: f64| (self.count > 0).then_some(nanos * 1e-9);
         let quantile = |q: f64| {
-            let micros = self.spans.as_ref().map(|s| s.quantile(q) as f64);
-            micros.filter(|_| self.count > 0).map(|us| us * 1e-6)
+            let micros = (self.count > 0).then(|| self.spans.quantile(q) as f64);
+            micros.map(|us| us * 1e-6)
         };
         Measured {
             delivered: self.count,

@@ -151,6 +151,12 @@ macro_rules! applications {
             pub fn poll(&mut self, now: Instant) -> Option<Demand> {
                 match self { $(Self::$variant(w) => w.poll(now),)* }
             }
+            /// Instead of [`Self::poll`], for drivers that need no [`Demand::Frame`]: the sum of everything that it writes
+            /// by now to its open connection. `None`, and nothing has changed, if it may demand anything else.
+            #[inline]
+            pub fn write(&mut self, now: Instant) -> Option<u64> {
+                match self { $(Self::$variant(w) => w.write(now),)* }
+            }
             /// Everything written to its connection is acknowledged. Needed only while [`Self::is_finite`].
             pub fn acknowledged(&mut self, now: Instant) -> Outcome {
                 match self { $(Self::$variant(w) => w.acknowledged(now),)* }
@@ -171,17 +177,23 @@ macro_rules! applications {
             pub fn transfers(&self) -> u64 {
                 match self { $(Self::$variant(w) => w.transfers(),)* }
             }
-            /// Whether it must be informed of arrivals ([`Self::arrived`]) and of the transport's state
-            /// ([`Self::feedback`]).
+            /// Whether it must be informed of arrivals ([`Self::arrived`]).
             #[must_use]
             pub fn watches(&self) -> bool {
                 match self { $(Self::$variant(_) => <$config as Kind>::WATCHES,)* }
             }
-            /// Reports the transport's state to a workload that watches; to be called before [`Self::poll`].
+            /// Whether it must be informed of the transport's state ([`Self::feedback`]).
+            #[inline]
+            #[must_use]
+            pub fn listens(&self) -> bool {
+                match self { $(Self::$variant(w) => w.listens(),)* }
+            }
+            /// Reports the transport's state to a workload that listens; to be called before [`Self::poll`].
             pub fn feedback(&mut self, now: Instant, told: &Feedback) {
                 match self { $(Self::$variant(w) => w.feedback(now, told),)* }
             }
             /// Reports an arrival at the other end to a workload that watches.
+            #[inline]
             pub fn arrived(&mut self, now: Instant, arrival: &Arrival) {
                 match self { $(Self::$variant(w) => w.arrived(now, arrival),)* }
             }

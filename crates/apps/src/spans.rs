@@ -11,8 +11,8 @@ const CELLS: u64 = 1024;
 /// Its binary logarithm.
 const BITS: u32 = CELLS.ilog2();
 
-/// Counts spans of time.
-#[derive(Clone, Debug)]
+/// Counts spans of time; by default none.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Spans {
     counts: Box<[u32]>,
     /// Longer spans count as this, in microseconds.

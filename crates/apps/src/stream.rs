@@ -164,6 +164,19 @@ impl Workload for Stream {
         self.skip_pauses();
         Some(if self.datagrams { Demand::Datagram(self.packet) } else { Demand::Write(self.packet.into()) })
     }
+    #[inline]
+    fn write(&mut self, now: Instant) -> Option<u64> {
+        if self.closed || self.datagrams {
+            return None;
+        }
+        let mut bytes = 0;
+        while self.next <= now {
+            self.on = self.clock.send(self.on, self.packet);
+            self.skip_pauses();
+            bytes += u64::from(self.packet);
+        }
+        Some(bytes)
+    }
     fn stop(&mut self) -> Stop {
         (self.stopped, self.closed) = (true, false);
         (self.next, self.on, self.pauses) = (Instant::MAX, Instant::MAX, None);
@@ -222,6 +235,10 @@ mod tests {
         assert_eq!(s.poll(at(1)), Some(Demand::Open { transfer: 0, bytes: 0 }));
         assert_eq!(s.poll(at(1)), Some(Demand::Write(500)));
         assert_eq!((s.poll(at(1)), s.is_finite()), (None, false));
+        assert_eq!(
+            (s.write(at(1)), s.write(at(2)), s.next()),
+            (Some(0), Some(1000), at(2) + Duration::from_micros(500))
+        );
         assert_eq!((s.stop(), s.poll(at(9)), s.is_finite()), (Stop::Drain, None, true));
     }
 }

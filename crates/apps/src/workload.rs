@@ -1,5 +1,7 @@
 //! The interface of a workload, and its demands.
 
+#[cfg(doc)]
+use crate::App;
 use crate::datagram::Datagram;
 use crate::frame::Frame;
 use crate::viewed::Viewed;
@@ -162,8 +164,8 @@ pub trait Kind: Clone + Debug + PartialEq {
     const DATAGRAMS: bool = false;
     /// Transfers have separate, possibly simultaneous connections.
     const MANY: bool = false;
-    /// It must be informed of arrivals ([`Workload::arrived`]) and of the transport's state
-    /// ([`Workload::feedback`]).
+    /// It must be informed of arrivals ([`Workload::arrived`]), and of the transport's state
+    /// ([`Workload::feedback`]) if it [listens](Workload::listens) to that.
     const WATCHES: bool = false;
 
     /// Size of a datagram with its headers, bytes, if the file gives it.
@@ -198,6 +200,10 @@ pub trait Workload: Clone + Debug {
     fn next(&self) -> Instant;
     /// Its next demand by now.
     fn poll(&mut self, now: Instant) -> Option<Demand>;
+    /// What it writes by now to its open connection, bytes in all, if it demands nothing else; see [`App::write`].
+    fn write(&mut self, _now: Instant) -> Option<u64> {
+        None
+    }
     /// Everything written is acknowledged.
     fn acknowledged(&mut self, _now: Instant) -> Outcome {
         Outcome::Over
@@ -209,6 +215,10 @@ pub trait Workload: Clone + Debug {
     /// Number of transfers that have arrived at random, complete or not.
     fn transfers(&self) -> u64 {
         0
+    }
+    /// Whether its demands depend on the transport's state.
+    fn listens(&self) -> bool {
+        false
     }
     /// Reports the transport's state, if possible before [`Self::poll`].
     fn feedback(&mut self, _now: Instant, _told: &Feedback) {}
@@ -240,21 +250,31 @@ impl<W: Workload> Workload for Box<W> {
     fn poll(&mut self, now: Instant) -> Option<Demand> {
         (**self).poll(now)
     }
+    #[inline]
+    fn write(&mut self, now: Instant) -> Option<u64> {
+        (**self).write(now)
+    }
     fn acknowledged(&mut self, now: Instant) -> Outcome {
         (**self).acknowledged(now)
     }
     fn stop(&mut self) -> Stop {
         (**self).stop()
     }
+    #[inline]
     fn is_finite(&self) -> bool {
         (**self).is_finite()
     }
     fn transfers(&self) -> u64 {
         (**self).transfers()
     }
+    #[inline]
+    fn listens(&self) -> bool {
+        (**self).listens()
+    }
     fn feedback(&mut self, now: Instant, told: &Feedback) {
         (**self).feedback(now, told);
     }
+    #[inline]
     fn arrived(&mut self, now: Instant, arrival: &Arrival) {
         (**self).arrived(now, arrival);
     }

@@ -50,6 +50,7 @@ impl Rng {
     }
 
     /// A real number, uniform on [0, 1) with 53 random bits.
+    #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }

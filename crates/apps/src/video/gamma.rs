@@ -48,37 +48,59 @@ fn nonzero(x: f64, tiny: f64) -> f64 {
     if math::abs(x) < tiny { tiny } else { x }
 }
 
-/// The quantile `p`, from 0 to 1, of a gamma variable with this shape and scale 1, at most `most`. The search
-/// starts at `guess`: a close guess saves steps and changes the result only by rounding.
-pub(super) fn inverse(shape: f64, p: f64, guess: f64, most: f64) -> f64 {
-    if p <= 0.0 {
-        return 0.0;
+/// The inverse of the distribution of a gamma variable with scale 1, bounded above.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Quantiles {
+    shape: f64,
+    ln_gamma: f64,
+    most: f64,
+    /// Probability of at most `most`.
+    reached: f64,
+}
+
+impl Quantiles {
+    /// Of a variable with this shape that is at most `most`.
+    pub(super) fn new(shape: f64, most: f64) -> Self {
+        let ln_gamma = math::ln_gamma(shape);
+        let reached = if most > 0.0 { cumulative_at(shape, ln_gamma, most, math::ln(most)) } else { 0.0 };
+        Self { shape, ln_gamma, most, reached }
     }
-    let ln_gamma = math::ln_gamma(shape);
-    if most <= 0.0 || cumulative_at(shape, ln_gamma, most, math::ln(most)) <= p {
-        return most;
-    }
-    let (mut low, mut high) = (0.0, most);
-    let mut x = if guess > low && guess < high { guess } else { 0.5 * most };
-    // Newton's steps, halved if they leave the bracket.
-    for _ in 0..200 {
-        let ln_x = math::ln(x);
-        let off = cumulative_at(shape, ln_gamma, x, ln_x) - p;
-        if off > 0.0 {
-            high = x;
-        } else {
-            low = x;
+
+    /// The quantile `p`, from 0 to 1. The search starts at `guess`: a close guess saves steps and changes the result
+    /// only by rounding.
+    pub(super) fn at(&self, p: f64, guess: f64) -> f64 {
+        let Self { shape, ln_gamma, most, reached } = *self;
+        if p <= 0.0 {
+            return 0.0;
         }
-        let density = math::exp((shape - 1.0) * ln_x - x - ln_gamma);
-        let newton = x - off / density;
-        let next = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
-        // Far less than a byte.
-        if math::abs(next - x) <= 1e-12 * x || high < 1e-12 {
-            return next;
+        if reached <= p {
+            return most;
         }
-        x = next;
+        let (mut low, mut high) = (0.0, most);
+        let mut x = if guess > low && guess < high { guess } else { 0.5 * most };
+        // Newton's steps, halved if they leave the bracket. In the upper tail they are those of the logarithm of the
+        // complement, which is nearly linear.
+        for _ in 0..200 {
+            let ln_x = math::ln(x);
+            let below = cumulative_at(shape, ln_gamma, x, ln_x);
+            let off = below - p;
+            if off > 0.0 {
+                high = x;
+            } else {
+                low = x;
+            }
+            let density = math::exp((shape - 1.0) * ln_x - x - ln_gamma);
+            let step = if p < 0.9 { off } else { (1.0 - below) * math::ln((1.0 - p) / (1.0 - below)) };
+            let newton = x - step / density;
+            let next = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
+            // Far less than a byte.
+            if math::abs(next - x) <= 1e-12 * x || high < 1e-12 {
+                return next;
+            }
+            x = next;
+        }
+        x
     }
-    x
 }
 
 #[cfg(test)]
@@ -87,6 +109,9 @@ mod tests {
 
     fn cumulative(shape: f64, x: f64) -> f64 {
         if x > 0.0 { cumulative_at(shape, math::ln_gamma(shape), x, math::ln(x)) } else { 0.0 }
+    }
+    fn inverse(shape: f64, p: f64, guess: f64, most: f64) -> f64 {
+        Quantiles::new(shape, most).at(p, guess)
     }
     fn near(a: f64, b: f64, tolerance: f64) {
         assert!(math::abs(a - b) <= tolerance, "{a} and {b}");

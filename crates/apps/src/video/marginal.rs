@@ -143,17 +143,18 @@ enum Curve {
 /// A distribution without bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Exact {
-    Gamma { shape: f64, scale: f64 },
+    Gamma { of_scale_1: gamma::Quantiles, scale: f64 },
     Lognormal { median: f64, sigma: f64 },
 }
 
 impl Exact {
+    fn gamma(shape: f64, scale: f64) -> Self {
+        Self::Gamma { of_scale_1: gamma::Quantiles::new(shape, LARGEST as f64 / scale), scale }
+    }
     /// The quantile `x` of the sizes; `guess` is a nearby value.
     fn at(self, x: f64, guess: f64) -> f64 {
         match self {
-            Self::Gamma { shape, scale } => {
-                scale * gamma::inverse(shape, x, guess / scale, LARGEST as f64 / scale)
-            }
+            Self::Gamma { of_scale_1, scale } => scale * of_scale_1.at(x, guess / scale),
             Self::Lognormal { median, sigma } => {
                 (median * math::exp(sigma * normal::inverse(x))).min(LARGEST as f64)
             }
@@ -172,7 +173,7 @@ impl Inverse {
             return Err(InvalidSizes::Bounds);
         }
         let curve = match sizes {
-            Marginal::Gamma { shape, scale } => smooth(Exact::Gamma { shape: *shape, scale: *scale as f64 }),
+            Marginal::Gamma { shape, scale } => smooth(Exact::gamma(*shape, *scale as f64)),
             Marginal::Lognormal { median, sigma } => {
                 smooth(Exact::Lognormal { median: *median as f64, sigma: *sigma })
             }
@@ -200,6 +201,7 @@ impl Inverse {
 
     /// The quantile `x`, from 0 to 1, of the sizes, bytes.
     #[must_use]
+    #[inline]
     pub fn at(&self, x: f64) -> f64 {
         let size = match &self.curve {
             Curve::Cells(cells) => {
@@ -211,7 +213,7 @@ impl Inverse {
                 let place = x * CELLS as f64;
                 let cell = place as usize;
                 if cell == 0 || cell + 1 >= CELLS {
-                    exact.at(x, at[cell.min(CELLS - 1)])
+                    exact.at(x, at[cell.clamp(1, CELLS - 1)])
                 } else {
                     at[cell] + (place - cell as f64) * (at[cell + 1] - at[cell])
                 }

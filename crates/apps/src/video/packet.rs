@@ -54,6 +54,7 @@ impl Cutter {
     }
 
     /// Adds the next frame, of this many bytes, at least 1.
+    #[inline]
     pub fn frame(&mut self, bytes: u64) -> Pieces {
         let Cut { payload, flush, pad } = self.cut;
         let first_packet = self.packets;

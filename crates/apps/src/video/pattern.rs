@@ -37,27 +37,28 @@ impl Pattern {
 pub(super) struct Order {
     pattern: Pattern,
     next: usize,
+    begins: bool,
 }
 
 impl Order {
     /// From the beginning of a film.
     #[must_use]
     pub(super) fn new(pattern: Pattern) -> Self {
-        Self { pattern, next: 0 }
+        Self { pattern, next: 0, begins: true }
     }
     /// The next type.
+    #[inline]
     pub(super) fn step(&mut self) -> Type {
         let types = self.pattern.types();
-        let now = types[self.next % types.len()];
-        let first = self.next == 0;
+        let now = types[self.next];
         self.next += 1;
-        if first {
+        if core::mem::take(&mut self.begins) {
             while self.next < types.len() && types[self.next] == Type::B {
                 self.next += 1;
             }
         }
-        if self.next > types.len() {
-            self.next -= types.len();
+        if self.next == types.len() {
+            self.next = 0;
         }
         now
     }

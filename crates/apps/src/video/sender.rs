@@ -173,6 +173,7 @@ impl Video {
     }
 
     /// The frame of a tick, if there is one.
+    #[inline]
     fn produce(&mut self) -> Option<Frame> {
         let at = self.tick_at;
         self.tick += 1;
@@ -202,10 +203,12 @@ impl Video {
         };
         let mut frame = Frame { number: self.number, kind, at, bytes: 0, packets: 0, fate, target };
         self.number += 1;
+        let mut pieces = None;
         if fate == Fate::Sent {
             let header = if self.header.is_none() { FRAME_HEADER } else { 0 };
             let scaled = (size * self.scale * target / self.nominal + 0.5) as u64;
-            let Pieces { bytes, ready, last, .. } = self.cutter.frame(scaled.max(1) + header);
+            let all @ Pieces { bytes, ready, last, .. } = self.cutter.frame(scaled.max(1) + header);
+            pieces = Some(all);
             (frame.bytes, frame.packets) = (bytes, u32::try_from(ready).unwrap_or(u32::MAX));
             if let Some(each) = self.header {
                 let sent = bytes as f64 + f64::from(frame.packets) * f64::from(each);
@@ -217,15 +220,21 @@ impl Video {
             };
             self.rest = Rest { left: ready, last, due: at, apart };
         }
-        self.viewer.produced(&frame);
+        self.viewer.cut(&frame, pieces.as_ref());
         Some(frame)
+    }
+
+    /// Whether each frame is one write, whatever its packets.
+    #[inline]
+    fn writes_frames(&self) -> bool {
+        self.header.is_none() && self.spread == Spread::Burst
     }
 
     /// The due packet of the last frame.
     fn packet(&mut self) -> Demand {
         let payload = self.cutter.cut().payload;
         let Rest { left, last, .. } = self.rest;
-        if let (None, Spread::Burst) = (self.header, self.spread) {
+        if self.writes_frames() {
             self.rest.left = 0;
             return Demand::Write((left - 1) * payload + last);
         }
@@ -271,6 +280,19 @@ impl Workload for Video {
             }
         }
     }
+    fn write(&mut self, now: Instant) -> Option<u64> {
+        if self.closed || !self.writes_frames() || self.rest.left > 0 {
+            return None;
+        }
+        let (mut bytes, payload) = (0, self.cutter.cut().payload);
+        while self.tick_at <= now {
+            self.produce();
+            let Rest { left, last, .. } = self.rest;
+            bytes += left.saturating_sub(1) * payload + if left > 0 { last } else { 0 };
+            self.rest.left = 0;
+        }
+        Some(bytes)
+    }
     fn stop(&mut self) -> Stop {
         self.closed = false;
         self.rest.left = 0;
@@ -283,9 +305,13 @@ impl Workload for Video {
     fn is_finite(&self) -> bool {
         self.over
     }
+    fn listens(&self) -> bool {
+        self.coding.is_some() || self.full != Full::Queue
+    }
     fn feedback(&mut self, _: Instant, told: &Feedback) {
         self.told = *told;
     }
+    #[inline]
     fn arrived(&mut self, now: Instant, arrival: &Arrival) {
         self.viewer.arrived(now, arrival);
     }
@@ -348,6 +374,33 @@ mod tests {
         assert_eq!(writes, sizes.map(|(ms, n)| (at(ms), n)));
         let Demand::Frame(f) = all[3].1 else { panic!("{:?}", all[3]) };
         assert_eq!((f.number, f.kind, f.bytes, f.packets, f.at), (1, Type::P, 1016, 2, at(40)));
+    }
+
+    #[test]
+    fn what_is_written_is_the_sum_of_what_is_demanded() {
+        for options in ["\"pad\": false", "\"pad\": true", "\"flush\": false"] {
+            let (mut one, mut other) =
+                (video(&format!("{{{options}}}"), STREAM), video(&format!("{{{options}}}"), STREAM));
+            assert_eq!(one.write(at(0)), None, "the connection comes first");
+            assert_eq!(
+                [&mut one, &mut other].map(|v| v.poll(at(0))),
+                [Some(Demand::Open { transfer: 0, bytes: 0 }); 2]
+            );
+            // Some calls are late.
+            for ms in (0..2000).step_by(70) {
+                let mut sum = 0;
+                while let Some(d) = other.poll(at(ms)) {
+                    sum += if let Demand::Write(n) = d { n } else { 0 };
+                }
+                assert_eq!((one.write(at(ms)), one.next()), (Some(sum), other.next()));
+            }
+            assert_eq!(one.viewed(at(2000)), other.viewed(at(2000)));
+        }
+        for (options, over) in [("\"spread\": \"even\"", STREAM), ("\"pad\": false", UDP)] {
+            let mut v = video(&format!("{{{options}}}"), over);
+            while v.poll(at(0)).is_some() {}
+            assert_eq!(v.write(at(1000)), None, "packets are sent one by one");
+        }
     }
 
     #[test]

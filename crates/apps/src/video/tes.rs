@@ -7,9 +7,17 @@
 
 use skyhaul_base::{Rng, math};
 
-/// x − ⌊x⌋, always below 1 despite rounding.
+/// x − ⌊x⌋ for x in [−1, 2], always below 1 despite rounding.
+#[inline]
 pub(super) fn fraction(x: f64) -> f64 {
-    let f = x - math::floor(x);
+    debug_assert!((-1.0..=2.0).contains(&x), "{x} is at most once around the circle away");
+    let f = if x < 0.0 {
+        x + 1.0
+    } else if x >= 1.0 {
+        x - 1.0
+    } else {
+        x
+    };
     if f < 1.0 { f } else { 0.0 }
 }
 
@@ -75,6 +83,7 @@ impl Innovation {
         })
     }
     /// A draw.
+    #[inline]
     pub fn draw(&self, rng: &mut Rng) -> f64 {
         let (mut which, place) = (rng.unit(), rng.unit());
         let last = self.steps.len() - 1;
@@ -112,6 +121,7 @@ fn sinc(x: f64) -> f64 {
 /// Removes the jump between 1 and 0 (\[Mel\] §3.2): rises to 1 at `xi` and falls to 0 after it; `xi` = 1 leaves
 /// values unchanged, 0 mirrors them. A uniform distribution stays uniform.
 #[must_use]
+#[inline]
 pub fn stitch(xi: f64, u: f64) -> f64 {
     if u < xi { u / xi } else { (1.0 - u) / (1.0 - xi) }
 }
@@ -134,6 +144,7 @@ impl Process {
         Self { sign, innovation, u, odd: false, rng }
     }
     /// Returns the current value and advances.
+    #[inline]
     pub fn step(&mut self) -> f64 {
         let value = if self.odd && self.sign == Sign::Minus { fraction(1.0 - self.u) } else { self.u };
         self.u = fraction(self.u + self.innovation.draw(&mut self.rng));

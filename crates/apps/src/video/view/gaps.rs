@@ -3,102 +3,163 @@
 //! Papadimitriou, Tsaoussidis 2007, Algorithm 1: packet i is delayed if it arrives more than a threshold after
 //! packet i − 1. The source does not define the case where packet i − 1 is missing; it is not counted here. A
 //! second count compares with the packet that arrived before, whatever its number.
+//!
+//! A packet's arrival time is needed only by the next one in number. So what is known are *runs* of consecutive
+//! packets, each with the time of its last one, and usually one run.
 
 use skyhaul_base::{Duration, Instant};
 use std::collections::VecDeque;
 
 /// Maximum distance in number at which reordered packets still find their neighbours.
-const WINDOW: usize = 4096;
+const WINDOW: u64 = 4096;
+/// Not known: nothing is late after this.
+const NEVER: Instant = Instant::MAX;
+
+/// Consecutive packets that arrived.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// The first one.
+    from: u64,
+    /// The one after the last.
+    to: u64,
+    /// When the last one arrived.
+    at: Instant,
+}
 
 /// Counts packets that arrive late after the previous one.
 #[derive(Clone, Debug)]
 pub(super) struct Gaps {
     threshold: Duration,
-    /// Arrival times of packets from number `base` on; empty while `alone` suffices.
-    times: VecDeque<Option<Instant>>,
-    base: u64,
-    /// The arrival time of `base`, if nothing else is known.
-    alone: Option<Instant>,
-    last: Option<Instant>,
+    /// The run with the highest numbers; empty before the first packet.
+    top: Run,
+    /// When the last packet arrived.
+    last: Instant,
     /// Packets that arrived.
     pub(super) received: u64,
     /// Late after the previous one in number.
     pub(super) by_number: u64,
     /// Late after the previous one in time.
     pub(super) by_arrival: u64,
+    /// The other runs, ascending.
+    below: VecDeque<Run>,
+    /// Packets before this one are unknown.
+    floor: u64,
 }
 
 impl Gaps {
     pub(super) fn new(threshold: Duration) -> Self {
         Self {
             threshold,
-            times: VecDeque::new(),
-            base: 0,
-            alone: None,
-            last: None,
+            top: Run { from: 0, to: 0, at: NEVER },
+            last: NEVER,
             received: 0,
             by_number: 0,
             by_arrival: 0,
+            below: VecDeque::new(),
+            floor: 0,
         }
     }
 
     /// Packet `number` arrived for the first time. Later packets are compared with it, but it enters the counts
     /// only if it `counts`.
+    #[inline]
     pub(super) fn arrived(&mut self, now: Instant, number: u64, counts: bool) {
-        // Usually the next one arrives, and only the last one is known.
-        let before = match self.alone {
-            Some(known) if number.checked_sub(self.base) == Some(1) => {
-                (self.base, self.alone) = (number, Some(now));
-                Some(known)
-            }
-            _ => self.among(now, number),
+        let before = if number == self.top.to {
+            // Usually the next one.
+            self.top.to = number.saturating_add(1);
+            core::mem::replace(&mut self.top.at, now)
+        } else {
+            self.among(now, number)
         };
-        let late = |before: Option<Instant>| before.is_some_and(|t| now.since(t) > self.threshold);
+        let late = |before: Instant| now.since(before) > self.threshold;
+        self.received += u64::from(counts);
+        self.by_number += u64::from(counts & late(before));
+        self.by_arrival += u64::from(counts & late(self.last));
+        self.last = now;
+    }
+
+    /// The next packets arrived in order, and no packet ever otherwise. Returns how many of them are late.
+    #[inline]
+    pub(super) fn in_order(&mut self, times: &[Instant], counts: bool) -> u64 {
+        let (mut late, mut last) = (0, self.last);
+        for &now in times {
+            late += u64::from(now.since(last) > self.threshold);
+            last = now;
+        }
+        self.advance(times.len() as u64, late, last, counts);
+        late
+    }
+    /// The packets that `other` has just counted, of which it knew as much as this one.
+    #[inline]
+    pub(super) fn follow(&mut self, other: &Self, packets: u64, late: u64, counts: bool) {
+        self.advance(packets, late, other.last, counts);
+    }
+    #[inline]
+    fn advance(&mut self, packets: u64, late: u64, last: Instant, counts: bool) {
+        self.top.to += packets;
+        (self.top.at, self.last) = (last, last);
         if counts {
-            self.received += 1;
-            self.by_number += u64::from(late(before));
-            self.by_arrival += u64::from(late(self.last));
+            self.received += packets;
+            self.by_number += late;
+            self.by_arrival += late;
         }
-        self.last = Some(now);
+    }
+    /// Whether what `other` knows, whose packets all arrived in order, is all that matters for the next packet.
+    pub(super) fn agrees(&self, other: &Self) -> bool {
+        (self.top.to, self.top.at, self.last) == (other.top.to, other.top.at, other.last)
     }
 
-    /// The arrival time of the packet before `number`, which is stored.
+    /// The arrival time of the packet before `number`, which does not continue the highest run.
     #[inline(never)]
-    fn among(&mut self, now: Instant, number: u64) -> Option<Instant> {
-        if let Some(known) = self.alone.take() {
-            self.times.push_back(Some(known));
+    fn among(&mut self, now: Instant, number: u64) -> Instant {
+        let Run { from, to, .. } = self.top;
+        let one = Run { from: number, to: number.saturating_add(1), at: now };
+        if number < to {
+            return self.below(one);
         }
-        let before = number.checked_sub(1).and_then(|n| self.time(n));
-        self.know(now, number);
-        if self.times.len() == 1 {
-            self.alone = self.times.pop_front().flatten();
-        }
-        before
-    }
-
-    fn time(&self, number: u64) -> Option<Instant> {
-        let place = number.checked_sub(self.base)?;
-        *self.times.get(usize::try_from(place).ok()?)?
-    }
-
-    fn know(&mut self, now: Instant, number: u64) {
-        let Some(place) = number.checked_sub(self.base) else { return };
-        if place >= (self.times.len() + WINDOW) as u64 {
+        if number >= to.saturating_add(WINDOW) {
             // A packet so far ahead has no neighbours here.
-            self.times.clear();
-            self.base = number;
+            self.below.clear();
+            self.floor = number;
+        } else if to > from {
+            self.below.push_back(self.top);
         }
-        let place = (number - self.base) as usize;
-        while self.times.len() <= place {
-            self.times.push_back(None);
+        self.top = one;
+        self.forget();
+        NEVER
+    }
+
+    /// The same, for a packet that was overtaken: the run that it continues, or a new one.
+    fn below(&mut self, one: Run) -> Instant {
+        self.forget();
+        let number = one.from;
+        if number < self.floor {
+            return NEVER;
         }
-        self.times[place] = Some(now);
-        // A packet is needed only by the next one.
-        while self.times.len() > WINDOW
-            || self.times.len() > 1 && self.times[0].is_some() && self.times[1].is_some()
-        {
-            self.times.pop_front();
-            self.base += 1;
+        let place = self.below.partition_point(|r| r.to < number);
+        let before = self.below.get(place).copied().filter(|r| r.to == number);
+        let run = Run { from: before.map_or(number, |b| b.from), ..one };
+        // The run after the gap, which may be filled now.
+        let next = place + usize::from(before.is_some());
+        let above = self.below.get_mut(next).unwrap_or(&mut self.top);
+        if above.from == run.to {
+            above.from = run.from;
+            if before.is_some() {
+                self.below.remove(place);
+            }
+        } else if let Some(known) = self.below.get_mut(place).filter(|_| before.is_some()) {
+            *known = run;
+        } else {
+            self.below.insert(place, run);
+        }
+        before.map_or(NEVER, |b| b.at)
+    }
+
+    /// Forgets packets too far below the highest one to have neighbours.
+    fn forget(&mut self) {
+        self.floor = self.floor.max(self.top.to.saturating_sub(WINDOW));
+        while self.below.front().is_some_and(|r| r.to <= self.floor) {
+            self.below.pop_front();
         }
     }
 }
@@ -168,13 +229,13 @@ mod tests {
         let mut g = Gaps::new(Duration::from_millis(1));
         for number in (0..100_000).step_by(2) {
             g.arrived(at(number), number, true);
-            assert!(g.times.len() <= WINDOW);
+            assert!(g.below.len() as u64 <= WINDOW);
         }
         for number in 1_000_000..1_010_000 {
             g.arrived(at(number), number, true);
         }
-        assert!(g.times.len() <= 2);
+        assert!(g.below.is_empty());
         g.arrived(at(2_000_000), u64::MAX, true);
-        assert!(g.times.len() <= 2 && g.by_number == 0);
+        assert!(g.below.is_empty() && g.by_number == 0);
     }
 }

@@ -12,8 +12,8 @@ const LONGEST: u64 = 86_400_000_000;
 pub(super) struct Lateness {
     /// Frames known to be in time or too late.
     judged: u64,
-    /// Created by the first frame: flows without video use no memory.
-    spans: Option<Spans>,
+    /// Empty before the first frame: flows without video use no memory.
+    spans: Spans,
 }
 
 impl Lateness {
@@ -23,7 +23,10 @@ impl Lateness {
     }
     /// Such a frame is complete, `delay` after its production.
     pub(super) fn complete(&mut self, delay: Duration) {
-        self.spans.get_or_insert_with(|| Spans::new(LONGEST)).record(delay);
+        if self.spans.total() == 0 {
+            self.spans = Spans::new(LONGEST);
+        }
+        self.spans.record(delay);
     }
 
     /// The delay within which each of [`FRAME_SHARES`] of all frames was complete (nearest rank), s; `None` if
@@ -32,8 +35,8 @@ impl Lateness {
         let within = |share: f64| {
             // For products slightly above the whole number that they represent.
             let rank = ((share * self.judged as f64 - 1e-9).ceil() as u64).max(1);
-            let spans = self.spans.as_ref().filter(|s| s.total() >= rank)?;
-            Some(spans.quantile(rank as f64 / spans.total() as f64) as f64 * 1e-6)
+            let total = self.spans.total();
+            (total >= rank).then(|| self.spans.quantile(rank as f64 / total as f64) as f64 * 1e-6)
         };
         FRAME_SHARES.map(within)
     }

@@ -6,137 +6,38 @@
 //! ```
 //! A recorded run contains the same two kinds of events, so all results can be derived from it. On a byte stream, a
 //! packet is the unit divided by the application, and arrives when its last byte is available in order.
+//!
+//! Frames are remembered, and the packets of a byte stream follow from them ([`seen`]). A packet in order only leaves
+//! its time ([`batch`]); those of a frame are counted at once when it is complete.
 
+mod batch;
 mod decode;
 mod gaps;
 mod lateness;
 mod playout;
+mod seen;
+mod settings;
 mod smooth;
 
-use super::packet::{Cut, Cutter};
+use super::packet::{Cut, Cutter, Pieces};
 use crate::datagram::{Datagram, Delays, Measured};
 use crate::frame::{Fate, Frame, FrameType as Type};
 use crate::viewed::{FIXED, Share, Viewed};
 use crate::workload::Arrival;
+use batch::Batch;
 use decode::Decoder;
 use gaps::Gaps;
 use lateness::Lateness;
 use playout::Playout;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use skyhaul_base::amount::{Time, plain};
+use seen::{Ahead, Packet, Seen};
+pub(super) use settings::InvalidViewer;
+pub use settings::Settings;
 use skyhaul_base::{Duration, Instant};
 use smooth::Smooth;
 use std::collections::VecDeque;
 
 /// How long after its deadline a frame sent by datagrams is remembered.
 const REMEMBERED: Duration = Duration::from_secs(60);
-
-/// A viewer: deadlines and playout buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// A packet counts as delayed if it arrives later than this after the previous one: "100 ms" by default.
-    #[serde(with = "plain::time")]
-    #[schemars(with = "Time")]
-    pub threshold: Duration,
-    /// Deadline of a frame after its production: "1 s" by default.
-    #[serde(with = "plain::time")]
-    #[schemars(with = "Time")]
-    pub deadline: Duration,
-    /// Playout buffer required to start: "1 s" by default.
-    #[serde(with = "plain::time")]
-    #[schemars(with = "Time")]
-    pub start: Duration,
-    /// Playout buffer required to resume after a stall: "0.5 s" by default.
-    #[serde(with = "plain::time")]
-    #[schemars(with = "Time")]
-    pub resume: Duration,
-    /// Frames produced before this time of the run, and their packets, are not counted: "0 s" by default. Playout
-    /// covers the whole film.
-    #[serde(with = "plain::time")]
-    #[schemars(with = "Time")]
-    pub warm: Duration,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            threshold: Duration::from_millis(100),
-            deadline: Duration::from_secs(1),
-            start: Duration::from_secs(1),
-            resume: Duration::from_millis(500),
-            warm: Duration::ZERO,
-        }
-    }
-}
-
-/// An invalid time of a viewer; the key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidViewer {
-    /// Zero.
-    #[error("zero: write a time above zero, such as \"100 ms\"")]
-    Zero(&'static str),
-    /// Excessive.
-    #[error("longer than a day: write a time such as \"1 s\"")]
-    Long(&'static str),
-}
-
-impl InvalidViewer {
-    /// The key within the viewer.
-    pub(super) fn key(self) -> &'static str {
-        match self {
-            Self::Zero(key) | Self::Long(key) => key,
-        }
-    }
-}
-
-impl Settings {
-    /// Refuses zero and excessive times.
-    ///
-    /// # Errors
-    /// The key, and a sentence.
-    pub fn validate(&self) -> Result<(), InvalidViewer> {
-        let Self { threshold, deadline, start, resume, warm } = *self;
-        let times = [("threshold", threshold), ("deadline", deadline), ("start", start), ("resume", resume)];
-        if let Some((key, _)) = times.iter().find(|(_, t)| t.is_zero()) {
-            return Err(InvalidViewer::Zero(key));
-        }
-        let all = times.into_iter().chain([("warm", warm)]);
-        let long = all.into_iter().find(|(_, t)| *t > Duration::from_secs(86_400));
-        long.map_or(Ok(()), |(key, _)| Err(InvalidViewer::Long(key)))
-    }
-}
-
-/// A remembered frame.
-#[derive(Clone, Debug)]
-struct Seen {
-    number: u64,
-    kind: Type,
-    at: Instant,
-    bytes: u64,
-    /// From the packet with its first byte to the one after its last byte; empty, after the previous frame, for a
-    /// frame that was not sent.
-    packets: (u64, u64),
-    /// On a byte stream: end of its data.
-    end: u64,
-    /// With datagrams: packets that have not arrived.
-    missing: u64,
-    sent: bool,
-    complete: Option<Instant>,
-}
-
-/// A packet that has not arrived, or is still remembered.
-#[derive(Clone, Copy, Debug)]
-struct Packet {
-    at: Instant,
-    /// On a byte stream: end of its data.
-    end: u64,
-    len: u32,
-    arrived: bool,
-    /// Its last byte arrived, in order or not.
-    on_the_wire: bool,
-}
 
 /// Observes a video. Times must not decrease among frames, nor among arrivals, and a frame is reported before it
 /// arrives; all frames may be reported before the first arrival.
@@ -146,17 +47,32 @@ pub struct Viewer {
     stream: bool,
     cutter: Cutter,
     frames: VecDeque<Seen>,
+    /// Number of frames before these.
+    gone: u64,
     /// Number of `frames`, from the front, that have been judged; and on a byte stream, that are complete or not
     /// sent.
     judged: usize,
     done: usize,
+    /// After this time, the first frame that was not judged can be, even if no frame becomes complete.
+    due: Instant,
+    /// The next packet: on a byte stream the next one in order, with datagrams the first one that is remembered.
+    next_packet: u64,
+    /// On a byte stream: up to here nothing becomes complete, neither a packet nor a frame.
+    idle_until: u64,
+    /// On a byte stream: the last packet of the current frame, and its end; 0 if there is none.
+    last_packet: (u64, u64),
+    /// On a byte stream: packets of the current frame that are not counted yet; and whether the next one in order
+    /// needs only its time, since `wire` and `delivery` know the same of what came before.
+    batch: Batch,
+    in_step: bool,
+    /// On a byte stream: packets that arrived out of order.
+    ahead: Ahead,
+    /// With datagrams: those that are remembered.
     packets: VecDeque<Packet>,
-    first_packet: u64,
-    /// The packet after the last byte of the last frame.
+    /// The packet after those of the last frame.
     behind: u64,
-    /// Bytes produced, and on a byte stream, bytes in packets.
-    produced: u64,
-    packed: u64,
+    /// On a byte stream: bytes in packets, and bytes produced.
+    ends: (u64, u64),
     /// Bytes that arrived, and those of frames that could be decoded in time.
     arrived: u64,
     useful: u64,
@@ -183,13 +99,19 @@ impl Viewer {
             stream,
             cutter: Cutter::new(cut),
             frames: VecDeque::new(),
+            gone: 0,
             judged: 0,
             done: 0,
+            due: Instant::MAX,
+            next_packet: 0,
+            idle_until: u64::MAX,
+            last_packet: (0, 0),
+            batch: Batch::default(),
+            in_step: true,
+            ahead: Ahead::default(),
             packets: VecDeque::new(),
-            first_packet: 0,
             behind: 0,
-            produced: 0,
-            packed: 0,
+            ends: (0, 0),
             arrived: 0,
             useful: 0,
             target: None,
@@ -207,61 +129,48 @@ impl Viewer {
         }
     }
 
-    /// Whether frames produced at this time count.
-    fn counts(&self, at: Instant) -> bool {
-        at >= Instant::ZERO + self.settings.warm
-    }
-
     /// A frame was produced.
     pub fn produced(&mut self, frame: &Frame) {
+        let pieces = (frame.fate == Fate::Sent).then(|| self.cutter.frame(frame.bytes));
+        self.cut(frame, pieces.as_ref());
+    }
+
+    /// A frame was produced, and divided into these pieces if it was sent.
+    #[inline]
+    pub(super) fn cut(&mut self, frame: &Frame, pieces: Option<&Pieces>) {
         let before = self.target.replace(frame.target);
         if let Some(before) = before.filter(|b| *b != frame.target) {
             self.viewed.switches += 1;
             self.switched += (frame.target - before).abs();
         }
-        let counts = self.counts(frame.at);
+        let counts = frame.at >= Instant::ZERO + self.settings.warm;
         if counts {
             self.viewed.frames[frame.kind as usize] += 1;
             self.viewed.skipped += u64::from(frame.fate == Fate::Skipped);
             self.viewed.gaps += u64::from(frame.fate == Fate::Gap);
         }
         self.playout.produced(frame.at, frame.number);
-        let mut seen = Seen {
-            number: frame.number,
-            kind: frame.kind,
-            at: frame.at,
-            bytes: 0,
-            packets: (self.behind, self.behind),
-            end: self.produced,
-            missing: 0,
-            sent: frame.fate == Fate::Sent,
-            complete: None,
-        };
-        if seen.sent {
-            let pieces = self.cutter.frame(frame.bytes);
+        let mut seen = Seen::unsent(frame, counts, self.behind, self.ends);
+        if let Some(pieces) = pieces {
             let payload = self.cutter.cut().payload;
-            for i in 0..pieces.ready {
-                let len = if i + 1 == pieces.ready { pieces.last } else { payload };
-                self.packed += len;
-                self.packets.push_back(Packet {
-                    at: frame.at,
-                    end: self.packed,
-                    len: len as u32,
-                    arrived: false,
-                    on_the_wire: false,
-                });
-                if counts {
-                    self.viewed.packets += 1;
+            seen.sent(pieces, payload, self.stream);
+            self.behind = seen.packets.1;
+            self.ends = seen.ends();
+            self.viewed.packets += if counts { pieces.ready } else { 0 };
+            if !self.stream {
+                for i in 0..pieces.ready {
+                    let len = if i + 1 == pieces.ready { pieces.last } else { payload };
+                    self.packets.push_back(Packet { at: frame.at, len: len as u32, arrived: false, counts });
                 }
             }
-            self.produced += pieces.bytes;
-            seen.bytes = pieces.bytes;
-            self.behind = pieces.last_packet + 1;
-            seen.packets = (pieces.first_packet, self.behind);
-            seen.missing = pieces.last_packet + 1 - pieces.first_packet;
-            seen.end = self.produced;
+        }
+        if self.judged == self.frames.len() {
+            self.due = seen.due(self.settings.deadline);
         }
         self.frames.push_back(seen);
+        if self.idle_until == u64::MAX && self.stream {
+            self.expect();
+        }
     }
 
     /// The video has ended: nothing more is produced.
@@ -276,90 +185,192 @@ impl Viewer {
     }
 
     /// Processes an arrival.
+    #[inline]
     pub fn arrived(&mut self, now: Instant, arrival: &Arrival) {
-        match *arrival {
+        let complete = match *arrival {
             Arrival::InOrder { bytes } => self.in_order(now, bytes),
-            Arrival::Segment { from, to } => self.segment(now, from, to),
+            Arrival::Segment { from, to } => {
+                self.segment(now, from, to);
+                false
+            }
             Arrival::Next { from, to } => {
                 // Data in order has been seen on the wire as well; only data beyond it needs a separate check.
-                if self.packets.front().is_some_and(|p| p.end <= from) {
+                if from > self.arrived {
                     self.segment(now, from, to);
                 }
-                self.in_order(now, to);
+                self.in_order(now, to)
             }
             Arrival::Datagram(d) => self.datagram(now, &d),
+        };
+        if complete || now > self.due {
+            self.judge(now);
         }
-        self.judge(now);
     }
 
-    /// A byte stream is complete up to this many bytes.
-    fn in_order(&mut self, now: Instant, bytes: u64) {
+    /// A byte stream is complete up to this many bytes. Whether frames have become complete and are to be judged.
+    #[inline]
+    fn in_order(&mut self, now: Instant, bytes: u64) -> bool {
         if bytes <= self.arrived {
-            return;
+            return false;
         }
         self.smooth.arrived(now, bytes - self.arrived);
         self.arrived = bytes;
-        while let Some(packet) = self.packets.front().copied().filter(|p| p.end <= bytes) {
-            let number = self.first_packet;
-            let counts = self.counts(packet.at);
-            if !packet.on_the_wire {
-                self.wire.arrived(now, number, counts);
-            }
-            self.take(now, number, packet, counts);
-            self.packets.pop_front();
-            self.first_packet += 1;
+        if bytes < self.idle_until {
+            return false;
         }
-        while let Some(frame) = self.frames.get_mut(self.done) {
+        let (last, packed) = self.last_packet;
+        if self.in_step && self.next_packet < last && self.batch.has_room() {
+            // Usually it is one packet, and not the last one of its frame.
+            let payload = self.cutter.cut().payload;
+            let end = if self.next_packet + 1 == last { packed } else { self.idle_until + payload };
+            if bytes < end {
+                self.batch.push(now);
+                self.next_packet += 1;
+                self.idle_until = end;
+                return false;
+            }
+        }
+        self.advance(now, bytes)
+    }
+
+    /// Finds out what is complete next on a byte stream: a packet, or a frame.
+    fn expect(&mut self) {
+        let payload = self.cutter.cut().payload;
+        let next = self.current();
+        (self.idle_until, self.last_packet) = match next {
+            Some(f) => (f.next_end(self.next_packet, payload), f.last_packet()),
+            None => (u64::MAX, (0, 0)),
+        };
+    }
+
+    /// Packets, and maybe frames, of a byte stream are complete.
+    #[inline(never)]
+    fn advance(&mut self, now: Instant, bytes: u64) -> bool {
+        let (payload, before) = (self.cutter.cut().payload, self.done);
+        while let Some(frame) = self.frames.get(self.done) {
+            let (at, counts, behind) = (frame.at, frame.counts, frame.packets.1);
+            while self.next_packet < behind && frame.next_end(self.next_packet, payload) <= bytes {
+                let number = self.next_packet;
+                if !self.in_step {
+                    if !self.ahead.next() {
+                        self.wire.arrived(now, number, counts);
+                    }
+                    self.delivery.arrived(now, number, counts);
+                    if counts {
+                        take(&mut self.delays, &mut self.viewed, number, now - at);
+                    }
+                } else {
+                    if !self.batch.has_room() {
+                        self.batch.count(
+                            frame,
+                            number,
+                            [&mut self.delivery, &mut self.wire],
+                            (&mut self.delays, &mut self.viewed),
+                        );
+                    }
+                    self.batch.push(now);
+                }
+                self.next_packet = number + 1;
+            }
             if frame.sent {
                 if frame.end > bytes {
                     break;
                 }
-                frame.complete = Some(now);
-                self.playout.complete(now, frame.number);
-                if self.done < self.judged {
-                    self.late(self.done, now);
-                }
+                self.batch.count(
+                    frame,
+                    self.next_packet,
+                    [&mut self.delivery, &mut self.wire],
+                    (&mut self.delays, &mut self.viewed),
+                );
+            }
+            self.complete(now);
+        }
+        self.expect();
+        if !self.in_step {
+            self.in_step = self.ahead.is_empty() && self.wire.agrees(&self.delivery);
+        }
+        self.done > before
+    }
+
+    /// On a byte stream: the first frame that was sent and is not complete.
+    fn current(&self) -> Option<&Seen> {
+        self.frames.range(self.done.min(self.frames.len())..).find(|f| f.sent)
+    }
+
+    /// Counts the packets that have left only their times.
+    fn settle(&mut self) {
+        let Some(frame) = self.current().cloned() else { return };
+        self.batch.count(
+            &frame,
+            self.next_packet,
+            [&mut self.delivery, &mut self.wire],
+            (&mut self.delays, &mut self.viewed),
+        );
+    }
+
+    /// On a byte stream: all data of the frame at `done` has arrived, or it was not sent.
+    #[inline]
+    fn complete(&mut self, now: Instant) {
+        let Some(frame) = self.frames.get_mut(self.done) else { return };
+        if frame.sent {
+            frame.complete = Some(now);
+            self.playout.complete(now, frame.number);
+        }
+        if self.done > 0 || self.judged > 0 {
+            if self.done < self.judged && frame.sent && frame.counts {
+                self.lateness.complete(now - frame.at);
             }
             self.done += 1;
+            return;
         }
+        // Usually it is the oldest one, and nothing is left to be known of it.
+        let in_time = frame.sent && now <= frame.at + self.settings.deadline;
+        let (kind, bytes, delay) = (frame.kind, frame.bytes, frame.sent.then(|| now - frame.at));
+        let counts = frame.counts;
+        self.frames.pop_front();
+        self.gone += 1;
+        self.verdict(kind, bytes, in_time, counts, delay);
+        self.due = self.frames.front().map_or(Instant::MAX, |f| f.due(self.settings.deadline));
     }
 
     /// These bytes of a byte stream arrived, in order or not.
+    #[inline(never)]
     fn segment(&mut self, now: Instant, from: u64, to: u64) {
-        // Usually it is the first one expected.
-        let ahead = self.packets.front().is_some_and(|p| p.end <= from);
-        let first = if ahead { self.packets.partition_point(|p| p.end <= from) } else { 0 };
-        for place in first..self.packets.len() {
-            let packet = &mut self.packets[place];
-            if packet.end > to {
-                return;
-            }
-            if !core::mem::replace(&mut packet.on_the_wire, true) {
-                let at = packet.at;
-                let counts = self.counts(at);
-                self.wire.arrived(now, self.first_packet + place as u64, counts);
-            }
+        let from = from.max(self.arrived);
+        if to <= from {
+            return;
         }
+        self.settle();
+        self.in_step = false;
+        let (payload, frames) = (self.cutter.cut().payload, (&self.frames, self.gone));
+        let wire = &mut self.wire;
+        let new = |number, counts| wire.arrived(now, number, counts);
+        self.ahead.segment((from, to), self.next_packet, frames, payload, new);
     }
 
-    /// A datagram arrived. Its number is that of the packet; possibly only its lower half was transmitted.
-    fn datagram(&mut self, now: Instant, d: &Datagram) {
+    /// A datagram arrived. Its number is that of the packet; possibly only its lower half was transmitted. Whether a
+    /// frame has become complete.
+    #[inline(never)]
+    fn datagram(&mut self, now: Instant, d: &Datagram) -> bool {
         // The number nearest to those expected.
-        let ahead = (d.number as u32).wrapping_sub(self.first_packet as u32) as i32;
-        let Some(number) = self.first_packet.checked_add_signed(ahead.into()) else { return };
-        let place = number.wrapping_sub(self.first_packet) as usize;
+        let ahead = (d.number as u32).wrapping_sub(self.next_packet as u32) as i32;
+        let Some(number) = self.next_packet.checked_add_signed(ahead.into()) else { return false };
+        let place = number.wrapping_sub(self.next_packet) as usize;
         self.smooth.arrived(now, d.len.into());
         let Some(packet) = self.packets.get_mut(place) else {
             // Long forgotten, or never produced.
             self.arrived += u64::from(d.len);
-            return;
+            return false;
         };
         if core::mem::replace(&mut packet.arrived, true) {
-            return;
+            return false;
         }
-        let packet = *packet;
         self.arrived += u64::from(packet.len);
-        self.take(now, number, packet, self.counts(packet.at));
+        self.delivery.arrived(now, number, packet.counts);
+        if packet.counts {
+            take(&mut self.delays, &mut self.viewed, number, now - packet.at);
+        }
+        let mut complete = false;
         let first = self.frames.partition_point(|f| f.packets.1 <= number);
         for place in first..self.frames.len() {
             let frame = &mut self.frames[place];
@@ -371,56 +382,31 @@ impl Viewer {
             }
             frame.missing = frame.missing.saturating_sub(1);
             if frame.missing == 0 {
+                complete = true;
                 frame.complete = Some(now);
                 self.playout.complete(now, frame.number);
-                if place < self.judged {
-                    self.late(place, now);
+                if place < self.judged && frame.counts {
+                    self.lateness.complete(now - frame.at);
                 }
             }
         }
-    }
-
-    /// A frame is complete after it was judged.
-    fn late(&mut self, place: usize, now: Instant) {
-        let at = self.frames[place].at;
-        if self.counts(at) {
-            self.lateness.complete(now - at);
-        }
-    }
-
-    /// A packet arrived; `counts` says whether it counts.
-    fn take(&mut self, now: Instant, number: u64, packet: Packet, counts: bool) {
-        self.delivery.arrived(now, number, counts);
-        if counts {
-            self.delays.arrived(now, &Datagram { number, sent_at: packet.at, len: packet.len });
-            let delay = now - packet.at;
-            // They are ascending: usually none is exceeded.
-            if delay > FIXED[0] {
-                for (late, most) in self.viewed.late.iter_mut().zip(FIXED) {
-                    late.part += u64::from(delay > most);
-                }
-            }
-        }
+        complete
     }
 
     /// Judges frames that are complete or past their deadline, and forgets those that can no longer change.
+    #[inline(never)]
     fn judge(&mut self, now: Instant) {
+        self.due = Instant::MAX;
         while let Some(frame) = self.frames.get(self.judged) {
-            let due = frame.at + self.settings.deadline;
-            let in_time = frame.complete.is_some_and(|t| t <= due);
+            let due = frame.due(self.settings.deadline);
             if frame.sent && frame.complete.is_none() && now <= due {
+                self.due = due;
                 break;
             }
-            let decodable = self.decoder.next(frame.kind, in_time);
-            self.useful += if decodable { frame.bytes } else { 0 };
-            if self.counts(frame.at) {
-                self.viewed.complete[frame.kind as usize].count(in_time);
-                self.viewed.decodable.count(decodable);
-                self.lateness.judged();
-                if let Some(complete) = frame.complete {
-                    self.lateness.complete(complete - frame.at);
-                }
-            }
+            let (kind, bytes, counts) = (frame.kind, frame.bytes, frame.counts);
+            let in_time = frame.complete.is_some_and(|t| t <= frame.at + self.settings.deadline);
+            let delay = frame.complete.map(|t| t - frame.at);
+            self.verdict(kind, bytes, in_time, counts, delay);
             self.judged += 1;
         }
         while self.judged > 0 {
@@ -434,20 +420,43 @@ impl Viewer {
                 self.forget_packets(behind);
             }
             self.frames.pop_front();
+            self.gone += 1;
             self.judged -= 1;
             self.done = self.done.saturating_sub(1);
         }
     }
 
+    /// A frame of so many bytes was complete in time or not, after `delay` if it ever was.
+    #[inline]
+    fn verdict(&mut self, kind: Type, bytes: u64, in_time: bool, counts: bool, delay: Option<Duration>) {
+        let decodable = self.decoder.next(kind, in_time);
+        self.useful += if decodable { bytes } else { 0 };
+        if counts {
+            self.viewed.complete[kind as usize].count(in_time);
+            self.viewed.decodable.count(decodable);
+            self.lateness.judged();
+            if let Some(delay) = delay {
+                self.lateness.complete(delay);
+            }
+        }
+    }
+
     /// Forgets datagrams before this one.
     fn forget_packets(&mut self, behind: u64) {
-        while let Some(packet) = self.packets.front().filter(|_| self.first_packet < behind) {
-            if !packet.arrived && self.counts(packet.at) {
+        while let Some(packet) = self.packets.front().filter(|_| self.next_packet < behind) {
+            if !packet.arrived && packet.counts {
                 self.forgotten += 1;
             }
             self.packets.pop_front();
-            self.first_packet += 1;
+            self.next_packet += 1;
         }
+    }
+
+    /// Packets that have not arrived and still count, with the times of their frames.
+    fn missing(&self) -> impl Iterator<Item = (Instant, u64)> + '_ {
+        let datagrams = self.packets.iter().filter(|p| !p.arrived && p.counts).map(|p| (p.at, 1));
+        let frames = self.frames.iter().filter(|f| self.stream && f.counts);
+        datagrams.chain(frames.map(|f| (f.at, f.packets.1.saturating_sub(f.packets.0.max(self.next_packet)))))
     }
 
     /// Video received and not yet displayed, s; `None` before the first frame.
@@ -466,13 +475,13 @@ impl Viewer {
     #[must_use]
     pub fn result(&self, end: Instant) -> Viewed {
         let mut v = self.clone();
+        v.settle();
         v.judge(end);
         let began = v.playout.began();
-        let mut r = v.viewed;
+        let mut r = core::mem::take(&mut v.viewed);
         for (late, most) in r.late.iter_mut().zip(FIXED) {
-            let waits =
-                |p: &&Packet| !p.arrived && p.at + most < end && p.at >= Instant::ZERO + v.settings.warm;
-            late.part += v.packets.iter().filter(waits).count() as u64 + v.forgotten;
+            let waiting: u64 = v.missing().filter(|(at, _)| *at + most < end).map(|(_, n)| n).sum();
+            late.part += waiting + v.forgotten;
             late.of = r.packets;
         }
         r.played = v.playout.result(end);
@@ -504,6 +513,22 @@ impl Viewer {
             };
         }
         r
+    }
+}
+
+/// A packet that counts arrived, `delay` after its production.
+#[inline]
+fn take(delays: &mut Delays, viewed: &mut Viewed, number: u64, delay: Duration) {
+    delays.packet(number, delay);
+    // They are ascending: usually none is exceeded.
+    if delay > FIXED[0] {
+        count_late(viewed, delay);
+    }
+}
+
+fn count_late(viewed: &mut Viewed, delay: Duration) {
+    for (late, most) in viewed.late.iter_mut().zip(FIXED) {
+        late.part += u64::from(delay > most);
     }
 }
 

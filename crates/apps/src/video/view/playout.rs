@@ -100,8 +100,8 @@ impl Playout {
             }
             self.last = self.last.max(Some(number));
         } else {
-            if let Some(last) = self.last {
-                let unsent = number.saturating_sub(last + 1) as f64 * self.interval;
+            if let Some(last) = self.last.filter(|last| last + 1 < number) {
+                let unsent = (number - last - 1) as f64 * self.interval;
                 self.result.freeze = self.result.freeze.max(unsent);
             }
             if let State::Playing { number: from, at } = self.state {
@@ -119,6 +119,9 @@ impl Playout {
 
     /// Starts or resumes if enough is buffered.
     fn look(&mut self, now: Instant) {
+        if matches!(self.state, State::Playing { .. }) {
+            return;
+        }
         let (Some(last), Some(first), Some(began)) = (self.last, self.first, self.began) else { return };
         let (from, needed) = match self.state {
             State::Waiting => (first, self.start),

@@ -8,8 +8,8 @@ const BIN: Duration = Duration::from_millis(500);
 /// Throughput in bins of half a second from the first arrival on, and the longest silence.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Smooth {
-    /// Start of the current bin.
-    bin: Option<Instant>,
+    /// End of the current bin; [`Instant::ZERO`] before the first arrival.
+    until: Instant,
     bytes: u64,
     bins: u64,
     sum: f64,
@@ -20,35 +20,39 @@ pub(super) struct Smooth {
 
 impl Smooth {
     /// Bytes arrived.
+    #[inline]
     pub(super) fn arrived(&mut self, now: Instant, bytes: u64) {
-        if self.bin.is_none() {
-            (self.bin, self.last) = (Some(now), now);
+        if now >= self.until {
+            self.advance(now);
         }
-        self.advance(now);
         self.bytes += bytes;
         self.silence = self.silence.max(now - self.last);
         self.last = now;
     }
 
-    /// Closes completed bins.
+    /// Closes completed bins, or opens the first one.
+    #[inline(never)]
     fn advance(&mut self, now: Instant) {
-        let Some(begin) = &mut self.bin else { return };
-        let over = (now - *begin).as_nanos() / BIN.as_nanos();
-        if over == 0 {
+        if self.until == Instant::ZERO {
+            (self.until, self.last) = (now + BIN, now);
+            return;
+        }
+        if now < self.until {
             return;
         }
         // The bins after the current one are empty.
+        let over = (now - self.until).as_nanos() / BIN.as_nanos() + 1;
         let bytes = core::mem::take(&mut self.bytes) as f64;
         self.bins += over;
         self.sum += bytes;
         self.squares += bytes * bytes;
-        *begin += Duration::from_nanos(BIN.as_nanos() * over);
+        self.until += Duration::from_nanos(BIN.as_nanos() * over);
     }
 
     /// Coefficient of variation of the throughput of the completed bins, and the longest time without an arrival in
     /// seconds, including the time until the end. `None` if nothing arrived.
     pub(super) fn result(mut self, end: Instant) -> (Option<f64>, Option<f64>) {
-        if self.bin.is_none() {
+        if self.until == Instant::ZERO {
             return (None, None);
         }
         self.advance(end);

@@ -326,3 +326,57 @@ fn streams_by_definition() {
         );
     }
 }
+
+/// A segment that is next in order says as much as a segment and the data in order which it completes, although only
+/// the former leaves the counting of packets to the end of their frame.
+#[test]
+fn packets_counted_with_their_frame_or_one_by_one_are_the_same() {
+    let mut rng = Rng::stream(13, "in step");
+    for round in 0..60 {
+        let film = random_film(&mut rng, 200);
+        let total: u64 = film.iter().map(|f| f.bytes).sum();
+        let aligned = round % 2 == 0;
+        let settings = Settings {
+            warm: Duration::from_secs(round % 3),
+            deadline: Duration::from_millis(300 + 400 * (round % 2)),
+            ..Settings::default()
+        };
+        let (mut whole, mut parts) =
+            (Viewer::new(settings, 25.0, CUT, true), Viewer::new(settings, 25.0, CUT, true));
+        let (mut there, mut ms, mut frames, mut ends) = (0, 270, film.iter(), Vec::new());
+        let mut produced = 0;
+        while there < total {
+            while produced <= there {
+                let Some(f) = frames.next() else { break };
+                ends.extend((0..u64::from(f.packets)).map(|i| produced + ((i + 1) * 960).min(f.bytes)));
+                produced += f.bytes;
+                whole.produced(f);
+                parts.produced(f);
+            }
+            let next = ends.iter().copied().find(|e| *e > there).unwrap_or(total);
+            let to = if aligned { next } else { (there + 1 + rng.below(1500)).min(produced) };
+            ms += if rng.unit() < 0.02 { 900 } else { rng.below(30) };
+            if rng.unit() < 0.02 && to < produced {
+                // A hole, filled later.
+                for v in [&mut whole, &mut parts] {
+                    v.arrived(at(ms), &Arrival::Segment { from: to, to: produced });
+                    v.arrived(at(ms + 5), &Arrival::Segment { from: there, to });
+                    v.arrived(at(ms + 5), &Arrival::InOrder { bytes: produced });
+                }
+                (there, ms) = (produced, ms + 5);
+                continue;
+            }
+            whole.arrived(at(ms), &Arrival::Next { from: there, to });
+            parts.arrived(at(ms), &Arrival::Segment { from: there, to });
+            parts.arrived(at(ms), &Arrival::InOrder { bytes: to });
+            there = to;
+            if rng.below(50) == 0 {
+                let end = at(ms + rng.below(2000));
+                assert_eq!(whole.result(end), parts.result(end), "{round}");
+            }
+        }
+        let end = at(ms + 100);
+        assert_eq!(whole.result(end), parts.result(end), "{round}");
+        assert!(whole.delivery.received > 200 && whole.wire.by_number > 0);
+    }
+}
