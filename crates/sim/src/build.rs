@@ -5,12 +5,12 @@ use crate::chain::Chain;
 use crate::change;
 use crate::error::BuildError;
 use crate::flow::{Flow, Record};
-use crate::heap::Heap;
 use crate::links::Links;
 use crate::network::Network;
 use crate::sampler::Sampler;
 use crate::sim::{Run, Sim};
 use crate::tap::Tap;
+use crate::timers::Timers;
 use crate::truth::Truth;
 use crate::tunnel;
 use crate::user::check_controls;
@@ -91,7 +91,7 @@ impl<R: Tap> Sim<R> {
         let mut net = Network::new(links.hops, links.routes, Truth::new(watched), recorder);
         // One timer per flow, then the sampler and the changes, then connections that come and go. The two in the
         // middle have dummy flows, so that a timer and its flow have the same number.
-        let mut timers = Heap::new(flows.len() + 2);
+        let mut timers = Timers::new(flows.len() + 2);
         for (i, r) in (0..named_flows).zip(&records) {
             timers.set(i, r.start);
             flows[i as usize].armed = r.start;

@@ -1,8 +1,9 @@
-//! The fast path for ordinary segments of one-way flows: data in order, and the acknowledgements for it.
+//! The fast path for ordinary segments of one-way flows: data in order, and the acknowledgements for it; and for the
+//! writes of their applications.
 //!
 //! Nearly all segments are ordinary. A few bits identify them, the ends process them without unnecessary checks
 //! (header prediction), and the segments they release are sent from here. Everything else takes the slow path,
-//! [`Sim::arrive`], without prior changes.
+//! [`Sim::arrive`] or [`Sim::wake`], without prior changes.
 
 use crate::agent::Agent;
 use crate::observe;
@@ -99,6 +100,50 @@ impl<R: Tap> Sim<R> {
         if concerned || R::ENABLED {
             self.acknowledged(index);
         }
+        true
+    }
+
+    /// The timer of a flow: only its application is due, if anything is, and it only writes. False if it is not so.
+    pub(crate) fn wake_plain(&mut self, index: u32) -> bool {
+        if R::ENABLED || R::PACKETS || self.run.classified {
+            // Observers want to know of frames, and of what the sender does.
+            return false;
+        }
+        let now = self.now;
+        let Self { flows, net, timers, records, .. } = self;
+        let (Some(flow), Some(record)) = (flows.get_mut(index as usize), records.get_mut(index as usize))
+        else {
+            return false;
+        };
+        let (way, back, header) = (flow.way(index, false), flow.way(index, true), flow.header);
+        let (Agent::OneWay(ends), Some(app)) = (&mut flow.agent, &mut record.app) else { return false };
+        let (source, sink) = (&mut ends.source, &mut ends.sink);
+        let others = source.next_timeout().min(sink.next_timeout()).min(record.stop);
+        if others <= now || app.listens() || source.sender().has_judgement() {
+            return false;
+        }
+        let Some(bytes) = app.write(now) else { return false };
+        // A video may have ended.
+        flow.finite |= app.is_finite();
+        if bytes > 0 {
+            source.offer(now, bytes);
+        }
+        while let Some(head) = source.poll_plain(now) {
+            dispatch(net, now, Parcel::plain(&head, header, way));
+        }
+        let mut beside = None;
+        while !source.is_at_rest() {
+            let Some(head) = source.poll(now, &mut beside) else { break };
+            send(net, now, way, header, &head, beside.take());
+        }
+        while !sink.is_at_rest() {
+            let Some(head) = sink.poll(now, &mut beside) else { break };
+            send(net, now, back, header, &head, beside.take());
+        }
+        let next = source.next_timeout().min(sink.next_timeout()).min(record.stop).min(app.next());
+        // Overdue deadlines are due now.
+        flow.armed = next.max(now);
+        timers.set(index, flow.armed);
         true
     }
 }

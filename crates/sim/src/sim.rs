@@ -6,13 +6,13 @@ use crate::change;
 use crate::datagram::Rated;
 use crate::ends::Ends;
 use crate::flow::{Flow, Record};
-use crate::heap::Heap;
 use crate::network::Network;
 use crate::observe;
 use crate::oracle::Oracle;
 use crate::parcel::{Label, Parcel};
 use crate::sampler::Sampler;
 use crate::tap::{Place, Tap};
+use crate::timers::Timers;
 use crate::user;
 use crate::watch;
 use skyhaul_apps::{App, Outcome, Start, Stop, Streams};
@@ -62,7 +62,7 @@ pub struct Sim<R> {
     pub(crate) net: Network<R>,
     /// One timer per flow, and two of the world after those of the scenario's flows: the sampler and the changes.
     /// At equal times, they come after the events of links.
-    pub(crate) timers: Heap,
+    pub(crate) timers: Timers,
     /// The scenario's flows, two dummies (whose timers are those of the world), and connections of flows whose
     /// transfers come and go.
     pub(crate) flows: Vec<Flow>,
@@ -381,8 +381,11 @@ impl<R: Tap> Sim<R> {
 
     /// The timer of a flow: it starts, stops, or one of its ends needs a call. It may fire too early, since
     /// postponed timers are not moved; it is then set again.
-    fn wake(&mut self, index: u32) {
+    pub(crate) fn wake(&mut self, index: u32) {
         let now = self.now;
+        if self.wake_plain(index) {
+            return;
+        }
         let record = &mut self.records[index as usize];
         if record.started.is_none() && record.stop <= now {
             // Stopped before it started: there is nothing to do.
@@ -446,10 +449,15 @@ impl<R: Tap> Sim<R> {
                 return;
             }
             Agent::OneWay(ends) => {
-                if ends.source.next_timeout() <= now {
+                let (source, sink) = (ends.source.next_timeout() <= now, ends.sink.next_timeout() <= now);
+                if !(source | sink | self.run.classified | ends.source.sender().has_judgement()) {
+                    // It was the application's timer, or a postponed one.
+                    return;
+                }
+                if source {
                     ends.source.handle_timeout(now);
                 }
-                if ends.sink.next_timeout() <= now {
+                if sink {
                     ends.sink.handle_timeout(now);
                 }
                 ends.source.sender_mut().take_judgement()
