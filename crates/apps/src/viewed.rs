@@ -93,3 +93,12 @@ pub struct Viewed {
     /// When the transport died, if it did.
     pub died: Option<Instant>,
 }
+
+impl Viewed {
+    /// A packet arrived `delay` after its production.
+    pub(crate) fn count_late(&mut self, delay: Duration) {
+        for (late, most) in self.late.iter_mut().zip(FIXED) {
+            late.part += u64::from(delay > most);
+        }
+    }
+}

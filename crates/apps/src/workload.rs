@@ -200,7 +200,8 @@ pub trait Workload: Clone + Debug {
     fn next(&self) -> Instant;
     /// Its next demand by now.
     fn poll(&mut self, now: Instant) -> Option<Demand>;
-    /// What it writes by now to its open connection, bytes in all, if it demands nothing else; see [`App::write`].
+    /// Instead of [`Self::poll`]: what it writes by now to its open connection, bytes in all; frames are not reported.
+    /// `None`, and nothing has changed, if it may demand anything else.
     fn write(&mut self, _now: Instant) -> Option<u64> {
         None
     }

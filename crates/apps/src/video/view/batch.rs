@@ -1,7 +1,6 @@
 //! Packets whose arrival is noted and not counted yet: those of a frame are counted at once, which saves most of the
 //! work per packet.
 
-use super::count_late;
 use super::gaps::Gaps;
 use super::seen::Seen;
 use crate::datagram::Delays;
@@ -50,7 +49,7 @@ impl Batch {
         if frame.counts {
             delays.packets(next, frame.at, times);
             if last - frame.at > FIXED[0] {
-                times.iter().for_each(|t| count_late(viewed, *t - frame.at));
+                times.iter().for_each(|t| viewed.count_late(*t - frame.at));
             }
         }
         self.len = 0;

@@ -522,13 +522,7 @@ fn take(delays: &mut Delays, viewed: &mut Viewed, number: u64, delay: Duration) 
     delays.packet(number, delay);
     // They are ascending: usually none is exceeded.
     if delay > FIXED[0] {
-        count_late(viewed, delay);
-    }
-}
-
-fn count_late(viewed: &mut Viewed, delay: Duration) {
-    for (late, most) in viewed.late.iter_mut().zip(FIXED) {
-        late.part += u64::from(delay > most);
+        viewed.count_late(delay);
     }
 }
 
