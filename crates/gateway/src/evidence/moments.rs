@@ -160,8 +160,11 @@ fn quantile(freedom: f64) -> f64 {
     }
     // Fisher's expansion (Abramowitz and Stegun, 26.7.5): constant work for many samples.
     let z = NORMAL;
-    let (z3, z5) = (z * z * z, z * z * z * z * z);
-    z + (z3 + z) / (4.0 * freedom) + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * freedom * freedom)
+    let (z3, z5, z7) = (z.powi(3), z.powi(5), z.powi(7));
+    let first = (z3 + z) / 4.0;
+    let second = (5.0 * z5 + 16.0 * z3 + 3.0 * z) / 96.0;
+    let third = (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * z) / 384.0;
+    z + first / freedom + second / freedom.powi(2) + third / freedom.powi(3)
 }
 
 /// Half-width of the lasting interval of an estimate with this variance.
