@@ -1,18 +1,20 @@
 //! Hark: a congestion control driven by the delay of the path and by low-priority probes.
 //!
 //! *Idea*: over a satellite, a loss does not show that the path is full. The delay does, and so does a router that
-//! serves low-priority probes last and discards them first (TCP-Peach's dummy segments). Losses are therefore
-//! repaired without a reduction, and the control keeps two windows:
+//! serves low-priority probes last and discards them first (TCP-Peach's dummy segments). The control keeps two
+//! windows:
 //!
 //! - the *quiet* window, from delay and probes. Its target is a few own segments in the queue (`Hark::target`).
 //!   While the queue is empty it sends probes, and half of the answered ones are added to the window: a large path
-//!   fills in a few round trips.
+//!   fills in a few round trips. Losses with a full queue, beyond the rate that the path has with an empty one,
+//!   reduce it.
 //! - the *reno* window, that of NewReno under the same losses. It applies only while a competitor keeps a standing
 //!   queue that does not shrink when Hark yields.
 //!
-//! Probes have two more uses. They show whether the router has priorities at all: if they return through a queue
-//! that delayed data, they displaced data, and probing stops. And they *calibrate* the delay: if ten of ten return
-//! while the delay indicates a queue, the delay is jitter or a longer path, and becomes the new base.
+//! Probes have two more uses. They show whether the router has priorities: one that has lets probes starve before
+//! data; in one that has none, probes return although the delay grows with the window, and probing stops. And they
+//! *calibrate* the delay: if probes return while the delay indicates a queue, the delay is jitter or a longer path,
+//! and becomes the new base.
 //!
 //! *Sources*: the probes are those of Akyildiz, Morabito, Palazzo 2001 (TCP-Peach); a target of a few own segments
 //! in the queue is that of TCP Vegas (Brakmo, Peterson 1994) and FAST TCP (Wei, Jin, Low, Hegde 2006); that a queue
@@ -20,10 +22,10 @@
 //! project's own: `docs/algorithms/hark.md` describes its strengths and weaknesses.
 //!
 //! ```text
-//!            probes unanswered, or own queue above target       queue outlasts 5 rounds
+//!            probes unanswered, or own queue above target       queue stands for 5 rounds
 //!   Starting ---------------------------------------------> Quiet ----------------------> beside a rival
 //!   (a probe answered: +1)                        window by delay <---------------------- (quiet or reno, the greater)
-//!                                                               own queue below target
+//!                                                       own queue below target, or a loss
 //! ```
 
 use crate::CongestionControl;
@@ -33,7 +35,7 @@ use crate::event::{
 };
 use crate::rules::SharedRules;
 pub use config::{Config, Invalid};
-use samples::{Quantiles, Samples};
+use samples::{Rtts, Samples};
 use skyhaul_base::{Duration, Instant, Rate};
 use train::Asked;
 
@@ -41,34 +43,50 @@ mod config;
 mod samples;
 mod train;
 
-/// Minimum window: keeps a receiver with delayed acknowledgements going, and allows three duplicate ACKs.
-const LEAST: f64 = 4.0;
+/// Minimum window: a crowd of flows with less than a segment each can only yield through the retransmission timer.
+const LEAST: f64 = 1.0;
 /// Target for own segments in the queue: this number, plus this share of the window. Twenty flows of 36 segments
 /// hold 31 of a buffer of 50, and a single flow holds 1 % of an RTT, more than the jitter of acknowledgements.
 const OWN: f64 = 1.2;
 const OWN_SHARE: f64 = 0.01;
 /// Share of the distance to the target that a round adds to the window: the effect shows two rounds later. An
-/// overshoot is removed within one round.
+/// overshoot is removed within one round. Where probes tell nothing, the share doubles once.
 const OPENING: f64 = 0.25;
+const OPENING_MOST: f64 = 0.5;
 /// Share of the answers added to the window: the probes of one RTT find the same spare capacity twice, before and
 /// after their first answers have been used for data.
 const GAIN: f64 = 0.5;
 /// Without probes, the step of the window doubles every round while the queue is empty, up to this share of the
 /// window: even a short queue holds the 3 % that one RTT can add before the delay shows it.
 const BLIND_MOST: f64 = 0.03;
-/// Factor of the reduction after a loss with a full queue: the flows that share it give up more than the buffer
-/// holds, in one round.
-const KEPT: f64 = 0.85;
 /// A queue of at least this share of the longest one seen is full; the longest one decays slowly, since buffers
 /// change.
 const FULL: f64 = 0.8;
 const FORGET: f64 = 0.995;
-/// A queue of this multiple of Hark's own target, for this many rounds, is due to a competitor: two Harks cannot
-/// cause it, and a NewReno that halves its window drains it in two or three (five is Copa's choice).
+/// Reduction after losses with a full queue, in multiples of their share of the round. One multiple would leave the
+/// queue full.
+const CUT: f64 = 1.5;
+/// Weight of a round in the loss rate of the path with an empty queue, and in the recent loss rate.
+const LEARN: f64 = 0.125;
+const RECENT: f64 = 0.25;
+/// A recent loss rate that reduces the window whatever the delay: above the fades of a satellite link that still
+/// carries TCP.
+const COLLAPSE: f64 = 0.25;
+/// A queue of this multiple of Hark's own target, for this many rounds in which it does not shrink by a tenth, is
+/// due to a competitor: two Harks cannot cause it, and a NewReno that halves its window drains it in two or three
+/// (five is Copa's choice).
 const CROWDED: f64 = 2.5;
 const PATIENCE: u32 = 5;
-/// Rounds that a queue may stand before probes test whether it is one.
-const DOUBT: u32 = 8;
+const SHRUNK: f64 = 0.9;
+/// Rounds counted already when the virtual NewReno halves its window and Hark yields again: two more that show the
+/// queue, and the competitor is still there.
+const RESUME: u32 = 3;
+/// Probes of a test; the rounds that a queue stands before one, and the maximum while tests fail.
+const TEST: f64 = 10.0;
+const DOUBT: u32 = 2;
+const DOUBT_MOST: u32 = 16;
+/// Below this many probes the share of answers is random: fewer are not sent.
+const ENOUGH: f64 = 8.0;
 /// Pacing rate in windows per minimum RTT: slightly more than one, so that the pacer is not the limit, and more in
 /// the start, which has to get ahead. Never based on the current RTT: a queue would then slow down its own repair.
 const PACE: f64 = 1.03;
@@ -100,48 +118,62 @@ pub struct Hark {
     reno: f64,
     /// The start is in progress.
     starting: bool,
-    /// The probes of the start were lost although the queue seems empty: it continues without them, as slow start.
+    /// No probe of the start was answered: it continues without them, as slow start.
     unheard: bool,
     /// A competitor keeps the queue standing.
     rival: bool,
 
     samples: Samples,
-    /// Shortest interval of a rate sample in this round, s: an RTT that is available even during recoveries.
-    interval: f64,
     /// RTTs of the last round that had any.
-    rtt: Option<Quantiles>,
+    rtt: Option<Rtts>,
     /// Minimum RTT of data, s; until there is one, that of the handshake.
     base: f64,
     handshake: f64,
-    /// Added to the base by a test: the median delay of the path itself beyond it, s, and how far the upper
-    /// quantiles exceed that.
+    /// Added to the base by probes that returned: the delay of the path itself beyond it, s.
     shift: f64,
-    jitter: Quantiles,
-    /// Queueing delay of the last round, and the longest one seen, s.
+    /// Queueing delay of the last round and of the one before, and the longest one seen, s.
     queue: f64,
+    last_queue: f64,
     longest: f64,
-    /// Rounds with more queue than our own, and rounds since the queue was empty.
+    /// Rounds with more queue than our own, while it did not shrink.
     above: u32,
-    standing: u32,
 
     train: Option<Asked>,
     /// Size of the next train relative to the quiet window.
     reach: f64,
+    /// Rounds until the next test, and from one to the next.
+    until_test: u32,
+    doubt: u32,
     /// Answers of this round not yet added to the window.
     answers: f64,
-    /// Trains that returned through a queue that delayed data; after two, the router is taken to have no
+    /// In the start: the window at the beginning of this round, and the probes sent in the last round and in this.
+    begun: f64,
+    sent: [f64; 2],
+    /// Most probes of the last train were lost.
+    starved: bool,
+    /// The router has priorities: probes starved and data did not.
+    priorities: bool,
+    /// Trains that returned although the delay grew with the window; after two, the router is taken to have no
     /// priorities.
     displaced: u32,
+    /// Window (segments) and RTT (s) at the last train that returned.
+    passed: Option<(f64, f64)>,
     /// The peer answers no probes.
     unanswered: bool,
-    /// Growth per round without probes.
-    blind: f64,
-    /// Whether the receive window limited the sender in this round, and in the one before.
-    stalled: [bool; 2],
+    /// Growth per round without probes, segments, and the current share of the distance to the target.
+    step: f64,
+    opening: f64,
+    /// The receive window limited the sender in this round.
+    stalled: bool,
+    /// The path reorders packets: a receiver has reported a duplicate.
+    reordered: bool,
 
     round: u64,
     delivered: u64,
     lost: u64,
+    /// Recent loss rate, and that of rounds with an empty queue.
+    loss: f64,
+    innocent: f64,
     /// Segments carried by the path in the last round, without the queue, and the recent maximum.
     carried: f64,
     most: f64,
@@ -155,16 +187,16 @@ pub struct Hark {
 /// Results of a round.
 #[derive(Clone, Copy)]
 struct Heard {
-    /// Median RTT of its segments, s.
+    /// RTT of its segments, s.
     rtt: f64,
     /// Own segments in the queue.
     own: f64,
     /// Longest queueing delay of its segments, s.
     worst: f64,
-    /// The queue was empty for most of the round.
+    /// Own segments in the queue are less than half of the target.
     free: bool,
-    /// Segments were lost.
-    lost: bool,
+    /// Share of its segments that were lost.
+    lost: f64,
 }
 
 impl Hark {
@@ -182,26 +214,35 @@ impl Hark {
             unheard: false,
             rival: false,
             samples: Samples::NONE,
-            interval: f64::INFINITY,
             rtt: None,
             base: f64::INFINITY,
             handshake: NOMINAL_RTT,
             shift: 0.0,
-            jitter: Quantiles::default(),
             queue: 0.0,
+            last_queue: 0.0,
             longest: 0.0,
             above: 0,
-            standing: 0,
             train: None,
             reach: 0.25,
+            until_test: DOUBT,
+            doubt: DOUBT,
             answers: 0.0,
+            begun: FIRST,
+            sent: [0.0; 2],
+            starved: false,
+            priorities: false,
             displaced: 0,
+            passed: None,
             unanswered: false,
-            blind: 0.0,
-            stalled: [false; 2],
+            step: 0.0,
+            opening: OPENING / 2.0,
+            stalled: false,
+            reordered: false,
             round: u64::MAX,
             delivered: 0,
             lost: 0,
+            loss: 0.0,
+            innocent: 0.0,
             carried: FIRST,
             most: FIRST,
             last_ack: Instant::ZERO,
@@ -215,7 +256,7 @@ impl Hark {
         OWN + OWN_SHARE * window
     }
     fn rtt(&self) -> f64 {
-        self.rtt.map_or(self.handshake, |q| q.median)
+        self.rtt.map_or(self.handshake, |r| r.median)
     }
     /// Whether probes are unavailable or useless.
     fn deaf(&self, path: &Path) -> bool {
@@ -232,63 +273,80 @@ impl Hark {
         let base = if self.base.is_finite() { self.base } else { self.rtt() };
         self.pacing = Some(gain * self.cwnd * self.smss * 8.0 / base.max(1e-3));
     }
-    fn open(&mut self, path: &Path, to: f64) {
-        self.quiet = to.min(path.rwnd).max(LEAST);
-    }
     /// Sends probes over one RTT.
     fn ask(&mut self, cx: &mut Cx<'_>, count: f64, test: bool) {
         let (count, rtt) = (count as u32, self.rtt());
         let spacing = Duration::from_secs_f64(rtt / f64::from(count + 1));
         cx.act.train = Some(Train { source: ProbeSource::LastSegment, count, first: spacing, spacing });
         self.train = Some(Asked::new(cx.now, count, rtt, self.queue, test));
+        self.sent[1] = f64::from(count);
     }
     fn leave_start(&mut self) {
         self.starting = false;
         self.above = 0;
+        // What is still to come answers the probes of the start, which asked for all that the path has.
+        (self.answers, self.train) = (0.0, None);
         // NewReno would have left its slow start with what the path carries.
         self.reno = self.reno.max(self.quiet).min(self.carried).max(FIRST);
     }
 
     fn end_round(&mut self, cx: &mut Cx<'_>) {
         let Some(heard) = self.listen(cx.path) else { return };
-        self.judge_train(cx, &heard);
+        if self.starting {
+            self.judge_start();
+        } else {
+            self.judge_train(cx, &heard);
+        }
         self.look_for_a_rival(&heard);
         self.steer(cx.path, &heard);
         self.ask_again(cx, &heard);
+        self.stalled = false;
         self.apply(cx.path);
     }
 
-    /// Evaluates the delay of the completed round.
+    /// Evaluates delay and losses of the completed round.
     fn listen(&mut self, path: &Path) -> Option<Heard> {
         let sampled = self.samples.take();
-        let interval = core::mem::replace(&mut self.interval, f64::INFINITY);
-        let inferred = interval.is_finite().then_some(Quantiles::of_one(interval));
-        self.rtt = sampled.or(inferred).or(self.rtt);
-        let mut seen = self.rtt.filter(|_| self.base.is_finite())?;
-        let rtt = seen.median;
+        self.rtt = sampled.or(self.rtt);
+        let seen = self.rtt.filter(|_| self.base.is_finite())?;
+        let rtt = seen.lower;
         self.shift = self.shift.min((rtt - self.base).max(0.0));
-        let mut empty = self.base + self.shift;
-        if !self.config.delay {
-            (seen, empty) = (Quantiles::of_one(rtt), rtt);
-        }
+        let empty = if self.config.delay { self.base + self.shift } else { rtt };
         self.queue = (rtt - empty).max(0.0);
-        let worst = seen.peak - empty - self.jitter.peak;
-        self.longest = worst.max(FORGET * self.longest);
+        // In a recovery the only RTTs are upper bounds: they do not show how long the queue can be.
+        let measured = self.config.delay && sampled.is_some_and(|r| r.measured);
+        let worst = if measured { seen.peak - empty } else { self.queue };
+        self.longest = (FORGET * self.longest).max(if measured { worst } else { 0.0 });
+        let got = path.delivered.saturating_sub(self.delivered) as f64;
+        let gone = path.lost.saturating_sub(self.lost) as f64;
+        (self.delivered, self.lost) = (path.delivered, path.lost);
+        let lost = gone / (got + gone).max(1.0);
+        self.loss += RECENT * (lost - self.loss);
         if let Some(train) = &mut self.train {
-            train.saw(self.queue, sampled);
+            train.saw(self.queue, sampled.map(|r| r.least), lost);
         }
-        let got = (path.delivered - self.delivered) as f64 / self.smss;
-        self.delivered = path.delivered;
-        self.carried = got * empty / rtt;
+        self.carried = got / self.smss * empty / rtt;
         // A tenth of a per cent per round: it halves in seven hundred rounds.
         self.most = self.carried.max(0.999 * self.most);
-        let lost = path.lost > self.lost;
-        self.lost = path.lost;
         let own = self.quiet * self.queue / rtt;
-        // A quarter of the segments may meet a queue: bursts of others come and go.
-        let upper = self.quiet * (seen.upper - empty - self.jitter.upper) / rtt;
-        let free = upper < 0.5 * Self::target(self.quiet);
+        let free = own < 0.5 * Self::target(self.quiet);
+        if free {
+            self.innocent += LEARN * (lost - self.innocent);
+        }
         Some(Heard { rtt, own, worst, free, lost })
+    }
+
+    /// Ends the probing of the start once the path has no room for most of it. The answers of a round are those to
+    /// the probes of the round before.
+    fn judge_start(&mut self) {
+        if self.unheard || self.sent[0] < ENOUGH || self.answers >= train::MOST * self.sent[0] {
+            return;
+        }
+        if self.quiet <= FIRST + 1.0 {
+            (self.unheard, self.starved) = (true, true);
+        } else {
+            self.leave_start();
+        }
     }
 
     /// Evaluates a train, once all answers must have arrived.
@@ -297,31 +355,41 @@ impl Hark {
         self.train = None;
         let target = Self::target(self.quiet);
         let through = train.came_through();
-        if train.test {
-            if let Some(path) = train.path_itself() {
-                self.shift = path.median - self.base;
-                self.jitter = path.beyond_median();
-                // The delay of data was the path's own, so earlier probes displaced nothing.
-                self.displaced = 0;
-                (self.above, self.rival, self.longest) = (0, false, 0.0);
-                self.quiet = self.quiet.max(self.reno);
+        self.starved = train.share() < 0.5;
+        // Data waited behind probes that a router with priorities would have served last.
+        let grew = train.queue_grew() * self.quiet / heard.rtt > target && !train.test;
+        if through && self.config.delay {
+            // In a router without priorities the delay grows with the window.
+            let displaced = grew
+                || self.passed.is_some_and(|(window, rtt)| {
+                    let (rise, grown) = (train.least - rtt, (self.quiet / window - 1.0) * heard.rtt);
+                    rise * self.quiet / heard.rtt > target / 2.0 && rise > 0.5 * grown
+                });
+            self.passed = Some((self.quiet, train.least));
+            if displaced && !self.priorities {
+                self.displaced += 1;
+            } else if train.least.is_finite() {
+                self.shift = self.shift.max(train.least - self.base);
+                if train.test {
+                    (self.above, self.rival, self.longest) = (0, false, 0.0);
+                    self.quiet = self.quiet.max(self.reno);
+                }
             }
-            return;
+        } else if !self.priorities && !self.starved && grew {
+            self.displaced += 1;
+        } else if self.starved && train.spared_data() {
+            (self.priorities, self.displaced) = (true, 0);
         }
-        // Data waited but most of the probes, which a queue serves last, did not.
-        if !train.too_short() && train.queue_grew() * self.quiet / heard.rtt > target {
-            let most = train.share() > 0.5;
-            self.displaced = if most { self.displaced + 1 } else { self.displaced.saturating_sub(1) };
+        if self.displaced >= 2 {
+            // What probes said of the delay is void, too.
+            self.shift = 0.0;
         }
-        if !self.starting {
+        if train.test {
+            self.doubt = if through { DOUBT } else { (2 * self.doubt).min(DOUBT_MOST) };
+            self.until_test = self.doubt;
+        } else {
             // If the path had room for all, the next train is larger.
             self.reach = if through { (2.0 * self.reach).min(1.0) } else { (self.reach / 2.0).max(0.1) };
-        } else if !through && !train.too_short() {
-            if heard.own < target / 2.0 {
-                self.unheard = true;
-            } else {
-                self.leave_start();
-            }
         }
     }
 
@@ -333,7 +401,9 @@ impl Hark {
         }
         let window = self.cwnd.max(self.reno);
         let (ours, target) = (window * self.queue / heard.rtt, Self::target(window));
-        self.above = if ours > CROWDED * target { self.above + 1 } else { 0 };
+        let shrinks = self.queue < SHRUNK * self.last_queue;
+        self.last_queue = self.queue;
+        self.above = if ours > CROWDED * target { self.above + u32::from(!shrinks) } else { 0 };
         if self.above >= PATIENCE && self.config.compete {
             self.rival = true;
         } else if self.rival && ours < target {
@@ -346,73 +416,95 @@ impl Hark {
     fn steer(&mut self, path: &Path, heard: &Heard) {
         let target = Self::target(self.quiet);
         let mut add = target - heard.own;
+        let deaf = self.deaf(path);
+        let answers = core::mem::take(&mut self.answers);
         if self.starting && heard.own > target {
             self.leave_start();
         }
-        let deaf = self.deaf(path);
         if self.starting && (deaf || self.unheard) {
             // Slow start. It ends when even a tenth of the segments meets a queue that cannot be only ours.
             if self.quiet * heard.worst / heard.rtt > 3.0 * target {
                 self.leave_start();
                 add = add.min(0.0);
             } else {
-                add = self.quiet;
+                add = self.quiet.min(path.rwnd - self.quiet).max(0.0);
             }
-        } else if !self.starting && add > 0.0 {
-            add *= OPENING;
-        }
-        // The only reduction after a loss.
-        if heard.lost && heard.worst > FULL * self.longest && heard.own > target {
-            add = add.min(-(1.0 - KEPT) * self.quiet);
-        }
-        let [stalled, before] = self.stalled;
-        let answers = core::mem::take(&mut self.answers);
-        if !self.starting && heard.free {
+        } else if self.starting {
+            add = 0.0;
+        } else if add > 0.0 {
+            self.opening =
+                if deaf || self.starved { (2.0 * self.opening).min(OPENING_MOST) } else { OPENING };
+            let blind = deaf && heard.free;
+            self.step = if blind {
+                (OPENING * target).max(2.0 * self.step).min(BLIND_MOST * self.quiet)
+            } else {
+                0.0
+            };
+            add = (self.opening * add).max(self.step);
             // Capacity left unused because of the receive window cannot be filled by a larger cwnd.
-            if !stalled {
+            if heard.free && !self.stalled {
                 add = add.max(GAIN * answers);
             }
-            if deaf && !before {
-                self.blind = (OPENING * target).max(2.0 * self.blind).min(BLIND_MOST * self.quiet);
-                add = add.max(self.blind);
-            }
-            add = add.max(self.reno - self.quiet);
         } else {
-            self.blind = 0.0;
+            (self.step, self.opening) = (0.0, OPENING / 2.0);
         }
-        self.stalled = [false, stalled];
-        self.open(path, self.quiet + add);
+        // A queue that the delay can show at all, as long as any: losses beyond those of the path are from it.
+        let full = heard.worst > FULL * self.longest && heard.worst > OWN_SHARE * self.base;
+        let excess = if full { CUT * (heard.lost - self.innocent).max(0.0) } else { 0.0 };
+        let cut = if self.loss > COLLAPSE { excess.max(heard.lost) } else { excess };
+        if heard.lost > 0.0 && (full || self.loss > COLLAPSE) {
+            self.step = 0.0;
+            add = add.min(-cut * self.quiet);
+            if self.starting {
+                self.leave_start();
+            }
+        }
+        let limit = match (self.starting, self.stalled) {
+            // The receive window grows with what arrives: the start may get ahead of it.
+            (true, _) => f64::INFINITY,
+            (false, true) => self.quiet,
+            (false, false) => path.rwnd.max(self.quiet),
+        };
+        self.quiet = (self.quiet + add).min(limit).max(LEAST);
     }
 
     /// Probes for the next round.
     fn ask_again(&mut self, cx: &mut Cx<'_>, heard: &Heard) {
-        self.standing = if heard.free { 0 } else { self.standing + 1 };
-        if self.deaf(cx.path) {
+        self.begun = self.cwnd;
+        self.sent = [self.sent[1], 0.0];
+        if self.deaf(cx.path) || cx.path.phase == Phase::Loss {
             return;
         }
-        let may = cx.path.phase != Phase::Loss;
-        if heard.free {
-            let share = if self.starting { 2.0 } else { self.reach };
-            let count = (share * self.quiet).min(cx.path.rwnd - self.quiet);
-            if may && count >= 1.0 && (self.starting || self.train.is_none()) {
+        if self.starting {
+            if !self.unheard {
+                self.ask(cx, (2.0 * self.quiet).max(ENOUGH), false);
+            }
+        } else if heard.free {
+            self.until_test = self.doubt;
+            let count = (self.reach * self.quiet).max(ENOUGH);
+            if self.quiet >= ENOUGH && self.train.is_none() && !self.stalled {
                 self.ask(cx, count, false);
             }
-        } else if may && self.train.is_none() && (self.above >= 3 || self.standing >= DOUBT) {
-            self.standing = 0;
-            self.ask(cx, 10.0, true);
+        } else if self.train.is_none() && self.quiet >= TEST {
+            self.until_test = self.until_test.saturating_sub(1);
+            if self.until_test == 0 {
+                self.until_test = self.doubt;
+                self.ask(cx, TEST, true);
+            }
         } else if !self.train.is_some_and(|t| t.test) {
             cx.act.stop_probes = true;
         }
     }
 
-    /// Handles a lost retransmission that RACK cannot detect because no later segment was sent: the head of the
-    /// window is sent again before the retransmission timer, which waits for four RTTVAR.
+    /// Handles a lost retransmission that RACK cannot detect because no later segment was sent: within a recovery,
+    /// the head of the window is sent again once before the retransmission timer, which waits for four RTTVAR.
     fn watch_head(&mut self, cx: &mut Cx<'_>) {
-        let Some(head) = cx.path.head.filter(|h| h.retransmissions > 0 && self.open_by.is_none()) else {
+        let watched = cx.path.phase == Phase::Recovery && self.open_by.is_none();
+        let Some(head) = cx.path.head.filter(|h| h.retransmissions == 1 && watched) else {
             return;
         };
         let srtt = cx.path.srtt.map_or(0.0, Duration::as_secs_f64);
-        let rtt = srtt.max(self.rtt.map_or(self.handshake, |q| q.peak));
+        let rtt = srtt.max(self.rtt.map_or(self.handshake, |r| r.peak));
         // Not before the RTT is over by 1 %; usually by 8 %, unless the variation is small.
         let usual = (1.08 * rtt + 0.005).min(srtt + 2.5 * cx.path.rttvar.as_secs_f64());
         let limit = Duration::from_secs_f64((1.01 * rtt + 0.002).max(usual));
@@ -468,12 +560,12 @@ impl CongestionControl for Hark {
             self.handshake = rtt.as_secs_f64();
         }
         self.cwnd = FIRST.min(path.rwnd).max(1.0);
-        let more = (path.rwnd - FIRST).min(FIRST_PROBES).min(path.queued() - FIRST);
+        let more = FIRST_PROBES.min(path.queued() - FIRST);
         if more < 1.0 {
             return;
         }
         if path.queued() <= PAGE && self.config.probes {
-            self.quiet = FIRST + more;
+            self.quiet = (FIRST + more).min(path.rwnd);
             self.low_until = (self.quiet * self.smss) as u64;
             self.cwnd = self.quiet;
             // A quarter faster than a window per RTT: the page waits for its last segments.
@@ -499,8 +591,9 @@ impl CongestionControl for Hark {
         if let Some(interval) = ack.rate.map(|r| r.interval.as_secs_f64())
             && self.base <= 1.001 * interval
         {
-            self.interval = self.interval.min(interval);
+            self.samples.bound(interval);
         }
+        self.reordered |= matches!(ack.kind, AckKind::Duplicate { dsack: true, .. });
         if path.phase != Phase::Recovery && (self.rival || self.reno < self.quiet) {
             self.reno += ack.acked.min(2.0) / self.reno;
         }
@@ -513,7 +606,7 @@ impl CongestionControl for Hark {
         }
         // A satellite path does not reorder, and a small window yields few duplicate ACKs.
         let early = matches!(ack.kind, AckKind::Duplicate { count: 1..=2, .. }) && path.phase == Phase::Open;
-        cx.act.retransmit_head |= early && self.quiet < EARLY;
+        cx.act.retransmit_head |= early && self.quiet < EARLY && !self.reordered;
         self.watch_head(cx);
     }
 
@@ -527,16 +620,20 @@ impl CongestionControl for Hark {
         if train.test {
             return;
         }
+        self.answers += f64::from(count);
         if self.starting {
-            self.open(cx.path, self.quiet + f64::from(count));
+            self.quiet = self.quiet.max(self.begun + self.answers);
             self.apply(cx.path);
-        } else {
-            self.answers += f64::from(count);
         }
     }
 
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         self.reno = (self.reno / 2.0).max(2.0);
+        if self.rival {
+            // An occasion to ask again whether the competitor is there: NewReno drains the queue now, too.
+            (self.rival, self.above) = (false, RESUME);
+            self.quiet = self.quiet.max(self.reno);
+        }
         if signal == Signal::Ecn {
             // A mark means that the queue is too long, and nothing but a queue causes marks (RFC 3168 §5).
             self.quiet = (self.quiet / 2.0).max(LEAST);
@@ -554,7 +651,7 @@ impl CongestionControl for Hark {
     }
 
     fn on_transmit(&mut self, _cx: &mut Cx<'_>, transmit: &Transmit) {
-        self.stalled[0] |= transmit.blocked == Blocked::Rwnd;
+        self.stalled |= transmit.blocked == Blocked::Rwnd;
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
@@ -582,6 +679,8 @@ impl CongestionControl for Hark {
         out("reno", self.reno);
         out("queue-ms", 1e3 * self.queue);
         out("shift-ms", 1e3 * self.shift);
+        out("loss", self.loss);
+        out("innocent", self.innocent);
         out("rival", f64::from(u8::from(self.rival)));
     }
 }

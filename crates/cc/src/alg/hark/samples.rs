@@ -4,44 +4,47 @@ use skyhaul_base::Duration;
 
 /// Maximum samples kept per round: enough for a quantile of 90 %, few enough to sort once a round.
 const KEPT: usize = 64;
+/// Below this many samples the minimum stands for the lower quartile, and below this many there is no quantile.
+const QUARTILE: usize = 8;
+const FEW: usize = 3;
 
 /// The samples of the current round, in seconds. When there are too many, every second one is dropped, and from
 /// then on only every second one is taken, so that they stay spread over the whole round.
 #[derive(Clone, Debug)]
 pub(super) struct Samples {
+    least: f64,
     kept: [f64; KEPT],
     count: usize,
     stride: u32,
     skipped: u32,
 }
 
-/// Quantiles of the RTTs of a round, s.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Quantiles {
+/// RTTs of a round, s.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Rtts {
+    /// Minimum, upper bounds included.
+    pub(super) least: f64,
+    /// Lower quartile: a queue that stands delays even these, jitter does not.
+    pub(super) lower: f64,
     /// Half of them were no longer.
     pub(super) median: f64,
-    /// Upper quartile.
-    pub(super) upper: f64,
     /// 90 % quantile.
     pub(super) peak: f64,
-}
-
-impl Quantiles {
-    /// Quantiles of a single value.
-    pub(super) fn of_one(rtt: f64) -> Self {
-        Self { median: rtt, upper: rtt, peak: rtt }
-    }
-
-    /// Distances of the quantiles from the median.
-    pub(super) fn beyond_median(self) -> Self {
-        Self { median: 0.0, upper: self.upper - self.median, peak: self.peak - self.median }
-    }
+    /// There were enough samples for quantiles.
+    pub(super) measured: bool,
 }
 
 impl Samples {
-    pub(super) const NONE: Self = Self { kept: [0.0; KEPT], count: 0, stride: 1, skipped: 0 };
+    pub(super) const NONE: Self =
+        Self { least: f64::INFINITY, kept: [0.0; KEPT], count: 0, stride: 1, skipped: 0 };
+
+    /// Adds an upper bound of an RTT, s: for the minimum only.
+    pub(super) fn bound(&mut self, rtt: f64) {
+        self.least = self.least.min(rtt);
+    }
 
     pub(super) fn add(&mut self, rtt: Duration) {
+        self.bound(rtt.as_secs_f64());
         self.skipped += 1;
         if self.skipped < self.stride {
             return;
@@ -58,13 +61,20 @@ impl Samples {
         self.count += 1;
     }
 
-    /// The quantiles of the completed round, `None` with fewer than three samples; the next round begins.
-    pub(super) fn take(&mut self) -> Option<Quantiles> {
+    /// RTTs of the completed round, `None` without any; the next round begins.
+    pub(super) fn take(&mut self) -> Option<Rtts> {
         let round = &mut self.kept[..self.count];
         round.sort_unstable_by(f64::total_cmp);
-        let at = |percent: usize| round[percent * (round.len() - 1) / 100];
-        let found = (round.len() >= 3).then(|| Quantiles { median: at(50), upper: at(75), peak: at(90) });
-        (self.count, self.stride, self.skipped) = (0, 1, 0);
+        let (least, count) = (self.least, round.len());
+        let at = |percent: usize| round.get(percent * count.saturating_sub(1) / 100).map_or(least, |r| *r);
+        let found = least.is_finite().then(|| Rtts {
+            least,
+            lower: if count >= QUARTILE { at(25) } else { least },
+            median: at(50),
+            peak: at(90),
+            measured: count >= FEW,
+        });
+        (self.least, self.count, self.stride, self.skipped) = (f64::INFINITY, 0, 1, 0);
         found
     }
 }
@@ -76,18 +86,29 @@ mod tests {
     #[test]
     fn quantiles_of_few_and_of_many() {
         let mut samples = Samples::NONE;
+        assert_eq!(samples.take(), None);
         samples.add(Duration::from_millis(2));
         samples.add(Duration::from_millis(1));
-        assert_eq!(samples.take(), None, "two say nothing");
+        let two = samples.take().expect("a minimum");
+        assert_eq!((two.least, two.lower, two.measured), (1e-3, 1e-3, false));
         for n in [11, 1000] {
             for i in (0..n).rev() {
                 samples.add(Duration::from_secs(i));
             }
             let q = samples.take().expect("enough");
-            for (found, share) in [(q.median, 0.5), (q.upper, 0.75), (q.peak, 0.9)] {
+            assert_eq!((q.least, q.measured), (0.0, true));
+            for (found, share) in [(q.lower, 0.25), (q.median, 0.5), (q.peak, 0.9)] {
                 let expected = share * n as f64;
                 assert!((found - expected).abs() <= 1.0 + n as f64 / 32.0, "{n}: {found}, {expected}");
             }
         }
+    }
+
+    #[test]
+    fn a_bound_is_no_measurement() {
+        let mut samples = Samples::NONE;
+        samples.bound(0.5);
+        let found = samples.take().expect("a bound");
+        assert_eq!((found.lower, found.peak, found.measured), (0.5, 0.5, false));
     }
 }
