@@ -359,7 +359,9 @@ impl Gateway {
     /// Opens the leg over the link of a flow.
     fn open(&mut self, now: Instant, host: &mut Host, number: u32) {
         let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_mut) else { return };
-        let (Some(local), client, server) = (flow.opens_from.take(), flow.client, flow.server) else { return };
+        let (Some(local), client, server) = (flow.opens_from.take(), flow.client, flow.server) else {
+            return;
+        };
         let dscp = flow.near().map_or(0, Near::dscp);
         let gateway = self.peers.before(server.ip());
         let window = gateway.and_then(|g| self.window(now, g));
