@@ -635,8 +635,9 @@ impl CongestionControl for Hark {
             self.quiet = self.quiet.max(self.reno);
         }
         if signal == Signal::Ecn {
-            // A mark means that the queue is too long, and nothing but a queue causes marks (RFC 3168 §5).
-            self.quiet = (self.quiet / 2.0).max(LEAST);
+            // A mark means that the queue is too long, and nothing but a queue causes marks (RFC 3168 §5). What the receiver does
+            // not allow is no part of the window that is halved.
+            self.quiet = (self.quiet.min(cx.path.rwnd) / 2.0).max(LEAST);
         }
         self.apply(cx.path);
     }
