@@ -119,7 +119,8 @@ fn what_is_missing_is_said_in_one_line() {
     let e = attempt(&bed, FAR, &[], None, good);
     let said = String::from_utf8_lossy(&e.stderr).into_owned();
     assert!(said.contains("runs already (process ") && said.trim().lines().count() == 1, "{said}");
-    drop(first);
+    // In order, so that no keeper still cleans up behind it.
+    first.stop();
     // The doctor changes nothing either.
     let before = state(&bed, FAR);
     let config = Config::parse("g.toml", good).expect("is good");
