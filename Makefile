@@ -68,8 +68,8 @@ test: test-rust wasm test-lab test-python
 
 # The Python extension has no Rust tests: it is tested through Python.
 test-rust:
-	cargo test --workspace --exclude skyhaul-py --locked --quiet
 	cargo run -p xtask --locked --quiet -- layers
+	cargo test --workspace --exclude skyhaul-py --locked --quiet
 	cargo run -p rust-control --locked --quiet
 	$(PYTHON) tools/scenario_format.py --check
 

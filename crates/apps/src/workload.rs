@@ -1,7 +1,5 @@
 //! The interface of a workload, and its demands.
 
-#[cfg(doc)]
-use crate::App;
 use crate::datagram::Datagram;
 use crate::frame::Frame;
 use crate::viewed::Viewed;
