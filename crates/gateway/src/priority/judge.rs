@@ -4,7 +4,8 @@
 //! other; a coin decides which comes first. If both classes are treated alike, then the low probe of a pair arrives as the second
 //! of the two in half of all pairs, whatever the queue. If the path serves low priority last, then it does in all of them; if it
 //! drops low priority first, then the low probe is the one that is lost in all pairs that lose exactly one. Both are tested against
-//! a share of 3/4, exactly (binomial).
+//! a share of 3/4, exactly (binomial). The order alone does not show that the path ignores low priority while losses suggest the
+//! contrary.
 
 use super::message::Arrival;
 use serde::Serialize;
@@ -14,6 +15,8 @@ use skyhaul_base::Rng;
 const SHARE: f64 = 0.75;
 /// Error probability of each look at the results. There are at most a dozen in a test.
 const ALPHA: f64 = 0.001;
+/// Below this probability, with classes that are treated alike, the lost probes of pairs point to low priority.
+const SUSPICION: f64 = 0.05;
 /// Growth of the delay within a train that shows a queue, microseconds.
 const QUEUE: i64 = 2000;
 /// Losses in a train that show a full queue.
@@ -90,13 +93,18 @@ impl Counts {
         self.remarked += other.remarked;
         self.extra_delay += other.extra_delay;
     }
+    /// Whether losses suggest, without proving it, that low priority is dropped first. A queue that pushes out low priority and
+    /// otherwise keeps the order of arrival, as in TCP-Peach, shows it by losses alone.
+    fn loses_low_first(&self) -> bool {
+        self.broken > 0 && at_least(self.low_lost, self.broken, 0.5) <= SUSPICION
+    }
     /// What they say.
     pub(crate) fn verdict(&self) -> Verdict {
         let above = |x, n| n > 0 && at_least(x, n, SHARE) <= ALPHA;
         let below = |x, n| n > 0 && 1.0 - at_least(x + 1, n, SHARE) <= ALPHA;
         if above(self.low_second, self.pairs) || above(self.low_lost, self.broken) {
             Verdict::Honoured
-        } else if below(self.low_second, self.pairs) {
+        } else if below(self.low_second, self.pairs) && !self.loses_low_first() {
             Verdict::Ignored
         } else {
             Verdict::Unknown
@@ -182,7 +190,8 @@ mod tests {
 
     #[test]
     fn the_verdict_needs_enough_pairs() {
-        let order = |low_second, pairs| Counts { low_second, pairs, ..Counts::default() }.verdict();
+        let order_of = |low_second, pairs| Counts { low_second, pairs, ..Counts::default() };
+        let order = |low_second, pairs| order_of(low_second, pairs).verdict();
         assert_eq!(order(24, 24), Verdict::Unknown, "0.75^24 = 0.0010034");
         assert_eq!(order(25, 25), Verdict::Honoured);
         assert_eq!(order(20, 40), Verdict::Ignored);
@@ -192,6 +201,11 @@ mod tests {
             |low_lost, broken| Counts { low_lost, broken, pairs: 2, low_second: 1, ..Counts::default() };
         assert_eq!(loss(30, 30).verdict(), Verdict::Honoured);
         assert_eq!(loss(15, 30).verdict(), Verdict::Unknown, "losses alone do not show that it is ignored");
+        let both = |low_lost, broken| Counts { low_lost, broken, ..order_of(20, 40) }.verdict();
+        assert_eq!(both(0, 0), Verdict::Ignored);
+        assert_eq!(both(6, 10), Verdict::Ignored, "0.38 with equal classes");
+        assert_eq!(both(10, 10), Verdict::Unknown, "1/2^10: more trains will tell");
+        assert_eq!(both(25, 25), Verdict::Honoured, "though those that arrive keep their order");
         assert_eq!(Counts::default().verdict(), Verdict::Unknown);
     }
 
@@ -234,6 +248,34 @@ mod tests {
         assert!(push_out.broken > 30);
         // Drop-tail loses the end of a train, whatever its class.
         assert_ne!(path(false, 40).verdict(), Verdict::Honoured);
+    }
+
+    /// The queue of TCP-Peach's routers: the order of arrival, and a packet of normal priority pushes out the newest of low priority
+    /// when the queue is full.
+    #[test]
+    fn push_out_that_keeps_the_order_is_found() {
+        let mut rng = Rng::stream(5, "train");
+        let mut all = Counts::default();
+        for _ in 0..12 {
+            let train = train(64, &mut rng);
+            let mut queue: Vec<usize> = Vec::new();
+            for (n, probe) in train.iter().enumerate() {
+                if queue.len() < 48 {
+                    queue.push(n);
+                } else if !probe.low
+                    && let Some(victim) = queue.iter().rposition(|q| train[*q].low)
+                {
+                    queue.remove(victim);
+                    queue.push(n);
+                }
+            }
+            let sent: Vec<i64> = (0..64).map(|n| 10 * n).collect();
+            let arrival = |(k, n): (usize, &usize)| Arrival { index: *n as u8, dscp: 1, at: 800 * k as u32 };
+            let arrivals: Vec<Arrival> = queue.iter().enumerate().map(arrival).collect();
+            all.add(&judge(&train, &sent, &arrivals, 1));
+            assert_ne!(all.verdict(), Verdict::Ignored, "{all:?}");
+        }
+        assert_eq!((all.verdict(), all.low_lost), (Verdict::Honoured, all.broken), "{all:?}");
     }
 
     #[test]
