@@ -460,10 +460,10 @@ fn keepalive(stuck: Duration) -> Keepalive {
 }
 
 impl Satellite {
-    /// Whether the file sets `keepalive-idle`.
-    fn says_keepalive(&self) -> bool {
+    /// Whether the file sets a key of the endpoint.
+    fn sets(&self, key: &str) -> bool {
         let table = self.endpoint.as_ref().and_then(toml::Value::as_table);
-        table.is_some_and(|t| t.contains_key("keepalive-idle"))
+        table.is_some_and(|t| t.contains_key(key))
     }
     /// The same with the congestion control for paths on which low priority has not been found to work.
     fn fallback(&self) -> Self {
@@ -494,7 +494,12 @@ impl Satellite {
         // The offer to measure rates and the gateway's number do not both fit into a SYN. The offer is made only if the congestion
         // control needs it.
         endpoint.tcp.receiver_rate &= endpoint.cc.build(&endpoint.tcp.rules).policy().receiver_rate;
-        if !self.says_keepalive() {
+        // Without pacing, the kernel merges segments on their way, and one acknowledgement is for all of them. A limit of two
+        // segments would then stop slow start.
+        if self.rate.is_none() && !self.sets("abc-limit") {
+            endpoint.tcp.rules.abc_limit = f64::INFINITY;
+        }
+        if !self.sets("keepalive-idle") {
             endpoint.tcp.keepalive = keepalive(stuck);
         }
         if endpoint.tcp.keepalive.idle.is_zero() || endpoint.tcp.keepalive.idle > LONGEST_SILENCE {

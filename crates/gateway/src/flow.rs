@@ -5,6 +5,7 @@ use crate::near::{self, Near};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::host::{ConnId, Host};
 use skyhaul_relay::{Bytes, Moved, Relay};
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
@@ -118,14 +119,13 @@ impl Flow {
     }
 
     /// Moves data between the legs as far as both allow.
-    pub(crate) fn pump(&mut self, now: Instant, host: &mut Host, chunk: &mut [u8; 2 * near::CHUNK]) -> State {
+    pub(crate) fn pump(&mut self, now: Instant, host: &mut Host, spare: &RefCell<Vec<u8>>) -> State {
         let Some(near) = &mut self.near else { return State::Aborted };
         let Some(id) = self.far else {
             return if near.has_failed() { State::Aborted } else { State::Open };
         };
-        let (a, b) = chunk.split_at_mut(near::CHUNK);
-        let mut a = near::Side { near, chunk: a };
-        let mut b = far::Side { host, id, now, chunk: b };
+        let mut a = near::Side { near, spare };
+        let mut b = far::Side { host, id, now, spare };
         match self.relay.pump(&mut a, &mut b) {
             Moved::Some => self.moved = now,
             Moved::Nothing => {}

@@ -26,6 +26,7 @@ use skyhaul_net::host::{
     Admission, Asked, Conn, ConnId, Cookie, Endpoint, Host, HostConfig, HostError, Secret,
 };
 use skyhaul_net::tap::Tap;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::ErrorKind;
@@ -41,8 +42,6 @@ const FLOWS: u64 = 1;
 const ACCEPTED: usize = 256;
 /// Interval between checks for flows without progress.
 const SWEEP: Duration = Duration::from_secs(1);
-/// Idle time before keepalives to terrestrial hosts.
-const KEEPALIVE: std::time::Duration = std::time::Duration::from_secs(60);
 /// Maximum number of flows in a status.
 const LIST: usize = 1000;
 
@@ -67,6 +66,7 @@ pub struct Gateway {
     config: Config,
     poll: Poll,
     listeners: Vec<Listener>,
+    ports: Ports,
     flows: Vec<Option<Box<Flow>>>,
     free: Vec<u32>,
     by_conn: BTreeMap<ConnId, u32>,
@@ -79,7 +79,8 @@ pub struct Gateway {
     /// Flows to process in this turn.
     listed: Vec<u32>,
     happened: Vec<Happened>,
-    chunk: Box<[u8; 2 * near::CHUNK]>,
+    /// Memory for bytes that are only passing through.
+    spare: RefCell<Vec<u8>>,
     counts: Counts,
     began: Instant,
     swept: Instant,
@@ -119,10 +120,17 @@ impl Gateway {
         for listener in &listeners {
             poll.watch(&listener.socket, LISTENERS)?;
         }
+        let port = |v6: bool| {
+            let open = listeners.iter().filter(|l| l.to.is_none());
+            let mut open = open.filter_map(|l| l.socket.local_addr().ok()).filter(|a| a.is_ipv6() == v6);
+            open.next().map_or(0, |a| a.port())
+        };
+        let ports = Ports { v4: port(false), v6: port(true) };
         Ok(Self {
             config: config.clone(),
             poll,
             listeners,
+            ports,
             flows: Vec::new(),
             free: Vec::new(),
             by_conn: BTreeMap::new(),
@@ -132,7 +140,7 @@ impl Gateway {
             terms: Terms::new(config),
             listed: Vec::new(),
             happened: Vec::new(),
-            chunk: vec![0; 2 * near::CHUNK].into_boxed_slice().try_into().expect("as long as that"),
+            spare: RefCell::default(),
             counts: Counts::default(),
             began: now,
             swept: now,
@@ -203,12 +211,7 @@ impl Gateway {
     /// The ports of the listeners for intercepted connections; 0 without one.
     #[must_use]
     pub fn ports(&self) -> Ports {
-        let port = |v6: bool| {
-            let open = self.listeners.iter().filter(|l| l.to.is_none());
-            let mut open = open.filter_map(|l| l.socket.local_addr().ok()).filter(|a| a.is_ipv6() == v6);
-            open.next().map_or(0, |a| a.port())
-        };
-        Ports { v4: port(false), v6: port(true) }
+        self.ports
     }
     /// Whether the rules are to intercept new connections.
     #[must_use]
@@ -334,8 +337,8 @@ impl Gateway {
     ) {
         self.counts.from_hosts += 1;
         // A connection to the listener itself has no server behind it.
-        let loops = self.ports().v4 == server.port() && server.ip().is_loopback();
-        let Some(mut near) = Near::accepted(stream, KEEPALIVE).ok().filter(|_| !loops) else {
+        let loops = self.ports.v4 == server.port() && server.ip().is_loopback();
+        let Some(mut near) = Near::accepted(stream, client).ok().filter(|_| !loops) else {
             // Dropped, it is reset.
             self.refuse(From::Hosts, client, server);
             return;
@@ -445,7 +448,7 @@ impl Gateway {
             host.refuse(server, client);
             return;
         };
-        let Ok(near) = Near::connect(client, to, preserve, dscp, KEEPALIVE) else {
+        let Ok(near) = Near::connect(client, to, preserve, dscp) else {
             self.refuse(From::Link, client, server);
             host.refuse(server, client);
             return;
@@ -581,7 +584,7 @@ impl Gateway {
                     }
                 }
             }
-            match flow.pump(now, host, &mut self.chunk) {
+            match flow.pump(now, host, &self.spare) {
                 State::Open => {}
                 State::Finished => self.end(now, host, number, Cause::Finished),
                 State::Aborted => {

@@ -6,6 +6,7 @@ use crate::error::GatewayError;
 use skyhaul_net::sockets::{Connections, KernelConn};
 use skyhaul_relay::{Bytes, End, Fifo};
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
+use std::cell::RefCell;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -35,6 +36,7 @@ pub(crate) fn listen(v6: bool) -> Result<TcpListener, GatewayError> {
             socket.set_only_v6(true)?;
         }
         socket.bind(&SocketAddr::new(here, 0).into())?;
+        prepare(&socket)?;
         socket.listen(BACKLOG)?;
         Ok(socket.into())
     };
@@ -50,21 +52,25 @@ pub(crate) fn listen(v6: bool) -> Result<TcpListener, GatewayError> {
 pub(crate) fn listen_at(at: SocketAddr) -> Result<TcpListener, GatewayError> {
     let open = || {
         let listener = TcpListener::bind(at)?;
+        prepare(&socket2::SockRef::from(&listener))?;
         listener.set_nonblocking(true)?;
         Ok(listener)
     };
     open().map_err(GatewayError::os(format!("listen at {at}, as [[forward]] says")))
 }
 
-/// Sets the options of every connection's socket; `idle`: time before the first keepalive.
-fn prepare(socket: &Socket, idle: Duration) -> io::Result<()> {
+/// Idle time before keepalives to terrestrial hosts.
+const KEEPALIVE: Duration = Duration::from_secs(60);
+
+/// Sets the options of a connection's socket, or those that the connections of a listener inherit.
+fn prepare(socket: &Socket) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
     // An urgent byte stays where it is in the stream; only its mark is lost (RFC 6093 §3.1).
     socket.set_out_of_band_inline(true)?;
     // If the gateway is killed, the kernel resets open connections. A FIN would make a truncated stream look complete.
     socket.set_linger(Some(Duration::ZERO))?;
     let keepalive =
-        TcpKeepalive::new().with_time(idle).with_interval(Duration::from_secs(10)).with_retries(3);
+        TcpKeepalive::new().with_time(KEEPALIVE).with_interval(Duration::from_secs(10)).with_retries(3);
     socket.set_tcp_keepalive(&keepalive)
 }
 
@@ -72,6 +78,7 @@ fn prepare(socket: &Socket, idle: Duration) -> io::Result<()> {
 #[derive(Debug)]
 pub(crate) struct Near {
     stream: TcpStream,
+    v4: bool,
     /// Data may be readable, and space may be writable: true until an attempt would have blocked.
     readable: bool,
     writable: bool,
@@ -84,14 +91,13 @@ pub(crate) struct Near {
 }
 
 impl Near {
-    /// An accepted connection.
+    /// An accepted connection of this client. Its socket has the options of the listener.
     ///
     /// # Errors
     /// If the kernel refuses a socket option.
-    pub(crate) fn accepted(stream: TcpStream, idle: Duration) -> io::Result<Self> {
+    pub(crate) fn accepted(stream: TcpStream, client: SocketAddr) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        prepare(&socket2::SockRef::from(&stream), idle)?;
-        Ok(Self { readable: true, writable: true, ..Self::new(stream) })
+        Ok(Self { readable: true, writable: true, ..Self::new(stream, client.is_ipv4()) })
     }
 
     /// Starts to connect to `server` from the address and port of `client`, as far as `preserve` says.
@@ -103,39 +109,38 @@ impl Near {
         server: SocketAddr,
         preserve: Preserve,
         dscp: u8,
-        idle: Duration,
     ) -> io::Result<Self> {
         let from = match preserve {
             Preserve::Full => Some(client),
             Preserve::Address => Some(SocketAddr::new(client.ip(), 0)),
             Preserve::None => None,
         };
-        let stream = match Self::call(from, server, dscp, idle) {
+        let stream = match Self::call(from, server, dscp) {
             // The port is in use, or an earlier connection from it is in TIME-WAIT: another port of the same address.
             Err(e)
                 if preserve == Preserve::Full
                     && matches!(e.kind(), ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable) =>
             {
-                Self::call(Some(SocketAddr::new(client.ip(), 0)), server, dscp, idle)
+                Self::call(Some(SocketAddr::new(client.ip(), 0)), server, dscp)
             }
             other => other,
         }?;
-        Ok(Self { connecting: true, ..Self::new(stream) })
+        Ok(Self { connecting: true, ..Self::new(stream, server.is_ipv4()) })
     }
 
-    fn new(stream: TcpStream) -> Self {
+    fn new(stream: TcpStream, v4: bool) -> Self {
         let (readable, writable, connecting, ended, failed) = (false, false, false, false, false);
-        Self { stream, readable, writable, connecting, ended, failed, kernel: None, state: None }
+        Self { stream, v4, readable, writable, connecting, ended, failed, kernel: None, state: None }
     }
 
-    fn call(from: Option<SocketAddr>, server: SocketAddr, dscp: u8, idle: Duration) -> io::Result<TcpStream> {
+    fn call(from: Option<SocketAddr>, server: SocketAddr, dscp: u8) -> io::Result<TcpStream> {
         let socket = socket(server.ip())?;
         if dscp != 0 {
             // The traffic class of the client's SYN.
             let class = u32::from(dscp) << 2;
             let _ = if server.is_ipv4() { socket.set_tos_v4(class) } else { socket.set_tclass_v6(class) };
         }
-        prepare(&socket, idle)?;
+        prepare(&socket)?;
         if let Some(from) = from {
             socket.bind(&from.into())?;
         }
@@ -161,8 +166,7 @@ impl Near {
     /// DSCP of the packets that it sends: that of the client's SYN if the kernel reflects it (`net.ipv4.tcp_reflect_tos`).
     pub(crate) fn dscp(&self) -> u8 {
         let socket = socket2::SockRef::from(&self.stream);
-        let v4 = self.stream.local_addr().is_ok_and(|a| a.is_ipv4());
-        let class = if v4 { socket.tos_v4() } else { socket.tclass_v6() };
+        let class = if self.v4 { socket.tos_v4() } else { socket.tclass_v6() };
         class.map_or(0, |c| (c >> 2) as u8 & 0x3f)
     }
     /// The server has not answered yet.
@@ -178,8 +182,9 @@ impl Near {
     }
     /// The state of the kernel's socket, or its last one. The kernel forgets it with the last FIN.
     pub(crate) fn state(&mut self) -> Option<KernelConn> {
-        let ends = (self.stream.local_addr(), self.stream.peer_addr());
-        if let (Some(kernel), (Ok(local), Ok(remote))) = (&self.kernel, ends) {
+        if let Some(kernel) = &self.kernel
+            && let (Ok(local), Ok(remote)) = (self.stream.local_addr(), self.stream.peer_addr())
+        {
             self.state = kernel.find(local, remote).or(self.state);
         }
         self.state
@@ -204,8 +209,8 @@ impl Near {
 /// A kernel socket as an end of a relay.
 pub(crate) struct Side<'a> {
     pub(crate) near: &'a mut Near,
-    /// Scratch buffer for one chunk.
-    pub(crate) chunk: &'a mut [u8],
+    /// Memory for bytes that are only passing through.
+    pub(crate) spare: &'a RefCell<Vec<u8>>,
 }
 
 impl Side<'_> {
@@ -234,8 +239,10 @@ impl End<Bytes> for Side<'_> {
         if !near.readable || near.ended || near.connecting {
             return 0;
         }
-        let room = self.chunk.len().min(most as usize);
-        let n = match Self::outcome(near, (&near.stream).read(&mut self.chunk[..room])) {
+        let spare = &mut *self.spare.borrow_mut();
+        into.borrow(spare);
+        let room = into.room(CHUNK.min(most as usize));
+        let n = match Self::outcome(near, (&near.stream).read(room)) {
             Some(0) => {
                 near.ended = true;
                 near.state();
@@ -247,7 +254,8 @@ impl End<Bytes> for Side<'_> {
                 0
             }
         };
-        into.0.extend(&self.chunk[..n]);
+        into.append(n);
+        into.give_back(spare);
         n as u64
     }
     fn write(&mut self, from: &mut Bytes) -> u64 {
@@ -257,17 +265,15 @@ impl End<Bytes> for Side<'_> {
         }
         let mut written = 0;
         while !from.is_empty() {
-            let Some(n) = Self::outcome(near, (&near.stream).write(from.0.as_slices().0)) else {
+            let Some(n) = Self::outcome(near, (&near.stream).write(from.waiting())) else {
                 near.writable = false;
                 break;
             };
-            from.0.drain(..n);
+            from.consume(n);
             written += n as u64;
         }
-        if from.is_empty() {
-            // An idle connection holds no memory.
-            from.clear();
-        }
+        // An idle connection holds no memory.
+        from.give_back(&mut self.spare.borrow_mut());
         written
     }
     fn finish(&mut self) {
@@ -285,12 +291,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn accepted_connections_have_the_options_of_the_listener() {
+        let listener = listen_at(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
+        let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+        let accepted = loop {
+            match listener.accept() {
+                Ok((stream, from)) => break Near::accepted(stream, from).expect("a connection"),
+                Err(e) => assert_eq!(e.kind(), ErrorKind::WouldBlock),
+            }
+        };
+        let socket = socket2::SockRef::from(accepted.stream());
+        assert!(socket.tcp_nodelay().expect("an option") && socket.keepalive().expect("an option"));
+        assert!(socket.out_of_band_inline().expect("an option"));
+        assert_eq!(socket.linger().expect("an option"), Some(Duration::ZERO));
+        assert_eq!(socket.tcp_keepalive_time().expect("an option"), KEEPALIVE);
+        assert_eq!(socket.tcp_keepalive_interval().expect("an option"), Duration::from_secs(10));
+        assert_eq!(socket.tcp_keepalive_retries().expect("an option"), 3);
+        // Dropped without an orderly end, it resets the connection.
+        drop(accepted);
+        assert_eq!((&client).read(&mut [0]).expect_err("a reset").kind(), ErrorKind::ConnectionReset);
+    }
+
+    #[test]
     fn urgent_bytes_stay_in_the_stream() {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let sender = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
         sender.connect(&listener.local_addr().expect("an address").into()).expect("a connection");
         let (mut accepted, _) = listener.accept().expect("a connection");
-        prepare(&socket2::SockRef::from(&accepted), Duration::from_secs(60)).expect("options");
+        prepare(&socket2::SockRef::from(&accepted)).expect("options");
         sender.send(b"before").expect("sent");
         sender.send_out_of_band(b"!").expect("sent");
         sender.send(b"after").expect("sent");

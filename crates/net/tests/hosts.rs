@@ -4,6 +4,8 @@
 mod common;
 #[path = "hosts/early.rs"]
 mod early;
+#[path = "hosts/merged.rs"]
+mod merged;
 
 use common::{Party, Weather, World, accepted, addresses, check, transfer};
 use skyhaul_base::{Duration, Instant};

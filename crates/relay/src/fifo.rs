@@ -1,7 +1,5 @@
 //! Data waiting in a gateway for the next leg: the bytes, or only their number.
 
-use std::collections::VecDeque;
-
 /// Bytes of a stream, first in, first out.
 pub trait Fifo: Default {
     /// Number of waiting bytes.
@@ -27,15 +25,112 @@ impl Fifo for Count {
     }
 }
 
-/// The bytes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bytes(pub VecDeque<u8>);
+/// The bytes, in a row.
+#[derive(Clone, Debug, Default)]
+pub struct Bytes {
+    memory: Vec<u8>,
+    from: usize,
+    to: usize,
+}
+
+impl Bytes {
+    /// Those that wait.
+    #[must_use]
+    pub fn waiting(&self) -> &[u8] {
+        &self.memory[self.from..self.to]
+    }
+    /// Drops the first `n`.
+    ///
+    /// # Panics
+    /// If fewer wait.
+    pub fn consume(&mut self, n: usize) {
+        assert!(n <= self.to - self.from, "more than wait");
+        self.from += n;
+        if self.from == self.to {
+            (self.from, self.to) = (0, 0);
+        }
+    }
+    /// Room for `n` more behind them. What is written there waits after [`Self::append`].
+    pub fn room(&mut self, n: usize) -> &mut [u8] {
+        if self.memory.len() - self.to < n && self.from > 0 {
+            self.memory.copy_within(self.from..self.to, 0);
+            (self.from, self.to) = (0, self.to - self.from);
+        }
+        if self.memory.len() - self.to < n {
+            self.memory.resize(self.to + n, 0);
+        }
+        &mut self.memory[self.to..][..n]
+    }
+    /// The first `n` bytes of the room wait, too.
+    ///
+    /// # Panics
+    /// If there is less room.
+    pub fn append(&mut self, n: usize) {
+        assert!(n <= self.memory.len() - self.to, "more than there is room for");
+        self.to += n;
+    }
+    /// Takes this memory as room, if it has none of its own.
+    pub fn borrow(&mut self, memory: &mut Vec<u8>) {
+        if self.memory.is_empty() {
+            core::mem::swap(&mut self.memory, memory);
+        }
+    }
+    /// Returns its memory if nothing waits.
+    pub fn give_back(&mut self, memory: &mut Vec<u8>) {
+        if self.is_empty() {
+            core::mem::swap(&mut self.memory, memory);
+            self.clear();
+        }
+    }
+}
 
 impl Fifo for Bytes {
     fn len(&self) -> u64 {
-        self.0.len() as u64
+        (self.to - self.from) as u64
     }
     fn clear(&mut self) {
-        self.0 = VecDeque::new();
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+
+    /// Whatever is appended and consumed, in whatever order, and whoever's memory it is in.
+    #[test]
+    fn bytes_are_a_queue() {
+        let (mut bytes, mut queue, mut spare) = (Bytes::default(), VecDeque::new(), vec![9; 10]);
+        let mut draw = 1_u32;
+        for step in 0..2000_u32 {
+            draw = draw.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let n = (draw >> 16) as usize % 40;
+            bytes.borrow(&mut spare);
+            if draw % 8 < 4 {
+                // Less is written than there is room for.
+                let room = bytes.room(n);
+                assert_eq!(room.len(), n);
+                let written = n / 2;
+                room[..written].fill(step as u8);
+                bytes.append(written);
+                queue.extend(core::iter::repeat_n(step as u8, written));
+            } else {
+                let n = n.min(queue.len());
+                bytes.consume(n);
+                queue.drain(..n);
+            }
+            bytes.give_back(&mut spare);
+            assert_eq!(
+                (bytes.len(), bytes.waiting()),
+                (queue.len() as u64, &*queue.make_contiguous()),
+                "{step}"
+            );
+            assert!(!queue.is_empty() || bytes.memory.is_empty(), "memory without bytes");
+        }
+        assert!(
+            spare.len() + bytes.memory.len() < 200,
+            "as much as waited at most, not all that went through"
+        );
     }
 }

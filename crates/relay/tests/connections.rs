@@ -23,16 +23,15 @@ impl End<Bytes> for Side<'_> {
         self.0.state() == State::Closed && !(self.0.peer_finished() && self.0.readable() > 0)
     }
     fn read(&mut self, into: &mut Bytes, most: u64) -> u64 {
-        let mut out = vec![0; self.0.readable().min(most) as usize];
-        let n = out.len() as u64;
-        let n = self.0.read(&mut out, n);
-        into.0.extend(&out[..n as usize]);
+        let most = self.0.readable().min(most);
+        let n = self.0.read(into.room(most as usize), most);
+        into.append(n as usize);
         n
     }
     fn write(&mut self, from: &mut Bytes) -> u64 {
-        let data: Vec<u8> = from.0.iter().copied().take(self.0.writable() as usize).collect();
-        let n = self.0.write(self.1, &data, data.len() as u64);
-        from.0.drain(..n as usize);
+        let most = from.waiting().len().min(self.0.writable() as usize);
+        let n = self.0.write(self.1, &from.waiting()[..most], most as u64);
+        from.consume(n as usize);
         n
     }
     fn finish(&mut self) {

@@ -38,12 +38,14 @@ impl End<Bytes> for Stream {
     }
     fn read(&mut self, into: &mut Bytes, most: u64) -> u64 {
         let n = self.arrived.len().min(most as usize);
-        into.0.extend(self.arrived.drain(..n));
+        into.room(n).copy_from_slice(&self.arrived.drain(..n).collect::<Vec<_>>());
+        into.append(n);
         n as u64
     }
     fn write(&mut self, from: &mut Bytes) -> u64 {
         let n = self.writable().min(from.len());
-        self.sent.extend(from.0.drain(..n as usize));
+        self.sent.extend(&from.waiting()[..n as usize]);
+        from.consume(n as usize);
         self.room -= n;
         n
     }

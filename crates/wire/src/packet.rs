@@ -32,9 +32,21 @@ impl<'a> Packet<'a> {
     /// # Errors
     /// Why it is refused.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Refusal> {
+        Self::parse_with(bytes, false)
+    }
+
+    /// The same for a packet whose TCP checksum was verified by others, or was left to a device that the packet did not cross.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    pub fn parse_verified(bytes: &'a [u8]) -> Result<Self, Refusal> {
+        Self::parse_with(bytes, true)
+    }
+
+    fn parse_with(bytes: &'a [u8], verified: bool) -> Result<Self, Refusal> {
         let (ip, payload) = ip::parse(bytes)?;
         let transport = match ip.protocol {
-            tcp::PROTOCOL => Transport::Tcp(Tcp::parse(&ip, payload)?),
+            tcp::PROTOCOL => Transport::Tcp(Tcp::parse(&ip, payload, verified)?),
             udp::PROTOCOL => Transport::Udp(Udp::parse(&ip, payload)?),
             icmp::PROTOCOL_V4 if ip.src.is_ipv4() => Transport::Icmp(Icmp::parse(&ip, payload)?),
             icmp::PROTOCOL_V6 if ip.src.is_ipv6() => Transport::Icmp(Icmp::parse(&ip, payload)?),

@@ -9,13 +9,11 @@
 use crate::device::tun::Tun;
 use crate::error::NetError;
 use crate::outlet::Merge;
-use nix::errno::Errno;
 use skyhaul_tcp::Flags;
 use skyhaul_wire::checksum::Sum;
 use skyhaul_wire::{Checksum, ip, tcp};
-use std::io;
 use tun_rs::{
-    IDEAL_BATCH_SIZE, VIRTIO_NET_HDR_GSO_TCPV4, VIRTIO_NET_HDR_GSO_TCPV6, VIRTIO_NET_HDR_LEN, VirtioNetHdr,
+    VIRTIO_NET_HDR_GSO_TCPV4, VIRTIO_NET_HDR_GSO_TCPV6, VIRTIO_NET_HDR_LEN, VirtioNetHdr, gso_split,
 };
 
 /// Room for the longest super-packet and its header.
@@ -24,8 +22,12 @@ const ROOM: usize = (1 << 16) + 2 * VIRTIO_NET_HDR_LEN;
 const LONGEST: usize = 65_535;
 /// The device must fill in the TCP checksum (virtio 1.2 §5.1.6, `VIRTIO_NET_HDR_F_NEEDS_CSUM`).
 const NEEDS_CHECKSUM: u8 = 1;
-/// Maximum number of packets in a super-packet.
-const MOST: usize = IDEAL_BATCH_SIZE;
+/// A packet that is not merged, and the flag of merged ones that are ECN-capable (virtio 1.2 §5.1.6, `gso_type`).
+const NOT_MERGED: u8 = 0;
+const ECN: u8 = 0x80;
+/// Place of the checksum in a UDP header, and the length of that header, bytes.
+const UDP_CHECKSUM: u16 = 6;
+const UDP_HEADER: usize = 8;
 
 /// Packets waiting to be written as one.
 ///
@@ -260,39 +262,105 @@ impl Joined {
     }
 }
 
-/// Packets that were read as one super-packet.
+/// What was read from the device: one packet, or several that the kernel has merged.
 pub(crate) struct Arrivals {
+    /// With the device's header.
     whole: Vec<u8>,
+    len: usize,
+    header: VirtioNetHdr,
+    /// The packets after a split.
     packets: Vec<Vec<u8>>,
     sizes: Vec<usize>,
 }
 
 impl Arrivals {
     pub(crate) fn new() -> Self {
-        Self { whole: vec![0; ROOM], packets: vec![vec![0; 1 << 16]; MOST], sizes: vec![0; MOST] }
+        let header = VirtioNetHdr::default();
+        Self { whole: vec![0; ROOM], len: 0, header, packets: Vec::new(), sizes: Vec::new() }
     }
 
-    /// Reads one packet from the kernel and splits it; `None` if there is none.
+    /// Reads once from the kernel; false if there is nothing now.
     ///
     /// # Errors
     /// If the device no longer exists.
-    pub(crate) fn read(&mut self, tun: &Tun) -> Result<Option<impl Iterator<Item = &[u8]>>, NetError> {
-        loop {
-            match tun.device().recv_multiple(&mut self.whole, &mut self.packets, &mut self.sizes, 0) {
-                Ok(n) => {
-                    let all = self.packets.iter().zip(&self.sizes).take(n);
-                    return Ok(Some(all.map(|(p, len)| &p[..*len])));
-                }
-                Err(e) => match e.raw_os_error().map(Errno::from_raw) {
-                    Some(Errno::EAGAIN) => return Ok(None),
-                    Some(Errno::EINTR) => {}
-                    _ if e.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                    Some(Errno::EBADFD | Errno::ENODEV | Errno::EIO) => {
-                        return Err(NetError::DeviceGone(tun.name().to_owned()));
-                    }
-                    _ => return Err(NetError::os(format!("read from {}", tun.name()), e)),
-                },
+    pub(crate) fn read(&mut self, tun: &Tun) -> Result<bool, NetError> {
+        let Some(n) = tun.read(&mut self.whole)? else { return Ok(false) };
+        self.take(n);
+        Ok(true)
+    }
+    /// Takes what the buffer begins with, `n` bytes.
+    fn take(&mut self, n: usize) {
+        // Without a complete header it is no packet.
+        let header = VirtioNetHdr::decode(self.whole.get(..n.min(VIRTIO_NET_HDR_LEN)).unwrap_or_default());
+        (self.len, self.header) = header.map_or((VIRTIO_NET_HDR_LEN, VirtioNetHdr::default()), |h| (n, h));
+    }
+
+    /// What was read, if its checksum need not be verified, and the number of packets in it: nothing was lost on the way from
+    /// the kernel, which has verified the checksum before or has left it to the device.
+    pub(crate) fn whole(&self) -> Option<(&[u8], u64)> {
+        let packet = self.whole.get(VIRTIO_NET_HDR_LEN..self.len)?;
+        let payload = packet.len().saturating_sub(self.headers(packet)?);
+        let packets = if self.is_merged() { payload.div_ceil(self.header.gso_size.max(1).into()) } else { 1 };
+        (self.header.flags & NEEDS_CHECKSUM != 0).then_some((packet, packets as u64))
+    }
+
+    fn is_merged(&self) -> bool {
+        self.header.gso_type & !ECN != NOT_MERGED
+    }
+
+    /// Length of the headers of IP and of its payload, bytes, as the device's header says.
+    fn headers(&self, packet: &[u8]) -> Option<usize> {
+        let ip = usize::from(self.header.csum_start);
+        if self.header.csum_offset == UDP_CHECKSUM {
+            return Some(ip + UDP_HEADER);
+        }
+        Some(ip + usize::from(packet.get(ip + 12)? >> 4) * 4)
+    }
+
+    /// The packets in it, each with its own checksum.
+    pub(crate) fn packets(&mut self) -> impl Iterator<Item = &[u8]> {
+        let merged = self.is_merged();
+        if merged {
+            self.split();
+        } else if self.header.flags & NEEDS_CHECKSUM != 0 {
+            self.fill_checksum();
+        }
+        let split = self.packets.iter().zip(&self.sizes).map(|(p, n)| &p[..*n]);
+        let single = self.whole.get(VIRTIO_NET_HDR_LEN..self.len).filter(|p| !merged && !p.is_empty());
+        split.take(if merged { usize::MAX } else { 0 }).chain(single)
+    }
+
+    /// Splits merged packets. What the kernel describes wrongly is dropped.
+    fn split(&mut self) {
+        self.sizes.clear();
+        let Some(packet) = self.whole.get(VIRTIO_NET_HDR_LEN..self.len) else { return };
+        let Some(headers) = self.headers(packet).filter(|n| *n < packet.len()) else { return };
+        let v6 = packet[0] >> 4 == 6;
+        let each = usize::from(self.header.gso_size).max(1);
+        let count = (packet.len() - headers).div_ceil(each);
+        if self.packets.len() < count {
+            self.packets.resize_with(count, Vec::new);
+        }
+        for p in &mut self.packets[..count] {
+            if p.len() < headers + each {
+                p.resize(headers + each, 0);
             }
+        }
+        self.sizes.resize(count, 0);
+        let header = VirtioNetHdr { hdr_len: headers as u16, ..self.header };
+        let packet = &mut self.whole[VIRTIO_NET_HDR_LEN..self.len];
+        let n = gso_split(packet, header, &mut self.packets[..count], &mut self.sizes, 0, v6);
+        self.sizes.truncate(n.unwrap_or(0));
+    }
+
+    /// Writes the checksum that was left to the device: its field holds the sum of the pseudo header.
+    fn fill_checksum(&mut self) {
+        let start = usize::from(self.header.csum_start);
+        let at = start + usize::from(self.header.csum_offset);
+        let Some(packet) = self.whole.get_mut(VIRTIO_NET_HDR_LEN..self.len) else { return };
+        let Some(sum) = packet.get(start..).map(|p| Sum::default().bytes(p).finish()) else { return };
+        if let Some(field) = packet.get_mut(at..at + 2) {
+            field.copy_from_slice(&sum.to_be_bytes());
         }
     }
 }
@@ -363,7 +431,8 @@ mod tests {
             return vec![packet];
         }
         let v6 = header.gso_type == VIRTIO_NET_HDR_GSO_TCPV6;
-        let (mut out, mut sizes) = (vec![vec![0; 1 << 16]; MOST], vec![0; MOST]);
+        const MOST: usize = 800;
+        let (mut out, mut sizes) = (vec![vec![0; 2048]; MOST], vec![0; MOST]);
         let n = tun_rs::gso_split(&mut packet, header, &mut out, &mut sizes, 0, v6).unwrap();
         out.iter().zip(sizes).take(n).map(|(p, len)| p[..len].to_vec()).collect()
     }
@@ -396,6 +465,62 @@ mod tests {
                     other => panic!("{other:?}"),
                 };
                 assert_eq!(read(p), read(seen), "packet {i}");
+            }
+        }
+    }
+
+    fn arrived(w: &[u8]) -> Arrivals {
+        let mut a = Arrivals::new();
+        a.whole[..w.len()].copy_from_slice(w);
+        a.take(w.len());
+        a
+    }
+
+    #[test]
+    fn what_is_written_arrives_whole_or_apart() {
+        for (v4, len, number) in [(true, 1000, 10), (false, 1000, 10), (true, 88, 700), (true, 1000, 1)] {
+            let mut d = Device::new(Plan::LowerEffort, Profile::Paper, v4);
+            d.departures.set_checksum(Checksum::Left);
+            for n in 0..number {
+                let seq = data(0, 0).seq.add(n * len);
+                d.push(&Segment { seq, ..data(0, len) }, Merge::Allowed);
+            }
+            d.flush();
+            assert_eq!(d.written.len(), 1);
+            let mut a = arrived(&d.written[0]);
+            let (whole, packets) = a.whole().expect("no checksum to verify");
+            assert_eq!((whole, packets), (&d.written[0][VIRTIO_NET_HDR_LEN..], u64::from(number)));
+            match Packet::parse_verified(whole).unwrap().transport {
+                Transport::Tcp(t) => assert_eq!(t.payload.len(), (len * number) as usize),
+                other => panic!("{other:?}"),
+            }
+            let packets: Vec<Vec<u8>> = a.packets().map(<[u8]>::to_vec).collect();
+            assert_eq!(packets, apart(&d.written[0]));
+            assert!(packets.iter().all(|p| Packet::parse(p).is_ok()));
+        }
+    }
+
+    /// The kernel does not write such headers; still, nothing but packets comes of them.
+    #[test]
+    fn headers_that_make_no_sense_are_survived() {
+        let mut d = Device::new(Plan::LowerEffort, Profile::Paper, true);
+        (0..5).for_each(|n| d.push(&data(n, 1000), Merge::Allowed));
+        d.flush();
+        let good = d.written[0].clone();
+        for n in 0..good.len().min(200) {
+            let mut a = arrived(&good[..n]);
+            let _ = a.whole();
+            a.packets().for_each(|p| drop(Packet::parse(p)));
+        }
+        for at in 0..VIRTIO_NET_HDR_LEN + 40 {
+            for value in [0, 1, 2, 3, 5, 0x7f, 0x80, 0xff] {
+                let mut bad = good.clone();
+                bad[at] = value;
+                let mut a = arrived(&bad);
+                if let Some((whole, _)) = a.whole() {
+                    let _ = Packet::parse_verified(whole);
+                }
+                a.packets().for_each(|p| drop(Packet::parse(p)));
             }
         }
     }

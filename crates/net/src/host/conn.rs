@@ -322,6 +322,19 @@ impl Conn {
         outcome
     }
 
+    /// Handles segments that were merged into one, if it makes no difference to the connection that they were; `None`: they must
+    /// be split.
+    pub(super) fn handle_merged(&mut self, now: Instant, tcp: &Tcp<'_>) -> Option<Result<(), Rejected>> {
+        // Observers see each segment.
+        if self.journal.is_some() || self.tracer.is_some() || self.last_probe.is_some() {
+            return None;
+        }
+        let (_, shift) = self.tcp.scales();
+        self.theirs.window_shift = shift;
+        let seg = tcp.segment(&self.theirs);
+        self.tcp.takes_merged(&seg).then(|| self.tcp.handle_merged(now, &seg, tcp.payload))
+    }
+
     /// A SYN with data was repeated, and something else than the gateway it was for has answered: that gateway may have delivered
     /// the data before it ended. To send it again would be to deliver it twice.
     fn suspect_early(&mut self, now: Instant) {

@@ -80,6 +80,10 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
+    /// Whether anybody looks at each packet.
+    fn is_watched(&self) -> bool {
+        self.capture.is_some() || self.tap.is_some()
+    }
     fn packet(&mut self, now: Instant, arrived: bool, packet: &[u8], comment: Option<&str>) {
         if let Some(c) = &mut self.capture {
             c.packet(now, packet, comment);
@@ -159,6 +163,14 @@ impl Out<'_> {
         let now = self.now;
         self.seen.packet(now, true, packet, None);
         host.arrive(now, packet, self);
+    }
+    /// Handles what was read from a device with super-packets.
+    fn arrive(&mut self, host: &mut Host, arrivals: &mut Arrivals) {
+        let merged = arrivals.whole().filter(|_| !self.seen.is_watched());
+        if merged.is_some_and(|(packet, packets)| host.arrive_merged(self.now, packet, packets, self)) {
+            return;
+        }
+        arrivals.packets().for_each(|p| self.arrives(host, p));
     }
     /// Sends waiting probes if nothing else is to be sent.
     fn send_probes(&mut self) {
@@ -342,9 +354,7 @@ impl Driver {
             let mut read = 0;
             while read < BATCH {
                 let more = match &mut arrivals {
-                    Some(a) => a
-                        .read(tun)
-                        .map(|packets| packets.map(|packets| packets.for_each(|p| out.arrives(host, p)))),
+                    Some(a) => a.read(tun).map(|more| more.then(|| out.arrive(host, a))),
                     None => tun.read(arriving).map(|n| n.map(|n| out.arrives(host, &arriving[..n]))),
                 };
                 match more {

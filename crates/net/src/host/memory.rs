@@ -64,7 +64,7 @@ impl Ledger {
     pub(super) fn presses(&self) -> bool {
         self.memory.held > self.memory.limit / 4 * 3
     }
-    fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.memory.held > self.memory.limit
     }
 }

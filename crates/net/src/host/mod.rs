@@ -440,6 +440,33 @@ impl Host {
         }
     }
 
+    /// Handles packets of a connection that were merged into this one, and whose checksum was verified, as if it were one. False,
+    /// and nothing has happened, if they must be split.
+    pub fn arrive_merged(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        packets: u64,
+        out: &mut impl Outlet,
+    ) -> bool {
+        let Ok(packet) = Packet::parse_verified(packet) else { return false };
+        let Transport::Tcp(tcp) = packet.transport else { return false };
+        // Its addresses are valid, since a connection has them.
+        let ends = Ends::new(
+            SocketAddr::new(packet.ip.dst, tcp.dst_port),
+            SocketAddr::new(packet.ip.src, tcp.src_port),
+        );
+        let Some(slot) = self.demux.get(&ends).filter(|_| !self.ledger.is_full()) else { return false };
+        let Some(outcome) = self.at_mut(slot).and_then(|c| c.handle_merged(now, &tcp)) else { return false };
+        self.counts.packets_in += packets;
+        self.counts.segments_in += packets;
+        if let Err(why) = outcome {
+            self.counts.rejected(why);
+        }
+        self.pump(now, slot, out);
+        true
+    }
+
     /// Sends what applications have written since the last call.
     pub fn flush(&mut self, now: Instant, out: &mut impl Outlet) {
         self.answer_asked(now, out);

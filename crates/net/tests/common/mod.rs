@@ -80,7 +80,7 @@ impl World {
     }
 
     /// Puts what one side sent on its way.
-    fn send(&mut self, side: usize, packets: Vec<Vec<u8>>) {
+    pub fn send(&mut self, side: usize, packets: Vec<Vec<u8>>) {
         for mut p in packets {
             self.sent[side] += 1;
             self.bytes[side] += p.len() as u64;
@@ -136,6 +136,15 @@ impl World {
     }
     /// The same, or the time passes until `at` if nothing happens before.
     pub fn step_by(&mut self, at: Instant) -> bool {
+        let happens = self.tick_by(at);
+        self.deliver();
+        happens
+    }
+    /// The time passes until the next thing; nothing is delivered yet. False if nothing will happen.
+    pub fn tick(&mut self) -> bool {
+        self.tick_by(Instant::MAX)
+    }
+    fn tick_by(&mut self, at: Instant) -> bool {
         let at = self.next_event().min(at);
         if at == Instant::MAX {
             return false;
@@ -146,11 +155,24 @@ impl World {
             self.hosts[side].handle_timeout(self.now, &mut |p: &[u8]| out.push(p.to_vec()));
             self.send(side, out);
         }
-        while let Some(e) = self.flying.first_entry().filter(|e| e.key().0 <= self.now) {
-            let (to, packet) = e.remove();
+        true
+    }
+    fn next_due(&mut self) -> Option<(usize, Vec<u8>)> {
+        self.flying.first_entry().filter(|e| e.key().0 <= self.now).map(|e| e.remove())
+    }
+    /// Delivers what is due.
+    pub fn deliver(&mut self) {
+        while let Some((to, packet)) = self.next_due() {
             self.inject(to, &packet);
         }
-        true
+    }
+    /// Takes what is due, for each side in the order of arrival.
+    pub fn due(&mut self) -> [Vec<Vec<u8>>; 2] {
+        let mut due = [Vec::new(), Vec::new()];
+        while let Some((to, packet)) = self.next_due() {
+            due[to].push(packet);
+        }
+        due
     }
     pub fn open(&mut self, v6: bool, port: u16, endpoint: &Endpoint) -> ConnId {
         let [a, b] = addresses(v6);

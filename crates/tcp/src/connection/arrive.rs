@@ -39,6 +39,30 @@ impl<S: Store> Connection<S> {
         result
     }
 
+    /// Whether segments that were merged into this one can be handled as one: they bring the next data in order, and each would
+    /// have been handled alike.
+    #[must_use]
+    pub fn takes_merged(&self, seg: &Segment) -> bool {
+        matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
+            && seg.flags.only_acknowledges()
+            && seg.mark == Mark::None
+            && seg.waves.is_none()
+            && seg.len > 0
+            && seg.seq == self.expected()
+            && !self.receiver.has_gap()
+            && u64::from(seg.len) <= self.receiver.announced()
+    }
+    /// Handles merged segments that [`Self::takes_merged`] admits, and acknowledges them once, as kernels do (RFC 5681 §4.2 calls
+    /// this a stretch acknowledgement; the peer's window then must grow by bytes).
+    ///
+    /// # Errors
+    /// As for [`Self::handle`].
+    pub fn handle_merged(&mut self, now: Instant, seg: &Segment, payload: &[u8]) -> Result<(), Rejected> {
+        self.handle(now, seg, payload)?;
+        self.receiver.hurry();
+        Ok(())
+    }
+
     pub(super) fn rcv_offset(&self, seq: Seq) -> Option<u64> {
         let nxt = self.receiver.next_expected();
         seq.unwrap(nxt, self.irs.add(nxt as u32))

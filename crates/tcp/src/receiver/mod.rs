@@ -594,6 +594,12 @@ impl<S: Store> Receiver<S> {
             self.config = Arc::new(Config { delayed_ack: new, ..*self.config });
         }
     }
+    /// The last segment was several that had been merged: a delayed acknowledgement waits no longer.
+    pub(crate) fn hurry(&mut self) {
+        if self.unacked > 0 && self.advance_due == 0 {
+            self.advance_due = 1;
+        }
+    }
     /// An acknowledgement is due as a separate segment.
     pub fn ack_now(&mut self) {
         self.acks_due += 1;
