@@ -162,15 +162,19 @@ impl Stage<'_> {
         if !has("iperf3") {
             return;
         }
-        let _server = self.serve("iperf3 -s -p 5201", 5201);
-        for way in ["", "-R", "-P 3"] {
-            let said =
-                self.run(CLIENT, &format!("iperf3 -c 10.2.0.2 -p 5201 -n 1500000 {way} --json")).stdout;
+        for (way, port) in [("", 5201), ("-R", 5202), ("-P 3", 5203)] {
+            // A server of its own: one that has not heard yet that its test is over is busy.
+            let _server = self.serve(&format!("iperf3 -s -p {port}"), port);
+            // For a time, not a number of bytes: a sender that has written all of them to the gateway is done, and its receiver, which
+            // stops counting when it is told so, may have none yet.
+            let said = self.run(CLIENT, &format!("iperf3 -c 10.2.0.2 -p {port} -t 3 {way} --json")).stdout;
             let said: serde_json::Value = serde_json::from_slice(&said).expect("JSON");
-            let sum = |which: &str| said["end"][which]["bytes"].as_u64().expect("a number");
+            let sum = |which: &str| {
+                let bytes = said["end"][which]["bytes"].as_u64();
+                bytes.unwrap_or_else(|| panic!("iperf3 {way}: no sum in {said:#}"))
+            };
             let (sent, received) = (sum("sum_sent"), sum("sum_received"));
-            // A receiver stops counting when it is told that the test is over.
-            assert!(sent >= 1_500_000 && received > 0 && received <= sent, "{way}: {sent} {received}");
+            assert!(received > 0 && received <= sent, "{way}: {sent} {received}");
         }
     }
 }
