@@ -166,7 +166,7 @@ impl Out<'_> {
     }
     /// Handles what was read from a device with super-packets.
     fn arrive(&mut self, host: &mut Host, arrivals: &mut Arrivals) {
-        let merged = arrivals.whole().filter(|_| !self.seen.is_watched());
+        let merged = arrivals.whole().filter(|(_, packets)| *packets > 1 && !self.seen.is_watched());
         if merged.is_some_and(|(packet, packets)| host.arrive_merged(self.now, packet, packets, self)) {
             return;
         }
