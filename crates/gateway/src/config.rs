@@ -131,6 +131,8 @@ pub struct Limits {
     pub stuck: Time,
     /// Time that connections have to finish when the gateway is told to stop.
     pub drain: Time,
+    /// Number of threads, each with a queue of the device.
+    pub threads: usize,
 }
 
 impl Default for Limits {
@@ -143,6 +145,7 @@ impl Default for Limits {
             idle: Time(Duration::from_secs(7440)),
             stuck: Time(Duration::from_secs(300)),
             drain: Time(Duration::from_secs(10)),
+            threads: 1,
         }
     }
 }
@@ -239,6 +242,8 @@ fn finite_rate<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Rate>, D
     }
 }
 
+/// Maximum number of threads.
+const MOST_THREADS: usize = 64;
 /// Maximum wait for the first bytes of a client.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 /// Maximum size of a configuration file, bytes.
@@ -331,6 +336,13 @@ impl Config {
             if zero {
                 return Err(fail(key, "it leaves room for nothing: write more".into()));
             }
+        }
+        if !(1..=MOST_THREADS).contains(&f.limits.threads) {
+            return Err(fail("limits.threads", format!("write a number from 1 to {MOST_THREADS}")));
+        }
+        if f.limits.threads > 1 && f.satellite.rate.is_some() {
+            let message = "one thread paces a link: leave out this key or satellite.rate";
+            return Err(fail("limits.threads", message.into()));
         }
         if let Some((key, message)) = f.evidence.wrong().or_else(|| f.priority_test.wrong()) {
             return Err(fail(key, message));
@@ -434,6 +446,7 @@ impl Config {
             ("satellite.cc", self.tests_priority() != new.tests_priority()),
             ("limits.flows", l.flows != new.limits.flows),
             ("limits.memory", l.memory.0 != new.limits.memory.0),
+            ("limits.threads", l.threads != new.limits.threads),
         ]
         .into_iter()
         .find_map(|(key, differs)| differs.then_some(key))
@@ -636,6 +649,8 @@ mod tests {
             ),
             ("[limits]\nbuffer = 5", "g.toml: limits.buffer: "),
             ("[limits]\nflows = 0", "g.toml: limits.flows: "),
+            ("[limits]\nthreads = 0", "g.toml: limits.threads: write a number from 1 to 64"),
+            ("rate = \"9 Mbit/s\"\n[limits]\nthreads = 2", "g.toml: limits.threads: one thread paces"),
             ("on-failure = \"pray\"", "g.toml: on-failure: unknown variant"),
             (
                 "[log]\nflows = \"flows.jsonl\"",

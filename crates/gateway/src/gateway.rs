@@ -1,6 +1,7 @@
 //! All connections of a gateway: an application on the gateway's own host.
 
 mod observe;
+mod team;
 
 use crate::cause::Cause;
 use crate::config::{Config, Preserve};
@@ -23,9 +24,10 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::InitialWindow;
 use skyhaul_net::app::{App, Turn};
 use skyhaul_net::host::{
-    Admission, Asked, Conn, ConnId, Cookie, Endpoint, Host, HostConfig, HostError, Secret,
+    Admission, Asked, Conn, ConnId, Cookie, Endpoint, Host, HostConfig, HostError, Secret, Share,
 };
 use skyhaul_net::tap::Tap;
+use skyhaul_net::wait::Waker;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -34,6 +36,9 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::num::{NonZeroU16, NonZeroU32};
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+use team::{Task, Team};
 
 /// The number under which all listeners are registered; flows have the numbers after it.
 const LISTENERS: u64 = 0;
@@ -42,6 +47,8 @@ const FLOWS: u64 = 1;
 const ACCEPTED: usize = 256;
 /// Interval between checks for flows without progress.
 const SWEEP: Duration = Duration::from_secs(1);
+/// Interval between looks at the connections of other threads, while it stops.
+const LOOK: Duration = Duration::from_millis(50);
 /// Maximum number of flows in a status.
 const LIST: usize = 1000;
 
@@ -60,10 +67,14 @@ struct Listener {
     to: Option<SocketAddr>,
 }
 
-/// All connections of a gateway.
+/// All connections of a gateway, or those of one of its threads.
 #[derive(Debug)]
 pub struct Gateway {
     config: Config,
+    /// The number of this thread, from 0.
+    number: usize,
+    team: Arc<Team>,
+    tasks: Receiver<Task>,
     poll: Poll,
     listeners: Vec<Listener>,
     ports: Ports,
@@ -72,7 +83,6 @@ pub struct Gateway {
     by_conn: BTreeMap<ConnId, u32>,
     /// Connections from the link that were admitted: (server, client).
     admitted: BTreeMap<(SocketAddr, SocketAddr), u32>,
-    peers: Peers,
     /// Flows that wait for the first bytes of their clients: until when, which, and when it began.
     opening: VecDeque<(Instant, u32, Instant)>,
     terms: Terms,
@@ -84,13 +94,12 @@ pub struct Gateway {
     counts: Counts,
     began: Instant,
     swept: Instant,
+    /// The last turn.
+    looked: Instant,
     /// When listeners are tried again without an event: one may have more connections to accept.
     again: Instant,
-    overloaded: bool,
     /// When it ends at the latest, after a request to stop.
     ends: Option<Instant>,
-    /// Connections so far, for their numbers.
-    opened: u64,
     log: Option<Log>,
     kernel: Kernel,
     /// A capture of packets and events, and the one connection that it is for, if it is for one.
@@ -101,11 +110,12 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// A gateway without connections.
+    /// A gateway without connections, for each of its threads. The first one has the listeners.
     ///
     /// # Errors
     /// If its listeners are refused.
-    pub fn new(now: Instant, config: &Config) -> Result<Self, GatewayError> {
+    pub fn all(now: Instant, config: &Config) -> Result<Vec<Self>, GatewayError> {
+        let (team, tasks) = Team::new(config.limits.threads);
         let poll = Poll::new()?;
         let mut listeners = Vec::new();
         if config.terrestrial.is_some() {
@@ -126,8 +136,29 @@ impl Gateway {
             open.next().map_or(0, |a| a.port())
         };
         let ports = Ports { v4: port(false), v6: port(true) };
-        Ok(Self {
+        let mut first = Some((poll, listeners));
+        let parts = tasks.into_iter().enumerate().map(|(number, tasks)| {
+            let (poll, listeners) = match first.take() {
+                Some(both) => both,
+                None => (Poll::new()?, Vec::new()),
+            };
+            Ok(Self::new(now, config, (number, team.clone(), tasks), poll, (listeners, ports)))
+        });
+        parts.collect()
+    }
+
+    fn new(
+        now: Instant,
+        config: &Config,
+        (number, team, tasks): (usize, Arc<Team>, Receiver<Task>),
+        poll: Poll,
+        (listeners, ports): (Vec<Listener>, Ports),
+    ) -> Self {
+        Self {
             config: config.clone(),
+            number,
+            team,
+            tasks,
             poll,
             listeners,
             ports,
@@ -135,7 +166,6 @@ impl Gateway {
             free: Vec::new(),
             by_conn: BTreeMap::new(),
             admitted: BTreeMap::new(),
-            peers: Peers::default(),
             opening: VecDeque::new(),
             terms: Terms::new(config),
             listed: Vec::new(),
@@ -144,23 +174,22 @@ impl Gateway {
             counts: Counts::default(),
             began: now,
             swept: now,
+            looked: now,
             again: Instant::MAX,
-            overloaded: false,
             ends: None,
-            opened: 0,
             log: None,
             kernel: Kernel::default(),
             tap: None,
             probe: None,
             evidence: None,
-        })
+        }
     }
 
-    /// The host that carries its connections over the link.
+    /// The hosts that carry its connections over the link, one for each thread.
     ///
     /// # Errors
     /// If the system has no random numbers.
-    pub fn host(config: &Config) -> Result<Host, GatewayError> {
+    pub fn hosts(config: &Config) -> Result<Vec<Host>, GatewayError> {
         let secret = Secret::draw().map_err(GatewayError::os("draw random numbers"))?;
         // Its own address, if it has one: what arrives for it is not passed on.
         let own = config.forwards_ports().then_some(forward::ADDRESS.into());
@@ -174,15 +203,37 @@ impl Gateway {
         host.memory = config.limits.memory.0;
         host.most = config.limits.flows + config.limits.flows / 4;
         host.backlog = config.limits.flows.min(4096);
-        let mut host = Host::new(host);
-        host.listen_elsewhere(Some((config.endpoint.clone(), Admission::WhenAdmitted)));
-        host.offer(Terms::new(config).others());
-        Ok(host)
+        host.account = Some(Arc::default());
+        let of = config.limits.threads;
+        let each = |all: usize| all.div_ceil(of);
+        (host.backlog, host.most_waiting) = (each(host.backlog), each(host.most_waiting));
+        host.syn_acks = each(host.syn_acks as usize) as u32;
+        let part = |number| {
+            let seed = host.seed + number as u64;
+            let mut host = Host::new(HostConfig { share: Share { number, of }, seed, ..host.clone() });
+            host.listen_elsewhere(Some((config.endpoint.clone(), Admission::WhenAdmitted)));
+            host.offer(Terms::new(config).others());
+            host
+        };
+        Ok((0..of).map(part).collect())
+    }
+
+    /// How this thread is woken when another one wants something.
+    pub(crate) fn wake_with(&self, waker: Waker) {
+        self.team.wakes(self.number, waker);
+    }
+    /// Ends at this time at the latest.
+    pub(crate) fn end_at(&mut self, at: Instant) {
+        self.ends = Some(self.ends.map_or(at, |ends| ends.min(at)));
     }
 
     /// Switches to another configuration, for which [`Config::needs_restart`] returns `None`. Existing connections stay
     /// unchanged.
     pub fn reconfigure(&mut self, config: &Config, host: &mut Host) {
+        if self.number == 0 {
+            let config = config.clone();
+            self.team.tell(0, move |_, gateway, host| gateway.reconfigure(&config, host));
+        }
         self.config = config.clone();
         if let Some(evidence) = &self.evidence {
             evidence.reconfigure(config);
@@ -216,11 +267,19 @@ impl Gateway {
     /// Whether the rules are to intercept new connections.
     #[must_use]
     pub fn orders(&self) -> Orders {
-        Orders { admit: !self.overloaded && self.ends.is_none() }
+        Orders { admit: !self.is_full() && self.ends.is_none() }
     }
-    /// State and counters, with the connections if `list`.
+    /// State and counters of all threads, with the connections if `list`. Only the first thread may ask for it.
     #[must_use]
     pub fn status(&self, now: Instant, host: &Host, list: bool) -> Status {
+        let mut status = self.part(now, host, list);
+        for other in self.team.ask(self.number, move |now, gateway, host| gateway.part(now, host, list)) {
+            status.add(other, LIST);
+        }
+        status
+    }
+    /// The same of this thread alone.
+    pub(crate) fn part(&self, now: Instant, host: &Host, list: bool) -> Status {
         let flows = self.flows.iter().flatten().take(if list { LIST } else { 0 });
         Status {
             name: self.config.name.clone(),
@@ -228,7 +287,7 @@ impl Gateway {
             uptime: (now - self.began).as_secs_f64(),
             admits: self.orders().admit && self.config.evidence.mode != evidence::Mode::Shadow,
             flows: self.len(),
-            peers: self.peers.len(),
+            peers: self.team.peers().len(),
             memory: host.memory().held,
             paths_narrowed: host.counts().paths_narrowed,
             counts: self.counts,
@@ -261,13 +320,17 @@ impl Gateway {
         }
     }
 
+    /// Whether there is no room for more connections.
+    fn is_full(&self) -> bool {
+        self.team.full.load(Ordering::Relaxed)
+    }
     fn len(&self) -> usize {
         self.flows.len() - self.free.len()
     }
 
     fn insert(&mut self, mut flow: Flow) -> u32 {
-        self.opened += 1;
-        flow.number = self.opened;
+        flow.number = self.team.opened.fetch_add(1, Ordering::Relaxed) + 1;
+        self.team.flows.fetch_add(1, Ordering::Relaxed);
         flow.control = self.config.endpoint.cc.name();
         if let Some(evidence) = &self.evidence {
             evidence.split(flow.client, flow.server);
@@ -303,7 +366,7 @@ impl Gateway {
                     break;
                 }
                 // Connections to forwarded ports cannot be forwarded unsplit: they wait in the backlog.
-                if to.is_some() && self.overloaded {
+                if to.is_some() && self.is_full() {
                     self.again = now + SWEEP;
                     break;
                 }
@@ -312,7 +375,7 @@ impl Gateway {
                         let asked = stream.local_addr();
                         if let Some(server) = to.or(asked.ok()) {
                             let local = to.map_or(client, |_| SocketAddr::new(forward::ADDRESS.into(), 0));
-                            self.open_to_link(now, host, stream, (local, client), server);
+                            self.hand_on(now, host, stream, (local, client), server);
                         }
                     }
                     Err(e) if matches!(e.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
@@ -324,6 +387,30 @@ impl Gateway {
                     }
                 }
             }
+        }
+    }
+
+    /// Opens the connection of a client, in the thread that has those with its ends.
+    fn hand_on(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        stream: std::net::TcpStream,
+        (local, client): (SocketAddr, SocketAddr),
+        server: SocketAddr,
+    ) {
+        let owner = match local.port() {
+            // The owner chooses a port such that it is the owner.
+            0 => usize::from(client.port()) % self.team.size(),
+            _ => host.config().owner(local, server),
+        };
+        if owner == self.number {
+            self.open_to_link(now, host, stream, (local, client), server);
+        } else {
+            let open = move |now, gateway: &mut Self, host: &mut Host| {
+                gateway.open_to_link(now, host, stream, (local, client), server);
+            };
+            self.team.post(owner, Box::new(open));
         }
     }
 
@@ -343,8 +430,10 @@ impl Gateway {
             self.refuse(From::Hosts, client, server);
             return;
         };
-        let gateway = self.peers.before(server.ip());
-        let waits = gateway.and_then(|g| self.peers.cookie(now, g, local.ip())).is_some();
+        let waits = {
+            let peers = self.team.peers();
+            peers.before(server.ip()).and_then(|g| peers.cookie(now, g, local.ip())).is_some()
+        };
         if waits {
             near.awaits_data();
         }
@@ -366,9 +455,9 @@ impl Gateway {
             return;
         };
         let dscp = flow.near().map_or(0, Near::dscp);
-        let gateway = self.peers.before(server.ip());
+        let gateway = self.team.peers().before(server.ip());
         let window = gateway.and_then(|g| self.window(now, g));
-        let cookie = gateway.and_then(|g| Some((g, self.peers.cookie(now, g, local.ip())?)));
+        let cookie = gateway.and_then(|g| Some((g, self.team.peers().cookie(now, g, local.ip())?)));
         host.look_up_route(now, server.ip(), route::mtu);
         let beyond = gateway.map_or(Beyond::Unknown, Beyond::Gateway);
         let which = self.terms.of(now, client, server, beyond);
@@ -435,7 +524,7 @@ impl Gateway {
     /// The initial window of a connection to a known gateway, segments; `None`: that of the endpoint.
     fn window(&self, now: Instant, gateway: NonZeroU32) -> Option<NonZeroU16> {
         let s = &self.config.satellite;
-        if s.resume && s.rate.is_some() { self.peers.window(now, gateway) } else { None }
+        if s.resume && s.rate.is_some() { self.team.peers().window(now, gateway) } else { None }
     }
 
     /// A client behind the link connects to a terrestrial host.
@@ -575,12 +664,12 @@ impl Gateway {
                 flow.gateway = far.and_then(Conn::peer_gateway).or(flow.gateway);
                 if let Some(gateway) = flow.gateway {
                     let host = if flow.from == From::Hosts { flow.server } else { flow.client };
-                    self.peers.meet(now, gateway, host.ip());
+                    self.team.peers().meet(now, gateway, host.ip());
                     if let Some(trust) = self.terms.trust() {
                         trust.meet(now, gateway, host.ip());
                     }
                     if let Some(far) = far {
-                        Self::note_early(&mut self.peers, &mut self.counts, now, gateway, far);
+                        Self::note_early(&mut self.team.peers(), &mut self.counts, now, gateway, far);
                     }
                 }
             }
@@ -616,10 +705,12 @@ impl Gateway {
             log.flow(level, record::flow(now, host, &mut flow, cause));
         }
         if let (true, Some(gateway)) = (flow.met, flow.gateway) {
-            Self::learn(&mut self.peers, now, host, &flow);
-            self.peers.leave(gateway);
+            let mut peers = self.team.peers();
+            Self::learn(&mut peers, now, host, &flow);
+            peers.leave(gateway);
         }
         self.free.push(number);
+        self.team.flows.fetch_sub(1, Ordering::Relaxed);
         let passed = flow.passed();
         self.counts.bytes_to_link += passed.to_link;
         self.counts.bytes_to_hosts += passed.to_hosts;
@@ -653,7 +744,7 @@ impl Gateway {
         self.swept = now;
         let (stuck, idle) = (self.config.limits.stuck.0, self.config.limits.idle.0);
         for flow in self.flows.iter().flatten().filter(|f| f.met) {
-            Self::learn(&mut self.peers, now, host, flow);
+            Self::learn(&mut self.team.peers(), now, host, flow);
         }
         for number in 0..self.flows.len() {
             let over = self.flows[number].as_ref().filter(|f| f.is_stuck(now, stuck, idle));
@@ -667,6 +758,10 @@ impl Gateway {
 
 impl App for Gateway {
     fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
+        self.looked = now;
+        while let Ok(task) = self.tasks.try_recv() {
+            task(now, self, host);
+        }
         self.happened(now, host);
         // First, since the same addresses and ports may be requested again.
         self.withdrawn(now, host);
@@ -681,11 +776,19 @@ impl App for Gateway {
         self.pump(now, host);
         self.sweep(now, host);
         let most = self.config.limits.flows;
-        let full = self.len() >= if self.overloaded { most - most / 10 } else { most };
-        self.counts.overloads += u64::from(full && !self.overloaded);
-        self.overloaded = full;
+        let open = self.team.flows.load(Ordering::Relaxed);
+        let full = open >= if self.is_full() { most - most / 10 } else { most };
+        if full != self.is_full() {
+            if self.number == 0 {
+                self.counts.overloads += u64::from(full);
+                self.team.full.store(full, Ordering::Relaxed);
+            } else {
+                // It gives the orders.
+                self.team.wake(0);
+            }
+        }
         match self.ends {
-            Some(at) if self.len() == 0 || now >= at => {
+            Some(at) if open == 0 || now >= at => {
                 for number in 0..self.flows.len() {
                     self.end(now, host, number as u32, Cause::Stopped);
                 }
@@ -699,9 +802,13 @@ impl App for Gateway {
         let listed = if self.listed.is_empty() { Instant::MAX } else { Instant::ZERO };
         let probe = self.probe.as_ref().map_or(Instant::MAX, Probe::ends);
         let opening = self.opening.front().map_or(Instant::MAX, |(until, ..)| *until);
-        self.ends.unwrap_or(Instant::MAX).min(probe).min(sweep).min(self.again).min(listed).min(opening)
+        let others = if self.ends.is_some() && self.team.size() > 1 { self.looked + LOOK } else { Instant::MAX };
+        self.ends.unwrap_or(Instant::MAX).min(others).min(probe).min(sweep).min(self.again).min(listed).min(opening)
     }
     fn stop(&mut self, now: Instant, host: &mut Host) {
+        if self.number == 0 {
+            self.team.tell(0, |now, gateway, host| gateway.stop(now, host));
+        }
         self.ends = Some(now + self.config.limits.drain.0);
         // New connections to forwarded ports are refused instead of waiting.
         self.listeners.retain(|l| l.to.is_none());

@@ -26,6 +26,7 @@
 //! route     what the kernel knows of a route
 //! terms     with which transport settings a connection goes over the link
 //! worker    a thread beside the gateway's own
+//! members   the threads of a gateway, each with a part of its connections
 //! gateway   all connections: an application on a host
 //! evidence  observes connections: does splitting help?
 //! priority  tests whether the path treats low priority as such
@@ -48,6 +49,7 @@ pub mod fuzz;
 mod gateway;
 pub mod leftover;
 pub mod log;
+mod members;
 mod near;
 mod network;
 mod peer;

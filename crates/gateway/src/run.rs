@@ -8,11 +8,14 @@ use crate::evidence::Observer;
 use crate::forward;
 use crate::gateway::Gateway;
 use crate::log::{Level, Log, Writer};
+use crate::members::Members;
 use crate::priority::Service;
 use crate::status::Status;
 use crate::system::{Installed, Lock};
 use serde_json::{Value, json};
 use skyhaul_net::driver::Driver;
+use skyhaul_net::host::Host;
+use skyhaul_net::host::exchange::Exchange;
 use skyhaul_net::tap::Socket;
 use skyhaul_net::tun::{Tun, TunConfig};
 use skyhaul_net::{Clock, NetError, wait::Waker};
@@ -77,7 +80,7 @@ impl Captures {
         &self,
         now: skyhaul_base::Instant,
         gateway: &mut Gateway,
-        host: &mut skyhaul_net::host::Host,
+        host: &mut Host,
         (name, text): (&str, &str),
         log: &Log,
     ) -> Answer {
@@ -131,31 +134,33 @@ pub fn run(
     let _lock = Lock::take(&surroundings.folder, &config.name)?;
     let mut writer = Writer::begin(&config.log, &config.name)?;
     let mut log = writer.log();
-    let mut gateway = Gateway::new(Clock::now(), config)?;
-    gateway.set_log(log.clone());
-    let tun = Tun::open(&TunConfig {
+    let mut gateways = Gateway::all(Clock::now(), config)?;
+    let device = TunConfig {
         name: Some(config.interface()),
         addresses: if config.forwards_ports() { vec![forward::INTERFACE] } else { vec![(DUMMY, 32)] },
         mtu: config.satellite.mtu,
         // Pacing needs packets of their size on the link, not offloaded ones.
         offload: config.satellite.rate.is_none(),
-    })?;
-    let index = tun.index()?;
-    let mut driver = Driver::new(tun, Gateway::host(config)?)?;
+    };
+    let queues = Tun::open_queues(&device, config.limits.threads)?;
+    let index = queues[0].index()?;
+    let mut drivers = drivers(&gateways, queues, Gateway::hosts(config)?)?;
     if let Some(rate) = config.satellite.rate {
-        driver.shape(rate);
+        drivers[0].shape(rate);
     }
-    driver.also_wait_for(gateway.descriptor())?;
     let observer = Observer::start(config)?;
     if let Some(observer) = &observer {
-        gateway.observed_by(observer.results());
+        gateways.iter_mut().for_each(|g| g.observed_by(observer.results()));
     }
-    let waker = driver.waker();
+    let waker = drivers[0].waker();
     let wake = waker.clone();
-    let service = Service::start(config, driver.host().config().gateway, move || wake.wake())?;
+    let service = Service::start(config, drivers[0].host().config().gateway, move || wake.wake())?;
     if let Some(service) = &service {
-        gateway.test_with(service.trust());
+        gateways.iter_mut().for_each(|g| g.test_with(service.trust()));
     }
+    let (mut gateway, mut driver) = (gateways.remove(0), drivers.remove(0));
+    let mut members = Members::start(gateways.into_iter().zip(drivers).collect(), &waker)?;
+    gateway.set_log(log.clone());
     let wake = waker.clone();
     let orders = Control::open(&surroundings.folder, &config.name, move || wake.wake())?;
     let mut installed =
@@ -233,6 +238,8 @@ pub fn run(
         while let Some(line) = service.as_ref().and_then(|s| s.trust().next_line()) {
             watcher.note(&line);
         }
+        // A thread that has failed ends the gateway.
+        told |= members.have_ended();
         told |= watcher.turn(&|list| gateway.status(now, host, list));
         if told && !std::mem::replace(&mut stopping, true) {
             watcher.stops();
@@ -241,13 +248,34 @@ pub fn run(
         told
     });
     captures.end();
-    let last = gateway.status(Clock::now(), driver.host(), false);
+    let (others, failed) = members.end();
+    let mut last = gateway.status(Clock::now(), driver.host(), false);
+    others.into_iter().for_each(|other| last.add(other, 0));
     drop(installed);
-    let failure = ran.err().map(GatewayError::from).or(failure);
+    let failure = ran.err().map(GatewayError::from).or(failed).or(failure);
     let message = failure.as_ref().map_or(Value::Null, |e| e.to_string().into());
     let level = if failure.is_some() { Level::Error } else { Level::Info };
     log.event(level, "stopped", json!({ "counts": last.counts, "message": message }));
     failure.map_or(Ok(last), Err)
+}
+
+/// What runs each thread of a gateway, on its own queue of the device.
+fn drivers(gateways: &[Gateway], queues: Vec<Tun>, hosts: Vec<Host>) -> Result<Vec<Driver>, NetError> {
+    let exchange = (gateways.len() > 1).then(|| Arc::new(Exchange::new(gateways.len())));
+    let mut all: Vec<Driver> = Vec::new();
+    for ((gateway, queue), host) in gateways.iter().zip(queues).zip(hosts) {
+        let mut driver = Driver::new(queue, host)?;
+        driver.also_wait_for(gateway.descriptor())?;
+        gateway.wake_with(driver.waker());
+        if let Some(exchange) = &exchange {
+            driver.exchange(exchange.clone());
+        }
+        if let Some(first) = all.first() {
+            driver.tap_with(first.socket());
+        }
+        all.push(driver);
+    }
+    Ok(all)
 }
 
 /// Reads the file again, opens the logs again and updates the rules, if the change is possible while the gateway runs.

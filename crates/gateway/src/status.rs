@@ -109,7 +109,58 @@ pub struct Status {
     pub priority: Option<PriorityStatus>,
 }
 
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            from_hosts,
+            from_link,
+            finished,
+            aborted,
+            refused,
+            stuck,
+            overloads,
+            resumed,
+            early_sent,
+            early_taken,
+            early_received,
+            fallback,
+            bytes_to_link,
+            bytes_to_hosts,
+            bytes_lost,
+        } = self;
+        for (sum, more) in [
+            (from_hosts, other.from_hosts),
+            (from_link, other.from_link),
+            (finished, other.finished),
+            (aborted, other.aborted),
+            (refused, other.refused),
+            (stuck, other.stuck),
+            (overloads, other.overloads),
+            (resumed, other.resumed),
+            (early_sent, other.early_sent),
+            (early_taken, other.early_taken),
+            (early_received, other.early_received),
+            (fallback, other.fallback),
+            (bytes_to_link, other.bytes_to_link),
+            (bytes_to_hosts, other.bytes_to_hosts),
+            (bytes_lost, other.bytes_lost),
+        ] {
+            *sum += more;
+        }
+    }
+}
+
 impl Status {
+    /// Adds the connections of another thread of the same gateway; what all share stays. At most `most` connections are listed.
+    pub(crate) fn add(&mut self, other: Self, most: usize) {
+        self.flows += other.flows;
+        self.memory += other.memory;
+        self.paths_narrowed += other.paths_narrowed;
+        self.counts += other.counts;
+        self.list.extend(other.list);
+        self.list.sort_by_key(|f| f.number);
+        self.list.truncate(most);
+    }
     /// The counters in Prometheus' text format (0.0.4).
     #[must_use]
     pub fn metrics(&self) -> String {

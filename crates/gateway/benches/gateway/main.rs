@@ -5,6 +5,7 @@
 //! make bench-gateway GATEWAY="bbr --seconds 20"   # one control over GEO
 //! make bench-gateway GATEWAY="fast turnover idle" # a fast link, new connections, memory of silent ones
 //! make bench-gateway GATEWAY="fast cubic"         # without the relay to compare with
+//! make bench-gateway GATEWAY="fast --threads 2"    # gateways with several threads
 //! make bench-gateway GATEWAY="pepsal scps-like --pepsal /path/to/pepsal"
 //! ```
 //! The link carries 10.4 Mbit/s each way, 275 ms each way, and drops the newest beyond 50 packets; packets are lost behind the
@@ -84,6 +85,26 @@ impl Boxes {
     }
 }
 
+impl Boxes {
+    /// Processor time of what stands in the routers, and of clients, servers and that together, seconds. What the kernel does in
+    /// the background for them is not in it.
+    fn spent(&self) -> [f64; 2] {
+        let children: Vec<u32> = match self {
+            Self::None => Vec::new(),
+            Self::Ours(both) => both.iter().map(|g| g.child.id()).collect(),
+            Self::Others(all) => all.iter().map(Child::id).collect(),
+        };
+        let ticks = |who: &str| {
+            let stat = std::fs::read_to_string(format!("/proc/{who}/stat")).unwrap_or_default();
+            // The name, in parentheses, may have spaces.
+            let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ').skip(11).take(2);
+            fields.filter_map(|f| f.parse::<f64>().ok()).sum::<f64>() / 100.0
+        };
+        let boxes = children.iter().map(|c| ticks(&c.to_string())).sum::<f64>();
+        [boxes, boxes + ticks("self")]
+    }
+}
+
 impl Drop for Boxes {
     fn drop(&mut self) {
         if let Self::Others(all) = self {
@@ -111,6 +132,7 @@ fn pepsal_of(path: &str) -> Command {
 struct Wish {
     seconds: f64,
     pepsal: Option<String>,
+    threads: usize,
     only: Vec<String>,
 }
 
@@ -121,7 +143,8 @@ impl Wish {
         let known = |a: &&String| {
             BOXES.iter().any(|(n, _)| n == a) || ["fast", "turnover", "idle"].contains(&a.as_str())
         };
-        Self { seconds, pepsal: after("--pepsal"), only: args.iter().filter(known).cloned().collect() }
+        let threads = after("--threads").and_then(|s| s.parse().ok()).unwrap_or(1);
+        Self { seconds, pepsal: after("--pepsal"), threads, only: args.iter().filter(known).cloned().collect() }
     }
     fn wants(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|o| o == name)
@@ -136,6 +159,7 @@ impl Wish {
 }
 
 fn all(wish: &Wish) {
+    bed::THREADS.store(wish.threads, std::sync::atomic::Ordering::Relaxed);
     println!("GEO, 10.4 Mbit/s each way, 275 ms each way, 50 packets");
     println!(
         "gateways     loss   {:.0} s download Mbit/s   1 MB: median s   p95 s   cut short",
@@ -180,11 +204,15 @@ fn all(wish: &Wish) {
     }
     // In turn, so that what else runs on the machine is shared.
     if wish.wants("fast") {
-        println!("\n100 downloads at a time over a link without delay, Gbit/s");
+        println!(
+            "\n100 downloads at a time over a link without delay, Gbit/s (processor seconds per gigabyte: in both routers, in all)"
+        );
         in_turn(3, wish.alone(), &|name| fast(name, wish.seconds / 6.0));
     }
     if wish.wants("turnover") {
-        println!("\nnew connections per second, each with 100 bytes");
+        println!(
+            "\nnew connections per second, each with 100 bytes (processor seconds per thousand: in both routers, in all)"
+        );
         in_turn(3, wish.alone(), &|name| turnover(name, wish.seconds / 6.0));
     }
     if wish.wants("idle") {
@@ -192,23 +220,38 @@ fn all(wish: &Wish) {
     }
 }
 
+/// How much per second, and processor time for a part of it: in both routers, and in all.
+struct Measured {
+    rate: f64,
+    cost: [f64; 2],
+}
+
+impl Measured {
+    fn show(&self) -> String {
+        format!("{:>8.2} ({:.2}, {:.2})", self.rate, self.cost[0], self.cost[1])
+    }
+}
+
 /// Measures a relay of the kernel's and ours one after the other, so many times, and their ratio.
-fn in_turn(times: usize, alone: bool, measure: &dyn Fn(&str) -> Option<f64>) {
+fn in_turn(times: usize, alone: bool, measure: &dyn Fn(&str) -> Option<Measured>) {
     let mut ratios = Vec::new();
     for _ in 0..times {
         if alone {
             let Some(ours) = measure("cubic") else { return };
-            println!("ours {ours:>8.2}");
+            println!("ours {}", ours.show());
             continue;
         }
         let (Some(none), Some(kernel), Some(ours)) = (measure("none"), measure("kernel"), measure("cubic"))
         else {
             return;
         };
-        ratios.push(ours / kernel);
+        ratios.push(ours.rate / kernel.rate);
         println!(
-            "none {none:>8.2}   kernel {kernel:>8.2}   ours {ours:>8.2}   ours/kernel {:.3}",
-            ours / kernel
+            "none {}   kernel {}   ours {}   ours/kernel {:.3}",
+            none.show(),
+            kernel.show(),
+            ours.show(),
+            ours.rate / kernel.rate
         );
     }
     if alone {
@@ -218,10 +261,11 @@ fn in_turn(times: usize, alone: bool, measure: &dyn Fn(&str) -> Option<f64>) {
     println!("median of the ratios {:.3}", ratios[ratios.len() / 2]);
 }
 
-fn fast(name: &str, seconds: f64) -> Option<f64> {
+fn fast(name: &str, seconds: f64) -> Option<Measured> {
     let bed = Bed::fast("fast")?;
-    let _boxes = Boxes::of(&bed, name, "cc = \"cubic\"\n", None);
+    let boxes = Boxes::of(&bed, name, "cc = \"cubic\"\n", None);
     serve(&bed);
+    let before = boxes.spent();
     let bytes: usize = bed.spaces[CLIENT]
         .within(|| {
             std::thread::scope(|s| {
@@ -230,13 +274,16 @@ fn fast(name: &str, seconds: f64) -> Option<f64> {
             })
         })
         .expect("enters");
-    Some(bytes as f64 * 8.0 / seconds / 1e9)
+    let spent = boxes.spent();
+    let cost = [0, 1].map(|n: usize| (spent[n] - before[n]) / (bytes as f64 / 1e9));
+    Some(Measured { rate: bytes as f64 * 8.0 / seconds / 1e9, cost })
 }
 
-fn turnover(name: &str, seconds: f64) -> Option<f64> {
+fn turnover(name: &str, seconds: f64) -> Option<Measured> {
     let bed = Bed::fast("turnover")?;
-    let _boxes = Boxes::of(&bed, name, "cc = \"cubic\"\n", None);
+    let boxes = Boxes::of(&bed, name, "cc = \"cubic\"\n", None);
     serve(&bed);
+    let before = boxes.spent();
     let done: usize = bed.spaces[CLIENT]
         .within(|| {
             std::thread::scope(|s| {
@@ -253,7 +300,9 @@ fn turnover(name: &str, seconds: f64) -> Option<f64> {
             })
         })
         .expect("enters");
-    Some(done as f64 / seconds)
+    let spent = boxes.spent();
+    let cost = [0, 1].map(|n: usize| (spent[n] - before[n]) / (done as f64 / 1e3));
+    Some(Measured { rate: done as f64 / seconds, cost })
 }
 
 /// What a connection costs that has carried something and is silent.

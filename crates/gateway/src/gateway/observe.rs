@@ -13,6 +13,10 @@ use skyhaul_net::tap::{Filter, Reader, Tap};
 impl Gateway {
     /// Where lines about connections go from now on.
     pub fn set_log(&mut self, log: Log) {
+        if self.number == 0 {
+            let log = log.clone();
+            self.team.tell(0, move |_, gateway, _| gateway.set_log(log));
+        }
         self.log = Some(log);
     }
 
@@ -26,35 +30,48 @@ impl Gateway {
         host: &mut Host,
         request: &Request,
     ) -> Result<(Tap, Reader, Option<String>), String> {
-        let flows = || self.flows.iter().flatten();
         let chosen = match request.flow {
             None => None,
-            Some(number) => Some(flows().find(|f| f.number == number).ok_or_else(|| {
-                format!("there is no connection {number}: `skyhaul gateway status --flows` lists those that are open")
-            })?),
-        };
-        let filter = match chosen {
-            None => request.filter(),
-            Some(flow) => {
-                let far = flow.far.and_then(|id| host.conn(id));
-                let far = far.map(|c| (c.local(), c.remote()));
-                // From the link, our end is the server's.
-                let (client, server) = match (flow.from, far) {
-                    (From::Hosts, Some((local, remote))) => (local, remote),
-                    (From::Link, Some((local, remote))) => (remote, local),
-                    (_, None) => (flow.client, flow.server),
-                };
-                Filter { client: client.into(), server: server.into() }
+            Some(number) => {
+                let ours = self.chosen(host, number);
+                let find = move |_, gateway: &Self, host: &Host| gateway.chosen(host, number);
+                let found = ours.or_else(|| self.team.ask(self.number, find).into_iter().flatten().next());
+                Some(found.ok_or_else(|| {
+                    format!("there is no connection {number}: `skyhaul gateway status --flows` lists those that are open")
+                })?)
             }
         };
-        let named = chosen.map(|f| format!("{} {}", f.client, f.server));
+        let (filter, named) = chosen.map_or_else(|| (request.filter(), None), |(f, named)| (f, Some(named)));
         let (tap, reader) = Tap::new(filter, request.payload, QUEUE);
-        self.tap = Some((tap.clone(), request.flow));
-        let open: Vec<(u64, ConnId)> = flows().filter_map(|f| Some((f.number, f.far?))).collect();
+        let (other, only) = (tap.clone(), request.flow);
+        self.team.tell(self.number, move |now, gateway, host| gateway.attach(now, host, other, only));
+        self.attach(now, host, tap.clone(), only);
+        Ok((tap, reader, named))
+    }
+
+    /// The packets of a connection of this thread over the link, and its ends.
+    fn chosen(&self, host: &Host, number: u64) -> Option<(Filter, String)> {
+        let flow = self.flows.iter().flatten().find(|f| f.number == number)?;
+        let far = flow.far.and_then(|id| host.conn(id));
+        let far = far.map(|c| (c.local(), c.remote()));
+        // From the link, our end is the server's.
+        let (client, server) = match (flow.from, far) {
+            (From::Hosts, Some((local, remote))) => (local, remote),
+            (From::Link, Some((local, remote))) => (remote, local),
+            (_, None) => (flow.client, flow.server),
+        };
+        let filter = Filter { client: client.into(), server: server.into() };
+        Some((filter, format!("{} {}", flow.client, flow.server)))
+    }
+
+    /// Traces connections of this thread for a capture, of one connection if `only` is its number.
+    fn attach(&mut self, now: Instant, host: &mut Host, tap: Tap, only: Option<u64>) {
+        self.tap = Some((tap, only));
+        let flows = self.flows.iter().flatten();
+        let open: Vec<(u64, ConnId)> = flows.filter_map(|f| Some((f.number, f.far?))).collect();
         for (number, id) in open {
             self.trace(now, host, number, id);
         }
-        Ok((tap, reader, named))
     }
 
     /// Traces a connection over the link if it is to be captured.
@@ -80,6 +97,11 @@ impl Gateway {
         target: probe::Target,
         answer: std::sync::mpsc::Sender<Answer>,
     ) {
+        let owner = host.config().owner(target.from, target.to);
+        if target.from.port() != 0 && owner != self.number {
+            self.team.post(owner, Box::new(move |now, gateway, host| gateway.probe(now, host, target, answer)));
+            return;
+        }
         if self.probe.is_some() {
             let _ = answer.send("another probe is under way: try again in a few seconds\n".to_owned().into());
             return;

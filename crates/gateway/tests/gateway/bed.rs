@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 #[path = "report.rs"]
@@ -50,6 +50,19 @@ pub(crate) fn stands_in(args: &[String]) -> bool {
         _ => return false,
     }
     true
+}
+
+/// Threads of each gateway whose file does not speak of pacing, which needs a single one.
+pub(crate) static THREADS: AtomicUsize = AtomicUsize::new(1);
+
+/// The text of a file, with that many threads.
+fn threaded(text: &str) -> String {
+    let threads = THREADS.load(Ordering::Relaxed);
+    if threads == 1 || text.contains("\nrate = ") {
+        return text.into();
+    }
+    let limits = format!("[limits]\nthreads = {threads}\n");
+    if text.contains("[limits]\n") { text.replace("[limits]\n", &limits) } else { format!("{text}\n{limits}") }
 }
 
 /// The names of the namespaces.
@@ -354,7 +367,7 @@ impl Bed {
     pub(crate) fn gateway_by(&self, starter: &[&str], at: usize, text: &str) -> Running {
         let name = if at == NEAR { "near" } else { "far" };
         let file = self.folder.join(format!("{name}.toml"));
-        let text = format!("name = \"{name}\"\n{text}");
+        let text = threaded(&format!("name = \"{name}\"\n{text}"));
         std::fs::write(&file, text).expect("writes");
         let ourselves = std::env::current_exe().expect("there");
         let mut command = match starter.split_first() {

@@ -10,6 +10,7 @@ mod priority;
 mod programs;
 mod refusals;
 mod stack;
+mod threads;
 
 use bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
 use sha2::{Digest, Sha256};
@@ -23,6 +24,10 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if bed::stands_in(&args) || args.iter().any(|a| a == "--list") {
         return;
+    }
+    // For example: cargo test --test gateway -- --threads=2
+    if let Some(n) = args.iter().find_map(|a| a.strip_prefix("--threads=")) {
+        bed::THREADS.store(n.parse().expect("a number"), Ordering::Relaxed);
     }
     let wanted: Vec<_> = args.iter().filter(|a| !a.starts_with('-')).collect();
     let mut tests: Vec<(&str, fn())> = vec![
@@ -54,6 +59,7 @@ fn main() {
         ("without_an_answer_nothing_is_trusted", priority::without_an_answer_nothing_is_trusted),
     ];
     tests.extend(operations::ALL);
+    tests.extend(threads::ALL);
     tests.extend(refusals::ALL);
     tests.extend(doctor::ALL);
     for (name, test) in tests {

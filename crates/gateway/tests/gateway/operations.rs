@@ -186,7 +186,7 @@ fn tshark(path: &PathBuf, pcap: &[u8], packets: usize) {
     assert_eq!(said.lines().filter(|l| l.trim() == "0").count(), packets, "one stream");
 }
 
-fn a_flow_that_is_open_is_captured_by_its_number() {
+pub(crate) fn a_flow_that_is_open_is_captured_by_its_number() {
     let Some(bed) = Bed::new("number", calm()) else { return };
     let (near, _far) = (bed.gateway(NEAR, ""), bed.gateway(FAR, ""));
     let serves = echo(listen(&bed, server()), 2);

@@ -57,6 +57,37 @@ impl Tun {
     /// # Errors
     /// If the name is invalid or taken, privileges are missing, or there is no driver.
     pub fn open(config: &TunConfig) -> Result<Self, NetError> {
+        Self::with_queues(config, false)
+    }
+
+    /// The same with several queues (IFF_MULTI_QUEUE), each of which one thread reads and writes. The kernel delivers the packets of
+    /// a connection to the queue from which it was last written to, for some seconds; others to any queue.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_queues(config: &TunConfig, queues: usize) -> Result<Vec<Self>, NetError> {
+        let mut all = vec![Self::with_queues(config, queues > 1)?];
+        while all.len() < queues {
+            let another = all[0].another()?;
+            all.push(another);
+        }
+        Ok(all)
+    }
+
+    /// Another queue of the same device.
+    fn another(&self) -> Result<Self, NetError> {
+        let open = || {
+            let device = self.device.try_clone()?;
+            device.set_nonblocking(true)?;
+            Ok(device)
+        };
+        let fail = |e: io::Error| NetError::os(format!("open another queue of {}", self.name), e);
+        let device = open().map_err(fail)?;
+        let (name, longest, offload) = (self.name.clone(), self.longest, self.offload);
+        Ok(Self { device, name, longest, offload, short_queue: None })
+    }
+
+    fn with_queues(config: &TunConfig, several: bool) -> Result<Self, NetError> {
         if let Some(name) = &config.name {
             if !valid(name) {
                 return Err(NetError::BadName(name.clone()));
@@ -68,7 +99,7 @@ impl Tun {
         if !Path::new("/dev/net/tun").exists() {
             return Err(NetError::NoTun);
         }
-        let mut b = DeviceBuilder::new().mtu(config.mtu).offload(config.offload).enable(true);
+        let mut b = DeviceBuilder::new().mtu(config.mtu).offload(config.offload).multi_queue(several).enable(true);
         if let Some(name) = &config.name {
             b = b.name(name);
         }

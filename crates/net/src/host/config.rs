@@ -1,11 +1,13 @@
 //! Configuration of a host.
 
+use super::early::Numbers;
 use super::secret::Secret;
+use super::share::Share;
 use skyhaul_wire::Plan;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::AtomicU64;
 
 /// Default memory limit of connections, bytes.
 pub const MEMORY: u64 = 1 << 30;
@@ -23,9 +25,9 @@ pub struct HostConfig {
     pub transparent: bool,
     /// Number by which other gateways know this gateway; announced in each SYN.
     pub gateway: Option<NonZeroU32>,
-    /// Connections to and from other gateways may carry data in their SYNs ([`Host::connect_early`](super::Host)). The counter
-    /// numbers these SYNs: all hosts with the same [`Self::gateway`] share it. `None`: never.
-    pub early: Option<Arc<AtomicU32>>,
+    /// Connections to and from other gateways may carry data in their SYNs ([`Host::connect_early`](super::Host)). All
+    /// hosts with the same [`Self::gateway`] share the numbers of these SYNs. `None`: never.
+    pub early: Option<Arc<Numbers>>,
     /// When the outlet is busy, clients take turns instead of connections.
     pub by_client: bool,
     /// Longest packet of its device (MTU), bytes.
@@ -50,6 +52,10 @@ pub struct HostConfig {
     /// Memory limit of connections, bytes ([`crate::host::Memory`]). Beyond it the host discards arriving data, but
     /// every connection may always use 16 KiB in each direction.
     pub memory: u64,
+    /// Account of several hosts with one memory limit, bytes held; `None`: the host has a limit of its own.
+    pub account: Option<Arc<AtomicU64>>,
+    /// Which connections are those of this host, if there are several on one device.
+    pub share: Share,
     /// Records every connection so that it can be replayed ([`crate::host::Journal::replay`]). Memory grows with
     /// each segment.
     pub record: bool,
@@ -75,6 +81,8 @@ impl HostConfig {
             syn_acks: SYN_ACKS,
             most_waiting: 65_536,
             memory: MEMORY,
+            account: None,
+            share: Share::default(),
             record: false,
         }
     }

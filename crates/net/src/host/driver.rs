@@ -1,6 +1,7 @@
 //! Runs a host on a TUN device, in real time.
 
 use super::app::{App, Turn};
+use super::exchange::Exchange;
 use super::shaper::Shaper;
 use super::tap::{Socket, Tap};
 use crate::device::Clock;
@@ -39,6 +40,9 @@ pub struct Driver {
     /// Used with a device that has super-packets.
     merged: Option<(Arrivals, Departures)>,
     shaper: Option<Shaper>,
+    /// Used if there are several hosts on the device.
+    exchange: Option<Arc<Exchange>>,
+    passed: Vec<Box<[u8]>>,
     refused: Arc<AtomicU64>,
     cpu: Duration,
 }
@@ -100,6 +104,7 @@ struct Out<'a> {
     tun: &'a Tun,
     merged: Option<&'a mut Departures>,
     shaper: Option<&'a mut Shaper>,
+    exchange: Option<&'a Exchange>,
     /// Room for one packet.
     packet: &'a mut [u8],
     now: Instant,
@@ -123,7 +128,7 @@ impl Outlet for Out<'_> {
         merge: Merge,
         write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), E> {
-        let Self { tun, merged, shaper, packet, now, seen, refused, failure } = self;
+        let Self { tun, merged, shaper, packet, now, seen, refused, failure, .. } = self;
         if let Some(departures) = merged {
             // A super-packet is refused as a whole, and later: captures do not show it.
             let device = |p: &[u8]| {
@@ -158,8 +163,19 @@ fn give(tun: &Tun, packet: &[u8], refused: &AtomicU64, failure: &mut Option<NetE
 }
 
 impl Out<'_> {
-    /// Handles a packet read from the device.
+    /// Handles a packet read from the device, which may be for another host.
     fn arrives(&mut self, host: &mut Host, packet: &[u8]) {
+        if let Some(exchange) = self.exchange {
+            let addressee = host.config().addressee(packet);
+            if addressee != host.config().share.number {
+                exchange.pass(addressee, packet);
+                return;
+            }
+        }
+        self.takes(host, packet);
+    }
+    /// Handles a packet for this host.
+    fn takes(&mut self, host: &mut Host, packet: &[u8]) {
         let now = self.now;
         self.seen.packet(now, true, packet, None);
         host.arrive(now, packet, self);
@@ -214,6 +230,8 @@ impl Driver {
             departing,
             merged,
             shaper: None,
+            exchange: None,
+            passed: Vec::new(),
             refused: Arc::default(),
             cpu,
         })
@@ -267,6 +285,16 @@ impl Driver {
             Some(r) => r.capture.finish().map(|(packets, _)| packets),
             None => Ok(0),
         }
+    }
+
+    /// Passes packets of connections that other hosts have to them. The number of this host is that of its share.
+    pub fn exchange(&mut self, exchange: Arc<Exchange>) {
+        exchange.opens(self.host.config().share.number, self.wait.waker());
+        self.exchange = Some(exchange);
+    }
+    /// Uses the taps that are attached to another driver.
+    pub fn tap_with(&mut self, socket: Arc<Socket>) {
+        (self.socket, self.changes) = (socket, 0);
     }
 
     /// Where a tap can be attached while it runs.
@@ -328,7 +356,21 @@ impl Driver {
             if let Some(tap) = self.socket.look(&mut self.changes) {
                 self.tap = tap;
             }
-            let Self { tun, host, capture, tap, arriving, departing, merged, shaper, refused, .. } = self;
+            let Self {
+                tun,
+                host,
+                capture,
+                tap,
+                arriving,
+                departing,
+                merged,
+                shaper,
+                exchange,
+                passed,
+                refused,
+                ..
+            } = self;
+            let exchange = exchange.as_deref();
             let (mut arrivals, departures) = match merged {
                 Some((a, d)) => {
                     // A capture shows complete packets.
@@ -345,6 +387,7 @@ impl Driver {
                 tun,
                 merged: departures,
                 shaper: shaper.as_mut(),
+                exchange,
                 packet: departing,
                 now,
                 seen: Seen { capture: capture.as_mut(), tap },
@@ -352,6 +395,11 @@ impl Driver {
                 failure: &mut failure,
             };
             let mut read = 0;
+            if let Some(exchange) = exchange {
+                exchange.take(host.config().share.number, passed);
+                read += usize::from(!passed.is_empty());
+                passed.drain(..).for_each(|p| out.takes(host, &p));
+            }
             while read < BATCH {
                 let more = match &mut arrivals {
                     Some(a) => a.read(tun).map(|more| more.then(|| out.arrive(host, a))),

@@ -28,7 +28,8 @@ use std::collections::BTreeMap;
 use std::hash::Hasher;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// What a gateway gives to another one, so that it may send data in a SYN.
 pub type Cookie = [u8; 8];
@@ -79,11 +80,33 @@ impl Serials {
     }
 }
 
+/// The serial numbers of SYNs with data: those that a gateway sends, and those that it has seen of others. All hosts of a gateway
+/// share them.
+#[derive(Debug, Default)]
+pub struct Numbers {
+    next: AtomicU32,
+    /// By period and gateway.
+    seen: Mutex<BTreeMap<(u64, NonZeroU32), Serials>>,
+}
+
+impl Numbers {
+    fn draw(&self) -> u32 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+    /// Notes a serial number of a period; false if it was seen before, and `None` if it cannot be noted.
+    fn note(&self, period: u64, now: u64, gateway: NonZeroU32, serial: u32) -> Option<bool> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.retain(|(p, _), _| *p + 1 >= now);
+        if seen.len() >= MOST && !seen.contains_key(&(period, gateway)) {
+            return None;
+        }
+        Some(seen.entry((period, gateway)).or_insert_with(|| Serials::new(serial)).note(serial))
+    }
+}
+
 /// Data in SYNs that has arrived.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
-    /// By period and gateway.
-    serials: BTreeMap<(u64, NonZeroU32), Serials>,
     /// Of connections that wait for admission.
     waiting: BTreeMap<Ends, Box<[u8]>>,
     held: usize,
@@ -105,14 +128,6 @@ impl Arrivals {
         let data = self.waiting.remove(ends)?;
         self.held -= data.len();
         Some(data)
-    }
-    /// Notes a serial number of a period; false if it was seen before, and `None` if it cannot be noted.
-    fn note(&mut self, period: u64, now: u64, gateway: NonZeroU32, serial: u32) -> Option<bool> {
-        self.serials.retain(|(p, _), _| *p + 1 >= now);
-        if self.serials.len() >= MOST && !self.serials.contains_key(&(period, gateway)) {
-            return None;
-        }
-        Some(self.serials.entry((period, gateway)).or_insert_with(|| Serials::new(serial)).note(serial))
     }
 }
 
@@ -169,7 +184,7 @@ impl Host {
             return Ok(id);
         }
         let room = self.limit(now, remote.ip(), endpoint.longest).saturating_sub(OPTION_SPACE as u32);
-        let serial = self.config.early.as_ref().map_or(0, |n| n.fetch_add(1, Ordering::Relaxed));
+        let serial = self.config.early.as_ref().map_or(0, |n| n.draw());
         if let Some(conn) = self.get_mut(id) {
             let token = token(cookie, serial, conn.tcp().first());
             conn.offer_early(now, room, gateway, (serial, token));
@@ -208,7 +223,7 @@ impl Host {
             self.counts.early_refused += 1;
             return true;
         };
-        match self.early.note(period, now, gateway, serial) {
+        match self.config.early.as_ref().and_then(|n| n.note(period, now, gateway, serial)) {
             Some(true) => self.early.keep(ends, tcp.payload),
             Some(false) => {
                 self.counts.early_repeated += 1;
@@ -295,7 +310,7 @@ mod tests {
         assert!(a.held() <= MOST_WAITING && a.held() > MOST_WAITING - 1000);
         assert_eq!(a.remove(&ends(0)).map(|d| d.len()), Some(1000));
         assert_eq!(a.remove(&ends(4999)), None, "there was no room");
-        let g = |n: u32| NonZeroU32::new(n).unwrap();
+        let (g, a) = (|n: u32| NonZeroU32::new(n).unwrap(), Numbers::default());
         for n in 1..=MOST as u32 {
             assert_eq!(a.note(7, 7, g(n), 3), Some(true));
         }

@@ -11,6 +11,8 @@ use super::conn::Conn;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::Flags;
 use skyhaul_wire::tcp::Tcp;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What each connection may always use in each direction, bytes.
 pub(super) const ALWAYS: u64 = 16 << 10;
@@ -39,33 +41,40 @@ pub struct Memory {
 #[derive(Debug)]
 pub(super) struct Ledger {
     pub(super) memory: Memory,
+    /// What this host and those that share its limit hold, bytes.
+    total: Arc<AtomicU64>,
     swept: Instant,
 }
 
 impl Ledger {
-    pub(super) fn new(limit: u64) -> Self {
+    pub(super) fn new(limit: u64, total: Option<Arc<AtomicU64>>) -> Self {
         let memory = Memory { limit, held: 0, most: 0, reneged: 0, trimmed: 0, refused: 0 };
-        Self { memory, swept: Instant::ZERO }
+        Self { memory, total: total.unwrap_or_default(), swept: Instant::ZERO }
     }
     /// Updates the account of a connection.
     pub(super) fn book(&mut self, now: Instant, conn: &mut Conn) {
         let weight = conn.weight();
         let m = &mut self.memory;
-        m.held = m.held + weight - conn.booked;
-        conn.booked = weight;
-        m.most = m.most.max(m.held);
+        if weight != conn.booked {
+            m.held = m.held + weight - conn.booked;
+            // Less than before: the difference wraps around, and so does the sum.
+            self.total.fetch_add(weight.wrapping_sub(conn.booked), Ordering::Relaxed);
+            conn.booked = weight;
+            m.most = m.most.max(m.held);
+        }
         conn.feel(now, self.presses());
     }
     /// Removes the account of a connection.
     pub(super) fn strike(&mut self, conn: &Conn) {
         self.memory.held -= conn.booked;
+        self.total.fetch_sub(conn.booked, Ordering::Relaxed);
     }
     /// Whether applications must write less.
     pub(super) fn presses(&self) -> bool {
-        self.memory.held > self.memory.limit / 4 * 3
+        self.total.load(Ordering::Relaxed) > self.memory.limit / 4 * 3
     }
     pub(super) fn is_full(&self) -> bool {
-        self.memory.held > self.memory.limit
+        self.total.load(Ordering::Relaxed) > self.memory.limit
     }
 }
 

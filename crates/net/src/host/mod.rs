@@ -23,6 +23,7 @@ mod early;
 mod endpoint;
 mod ends;
 mod error;
+pub mod exchange;
 mod half_open;
 mod journal;
 mod keys;
@@ -32,6 +33,7 @@ mod place;
 mod ready;
 mod secret;
 mod shaper;
+mod share;
 mod synacks;
 mod table;
 pub mod tap;
@@ -45,7 +47,7 @@ pub use config::{HostConfig, MEMORY, SYN_ACKS};
 pub use conn::{Conn, Failure};
 pub use count::Counts;
 pub use datagram::Arrived;
-pub use early::Cookie;
+pub use early::{Cookie, Numbers};
 pub use endpoint::Endpoint;
 pub use error::HostError;
 pub use half_open::Asked;
@@ -54,6 +56,7 @@ pub use keys::Keys;
 pub use listeners::Admission;
 pub use memory::Memory;
 pub use secret::Secret;
+pub use share::Share;
 pub use skyhaul_tcp::Early;
 
 use allowance::Allowance;
@@ -142,7 +145,7 @@ impl Host {
     /// A host without connections.
     #[must_use]
     pub fn new(config: HostConfig) -> Self {
-        let limit = config.memory;
+        let ledger = Ledger::new(config.memory, config.account.clone());
         Self {
             next_port: FIRST_PORT + (config.secret.of(b"port", &[]) % 16_000) as u16,
             demux: Demux::new(&config.secret),
@@ -167,7 +170,7 @@ impl Host {
             routes: BTreeMap::new(),
             answers: Allowance::new(),
             opened: 0,
-            ledger: Ledger::new(limit),
+            ledger,
             past: Past::default(),
             counts: Counts::default(),
         }

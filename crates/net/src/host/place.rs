@@ -101,7 +101,8 @@ impl Host {
         for _ in FIRST_PORT..=u16::MAX {
             let port = self.next_port;
             self.next_port = if port == u16::MAX { FIRST_PORT } else { port + 1 };
-            if !self.is_taken(SocketAddr::new(local, port), remote) {
+            let end = SocketAddr::new(local, port);
+            if self.config.is_ours(end, remote) && !self.is_taken(end, remote) {
                 return Some(port);
             }
         }

@@ -54,11 +54,11 @@ impl Filter {
     }
 }
 
-const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const ICMPV6: u8 = 58;
+pub(super) const ICMP: u8 = 1;
+pub(super) const TCP: u8 = 6;
+pub(super) const ICMPV6: u8 = 58;
 /// Bytes before the quoted packet in an ICMP message (RFC 792, RFC 4443).
-const QUOTED: usize = 8;
+pub(super) const QUOTED: usize = 8;
 
 /// Source and destination of a TCP packet, or of the one that an ICMP message quotes. Checksums are not looked at: a capture
 /// shows corrupt packets, too.
@@ -73,13 +73,13 @@ fn ends(packet: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     if protocol == TCP { addressed(src, dst, payload) } else { None }
 }
 
-fn addressed(src: IpAddr, dst: IpAddr, tcp: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
+pub(super) fn addressed(src: IpAddr, dst: IpAddr, tcp: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     let port = |at: usize| Some(u16::from_be_bytes([*tcp.get(at)?, *tcp.get(at + 1)?]));
     Some((SocketAddr::new(src, port(0)?), SocketAddr::new(dst, port(2)?)))
 }
 
 /// Protocol, addresses and payload of an IP packet without extension headers.
-fn network(packet: &[u8]) -> Option<(u8, IpAddr, IpAddr, &[u8])> {
+pub(super) fn network(packet: &[u8]) -> Option<(u8, IpAddr, IpAddr, &[u8])> {
     match packet.first()? >> 4 {
         4 => {
             let length = usize::from(packet[0] & 15) * 4;

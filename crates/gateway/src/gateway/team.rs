@@ -1,0 +1,104 @@
+//! What the threads of a gateway have in common, and how one of them asks another.
+//!
+//! Each thread has a gateway and a host of its own, with the connections whose ends belong to it
+//! ([`skyhaul_net::host::HostConfig::owner`]). The first one has the listeners, and speaks for all.
+
+use super::Gateway;
+use crate::peer::Peers;
+use skyhaul_base::Instant;
+use skyhaul_net::host::Host;
+use skyhaul_net::wait::Waker;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// Something that another thread does.
+pub(super) type Task = Box<dyn FnOnce(Instant, &mut Gateway, &mut Host) + Send>;
+
+/// Maximum wait for the answer of another thread.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+struct Member {
+    tasks: Sender<Task>,
+    waker: OnceLock<Waker>,
+}
+
+/// The threads of a gateway, and what they share.
+#[derive(Debug)]
+pub(super) struct Team {
+    members: Vec<Member>,
+    peers: Mutex<Peers>,
+    /// Open connections.
+    pub(super) flows: AtomicUsize,
+    /// There is no room for more; the first thread decides.
+    pub(super) full: AtomicBool,
+    /// Connections so far, for their numbers.
+    pub(super) opened: AtomicU64,
+}
+
+impl Team {
+    /// A team of `size`, and what each member receives its tasks from.
+    pub(super) fn new(size: usize) -> (Arc<Self>, Vec<Receiver<Task>>) {
+        let (members, receivers) = (0..size)
+            .map(|_| {
+                let (tasks, receiver) = channel();
+                (Member { tasks, waker: OnceLock::new() }, receiver)
+            })
+            .unzip();
+        let (flows, opened) = (AtomicUsize::new(0), AtomicU64::new(0));
+        let full = AtomicBool::new(false);
+        (Arc::new(Self { members, peers: Mutex::default(), flows, full, opened }), receivers)
+    }
+    pub(super) fn size(&self) -> usize {
+        self.members.len()
+    }
+    /// The gateways at the other end.
+    pub(super) fn peers(&self) -> MutexGuard<'_, Peers> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// How a member is woken.
+    pub(super) fn wakes(&self, member: usize, waker: Waker) {
+        let _ = self.members[member].waker.set(waker);
+    }
+    pub(super) fn wake(&self, member: usize) {
+        if let Some(waker) = self.members[member].waker.get() {
+            waker.wake();
+        }
+    }
+    /// A member is to do something. If it has ended, nothing happens.
+    pub(super) fn post(&self, member: usize, task: Task) {
+        if self.members[member].tasks.send(task).is_ok() {
+            self.wake(member);
+        }
+    }
+    /// All others but `except` are to do something.
+    pub(super) fn tell<F>(&self, except: usize, what: F)
+    where
+        F: FnOnce(Instant, &mut Gateway, &mut Host) + Clone + Send + 'static,
+    {
+        for member in (0..self.size()).filter(|m| *m != except) {
+            self.post(member, Box::new(what.clone()));
+        }
+    }
+    /// The answers of all others but `asker` to a question. Those that have ended, or take too long, give none. Only the first
+    /// thread asks, so that no two wait for each other.
+    pub(super) fn ask<T, F>(&self, asker: usize, what: F) -> Vec<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(Instant, &Gateway, &Host) -> T + Clone + Send + 'static,
+    {
+        if self.size() == 1 {
+            return Vec::new();
+        }
+        let (to, answers) = channel();
+        self.tell(asker, move |now, gateway, host| drop(to.send(what(now, gateway, host))));
+        // It ends when the last answer has come, and with the last member that could give one.
+        let mut all = Vec::new();
+        while let Ok(answer) = answers.recv_timeout(PATIENCE) {
+            all.push(answer);
+        }
+        all
+    }
+}

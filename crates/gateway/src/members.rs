@@ -1,0 +1,87 @@
+//! The threads of a gateway beside the first one, each with a part of its connections.
+
+use crate::error::GatewayError;
+use crate::gateway::Gateway;
+use crate::status::Status;
+use skyhaul_net::driver::Driver;
+use skyhaul_net::wait::Waker;
+use skyhaul_net::{Clock, NetError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// Notes that a thread has ended, for whatever reason, and wakes the first one.
+struct Ending(Arc<AtomicBool>, Waker);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+        self.1.wake();
+    }
+}
+
+/// The other threads. They end with it.
+#[derive(Debug)]
+pub(crate) struct Members {
+    threads: Vec<JoinHandle<(Result<(), NetError>, Status)>>,
+    ended: Arc<AtomicBool>,
+    end: Vec<Waker>,
+    over: Arc<AtomicBool>,
+}
+
+impl Members {
+    /// Starts a thread for each of them, in the calling thread's network namespace. `first` wakes the first thread of the gateway.
+    ///
+    /// # Errors
+    /// If the system has no room for a thread.
+    pub(crate) fn start(parts: Vec<(Gateway, Driver)>, first: &Waker) -> Result<Self, GatewayError> {
+        let flag = || Arc::new(AtomicBool::new(false));
+        let mut all = Self { threads: Vec::new(), ended: flag(), end: Vec::new(), over: flag() };
+        for (n, (mut gateway, mut driver)) in parts.into_iter().enumerate() {
+            all.end.push(driver.waker());
+            let (ending, over) = (Ending(all.ended.clone(), first.clone()), all.over.clone());
+            let work = move || {
+                let _ending = ending;
+                let ran = driver.run(&mut gateway, |now, gateway, _| {
+                    if over.load(Ordering::Acquire) {
+                        gateway.end_at(now);
+                    }
+                    false
+                });
+                (ran, gateway.part(Clock::now(), driver.host(), false))
+            };
+            let thread = std::thread::Builder::new().name(format!("gateway-{}", n + 1)).spawn(work);
+            all.threads.push(thread.map_err(GatewayError::os("start a thread"))?);
+        }
+        Ok(all)
+    }
+    /// Whether one of them has ended.
+    pub(crate) fn have_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+    /// Ends them, and returns their last state and the first failure.
+    pub(crate) fn end(&mut self) -> (Vec<Status>, Option<GatewayError>) {
+        self.over.store(true, Ordering::Release);
+        self.end.iter().for_each(Waker::wake);
+        let (mut last, mut failure) = (Vec::new(), None);
+        for thread in self.threads.drain(..) {
+            match thread.join() {
+                Ok((ran, status)) => {
+                    last.push(status);
+                    failure = failure.or(ran.err().map(GatewayError::from));
+                }
+                Err(_) => {
+                    let cause = std::io::Error::other("a thread of the gateway has panicked");
+                    failure = failure.or(Some(GatewayError::os("run")(cause)));
+                }
+            }
+        }
+        (last, failure)
+    }
+}
+
+impl Drop for Members {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
