@@ -802,8 +802,16 @@ impl App for Gateway {
         let listed = if self.listed.is_empty() { Instant::MAX } else { Instant::ZERO };
         let probe = self.probe.as_ref().map_or(Instant::MAX, Probe::ends);
         let opening = self.opening.front().map_or(Instant::MAX, |(until, ..)| *until);
-        let others = if self.ends.is_some() && self.team.size() > 1 { self.looked + LOOK } else { Instant::MAX };
-        self.ends.unwrap_or(Instant::MAX).min(others).min(probe).min(sweep).min(self.again).min(listed).min(opening)
+        let others =
+            if self.ends.is_some() && self.team.size() > 1 { self.looked + LOOK } else { Instant::MAX };
+        self.ends
+            .unwrap_or(Instant::MAX)
+            .min(others)
+            .min(probe)
+            .min(sweep)
+            .min(self.again)
+            .min(listed)
+            .min(opening)
     }
     fn stop(&mut self, now: Instant, host: &mut Host) {
         if self.number == 0 {

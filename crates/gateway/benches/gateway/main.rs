@@ -144,7 +144,12 @@ impl Wish {
             BOXES.iter().any(|(n, _)| n == a) || ["fast", "turnover", "idle"].contains(&a.as_str())
         };
         let threads = after("--threads").and_then(|s| s.parse().ok()).unwrap_or(1);
-        Self { seconds, pepsal: after("--pepsal"), threads, only: args.iter().filter(known).cloned().collect() }
+        Self {
+            seconds,
+            pepsal: after("--pepsal"),
+            threads,
+            only: args.iter().filter(known).cloned().collect(),
+        }
     }
     fn wants(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|o| o == name)

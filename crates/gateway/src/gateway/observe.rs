@@ -99,7 +99,8 @@ impl Gateway {
     ) {
         let owner = host.config().owner(target.from, target.to);
         if target.from.port() != 0 && owner != self.number {
-            self.team.post(owner, Box::new(move |now, gateway, host| gateway.probe(now, host, target, answer)));
+            self.team
+                .post(owner, Box::new(move |now, gateway, host| gateway.probe(now, host, target, answer)));
             return;
         }
         if self.probe.is_some() {

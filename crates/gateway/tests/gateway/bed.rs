@@ -62,7 +62,11 @@ fn threaded(text: &str) -> String {
         return text.into();
     }
     let limits = format!("[limits]\nthreads = {threads}\n");
-    if text.contains("[limits]\n") { text.replace("[limits]\n", &limits) } else { format!("{text}\n{limits}") }
+    if text.contains("[limits]\n") {
+        text.replace("[limits]\n", &limits)
+    } else {
+        format!("{text}\n{limits}")
+    }
 }
 
 /// The names of the namespaces.

@@ -17,7 +17,7 @@ fn waits(gateway: &Running) -> Vec<u64> {
     let tasks = std::fs::read_dir(folder).expect("runs").map(|t| t.expect("a thread").path());
     let read = |t: &std::path::Path, file: &str| std::fs::read_to_string(t.join(file)).unwrap_or_default();
     tasks
-        .filter(|t| read(t, "comm").starts_with("gateway-"))
+        .filter(|t| read(t, "comm").trim().strip_prefix("gateway-").is_some_and(|n| n.parse::<u8>().is_ok()))
         .map(|t| {
             let status = read(&t, "status");
             let line = status.lines().find_map(|l| l.strip_prefix("voluntary_ctxt_switches:"));

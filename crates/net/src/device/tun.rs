@@ -99,7 +99,8 @@ impl Tun {
         if !Path::new("/dev/net/tun").exists() {
             return Err(NetError::NoTun);
         }
-        let mut b = DeviceBuilder::new().mtu(config.mtu).offload(config.offload).multi_queue(several).enable(true);
+        let mut b =
+            DeviceBuilder::new().mtu(config.mtu).offload(config.offload).multi_queue(several).enable(true);
         if let Some(name) = &config.name {
             b = b.name(name);
         }

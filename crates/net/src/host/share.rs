@@ -87,7 +87,11 @@ mod tests {
             let arrived = v4(TCP, them, us, &[ports[1], ports[0]].concat());
             for host in &all {
                 assert_eq!(host.addressee(&arrived), owner);
-                assert_eq!(host.addressee(&v4(ICMP, [192, 0, 2, 1], us, &message)), owner, "about a packet of ours");
+                assert_eq!(
+                    host.addressee(&v4(ICMP, [192, 0, 2, 1], us, &message)),
+                    owner,
+                    "about a packet of ours"
+                );
                 assert_eq!(host.is_ours(local, remote), host.share.number == owner);
                 assert_eq!(host.addressee(&arrived[..21]), host.share.number, "nobody else knows more");
             }
