@@ -95,15 +95,26 @@ impl Drop for Boxes {
     }
 }
 
-/// PEPsal, in the foreground, with the rules that its own documentation names.
+/// Sends connections to PEPsal's port, as its own documentation does with iptables: the far leg uses the client's address, so answers
+/// of the server go to PEPsal's sockets as well.
+const PEPSAL_RULES: &str = "table ip pepsal {
+  chain arrive {
+    type filter hook prerouting priority mangle;
+    meta l4proto tcp socket transparent 1 meta mark set 1 accept
+    fib daddr type local accept
+    meta l4proto tcp tproxy to :5000 meta mark set 1 accept
+  }
+}";
+
+/// PEPsal, in the foreground; both legs use the control of the machine, here BBR as towards the link of the kernel's relay.
 fn pepsal_of(path: &str) -> Command {
     let mut c = Command::new("sh");
-    let rules = "iptables -t mangle -A PREROUTING -p tcp -m socket --transparent -j MARK --set-mark 1; \
-                 iptables -t mangle -A PREROUTING -p tcp -m mark --mark 1 -j ACCEPT; \
-                 iptables -t mangle -A PREROUTING -p tcp -j TPROXY --on-port 5000 --tproxy-mark 1; \
-                 ip rule add fwmark 1 lookup 100; ip route add local default dev lo table 100; \
-                 sysctl -qw net.ipv4.tcp_congestion_control=bbr";
-    c.args(["-c", &format!("{rules}; exec {path} -v -p 5000")]).stdout(Stdio::null()).stderr(Stdio::null());
+    let line = format!(
+        "nft '{PEPSAL_RULES}' && ip rule add fwmark 1 lookup 100 && ip route add local default dev lo table 100 && \
+         echo bbr >/proc/sys/net/ipv4/tcp_congestion_control && echo 0 >/proc/sys/net/ipv4/tcp_early_demux && \
+         exec \"$0\" -v -p 5000"
+    );
+    c.args(["-c", &line, path]).stdout(Stdio::null());
     c
 }
 
