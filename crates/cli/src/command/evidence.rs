@@ -20,8 +20,8 @@ fn amount(of: &str, value: f64) -> String {
 }
 
 /// A number of things, in the singular if it is one.
-fn how_many(n: f64, one: &str, more: &str) -> String {
-    format!("{n} {}", if n == 1.0 { one } else { more })
+fn how_many(n: &Value, one: &str) -> String {
+    format!("{n} {one}{}", if *n == 1 { "" } else { "s" })
 }
 
 /// The state of the measurements.
@@ -41,18 +41,21 @@ pub(super) fn page(v: &Value) -> String {
             )
         }
     };
-    let _ = writeln!(
-        out,
-        "{} observed now; not observed, because there were too many: {}, and {}; in prefixes that are not listed: {}",
-        how_many(number(&v["open"]), "connection", "connections"),
-        how_many(number(&v["unobserved"]), "connection", "connections"),
-        how_many(number(&v["missed"]), "packet", "packets"),
-        how_many(number(&v["unlisted"]), "connection", "connections"),
-    );
+    let _ = write!(out, "{} observed now", how_many(&v["open"], "connection"));
+    for (what, of, one) in [
+        ("not observed, since there were too many", "unobserved", "connection"),
+        ("not observed, since they came too fast", "missed", "packet"),
+        ("in prefixes that are not listed", "unlisted", "connection"),
+    ] {
+        if v[of] != 0 {
+            let _ = write!(out, "; {what}: {}", how_many(&v[of], one));
+        }
+    }
+    out.push('\n');
     items(&v["groups"]).iter().for_each(|g| group(&mut out, g));
     if items(&v["arms"]).len() > 1 {
         out += "\nratio: how many times as good the first arm is. Of times: those of the second arm divided by those of the first.\n\
-                at any time: holds whenever you look. one moment: holds only at a moment that was fixed in advance.\n\
+                at any time: holds whenever you look. pointwise: holds only at a moment that was fixed in advance.\n\
                 Each interval is right with a probability of 95 %: among 20 of them, one may be wrong.\n";
     }
     out
@@ -133,7 +136,7 @@ fn group(out: &mut String, g: &Value) {
         let [difference, low, high] = ["difference", "low", "high"].map(|key| 100.0 * number(&f[key]));
         let _ = writeln!(
             out,
-            "\n  share that finished: {difference:+.1} percentage points in the first arm ({low:+.1} to {high:+.1} at one moment)"
+            "\n  share that finished: {difference:+.1} percentage points in the first arm ({low:+.1} to {high:+.1} pointwise)"
         );
     }
 }

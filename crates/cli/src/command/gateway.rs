@@ -19,7 +19,7 @@ use skyhaul_gateway::evidence::{By, Mode};
 use skyhaul_gateway::leftover::{self, Cleaned};
 use skyhaul_gateway::status::Status;
 use skyhaul_gateway::{Config, Surroundings, Watcher, control, doctor, rules, system};
-use skyhaul_lab::text::Grid;
+use skyhaul_lab::text::{Grid, percent};
 use skyhaul_net::enclosure;
 use skyhaul_net::wait::Waker;
 use std::fmt::Write;
@@ -148,7 +148,8 @@ fn measured(c: &Config) -> Option<String> {
         Mode::Shadow => Some("connections are measured, none is split".into()),
         Mode::Ab => {
             let by = if e.by == By::Client { "clients" } else { "connections" };
-            Some(format!("{} of {by} split with {}, the others {other}", e.fraction, c.endpoint.cc.name()))
+            let share = percent(e.fraction);
+            Some(format!("{share} of {by} split with {}, the others {other}", c.endpoint.cc.name()))
         }
     }
 }
@@ -270,7 +271,7 @@ fn page(v: &Value) -> String {
     let flows = number(v, "flows");
     let megabytes = |n: f64| format!("{:.1} MB", n / 1e6);
     let mut out = format!(
-        "{}: up {:.0} s, {}, {flows} connection{} open, {} held\n",
+        "{}: up {:.0} s, {}, {flows} connection{} open, {} of memory over the link\n",
         v["name"].as_str().unwrap_or("?"),
         number(v, "uptime"),
         if v["admits"] == true { "splits new connections" } else { "FORWARDS new connections unsplit" },

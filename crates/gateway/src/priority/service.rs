@@ -13,7 +13,7 @@ use nix::sys::socket::{
     ControlMessage, ControlMessageOwned, MsgFlags, SockaddrIn, SockaddrIn6, SockaddrStorage, recvmsg,
     sendmsg, setsockopt, sockopt,
 };
-use skyhaul_base::{Instant, Rng};
+use skyhaul_base::Rng;
 use skyhaul_net::{Clock, NetError};
 use skyhaul_wire::Plan;
 use socket2::{Domain, Protocol, Socket, Type};
