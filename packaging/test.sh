@@ -91,6 +91,7 @@ for file in dist/skyhaul_"$version"_*.deb; do
   [ ! -e "$root/etc/logrotate.d/skyhaul" ] && [ -s "$root/etc/skyhaul/near.toml" ]
   rm "$root/etc/skyhaul/near.toml"
   passed "${file##*/}: installs, runs and goes away without a trace but the files of gateways"
+  packaging/test-unit.sh "$file"
 done
 
 for file in dist/skyhaul-"$version"-*abi3*.whl dist/skyhaul-"$version".tar.gz; do

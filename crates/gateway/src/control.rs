@@ -61,6 +61,11 @@ fn socket(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.sock"))
 }
 
+/// Removes the socket of a gateway that was killed. The caller holds its lock.
+pub(crate) fn forget(folder: &Path, name: &str) {
+    let _ = std::fs::remove_file(socket(folder, name));
+}
+
 impl Control {
     /// Listens; `wake` is called when a command has arrived. Only the owner of the process may connect.
     ///
@@ -69,7 +74,7 @@ impl Control {
     pub fn open(folder: &Path, name: &str, wake: impl Fn() + Send + 'static) -> Result<Self, GatewayError> {
         let path = socket(folder, name);
         // We hold the lock, so a socket of this name is a stale one.
-        let _ = std::fs::remove_file(&path);
+        forget(folder, name);
         let fail = |path: &Path| GatewayError::os(format!("make the socket {}", path.display()));
         let listener = UnixListener::bind(&path).map_err(fail(&path))?;
         let owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);

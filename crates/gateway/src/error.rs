@@ -63,6 +63,12 @@ pub enum GatewayError {
         /// The sysctl key.
         key: &'static str,
     },
+    /// The process may not open a packet socket.
+    #[error(
+        "[evidence] needs a packet socket: run it as root or with CAP_NET_RAW; a unit of systemd needs CAP_NET_RAW in \
+         CapabilityBoundingSet and AmbientCapabilities, and AF_PACKET in RestrictAddressFamilies"
+    )]
+    NoPacketSocket,
     /// An error of a network device.
     #[error(transparent)]
     Net(#[from] NetError),

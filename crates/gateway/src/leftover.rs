@@ -1,6 +1,7 @@
 //! Removal of what a gateway that was killed has left behind.
 
 use crate::before::{self, Before};
+use crate::control;
 use crate::error::GatewayError;
 use crate::system::{self, Lock};
 use std::fs;
@@ -24,6 +25,7 @@ pub enum Cleaned {
 /// If a gateway runs here, or the privileges are missing.
 pub fn clean(folder: &Path, name: &str, keep_block: bool) -> Result<Cleaned, GatewayError> {
     let _lock = Lock::take(folder, name)?;
+    control::forget(folder, name);
     let record = before::record(folder, name);
     if keep_block && record.as_ref().is_some_and(|r| r.block) {
         return Ok(Cleaned::Kept);

@@ -61,6 +61,7 @@ mod record;
 mod route;
 pub mod rules;
 mod run;
+mod stamp;
 pub mod status;
 pub mod system;
 mod terms;

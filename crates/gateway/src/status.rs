@@ -219,35 +219,79 @@ impl Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
+    use crate::evidence::{self, Comparison, Verdict};
+    use crate::priority::{self, Finding, PathStatus};
+    use std::collections::BTreeSet;
 
-    #[test]
-    fn the_dashboard_asks_for_nothing_that_is_not_served() {
-        let (name, pid, uptime, admits) = ("near".to_owned(), 1, 0.0, true);
-        let counts = Counts::default();
-        let page = Status {
-            name,
-            pid,
-            uptime,
-            admits,
+    const DASHBOARD: &str = include_str!("../../../packaging/grafana/skyhaul-gateway.json");
+    /// Metrics without a panel.
+    const WITHOUT: [&str; 0] = [];
+
+    /// The metrics of a gateway that does everything that has metrics.
+    fn page() -> String {
+        let file =
+            "[terrestrial]\ninterface = \"a\"\n[satellite]\ninterface = \"b\"\n[evidence]\nmode = \"ab\"\n";
+        let mut evidence = evidence::observe_bytes(&[], &Config::parse("g.toml", file).expect("is good"));
+        evidence.groups[0].comparisons.push(Comparison {
+            of: "goodput",
+            class: "all",
+            n: [20, 20],
+            ratio: 1.0,
+            pointwise: [0.9, 1.1],
+            lasting: [0.8, 1.2],
+            verdict: Verdict::Undecided,
+        });
+        let verdict = priority::Verdict::Honoured;
+        let last = Finding { verdict, why: None, counts: priority::Counts::default() };
+        let path = PathStatus { gateway: 1, verdict, trusted: true, age: 1.0, last };
+        Status {
+            name: "near".into(),
+            pid: 1,
+            uptime: 0.0,
+            admits: true,
             flows: 0,
             peers: 0,
             memory: 0,
             paths_narrowed: 0,
-            counts,
+            counts: Counts::default(),
             list: Vec::new(),
-            evidence: None,
-            priority: None,
+            evidence: Some(evidence),
+            priority: Some(PriorityStatus { fallback: "cubic".into(), paths: vec![path] }),
         }
-        .metrics();
-        let dashboard = include_str!("../../../packaging/grafana/skyhaul-gateway.json");
-        let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let asked: Vec<_> = dashboard
-            .match_indices("skyhaul_gateway_")
-            .map(|(at, _)| dashboard[at..].split(|c| !name(c)).next())
-            .collect();
-        assert!(asked.len() > 10);
-        for metric in asked.into_iter().flatten() {
-            assert!(page.contains(&format!("\n{metric}{{gateway=\"near\"}} ")), "{metric}");
+        .metrics()
+    }
+
+    #[test]
+    fn every_metric_has_a_panel_and_every_panel_a_metric() {
+        let page = page();
+        let served: BTreeSet<_> =
+            page.lines().filter(|l| !l.starts_with('#')).filter_map(|l| l.split('{').next()).collect();
+        let described: BTreeSet<_> =
+            page.lines().filter_map(|l| l.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+        assert_eq!(served, described, "each has a value and a type");
+        let dashboard: serde_json::Value = serde_json::from_str(DASHBOARD).expect("JSON");
+        let panels = dashboard["panels"].as_array().expect("panels");
+        let expressions = panels.iter().filter_map(|p| p["targets"].as_array()).flatten();
+        let expressions: Vec<&str> =
+            expressions.map(|t| t["expr"].as_str().expect("an expression")).collect();
+        let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let all = expressions.join(" ");
+        let asked: BTreeSet<_> = all.split(|c| !part(c)).filter(|w| w.starts_with("skyhaul_")).collect();
+        let shown: BTreeSet<_> = asked.iter().copied().chain(WITHOUT).collect();
+        assert_eq!(shown, served);
+        // Labels that a panel asks for are there, and every panel has a place of its own.
+        for e in &expressions {
+            for label in e.match_indices("=\"").map(|(at, _)| &e[at..]) {
+                let value = label.trim_start_matches("=\"").split('"').next().expect("a value");
+                assert!(
+                    page.contains(&format!("=\"{value}\""))
+                        || ["transfer time", "time to first byte"].contains(&value),
+                    "{value} in {e}"
+                );
+            }
         }
+        let mut ids = BTreeSet::new();
+        assert!(panels.iter().all(|p| ids.insert(p["id"].as_u64())), "each has an identity of its own");
     }
 }

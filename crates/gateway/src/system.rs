@@ -5,6 +5,7 @@
 
 use crate::before::{self, Before};
 use crate::config::{Config, OnFailure};
+use crate::control;
 use crate::error::GatewayError;
 use crate::rules::{self, MARKS, PRIORITY, Ports, TABLES};
 use skyhaul_net::NetError;
@@ -415,4 +416,5 @@ fn sweep(path: &Path, gateway: &str, there: &Before) {
     let Ok(_lock) = Lock::take_as(folder, name, KEEPER, gateway) else { return };
     let _ = remove(there);
     before::forget(path);
+    control::forget(folder, name);
 }

@@ -1,6 +1,7 @@
 //! What `skyhaul gateway evidence` and the status of a gateway print of observed connections and tested paths.
 
 use serde_json::Value;
+use skyhaul_lab::text::{Grid, bit_rate, percent, seconds};
 use std::fmt::Write;
 
 fn number(v: &Value) -> f64 {
@@ -15,96 +16,127 @@ fn items(v: &Value) -> &[Value] {
 
 /// A time or a goodput, with its unit.
 fn amount(of: &str, value: f64) -> String {
-    match value {
-        v if of == "goodput" => format!("{:.3} Mbit/s", v / 1e6),
-        v if v < 1.0 => format!("{:.1} ms", v * 1e3),
-        v => format!("{v:.3} s"),
-    }
+    if of == "goodput" { bit_rate(value) } else { seconds(value) }
+}
+
+/// A number of things, in the singular if it is one.
+fn how_many(n: &Value, one: &str) -> String {
+    format!("{n} {one}{}", if *n == 1 { "" } else { "s" })
 }
 
 /// The state of the measurements.
 pub(super) fn page(v: &Value) -> String {
     if v.is_null() {
-        return "no connections are observed: write [evidence] with mode = \"shadow\" or \"ab\"\n".into();
+        return "no connections are observed: write [evidence] with mode = \"shadow\" or \"ab\" into the gateway's file\n".into();
     }
     let mut out = match text(&v["mode"]) {
         "shadow" => "shadow: connections are measured, none is split\n".to_owned(),
         _ => {
             let arms: Vec<_> = items(&v["arms"]).iter().map(text).collect();
+            let share = percent(number(&v["fraction"]));
             format!(
-                "A/B: {} of new connections {}, the rest {}\n",
-                v["fraction"],
+                "A/B: {share} of new connections {}, the others {}\n",
                 arms[0],
                 arms.get(1).unwrap_or(&"?")
             )
         }
     };
-    let _ = writeln!(
-        out,
-        "observed now {}  not observed {}  prefix not listed {}  packets missed {}",
-        v["open"], v["unobserved"], v["unlisted"], v["missed"]
-    );
+    let _ = write!(out, "{} observed now", how_many(&v["open"], "connection"));
+    for (what, of, one) in [
+        ("not observed, since there were too many", "unobserved", "connection"),
+        ("not observed, since they came too fast", "missed", "packet"),
+        ("in prefixes that are not listed", "unlisted", "connection"),
+    ] {
+        if v[of] != 0 {
+            let _ = write!(out, "; {what}: {}", how_many(&v[of], one));
+        }
+    }
+    out.push('\n');
     items(&v["groups"]).iter().for_each(|g| group(&mut out, g));
     if items(&v["arms"]).len() > 1 {
-        out += "\nratio: how many times as good the first arm is (times: the second's divided by the first's), geometric mean.\n\
-                At any time: valid whenever you look. Pointwise: valid only at one moment that was fixed in advance.\n\
-                Each interval is one statement with 95 %: among 20 of them, one may be wrong.\n";
+        out += "\nratio: how many times as good the first arm is. Of times: those of the second arm divided by those of the first.\n\
+                at any time: holds whenever you look. pointwise: holds only at a moment that was fixed in advance.\n\
+                Each interval is right with a probability of 95 %: among 20 of them, one may be wrong.\n";
     }
     out
 }
 
 fn group(out: &mut String, g: &Value) {
-    let _ = writeln!(out, "\n{}", text(&g["of"]));
+    let of = text(&g["of"]);
+    let _ = writeln!(out, "\n{}", if of == "all" { "all connections" } else { of });
+    let mut ends = Grid::new(&[
+        "arm",
+        "finished",
+        "reset",
+        "silent",
+        "unanswered",
+        "not as its arm",
+        "to hosts",
+        "seen again",
+    ]);
+    let mut typical =
+        Grid::new(&["geometric mean", "bytes to hosts", "arm", "connections", "value", "95 % interval"]);
+    typical = typical.left(1).left(2).left(5);
+    let mut any = false;
     for a in items(&g["arms"]) {
-        let _ = writeln!(
-            out,
-            "  {:<10} finished {}  reset {}  silent {}  unanswered {}  treated otherwise {}  MB to hosts {:.1}  seen again {:.2} %",
-            text(&a["arm"]),
-            a["finished"],
-            a["reset"],
-            a["silent"],
-            a["unanswered"],
-            a["crossed"],
-            number(&a["bytes-to-hosts"]) / 1e6,
-            100.0 * number(&a["bytes-again"])
-                / (number(&a["bytes-to-hosts"]) + number(&a["bytes-to-link"])).max(1.0),
-        );
+        let bytes = number(&a["bytes-to-hosts"]);
+        let all = (bytes + number(&a["bytes-to-link"])).max(1.0);
+        let mut row = vec![text(&a["arm"]).to_owned()];
+        row.extend(["finished", "reset", "silent", "unanswered", "crossed"].map(|key| a[key].to_string()));
+        row.extend([format!("{:.1} MB", bytes / 1e6), percent(number(&a["bytes-again"]) / all)]);
+        ends.row(row);
         for t in items(&a["typical"]) {
+            any = true;
             let of = text(&t["of"]);
-            let _ = writeln!(
-                out,
-                "    {:<19} {:<16} {:>6} of them: {} ({} to {})",
-                of,
-                text(&t["class"]),
-                t["n"],
-                amount(of, number(&t["value"])),
-                amount(of, number(&t["low"])),
-                amount(of, number(&t["high"]))
-            );
+            let [value, low, high] = ["value", "low", "high"].map(|key| amount(of, number(&t[key])));
+            typical.row(vec![
+                of.into(),
+                text(&t["class"]).into(),
+                text(&a["arm"]).into(),
+                t["n"].to_string(),
+                value,
+                format!("{low} to {high}"),
+            ]);
         }
     }
-    for c in items(&g["comparisons"]) {
-        let _ = writeln!(
-            out,
-            "  ratio {:<19} {:<16} {:>8.3}  at any time {:.3} to {:.3}  pointwise {:.3} to {:.3}  {}",
-            text(&c["of"]),
-            text(&c["class"]),
-            number(&c["ratio"]),
-            number(&c["lasting"][0]),
-            number(&c["lasting"][1]),
-            number(&c["pointwise"][0]),
-            number(&c["pointwise"][1]),
-            text(&c["verdict"])
-        );
+    out.push_str(&ends.lines(2));
+    if any {
+        out.push('\n');
+        out.push_str(&typical.lines(2));
+    }
+    let compared = items(&g["comparisons"]);
+    if !compared.is_empty() {
+        let mut ratios = Grid::new(&[
+            "ratio",
+            "bytes to hosts",
+            "connections",
+            "estimate",
+            "at any time",
+            "one moment",
+            "verdict",
+        ]);
+        ratios = ratios.left(1).left(6);
+        for c in compared {
+            let range = |of: &Value| format!("{:.3} to {:.3}", number(&of[0]), number(&of[1]));
+            ratios.row(vec![
+                text(&c["of"]).into(),
+                text(&c["class"]).into(),
+                format!("{} and {}", c["n"][0], c["n"][1]),
+                format!("{:.3}", number(&c["ratio"])),
+                range(&c["lasting"]),
+                range(&c["pointwise"]),
+                text(&c["verdict"]).into(),
+            ]);
+        }
+        out.push('\n');
+        out.push_str(&ratios.lines(2));
     }
     let f = &g["finished"];
     if !f.is_null() {
+        let [difference, low, high] = ["difference", "low", "high"].map(|key| 100.0 * number(&f[key]));
         let _ = writeln!(
             out,
-            "  share finished: {:+.1} percentage points in the first arm (pointwise {:+.1} to {:+.1})",
-            100.0 * number(&f["difference"]),
-            100.0 * number(&f["low"]),
-            100.0 * number(&f["high"])
+            "\n  share that finished: {difference:+.1} percentage points in the first arm ({low:+.1} to {high:+.1} pointwise)"
         );
     }
 }
@@ -138,7 +170,7 @@ pub(super) fn summary(status: &Value) -> String {
         let fallback = text(&p["fallback"]);
         let paths = items(&p["paths"]);
         if paths.is_empty() {
-            let _ = writeln!(out, "low priority  no path is tested yet: connections use {fallback}");
+            let _ = writeln!(out, "low priority: no path is tested yet: connections use {fallback}");
         }
         for path in paths {
             let c = &path["last"]["counts"];

@@ -19,6 +19,7 @@ use skyhaul_gateway::evidence::{By, Mode};
 use skyhaul_gateway::leftover::{self, Cleaned};
 use skyhaul_gateway::status::Status;
 use skyhaul_gateway::{Config, Surroundings, Watcher, control, doctor, rules, system};
+use skyhaul_lab::text::{Grid, percent};
 use skyhaul_net::enclosure;
 use skyhaul_net::wait::Waker;
 use std::fmt::Write;
@@ -147,7 +148,8 @@ fn measured(c: &Config) -> Option<String> {
         Mode::Shadow => Some("connections are measured, none is split".into()),
         Mode::Ab => {
             let by = if e.by == By::Client { "clients" } else { "connections" };
-            Some(format!("{} of {by} split with {}, the others {other}", e.fraction, c.endpoint.cc.name()))
+            let share = percent(e.fraction);
+            Some(format!("{share} of {by} split with {}, the others {other}", c.endpoint.cc.name()))
         }
     }
 }
@@ -169,6 +171,7 @@ fn examine(args: &GatewayDoctorArgs, arguments: usize) -> Result<(), Stop> {
         print(&format!("{:#}\n", serde_json::json!(findings)))?;
     } else {
         let mut out = String::new();
+        let width = findings.iter().map(|f| f.what.chars().count()).max().unwrap_or(0);
         for f in &findings {
             let mark = if !f.ok {
                 "FAIL"
@@ -177,7 +180,7 @@ fn examine(args: &GatewayDoctorArgs, arguments: usize) -> Result<(), Stop> {
             } else {
                 "ok"
             };
-            let _ = writeln!(out, "{mark:<4} {:<28} {}", f.what, f.says);
+            let _ = writeln!(out, "{mark:<4} {:<width$}  {}", f.what, f.says);
         }
         print(&out)?;
     }
@@ -243,7 +246,7 @@ fn serve(args: &GatewayRunArgs, arguments: usize) -> Result<(), Stop> {
     let mut watch = Watch { metrics, name: config.name.clone(), manager: Manager::find() };
     let last = skyhaul_gateway::run(&config, &surroundings, &mut watch).map_err(Stop::bad)?;
     eprintln!(
-        "gateway {}: {} connections, {} of them given up, {:.1} MB",
+        "gateway {} has ended: {} connections in all, {} of them reset, {:.1} MB carried",
         last.name,
         last.counts.from_hosts + last.counts.from_link,
         last.counts.aborted,
@@ -264,59 +267,76 @@ fn number(v: &Value, key: &str) -> f64 {
 
 fn page(v: &Value) -> String {
     let c = &v["counts"];
+    let count = |key: &str| number(c, key);
+    let flows = number(v, "flows");
+    let megabytes = |n: f64| format!("{:.1} MB", n / 1e6);
     let mut out = format!(
-        "{}  up {:.0} s  {}  {} flows  {:.1} MB held\nfrom hosts {}  from link {}  finished {}  given up {}  refused {}  stuck {}\n\
-         to link {:.1} MB  to hosts {:.1} MB  lost {} B\n",
+        "{}: up {:.0} s, {}, {flows} connection{} open, {} of memory over the link\n",
         v["name"].as_str().unwrap_or("?"),
         number(v, "uptime"),
-        if v["admits"] == true { "splits" } else { "forwards new connections" },
-        number(v, "flows"),
-        number(v, "memory") / 1e6,
-        number(c, "from-hosts"),
-        number(c, "from-link"),
-        number(c, "finished"),
-        number(c, "aborted"),
-        number(c, "refused"),
-        number(c, "stuck"),
-        number(c, "bytes-to-link") / 1e6,
-        number(c, "bytes-to-hosts") / 1e6,
-        number(c, "bytes-lost"),
+        if v["admits"] == true { "splits new connections" } else { "FORWARDS new connections unsplit" },
+        if flows == 1.0 { "" } else { "s" },
+        megabytes(number(v, "memory")),
+    );
+    let mut line = |what: &str, cells: &[(&str, String)]| {
+        let cells: Vec<_> = cells.iter().map(|(what, n)| format!("{what} {n}")).collect();
+        let _ = writeln!(out, "{what:<9}{}", cells.join("   "));
+    };
+    let whole = |key: &str| count(key).to_string();
+    line("opened", &[("by hosts", whole("from-hosts")), ("from behind the link", whole("from-link"))]);
+    line(
+        "ended",
+        &[
+            ("in order", whole("finished")),
+            ("reset", whole("aborted")),
+            ("refused", whole("refused")),
+            ("timed out", whole("stuck")),
+        ],
+    );
+    line(
+        "carried",
+        &[
+            ("to the link", megabytes(count("bytes-to-link"))),
+            ("to hosts", megabytes(count("bytes-to-hosts"))),
+            ("lost in resets", format!("{} bytes", count("bytes-lost"))),
+        ],
     );
     out += &evidence::summary(v);
-    let flows = v["list"].as_array().map_or(&[][..], Vec::as_slice);
-    if !flows.is_empty() {
-        let _ = writeln!(
-            out,
-            "\n{:>6} {:<22} {:<22} {:>7} {:>10} {:>10} {:>9} {:>6} {:>7} {:>6}",
-            "flow",
-            "client",
-            "server",
-            "age s",
-            "to link B",
-            "to hosts B",
-            "waiting B",
-            "cwnd",
-            "SRTT ms",
-            "resent"
-        );
+    let list = v["list"].as_array().map_or(&[][..], Vec::as_slice);
+    if list.is_empty() {
+        return out;
     }
-    for f in flows {
-        let _ = writeln!(
-            out,
-            "{:>6} {:<22} {:<22} {:>7.1} {:>10} {:>10} {:>9} {:>6.0} {:>7.1} {:>6}",
-            number(f, "number"),
-            f["client"].as_str().unwrap_or("?"),
-            f["server"].as_str().unwrap_or("?"),
-            number(f, "age"),
-            number(f, "to-link"),
-            number(f, "to-hosts"),
-            number(f, "waiting"),
-            number(f, "cwnd"),
-            number(f, "srtt") * 1e3,
-            number(f, "retransmitted"),
-        );
+    let head = [
+        "flow",
+        "client",
+        "server",
+        "age s",
+        "to link B",
+        "to hosts B",
+        "waiting B",
+        "cwnd",
+        "SRTT ms",
+        "resent",
+    ];
+    let mut table = Grid::new(&head).left(1).left(2);
+    for f in list {
+        let end = |key: &str| f[key].as_str().unwrap_or("?").to_owned();
+        let n = |key: &str| number(f, key);
+        table.row(vec![
+            n("number").to_string(),
+            end("client"),
+            end("server"),
+            format!("{:.1}", n("age")),
+            n("to-link").to_string(),
+            n("to-hosts").to_string(),
+            n("waiting").to_string(),
+            format!("{:.0}", n("cwnd")),
+            format!("{:.1}", n("srtt") * 1e3),
+            n("retransmitted").to_string(),
+        ]);
     }
-    out
+    out.push('\n');
+    out + &table.lines(0)
 }
 
 fn status(args: &GatewayStatusArgs) -> Result<(), Stop> {

@@ -49,6 +49,8 @@ const BOXES: [(&str, &str); 9] = [
 ];
 const SHORT: usize = 1_000_000;
 const PORT: u16 = 7000;
+/// Silence after which a download has failed.
+const SILENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// What stands in both routers.
 enum Boxes {
@@ -116,15 +118,27 @@ impl Drop for Boxes {
     }
 }
 
-/// PEPsal, in the foreground, with the rules that its own documentation names.
+/// Sends connections to PEPsal's port, as its own documentation does with iptables: the far leg uses the client's address, so answers
+/// of the server go to PEPsal's sockets as well.
+const PEPSAL_RULES: &str = "table ip pepsal {
+  chain arrive {
+    type filter hook prerouting priority mangle;
+    meta l4proto tcp socket transparent 1 meta mark set 1 accept
+    fib daddr type local accept
+    meta l4proto tcp tproxy to :5000 meta mark set 1 accept
+  }
+}";
+
+/// PEPsal, in the foreground; both legs use the control of the machine, here BBR as towards the link of the kernel's relay.
 fn pepsal_of(path: &str) -> Command {
     let mut c = Command::new("sh");
-    let rules = "iptables -t mangle -A PREROUTING -p tcp -m socket --transparent -j MARK --set-mark 1; \
-                 iptables -t mangle -A PREROUTING -p tcp -m mark --mark 1 -j ACCEPT; \
-                 iptables -t mangle -A PREROUTING -p tcp -j TPROXY --on-port 5000 --tproxy-mark 1; \
-                 ip rule add fwmark 1 lookup 100; ip route add local default dev lo table 100; \
-                 sysctl -qw net.ipv4.tcp_congestion_control=bbr";
-    c.args(["-c", &format!("{rules}; exec {path} -v -p 5000")]).stdout(Stdio::null()).stderr(Stdio::null());
+    let line = format!(
+        "nft '{PEPSAL_RULES}' && ip rule add fwmark 1 lookup 100 && ip route add local default dev lo table 100 && \
+         echo bbr >/proc/sys/net/ipv4/tcp_congestion_control && echo 0 >/proc/sys/net/ipv4/tcp_early_demux && \
+         exec \"$0\" -v -p 5000"
+    );
+    // It tells of every connection.
+    c.args(["-c", &line, path]).stdout(Stdio::null()).stderr(Stdio::null());
     c
 }
 
@@ -166,10 +180,7 @@ impl Wish {
 fn all(wish: &Wish) {
     bed::THREADS.store(wish.threads, std::sync::atomic::Ordering::Relaxed);
     println!("GEO, 10.4 Mbit/s each way, 275 ms each way, 50 packets");
-    println!(
-        "gateways     loss   {:.0} s download Mbit/s   1 MB: median s   p95 s   cut short",
-        wish.seconds
-    );
+    println!("gateways     loss   {:.0} s download Mbit/s   1 MB: median s   p95 s   failed", wish.seconds);
     for (name, keys) in BOXES.iter().filter(|(n, _)| !wish.is_fast() && wish.wants(n)) {
         if *name == "pepsal" && wish.pepsal.is_none() {
             continue;
@@ -185,11 +196,11 @@ fn all(wish: &Wish) {
             serve(&bed);
             let long = bed.spaces[CLIENT].within(|| download(wish.seconds, usize::MAX)).expect("enters");
             let mut times: Vec<f64> = Vec::new();
-            let mut short = 0;
+            let mut failed = 0;
             for _ in 0..(wish.seconds as usize / 3).max(3) {
                 let (bytes, took) = bed.spaces[CLIENT].within(|| download(60.0, SHORT)).expect("enters");
                 if bytes < SHORT {
-                    short += 1;
+                    failed += 1;
                 } else {
                     times.push(took);
                 }
@@ -199,7 +210,7 @@ fn all(wish: &Wish) {
                 times.get((times.len().saturating_sub(1) as f64 * q) as usize).copied().unwrap_or(f64::NAN)
             };
             println!(
-                "{name:<12} {loss:<6} {:>20.2}   {:>14.2}   {:>5.2}   {short:>9}",
+                "{name:<12} {loss:<6} {:>20.2}   {:>14.2}   {:>5.2}   {failed:>6}",
                 long.0 as f64 * 8.0 / long.1 / 1e6,
                 at(0.5),
                 at(0.95)
@@ -387,6 +398,8 @@ fn download(seconds: f64, bytes: usize) -> (usize, f64) {
             return (0, (Clock::now() - began).as_secs_f64());
         }
     };
+    // One that hangs is as good as failed.
+    s.set_read_timeout(Some(SILENCE)).expect("sets");
     let mut chunk = vec![0; 1 << 16];
     let mut got = 0;
     while (Clock::now() - began).as_secs_f64() < seconds {

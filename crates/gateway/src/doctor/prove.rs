@@ -10,6 +10,7 @@ use crate::run::{Surroundings, Watcher};
 use crate::status::Status;
 use crate::system::Lock;
 use crate::{control, forward};
+use skyhaul_net::routing;
 use skyhaul_net::wait::Waker;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -133,18 +134,18 @@ fn explain(
 /// A host on the terrestrial side; without such hosts, the gateway's own address.
 fn neighbour(config: &Config, to: SocketAddr) -> Option<IpAddr> {
     let Some(terrestrial) = &config.terrestrial else { return Some(forward::ADDRESS.into()) };
-    let table = std::fs::read_to_string("/proc/thread-self/net/arp").ok().filter(|_| to.is_ipv4())?;
-    known(&table, &terrestrial.interface, &terrestrial.networks)
+    let index = nix::net::if_::if_nametoindex(terrestrial.interface.as_str()).ok()?;
+    host(&routing::neighbours(index, to.is_ipv6()).ok()?, &terrestrial.networks)
 }
 
-/// The first complete entry of the ARP table on an interface within these networks.
-fn known(table: &str, interface: &str, networks: &[Network]) -> Option<IpAddr> {
-    table.lines().find_map(|line| {
-        let fields: Vec<_> = line.split_whitespace().collect();
-        let (address, flags, device) = (fields.first()?.parse().ok()?, *fields.get(2)?, *fields.last()?);
-        let meant = |n: &Network| skyhaul_net::tun::within(n.address, address, n.prefix);
-        (flags == "0x2" && device == interface && networks.iter().any(meant)).then_some(address)
-    })
+/// The first of these neighbours that is a host of the file, with an address that can be routed.
+fn host(neighbours: &[IpAddr], networks: &[Network]) -> Option<IpAddr> {
+    let meant = |a: &IpAddr| networks.iter().any(|n| skyhaul_net::tun::within(n.address, *a, n.prefix));
+    let local = |a: &IpAddr| match a {
+        IpAddr::V4(a) => a.is_link_local(),
+        IpAddr::V6(a) => a.is_unicast_link_local(),
+    };
+    neighbours.iter().copied().find(|a| meant(a) && !local(a))
 }
 
 /// Stops a gateway when it is told to.
@@ -236,12 +237,11 @@ mod tests {
 
     #[test]
     fn a_neighbour_is_a_host_of_the_file() {
-        let table = "IP address       HW type     Flags       HW address            Mask     Device\n\
-                     10.9.0.2         0x1         0x2         02:00:00:00:00:01     *        sat0\n\
-                     10.1.0.7         0x1         0x0         00:00:00:00:00:00     *        lan0\n\
-                     10.1.0.8         0x1         0x2         02:00:00:00:00:02     *        lan0\n";
-        let networks = ["10.1.0.0/24".parse().unwrap()];
-        assert_eq!(known(table, "lan0", &networks), Some([10, 1, 0, 8].into()));
-        assert_eq!(known(table, "lan0", &["192.0.2.0/24".parse().unwrap()]), None);
+        let all = ["10.9.0.2", "10.1.0.8", "fe80::1", "fd01::2"].map(|a| a.parse().unwrap());
+        let found = |network: &str| host(&all, &[network.parse().unwrap()]).map(|a| a.to_string());
+        assert_eq!(found("10.1.0.0/24").as_deref(), Some("10.1.0.8"));
+        // An address of the link alone has no way back over another one.
+        assert_eq!(found("::/0").as_deref(), Some("fd01::2"));
+        assert_eq!(found("192.0.2.0/24"), None);
     }
 }

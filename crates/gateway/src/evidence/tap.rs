@@ -2,10 +2,12 @@
 
 use super::header::CAPTURED;
 use crate::error::GatewayError;
+use crate::stamp;
 use nix::sys::socket::{
     AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, recvmsg,
     setsockopt, socket, sockopt,
 };
+use skyhaul_net::Clock;
 use socket2::{SockFilter, SockRef};
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -31,7 +33,7 @@ pub(crate) struct Captured<'a> {
     pub(crate) bytes: &'a [u8],
     /// Length of the packet.
     pub(crate) length: usize,
-    /// When it was seen, nanoseconds since 1970.
+    /// When it was seen, nanoseconds of the monotonic clock.
     pub(crate) at: u64,
     /// It comes from the interface; otherwise it leaves by it.
     pub(crate) arrives: bool,
@@ -71,10 +73,9 @@ impl Tap {
     /// If the interface does not exist or the privileges are missing.
     pub(crate) fn open(interface: &str) -> Result<Self, GatewayError> {
         let fail = |e: nix::Error| match e {
-            nix::Error::EPERM | nix::Error::EACCES => skyhaul_net::NetError::Privileges {
-                what: "observe connections, as [evidence] says (this needs CAP_NET_RAW)".into(),
-            }
-            .into(),
+            nix::Error::EPERM | nix::Error::EACCES => GatewayError::NoPacketSocket,
+            // How RestrictAddressFamilies of systemd refuses it.
+            nix::Error::EAFNOSUPPORT => GatewayError::NoPacketSocket,
             e => GatewayError::os(format!("observe {interface}"))(e.into()),
         };
         let index = nix::net::if_::if_nametoindex(interface)
@@ -115,16 +116,15 @@ impl Tap {
                 // Also when the interface has gone: a later one of its name is not captured.
                 Err(_) => return None,
             };
-            let mut at = 0;
+            let mut at = None;
             for message in got.cmsgs().into_iter().flatten() {
                 match message {
-                    ControlMessageOwned::ScmTimestampns(t) => {
-                        at = (t.tv_sec() as u64).wrapping_mul(1_000_000_000).wrapping_add(t.tv_nsec() as u64);
-                    }
+                    ControlMessageOwned::ScmTimestampns(t) => at = Some(stamp::arrival(t)),
                     ControlMessageOwned::RxqOvfl(n) => *missed = n,
                     _ => {}
                 }
             }
+            let at = at.unwrap_or_else(Clock::now).as_nanos();
             let arrives = got.address.is_none_or(|a| a.pkttype() != OUTGOING);
             let length = got.bytes;
             return Some(Captured { bytes: &bytes[..length.min(CAPTURED)], length, at, arrives });

@@ -6,13 +6,14 @@ use super::tester::{Outgoing, Tester};
 use super::trust::Trust;
 use crate::config::Config;
 use crate::error::GatewayError;
+use crate::stamp;
 use crate::worker::Worker;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
     ControlMessage, ControlMessageOwned, MsgFlags, SockaddrIn, SockaddrIn6, SockaddrStorage, recvmsg,
     sendmsg, setsockopt, sockopt,
 };
-use skyhaul_base::{Instant, Rng};
+use skyhaul_base::Rng;
 use skyhaul_net::{Clock, NetError};
 use skyhaul_wire::Plan;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -163,19 +164,19 @@ impl Tests {
                 let got =
                     recvmsg::<SockaddrStorage>(raw, &mut into, Some(&mut control), MsgFlags::MSG_DONTWAIT);
                 let Ok(got) = got else { break };
-                let (mut class, mut stamp) = (0, None);
+                let (mut class, mut stamped) = (0, None);
                 for message in got.cmsgs().into_iter().flatten() {
                     match message {
                         ControlMessageOwned::Ipv4Tos(c) => class = c,
                         ControlMessageOwned::Ipv6TClass(c) => class = c as u8,
-                        ControlMessageOwned::ScmTimestampns(t) => stamp = Some(t),
+                        ControlMessageOwned::ScmTimestampns(t) => stamped = Some(t),
                         _ => {}
                     }
                 }
                 let (n, from) = (got.bytes, got.address.as_ref().and_then(address));
                 let Some(message) = Message::read(&bytes[..n.min(ROOM)]) else { continue };
                 let Some(from) = from else { continue };
-                let at = stamp.map_or_else(Clock::now, |t| arrival(t.tv_sec() as u64, t.tv_nsec() as u64));
+                let at = stamped.map_or_else(Clock::now, stamp::arrival);
                 self.tester.take(Clock::now(), from, &message);
                 if let Some(answer) = self.answerer.take(at, from, class >> 2, &message) {
                     self.send(&Outgoing { to: from, low: false, message: answer });
@@ -183,14 +184,6 @@ impl Tests {
             }
         }
     }
-}
-
-/// When a packet arrived that the kernel has stamped with the time of day.
-fn arrival(seconds: u64, nanos: u64) -> Instant {
-    let ago = Clock::wall_nanos().saturating_sub(seconds * 1_000_000_000 + nanos);
-    // A clock that was set meanwhile tells nothing.
-    let ago = if ago > 10_000_000_000 { 0 } else { ago };
-    Instant::from_nanos(Clock::now().as_nanos().saturating_sub(ago))
 }
 
 fn address(of: &SockaddrStorage) -> Option<SocketAddr> {

@@ -99,8 +99,12 @@ struct Classes {
 
 impl Classes {
     fn put(&mut self, now: Instant, packet: &[u8]) {
-        // The traffic class of an IPv4 packet: DSCP 1.
-        let low = packet[0] >> 4 == 4 && packet[1] >> 2 == 1;
+        // DSCP 1, in the second byte of IPv4, and in the traffic class of IPv6.
+        let dscp = match packet[0] >> 4 {
+            4 => packet[1] >> 2,
+            _ => (packet[0] << 4 | packet[1] >> 4) >> 2,
+        };
+        let low = dscp == 1;
         let full = self.waiting.iter().map(VecDeque::len).sum::<usize>() > self.most;
         if !full || (!low && self.waiting[1].pop_back().is_some()) {
             self.waiting[usize::from(low)].push_back((now, packet.to_vec()));
@@ -288,7 +292,7 @@ fn wire(ends: [Plug<'_>; 2]) {
 
 impl Bed {
     /// The same network with cables of the kernel's in place of threads, and a link that is as fast and as good as they are.
-    #[allow(dead_code, reason = "the bench alone needs it")]
+    #[allow(dead_code, reason = "the soak test does not need it")]
     pub(crate) fn fast(name: &str) -> Option<Self> {
         Self::laid(name, None)
     }

@@ -1,7 +1,7 @@
 //! The doctor finds each reason for which a gateway would not work.
 
-use crate::bed::{Bed, CLIENT, FAR, Link, NEAR};
-use crate::{calm, listen, server};
+use crate::bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
+use crate::{PORT, calm, listen, server};
 use skyhaul_base::Duration;
 use skyhaul_gateway::doctor::{self, Finding};
 use skyhaul_gateway::{Config, Surroundings};
@@ -9,10 +9,11 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::process::Command;
 use std::time::Duration as Patience;
 
-pub(crate) const ALL: [(&str, fn()); 3] = [
+pub(crate) const ALL: [(&str, fn()); 4] = [
     ("the_doctor_finds_what_is_wrong", the_doctor_finds_what_is_wrong),
     ("the_doctor_says_where_syns_arrive", the_doctor_says_where_syns_arrive),
     ("the_doctor_proves_the_path", the_doctor_proves_the_path),
+    ("the_doctor_proves_as_a_neighbour", the_doctor_proves_as_a_neighbour),
 ];
 
 const GOOD: &str =
@@ -184,4 +185,33 @@ fn the_doctor_proves_the_path() {
     sh(&bed, FAR, "ip link set sat0 down");
     let found = prove(server());
     assert!(!found.ok && found.says.contains("nothing came back"), "{found:?}");
+}
+
+/// Without `--from`, a host that the kernel has reached lately stands in: by ARP, and by neighbour discovery (RFC 4861).
+fn the_doctor_proves_as_a_neighbour() {
+    let Some(bed) = Bed::fast("neighbour") else { return };
+    // Routes of IPv6 name their routers: nobody answers for others.
+    sh(&bed, NEAR, "ip -6 route replace fd02::/64 via fd09::2 dev sat0");
+    sh(&bed, FAR, "ip -6 route replace fd01::/64 via fd09::1 dev sat0");
+    sh(&bed, SERVER, "ip -6 route replace default via fd02::1 dev s0");
+    let surroundings =
+        Surroundings { folder: bed.folder.clone(), file: bed.folder.join("near.toml"), keeper: Vec::new() };
+    for (host, to) in
+        [("10.1.0.2", server()), ("fd01::2", SocketAddr::new("fd02::2".parse().expect("an address"), PORT))]
+    {
+        let prove = || {
+            let prove = || doctor::prove(&config(GOOD), &surroundings, None, to);
+            bed.spaces[NEAR].within(prove).expect("enters")
+        };
+        let host: IpAddr = host.parse().expect("an address");
+        let listener = listen(&bed, to);
+        let found = prove();
+        assert!(!found.ok && found.says.contains("name the address of one with --from"), "{found:?}");
+        // Nobody listens there; its address is known afterwards.
+        let ask = || TcpStream::connect_timeout(&SocketAddr::new(host, 9), Patience::from_secs(20)).is_err();
+        assert!(bed.spaces[NEAR].within(ask).expect("enters"));
+        let found = prove();
+        assert!(found.ok && found.says.starts_with("it answered over the link"), "{found:?}");
+        assert_eq!(listener.accept().expect("accepts").1.ip(), host, "it comes from the host's address");
+    }
 }

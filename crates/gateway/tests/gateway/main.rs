@@ -3,6 +3,7 @@
 //! This file has a `main` of its own because it starts itself once more: as a gateway, and as its keeper.
 
 mod bed;
+mod clock;
 mod doctor;
 mod evidence;
 mod operations;
@@ -51,6 +52,7 @@ fn main() {
         ("other_traffic_passes_untouched", stack::other_traffic_passes_untouched),
         ("real_programs_work", programs::real_programs_work),
         ("nothing_is_left_behind", nothing_is_left_behind),
+        ("steps_of_the_time_of_day_are_harmless", clock::steps_of_the_time_of_day_are_harmless),
         ("shadow_touches_nothing", evidence::shadow_touches_nothing),
         ("arms_are_those_of_the_kernel", evidence::arms_are_those_of_the_kernel),
         ("a_b_tests_find_what_helps", evidence::a_b_tests_find_what_helps),

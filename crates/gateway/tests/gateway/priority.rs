@@ -4,6 +4,7 @@ use crate::bed::{Bed, FAR, Link, NEAR, Running};
 use crate::{many, server};
 use serde_json::Value;
 use skyhaul_base::{Duration, Rate};
+use std::net::SocketAddr;
 
 /// The path of a gateway once it was tested with a result.
 fn path(of: &Running) -> Value {
@@ -22,14 +23,20 @@ fn path(of: &Running) -> Value {
 
 /// Both gateways use a control with probes where these are treated as low priority, and another one where they are not.
 pub(crate) fn probes_need_a_path_that_honours_priority() {
-    for (priority, verdict) in [(true, "honoured"), (false, "ignored")] {
+    let v6 = SocketAddr::new("fd02::2".parse().expect("an address"), crate::PORT);
+    for (priority, verdict, to) in [
+        (true, "honoured", server()),
+        (false, "ignored", server()),
+        (true, "honoured", v6),
+        (false, "ignored", v6),
+    ] {
         let rate = Rate::from_bits_per_sec(5_000_000);
         let link =
             Link { delay: Duration::from_millis(20), rate: Some((rate, 300)), priority, ..Link::default() };
         let Some(bed) = Bed::new("priority", link) else { return };
         let more = "cc = \"peach\"\nfallback-cc = \"hybla\"\n";
         let (near, far) = (bed.gateway(NEAR, more), bed.gateway(FAR, more));
-        many(&bed, server(), 1, 1000);
+        many(&bed, to, 1, 1000);
         for gateway in [&near, &far] {
             assert_eq!(gateway.count("fallback"), 1, "the path is not known");
         }
@@ -42,7 +49,7 @@ pub(crate) fn probes_need_a_path_that_honours_priority() {
             );
             assert_eq!(p["last"]["counts"]["remarked"], 0, "{p:#}");
         }
-        many(&bed, server(), 10, 1000);
+        many(&bed, to, 10, 1000);
         for gateway in [&near, &far] {
             assert_eq!(gateway.count("fallback"), if priority { 1 } else { 11 });
             let trusted = format!("peer=\"{:08x}\"}} {}", peer(gateway), u8::from(priority));

@@ -3,12 +3,10 @@
 use crate::bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
 use crate::{bytes, digest};
 use skyhaul_base::Duration;
-use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration as Patience;
 
-const SERVER_ADDRESS: [u8; 4] = [10, 2, 0, 2];
 const SIZE: usize = 1_500_000;
 
 /// A server that is killed when the test is done with it.
@@ -29,6 +27,18 @@ fn has(program: &str) -> bool {
         eprintln!("skipped: there is no {program}");
     }
     found
+}
+
+/// Whether a socket of the calling thread's namespace listens at a port.
+fn listens(port: u16) -> bool {
+    ["tcp", "tcp6"].iter().any(|of| {
+        let all = std::fs::read_to_string(format!("/proc/thread-self/net/{of}")).unwrap_or_default();
+        all.lines().skip(1).any(|line| {
+            let fields: Vec<_> = line.split_whitespace().collect();
+            // Its own address and port, and its state (TCP_LISTEN).
+            fields[1].ends_with(&format!(":{port:04X}")) && fields[3] == "0A"
+        })
+    })
 }
 
 struct Stage<'a> {
@@ -53,7 +63,8 @@ impl Stage<'_> {
         assert!(done.status.success(), "{line}: {said} {}", String::from_utf8_lossy(&done.stdout));
         done
     }
-    /// Starts a server that stays in the foreground, and waits until it answers at a port.
+    /// Starts a server that stays in the foreground, and waits until it listens at a port. It is not connected to: a connection without
+    /// a word is a failed test to iperf3, and the next one may then be refused.
     fn serve(&self, line: &str, port: u16) -> Serving {
         let start = || {
             let mut command = Command::new("sh");
@@ -65,8 +76,7 @@ impl Stage<'_> {
         };
         let serving = Serving(self.bed.spaces[SERVER].within(start).expect("enters"));
         let mut turns = 0;
-        let at = SocketAddr::from((SERVER_ADDRESS, port));
-        while self.bed.spaces[SERVER].within(|| TcpStream::connect(at)).expect("enters").is_err() {
+        while !self.bed.spaces[SERVER].within(|| listens(port)).expect("enters") {
             let said = std::fs::read_to_string(self.folder.join("said")).unwrap_or_default();
             turns += 1;
             assert!(turns < 1000, "{line} does not listen at {port}: {said}");
@@ -169,6 +179,8 @@ impl Stage<'_> {
             // stops counting when it is told so, may have none yet.
             let said = self.run(CLIENT, &format!("iperf3 -c 10.2.0.2 -p {port} -t 3 {way} --json")).stdout;
             let said: serde_json::Value = serde_json::from_slice(&said).expect("JSON");
+            // It ends with status 0 all the same.
+            assert!(said["error"].is_null(), "{way}: {said:#}");
             let sum = |which: &str| {
                 let bytes = said["end"][which]["bytes"].as_u64();
                 bytes.unwrap_or_else(|| panic!("iperf3 {way}: no sum in {said:#}"))

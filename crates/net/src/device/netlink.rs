@@ -1,15 +1,19 @@
-//! Requests to the kernel over rtnetlink: bring an interface up, set its queue length, add a route.
+//! Requests to the kernel over netlink: bring an interface up, set its queue length, add a route, list connections and neighbours.
 
 use crate::error::NetError;
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader,
+    NetlinkMessage, NetlinkPayload, NetlinkSerializable,
 };
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
+};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE, protocols::NETLINK_SOCK_DIAG};
 use std::io;
 use std::net::IpAddr;
 
@@ -108,7 +112,6 @@ pub(crate) fn kernel_flows() -> Result<Vec<KernelFlow>, NetError> {
     use netlink_packet_sock_diag::constants::{AF_INET, IPPROTO_TCP};
     use netlink_packet_sock_diag::inet::nlas::Nla;
     use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, StateFlags};
-    let fail = |e: io::Error| NetError::os("ask the kernel for its connections", e);
     let request = InetRequest {
         family: AF_INET,
         protocol: IPPROTO_TCP,
@@ -116,43 +119,80 @@ pub(crate) fn kernel_flows() -> Result<Vec<KernelFlow>, NetError> {
         states: StateFlags::all(),
         socket_id: SocketId::new_v4(),
     };
+    let mut found = Vec::new();
+    let what = "ask the kernel for its connections";
+    dump(what, NETLINK_SOCK_DIAG, SockDiagMessage::InetRequest(request), |m| {
+        let SockDiagMessage::InetResponse(r) = m else { return };
+        let info = r.nlas.iter().find_map(|n| if let Nla::TcpInfo(i) = n { Some(i) } else { None });
+        if let Some(i) = info {
+            found.push(KernelFlow {
+                port: r.header.socket_id.source_port,
+                cwnd: i.snd_cwnd,
+                acked: i.bytes_acked,
+                retransmitted: i.total_retrans.into(),
+            });
+        }
+    })?;
+    Ok(found)
+}
+
+/// The addresses of machines that the kernel has reached through an interface of the calling thread's namespace: those of which it knows
+/// the address of the interface (ip-neighbour(8)).
+pub(super) fn neighbours(interface: u32, v6: bool) -> Result<Vec<IpAddr>, NetError> {
+    let mut m = NeighbourMessage::default();
+    m.header.family = if v6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
+    let mut found = Vec::new();
+    let what = "ask the kernel for its neighbours";
+    dump(what, NETLINK_ROUTE, RouteNetlinkMessage::GetNeighbour(m), |m| {
+        use NeighbourState::{Delay, Permanent, Probe, Reachable, Stale};
+        let RouteNetlinkMessage::NewNeighbour(n) = m else { return };
+        if n.header.ifindex != interface
+            || !matches!(n.header.state, Reachable | Stale | Delay | Probe | Permanent)
+        {
+            return;
+        }
+        found.extend(n.attributes.iter().find_map(|a| match a {
+            NeighbourAttribute::Destination(NeighbourAddress::Inet(a)) => Some(IpAddr::V4(*a)),
+            NeighbourAttribute::Destination(NeighbourAddress::Inet6(a)) => Some(IpAddr::V6(*a)),
+            _ => None,
+        }));
+    })?;
+    Ok(found)
+}
+
+/// Sends a request for a list and takes its entries.
+fn dump<M: NetlinkSerializable + NetlinkDeserializable>(
+    what: &str,
+    protocol: isize,
+    request: M,
+    mut take: impl FnMut(M),
+) -> Result<(), NetError> {
+    let fail = |e: io::Error| NetError::os(what, e);
     let mut header = NetlinkHeader::default();
-    header.flags = NLM_F_REQUEST | netlink_packet_core::NLM_F_DUMP;
-    let mut message = NetlinkMessage::new(header, SockDiagMessage::InetRequest(request).into());
+    header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+    let mut message = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(request));
     message.finalize();
     let mut bytes = vec![0; message.buffer_len()];
     message.serialize(&mut bytes);
-    let mut socket = Socket::new(netlink_sys::protocols::NETLINK_SOCK_DIAG).map_err(fail)?;
+    let mut socket = Socket::new(protocol).map_err(fail)?;
     socket.bind_auto().map_err(fail)?;
     socket.connect(&SocketAddr::new(0, 0)).map_err(fail)?;
     socket.send(&bytes, 0).map_err(fail)?;
-    let mut found = Vec::new();
     loop {
         let (answer, _) = socket.recv_from_full().map_err(fail)?;
         let mut at = 0;
         while at < answer.len() {
-            let m = NetlinkMessage::<SockDiagMessage>::deserialize(&answer[at..])
+            let m = NetlinkMessage::<M>::deserialize(&answer[at..])
                 .map_err(|e| fail(io::Error::other(e.to_string())))?;
+            let len = m.header.length as usize;
             match m.payload {
-                NetlinkPayload::Done(_) => return Ok(found),
+                NetlinkPayload::Done(_) => return Ok(()),
                 NetlinkPayload::Error(e) => return Err(fail(e.to_io())),
-                NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(r)) => {
-                    let info =
-                        r.nlas.iter().find_map(|n| if let Nla::TcpInfo(i) = n { Some(i) } else { None });
-                    if let Some(i) = info {
-                        found.push(KernelFlow {
-                            port: r.header.socket_id.source_port,
-                            cwnd: i.snd_cwnd,
-                            acked: i.bytes_acked,
-                            retransmitted: i.total_retrans.into(),
-                        });
-                    }
-                }
+                NetlinkPayload::InnerMessage(m) => take(m),
                 _ => {}
             }
-            let len = m.header.length as usize;
             if len == 0 {
-                return Ok(found);
+                return Ok(());
             }
             // Messages are aligned to four bytes.
             at += len.div_ceil(4) * 4;

@@ -1,6 +1,6 @@
 //! Policy routing in the calling thread's namespace: packets with a mark use a separate table (ip-rule(8)).
 
-use super::netlink::{ask, question};
+use super::netlink::{self, ask, question};
 use crate::error::NetError;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NetlinkPayload};
 use netlink_packet_route::route::{
@@ -103,6 +103,14 @@ pub fn set_route(v6: bool, table: u32, everything: Everything) -> Result<(), Net
 pub fn remove_route(v6: bool, table: u32, everything: Everything) {
     let m = RouteNetlinkMessage::DelRoute(route(v6, table, everything));
     let _ = ask("remove a route", m, 0);
+}
+
+/// The addresses of machines that the kernel has reached through the interface with this index, in the calling thread's namespace.
+///
+/// # Errors
+/// If the kernel does not answer.
+pub fn neighbours(interface: u32, v6: bool) -> Result<Vec<IpAddr>, NetError> {
+    netlink::neighbours(interface, v6)
 }
 
 /// What the kernel does with a packet.

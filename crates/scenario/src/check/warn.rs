@@ -37,12 +37,25 @@ pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
 
 /// A short trial of a long scenario is not a mistake, but it is reported.
 fn late_events(scenario: &Resolved, out: &mut Vec<Warning>) {
-    let late: Vec<_> = scenario.events.iter().filter(|e| e.at >= scenario.duration).collect();
-    let Some(first) = late.iter().map(|e| e.at).min() else { return };
+    // A change of both directions of a link is one.
+    let mut all: Vec<_> = Vec::new();
+    for e in &scenario.events {
+        let change = (e.at, e.link, core::mem::discriminant(&e.change));
+        if !all.contains(&change) {
+            all.push(change);
+        }
+    }
+    let late = all.iter().filter(|(at, ..)| *at >= scenario.duration);
+    let Some(first) = late.clone().map(|(at, ..)| *at).min() else { return };
+    let come = match (late.count(), all.len()) {
+        (1, 1) => "the change comes after the end of the run and never takes effect; it".to_owned(),
+        (1, n) => format!("1 of {n} changes comes after the end of the run and never takes effect; it"),
+        (late, n) => {
+            format!("{late} of {n} changes come after the end of the run and never take effect; the first")
+        }
+    };
     let message = format!(
-        "{} of {} changes come after the end of the run and never take effect; the first is at {} s, the run ends at {} s",
-        late.len(),
-        scenario.events.len(),
+        "{come} is at {} s, the run ends at {} s",
         short(first.as_secs_f64()),
         short(scenario.duration.as_secs_f64())
     );

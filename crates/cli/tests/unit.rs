@@ -1,0 +1,15 @@
+//! The unit of a gateway under a real systemd, in namespaces of its own: see `packaging/test-unit.sh`.
+#![cfg(target_os = "linux")]
+
+use std::process::Command;
+
+#[test]
+fn the_unit_works_under_systemd() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/test-unit.sh");
+    let out = Command::new(script).arg(env!("CARGO_BIN_EXE_skyhaul")).output().expect("runs");
+    let said = String::from_utf8_lossy(&out.stdout);
+    eprint!("{said}");
+    assert!(out.status.success(), "{said}{}", String::from_utf8_lossy(&out.stderr));
+    let last = said.lines().last().unwrap_or_default();
+    assert!(last.ends_with("all is well") || last.starts_with("test-unit: skipped: "), "{last}");
+}
