@@ -153,7 +153,7 @@ pub(crate) struct EmulateArgs {
     #[command(flatten)]
     pub(crate) scenario: Scenario,
     /// Seed of the random streams, instead of the scenario's.
-    #[arg(long, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
+    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
     pub(crate) seed: Option<u64>,
     /// Flow group whose path is emulated [default: the first].
     #[arg(long, value_name = "NAME")]
@@ -300,13 +300,13 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) scenario: Scenario,
     /// Seed of the random streams, instead of the scenario's.
-    #[arg(long, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
+    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
     pub(crate) seed: Option<u64>,
     /// Write a results directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Number of concurrent runs; by default one per processor.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
     /// Print a hash of all events: equal hashes mean equal runs.
     #[arg(long)]
@@ -357,16 +357,16 @@ pub(crate) struct StudyArgs {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// First seed, instead of the study's.
-    #[arg(long, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
+    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
     pub(crate) seed: Option<u64>,
     /// Number of seeds, instead of the study's.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) seeds: Option<u32>,
     /// Largest number of cells, instead of the study's limit.
     #[arg(long, value_name = "N")]
     pub(crate) max_cells: Option<u64>,
     /// Number of concurrent runs; by default one per processor.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
     /// Folder for the results and the report.
     #[arg(long, value_name = "DIR")]
@@ -429,10 +429,10 @@ pub(crate) struct BatchArgs {
     #[arg(long)]
     pub(crate) quick: bool,
     /// Number of seeds, instead of each study's.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) seeds: Option<u32>,
     /// Number of concurrent runs; by default one per processor.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
     /// Folder for the report and the results; by default results/reproduce, or results/evaluate-CONTROL, with the suffix
     /// -quick in the quick profile.
@@ -458,7 +458,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "DIR", default_value = "results/demo")]
     pub(crate) out: PathBuf,
     /// Number of concurrent runs; by default one per processor.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
     /// Print JSON.
     #[arg(long)]

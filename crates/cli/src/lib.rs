@@ -42,8 +42,23 @@ fn usage(e: &clap::Error) -> Result<(), Stop> {
     let lines = text.lines().filter(|l| !l.trim().is_empty());
     let lines: Vec<String> = lines.take_while(|l| !l.starts_with("Usage:")).map(words).collect();
     let lines: Vec<String> = lines.into_iter().filter(|l| !l.starts_with("For more information")).collect();
-    let line = lines.join("; ").replace(":; ", ": ");
+    let line = numbers(&lines.join("; ").replace(":; ", ": "));
     Err(Stop::Bad(format!("{line} (see skyhaul --help)")))
+}
+
+/// What a number must be, where clap passes on the words of Rust's own parser.
+fn numbers(line: &str) -> String {
+    let line = line
+        .replace("invalid digit found in string", "write a whole number ≥ 0")
+        .replace("number too large to fit in target type", "the number is too large");
+    // "…: -3 is not in 1..=65535"
+    let Some((before, range)) = line.split_once(" is not in ") else { return line };
+    match (before.rsplit_once(": "), range.split_once("..=")) {
+        (Some((before, _)), Some((least, most))) => {
+            format!("{before}: write a whole number from {least} to {most}")
+        }
+        _ => line,
+    }
 }
 
 fn finish(result: Result<(), Stop>) -> u8 {

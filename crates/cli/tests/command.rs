@@ -269,7 +269,17 @@ fn wrong_scenarios_are_refused_with_file_line_and_key() {
     bad(&here, &["run", "nowhere.toml"], &["nowhere.toml", "no such file"]);
     bad(&here, &["run", "preset:peach-gio"], &["did you mean \"peach-geo\""]);
     bad(&here, &["run", "preset:peach-geo", "--set", "duration"], &["--set", "KEY=VALUE"]);
-    bad(&here, &["run", "preset:peach-geo", "--seed", "minus"], &["--seed", "minus"]);
+    for seed in ["-1", "minus"] {
+        bad(
+            &here,
+            &["run", "preset:peach-geo", "--seed", seed],
+            &[seed, "--seed", "write a whole number ≥ 0"],
+        );
+    }
+    let huge = "99999999999999999999";
+    bad(&here, &["run", "preset:peach-geo", "--seed", huge], &[huge, "the number is too large"]);
+    let range = ["'-3'", "write a whole number from 1 to 65535"];
+    bad(&here, &["run", "preset:peach-geo", "--jobs", "-3"], &range);
     bad(&here, &["rum"], &["rum", "--help"]);
 }
 

@@ -7,11 +7,13 @@
   const papers = [...document.querySelectorAll("section.paper")];
   const form = document.createElement("form");
   const make = (name, with_) => form.appendChild(Object.assign(document.createElement(name), with_));
-  const search = make("input", { type: "search", placeholder: "Search claims and studies" });
+  const search = make("input", { type: "search", placeholder: "Search" });
   search.setAttribute("aria-label", "Search claims and studies");
   const select = make("select", {});
   select.setAttribute("aria-label", "Paper");
   select.append(new Option("All papers", ""));
+  // An evaluation is one document.
+  select.hidden = papers.length < 2;
   for (const p of papers) select.append(new Option(p.querySelector("h2").textContent, p.id));
   const boxes = VERDICTS.map(([value, word]) => {
     const label = make("label", {});

@@ -99,6 +99,17 @@ impl Chapter {
 }
 
 impl Book {
+    /// The studies that ran, of all chapters.
+    pub fn evaluations(&self) -> impl Iterator<Item = &Evaluation> {
+        self.chapters.iter().flat_map(Chapter::evaluations)
+    }
+
+    /// Number of cells of all studies that ran.
+    #[must_use]
+    pub fn cells(&self) -> usize {
+        self.evaluations().map(|e| e.provenance.cells).sum()
+    }
+
     /// The outcomes of all claims.
     #[must_use]
     pub fn tally(&self) -> Tally {
@@ -120,13 +131,13 @@ impl Book {
     /// Number of cells that failed.
     #[must_use]
     pub fn failed_cells(&self) -> usize {
-        self.chapters.iter().flat_map(Chapter::evaluations).map(|e| e.failed.len()).sum()
+        self.evaluations().map(|e| e.failed.len()).sum()
     }
 
     /// The first and last seed and how many there were, over all studies.
     #[must_use]
     pub fn seeds(&self) -> Option<(u32, u32)> {
-        let counts = || self.chapters.iter().flat_map(Chapter::evaluations).map(|e| e.provenance.seeds);
+        let counts = || self.evaluations().map(|e| e.provenance.seeds);
         counts().min().zip(counts().max())
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct AttackArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) bounds: Option<PathBuf>,
     /// Seed of the search and of its runs.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
     pub(crate) seed: u64,
     /// Number of concurrent cases; by default one per processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]

@@ -23,7 +23,7 @@ mod way;
 pub use accuracy::{LATE, MAX_LATE_SHARE, MAX_P99, MAX_RATE_ERROR};
 pub use crossing::Crossing;
 pub use packet::Class;
-pub use report::{LaneReport, LinkCount, Report};
+pub use report::{LaneReport, LinkCount, Report, packets};
 
 use crate::device::Clock;
 use crate::device::tun::{self, Tun};

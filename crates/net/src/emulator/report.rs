@@ -76,10 +76,10 @@ impl LaneReport {
             doubt(format!("the rate was {:+.2} % off (limit {} %)", e * 100.0, MAX_RATE_ERROR * 100.0));
         }
         if self.tun_drops > 0 {
-            doubt(format!("the kernel dropped {} packets before they could be read", self.tun_drops));
+            doubt(format!("the kernel dropped {} before skyhaul could read them", packets(self.tun_drops)));
         }
         if self.refused > 0 {
-            doubt(format!("the interface at the end refused {} packets", self.refused));
+            doubt(format!("the interface at the end refused {}", packets(self.refused)));
         }
         doubts
     }
@@ -108,6 +108,44 @@ impl Report {
     }
 }
 
+/// "1 packet", "2 packets".
+#[must_use]
+pub fn packets(n: u64) -> String {
+    format!("{n} {}", if n == 1 { "packet" } else { "packets" })
+}
+
 fn ms(d: Duration) -> String {
     format!("{:.3} ms", d.as_secs_f64() * 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_packet_is_not_one_packets() {
+        let lane = LaneReport {
+            name: "forward",
+            links: Vec::new(),
+            rate: None,
+            releases: 0,
+            p50: Duration::ZERO,
+            p99: Duration::ZERO,
+            max: Duration::ZERO,
+            late: 0,
+            rate_error: None,
+            not_carried: 0,
+            refused: 1,
+            tun_drops: 2,
+            cpu: Duration::ZERO,
+            realtime: false,
+        };
+        assert_eq!(
+            lane.doubts(),
+            [
+                "forward: the kernel dropped 2 packets before skyhaul could read them",
+                "forward: the interface at the end refused 1 packet"
+            ]
+        );
+    }
 }

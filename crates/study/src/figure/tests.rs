@@ -67,6 +67,15 @@ fn a_logarithmic_axis_without_zero_has_no_break() {
     assert!(!text.contains("part\":\"zero"), "{text}");
 }
 
+#[test]
+fn an_axis_of_one_value_has_this_value_as_its_only_label() {
+    let one = [row(8.03, 1.0, "Peach"), row(8.03, 2.0, "SACK")];
+    let axis = x_of(&spec(&Figure::default(), Scale::Linear, &one))["axis"].clone();
+    assert_eq!(axis, serde_json::json!({ "values": [8.03], "format": ".5~g" }));
+    let two = [row(8.03, 1.0, "Peach"), row(1.56, 2.0, "SACK")];
+    assert!(x_of(&spec(&Figure::default(), Scale::Linear, &two)).get("axis").is_none());
+}
+
 /// A row of a category.
 fn named(at: &str, y: f64) -> Row {
     Row { x: None, at: at.into(), ..row(0.0, y, "Peach") }

@@ -166,6 +166,12 @@ impl Spec<'_> {
         } else if self.figure.time.is_some() || self.figure.x_range.is_some() {
             scale.insert("zero".into(), json!(false));
             scale.insert("nice".into(), json!(false));
+        } else {
+            // Vega labels an axis of one value with as many digits as its empty domain would need.
+            let mut xs = self.rows.iter().filter_map(|r| r.x);
+            if let Some(only) = xs.next().filter(|only| xs.all(|x| x == *only)) {
+                x["axis"] = json!({ "values": [only], "format": ".5~g" });
+            }
         }
         x["scale"] = Value::Object(scale);
         x

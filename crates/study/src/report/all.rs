@@ -1,8 +1,8 @@
 //! One page over all studies: a summary on the first screen, then paper by paper, then an index of all claims.
 
 use super::parts::{
-    self, RULE, badge, claims, class, escape, failed, figure, filter, readings, scenario, scripts, tables,
-    top,
+    self, RULE, badge, claims, class, escape, failed, figure, filter, open, readings, scenario, scripts,
+    tables,
 };
 use crate::book::{Book, Chapter, Part, Tally};
 use crate::evaluation::Evaluation;
@@ -13,11 +13,8 @@ use std::fmt::Write as _;
 #[must_use]
 pub fn all(book: &Book) -> String {
     let mut b = String::new();
-    let title = "What the studies reproduce";
-    top(&mut b, title);
-    b.push_str("<body class=\"book\" id=\"top\">");
-    contents(&mut b, book);
-    let _ = writeln!(b, "<main>\n<header><h1>{title}</h1></header>");
+    open(&mut b, "What the studies reproduce", |b| contents(b, book));
+    b.push_str("</header>\n");
     provenance(&mut b, book);
     summary(&mut b, book);
     warnings(&mut b, book);
@@ -25,11 +22,15 @@ pub fn all(book: &Book) -> String {
         chapter(&mut b, c);
     }
     claims_index(&mut b, book);
-    let figures = book.chapters.iter().flat_map(Chapter::evaluations).map(|e| e.figures.len()).sum();
-    scripts(&mut b, figures);
-    filter(&mut b);
-    b.push_str("</main></body></html>\n");
+    close(&mut b, book);
     b
+}
+
+/// The scripts of a page over many studies, and its end.
+pub(super) fn close(b: &mut String, book: &Book) {
+    scripts(b, book.evaluations().map(|e| e.figures.len()).sum());
+    filter(b);
+    b.push_str("</main></body></html>\n");
 }
 
 /// The table of contents beside the text, or above it on a narrow screen: every paper with its studies.
@@ -53,7 +54,7 @@ fn provenance(b: &mut String, book: &Book) {
         Some((least, most)) if least == most => format!("{least} for every combination"),
         Some((least, most)) => format!("{least} to {most} for every combination, as the study says"),
     };
-    let cells: usize = book.chapters.iter().flat_map(Chapter::evaluations).map(|e| e.provenance.cells).sum();
+    let cells = book.cells();
     let _ = writeln!(
         b,
         "<p class=\"source\">Profile <b>{}</b> · Skyhaul {} · engine {} · seeds: {seeds} · {cells} cells · \

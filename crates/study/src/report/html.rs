@@ -1,7 +1,7 @@
 //! The report of a study as one HTML file: figures are interactive, nothing is fetched.
 
 use super::parts::{
-    self, RULE, badge, claims, escape, failed, figure, head, readings, scenario, scripts, tables, tiles, top,
+    self, RULE, badge, claims, escape, failed, figure, head, open, readings, scenario, scripts, tables, tiles,
 };
 use crate::evaluation::{Counts, Evaluation};
 use crate::format;
@@ -11,10 +11,7 @@ use std::fmt::Write as _;
 #[must_use]
 pub fn html(e: &Evaluation) -> String {
     let mut b = String::new();
-    top(&mut b, &e.title);
-    b.push_str("<body class=\"book\" id=\"top\">");
-    contents(&mut b, e);
-    let _ = write!(b, "<main>\n<header><h1>{}</h1>", escape(&e.title));
+    open(&mut b, &e.title, |b| contents(b, e));
     if let Some(source) = &e.source {
         let _ = write!(b, "<p class=\"source\">{}</p>", escape(source));
     }
@@ -139,7 +136,7 @@ pub fn index(title: &str, studies: &[(&Evaluation, String)]) -> String {
 fn values(b: &mut String, e: &Evaluation) {
     b.push_str(
         "<section id=\"values\"><h2>Values</h2><details><summary>Means with 95 % intervals</summary>\
-        <table><thead><tr><th>Reading</th>",
+        <div class=\"wide\"><table><thead><tr><th>Reading</th>",
     );
     for h in e.values.axes.iter().chain(&e.values.metrics) {
         let _ = write!(b, "<th>{}</th>", escape(h));
@@ -155,7 +152,7 @@ fn values(b: &mut String, e: &Evaluation) {
         }
         b.push_str("</tr>\n");
     }
-    b.push_str("</tbody></table></details></section>\n");
+    b.push_str("</tbody></table></div></details></section>\n");
 }
 
 fn provenance(b: &mut String, e: &Evaluation) {

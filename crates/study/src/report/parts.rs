@@ -44,8 +44,16 @@ pub(super) fn head(b: &mut String, title: &str) {
     b.push_str("<body><main>\n");
 }
 
+/// A page with its contents, up to its heading: the header is still open.
+pub(super) fn open(b: &mut String, title: &str, contents: impl FnOnce(&mut String)) {
+    top(b, title);
+    b.push_str("<body class=\"book\" id=\"top\">");
+    contents(b);
+    let _ = write!(b, "<main>\n<header><h1>{}</h1>", escape(title));
+}
+
 /// Everything before the body.
-pub(super) fn top(b: &mut String, title: &str) {
+fn top(b: &mut String, title: &str) {
     let _ = write!(
         b,
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
@@ -261,8 +269,8 @@ pub(super) fn badge(v: &Verdict) -> String {
     let class = class(v);
     let detail = v.detail();
     let detail =
-        if detail.is_empty() { String::new() } else { format!("<small>{}</small>", escape(&detail)) };
-    format!("<span class=\"badge {class}\">{} {}</span>{detail}", symbol(v), v.word())
+        if detail.is_empty() { String::new() } else { format!(" <small>{}</small>", escape(&detail)) };
+    format!("<span class=\"badge {class}\">{}\u{a0}{}</span>{detail}", symbol(v), v.word())
 }
 
 pub(super) fn readings(b: &mut String, e: &Evaluation) {
@@ -285,7 +293,7 @@ pub(super) fn scenario(b: &mut String, e: &Evaluation) {
         let _ = writeln!(b, "<dt>{}</dt><dd>{}</dd>", escape(what), escape(value));
     }
     for (axis, values) in &e.axes {
-        let _ = writeln!(b, "<dt>Varied: {}</dt><dd>{}</dd>", escape(axis), escape(&values.join(", ")));
+        let _ = writeln!(b, "<dt>Varied: {}</dt><dd>{}</dd>", escape(axis), escape(&values.join(" · ")));
     }
     b.push_str("</dl>");
     file(

@@ -1,9 +1,9 @@
 //! One page over an evaluation: the requirements in the order of the document, each with what was measured, its
 //! intervals and its verdict, and what was not measured; then the cases.
 
-use super::all::chapter;
+use super::all::{chapter, close};
 use super::overview::{self, overview};
-use super::parts::{self, RULE, badge, escape, filter, scripts, top};
+use super::parts::{self, RULE, badge, escape, open};
 use crate::book::{Book, Chapter};
 use crate::model::Profile;
 use crate::requirement::{Answer, Judgement, Requirement, requirements};
@@ -14,11 +14,9 @@ use std::fmt::Write as _;
 pub fn evaluation(book: &Book, control: &str) -> String {
     let title = format!("Evaluation of {control}");
     let mut b = String::new();
-    top(&mut b, &title);
-    b.push_str("<body class=\"book\" id=\"top\">");
-    contents(&mut b, book);
-    let _ = writeln!(b, "<main>\n<header><h1>{}</h1></header>", escape(&title));
-    let cells: usize = book.chapters.iter().flat_map(Chapter::evaluations).map(|e| e.provenance.cells).sum();
+    open(&mut b, &title, |b| contents(b, book));
+    b.push_str("</header>\n");
+    let cells = book.cells();
     let _ = writeln!(
         b,
         "<p class=\"source\">Control <code>{}</code>, called “candidate” below · profile <b>{}</b> · Skyhaul {} · \
@@ -53,10 +51,7 @@ pub fn evaluation(book: &Book, control: &str) -> String {
         b.push_str("<h2>The cases</h2>\n");
         chapter(&mut b, c);
     }
-    let figures = book.chapters.iter().flat_map(Chapter::evaluations).map(|e| e.figures.len()).sum();
-    scripts(&mut b, figures);
-    filter(&mut b);
-    b.push_str("</main></body></html>\n");
+    close(&mut b, book);
     b
 }
 
@@ -90,7 +85,7 @@ fn refused(b: &mut String, book: &Book) {
             escape(&why)
         );
     }
-    for e in book.chapters.iter().flat_map(Chapter::evaluations) {
+    for e in book.evaluations() {
         if let Some(first) = e.failed.first() {
             let _ = writeln!(
                 b,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use skyhaul_base::Duration;
-use skyhaul_net::emulator::{LaneReport, LinkCount, Report};
+use skyhaul_net::emulator::{LaneReport, LinkCount, Report, packets};
 use skyhaul_path::DropReason;
 use std::fmt::Write as _;
 
@@ -28,10 +28,10 @@ pub(super) fn line(report: &Report) -> String {
 fn link_words(l: &LinkCount) -> String {
     let (all, low) = (l.counters.total(), l.counters.low());
     let mut words = format!(
-        "{} {} of {} packets ({:.3} MB), {} waiting",
+        "{} {} of {} ({:.3} MB), {} waiting",
         l.name,
         all.delivered,
-        all.offered,
+        packets(all.offered),
         all.delivered_bytes as f64 / 1e6,
         l.queue
     );
@@ -76,7 +76,7 @@ pub(super) fn text(report: &Report) -> String {
             (l.tun_drops, "dropped by the kernel before skyhaul could read them"),
         ] {
             if n > 0 {
-                let _ = writeln!(out, "  {}: {n} packets {what}", l.name);
+                let _ = writeln!(out, "  {}: {} {what}", l.name, packets(n));
             }
         }
     }
