@@ -132,27 +132,28 @@ impl Delays {
         self.spans.record(delay);
     }
 
-    /// Packets that were all sent at `sent_at` arrived at these times; `next` is the number after the last one.
+    /// Packets arrived with these delays; `next` is the number after the last one.
     #[inline]
-    pub(crate) fn packets(&mut self, next: u64, sent_at: Instant, times: &[Instant]) {
-        let Some(&first) = times.first() else { return };
+    pub(crate) fn packets(&mut self, next: u64, delays: &[Duration]) {
+        let Some(&first) = delays.first() else { return };
         if self.count == 0 {
-            self.begin(first - sent_at);
+            self.begin(first);
         }
-        self.count += times.len() as u64;
+        self.count += delays.len() as u64;
         self.expected = self.expected.max(next);
         let (mut last, mut jitter, mut jitters) = (self.last, self.jitter, self.jitters);
-        for &now in times {
-            let delay = now - sent_at;
-            self.sum += u128::from(delay.as_nanos());
-            self.min = self.min.min(delay);
-            self.max = self.max.max(delay);
-            jitter +=
-                (delay.abs_diff(core::mem::replace(&mut last, delay)).as_nanos() as f64 - jitter) / 16.0;
+        let (mut sum, mut min, mut max) = (self.sum, self.min, self.max);
+        for &delay in delays {
+            sum += u128::from(delay.as_nanos());
+            min = min.min(delay);
+            max = max.max(delay);
+            let difference = delay.abs_diff(core::mem::replace(&mut last, delay)).as_nanos() as f64;
+            jitter += (difference - jitter) / 16.0;
             jitters += jitter;
             self.spans.record(delay);
         }
         (self.last, self.jitter, self.jitters) = (last, jitter, jitters);
+        (self.sum, self.min, self.max) = (sum, min, max);
     }
 
     /// Before the first datagram: its delay differs from no other.

@@ -18,10 +18,12 @@ pub(super) struct Lateness {
 
 impl Lateness {
     /// One more frame that was in time, or whose deadline has passed, sent or not.
+    #[inline]
     pub(super) fn judged(&mut self) {
         self.judged += 1;
     }
     /// Such a frame is complete, `delay` after its production.
+    #[inline]
     pub(super) fn complete(&mut self, delay: Duration) {
         if self.spans.total() == 0 {
             self.spans = Spans::new(LONGEST);
