@@ -173,19 +173,17 @@ impl Delays {
     #[must_use]
     pub fn measured(&self) -> Measured {
         let seconds = |nanos: f64| (self.count > 0).then_some(nanos * 1e-9);
-        let quantile = |q: f64| {
-            let micros = (self.count > 0).then(|| self.spans.quantile(q) as f64);
-            micros.map(|us| us * 1e-6)
-        };
+        let quantiles = self.spans.quantiles([0.5, 0.95, 0.99]);
+        let [p50, p95, p99] = quantiles.map(|micros| (self.count > 0).then(|| micros as f64 * 1e-6));
         Measured {
             delivered: self.count,
             // A network may deliver a packet twice.
             missing: self.expected.saturating_sub(self.count),
             delay_min: seconds(self.min.as_nanos() as f64),
             delay_mean: seconds(self.sum as f64 / self.count.max(1) as f64),
-            delay_p50: quantile(0.5),
-            delay_p95: quantile(0.95),
-            delay_p99: quantile(0.99),
+            delay_p50: p50,
+            delay_p95: p95,
+            delay_p99: p99,
             delay_max: seconds(self.max.as_nanos() as f64),
             jitter: seconds(self.jitter),
             jitter_mean: seconds(self.jitters / self.count.max(1) as f64),

@@ -150,10 +150,9 @@ impl Datagrams {
         tally.packet(now, number, now - packet.at, packet.counts);
         let mut complete = false;
         self.place = self.find(number);
-        for (place, frame) in self.frames.iter_mut().enumerate().skip(self.place) {
-            if frame.packets.0 > number {
-                break;
-            }
+        let mut place = self.place;
+        while let Some(frame) = self.frames.get_mut(place).filter(|f| f.packets.0 <= number) {
+            place += 1;
             if !frame.sent {
                 continue;
             }
@@ -162,7 +161,7 @@ impl Datagrams {
                 complete = true;
                 frame.complete = Some(now);
                 tally.playout.complete(now, frame.number);
-                if place < self.judged && frame.counts {
+                if place <= self.judged && frame.counts {
                     tally.lateness.complete(now - frame.at);
                 }
             }

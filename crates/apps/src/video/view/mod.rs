@@ -120,7 +120,7 @@ impl Viewer {
     }
 
     /// Processes an arrival.
-    #[inline]
+    #[inline(always)]
     pub fn arrived(&mut self, now: Instant, arrival: &Arrival) {
         let tally = &mut self.tally;
         match (&mut self.carrier, *arrival) {

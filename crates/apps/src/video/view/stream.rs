@@ -107,13 +107,23 @@ impl Stream {
     /// Works out all arrivals so far.
     #[inline(never)]
     pub(super) fn settle(&mut self, tally: &mut Tally) {
-        // Up to here nothing becomes complete, neither a packet nor a frame.
-        let mut idle_until = 0;
         let mut noted = core::mem::take(&mut self.noted);
+        let mut current = self.current(tally);
+        let mut next_end = self.next_end(current.as_ref());
         for &(now, bytes) in &noted {
             tally.smooth.arrived(now, bytes - core::mem::replace(&mut self.settled, bytes));
-            if bytes >= idle_until {
-                idle_until = self.advance(now, bytes, tally);
+            while let Some(frame) = current.filter(|_| bytes >= next_end) {
+                if self.next < frame.reach.packets {
+                    self.packet(now, &frame, tally);
+                }
+                if self.next == frame.reach.packets && frame.reach.bytes <= bytes {
+                    self.complete(now, &frame, tally);
+                    current = self.current(tally);
+                }
+                next_end = self.next_end(current.as_ref());
+            }
+            if !self.in_step {
+                self.in_step = self.ahead.is_empty() && self.wire.agrees(&tally.delivery);
             }
         }
         self.batch.count(self.next, tally, &mut self.wire);
@@ -121,37 +131,40 @@ impl Stream {
         self.noted = noted;
     }
 
-    /// The stream reaches up to `bytes`: packets, and maybe frames, are complete. Returns where the next of them ends.
-    #[inline(always)]
-    fn advance(&mut self, now: Instant, bytes: u64, tally: &mut Tally) -> u64 {
-        let next_end = loop {
-            let Some(&frame) = self.frames.list.front() else { break u64::MAX };
-            let (before, reach) = (self.frames.before, frame.reach);
-            if self.next < reach.packets {
-                let end = Frames::packet_end(before, reach, self.next, self.payload);
-                if end > bytes {
-                    break end;
-                }
-                self.packet(now, &frame, tally);
-                continue;
-            }
-            if frame.sent && reach.bytes > bytes {
-                break reach.bytes;
-            }
-            let in_time = frame.sent && now <= tally.due(frame.at);
-            tally.verdict(frame.kind, reach.bytes - before.bytes, in_time, frame.counts);
+    /// The first frame of which data is missing. Those before it were not sent, and are judged.
+    #[inline]
+    fn current(&mut self, tally: &mut Tally) -> Option<Waiting> {
+        loop {
+            let frame = *self.frames.list.front()?;
             if frame.sent {
-                tally.playout.complete(now, frame.number);
-                if frame.counts {
-                    tally.lateness.complete(now - frame.at);
-                }
+                return Some(frame);
             }
+            tally.verdict(frame.kind, 0, false, frame.counts);
             self.frames.pop();
-        };
-        if !self.in_step {
-            self.in_step = self.ahead.is_empty() && self.wire.agrees(&tally.delivery);
         }
-        next_end
+    }
+
+    /// Where the next packet of the current frame ends, or else the frame: nothing becomes complete before.
+    #[inline(always)]
+    fn next_end(&self, current: Option<&Waiting>) -> u64 {
+        let Some(frame) = current else { return u64::MAX };
+        if self.next < frame.reach.packets {
+            Frames::packet_end(self.frames.before, frame.reach, self.next, self.payload)
+        } else {
+            frame.reach.bytes
+        }
+    }
+
+    /// All data of the current frame has arrived.
+    #[inline(always)]
+    fn complete(&mut self, now: Instant, frame: &Waiting, tally: &mut Tally) {
+        let bytes = frame.reach.bytes - self.frames.before.bytes;
+        tally.verdict(frame.kind, bytes, now <= tally.due(frame.at), frame.counts);
+        tally.playout.complete(now, frame.number);
+        if frame.counts {
+            tally.lateness.complete(now - frame.at);
+        }
+        self.frames.pop();
     }
 
     /// The next packet in order, which is of `frame`, has arrived.
