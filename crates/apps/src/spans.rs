@@ -59,17 +59,19 @@ impl Spans {
 
     /// Quantiles in microseconds, in ascending order, from 0 to 1; 0 if there are no entries.
     pub(crate) fn quantiles<const N: usize>(&self, quantiles: [f64; N]) -> [u64; N] {
-        let (mut below, mut found, mut cells) = (0, None, self.counts.iter().enumerate());
-        quantiles.map(|quantile| {
-            let rank = ((quantile.min(1.0) * self.total as f64).ceil() as u64).max(1);
-            while below < rank {
-                let next = cells.next();
-                found = next.map(|(cell, _)| cell);
-                let Some((_, count)) = next else { break };
-                below += u64::from(*count);
+        let ranks = quantiles.map(|quantile| ((quantile.min(1.0) * self.total as f64).ceil() as u64).max(1));
+        let (mut found, mut below, mut next) = ([0; N], 0, 0);
+        for (cell, count) in self.counts.iter().enumerate() {
+            below += u64::from(*count);
+            while let Some(place) = found.get_mut(next).filter(|_| below >= ranks[next]) {
+                *place = most(cell);
+                next += 1;
             }
-            found.map_or(0, most)
-        })
+            if next == N {
+                break;
+            }
+        }
+        found
     }
 }
 
