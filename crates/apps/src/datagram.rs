@@ -132,27 +132,28 @@ impl Delays {
         self.spans.record(delay);
     }
 
-    /// Packets that were all sent at `sent_at` arrived at these times; `next` is the number after the last one.
+    /// Packets arrived with these delays; `next` is the number after the last one.
     #[inline]
-    pub(crate) fn packets(&mut self, next: u64, sent_at: Instant, times: &[Instant]) {
-        let Some(&first) = times.first() else { return };
+    pub(crate) fn packets(&mut self, next: u64, delays: &[Duration]) {
+        let Some(&first) = delays.first() else { return };
         if self.count == 0 {
-            self.begin(first - sent_at);
+            self.begin(first);
         }
-        self.count += times.len() as u64;
+        self.count += delays.len() as u64;
         self.expected = self.expected.max(next);
         let (mut last, mut jitter, mut jitters) = (self.last, self.jitter, self.jitters);
-        for &now in times {
-            let delay = now - sent_at;
-            self.sum += u128::from(delay.as_nanos());
-            self.min = self.min.min(delay);
-            self.max = self.max.max(delay);
-            jitter +=
-                (delay.abs_diff(core::mem::replace(&mut last, delay)).as_nanos() as f64 - jitter) / 16.0;
+        let (mut sum, mut min, mut max) = (self.sum, self.min, self.max);
+        for &delay in delays {
+            sum += u128::from(delay.as_nanos());
+            min = min.min(delay);
+            max = max.max(delay);
+            let difference = delay.abs_diff(core::mem::replace(&mut last, delay)).as_nanos() as f64;
+            jitter += (difference - jitter) / 16.0;
             jitters += jitter;
             self.spans.record(delay);
         }
         (self.last, self.jitter, self.jitters) = (last, jitter, jitters);
+        (self.sum, self.min, self.max) = (sum, min, max);
     }
 
     /// Before the first datagram: its delay differs from no other.
@@ -172,19 +173,17 @@ impl Delays {
     #[must_use]
     pub fn measured(&self) -> Measured {
         let seconds = |nanos: f64| (self.count > 0).then_some(nanos * 1e-9);
-        let quantile = |q: f64| {
-            let micros = (self.count > 0).then(|| self.spans.quantile(q) as f64);
-            micros.map(|us| us * 1e-6)
-        };
+        let quantiles = self.spans.quantiles([0.5, 0.95, 0.99]);
+        let [p50, p95, p99] = quantiles.map(|micros| (self.count > 0).then(|| micros as f64 * 1e-6));
         Measured {
             delivered: self.count,
             // A network may deliver a packet twice.
             missing: self.expected.saturating_sub(self.count),
             delay_min: seconds(self.min.as_nanos() as f64),
             delay_mean: seconds(self.sum as f64 / self.count.max(1) as f64),
-            delay_p50: quantile(0.5),
-            delay_p95: quantile(0.95),
-            delay_p99: quantile(0.99),
+            delay_p50: p50,
+            delay_p95: p95,
+            delay_p99: p99,
             delay_max: seconds(self.max.as_nanos() as f64),
             jitter: seconds(self.jitter),
             jitter_mean: seconds(self.jitters / self.count.max(1) as f64),

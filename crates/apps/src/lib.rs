@@ -208,12 +208,12 @@ macro_rules! applications {
             }
             /// Video in the viewer's buffer, s.
             #[must_use]
-            pub fn buffered(&self, now: Instant) -> Option<f64> {
+            pub fn buffered(&mut self, now: Instant) -> Option<f64> {
                 match self { $(Self::$variant(w) => w.buffered(now),)* }
             }
             /// Total stall time of the viewer so far, s.
             #[must_use]
-            pub fn stood(&self, now: Instant) -> Option<f64> {
+            pub fn stood(&mut self, now: Instant) -> Option<f64> {
                 match self { $(Self::$variant(w) => w.stood(now),)* }
             }
             /// Whether transfers have separate, possibly simultaneous connections; acknowledgements then do not

@@ -230,11 +230,11 @@ pub trait Workload: Clone + Debug {
         None
     }
     /// Video in the viewer's buffer, s.
-    fn buffered(&self, _now: Instant) -> Option<f64> {
+    fn buffered(&mut self, _now: Instant) -> Option<f64> {
         None
     }
     /// How long a viewer's film has stood still so far, s.
-    fn stood(&self, _now: Instant) -> Option<f64> {
+    fn stood(&mut self, _now: Instant) -> Option<f64> {
         None
     }
 }
@@ -283,10 +283,10 @@ impl<W: Workload> Workload for Box<W> {
     fn viewed(&self, end: Instant) -> Option<Viewed> {
         (**self).viewed(end)
     }
-    fn buffered(&self, now: Instant) -> Option<f64> {
+    fn buffered(&mut self, now: Instant) -> Option<f64> {
         (**self).buffered(now)
     }
-    fn stood(&self, now: Instant) -> Option<f64> {
+    fn stood(&mut self, now: Instant) -> Option<f64> {
         (**self).stood(now)
     }
 }

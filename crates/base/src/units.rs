@@ -60,9 +60,13 @@ struct Serialized {
 impl Serialized {
     const NOTHING: Self = Self { whole: 0, rest: 0 };
 
+    #[inline(never)]
     fn new(size: u32, rate: Rate) -> Self {
-        let scaled = u128::from(size) * 8_000_000_000;
-        let rate = u128::from(rate.0);
+        const SCALE: u64 = 8_000_000_000;
+        if let Some(scaled) = u64::from(size).checked_mul(SCALE) {
+            return Self { whole: scaled / rate.0, rest: scaled % rate.0 };
+        }
+        let (scaled, rate) = (u128::from(size) * u128::from(SCALE), u128::from(rate.0));
         Self { whole: u64::try_from(scaled / rate).unwrap_or(u64::MAX), rest: (scaled % rate) as u64 }
     }
 }

@@ -102,7 +102,7 @@ impl Sampler {
                     Kind::AllowedRate => rate.map_or(f64::NAN, |s| s.rate * 8.0),
                     Kind::LossEventRate => rate.and_then(|s| s.loss).unwrap_or(f64::NAN),
                     Kind::Buffered => {
-                        record.app.as_ref().and_then(|app| app.buffered(now)).unwrap_or(f64::NAN)
+                        record.app.as_mut().and_then(|app| app.buffered(now)).unwrap_or(f64::NAN)
                     }
                     Kind::Custody => flow.chain().map_or(f64::NAN, |c| custody[c as usize] as f64),
                     Kind::Bwe => bwe.unwrap_or(f64::NAN),
@@ -113,7 +113,7 @@ impl Sampler {
                     Kind::Rto => state.map_or(f64::NAN, |s| s.rto.as_secs_f64()),
                     Kind::Srtt => srtt.unwrap_or(f64::NAN),
                     Kind::Ssthresh => state.map_or(f64::NAN, |s| s.ssthresh),
-                    Kind::Stalled => record.app.as_ref().and_then(|app| app.stood(now)).unwrap_or(f64::NAN),
+                    Kind::Stalled => record.app.as_mut().and_then(|app| app.stood(now)).unwrap_or(f64::NAN),
                     Kind::Delay
                     | Kind::Marked
                     | Kind::Telemetry

@@ -48,13 +48,18 @@ pub(crate) fn after<R: Tap>(
     net: &mut Network<R>,
 ) {
     let Some(there) = receiver(flow).map(Receiver::payload_received) else { return };
-    if let Some(segment) = before.segment {
-        if let Some(app) = &mut record.app {
-            app.arrived(now, &Arrival::Segment { from: segment.0, to: segment.1 });
+    match before.segment {
+        Some((from, to)) if from == before.in_order && to == there => {
+            stream(now, index, (from, to), record, net);
         }
-    }
-    if there > before.in_order {
-        in_order(now, index, there, record, net);
+        segment => {
+            if let (Some((from, to)), Some(app)) = (segment, &mut record.app) {
+                app.arrived(now, &Arrival::Segment { from, to });
+            }
+            if there > before.in_order {
+                in_order(now, index, there, record, net);
+            }
+        }
     }
     look(now, index, flow, record, net);
 }

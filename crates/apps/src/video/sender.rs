@@ -173,7 +173,7 @@ impl Video {
     }
 
     /// The frame of a tick, if there is one.
-    #[inline]
+    #[inline(always)]
     fn produce(&mut self) -> Option<Frame> {
         let at = self.tick_at;
         self.tick += 1;
@@ -321,10 +321,10 @@ impl Workload for Video {
     fn viewed(&self, end: Instant) -> Option<Viewed> {
         Some(self.viewer.result(end))
     }
-    fn buffered(&self, now: Instant) -> Option<f64> {
+    fn buffered(&mut self, now: Instant) -> Option<f64> {
         self.viewer.buffered(now)
     }
-    fn stood(&self, now: Instant) -> Option<f64> {
+    fn stood(&mut self, now: Instant) -> Option<f64> {
         self.viewer.stood(now)
     }
 }

@@ -1,57 +1,49 @@
-//! Packets whose arrival is noted and not counted yet: those of a frame are counted at once, which saves most of the
-//! work per packet.
+//! Packets that arrived in order and are not counted yet. Counting many at once saves most of the work per packet.
 
 use super::gaps::Gaps;
-use super::seen::Seen;
-use crate::datagram::Delays;
-use crate::viewed::{FIXED, Viewed};
-use skyhaul_base::Instant;
+use super::tally::Tally;
+use skyhaul_base::{Duration, Instant};
 
-/// A large frame needs more than one batch.
-const MOST: usize = 16;
+/// How many.
+const MOST: usize = 64;
 
-/// Arrival times of successive packets of a frame.
-#[derive(Clone, Debug, Default)]
+/// When successive packets arrived, and how long after their production.
+#[derive(Clone, Debug)]
 pub(super) struct Batch {
     times: [Instant; MOST],
+    delays: [Duration; MOST],
     len: usize,
+    /// They were produced after the warm-up.
+    counts: bool,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self { times: [Instant::ZERO; MOST], delays: [Duration::ZERO; MOST], len: 0, counts: false }
+    }
 }
 
 impl Batch {
-    /// Whether there is room for one more.
+    /// Whether there is room for one more, which counts or does not.
     #[inline]
-    pub(super) fn has_room(&self) -> bool {
-        self.len < MOST
+    pub(super) fn takes(&self, counts: bool) -> bool {
+        self.len < MOST && (self.counts == counts || self.len == 0)
     }
-    /// One more.
+    /// One more, if [it takes it](Self::takes).
     #[inline]
-    pub(super) fn push(&mut self, now: Instant) {
-        if let Some(place) = self.times.get_mut(self.len) {
-            *place = now;
+    pub(super) fn push(&mut self, now: Instant, delay: Duration, counts: bool) {
+        if let (Some(time), Some(place)) = (self.times.get_mut(self.len), self.delays.get_mut(self.len)) {
+            (*time, *place) = (now, delay);
+            self.counts = counts;
             self.len += 1;
         }
     }
 
-    /// Counts all of them, which are of `frame`; `next` is the packet after the last one. `wire` knows as much as
-    /// `delivery`.
-    #[inline]
-    pub(super) fn count(
-        &mut self,
-        frame: &Seen,
-        next: u64,
-        [delivery, wire]: [&mut Gaps; 2],
-        (delays, viewed): (&mut Delays, &mut Viewed),
-    ) {
-        let times = self.times.get(..self.len).unwrap_or(&self.times);
-        let Some(&last) = times.last() else { return };
-        let late = delivery.in_order(times, frame.counts);
-        wire.follow(delivery, times.len() as u64, late, frame.counts);
-        if frame.counts {
-            delays.packets(next, frame.at, times);
-            if last - frame.at > FIXED[0] {
-                times.iter().for_each(|t| viewed.count_late(*t - frame.at));
-            }
+    /// Counts all of them; `next` is the packet after the last one. `wire` knows as much as the tally.
+    pub(super) fn count(&mut self, next: u64, tally: &mut Tally, wire: &mut Gaps) {
+        let len = core::mem::take(&mut self.len).min(MOST);
+        if len > 0 {
+            tally.packets(next, &self.times[..len], &self.delays[..len], self.counts, wire);
         }
-        self.len = 0;
     }
 }

@@ -11,6 +11,7 @@ pub(super) struct Decoder {
 
 impl Decoder {
     /// Whether the next frame can be decoded; `there`: all its data arrived.
+    #[inline]
     pub(super) fn next(&mut self, kind: Type, there: bool) -> bool {
         let [last, before] = self.anchors;
         let decodable = there

@@ -18,10 +18,12 @@ pub(super) struct Lateness {
 
 impl Lateness {
     /// One more frame that was in time, or whose deadline has passed, sent or not.
+    #[inline]
     pub(super) fn judged(&mut self) {
         self.judged += 1;
     }
     /// Such a frame is complete, `delay` after its production.
+    #[inline]
     pub(super) fn complete(&mut self, delay: Duration) {
         if self.spans.total() == 0 {
             self.spans = Spans::new(LONGEST);
@@ -32,13 +34,11 @@ impl Lateness {
     /// The delay within which each of [`FRAME_SHARES`] of all frames was complete (nearest rank), s; `None` if
     /// fewer ever arrived.
     pub(super) fn quantiles(&self) -> [Option<f64>; FRAME_SHARES.len()] {
-        let within = |share: f64| {
-            // For products slightly above the whole number that they represent.
-            let rank = ((share * self.judged as f64 - 1e-9).ceil() as u64).max(1);
-            let total = self.spans.total();
-            (total >= rank).then(|| self.spans.quantile(rank as f64 / total as f64) as f64 * 1e-6)
-        };
-        FRAME_SHARES.map(within)
+        let total = self.spans.total();
+        // For products slightly above the whole number that they represent.
+        let ranks = FRAME_SHARES.map(|share| ((share * self.judged as f64 - 1e-9).ceil() as u64).max(1));
+        let quantiles = self.spans.quantiles(ranks.map(|rank| rank as f64 / total as f64));
+        core::array::from_fn(|i| (total >= ranks[i]).then(|| quantiles[i] as f64 * 1e-6))
     }
 }
 

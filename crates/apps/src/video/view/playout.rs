@@ -29,6 +29,9 @@ pub(super) struct Playout {
     /// It does not wait: data missing at its deadline is lost.
     conceals: bool,
     state: State,
+    /// Over a byte stream, while it plays: when some frame up to the last complete one is due. Later ones are not due
+    /// before.
+    safe: Instant,
     began: Option<Instant>,
     first: Option<u64>,
     /// The last complete frame; with datagrams the highest.
@@ -51,6 +54,7 @@ impl Playout {
             resume: resume.as_secs_f64(),
             conceals,
             state: State::Waiting,
+            safe: Instant::ZERO,
             began: None,
             first: None,
             last: None,
@@ -84,6 +88,7 @@ impl Playout {
     }
 
     /// All data of a frame has arrived. Over a byte stream frames are complete in order.
+    #[inline]
     pub(super) fn complete(&mut self, now: Instant, number: u64) {
         if self.conceals {
             self.advance(now);
@@ -104,8 +109,9 @@ impl Playout {
                 let unsent = (number - last - 1) as f64 * self.interval;
                 self.result.freeze = self.result.freeze.max(unsent);
             }
-            if let State::Playing { number: from, at } = self.state {
+            if let (State::Playing { number: from, at }, true) = (self.state, now > self.safe) {
                 let due = at + self.span(from, number);
+                self.safe = due;
                 if now > due {
                     self.result.stalls += 1;
                     self.result.played += (due - at).as_secs_f64();
@@ -118,6 +124,7 @@ impl Playout {
     }
 
     /// Starts or resumes if enough is buffered.
+    #[inline]
     fn look(&mut self, now: Instant) {
         if matches!(self.state, State::Playing { .. }) {
             return;
@@ -140,6 +147,7 @@ impl Playout {
             State::Playing { .. } => {}
         }
         self.state = State::Playing { number: from, at: now };
+        self.safe = Instant::ZERO;
     }
 
     fn stood(&mut self, span: Duration) {
