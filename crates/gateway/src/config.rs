@@ -650,7 +650,6 @@ mod tests {
             ("[limits]\nbuffer = 5", "g.toml: limits.buffer: "),
             ("[limits]\nflows = 0", "g.toml: limits.flows: "),
             ("[limits]\nthreads = 0", "g.toml: limits.threads: write a number from 1 to 64"),
-            ("rate = \"9 Mbit/s\"\n[limits]\nthreads = 2", "g.toml: limits.threads: one thread paces"),
             ("on-failure = \"pray\"", "g.toml: on-failure: unknown variant"),
             (
                 "[log]\nflows = \"flows.jsonl\"",
@@ -701,6 +700,7 @@ mod tests {
         for (change, expected) in [
             ("fallback-cc = \"renoo\"\n", "satellite.fallback-cc"),
             ("fallback-cc = \"peach\"\n", "satellite.fallback-cc: it sends probes"),
+            ("rate = \"9 Mbit/s\"\n[limits]\nthreads = 2\n", "limits.threads: one thread paces"),
         ] {
             let e = Config::parse("g.toml", &format!("{LEAST}{change}")).unwrap_err().to_string();
             assert!(e.contains(expected) && !e.contains('\n'), "{change}: {e}");
