@@ -13,6 +13,9 @@ Value: TypeAlias = "bool | int | float | str | PathLike[str] | Sequence[Value] |
 """The types that a key of a scenario accepts."""
 
 
+_KINDS = "text, a number, True or False, or a list or a dictionary of these"
+
+
 def toml(value: Value) -> str:
     """The value as TOML."""
     if isinstance(value, bool):
@@ -28,7 +31,10 @@ def toml(value: Value) -> str:
         return "[" + ", ".join(toml(v) for v in value) + "]"
     if isinstance(value, float) or not isinstance(value, int):
         # NumPy numbers too.
-        number = float(value)
+        try:
+            number = float(value)
+        except TypeError as e:
+            raise TypeError(f"{value!r} cannot be written as TOML: write {_KINDS}") from e
         if number.is_integer() and not isinstance(value, float):
             return str(int(number))
         return repr(number) if math.isfinite(number) else str(number)
@@ -37,14 +43,23 @@ def toml(value: Value) -> str:
 
 def settings(values: Mapping[str, Value] | None) -> list[tuple[str, str]]:
     """Paths and values as TOML."""
-    return [(path, toml(value)) for path, value in (values or {}).items()]
+    pairs = []
+    for path, value in (values or {}).items():
+        try:
+            pairs.append((path, toml(value)))
+        except TypeError as e:
+            raise TypeError(f"set: {path}: {e}") from e
+    return pairs
 
 
 def count(name: str, value: int | None, least: int = 1) -> int | None:
     """The argument `name`: None, or a whole number of at least `least`."""
     if value is None:
         return None
-    number = operator.index(value)
+    try:
+        number = operator.index(value)
+    except TypeError as e:
+        raise TypeError(f"{name}: {value!r}: write a whole number, at least {least}") from e
     if not least <= number < 2**63:
         raise SkyhaulError(f"{name}: {number}: write a whole number from {least} to {2**63 - 1}")
     return number

@@ -187,6 +187,15 @@ def test_errors_use_the_words_of_python():
             sh.run("preset:peach-geo", seed=seed)
     with pytest.raises(sh.SkyhaulError, match=r"^seeds: 0: write a whole number from 1"):
         sh.study("peach-2001/fig11", seeds=0)
+    with pytest.raises(TypeError, match=r"^seed: 1\.5: write a whole number, at least 0$"):
+        sh.run("preset:peach-geo", seed=1.5)
+
+
+def test_a_value_that_no_file_can_hold_is_named_with_its_key():
+    with pytest.raises(
+        TypeError, match=r"^set: duration: <object .*> cannot be written as TOML: write text, "
+    ):
+        sh.run("preset:peach-geo", set={"duration": object()})
 
 
 def test_what_needs_too_much_memory_is_refused_before_it_starts():

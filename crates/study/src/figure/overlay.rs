@@ -24,6 +24,8 @@ pub fn overlay(name: &str, title: &str, (x_title, y_title): (&str, &str), rows: 
         "config": super::vega::config(),
         "width": super::vega::WIDTH,
         "height": 320,
+        // The page makes it transparent on a dark screen.
+        "background": "white",
         "data": { "values": rows },
         "mark": { "type": "line", "strokeWidth": 1.5, "clip": true },
         "encoding": {
@@ -75,6 +77,7 @@ mod tests {
         let f = overlay("cwnd", "cwnd", ("s", "segments"), vec![row("a", 0.0), row("b", 0.0), row("a", 1.0)]);
         let scale = &f.spec["encoding"]["color"]["scale"];
         assert_eq!(scale["domain"], json!(["a", "b"]));
+        assert_eq!(f.spec["background"], "white");
         assert_eq!(scale["range"].as_array().map(Vec::len), Some(2));
         assert_eq!(f.spec["data"]["values"].as_array().map(Vec::len), Some(3));
     }
