@@ -60,7 +60,6 @@ struct Serialized {
 impl Serialized {
     const NOTHING: Self = Self { whole: 0, rest: 0 };
 
-    #[inline(never)]
     fn new(size: u32, rate: Rate) -> Self {
         const SCALE: u64 = 8_000_000_000;
         if let Some(scaled) = u64::from(size).checked_mul(SCALE) {

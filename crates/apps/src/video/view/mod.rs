@@ -36,6 +36,7 @@ use tally::Tally;
 
 /// What carries the film.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "it stays where it is, in the box of its video")]
 enum Carrier {
     Stream(Stream),
     Datagrams(Datagrams),

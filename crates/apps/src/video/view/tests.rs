@@ -76,6 +76,17 @@ fn nothing_that_arrives_is_nothing_seen() {
 }
 
 #[test]
+fn a_short_film_is_shown_even_if_it_ends_after_its_last_byte_has_come() {
+    let mut v = viewer(true);
+    film(&mut v, 10);
+    v.arrived(at(390), &Arrival::InOrder { bytes: 960 * 10 });
+    v.over(at(400));
+    let r = v.result(at(5000));
+    assert_eq!((r.played.startup, r.played.stalls, r.still), (Some(0.4), 0, Some(0.0)));
+    assert!((r.played.played - 0.4).abs() < 1e-9);
+}
+
+#[test]
 fn late_frames_are_useless_and_take_others_with_them() {
     let mut v = viewer(true);
     film(&mut v, 8);
