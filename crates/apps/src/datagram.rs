@@ -174,7 +174,7 @@ impl Delays {
     pub fn measured(&self) -> Measured {
         let seconds = |nanos: f64| (self.count > 0).then_some(nanos * 1e-9);
         let quantiles = self.spans.quantiles([0.5, 0.95, 0.99]);
-        let [p50, p95, p99] = quantiles.map(|micros| (self.count > 0).then(|| micros as f64 * 1e-6));
+        let [p50, p95, p99] = quantiles.map(|micros| (self.count > 0).then_some(micros as f64 * 1e-6));
         Measured {
             delivered: self.count,
             // A network may deliver a packet twice.
