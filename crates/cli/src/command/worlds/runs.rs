@@ -31,9 +31,14 @@ fn usual_jobs() -> u16 {
     u16::try_from((cores / 2).clamp(1, 4)).unwrap_or(1)
 }
 
-fn entries(args: &CompareArgs, cases: &[Case]) -> Result<Vec<Entry>, Stop> {
+/// Whether a key of `--set` names a congestion control.
+fn is_control(key: &str) -> bool {
+    key.ends_with(".cc")
+}
+
+fn entries(worlds: &[String], cases: &[Case]) -> Result<Vec<Entry>, Stop> {
     let mut all = Vec::new();
-    for text in &args.worlds {
+    for text in worlds {
         let text = text.trim();
         let world = match text {
             "sim" => None,
@@ -43,16 +48,23 @@ fn entries(args: &CompareArgs, cases: &[Case]) -> Result<Vec<Entry>, Stop> {
                 ))
             })?),
         };
-        // The kernel's transport does not use the scenario's congestion control.
         let kernel = matches!(world, Some(World::Kernel(_)));
-        for (case, c) in cases.iter().enumerate().take(if kernel { 1 } else { cases.len() }) {
+        let mut seen = Vec::new();
+        for (case, c) in cases.iter().enumerate() {
+            // The kernel's transport does not use the scenario's congestion control: cases that differ in nothing else are one.
+            let choice: Vec<_> = c.choice.iter().filter(|(key, _)| !kernel || !is_control(key)).collect();
+            if kernel && seen.contains(&choice) {
+                continue;
+            }
             // With one group, the label names the congestion control already; the kernel uses its own.
             let alone = c.scenario.flows.len() == 1;
-            let says = c.choice.iter().any(|(key, _)| !alone || !key.ends_with(".cc"));
-            let choice = if kernel || !says { String::new() } else { format!(", {}", c.label()) };
+            let says = choice.iter().any(|(key, _)| !alone || !is_control(key));
+            let words = choice.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" ");
+            let words = if says { format!(", {words}") } else { String::new() };
             let control =
                 if kernel || !alone { String::new() } else { format!(" {}", c.scenario.flows[0].label()) };
-            all.push(Entry { label: format!("{text}{control}{choice}"), world: world.clone(), case });
+            all.push(Entry { label: format!("{text}{control}{words}"), world: world.clone(), case });
+            seen.push(choice);
         }
     }
     Ok(all)
@@ -79,7 +91,7 @@ impl Ran {
 pub(super) fn run(args: &CompareArgs) -> Result<Ran, Stop> {
     let path = args.a.to_string_lossy();
     let cases = cases::resolve(&path, &args.set, None)?;
-    let entries = entries(args, &cases)?;
+    let entries = entries(&args.worlds, &cases)?;
     let lease = args.out.as_deref().map(Lease::take).transpose()?;
     interrupt::listen();
     let seeds: Vec<u64> = (0..u64::from(args.repeat)).map(|n| cases[0].seed + n).collect();
@@ -126,4 +138,34 @@ pub(super) fn run(args: &CompareArgs) -> Result<Ran, Stop> {
     let mut done = done.into_inner().unwrap_or_default();
     done.sort_by_key(|(e, s, _)| (*e, *s));
     Ok(Ran { entries, seeds, done, _lease: lease })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(sets: &[&str]) -> Vec<(String, usize)> {
+        let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+        let cases = cases::resolve("preset:geo-today", &sets, None).expect("resolves");
+        let worlds = ["sim".to_owned(), "kernel:reno".to_owned()];
+        let all = entries(&worlds, &cases).ok().expect("worlds");
+        all.into_iter().map(|e| (e.label, e.case)).collect()
+    }
+
+    #[test]
+    fn the_kernel_runs_every_case_but_those_of_other_controls() {
+        let own = |l: &str, case| (l.to_owned(), case);
+        assert_eq!(labels(&[]), [own("sim cubic", 0), own("kernel:reno", 0)]);
+        assert_eq!(
+            labels(&["flows.own.cc=sack,peach"]),
+            [own("sim sack", 0), own("sim peach", 1), own("kernel:reno", 0)]
+        );
+        let both = labels(&["flows.own.cc=sack,peach", "links.sat.error.p=0,1e-2"]);
+        let kernel: Vec<_> = both.iter().filter(|(l, _)| l.starts_with("kernel")).collect();
+        assert_eq!(kernel.len(), 2, "{both:?}");
+        assert_eq!(kernel[0].0, "kernel:reno, links.sat.error.p=0");
+        assert_eq!(kernel[1].0, "kernel:reno, links.sat.error.p=1e-2");
+        assert_ne!(kernel[0].1, kernel[1].1);
+        assert_eq!(both.len(), 6);
+    }
 }
