@@ -148,7 +148,7 @@ mod tests {
         let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
         let cases = cases::resolve("preset:geo-today", &sets, None).expect("resolves");
         let worlds = ["sim".to_owned(), "kernel:reno".to_owned()];
-        let all = entries(&worlds, &cases).ok().expect("worlds");
+        let Ok(all) = entries(&worlds, &cases) else { panic!("these are worlds") };
         all.into_iter().map(|e| (e.label, e.case)).collect()
     }
 
