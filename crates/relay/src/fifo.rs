@@ -75,9 +75,9 @@ impl Bytes {
             core::mem::swap(&mut self.memory, memory);
         }
     }
-    /// Returns its memory if nothing waits.
+    /// Returns its memory, if it has any and nothing waits.
     pub fn give_back(&mut self, memory: &mut Vec<u8>) {
-        if self.is_empty() {
+        if self.is_empty() && !self.memory.is_empty() {
             core::mem::swap(&mut self.memory, memory);
             self.clear();
         }
@@ -97,6 +97,13 @@ impl Fifo for Bytes {
 mod tests {
     use super::*;
     use std::collections::VecDeque;
+
+    #[test]
+    fn without_memory_of_its_own_nothing_is_given_back() {
+        let mut spare = vec![0; 10];
+        Bytes::default().give_back(&mut spare);
+        assert_eq!(spare.len(), 10);
+    }
 
     /// Whatever is appended and consumed, in whatever order, and whoever's memory it is in.
     #[test]
