@@ -234,8 +234,10 @@ inside journalctl --no-pager -u "$unit" | grep -qi "watchdog timeout" || fail "t
 is "after the watchdog, a connection is split" "$(connect && count from-hosts)" 1
 passed "watchdog: a halted gateway is killed and started again"
 
-# The same after SIGKILL. New connections pass meanwhile.
+# The same after SIGKILL. New connections pass meanwhile. A connection that the gateway accepts before it is gone is reset with it.
 inside kill -KILL "$second"
+gone() { ! inside kill -0 "$1"; }
+until_ "SIGKILL does not end it" gone "$second"
 connect || fail "no connection passes while it restarts"
 until_ "it is not restarted after SIGKILL" restarted 2
 is "after SIGKILL, a connection is split" "$(connect && count from-hosts)" 1
