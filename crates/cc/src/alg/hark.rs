@@ -8,8 +8,9 @@
 //!   While the queue is empty it sends probes, and half of the answered ones are added to the window: a large path
 //!   fills in a few round trips. Losses with a full queue, beyond the rate that the path has with an empty one,
 //!   reduce it.
-//! - the *reno* window, that of NewReno under the same losses. It applies only while a competitor keeps a standing
-//!   queue that does not shrink when Hark yields.
+//! - the *firm* window, that of a sender which the losses alone govern: it grows as NewReno's does, and a loss takes
+//!   as much of it as CUBIC's. It applies only while a competitor keeps a standing queue that does not shrink when
+//!   Hark yields.
 //!
 //! Probes have two more uses. They show whether the router has priorities: one that has lets probes starve before
 //! data; in one that has none, probes return although the delay grows with the window, and probing stops. And they
@@ -24,7 +25,7 @@
 //! ```text
 //!            probes unanswered, or own queue above target       queue stands for 5 rounds
 //!   Starting ---------------------------------------------> Quiet ----------------------> beside a rival
-//!   (a probe answered: +1)                        window by delay <---------------------- (quiet or reno, the greater)
+//!   (a probe answered: +1)                        window by delay <---------------------- (quiet or firm, the greater)
 //!                                                       own queue below target, or a loss
 //! ```
 
@@ -57,7 +58,8 @@ const OPENING_MOST: f64 = 0.5;
 /// after their first answers have been used for data.
 const GAIN: f64 = 0.5;
 /// Without probes, the step of the window doubles every round while the queue is empty, up to this share of the
-/// window: even a short queue holds the 3 % that one RTT can add before the delay shows it.
+/// window: even a short queue holds the 3 % that one RTT can add before the delay shows it. It grows up to the same
+/// share where others fill the path.
 const BLIND_MOST: f64 = 0.03;
 /// A queue of at least this share of the longest one seen is full; the longest one decays slowly, since buffers
 /// change.
@@ -78,9 +80,15 @@ const COLLAPSE: f64 = 0.25;
 const CROWDED: f64 = 2.5;
 const PATIENCE: u32 = 5;
 const SHRUNK: f64 = 0.9;
-/// Rounds counted already when the virtual NewReno halves its window and Hark yields again: two more that show the
-/// queue, and the competitor is still there.
+/// Rounds counted already when the firm window is reduced and Hark yields again: two more that show the queue, and
+/// the competitor is still there.
 const RESUME: u32 = 3;
+/// What a loss leaves of the firm window: as much as CUBIC keeps (RFC 9438 §4.6). Half of it, as in NewReno, leaves
+/// less than a tenth of the link beside CUBIC; growth is NewReno's, so that it takes no more than its share from one.
+const KEPT: f64 = 0.7;
+/// The delay has grown if it is longer by this multiple of the distance between the minimum and the lower quartile of
+/// the RTTs of a round without a train: jitter alone hardly ever makes as much of it.
+const NOISE: f64 = 4.0;
 /// Probes of a test; the rounds that a queue stands before one, and the maximum while tests fail.
 const TEST: f64 = 10.0;
 const DOUBT: u32 = 2;
@@ -114,8 +122,8 @@ pub struct Hark {
     pacing: Option<f64>,
     /// Window from delay and probes, segments.
     quiet: f64,
-    /// Window that NewReno would have, segments.
-    reno: f64,
+    /// Window of a sender that the losses alone govern, segments.
+    firm: f64,
     /// The start is in progress.
     starting: bool,
     /// No probe of the start was answered: it continues without them, as slow start.
@@ -131,6 +139,8 @@ pub struct Hark {
     handshake: f64,
     /// Added to the base by probes that returned: the delay of the path itself beyond it, s.
     shift: f64,
+    /// Distance between the minimum and the lower quartile of the RTTs of the last round without a train, s.
+    noise: f64,
     /// Queueing delay of the last round and of the one before, and the longest one seen, s.
     queue: f64,
     last_queue: f64,
@@ -144,8 +154,10 @@ pub struct Hark {
     /// Rounds until the next test, and from one to the next.
     until_test: u32,
     doubt: u32,
-    /// Answers of this round not yet added to the window.
+    /// Answers not yet added to the window.
     answers: f64,
+    /// Rounds in a row below the target, while probes starve.
+    behind: u32,
     /// In the start: the window at the beginning of this round, and the probes sent in the last round and in this.
     begun: f64,
     sent: [f64; 2],
@@ -209,7 +221,7 @@ impl Hark {
             cwnd: FIRST,
             pacing: None,
             quiet: FIRST,
-            reno: FIRST,
+            firm: FIRST,
             starting: true,
             unheard: false,
             rival: false,
@@ -218,6 +230,7 @@ impl Hark {
             base: f64::INFINITY,
             handshake: NOMINAL_RTT,
             shift: 0.0,
+            noise: 0.0,
             queue: 0.0,
             last_queue: 0.0,
             longest: 0.0,
@@ -227,6 +240,7 @@ impl Hark {
             until_test: DOUBT,
             doubt: DOUBT,
             answers: 0.0,
+            behind: 0,
             begun: FIRST,
             sent: [0.0; 2],
             starved: false,
@@ -264,8 +278,8 @@ impl Hark {
     }
     /// Sets window and pacing rate.
     fn apply(&mut self, path: &Path) {
-        let reno = if self.rival { self.reno } else { 0.0 };
-        self.cwnd = self.quiet.max(reno).max(LEAST).min(path.rwnd.max(1.0));
+        let firm = if self.rival { self.firm } else { 0.0 };
+        self.cwnd = self.quiet.max(firm).max(LEAST).min(path.rwnd.max(1.0));
         self.pace();
     }
     fn pace(&mut self) {
@@ -286,19 +300,21 @@ impl Hark {
         self.above = 0;
         // What is still to come answers the probes of the start, which asked for all that the path has.
         (self.answers, self.train) = (0.0, None);
-        // NewReno would have left its slow start with what the path carries.
-        self.reno = self.reno.max(self.quiet).min(self.carried).max(FIRST);
+        // Slow start would have ended with what the path carries.
+        self.firm = self.firm.max(self.quiet).min(self.carried).max(FIRST);
     }
 
     fn end_round(&mut self, cx: &mut Cx<'_>) {
         let Some(heard) = self.listen(cx.path) else { return };
         if self.starting {
             self.judge_start();
-        } else {
-            self.judge_train(cx, &heard);
         }
+        let found_free = !self.starting && self.judge_train(cx, &heard);
         self.look_for_a_rival(&heard);
         self.steer(cx.path, &heard);
+        if self.starting || (self.train.is_none() && !found_free) {
+            self.answers = 0.0;
+        }
         self.ask_again(cx, &heard);
         self.stalled = false;
         self.apply(cx.path);
@@ -310,7 +326,13 @@ impl Hark {
         self.rtt = sampled.or(self.rtt);
         let seen = self.rtt.filter(|_| self.base.is_finite())?;
         let rtt = seen.lower;
-        self.shift = self.shift.min((rtt - self.base).max(0.0));
+        if let Some(many) = sampled.filter(|r| r.many) {
+            self.shift = self.shift.min((rtt - self.base).max(0.0));
+            // The ten probes of a test make no queue.
+            if self.train.is_none_or(|t| t.test) {
+                self.noise = many.lower - many.least;
+            }
+        }
         let empty = if self.config.delay { self.base + self.shift } else { rtt };
         self.queue = (rtt - empty).max(0.0);
         // In a recovery the only RTTs are upper bounds: they do not show how long the queue can be.
@@ -323,7 +345,7 @@ impl Hark {
         let lost = gone / (got + gone).max(1.0);
         self.loss += RECENT * (lost - self.loss);
         if let Some(train) = &mut self.train {
-            train.saw(self.queue, sampled.map(|r| r.least), lost);
+            train.saw(self.queue, sampled, lost);
         }
         self.carried = got / self.smss * empty / rtt;
         // A tenth of a per cent per round: it halves in seven hundred rounds.
@@ -349,30 +371,36 @@ impl Hark {
         }
     }
 
-    /// Evaluates a train, once all answers must have arrived.
-    fn judge_train(&mut self, cx: &Cx<'_>, heard: &Heard) {
-        let Some(train) = self.train.filter(|t| t.is_over(cx.now)) else { return };
+    /// Evaluates a train, once all answers must have arrived. Whether it found the path free.
+    fn judge_train(&mut self, cx: &Cx<'_>, heard: &Heard) -> bool {
+        let Some(train) = self.train.filter(|t| t.is_over(cx.now)) else { return false };
         self.train = None;
         let target = Self::target(self.quiet);
         let through = train.came_through();
         self.starved = train.share() < 0.5;
         // Data waited behind probes that a router with priorities would have served last.
-        let grew = train.queue_grew() * self.quiet / heard.rtt > target && !train.test;
+        let grew = train.queue_grew() * self.quiet / heard.rtt > target
+            && train.queue_grew() > NOISE * self.noise
+            && !train.test;
+        let mut found_free = false;
         if through && self.config.delay {
             // In a router without priorities the delay grows with the window.
             let displaced = grew
                 || self.passed.is_some_and(|(window, rtt)| {
                     let (rise, grown) = (train.least - rtt, (self.quiet / window - 1.0) * heard.rtt);
-                    rise * self.quiet / heard.rtt > target / 2.0 && rise > 0.5 * grown
+                    rise * self.quiet / heard.rtt > target / 2.0
+                        && rise > 0.5 * grown
+                        && rise > NOISE * self.noise
                 });
             self.passed = Some((self.quiet, train.least));
             if displaced && !self.priorities {
                 self.displaced += 1;
             } else if train.least.is_finite() {
-                self.shift = self.shift.max(train.least - self.base);
+                found_free = true;
+                self.shift = self.shift.max(train.free_rtt() - self.base);
                 if train.test {
                     (self.above, self.rival, self.longest) = (0, false, 0.0);
-                    self.quiet = self.quiet.max(self.reno);
+                    self.quiet = self.quiet.max(self.firm);
                 }
             }
         } else if !self.priorities && !self.starved && grew {
@@ -391,15 +419,16 @@ impl Hark {
             // If the path had room for all, the next train is larger.
             self.reach = if through { (2.0 * self.reach).min(1.0) } else { (self.reach / 2.0).max(0.1) };
         }
+        found_free
     }
 
     /// A queue that stays although Hark yields is due to a competitor.
     fn look_for_a_rival(&mut self, heard: &Heard) {
         if !self.rival && self.above == 0 && !self.starting {
             // Without a competitor it must not grow into the queue.
-            self.reno = self.reno.min(self.most).max(2.0);
+            self.firm = self.firm.min(self.most).max(2.0);
         }
-        let window = self.cwnd.max(self.reno);
+        let window = self.cwnd.max(self.firm);
         let (ours, target) = (window * self.queue / heard.rtt, Self::target(window));
         let shrinks = self.queue < SHRUNK * self.last_queue;
         self.last_queue = self.queue;
@@ -408,7 +437,7 @@ impl Hark {
             self.rival = true;
         } else if self.rival && ours < target {
             self.rival = false;
-            self.quiet = self.quiet.max(self.reno);
+            self.quiet = self.quiet.max(self.firm);
         }
     }
 
@@ -417,7 +446,6 @@ impl Hark {
         let target = Self::target(self.quiet);
         let mut add = target - heard.own;
         let deaf = self.deaf(path);
-        let answers = core::mem::take(&mut self.answers);
         if self.starting && heard.own > target {
             self.leave_start();
         }
@@ -434,19 +462,26 @@ impl Hark {
         } else if add > 0.0 {
             self.opening =
                 if deaf || self.starved { (2.0 * self.opening).min(OPENING_MOST) } else { OPENING };
+            let most = BLIND_MOST * self.quiet;
             let blind = deaf && heard.free;
-            self.step = if blind {
-                (OPENING * target).max(2.0 * self.step).min(BLIND_MOST * self.quiet)
-            } else {
-                0.0
-            };
-            add = (self.opening * add).max(self.step);
-            // Capacity left unused because of the receive window cannot be filled by a larger cwnd.
-            if heard.free && !self.stalled {
-                add = add.max(GAIN * answers);
+            self.step = if blind { (OPENING * target).max(2.0 * self.step).min(most) } else { 0.0 };
+            add *= self.opening;
+            // Others fill the path, and the target alone would open the window for minutes until it has its share. Who has
+            // a share is above the target in every second round.
+            self.behind = if self.starved && !deaf { self.behind + 1 } else { 0 };
+            let faster = self.behind.saturating_sub(PATIENCE);
+            if faster > 0 {
+                add = (add * f64::from(1 + faster)).min(most).max(add);
+            }
+            add = add.max(self.step);
+            // Capacity left unused because of the receive window cannot be filled by a larger cwnd. Answers that arrive
+            // while the queue is not empty wait for the verdict on their train.
+            if heard.free {
+                let answers = core::mem::take(&mut self.answers);
+                add = if self.stalled { add } else { add.max(GAIN * answers) };
             }
         } else {
-            (self.step, self.opening) = (0.0, OPENING / 2.0);
+            (self.step, self.opening, self.behind) = (0.0, OPENING / 2.0, 0);
         }
         // A queue that the delay can show at all, as long as any: losses beyond those of the path are from it.
         let full = heard.worst > FULL * self.longest && heard.worst > OWN_SHARE * self.base;
@@ -594,8 +629,8 @@ impl CongestionControl for Hark {
             self.samples.bound(interval);
         }
         self.reordered |= matches!(ack.kind, AckKind::Duplicate { dsack: true, .. });
-        if path.phase != Phase::Recovery && (self.rival || self.reno < self.quiet) {
-            self.reno += ack.acked.min(2.0) / self.reno;
+        if path.phase != Phase::Recovery && (self.rival || self.firm < self.quiet) {
+            self.firm += ack.acked.min(2.0) / self.firm;
         }
         if path.round != self.round {
             self.round = path.round;
@@ -616,8 +651,9 @@ impl CongestionControl for Hark {
             return;
         };
         let Some(train) = &mut self.train else { return };
-        train.answered += count;
-        if train.test {
+        // In the start a train follows the other, and every answer counts.
+        let soonest = if self.starting { 0.0 } else { self.base };
+        if !train.answer(cx.now, count, soonest) || train.test {
             return;
         }
         self.answers += f64::from(count);
@@ -628,11 +664,11 @@ impl CongestionControl for Hark {
     }
 
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
-        self.reno = (self.reno / 2.0).max(2.0);
+        self.firm = (KEPT * self.firm).max(2.0);
         if self.rival {
-            // An occasion to ask again whether the competitor is there: NewReno drains the queue now, too.
+            // An occasion to ask again whether the competitor is there: it drains the queue now, too.
             (self.rival, self.above) = (false, RESUME);
-            self.quiet = self.quiet.max(self.reno);
+            self.quiet = self.quiet.max(self.firm);
         }
         if signal == Signal::Ecn {
             // A mark means that the queue is too long, and nothing but a queue causes marks (RFC 3168 §5). What the receiver does
@@ -643,7 +679,7 @@ impl CongestionControl for Hark {
     }
 
     fn on_timeout(&mut self, cx: &mut Cx<'_>, _backoff: u32) {
-        self.reno = (self.reno / 2.0).max(2.0);
+        self.firm = (KEPT * self.firm).max(2.0);
         // Silence, not a delayed recovery: the path itself may be down.
         if (cx.now - self.last_ack).as_secs_f64() > 1.5 * self.rtt() {
             self.quiet = (self.quiet / 2.0).max(LEAST);
@@ -677,7 +713,7 @@ impl CongestionControl for Hark {
 
     fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("quiet", self.quiet);
-        out("reno", self.reno);
+        out("firm", self.firm);
         out("queue-ms", 1e3 * self.queue);
         out("shift-ms", 1e3 * self.shift);
         out("loss", self.loss);

@@ -13,7 +13,7 @@ pub struct Config {
     pub probes: bool,
     /// Listen to the delay (true); without it probes alone open the window, and nothing but silence closes it.
     pub delay: bool,
-    /// Beside a competitor that keeps a queue standing, hold the window that NewReno would have (true); without it such a
+    /// Beside a competitor that keeps a queue standing, hold a window that losses alone govern (true); without it such a
     /// competitor takes all.
     pub compete: bool,
     /// Ask the sender to judge losses by time, RACK (true).

@@ -24,14 +24,15 @@ pub(super) struct Samples {
 pub(super) struct Rtts {
     /// Minimum, upper bounds included.
     pub(super) least: f64,
-    /// Lower quartile: a queue that stands delays even these, jitter does not.
+    /// Lower quartile: a queue that stands delays even these, jitter does not. The minimum if there were few.
     pub(super) lower: f64,
     /// Half of them were no longer.
     pub(super) median: f64,
     /// 90 % quantile.
     pub(super) peak: f64,
-    /// There were enough samples for quantiles.
+    /// There were enough samples for quantiles, and enough for a lower quartile of its own.
     pub(super) measured: bool,
+    pub(super) many: bool,
 }
 
 impl Samples {
@@ -73,6 +74,7 @@ impl Samples {
             median: at(50),
             peak: at(90),
             measured: count >= FEW,
+            many: count >= QUARTILE,
         });
         (self.least, self.count, self.stride, self.skipped) = (f64::INFINITY, 0, 1, 0);
         found
@@ -90,13 +92,13 @@ mod tests {
         samples.add(Duration::from_millis(2));
         samples.add(Duration::from_millis(1));
         let two = samples.take().expect("a minimum");
-        assert_eq!((two.least, two.lower, two.measured), (1e-3, 1e-3, false));
+        assert_eq!((two.least, two.lower, two.measured, two.many), (1e-3, 1e-3, false, false));
         for n in [11, 1000] {
             for i in (0..n).rev() {
                 samples.add(Duration::from_secs(i));
             }
             let q = samples.take().expect("enough");
-            assert_eq!((q.least, q.measured), (0.0, true));
+            assert_eq!((q.least, q.measured, q.many), (0.0, true, true));
             for (found, share) in [(q.lower, 0.25), (q.median, 0.5), (q.peak, 0.9)] {
                 let expected = share * n as f64;
                 assert!((found - expected).abs() <= 1.0 + n as f64 / 32.0, "{n}: {found}, {expected}");

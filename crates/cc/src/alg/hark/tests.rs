@@ -4,6 +4,7 @@ use crate::rules::Rules;
 use crate::testing::{self, Stage};
 use crate::{Actions, Clock};
 use alloc::string::ToString;
+use alloc::vec::Vec;
 
 const RTT: Duration = Duration::from_millis(500);
 /// Segments of the receiver's window.
@@ -27,12 +28,18 @@ fn round(s: &mut Stage<Hark>, rtt: Duration) -> Actions {
     s.now += rtt;
     let mut act = Actions::default();
     s.path.delivered += (s.cwnd() * 1000.0) as u64;
-    for last in [false, false, false, true] {
-        s.path.round += u64::from(last);
+    for n in 1..=8 {
+        s.path.round += u64::from(n == 8);
         let ack = Ack { rtt: Some(rtt), ..testing::ack(AckKind::New, 1.0) };
         act = s.call(|cc, cx| cc.on_ack(cx, &ack));
     }
     act
+}
+
+/// `count` probes are answered, an RTT after those that were sent last.
+fn answered(s: &mut Stage<Hark>, count: u32) {
+    s.now += RTT;
+    s.probe(count);
 }
 
 fn rounds(s: &mut Stage<Hark>, n: u32, rtt: Duration) -> Actions {
@@ -142,14 +149,14 @@ fn a_page_on_a_full_path_begins_again() {
 }
 
 #[test]
-fn losses_leave_the_window_and_halve_the_virtual_newreno() {
+fn losses_leave_the_window_and_reduce_the_firm_one() {
     let mut s = steady(&Config::default(), 100.0);
-    s.cc.reno = 60.0;
+    s.cc.firm = 60.0;
     s.path.lost = 1000;
     s.congestion(Signal::Loss);
-    assert_eq!((s.cwnd(), s.variable("reno")), (100.0, 30.0));
+    assert_eq!((s.cwnd(), s.variable("firm")), (100.0, 42.0));
     s.congestion(Signal::Ecn);
-    assert_eq!((s.cwnd(), s.variable("reno")), (50.0, 15.0), "a mark is no corruption");
+    assert_eq!((s.cwnd(), s.variable("firm")), (50.0, 29.4), "a mark is no corruption");
 }
 
 /// As [`round`], with this share of its segments lost.
@@ -206,7 +213,7 @@ fn a_collapse_is_answered_whatever_the_delay() {
 fn a_competitor_is_one_whose_queue_stands_for_five_rounds() {
     for compete in [true, false] {
         let mut s = steady(&Config { compete, ..Config::default() }, 100.0);
-        s.cc.reno = 100.0;
+        s.cc.firm = 100.0;
         rounds(&mut s, 4, ms(100));
         assert_eq!(s.variable("rival"), 0.0, "ours, perhaps");
         // A window gives back what it has in the queue beyond its target.
@@ -214,19 +221,19 @@ fn a_competitor_is_one_whose_queue_stands_for_five_rounds() {
         assert!((s.variable("quiet") - yielded).abs() < 1e-6, "{yielded}");
         round(&mut s, ms(100));
         assert_eq!(s.variable("rival"), f64::from(u8::from(compete)));
-        let reno = s.variable("reno");
-        assert_eq!(s.cwnd(), if compete { reno } else { s.variable("quiet") });
+        let firm = s.variable("firm");
+        assert_eq!(s.cwnd(), if compete { firm } else { s.variable("quiet") });
         // It goes away, and what NewReno held is ours.
         round(&mut s, RTT);
         assert_eq!(s.variable("rival"), 0.0);
-        assert!(!compete || s.cwnd() >= reno);
+        assert!(!compete || s.cwnd() >= firm);
     }
 }
 
 #[test]
 fn a_queue_that_shrinks_is_no_competitors() {
     let mut s = steady(&Config::default(), 100.0);
-    s.cc.reno = 100.0;
+    s.cc.firm = 100.0;
     for delay in [200, 170, 140, 120, 100, 80, 65, 50] {
         round(&mut s, ms(delay));
     }
@@ -236,7 +243,7 @@ fn a_queue_that_shrinks_is_no_competitors() {
 #[test]
 fn a_loss_beside_a_competitor_asks_whether_it_is_still_there() {
     let mut s = steady(&Config::default(), 100.0);
-    s.cc.reno = 100.0;
+    s.cc.firm = 100.0;
     rounds(&mut s, 5, ms(100));
     s.congestion(Signal::Loss);
     assert_eq!((s.variable("rival"), s.cwnd()), (0.0, s.variable("quiet")));
@@ -251,8 +258,8 @@ fn ten_probes_that_come_back_tell_that_the_path_is_longer() {
     let test = rounds(&mut s, DOUBT, ms(40)).train;
     assert_eq!(test.map(|t| t.count), Some(10), "is it one?");
     assert!(s.variable("quiet") < 95.0, "it yielded meanwhile");
-    s.probe(10);
-    s.cc.reno = 90.0;
+    answered(&mut s, 10);
+    s.cc.firm = 90.0;
     rounds(&mut s, 4, ms(40));
     assert_eq!((s.variable("shift-ms").round(), s.variable("queue-ms").round()), (40.0, 0.0));
     assert!(s.cwnd() > 85.0, "{}", s.cwnd());
@@ -265,7 +272,7 @@ fn ten_probes_that_come_back_tell_that_the_path_is_longer() {
 fn probes_that_vanish_leave_the_delay_and_show_that_the_router_has_priorities() {
     let mut s = steady(&Config::default(), 100.0);
     rounds(&mut s, DOUBT, ms(40));
-    s.probe(2);
+    answered(&mut s, 2);
     rounds(&mut s, 3, ms(40));
     assert_eq!(s.variable("shift-ms"), 0.0);
     assert!(s.cc.priorities);
@@ -279,11 +286,11 @@ fn answers_become_window_by_half() {
     let asked = act.train.expect("the queue is empty").count;
     assert_eq!(asked, (0.25 * s.variable("quiet")) as u32);
     let before = s.variable("quiet");
-    s.probe(asked);
+    answered(&mut s, asked);
     round(&mut s, RTT);
     assert_eq!(s.variable("quiet"), before + 0.5 * f64::from(asked));
     // Answers while the receiver's window is what limits are not believed.
-    s.probe(20);
+    answered(&mut s, 20);
     let before = s.variable("quiet");
     s.call(|cc, cx| {
         cc.on_transmit(cx, &Transmit { sent: 0, clock: Clock::Ack, blocked: Blocked::Rwnd });
@@ -298,7 +305,7 @@ fn probes_that_displace_data_are_given_up() {
     let ask = |s: &mut Stage<Hark>, test| {
         let mut act = Actions::default();
         s.cc.ask(&mut Cx { now: s.now, path: &s.path, rng: &mut s.rng, act: &mut act }, 10.0, test);
-        s.probe(10);
+        answered(s, 10);
     };
     ask(&mut s, true);
     rounds(&mut s, 3, ms(10));
@@ -382,4 +389,67 @@ fn a_recovery_tells_a_round_trip_by_its_rate_samples() {
 fn it_needs_one_sense() {
     let none = Config { probes: false, delay: false, ..Config::default() };
     assert!(none.validate().unwrap_err().to_string().contains("leave one of them out"));
+}
+
+#[test]
+fn answers_within_an_rtt_are_to_earlier_probes() {
+    let mut s = steady(&Config::default(), 100.0);
+    let act = round(&mut s, RTT);
+    // These were sent before the train that has just begun.
+    s.probe(act.train.expect("the queue is empty").count);
+    assert_eq!((s.cc.answers, s.cc.train.expect("it goes on").share()), (0.0, 0.0));
+}
+
+#[test]
+fn answers_wait_for_the_verdict_on_their_train() {
+    for through in [true, false] {
+        let mut s = steady(&Config::default(), 100.0);
+        let asked = round(&mut s, RTT).train.expect("the queue is empty").count;
+        let before = s.variable("quiet");
+        answered(&mut s, if through { asked } else { asked / 3 });
+        // The delay is 8 ms longer: the queue does not look empty while the train is under way.
+        s.cc.noise = 0.008;
+        round(&mut s, ms(8));
+        assert!(s.variable("quiet") <= before + 2.0);
+        rounds(&mut s, 3, ms(8));
+        assert_eq!(s.variable("quiet") > before + 8.0, through, "{}", s.variable("quiet"));
+    }
+}
+
+#[test]
+fn jitter_is_no_sign_of_a_router_without_priorities() {
+    for (noise, given_up) in [(0.0, true), (0.02, false)] {
+        let mut s = steady(&Config::default(), 100.0);
+        for _ in 0..2 {
+            let mut act = Actions::default();
+            s.cc.ask(&mut Cx { now: s.now, path: &s.path, rng: &mut s.rng, act: &mut act }, 10.0, false);
+            s.cc.noise = noise;
+            answered(&mut s, 10);
+            rounds(&mut s, 2, ms(40));
+            s.cc.train = None;
+            rounds(&mut s, 2, RTT);
+            s.cc.train = None;
+        }
+        assert_eq!(s.cc.deaf(&s.path), given_up);
+    }
+}
+
+#[test]
+fn who_comes_late_gains_faster_every_round() {
+    let mut s = steady(&Config::default(), 100.0);
+    (s.cc.starved, s.cc.priorities) = (true, true);
+    let gains: Vec<f64> = (0..8)
+        .map(|_| {
+            let before = s.variable("quiet");
+            // Half a segment in the queue: below the target, but the path is not free.
+            round(&mut s, Duration::from_micros(506_000));
+            s.variable("quiet") - before
+        })
+        .collect();
+    assert!(gains[..5].windows(2).all(|g| g[1] < g[0] + 0.3), "{gains:?}");
+    assert!(gains[6] > 1.5 * gains[4] && gains[7] > gains[6], "{gains:?}");
+    assert!(gains.iter().all(|g| *g <= BLIND_MOST * 120.0), "{gains:?}");
+    // Above the target it yields, and begins anew.
+    round(&mut s, ms(40));
+    assert_eq!(s.cc.behind, 0);
 }

@@ -1,5 +1,6 @@
 //! A train of probes in progress, and the meaning of its answers.
 
+use super::samples::Rtts;
 use skyhaul_base::{Duration, Instant};
 
 /// Share of a train's probes that must be answered. Random losses take some (5 % on the worst channels that still
@@ -18,12 +19,14 @@ pub(super) struct Asked {
     /// Number of its probes.
     count: u32,
     /// Answers to it.
-    pub(super) answered: u32,
+    answered: u32,
     /// Queueing delay at its start, s, and the maximum since.
     before: f64,
     longest: f64,
     /// Minimum RTT since, s.
     pub(super) least: f64,
+    /// Longest and second longest lower quartile of the RTTs of a round since, s.
+    lower: [f64; 2],
     /// Maximum loss rate of data in a round since.
     lost: f64,
     /// It tests whether the delay is that of a queue.
@@ -35,16 +38,34 @@ impl Asked {
         // 20 ms for delayed acknowledgements and the timers of both ends.
         let patience = Duration::from_secs_f64(2.0 * rtt + 0.02);
         let (longest, least, lost) = (0.0, f64::INFINITY, 0.0);
-        Self { since: now, patience, count, answered: 0, before: queue, longest, least, lost, test }
+        let lower = [0.0; 2];
+        Self { since: now, patience, count, answered: 0, before: queue, longest, least, lower, lost, test }
     }
 
-    /// A round has passed with this queueing delay, s, this minimum RTT if there was any, and this loss rate.
-    pub(super) fn saw(&mut self, queue: f64, least: Option<f64>, lost: f64) {
-        if let Some(least) = least {
+    /// A round has passed with this queueing delay, s, these RTTs if there were any, and this loss rate.
+    pub(super) fn saw(&mut self, queue: f64, rtts: Option<Rtts>, lost: f64) {
+        if let Some(Rtts { least, lower, .. }) = rtts {
             self.longest = self.longest.max(queue);
             self.least = self.least.min(least);
+            let [first, second] = self.lower;
+            self.lower = if lower > first { [lower, first] } else { [first, second.max(lower)] };
         }
         self.lost = self.lost.max(lost);
+    }
+
+    /// Answers have arrived. Those that come within the minimum RTT, s, belong to probes before this train.
+    pub(super) fn answer(&mut self, now: Instant, count: u32, base: f64) -> bool {
+        let ours = now.since(self.since).as_secs_f64() >= base;
+        if ours {
+            self.answered += count;
+        }
+        ours
+    }
+
+    /// RTT of the path while the train found it free, s: with the jitter that most of its rounds had, but without a queue that only
+    /// one of them met.
+    pub(super) fn free_rtt(&self) -> f64 {
+        self.lower[1]
     }
 
     pub(super) fn is_over(&self, now: Instant) -> bool {
@@ -69,5 +90,32 @@ impl Asked {
     /// Whether data arrived meanwhile.
     pub(super) fn spared_data(&self) -> bool {
         self.lost < SPARED
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rtts(least: f64, lower: f64) -> Option<Rtts> {
+        Some(Rtts { least, lower, median: lower, peak: lower, measured: true, many: true })
+    }
+
+    #[test]
+    fn one_round_with_a_queue_does_not_make_the_path_longer() {
+        let mut train = Asked::new(Instant::ZERO, 10, 0.5, 0.0, true);
+        for (least, lower) in [(0.5, 0.51), (0.5, 0.6), (0.5, 0.52)] {
+            train.saw(lower - 0.5, rtts(least, lower), 0.0);
+        }
+        train.saw(0.0, None, 0.0);
+        assert_eq!((train.free_rtt(), train.least), (0.52, 0.5));
+    }
+
+    #[test]
+    fn an_answer_takes_an_rtt() {
+        let mut train = Asked::new(Instant::from_secs_f64(1.0), 10, 0.5, 0.0, true);
+        assert!(!train.answer(Instant::from_secs_f64(1.4), 5, 0.5));
+        assert!(train.answer(Instant::from_secs_f64(1.5), 8, 0.5));
+        assert!((train.share() - 0.8).abs() < 1e-9 && train.came_through());
     }
 }
