@@ -6,10 +6,11 @@
 //! afterwards, since senders do not learn of the new gateway. Packets already on their way to the receiver arrive.
 
 use crate::agent::Agent;
+use crate::emit::dispatch;
 use crate::leg::Leg;
 use crate::parcel::Parcel;
 use crate::relay::put;
-use crate::sim::{Sim, dispatch};
+use crate::sim::Sim;
 use crate::tap::Tap;
 use crate::tunnel::Tunnel;
 use skyhaul_base::Duration;

@@ -6,9 +6,10 @@
 //! [`Sim::arrive`] or [`Sim::wake`], without prior changes.
 
 use crate::agent::Agent;
+use crate::emit::{dispatch, send_acks, send_data};
 use crate::observe;
 use crate::parcel::Parcel;
-use crate::sim::{Sim, dispatch, send};
+use crate::sim::Sim;
 use crate::tap::Tap;
 use crate::watch;
 use skyhaul_path::PacketView;
@@ -52,11 +53,7 @@ impl<R: Tap> Sim<R> {
         if let Some(head) = sink.poll_plain(now) {
             dispatch(net, now, Parcel::plain(&head, header, way));
         }
-        let mut beside = None;
-        while !sink.is_at_rest() {
-            let Some(head) = sink.poll(now, &mut beside) else { break };
-            send(net, now, way, header, &head, beside.take());
-        }
+        send_acks(net, now, way, header, sink);
         let next = sink.next_timeout();
         if next < flow.armed {
             flow.armed = next;
@@ -83,14 +80,7 @@ impl<R: Tap> Sim<R> {
         if R::ENABLED {
             observe::arrival(now, parcel, net);
         }
-        while let Some(head) = source.poll_plain(now) {
-            dispatch(net, now, Parcel::plain(&head, header, way));
-        }
-        let mut beside = None;
-        while !source.is_at_rest() {
-            let Some(head) = source.poll(now, &mut beside) else { break };
-            send(net, now, way, header, &head, beside.take());
-        }
+        send_data(net, now, way, header, source);
         let next = source.next_timeout();
         if next < flow.armed {
             flow.armed = next;
@@ -128,18 +118,8 @@ impl<R: Tap> Sim<R> {
         if bytes > 0 {
             source.offer(now, bytes);
         }
-        while let Some(head) = source.poll_plain(now) {
-            dispatch(net, now, Parcel::plain(&head, header, way));
-        }
-        let mut beside = None;
-        while !source.is_at_rest() {
-            let Some(head) = source.poll(now, &mut beside) else { break };
-            send(net, now, way, header, &head, beside.take());
-        }
-        while !sink.is_at_rest() {
-            let Some(head) = sink.poll(now, &mut beside) else { break };
-            send(net, now, back, header, &head, beside.take());
-        }
+        send_data(net, now, way, header, source);
+        send_acks(net, now, back, header, sink);
         let next = source.next_timeout().min(sink.next_timeout()).min(record.stop).min(app.next());
         // Overdue deadlines are due now.
         flow.armed = next.max(now);

@@ -1,9 +1,10 @@
 //! Rate-controlled datagrams: arrivals at their ends, and transmissions.
 
 use crate::agent::Agent;
+use crate::emit::dispatch;
 use crate::oracle::is_error;
 use crate::parcel::Parcel;
-use crate::sim::{Sim, dispatch};
+use crate::sim::Sim;
 use crate::tap::Tap;
 use crate::watch;
 use skyhaul_base::Instant;

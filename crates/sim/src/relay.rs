@@ -2,6 +2,7 @@
 
 use crate::agent::Agent;
 use crate::chain::Chain;
+use crate::emit::{dispatch, send_whole};
 use crate::ends::Ends;
 use crate::flow::Seen;
 use crate::headers::Headers;
@@ -11,7 +12,7 @@ use crate::observe;
 use crate::oracle::Oracle;
 use crate::parcel::{Label, Parcel};
 use crate::rate_leg::RateLeg;
-use crate::sim::{Sim, dispatch, send_whole};
+use crate::sim::Sim;
 use crate::tap::Tap;
 use crate::user;
 use skyhaul_base::{Instant, Rng};

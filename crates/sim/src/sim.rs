@@ -1,27 +1,23 @@
 //! The engine: takes events, moves parcels, calls endpoints.
 
-use crate::agent::{Agent, Agents, FixedWindow, OneWay};
+use crate::agent::{Agent, Agents};
 use crate::chain::Chain;
 use crate::change;
-use crate::datagram::Rated;
-use crate::ends::Ends;
+use crate::emit::{send, send_acks, send_data, send_whole};
 use crate::flow::{Flow, Record};
 use crate::network::Network;
 use crate::observe;
-use crate::oracle::Oracle;
-use crate::parcel::{Label, Parcel};
+use crate::parcel::Parcel;
 use crate::sampler::Sampler;
 use crate::tap::{Place, Tap};
 use crate::timers::Timers;
-use crate::user;
 use crate::watch;
-use skyhaul_apps::{App, Outcome, Start, Stop, Streams};
-use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_apps::App;
+use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::{Agenda, PacketView};
-use skyhaul_scenario::resolved::{FlowGroup, Gateway, Misfortune, Mishap, Transport};
-use skyhaul_tcp::config::LossClassifier;
-use skyhaul_tcp::{Config, Extras, Flags, Head, Segment};
+use skyhaul_scenario::resolved::{FlowGroup, Gateway, Misfortune, Mishap};
+use skyhaul_tcp::{Config, Segment};
 use skyhaul_trace::Event;
 use std::sync::Arc;
 
@@ -262,19 +258,13 @@ impl<R: Tap> Sim<R> {
             Agent::OneWay(ends) if backward => {
                 let source = &mut ends.source;
                 let refused = source.handle(now, &head, extras.as_ref()).is_err();
-                let mut beside = None;
-                while let Some(head) = source.poll(now, &mut beside) {
-                    send(net, now, way, header, &head, beside.take());
-                }
+                send_data(net, now, way, header, source);
                 (refused, source.next_timeout())
             }
             Agent::OneWay(ends) => {
                 let sink = &mut ends.sink;
                 let refused = sink.handle(now, &head, extras.as_ref()).is_err();
-                let mut beside = None;
-                while let Some(head) = sink.poll(now, &mut beside) {
-                    send(net, now, way, header, &head, beside.take());
-                }
+                send_acks(net, now, way, header, sink);
                 (refused, sink.next_timeout())
             }
             Agent::Connections(ends) => {
@@ -415,29 +405,6 @@ impl<R: Tap> Sim<R> {
         self.arm(index);
     }
 
-    /// Starts a flow: its application and, unless it uses connections, its transport.
-    fn start(&mut self, index: u32) {
-        let record = &mut self.records[index as usize];
-        let group = &self.run.groups[record.group];
-        let flow = &mut self.flows[index as usize];
-        if let Agents::FixedWindow(window) = self.run.agents {
-            flow.agent = Agent::FixedWindow(FixedWindow::new(window, group.endpoint.mss));
-            return;
-        }
-        let streams = Streams::of(self.run.seed, format!("flows.{}[{}]", group.name, record.index));
-        let over = group.transport.for_apps(group.endpoint.mss);
-        let app = group.app.build(&Start { now: self.now, over, streams: &streams });
-        flow.finite = app.is_finite();
-        flow.watched = app.watches();
-        record.app = Some(app);
-        if group.transport == Transport::Udp {
-            flow.agent = Agent::Datagrams(Box::default());
-        } else if let Some(rate) = group.transport.rate() {
-            flow.agent = Agent::Rated(Box::new(Rated::new(self.now, &rate)));
-            self.net.witness.truth.follow(index, rate.asks_an_oracle());
-        }
-    }
-
     /// Handles the expired deadlines of both ends of a flow.
     fn expire_ends(&mut self, index: u32) {
         let now = self.now;
@@ -498,13 +465,8 @@ impl<R: Tap> Sim<R> {
                 return;
             }
             Agent::OneWay(ends) => {
-                let mut beside = None;
-                while let Some(head) = ends.source.poll(now, &mut beside) {
-                    send(net, now, forward, header, &head, beside.take());
-                }
-                while let Some(head) = ends.sink.poll(now, &mut beside) {
-                    send(net, now, back, header, &head, beside.take());
-                }
+                send_data(net, now, forward, header, &mut ends.source);
+                send_acks(net, now, back, header, &mut ends.sink);
             }
             Agent::Connections(ends) => {
                 for (backward, way) in [(true, forward), (false, back)] {
@@ -551,205 +513,4 @@ impl<R: Tap> Sim<R> {
         self.flows[index as usize].armed = at;
         self.timers.set(index, at);
     }
-
-    /// Opens the first or next connection of a flow, for the transfer with this number, with this many bytes to
-    /// send at once.
-    pub(crate) fn open(&mut self, index: u32, transfer: u64, bytes: u64) {
-        let now = self.now;
-        let record = &mut self.records[index as usize];
-        let group = &self.run.groups[record.group];
-        let flow = &mut self.flows[index as usize];
-        record.page_began = now;
-        if let Some(chain) = flow.chain() {
-            self.open_chain(chain, transfer, bytes);
-            return;
-        }
-        let stream = |end: &str| {
-            let which = if transfer == 0 { String::new() } else { format!(".{transfer}") };
-            Rng::stream(self.run.seed, &format!("flows.{}[{}].{end}{which}", group.name, record.index))
-        };
-        let controls =
-            user::controls_of(group, &self.run.rules[record.group], record.index, &self.run.controls);
-        let config = &self.run.endpoints[record.group];
-        let oracle = Oracle::of(config.loss_classifier, || stream("loss-classifier"));
-        self.net.witness.truth.follow(index, config.loss_classifier != LossClassifier::None);
-        flow.agent = if group.handshake {
-            let mut ends = Ends::open(now, config, controls, stream("cc"), stream("peer"), group.close);
-            if let Some(state) = record.path_state() {
-                ends.sender.recall(state);
-            }
-            ends.sender.offer(now, bytes);
-            Agent::Connections(Box::new(ends))
-        } else {
-            let mut ends = OneWay::open(now, group, config, controls.0, stream("cc"));
-            if let Some(state) = record.path_state() {
-                ends.source.sender_mut().recall(state);
-            }
-            ends.source.offer(now, bytes);
-            Agent::OneWay(ends)
-        };
-        if oracle.is_some() {
-            record.history().oracle = oracle;
-        }
-        record.seen = crate::flow::Seen::default();
-        if flow.finite {
-            self.end_stream(index);
-        }
-    }
-
-    /// Stops the application.
-    fn stop(&mut self, index: u32) {
-        let Some(app) = &mut self.records[index as usize].app else {
-            self.finish_flow(index);
-            return;
-        };
-        let stop = app.stop();
-        let flow = &mut self.flows[index as usize];
-        let over = match &mut flow.agent {
-            // Packets in flight still count.
-            Agent::Datagrams(_) => {
-                self.note_finished(index);
-                return;
-            }
-            // Queued packets are still sent.
-            Agent::Rated(rated) => {
-                rated.sender.finish();
-                return;
-            }
-            Agent::OneWay(ends) => {
-                let sender = ends.source.sender_mut();
-                if stop == Stop::TakeBack {
-                    sender.truncate();
-                }
-                sender.unacked() == 0
-            }
-            Agent::Connections(ends) => {
-                if stop == Stop::TakeBack {
-                    ends.sender.truncate();
-                }
-                ends.over()
-            }
-            Agent::Leg(leg) => {
-                if stop == Stop::TakeBack {
-                    leg.ends.sender.truncate();
-                }
-                let chain = leg.chain;
-                flow.finite = true;
-                if self.is_over(chain) {
-                    self.finish_flow(index);
-                } else {
-                    self.end_stream(index);
-                }
-                return;
-            }
-            // Between two transfers; or transfers have their own connections, and those in progress continue.
-            Agent::Silent | Agent::FixedWindow(_) => true,
-        };
-        flow.finite = true;
-        if over {
-            self.finish_flow(index);
-        } else {
-            self.end_stream(index);
-        }
-    }
-
-    /// Everything written has been acknowledged.
-    #[cold]
-    pub(crate) fn done(&mut self, index: u32) {
-        let now = self.now;
-        let record = &mut self.records[index as usize];
-        if record.transfer.is_some() {
-            self.transferred(index);
-            return;
-        }
-        let outcome = record.app.as_mut().map_or(Outcome::Over, |app| app.acknowledged(now));
-        if outcome != Outcome::Over {
-            let took = now - record.page_began;
-            let page = record.pages.len() as u32;
-            record.pages.push(took);
-            if R::ENABLED {
-                self.net.witness.recorder.record(now, &Event::PageDone { flow: index, page, took });
-            }
-        }
-        if outcome != Outcome::Next {
-            self.finish_flow(index);
-            return;
-        }
-        self.retire(index);
-        self.produce(index);
-        self.flush(index);
-        self.arm(index);
-    }
-
-    /// Ends a flow.
-    fn finish_flow(&mut self, index: u32) {
-        self.retire(index);
-        self.note_finished(index);
-    }
-
-    /// A flow has nothing more to do.
-    pub(crate) fn note_finished(&mut self, index: u32) {
-        self.records[index as usize].finished = Some(self.now);
-        if R::ENABLED {
-            self.net.witness.recorder.record(self.now, &Event::FlowFinished { flow: index });
-        }
-        self.set_timer(index, Instant::MAX);
-    }
-
-    /// Takes the current connection out of service and keeps its counts.
-    pub(crate) fn retire(&mut self, index: u32) {
-        if let Agent::Leg(leg) = &self.flows[index as usize].agent {
-            if leg.number == 0 {
-                self.retire_chain(leg.chain);
-            }
-        }
-        let record = &mut self.records[index as usize];
-        let flow = &mut self.flows[index as usize];
-        record.history().past = record.totals(flow, self.run.groups[record.group].endpoint.mss);
-        if let Some(sender) = flow.agent.sender() {
-            record.history().path_state = sender.learnt();
-        }
-        flow.agent = Agent::Silent;
-        flow.generation = flow.generation.wrapping_add(1);
-        self.net.witness.truth.forget(index);
-    }
-}
-
-/// Sends a segment.
-#[inline(never)]
-pub(crate) fn send<R: Tap>(
-    net: &mut Network<R>,
-    now: Instant,
-    label: Label,
-    header: u32,
-    head: &Head,
-    beside: Option<Extras>,
-) {
-    let parcel = Parcel::pack(head, beside, header, label, &mut net.witness.bodies, R::PACKETS);
-    dispatch(net, now, parcel);
-}
-
-/// Sends a segment of a full connection.
-pub(crate) fn send_whole<R: Tap>(
-    net: &mut Network<R>,
-    now: Instant,
-    label: Label,
-    header: u32,
-    segment: &Segment,
-) {
-    let (head, extras) = segment.split();
-    let rare = !extras.is_none() || head.flags.has(Flags::SYN);
-    send(net, now, label, header, &head, rare.then_some(extras));
-}
-
-/// Sends a parcel.
-#[inline(always)]
-pub(crate) fn dispatch<R: Tap>(net: &mut Network<R>, now: Instant, parcel: Parcel) {
-    if R::ENABLED {
-        observe::departure(now, parcel, net);
-    }
-    if R::PACKETS {
-        net.witness.show(now, parcel, Place::Sent);
-    }
-    net.forward(now, parcel);
 }

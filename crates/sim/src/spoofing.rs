@@ -2,8 +2,9 @@
 //! [`Spoof`] between them.
 
 use crate::agent::Agent;
+use crate::emit::send_whole;
 use crate::parcel::Label;
-use crate::sim::{Sim, send_whole};
+use crate::sim::Sim;
 use crate::spoof::Spoof;
 use crate::tap::Tap;
 use skyhaul_base::Rng;

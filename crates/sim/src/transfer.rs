@@ -1,9 +1,10 @@
 //! Demands of applications: continuous data, and transfers over separate connections.
 
 use crate::agent::Agent;
+use crate::emit::dispatch;
 use crate::flow::{Flow, Record, Seen, Totals, Transfer};
 use crate::parcel::Parcel;
-use crate::sim::{Sim, dispatch};
+use crate::sim::Sim;
 use crate::tap::{Opened, Tap};
 use crate::truth::{Account, Verdicts};
 use crate::watch;

@@ -1,8 +1,11 @@
 // The page: reads its controls, runs one scenario per congestion control, and shows the runs side by side in simulated time.
 import type * as Charts from "./charts.js";
 import type * as Links from "./crossing.js";
-import { Engine, Refused, Withdrawn, type Check, type Column, type Crossings, type Failure, type Run } from "./engine.js";
+import { curve, goodput, valueAt, type Curve } from "./curves.js";
+import { Engine, Refused, Withdrawn, type Check, type Crossings, type Failure, type Run } from "./engine.js";
+import { box, entry, mark, swatch } from "./marks.js";
 import { START, file, fromLink, label, lines, sample, toLink, type Known } from "./state.js";
+import { rows } from "./table.js";
 import { WALK, stepState } from "./walk.js";
 
 const BASE = new URL(".", document.baseURI);
@@ -34,58 +37,12 @@ const drawing = Promise.all([import("./charts.js"), import("./crossing.js")]).th
 
 // ---- What is measured, over time
 
-interface Curve {
-  x: number[];
-  y: (number | null)[];
-}
 interface Shown {
   cwnd: Curve;
   queue: Curve;
   goodput: Curve;
 }
 let shown: Shown[] = [];
-
-/** One value per time: of one entity, or the mean of all. */
-function curve(series: Column, column: string, entity: number | "mean"): Curve {
-  const values = series[column];
-  if (!values) return { x: [], y: [] };
-  const sums = new Map<number, [number, number]>();
-  values.forEach((v, i) => {
-    if (v == null || (entity !== "mean" && series.entity![i] !== entity)) return;
-    const at = series.time_s![i]!;
-    const sum = sums.get(at) ?? [0, 0];
-    sums.set(at, [sum[0] + v, sum[1] + 1]);
-  });
-  const x = [...sums.keys()];
-  return { x, y: x.map((t) => sums.get(t)![0] / sums.get(t)![1]) };
-}
-
-/** Payload acknowledged per time, Mbit/s, over at least a round trip. */
-function goodput(run: Run, of: Check): Curve {
-  const bytes = new Map(of.flows.map((f) => [f.name, f.segment_bytes]));
-  const size = run.flows.map((f) => bytes.get(String(f.group)) ?? 1000);
-  const { time_s: time, entity, acked } = run.series.flows;
-  if (!acked) return { x: [], y: [] };
-  const sums = new Map<number, number>();
-  acked.forEach((n, i) => sums.set(time![i]!, (sums.get(time![i]!) ?? 0) + (n ?? 0) * size[entity![i]!]! * 8e-6));
-  const x = [...sums.keys()];
-  const total = x.map((t) => sums.get(t)!);
-  const step = x.length > 1 ? x[1]! - x[0]! : 1;
-  const rtt = Math.max(...of.flows.map((f) => f.base_rtt_s ?? 0));
-  const back = Math.max(1, Math.round(Math.max(rtt, run.duration_s / 100) / step));
-  return { x, y: x.map((t, i) => (i === 0 ? 0 : (total[i]! - total[Math.max(0, i - back)]!) / (t - x[Math.max(0, i - back)]!))) };
-}
-
-/** The last value up to a time. */
-function valueAt(c: Curve, t: number): number | null {
-  let [low, high] = [0, c.x.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (c.x[middle]! <= t + 1e-9) low = middle + 1;
-    else high = middle;
-  }
-  return low > 0 ? c.y[low - 1]! : null;
-}
 
 // ---- Controls of the page
 
@@ -149,31 +106,6 @@ function read(): void {
 function remember(): void {
   const link = toLink(state);
   history.replaceState(null, "", link ? `#${link}` : location.pathname + location.search);
-}
-
-const DASH = ["", "7 3", "2 2", "9 3 2 3"];
-function swatch(i: number): SVGElement {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("width", "26");
-  svg.setAttribute("height", "10");
-  svg.setAttribute("aria-hidden", "true");
-  svg.innerHTML = `<line x1="0" x2="26" y1="5" y2="5" stroke="var(--control-${i})" stroke-width="2.5" stroke-dasharray="${DASH[i]}"/>`;
-  return svg;
-}
-
-function entry(mark: Element, text: string): HTMLElement {
-  const span = document.createElement("span");
-  span.append(mark, text);
-  return span;
-}
-
-function box(name: string): Element {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("width", "12");
-  svg.setAttribute("height", "12");
-  svg.setAttribute("aria-hidden", "true");
-  svg.innerHTML = `<rect width="12" height="12" fill="var(--${name})"/>`;
-  return svg;
 }
 
 // ---- Running
@@ -249,7 +181,7 @@ async function run(): Promise<void> {
 
 async function show(files: string[]): Promise<void> {
   flows();
-  table();
+  by("table").replaceChildren(...rows(runs, labels, known.link));
   scenarioFile(files, 0);
   by("legend").replaceChildren(...labels.map((l, i) => entry(swatch(i), l)));
   const warnings = check!.warnings.map((w) => {
@@ -323,17 +255,6 @@ async function drawCharts(): Promise<void> {
   const marks = links.KINDS.map((kind) => mark((g) => links.dot(g, 7, 7, kind, charts.colour(`kind-${kind}`)), links.KIND_WORDS[kind]!));
   by("kind-legend").replaceChildren(...marks, mark((g) => links.cross(g, 7, 7, charts.colour("bad")), "lost"));
   panels();
-}
-
-function mark(paint: (g: CanvasRenderingContext2D) => void, words: string): HTMLElement {
-  const canvas = document.createElement("canvas");
-  canvas.width = canvas.height = 28;
-  canvas.style.width = canvas.style.height = "14px";
-  canvas.setAttribute("aria-hidden", "true");
-  const g = canvas.getContext("2d")!;
-  g.scale(2, 2);
-  paint(g);
-  return entry(canvas, words);
 }
 
 // ---- Simulated time
@@ -469,44 +390,7 @@ function words(): void {
   by("crossing-words").textContent = flow ? `Flow ${flow.group}[${flow.index}] at ${clock(now)}. ${texts.join(". ")}.` : "";
 }
 
-// ---- Table, file, sweep
-
-function table(): void {
-  const sum = (list: Record<string, number | string | null>[], column: string) => list.reduce((n, q) => n + Number(q[column] ?? 0), 0);
-  const ways = (r: Run) => r.links.filter((l) => l.direction === "forward");
-  const count = (n: number) => n.toLocaleString("en");
-  const columns: [string, (r: Run) => string][] = [
-    ["Goodput, Mbit/s", (r) => ((r.goodput_bit_s ?? 0) / 1e6).toFixed(3)],
-    ["Utilisation", (r) => `${(100 * Number(r.links.find((l) => l.link === known.link && l.direction === "forward")?.utilization ?? 0)).toFixed(1)} %`],
-    ["Fairness (Jain)", (r) => (r.jain == null ? "–" : r.jain.toFixed(3))],
-    ["Retransmissions", (r) => count(sum(r.flows, "retransmissions"))],
-    ["Timeouts", (r) => count(sum(r.flows, "timeouts"))],
-    ["Recoveries", (r) => count(sum(r.flows, "recoveries"))],
-    ["Probes sent", (r) => count(sum(r.flows, "probes_sent"))],
-    ["Probes answered", (r) => count(sum(r.flows, "probes_answered"))],
-    ["Data lost: error", (r) => count(sum(ways(r), "data_dropped_error"))],
-    ["Data lost: queue full", (r) => count(sum(ways(r), "data_dropped_full"))],
-    ["Probes lost", (r) => count(sum(ways(r), "probe_dropped_error") + sum(ways(r), "probe_dropped_full") + sum(ways(r), "probe_dropped_pushed_out") + sum(ways(r), "probe_dropped_aqm"))],
-    ["Digest", (r) => r.digest],
-  ];
-  const cell = (tag: "th" | "td", text: string, scope?: string) => {
-    const c = document.createElement(tag);
-    c.textContent = text;
-    if (scope) c.setAttribute("scope", scope);
-    return c;
-  };
-  const head = document.createElement("tr");
-  head.append(cell("th", "Control", "col"), ...labels.map((l) => cell("th", l, "col")));
-  const body = columns.map(([name, of]) => {
-    const tr = document.createElement("tr");
-    tr.append(cell("th", name, "row"), ...runs.map((r) => cell("td", of(r))));
-    return tr;
-  });
-  const [thead, tbody] = [document.createElement("thead"), document.createElement("tbody")];
-  thead.append(head);
-  tbody.append(...body);
-  by("table").replaceChildren(thead, tbody);
-}
+// ---- File, sweep
 
 function scenarioFile(files: string[], chosen: number): void {
   by("file").textContent = files[chosen]!;

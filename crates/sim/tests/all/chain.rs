@@ -1,27 +1,17 @@
 //! Chains of connections: what splitting gains, what it holds, what is lost when a gateway crashes.
 
-use crate::text::{self, chained as bulk};
+use crate::text::{self, chained as bulk, split_path};
 use skyhaul_scenario::resolved::Resolved;
 use skyhaul_scenario::{Document, no_files};
 use skyhaul_sim::{ChainResult, RunResult, run};
 use skyhaul_trace::Null;
 
 /// 100 Mbit/s, 5 ms on the ground; 10 Mbit/s over the satellite, a round trip of 550 ms in all.
-const PATH: &str = r#"
-duration = "60 s"
-[links.near]
-rate = "100 Mbit/s"
-delay = "5 ms"
-queue = { limit = "1000 packets" }
-[links.sat]
-rate = "10 Mbit/s"
-delay = "265 ms"
-queue = { limit = "1000 packets" }
-[links.far]
-rate = "100 Mbit/s"
-delay = "5 ms"
-queue = { limit = "1000 packets" }
-[gateways.g1]
+const PATH: &str = split_path!(
+    duration: "60 s",
+    delay: "265 ms",
+    queue: "1000 packets",
+    r#"[gateways.g1]
 behind = "near"
 [gateways.g2]
 behind = "sat"
@@ -35,7 +25,8 @@ gateways = ["g1", "g2"]
 [flows.bulk.chain.legs.g1]
 rwnd = "1 MiB"
 sndbuf = "2 MiB"
-"#;
+"#
+);
 
 fn resolve(sets: &[&str]) -> Resolved {
     text::resolve(PATH, sets)

@@ -1,7 +1,7 @@
 //! Connections that close with FINs: the end of a stream passes gateway by gateway after the last byte, and comes back from the
 //! receiver the same way.
 
-use crate::text::{self, bulk, chained};
+use crate::text::{self, bulk, chained, split_path};
 use skyhaul_base::Instant;
 use skyhaul_scenario::{Document, no_files};
 use skyhaul_sim::{Place, Sighting, Sim, Tap};
@@ -9,21 +9,11 @@ use skyhaul_tcp::Flags;
 use skyhaul_trace::{Event, Recorder};
 
 /// A sender behind 5 ms, two gateways around a satellite link of 10 Mbit/s, and a receiver behind 5 ms.
-const PATH: &str = r#"
-duration = "60 s"
-[links.near]
-rate = "100 Mbit/s"
-delay = "5 ms"
-queue = { limit = "1000 packets" }
-[links.sat]
-rate = "10 Mbit/s"
-delay = "120 ms"
-queue = { limit = "1000 packets" }
-[links.far]
-rate = "100 Mbit/s"
-delay = "5 ms"
-queue = { limit = "1000 packets" }
-[gateways.g1]
+const PATH: &str = split_path!(
+    duration: "60 s",
+    delay: "120 ms",
+    queue: "1000 packets",
+    r#"[gateways.g1]
 behind = "near"
 [gateways.g2]
 behind = "sat"
@@ -37,7 +27,8 @@ app = { kind = "pages", segments = 700, count = 3 }
 [flows.bulk.chain]
 kind = "split3"
 gateways = ["g1", "g2"]
-"#;
+"#
+);
 const PAGE: u64 = 700 * 1448;
 const RATED: &str = "flows.bulk.chain.legs.g1.transport={ kind = \"xtp-like\", rate = \"9.5 Mbit/s\" }";
 

@@ -1,30 +1,21 @@
 //! Gateways that hand their connections over to others: nothing is lost, and the leg behind them is silent for as long as
 //! signalling and data take.
 
-use crate::text::{self, chained as bulk};
+use crate::text::{self, chained as bulk, split_path};
 use skyhaul_base::Instant;
 use skyhaul_scenario::{Document, no_files};
 use skyhaul_sim::{RunResult, Sim};
 use skyhaul_trace::{Class, Event, Memory, Null};
 
 /// A sender behind 5 ms, two gateways, and two ways from them to the receiver.
-const PATH: &str = r#"
-duration = "40 s"
-[links.near]
-rate = "100 Mbit/s"
-delay = "5 ms"
-queue = { limit = "1000 packets" }
-[links.sat]
-rate = "10 Mbit/s"
-delay = "120 ms"
-queue = { limit = "1000 packets" }
-[links.sat2]
+const PATH: &str = split_path!(
+    duration: "40 s",
+    delay: "120 ms",
+    queue: "1000 packets",
+    r#"[links.sat2]
 rate = "10 Mbit/s"
 delay = "130 ms"
 queue = { limit = "1000 packets" }
-[links.far]
-rate = "100 Mbit/s"
-delay = "5 ms"
 [gateways.g1]
 behind = "near"
 buffer = "512 KiB"
@@ -43,7 +34,8 @@ kind = "split2"
 gateways = ["g1"]
 [flows.bulk.chain.legs.g1]
 sndbuf = "512 KiB"
-"#;
+"#
+);
 
 /// The event, with more of its keys.
 fn moves(more: &str) -> String {

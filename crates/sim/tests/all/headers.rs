@@ -1,25 +1,16 @@
 //! Legs with compressed headers: what they gain is in the sizes, and what a loss costs depends on what is compressed.
 
-use crate::text::{self, chained as bulk};
+use crate::text::{self, chained as bulk, split_path};
 use skyhaul_scenario::{Document, no_files};
 use skyhaul_sim::{FlowResult, RunResult};
 use skyhaul_trace::{Class, LossCause};
 
 /// 10 Mbit/s over the satellite, small segments, nothing that repairs a tail but the timer.
-const PATH: &str = r#"
-duration = "60 s"
-[links.near]
-rate = "100 Mbit/s"
-delay = "5 ms"
-queue = { limit = "1000 packets" }
-[links.sat]
-rate = "10 Mbit/s"
-delay = "120 ms"
-queue = { limit = "9000 packets" }
-[links.far]
-rate = "100 Mbit/s"
-delay = "5 ms"
-[gateways.g1]
+const PATH: &str = split_path!(
+    duration: "60 s",
+    delay: "120 ms",
+    queue: "9000 packets",
+    r#"[gateways.g1]
 behind = "near"
 [gateways.g2]
 behind = "sat"
@@ -35,7 +26,8 @@ gateways = ["g1", "g2"]
 rwnd = "1 MiB"
 sndbuf = "2 MiB"
 endpoint = { preset = "modern", receive-autotuning = false, timestamps = false, rtt-source = "every-ack", rescue-retransmission = false, mss = "256 B", header = "40 B", loss-detection = "dup-acks", tail-loss-probe = false }
-"#;
+"#
+);
 
 fn ran(sets: &[&str]) -> RunResult {
     text::ran(PATH, sets, 1)

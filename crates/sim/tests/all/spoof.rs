@@ -1,21 +1,15 @@
 //! A gateway that answers in the receiver's name, and paths that come to pass gateways by.
 
-use crate::text::{self, chained as bulk};
+use crate::text::{self, chained as bulk, split_path};
 use skyhaul_scenario::{Document, no_files};
 use skyhaul_sim::RunResult;
 
 /// 100 Mbit/s and 5 ms to the gateway; 10 Mbit/s over the satellite, a round trip of 540 ms.
-const PATH: &str = r#"
-duration = "60 s"
-[links.near]
-rate = "100 Mbit/s"
-delay = "5 ms"
-queue = { limit = "1000 packets" }
-[links.sat]
-rate = "10 Mbit/s"
-delay = "265 ms"
-queue = { limit = "1000 packets" }
-[gateways.g1]
+const PATH: &str = split_path!(
+    duration: "60 s",
+    delay: "265 ms",
+    queue: "1000 packets",
+    r#"[gateways.g1]
 behind = "near"
 [flows.bulk]
 path = ["near", "sat"]
@@ -26,7 +20,8 @@ sndbuf = "4 MiB"
 [flows.bulk.chain]
 kind = "spoof"
 gateways = ["g1"]
-"#;
+"#
+);
 
 fn ran(sets: &[&str], events: &str) -> RunResult {
     text::ran(&format!("{PATH}{events}"), sets, 1)

@@ -26,3 +26,22 @@ pub(crate) fn chained(result: &RunResult) -> (&FlowResult, ChainResult) {
     let flow = bulk(result);
     (flow, *flow.chain.as_deref().expect("a chain"))
 }
+
+/// A scenario whose gateways split a path: 100 Mbit/s and 5 ms on the ground at both ends (`near`, `far`), and
+/// 10 Mbit/s over the satellite (`sat`), with this delay each way and this queue; and the rest of the scenario.
+macro_rules! split_path {
+    (duration: $duration:literal, delay: $delay:literal, queue: $queue:literal, $rest:literal) => {
+        concat!(
+            "duration = \"",
+            $duration,
+            "\"\n[links.near]\nrate = \"100 Mbit/s\"\ndelay = \"5 ms\"\nqueue = { limit = \"1000 packets\" }",
+            "\n[links.sat]\nrate = \"10 Mbit/s\"\ndelay = \"",
+            $delay,
+            "\"\nqueue = { limit = \"",
+            $queue,
+            "\" }\n[links.far]\nrate = \"100 Mbit/s\"\ndelay = \"5 ms\"\nqueue = { limit = \"1000 packets\" }\n",
+            $rest
+        )
+    };
+}
+pub(crate) use split_path;

@@ -25,8 +25,8 @@ fn begins(curves: &[&Sampled], from: f64, window: f64) -> (Vec<f64>, f64) {
 /// The time from `from` until the share of `part` in `whole` has settled: in every window that begins later it is
 /// from `low` to `high`. NaN without curves.
 ///
-/// RFC 5166 §2.3: the delta-fair convergence time of Bansal, Balakrishnan, Floyd, Shenker 2001 (two flows have shares
-/// from (1 − δ)/2 to (1 + δ)/2 of the link), here of a flow that stays there.
+/// RFC 5166 §2.3.3: the delta-fair convergence time of Bansal, Balakrishnan, Floyd, Shenker 2001 (two flows go from
+/// shares of 100/101 and 1/101 of the link to (1 + δ)/2 and (1 − δ)/2), here of a flow that stays there.
 pub(super) fn settle(part: &[&Sampled], whole: &[&Sampled], [from, window, low, high]: [f64; 4]) -> f64 {
     let (times, end) = begins(whole, from, window);
     let fair = |t: f64| {

@@ -1,0 +1,82 @@
+//! What the ends of a flow have to send becomes parcels, and enters the network.
+
+use crate::network::Network;
+use crate::observe;
+use crate::parcel::{Label, Parcel};
+use crate::tap::{Place, Tap};
+use skyhaul_base::Instant;
+use skyhaul_tcp::{Counted, Extras, Flags, Head, Segment, Sink, Source};
+
+/// Sends what a source has to send; ordinary segments first.
+#[inline(always)]
+pub(crate) fn send_data<R: Tap>(
+    net: &mut Network<R>,
+    now: Instant,
+    way: Label,
+    header: u32,
+    source: &mut Source<Counted>,
+) {
+    while let Some(head) = source.poll_plain(now) {
+        dispatch(net, now, Parcel::plain(&head, header, way));
+    }
+    let mut beside = None;
+    while !source.is_at_rest() {
+        let Some(head) = source.poll(now, &mut beside) else { break };
+        send(net, now, way, header, &head, beside.take());
+    }
+}
+
+/// Sends what a sink has to send.
+#[inline(always)]
+pub(crate) fn send_acks<R: Tap>(
+    net: &mut Network<R>,
+    now: Instant,
+    way: Label,
+    header: u32,
+    sink: &mut Sink<Counted>,
+) {
+    let mut beside = None;
+    while !sink.is_at_rest() {
+        let Some(head) = sink.poll(now, &mut beside) else { break };
+        send(net, now, way, header, &head, beside.take());
+    }
+}
+
+/// Sends a segment.
+#[inline(never)]
+pub(crate) fn send<R: Tap>(
+    net: &mut Network<R>,
+    now: Instant,
+    label: Label,
+    header: u32,
+    head: &Head,
+    beside: Option<Extras>,
+) {
+    let parcel = Parcel::pack(head, beside, header, label, &mut net.witness.bodies, R::PACKETS);
+    dispatch(net, now, parcel);
+}
+
+/// Sends a segment of a full connection.
+pub(crate) fn send_whole<R: Tap>(
+    net: &mut Network<R>,
+    now: Instant,
+    label: Label,
+    header: u32,
+    segment: &Segment,
+) {
+    let (head, extras) = segment.split();
+    let rare = !extras.is_none() || head.flags.has(Flags::SYN);
+    send(net, now, label, header, &head, rare.then_some(extras));
+}
+
+/// Sends a parcel.
+#[inline(always)]
+pub(crate) fn dispatch<R: Tap>(net: &mut Network<R>, now: Instant, parcel: Parcel) {
+    if R::ENABLED {
+        observe::departure(now, parcel, net);
+    }
+    if R::PACKETS {
+        net.witness.show(now, parcel, Place::Sent);
+    }
+    net.forward(now, parcel);
+}
