@@ -173,7 +173,8 @@ impl Cubic {
             CaGrowth::PerAck => 1.0,
             CaGrowth::Abc => ack.acked,
         };
-        let step = hystart.growth(n, false);
+        // Where one acknowledgement is for many merged segments, limits per acknowledgement are lifted.
+        let step = hystart.growth(n, self.frame.rules.abc_limit.is_infinite());
         self.frame.grow_to(cx, self.frame.cwnd + step);
         if over {
             self.frame.ssthresh = self.frame.cwnd;
