@@ -21,6 +21,15 @@ use std::sync::atomic::Ordering;
 /// Maximum connections accepted per turn and listener, so that existing connections are served in between.
 const ACCEPTED: usize = 256;
 
+/// A connection of a host, as the kernel has accepted it.
+struct Accepted {
+    stream: TcpStream,
+    client: SocketAddr,
+    /// From where the leg over the link is opened: the client, or the gateway's own host.
+    local: SocketAddr,
+    server: SocketAddr,
+}
+
 impl Gateway {
     fn insert(&mut self, mut flow: Flow) -> u32 {
         flow.number = self.team.opened.fetch_add(1, Ordering::Relaxed) + 1;
@@ -59,7 +68,7 @@ impl Gateway {
                         let asked = stream.local_addr();
                         if let Some(server) = to.or(asked.ok()) {
                             let local = to.map_or(client, |_| SocketAddr::new(forward::ADDRESS.into(), 0));
-                            self.hand_on(now, host, stream, (local, client), server);
+                            self.hand_on(now, host, Accepted { stream, client, local, server });
                         }
                     }
                     Err(e) if matches!(e.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
@@ -75,37 +84,22 @@ impl Gateway {
     }
 
     /// Opens the connection of a client, in the thread that has those with its ends.
-    fn hand_on(
-        &mut self,
-        now: Instant,
-        host: &mut Host,
-        stream: TcpStream,
-        (local, client): (SocketAddr, SocketAddr),
-        server: SocketAddr,
-    ) {
-        let owner = match local.port() {
+    fn hand_on(&mut self, now: Instant, host: &mut Host, accepted: Accepted) {
+        let owner = match accepted.local.port() {
             // The owner chooses a port such that it is the owner.
-            0 => usize::from(client.port()) % self.team.size(),
-            _ => host.config().owner(local, server),
+            0 => usize::from(accepted.client.port()) % self.team.size(),
+            _ => host.config().owner(accepted.local, accepted.server),
         };
         if owner == self.number {
-            self.open_to_link(now, host, stream, (local, client), server);
+            self.open_to_link(now, host, accepted);
         } else {
-            let open = move |now, gateway: &mut Self, host: &mut Host| {
-                gateway.open_to_link(now, host, stream, (local, client), server);
-            };
-            self.team.post(owner, Box::new(open));
+            self.team
+                .post(owner, Box::new(move |now, gateway, host| gateway.open_to_link(now, host, accepted)));
         }
     }
 
-    fn open_to_link(
-        &mut self,
-        now: Instant,
-        host: &mut Host,
-        stream: TcpStream,
-        (local, client): (SocketAddr, SocketAddr),
-        server: SocketAddr,
-    ) {
+    fn open_to_link(&mut self, now: Instant, host: &mut Host, accepted: Accepted) {
+        let Accepted { stream, client, local, server } = accepted;
         self.counts.from_hosts += 1;
         // A connection to the listener itself has no server behind it.
         let loops = self.ports.v4 == server.port() && server.ip().is_loopback();
