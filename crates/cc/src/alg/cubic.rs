@@ -333,6 +333,19 @@ mod tests {
         assert!((a - b).abs() < 1e-9 * b.abs().max(1.0), "{a} is not {b}");
     }
 
+    /// One acknowledgement for 44 merged segments.
+    #[test]
+    fn merged_acknowledgements_do_not_slow_the_start() {
+        for (abc_limit, grown) in [(2.0, 8.0), (f64::INFINITY, 44.0)] {
+            let rules = Rules { growth: CaGrowth::Abc, abc_limit, ..rules(1000.0) };
+            let mut s = Stage::new(Cubic::new(&Config::default(), &rules), 10_000.0);
+            s.start(None);
+            let before = s.cwnd();
+            s.ack(AckKind::New, 44.0);
+            assert_eq!(s.cwnd(), before + grown, "{abc_limit}");
+        }
+    }
+
     #[test]
     fn the_curve_by_hand() {
         let mut s = reduced();

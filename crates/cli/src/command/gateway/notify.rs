@@ -32,8 +32,7 @@ impl Manager {
         }
     }
 
-    /// The gateway is ready. `waker` wakes its loop as often as the watchdog needs it: only the loop itself, and those of
-    /// its other threads, answer the watchdog.
+    /// The gateway is ready. `waker` wakes its loop as often as the watchdog needs it: only a loop that runs answers the watchdog.
     pub(super) fn ready(&self, waker: Waker) {
         self.say("READY=1");
         if let (Some(interval), Some(_)) = (self.interval, &self.socket) {
