@@ -122,7 +122,8 @@ soak-gateway:
 # Coverage for libFuzzer is a flag of the stable compiler. Only its sanitizers need a nightly one (cargo fuzz), and only the crate net has
 # unsafe code below it. Findings go to fuzz/artifacts, new inputs to fuzz/target/corpus.
 FUZZ ?= gateway_packets -max_total_time=60
-FUZZ_FLAGS := -Cpasses=sancov-module -Cdebug-assertions --cfg fuzzing $(foreach f,level=4 inline-8bit-counters pc-table trace-compares,-Cllvm-args=-sanitizer-coverage-$(f))
+FUZZ_COVERAGE := level=4 inline-8bit-counters pc-table trace-compares stack-depth
+FUZZ_FLAGS := -Cpasses=sancov-module $(foreach f,$(FUZZ_COVERAGE),-Cllvm-args=-sanitizer-coverage-$(f)) --cfg fuzzing -Cdebug-assertions
 FUZZ_HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 fuzz:
 	cd fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --release --locked --target $(FUZZ_HOST) --bin $(firstword $(FUZZ))
