@@ -119,8 +119,8 @@ soak:
 soak-gateway:
 	cargo test --release -p skyhaul-gateway --locked --test soak -- --long $(SOAK)
 
-# Coverage for libFuzzer is a flag of the stable compiler. Only its sanitizers need a nightly one (cargo fuzz), and only the crate net has
-# unsafe code below it. Findings go to fuzz/artifacts, new inputs to fuzz/target/corpus.
+# Coverage for libFuzzer is a flag of the stable compiler; only sanitizers need a nightly one (cargo fuzz). Findings go to fuzz/artifacts, new
+# inputs to fuzz/target/corpus.
 FUZZ ?= gateway_packets -max_total_time=60
 FUZZ_COVERAGE := level=4 inline-8bit-counters pc-table trace-compares stack-depth
 FUZZ_FLAGS := -Cpasses=sancov-module $(foreach f,$(FUZZ_COVERAGE),-Cllvm-args=-sanitizer-coverage-$(f)) --cfg fuzzing -Cdebug-assertions
