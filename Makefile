@@ -1,4 +1,4 @@
-# Targets: demo · reproduce · reproduce-quick · test · wasm · lab · test-lab · bench · bench-wire · bench-gateway · soak · soak-gateway · conformance · bench-python · docs · site · lint · licenses · sbom · dist · deb · test-dist · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
+# Targets: demo · reproduce · reproduce-quick · test · wasm · lab · test-lab · bench · bench-wire · bench-gateway · soak · soak-gateway · fuzz · conformance · bench-python · docs · site · lint · licenses · sbom · dist · deb · test-dist · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
 # The Python parts live in .venv, from lock files with hashes; nothing outside this folder is changed.
 
 PYTHON ?= python3
@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --req
 # The virtual environment that maturin installs into, regardless of any active one.
 IN_VENV := VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: help demo reproduce reproduce-quick test test-rust test-python test-lab lab wasm bench bench-wire bench-gateway soak soak-gateway conformance peers bench-python docs site lint licenses sbom dist deb test-dist lock clean
+.PHONY: help demo reproduce reproduce-quick test test-rust test-python test-lab lab wasm bench bench-wire bench-gateway soak soak-gateway fuzz conformance peers bench-python docs site lint licenses sbom dist deb test-dist lock clean
 
 help:
 	@echo "make demo    a first figure: builds, runs one TCP-Peach study, writes results/demo/"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench-gateway  downloads over a GEO link with and without gateways (Linux, as root, with nft)"
 	@echo "make soak    soak test of a host, an hour; SOAK=--short for a minute, SOAK=\"--only flood\" for one scene (Linux, as root)"
 	@echo "make soak-gateway    the same for two gateways, for an hour (Linux, as root, with nft)"
+	@echo "make fuzz    fuzzing with libFuzzer; FUZZ=\"gateway_packets -max_total_time=300\" for another target or time"
 	@echo "make conformance  conformance of our TCP and of this machine's kernel to the RFCs; CASES=rack for a subset"
 	@echo "make bench-python  overhead of a congestion control written in Python"
 	@echo "make peers   goodput of nine controls against ns-2 and ns-3; PEERS=--quick for a short run"
@@ -117,6 +118,18 @@ soak:
 
 soak-gateway:
 	cargo test --release -p skyhaul-gateway --locked --test soak -- --long $(SOAK)
+
+# Coverage for libFuzzer is a flag of the stable compiler; only sanitizers need a nightly one (cargo fuzz). Findings go to fuzz/artifacts, new
+# inputs to fuzz/target/corpus.
+FUZZ ?= gateway_packets -max_total_time=60
+FUZZ_COVERAGE := level=4 inline-8bit-counters pc-table trace-compares stack-depth
+FUZZ_FLAGS := -Cpasses=sancov-module $(foreach f,$(FUZZ_COVERAGE),-Cllvm-args=-sanitizer-coverage-$(f)) --cfg fuzzing -Cdebug-assertions
+FUZZ_HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+fuzz:
+	cd fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --release --locked --target $(FUZZ_HOST) --bin $(firstword $(FUZZ))
+	mkdir -p fuzz/artifacts fuzz/target/corpus/$(firstword $(FUZZ))
+	cd fuzz && target/$(FUZZ_HOST)/release/$(firstword $(FUZZ)) -artifact_prefix=artifacts/ -timeout=10 \
+	  target/corpus/$(firstword $(FUZZ)) corpus/$(firstword $(FUZZ)) $(wordlist 2,$(words $(FUZZ)),$(FUZZ))
 
 # Needs the Python package: make test-python, or make demo, builds it.
 bench-python: $(VENV)/.build

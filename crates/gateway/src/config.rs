@@ -14,39 +14,69 @@ use skyhaul_net::host::{Endpoint, Keys};
 use skyhaul_scenario::ScenarioError;
 use skyhaul_tcp::config::Keepalive;
 use skyhaul_wire::Profile;
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 
-/// The configuration of a gateway.
+/// The configuration of a gateway: what its file says, which it dereferences to, and what follows from that.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Its name, from which those of its table and its interface are formed.
-    pub name: String,
-    /// The terrestrial side, whose connections are routed through the gateway; `None` if it only forwards ports.
-    pub terrestrial: Option<Terrestrial>,
-    /// The satellite side.
-    pub satellite: Satellite,
-    /// Ports of this machine, and the servers behind the link to which their connections go.
-    pub forward: Vec<Forward>,
-    /// Ports of the satellite interface, and the servers to which their connections go.
-    pub publish: Vec<Publish>,
-    /// Which connections are split.
-    pub split: Split,
-    /// Resource limits and timeouts.
-    pub limits: Limits,
-    /// Where lines about connections and events go.
-    pub log: LogConfig,
-    /// What happens to new connections after the gateway was killed.
-    pub on_failure: OnFailure,
-    /// What is measured of connections.
-    pub evidence: evidence::Settings,
-    /// Whether the path is tested before low-priority packets are sent.
-    pub priority_test: priority::Settings,
+    file: File,
     /// TCP settings of connections over the link.
     pub endpoint: Endpoint,
     /// The same with the congestion control for paths on which low priority has not been found to work.
     pub fallback: Endpoint,
     /// TCP settings of the second arm of an A/B test, if it is split.
     pub other: Option<Endpoint>,
+}
+
+impl Deref for Config {
+    type Target = File;
+    fn deref(&self) -> &File {
+        &self.file
+    }
+}
+
+impl DerefMut for Config {
+    fn deref_mut(&mut self) -> &mut File {
+        &mut self.file
+    }
+}
+
+/// What the file of a gateway says.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct File {
+    /// Its name, from which those of its table and its interface are formed.
+    #[serde(default = "name")]
+    pub name: String,
+    /// The terrestrial side, whose connections are routed through the gateway; `None` if it only forwards ports.
+    pub terrestrial: Option<Terrestrial>,
+    /// The satellite side.
+    pub satellite: Satellite,
+    /// Ports of this machine, and the servers behind the link to which their connections go.
+    #[serde(default)]
+    pub forward: Vec<Forward>,
+    /// Ports of the satellite interface, and the servers to which their connections go.
+    #[serde(default)]
+    pub publish: Vec<Publish>,
+    /// Which connections are split.
+    #[serde(default = "split")]
+    pub split: Split,
+    /// Resource limits and timeouts.
+    #[serde(default)]
+    pub limits: Limits,
+    /// Where lines about connections and events go.
+    #[serde(default)]
+    pub log: LogConfig,
+    /// What happens to new connections after the gateway was killed.
+    #[serde(default)]
+    pub on_failure: OnFailure,
+    /// What is measured of connections.
+    #[serde(default)]
+    pub evidence: evidence::Settings,
+    /// Whether the path is tested before low-priority packets are sent.
+    #[serde(default)]
+    pub priority_test: priority::Settings,
 }
 
 /// The terrestrial side.
@@ -182,31 +212,6 @@ enum Marking {
     Compact,
     Paper,
     Off,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct File {
-    #[serde(default = "name")]
-    name: String,
-    terrestrial: Option<Terrestrial>,
-    satellite: Satellite,
-    #[serde(default)]
-    forward: Vec<Forward>,
-    #[serde(default)]
-    publish: Vec<Publish>,
-    #[serde(default = "split")]
-    split: Split,
-    #[serde(default)]
-    limits: Limits,
-    #[serde(default)]
-    log: LogConfig,
-    #[serde(default)]
-    on_failure: OnFailure,
-    #[serde(default)]
-    evidence: evidence::Settings,
-    #[serde(default)]
-    priority_test: priority::Settings,
 }
 
 fn name() -> String {
@@ -374,35 +379,7 @@ impl Config {
         } else {
             endpoint.clone()
         };
-        let File {
-            name,
-            terrestrial,
-            satellite,
-            forward,
-            publish,
-            split,
-            limits,
-            log,
-            on_failure,
-            evidence,
-            priority_test,
-        } = f;
-        Ok(Self {
-            name,
-            terrestrial,
-            satellite,
-            forward,
-            publish,
-            split,
-            limits,
-            log,
-            on_failure,
-            evidence,
-            priority_test,
-            endpoint,
-            fallback,
-            other,
-        })
+        Ok(Self { file: f, endpoint, fallback, other })
     }
 
     /// Whether connections may send low-priority packets, so that the path is to be tested for it.
@@ -584,8 +561,11 @@ mod tests {
     fn a_file_of_four_lines_is_enough() {
         let c = Config::parse("g.toml", LEAST).unwrap();
         assert_eq!((c.name.as_str(), c.interface().as_str()), ("gateway", "sky-gateway"));
-        assert_eq!((c.limits.flows, c.split.exclude_ports, c.satellite.rate), (20_000, vec![179], None));
-        assert_eq!(c.terrestrial.unwrap().networks.len(), 2);
+        assert_eq!(
+            (c.limits.flows, &c.split.exclude_ports[..], c.satellite.rate),
+            (20_000, &[179][..], None)
+        );
+        assert_eq!(c.terrestrial.as_ref().unwrap().networks.len(), 2);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::near::CHUNK;
 use skyhaul_base::Instant;
 use skyhaul_net::host::{ConnId, Host};
-use skyhaul_relay::{Bytes, End, Fifo};
+use skyhaul_relay::{Bytes, End};
 use std::cell::RefCell;
 
 /// A connection of our own host.
@@ -23,26 +23,13 @@ impl End<Bytes> for Side<'_> {
         self.host.conn(self.id).is_none_or(|c| c.failure().is_some() || (c.is_over() && !c.ended_in_order()))
     }
     fn read(&mut self, into: &mut Bytes, most: u64) -> u64 {
-        let spare = &mut *self.spare.borrow_mut();
-        into.borrow(spare);
-        let n = self.host.read(self.now, self.id, into.room(CHUNK.min(most as usize)));
-        into.append(n);
-        into.give_back(spare);
-        n as u64
+        let Self { host, id, now, spare } = self;
+        let most = CHUNK.min(most as usize);
+        into.fill(&mut spare.borrow_mut(), most, |room| host.read(*now, *id, room)) as u64
     }
     fn write(&mut self, from: &mut Bytes) -> u64 {
-        let mut written = 0;
-        while !from.is_empty() {
-            let n = self.host.write(self.now, self.id, from.waiting());
-            if n == 0 {
-                break;
-            }
-            from.consume(n);
-            written += n as u64;
-        }
-        // An idle connection holds no memory.
-        from.give_back(&mut self.spare.borrow_mut());
-        written
+        let Self { host, id, now, spare } = self;
+        from.drain(&mut spare.borrow_mut(), |waiting| host.write(*now, *id, waiting)) as u64
     }
     fn finish(&mut self) {
         self.host.shutdown(self.now, self.id);

@@ -107,6 +107,19 @@ interval = "60 s"
 packets = 400
 "#;
 
+    /// What fuzzers have found worth keeping.
+    #[test]
+    fn the_corpora_are_survived() {
+        for (name, target) in
+            [("gateway_toml", gateway_toml as fn(&[u8])), ("gateway_packets", gateway_packets)]
+        {
+            let folder =
+                std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
+            let files = std::fs::read_dir(&folder).expect("a corpus").map(|f| f.expect("an entry").path());
+            assert!(files.map(|f| target(&std::fs::read(f).expect("readable"))).count() > 0);
+        }
+    }
+
     /// The file, with bytes and lines changed, repeated and left out.
     #[test]
     fn whatever_a_file_says_is_taken_or_refused_in_one_line() {

@@ -1,10 +1,11 @@
 //! All connections of a gateway: an application on the gateway's own host.
 
 mod observe;
+mod open;
 mod team;
 
 use crate::cause::Cause;
-use crate::config::{Config, Preserve};
+use crate::config::Config;
 use crate::error::GatewayError;
 use crate::evidence;
 use crate::flow::{Flow, From, State};
@@ -16,35 +17,29 @@ use crate::poll::{Happened, Poll};
 use crate::priority;
 use crate::probe::Probe;
 use crate::record::{self, Kernel};
-use crate::route;
 use crate::rules::Ports;
 use crate::status::{Counts, FlowStatus, Status};
-use crate::terms::{Beyond, Terms};
+use crate::terms::Terms;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_cc::InitialWindow;
 use skyhaul_net::app::{App, Turn};
-use skyhaul_net::host::{
-    Admission, Asked, Conn, ConnId, Cookie, Endpoint, Host, HostConfig, HostError, Secret, Share,
-};
+use skyhaul_net::host::exchange::Exchange;
+use skyhaul_net::host::{Admission, Conn, ConnId, Host, HostConfig, Secret, Share};
 use skyhaul_net::tap::Tap;
 use skyhaul_net::wait::Waker;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::num::{NonZeroU16, NonZeroU32};
+use std::net::{SocketAddr, TcpListener};
+use std::num::NonZeroU32;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
 use team::{Task, Team};
 
 /// The number under which all listeners are registered; flows have the numbers after it.
 const LISTENERS: u64 = 0;
 const FLOWS: u64 = 1;
-/// Maximum connections accepted per turn and listener, so that existing connections are served in between.
-const ACCEPTED: usize = 256;
 /// Interval between checks for flows without progress.
 const SWEEP: Duration = Duration::from_secs(1);
 /// Interval between looks at the connections of other threads, while it stops.
@@ -96,6 +91,8 @@ pub struct Gateway {
     swept: Instant,
     /// The last turn.
     looked: Instant,
+    /// Threads that have answered whether they run, while that is asked.
+    signs: Option<Arc<AtomicUsize>>,
     /// When listeners are tried again without an event: one may have more connections to accept.
     again: Instant,
     /// When it ends at the latest, after a request to stop.
@@ -175,6 +172,7 @@ impl Gateway {
             began: now,
             swept: now,
             looked: now,
+            signs: None,
             again: Instant::MAX,
             ends: None,
             log: None,
@@ -203,7 +201,7 @@ impl Gateway {
         host.memory = config.limits.memory.0;
         host.most = config.limits.flows + config.limits.flows / 4;
         host.backlog = config.limits.flows.min(4096);
-        host.account = Some(Arc::default());
+        (host.account, host.paths) = (Some(Arc::default()), Some(Arc::default()));
         let of = config.limits.threads;
         let each = |all: usize| all.div_ceil(of);
         (host.backlog, host.most_waiting) = (each(host.backlog), each(host.most_waiting));
@@ -218,9 +216,32 @@ impl Gateway {
         Ok((0..of).map(part).collect())
     }
 
+    /// Packets that arrive at the queue of one thread and are for another one are passed on by this.
+    pub(crate) fn passes_on_with(&self, exchange: Arc<Exchange>) {
+        self.team.passes_on_with(exchange);
+    }
     /// How this thread is woken when another one wants something.
     pub(crate) fn wake_with(&self, waker: Waker) {
         self.team.wakes(self.number, waker);
+    }
+    /// Whether all threads run. The first call asks them; the answer is true as soon as each one has had a turn since then, and the
+    /// next call asks again. They wake the first thread, which alone may ask.
+    pub fn all_run(&mut self) -> bool {
+        let team = self.team.clone();
+        let signs = self.signs.get_or_insert_with(|| {
+            let signs = Arc::new(AtomicUsize::new(0));
+            let theirs = signs.clone();
+            team.tell(self.number, move |_, gateway, _| {
+                theirs.fetch_add(1, Ordering::Relaxed);
+                gateway.team.wake(0);
+            });
+            signs
+        });
+        let all = signs.load(Ordering::Relaxed) + 1 >= team.size();
+        if all {
+            self.signs = None;
+        }
+        all
     }
     /// Ends at this time at the latest.
     pub(crate) fn end_at(&mut self, at: Instant) {
@@ -276,6 +297,7 @@ impl Gateway {
         for other in self.team.ask(self.number, move |now, gateway, host| gateway.part(now, host, list)) {
             status.add(other, LIST);
         }
+        status.queues_full = self.team.queues_full();
         status
     }
     /// The same of this thread alone.
@@ -290,6 +312,7 @@ impl Gateway {
             peers: self.team.peers().len(),
             memory: host.memory().held,
             paths_narrowed: host.counts().paths_narrowed,
+            queues_full: 0,
             counts: self.counts,
             list: flows.map(|f| Self::row(now, f, host)).collect(),
             evidence: self.evidence.as_ref().map(|e| e.report(false)),
@@ -328,23 +351,6 @@ impl Gateway {
         self.flows.len() - self.free.len()
     }
 
-    fn insert(&mut self, mut flow: Flow) -> u32 {
-        flow.number = self.team.opened.fetch_add(1, Ordering::Relaxed) + 1;
-        self.team.flows.fetch_add(1, Ordering::Relaxed);
-        flow.control = self.config.endpoint.cc.name();
-        if let Some(evidence) = &self.evidence {
-            evidence.split(flow.client, flow.server);
-        }
-        if self.log.as_ref().is_some_and(|l| l.wants_flows(Level::Error)) {
-            self.kernel.observe(&mut flow);
-        }
-        let number = self.free.pop().unwrap_or_else(|| {
-            self.flows.push(None);
-            (self.flows.len() - 1) as u32
-        });
-        self.flows[number as usize] = Some(Box::new(flow));
-        number
-    }
     fn list(&mut self, number: u32) {
         if let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_mut).filter(|f| !f.listed)
         {
@@ -352,232 +358,6 @@ impl Gateway {
             self.listed.push(number);
         }
     }
-
-    // ----- new connections ------------------------------------------------------------------------------------
-
-    /// Accepts connections of terrestrial hosts.
-    fn accept(&mut self, now: Instant, host: &mut Host) {
-        self.again = Instant::MAX;
-        for n in 0..self.listeners.len() {
-            let to = self.listeners[n].to;
-            for k in 0..=ACCEPTED {
-                if k == ACCEPTED {
-                    self.again = now;
-                    break;
-                }
-                // Connections to forwarded ports cannot be forwarded unsplit: they wait in the backlog.
-                if to.is_some() && self.is_full() {
-                    self.again = now + SWEEP;
-                    break;
-                }
-                match self.listeners[n].socket.accept() {
-                    Ok((stream, client)) => {
-                        let asked = stream.local_addr();
-                        if let Some(server) = to.or(asked.ok()) {
-                            let local = to.map_or(client, |_| SocketAddr::new(forward::ADDRESS.into(), 0));
-                            self.hand_on(now, host, stream, (local, client), server);
-                        }
-                    }
-                    Err(e) if matches!(e.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
-                    Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                    // No descriptor is left: the others wait in the backlog.
-                    Err(_) => {
-                        self.again = now + SWEEP;
-                        break;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Opens the connection of a client, in the thread that has those with its ends.
-    fn hand_on(
-        &mut self,
-        now: Instant,
-        host: &mut Host,
-        stream: std::net::TcpStream,
-        (local, client): (SocketAddr, SocketAddr),
-        server: SocketAddr,
-    ) {
-        let owner = match local.port() {
-            // The owner chooses a port such that it is the owner.
-            0 => usize::from(client.port()) % self.team.size(),
-            _ => host.config().owner(local, server),
-        };
-        if owner == self.number {
-            self.open_to_link(now, host, stream, (local, client), server);
-        } else {
-            let open = move |now, gateway: &mut Self, host: &mut Host| {
-                gateway.open_to_link(now, host, stream, (local, client), server);
-            };
-            self.team.post(owner, Box::new(open));
-        }
-    }
-
-    fn open_to_link(
-        &mut self,
-        now: Instant,
-        host: &mut Host,
-        stream: std::net::TcpStream,
-        (local, client): (SocketAddr, SocketAddr),
-        server: SocketAddr,
-    ) {
-        self.counts.from_hosts += 1;
-        // A connection to the listener itself has no server behind it.
-        let loops = self.ports.v4 == server.port() && server.ip().is_loopback();
-        let Some(mut near) = Near::accepted(stream, client).ok().filter(|_| !loops) else {
-            // Dropped, it is reset.
-            self.refuse(From::Hosts, client, server);
-            return;
-        };
-        let waits = {
-            let peers = self.team.peers();
-            peers.before(server.ip()).and_then(|g| peers.cookie(now, g, local.ip())).is_some()
-        };
-        if waits {
-            near.awaits_data();
-        }
-        let mut flow = Flow::new(now, From::Hosts, (client, server), near, self.config.limits.buffer.0);
-        flow.opens_from = Some(local);
-        let number = self.insert(flow);
-        if waits {
-            self.opening.push_back((now + self.config.satellite.early_data.0, number, now));
-        } else {
-            self.open(now, host, number);
-        }
-        self.watch(number);
-    }
-
-    /// Opens the leg over the link of a flow.
-    fn open(&mut self, now: Instant, host: &mut Host, number: u32) {
-        let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_mut) else { return };
-        let (Some(local), client, server) = (flow.opens_from.take(), flow.client, flow.server) else {
-            return;
-        };
-        let dscp = flow.near().map_or(0, Near::dscp);
-        let gateway = self.team.peers().before(server.ip());
-        let window = gateway.and_then(|g| self.window(now, g));
-        let cookie = gateway.and_then(|g| Some((g, self.team.peers().cookie(now, g, local.ip())?)));
-        host.look_up_route(now, server.ip(), route::mtu);
-        let beyond = gateway.map_or(Beyond::Unknown, Beyond::Gateway);
-        let which = self.terms.of(now, client, server, beyond);
-        match self.connect(now, host, (local, server), (window, cookie), (dscp, which)) {
-            Ok(far) => {
-                self.counts.resumed += u64::from(window.is_some());
-                self.counts.fallback += u64::from(Terms::is_fallback(which));
-                self.by_conn.insert(far, number);
-                if let Some(flow) = self.flows[number as usize].as_mut() {
-                    flow.far = Some(far);
-                    flow.control = self.terms.endpoint(which).cc.name();
-                    let named = flow.number;
-                    self.trace(now, host, named, far);
-                }
-            }
-            Err(_) => {
-                self.counts.refused += 1;
-                self.end(now, host, number, Cause::NotOpened);
-            }
-        }
-    }
-    /// Opens the legs of flows whose clients have said nothing for long enough.
-    fn open_late(&mut self, now: Instant, host: &mut Host) {
-        while let Some(&(until, number, began)) = self.opening.front() {
-            let flow = self.flows.get(number as usize).and_then(Option::as_deref);
-            // It may be open, and its number given to another one.
-            let waits = flow.is_some_and(|f| f.opens_from.is_some() && f.began == began);
-            if waits && now < until {
-                return;
-            }
-            self.opening.pop_front();
-            if waits {
-                self.open(now, host, number);
-                self.list(number);
-            }
-        }
-    }
-
-    /// Opens a leg over the link, from the address of a client or of the gateway's host, with this initial window and, if there
-    /// is a cookie, data in the SYN.
-    fn connect(
-        &self,
-        now: Instant,
-        host: &mut Host,
-        (client, server): (SocketAddr, SocketAddr),
-        (window, cookie): (Option<NonZeroU16>, Option<(NonZeroU32, Cookie)>),
-        (dscp, which): (u8, u8),
-    ) -> Result<ConnId, HostError> {
-        let mut other;
-        let mut endpoint = self.terms.endpoint(which);
-        if window.is_some() || dscp != 0 {
-            other = Endpoint { dscp, ..endpoint.clone() };
-            if let Some(window) = window {
-                other.tcp.rules.initial_window = InitialWindow::Segments(window.get().into());
-            }
-            endpoint = &other;
-        }
-        match cookie {
-            Some(cookie) => host.connect_early(now, client, server, endpoint, cookie),
-            None => host.connect(now, client, server, endpoint),
-        }
-    }
-
-    /// The initial window of a connection to a known gateway, segments; `None`: that of the endpoint.
-    fn window(&self, now: Instant, gateway: NonZeroU32) -> Option<NonZeroU16> {
-        let s = &self.config.satellite;
-        if s.resume && s.rate.is_some() { self.team.peers().window(now, gateway) } else { None }
-    }
-
-    /// A client behind the link connects to a terrestrial host.
-    fn open_to_host(&mut self, now: Instant, host: &mut Host, asked: Asked) {
-        let Asked { local: server, remote: client, dscp, gateway } = asked;
-        host.look_up_route(now, client.ip(), route::mtu);
-        self.counts.from_link += 1;
-        let Some((to, preserve)) = self.place(server) else {
-            self.refuse(From::Link, client, server);
-            host.refuse(server, client);
-            return;
-        };
-        let Ok(near) = Near::connect(client, to, preserve, dscp) else {
-            self.refuse(From::Link, client, server);
-            host.refuse(server, client);
-            return;
-        };
-        let mut flow = Flow::new(now, From::Link, (client, server), near, self.config.limits.buffer.0);
-        flow.gateway = gateway;
-        let number = self.insert(flow);
-        self.admitted.insert((server, client), number);
-        self.watch(number);
-    }
-
-    /// Counts a connection that the gateway cannot take.
-    fn refuse(&mut self, from: From, client: SocketAddr, server: SocketAddr) {
-        self.counts.refused += 1;
-        if let Some(log) = &self.log {
-            log.flow(Level::Warning, record::refused(from, client, server));
-        }
-    }
-
-    /// The server of a connection from the link, and what it sees of the client; `None`: there is none.
-    fn place(&self, asked: SocketAddr) -> Option<(SocketAddr, Preserve)> {
-        if self.config.forwards_ports() && asked.ip() == IpAddr::V4(forward::ADDRESS) {
-            let published = self.config.publish.iter().find(|p| p.port == asked.port())?;
-            return Some((published.to, Preserve::None));
-        }
-        Some((asked, self.config.terrestrial.as_ref()?.preserve))
-    }
-
-    fn watch(&mut self, number: u32) {
-        let near = self.flows[number as usize].as_mut().and_then(|f| f.near_mut());
-        if let Some(near) = near {
-            // If the kernel cannot watch it, no event would arrive: it is treated as ready.
-            if self.poll.watch(near.stream(), u64::from(number) + FLOWS).is_err() {
-                near.wake(true, true);
-            }
-        }
-        self.list(number);
-    }
-
-    // ----- those that exist -----------------------------------------------------------------------------------
 
     fn happened(&mut self, now: Instant, host: &mut Host) {
         let mut happened = core::mem::take(&mut self.happened);
@@ -590,22 +370,12 @@ impl Gateway {
             };
             let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_mut) else { continue };
             let waits = flow.from == From::Link && flow.far.is_none();
-            let (client, server) = (flow.client, flow.server);
             let Some(near) = flow.near_mut() else { continue };
             let connecting = near.is_connecting();
             near.wake(h.readable, h.writable);
-            if waits && near.has_failed() {
-                self.counts.refused += 1;
-                host.refuse(server, client);
-                self.admitted.remove(&(server, client));
-            } else if waits && connecting && !near.is_connecting() {
-                let gateway = flow.gateway;
-                let window = gateway.and_then(|g| self.window(now, g));
-                self.counts.resumed += u64::from(window.is_some());
-                let which =
-                    self.terms.of(now, client, server, gateway.map_or(Beyond::Nobody, Beyond::Gateway));
-                self.counts.fallback += u64::from(Terms::is_fallback(which));
-                host.admit_as(server, client, window, which);
+            let answered = near.has_failed() || (connecting && !near.is_connecting());
+            if waits && answered {
+                self.answered(now, host, number as u32);
             }
             self.list(number as u32);
         }
@@ -746,6 +516,7 @@ impl Gateway {
         for flow in self.flows.iter().flatten().filter(|f| f.met) {
             Self::learn(&mut self.team.peers(), now, host, flow);
         }
+        self.flows.iter_mut().flatten().filter_map(|f| f.near_mut()).for_each(Near::keep_alive);
         for number in 0..self.flows.len() {
             let over = self.flows[number].as_ref().filter(|f| f.is_stuck(now, stuck, idle));
             if let Some(waits) = over.map(|f| f.passed().waiting > 0) {

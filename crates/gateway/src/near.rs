@@ -3,11 +3,12 @@
 
 use crate::config::Preserve;
 use crate::error::GatewayError;
+use nix::sys::socket::MsgFlags;
 use skyhaul_net::sockets::{Connections, KernelConn};
-use skyhaul_relay::{Bytes, End, Fifo};
+use skyhaul_relay::{Bytes, End};
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 use std::cell::RefCell;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +38,7 @@ pub(crate) fn listen(v6: bool) -> Result<TcpListener, GatewayError> {
         }
         socket.bind(&SocketAddr::new(here, 0).into())?;
         prepare(&socket)?;
+        keep_alive(&socket)?;
         socket.listen(BACKLOG)?;
         Ok(socket.into())
     };
@@ -53,6 +55,7 @@ pub(crate) fn listen_at(at: SocketAddr) -> Result<TcpListener, GatewayError> {
     let open = || {
         let listener = TcpListener::bind(at)?;
         prepare(&socket2::SockRef::from(&listener))?;
+        keep_alive(&socket2::SockRef::from(&listener))?;
         listener.set_nonblocking(true)?;
         Ok(listener)
     };
@@ -68,7 +71,11 @@ fn prepare(socket: &Socket) -> io::Result<()> {
     // An urgent byte stays where it is in the stream; only its mark is lost (RFC 6093 §3.1).
     socket.set_out_of_band_inline(true)?;
     // If the gateway is killed, the kernel resets open connections. A FIN would make a truncated stream look complete.
-    socket.set_linger(Some(Duration::ZERO))?;
+    socket.set_linger(Some(Duration::ZERO))
+}
+
+/// The kernel asks a silent host whether it is still there.
+fn keep_alive(socket: &Socket) -> io::Result<()> {
     let keepalive =
         TcpKeepalive::new().with_time(KEEPALIVE).with_interval(Duration::from_secs(10)).with_retries(3);
     socket.set_tcp_keepalive(&keepalive)
@@ -85,6 +92,8 @@ pub(crate) struct Near {
     connecting: bool,
     ended: bool,
     failed: bool,
+    /// The kernel sends keepalives.
+    kept_alive: bool,
     /// For the log: whom to ask for the state of the socket, and that state while it was last open.
     kernel: Option<Arc<Connections>>,
     state: Option<KernelConn>,
@@ -97,7 +106,7 @@ impl Near {
     /// If the kernel refuses a socket option.
     pub(crate) fn accepted(stream: TcpStream, client: SocketAddr) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Ok(Self { readable: true, writable: true, ..Self::new(stream, client.is_ipv4()) })
+        Ok(Self { readable: true, writable: true, kept_alive: true, ..Self::new(stream, client.is_ipv4()) })
     }
 
     /// Starts to connect to `server` from the address and port of `client`, as far as `preserve` says.
@@ -129,8 +138,10 @@ impl Near {
     }
 
     fn new(stream: TcpStream, v4: bool) -> Self {
-        let (readable, writable, connecting, ended, failed) = (false, false, false, false, false);
-        Self { stream, v4, readable, writable, connecting, ended, failed, kernel: None, state: None }
+        let (readable, writable, connecting, ended, failed, kept_alive) =
+            (false, false, false, false, false, false);
+        let (kernel, state) = (None, None);
+        Self { stream, v4, readable, writable, connecting, ended, failed, kept_alive, kernel, state }
     }
 
     fn call(from: Option<SocketAddr>, server: SocketAddr, dscp: u8) -> io::Result<TcpStream> {
@@ -152,6 +163,13 @@ impl Near {
         Ok(socket.into())
     }
 
+    /// From now on has keepalives. They begin after a minute, so a connection that is over within a second needs none, and
+    /// four system calls less.
+    pub(crate) fn keep_alive(&mut self) {
+        if !std::mem::replace(&mut self.kept_alive, true) {
+            let _ = keep_alive(&socket2::SockRef::from(&self.stream));
+        }
+    }
     /// Nothing is known to be readable: an event will tell.
     pub(crate) fn awaits_data(&mut self) {
         self.readable = false;
@@ -206,6 +224,9 @@ impl Near {
     }
 }
 
+/// The kernel waits for more before it sends what fills no segment (send(2)): a FIN then leaves with the last data.
+const MSG_MORE: i32 = 0x8000;
+
 /// A kernel socket as an end of a relay.
 pub(crate) struct Side<'a> {
     pub(crate) near: &'a mut Near,
@@ -214,6 +235,19 @@ pub(crate) struct Side<'a> {
 }
 
 impl Side<'_> {
+    fn send(&mut self, from: &mut Bytes, flags: i32) -> u64 {
+        let near = &mut *self.near;
+        if !near.writable || near.connecting {
+            return 0;
+        }
+        from.drain(&mut self.spare.borrow_mut(), |waiting| {
+            let socket = socket2::SockRef::from(&near.stream);
+            let n =
+                Self::outcome(near, socket.send_with_flags(waiting, flags | MsgFlags::MSG_NOSIGNAL.bits()));
+            near.writable = n.is_some();
+            n.unwrap_or(0)
+        }) as u64
+    }
     /// The bytes moved by an attempt; `None` if it would have blocked or has failed, which is noted.
     fn outcome(near: &mut Near, outcome: io::Result<usize>) -> Option<usize> {
         match outcome {
@@ -239,42 +273,25 @@ impl End<Bytes> for Side<'_> {
         if !near.readable || near.ended || near.connecting {
             return 0;
         }
-        let spare = &mut *self.spare.borrow_mut();
-        into.borrow(spare);
-        let room = into.room(CHUNK.min(most as usize));
-        let n = match Self::outcome(near, (&near.stream).read(room)) {
-            Some(0) => {
-                near.ended = true;
-                near.state();
-                0
+        let most = CHUNK.min(most as usize);
+        into.fill(&mut self.spare.borrow_mut(), most, |room| {
+            let n = Self::outcome(near, (&near.stream).read(room));
+            match n {
+                Some(0) => {
+                    near.ended = true;
+                    near.state();
+                }
+                Some(_) => {}
+                None => near.readable = false,
             }
-            Some(n) => n,
-            None => {
-                near.readable = false;
-                0
-            }
-        };
-        into.append(n);
-        into.give_back(spare);
-        n as u64
+            n.unwrap_or(0)
+        }) as u64
     }
     fn write(&mut self, from: &mut Bytes) -> u64 {
-        let near = &mut *self.near;
-        if !near.writable || near.connecting {
-            return 0;
-        }
-        let mut written = 0;
-        while !from.is_empty() {
-            let Some(n) = Self::outcome(near, (&near.stream).write(from.waiting())) else {
-                near.writable = false;
-                break;
-            };
-            from.consume(n);
-            written += n as u64;
-        }
-        // An idle connection holds no memory.
-        from.give_back(&mut self.spare.borrow_mut());
-        written
+        self.send(from, 0)
+    }
+    fn write_last(&mut self, from: &mut Bytes) -> u64 {
+        self.send(from, MSG_MORE)
     }
     fn finish(&mut self) {
         self.near.state();

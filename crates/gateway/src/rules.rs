@@ -268,7 +268,8 @@ mod tests {
             assert!(first.contains(part), "{first}");
         }
         assert!(!text.contains("drop"));
-        let block = Config { on_failure: OnFailure::Block, ..c };
+        let mut block = c;
+        block.on_failure = OnFailure::Block;
         assert!(admission(&block, Ports { v4: 1, v6: 2 }).contains("drop"));
     }
 

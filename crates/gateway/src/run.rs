@@ -49,6 +49,12 @@ pub struct Surroundings {
 pub trait Watcher {
     /// The gateway is ready; the handle wakes it, so that [`Self::turn`] is called.
     fn ready(&mut self, waker: Waker);
+    /// Whether it is time for [`Self::lives`].
+    fn is_due(&self) -> bool {
+        false
+    }
+    /// All threads of the gateway have had a turn since [`Self::is_due`].
+    fn lives(&mut self, _status: &dyn Fn(bool) -> Status) {}
     /// Called in every iteration of the event loop; `status` returns the current state. True stops the gateway.
     fn turn(&mut self, status: &dyn Fn(bool) -> Status) -> bool;
     /// It is about to read its file again, or has done so.
@@ -240,6 +246,9 @@ pub fn run(
         }
         // A thread that has failed ends the gateway.
         told |= members.have_ended();
+        if watcher.is_due() && gateway.all_run() {
+            watcher.lives(&|list| gateway.status(now, host, list));
+        }
         told |= watcher.turn(&|list| gateway.status(now, host, list));
         if told && !std::mem::replace(&mut stopping, true) {
             watcher.stops();
@@ -269,6 +278,7 @@ fn drivers(gateways: &[Gateway], queues: Vec<Tun>, hosts: Vec<Host>) -> Result<V
         gateway.wake_with(driver.waker());
         if let Some(exchange) = &exchange {
             driver.exchange(exchange.clone());
+            gateway.passes_on_with(exchange.clone());
         }
         if let Some(first) = all.first() {
             driver.tap_with(first.socket());

@@ -97,6 +97,8 @@ pub struct Status {
     pub memory: u64,
     /// Times that a router reported a smaller MTU of the path over the link.
     pub paths_narrowed: u64,
+    /// Packets dropped because the thread that they were for did not take them in time.
+    pub queues_full: u64,
     /// Counters since the start.
     pub counts: Counts,
     /// Up to 1000 connections, if requested.
@@ -184,6 +186,7 @@ impl Status {
         add("memory_bytes", "gauge", "Bytes held by connections over the link.", self.memory as f64);
         for (name, help, value) in [
             ("paths_narrowed_total", "Reports of a smaller path MTU over the link.", self.paths_narrowed),
+            ("queues_full_total", "Packets dropped between threads.", self.queues_full),
             ("from_hosts_total", "Connections opened by hosts.", c.from_hosts),
             ("from_link_total", "Connections opened from behind the link.", c.from_link),
             ("finished_total", "Connections that ended in order.", c.finished),
@@ -254,6 +257,7 @@ mod tests {
             peers: 0,
             memory: 0,
             paths_narrowed: 0,
+            queues_full: 0,
             counts: Counts::default(),
             list: Vec::new(),
             evidence: Some(evidence),

@@ -69,16 +69,36 @@ impl Bytes {
         assert!(n <= self.memory.len() - self.to, "more than there is room for");
         self.to += n;
     }
-    /// Takes this memory as room, if it has none of its own.
-    pub fn borrow(&mut self, memory: &mut Vec<u8>) {
+    /// `read` writes up to `most` bytes into room behind them, and says how many; these wait. With none waiting, the room is in
+    /// `spare`, and memory without waiting bytes goes there, so that an idle connection holds none.
+    pub fn fill(&mut self, spare: &mut Vec<u8>, most: usize, read: impl FnOnce(&mut [u8]) -> usize) -> usize {
         if self.memory.is_empty() {
-            core::mem::swap(&mut self.memory, memory);
+            core::mem::swap(&mut self.memory, spare);
         }
+        let n = read(self.room(most));
+        self.append(n);
+        self.give_back(spare);
+        n
+    }
+    /// `write` takes some of those that wait, and says how many, until none wait or it takes none. Memory without waiting bytes
+    /// goes to `spare`. Returns how many were taken.
+    pub fn drain(&mut self, spare: &mut Vec<u8>, mut write: impl FnMut(&[u8]) -> usize) -> usize {
+        let mut taken = 0;
+        while !self.is_empty() {
+            let n = write(self.waiting());
+            if n == 0 {
+                break;
+            }
+            self.consume(n);
+            taken += n;
+        }
+        self.give_back(spare);
+        taken
     }
     /// Returns its memory, if it has any and nothing waits.
-    pub fn give_back(&mut self, memory: &mut Vec<u8>) {
+    fn give_back(&mut self, spare: &mut Vec<u8>) {
         if self.is_empty() && !self.memory.is_empty() {
-            core::mem::swap(&mut self.memory, memory);
+            core::mem::swap(&mut self.memory, spare);
             self.clear();
         }
     }
@@ -113,21 +133,26 @@ mod tests {
         for step in 0..2000_u32 {
             draw = draw.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let n = (draw >> 16) as usize % 40;
-            bytes.borrow(&mut spare);
             if draw % 8 < 4 {
                 // Less is written than there is room for.
-                let room = bytes.room(n);
-                assert_eq!(room.len(), n);
-                let written = n / 2;
-                room[..written].fill(step as u8);
-                bytes.append(written);
+                let written = bytes.fill(&mut spare, n, |room| {
+                    assert_eq!(room.len(), n);
+                    room[..n / 2].fill(step as u8);
+                    n / 2
+                });
+                assert_eq!(written, n / 2);
                 queue.extend(core::iter::repeat_n(step as u8, written));
             } else {
-                let n = n.min(queue.len());
-                bytes.consume(n);
-                queue.drain(..n);
+                // Three bytes at a time.
+                let mut left = n.min(queue.len());
+                let taken = bytes.drain(&mut spare, |waiting| {
+                    let some = left.min(3).min(waiting.len());
+                    left -= some;
+                    some
+                });
+                assert_eq!(taken, n.min(queue.len()));
+                queue.drain(..taken);
             }
-            bytes.give_back(&mut spare);
             assert_eq!(
                 (bytes.len(), bytes.waiting()),
                 (queue.len() as u64, &*queue.make_contiguous()),

@@ -19,6 +19,10 @@ pub trait End<F: Fifo> {
     fn read(&mut self, into: &mut F, most: u64) -> u64;
     /// Writes from the front of `from` as far as there is room. Returns how many bytes.
     fn write(&mut self, from: &mut F) -> u64;
+    /// The same, and the end of the stream follows as soon as everything is written, so that both may leave together.
+    fn write_last(&mut self, from: &mut F) -> u64 {
+        self.write(from)
+    }
     /// Ends the stream after the written data.
     fn finish(&mut self);
     /// Aborts the connection; the peer is informed.
@@ -65,10 +69,14 @@ impl<F: Fifo> Way<F> {
     fn pump(&mut self, from: &mut impl End<F>, to: &mut impl End<F>) -> bool {
         let room = self.capacity.saturating_sub(self.waits.len());
         let read = if room > 0 && !self.ended { from.read(&mut self.waits, room) } else { 0 };
-        let written = if self.waits.is_empty() { 0 } else { to.write(&mut self.waits) };
+        self.ended |= from.ended();
+        let written = match (self.waits.is_empty(), self.ended) {
+            (true, _) => 0,
+            (false, false) => to.write(&mut self.waits),
+            (false, true) => to.write_last(&mut self.waits),
+        };
         self.taken += read;
         self.given += written;
-        self.ended |= from.ended();
         let finishes = self.ended && !self.finished && self.waits.is_empty();
         if finishes {
             self.finished = true;

@@ -18,6 +18,8 @@ struct Stream {
     room: u64,
     finished: bool,
     failed: bool,
+    /// The gateway has said that the end follows.
+    last: bool,
 }
 
 impl Stream {
@@ -43,10 +45,17 @@ impl End<Bytes> for Stream {
         n as u64
     }
     fn write(&mut self, from: &mut Bytes) -> u64 {
+        assert!(!self.last, "more follows what was to be the last");
         let n = self.writable().min(from.len());
         self.sent.extend(&from.waiting()[..n as usize]);
         from.consume(n as usize);
         self.room -= n;
+        n
+    }
+    fn write_last(&mut self, from: &mut Bytes) -> u64 {
+        self.last = false;
+        let n = self.write(from);
+        self.last = true;
         n
     }
     fn finish(&mut self) {
@@ -82,6 +91,19 @@ fn digest(bytes: &[u8]) -> [u8; 32] {
 /// The `i`-th byte that a side writes.
 fn byte(side: usize, i: usize) -> u8 {
     ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 ^ (side as u8) << 7
+}
+
+#[test]
+fn the_end_is_announced_with_the_data_before_it() {
+    let mut a = Stream { arrived: b"first".to_vec().into(), ..Stream::default() };
+    let mut b = Stream { room: 100, ..Stream::default() };
+    let mut relay: Relay<Bytes> = Relay::new(100);
+    relay.pump(&mut a, &mut b);
+    assert!(b.sent == b"first" && !b.last);
+    a.arrived.extend(b"second");
+    a.finished_by_peer = true;
+    relay.pump(&mut a, &mut b);
+    assert!(b.sent == b"firstsecond" && b.last && b.finished);
 }
 
 proptest! {

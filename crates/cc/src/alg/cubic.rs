@@ -173,7 +173,8 @@ impl Cubic {
             CaGrowth::PerAck => 1.0,
             CaGrowth::Abc => ack.acked,
         };
-        let step = hystart.growth(n, false);
+        // Where one acknowledgement is for many merged segments, limits per acknowledgement are lifted.
+        let step = hystart.growth(n, self.frame.rules.abc_limit.is_infinite());
         self.frame.grow_to(cx, self.frame.cwnd + step);
         if over {
             self.frame.ssthresh = self.frame.cwnd;
@@ -330,6 +331,19 @@ mod tests {
     }
     fn close(a: f64, b: f64) {
         assert!((a - b).abs() < 1e-9 * b.abs().max(1.0), "{a} is not {b}");
+    }
+
+    /// One acknowledgement for 44 merged segments.
+    #[test]
+    fn merged_acknowledgements_do_not_slow_the_start() {
+        for (abc_limit, grown) in [(2.0, 8.0), (f64::INFINITY, 44.0)] {
+            let rules = Rules { growth: CaGrowth::Abc, abc_limit, ..rules(1000.0) };
+            let mut s = Stage::new(Cubic::new(&Config::default(), &rules), 10_000.0);
+            s.start(None);
+            let before = s.cwnd();
+            s.ack(AckKind::New, 44.0);
+            assert_eq!(s.cwnd(), before + grown, "{abc_limit}");
+        }
     }
 
     #[test]

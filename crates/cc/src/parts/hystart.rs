@@ -71,10 +71,10 @@ impl HyStart {
         false
     }
 
-    /// Growth for `acked` segments; `paced` removes the limit per acknowledgement.
+    /// Growth for `acked` segments; `unlimited` removes the limit per acknowledgement, as for a paced sender.
     #[must_use]
-    pub fn growth(&self, acked: f64, paced: bool) -> f64 {
-        let n = if paced { acked } else { acked.min(LIMIT) };
+    pub fn growth(&self, acked: f64, unlimited: bool) -> f64 {
+        let n = if unlimited { acked } else { acked.min(LIMIT) };
         if self.css.is_some() { n / CSS_GROWTH_DIVISOR } else { n }
     }
 

@@ -208,11 +208,15 @@ impl Watcher for Watch {
         if let Some(m) = &self.metrics {
             m.answer(|| status(false).metrics());
         }
-        self.manager.turn(|| {
-            let s = status(false);
-            format!("{} connections{}", s.flows, if s.admits { "" } else { "; new ones are forwarded" })
-        });
         interrupt::requested()
+    }
+    fn is_due(&self) -> bool {
+        self.manager.is_due()
+    }
+    fn lives(&mut self, status: &dyn Fn(bool) -> Status) {
+        let s = status(false);
+        let more = if s.admits { "" } else { "; new ones are forwarded" };
+        self.manager.lives(&format!("{} connections{more}", s.flows));
     }
     fn reloads(&mut self, done: bool) {
         self.manager.reloads(done);
@@ -301,6 +305,9 @@ fn page(v: &Value) -> String {
             ("lost in resets", format!("{} bytes", count("bytes-lost"))),
         ],
     );
+    if number(v, "queues-full") > 0.0 {
+        line("dropped", &[("between threads", format!("{} packets", number(v, "queues-full")))]);
+    }
     out += &evidence::summary(v);
     let list = v["list"].as_array().map_or(&[][..], Vec::as_slice);
     if list.is_empty() {

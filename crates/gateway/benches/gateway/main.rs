@@ -5,11 +5,14 @@
 //! make bench-gateway GATEWAY="bbr --seconds 20"   # one control over GEO
 //! make bench-gateway GATEWAY="fast turnover idle" # a fast link, new connections, memory of silent ones
 //! make bench-gateway GATEWAY="fast cubic"         # without the relay to compare with
+//! make bench-gateway GATEWAY=begin                # the first two seconds of 100 downloads
 //! make bench-gateway GATEWAY="fast --threads 2"    # gateways with several threads
+//! make bench-gateway GATEWAY="turnover --clients 16" # so many at a time, in place of 64
 //! make bench-gateway GATEWAY="pepsal scps-like --pepsal /path/to/pepsal"
 //! ```
 //! The link carries 10.4 Mbit/s each way, 275 ms each way, and drops the newest beyond 50 packets; packets are lost behind the
-//! queue. The gateways pace to 10.38 Mbit/s, and their windows
+//! queue. Threads carry them: "late" is the share of packets that a thread carried more than 2 ms after their time, since the
+//! machine was busy, and "latest" the worst of them. Such a run says little. The gateways pace to 10.38 Mbit/s, and their windows
 //! are as large as they may be from the start: the path is known. Clients and servers are the kernel's, with CUBIC. "kernel" is
 //! a relay by TPROXY and splice(2) with BBR in each router.
 
@@ -25,6 +28,7 @@ use skyhaul_net::Clock;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
@@ -47,6 +51,8 @@ const BOXES: [(&str, &str); 9] = [
     ("hark", "cc = \"hark\""),
     ("scps-like", "cc = { name = \"scps-like\", window = 1000.0 }"),
 ];
+/// What is measured on a fast link.
+const WORDS: [&str; 4] = ["fast", "begin", "turnover", "idle"];
 const SHORT: usize = 1_000_000;
 const PORT: u16 = 7000;
 /// Silence after which a download has failed.
@@ -70,6 +76,8 @@ impl Boxes {
                     Some(out) => drop(BufReader::new(out).read_line(&mut String::new())),
                     None => std::thread::sleep(std::time::Duration::from_secs(1)),
                 }
+                // Without it, connections would be forwarded, and measured as if it were there.
+                assert_eq!(child.try_wait().expect("is a child"), None, "{name} has ended");
                 child
             };
             Self::Others([NEAR, FAR].map(start).into())
@@ -147,6 +155,8 @@ struct Wish {
     seconds: f64,
     pepsal: Option<String>,
     threads: usize,
+    /// Connections at a time that are opened for turnover.
+    clients: usize,
     only: Vec<String>,
 }
 
@@ -154,14 +164,14 @@ impl Wish {
     fn read(args: &[String]) -> Self {
         let after = |word: &str| args.iter().position(|a| a == word).and_then(|i| args.get(i + 1)).cloned();
         let seconds = after("--seconds").and_then(|s| s.parse().ok()).unwrap_or(60.0);
-        let known = |a: &&String| {
-            BOXES.iter().any(|(n, _)| n == a) || ["fast", "turnover", "idle"].contains(&a.as_str())
-        };
-        let threads = after("--threads").and_then(|s| s.parse().ok()).unwrap_or(1);
+        let known = |a: &&String| BOXES.iter().any(|(n, _)| n == a) || WORDS.contains(&a.as_str());
+        let number = |word: &str| after(word).and_then(|s| s.parse().ok());
+        let (threads, clients) = (number("--threads").unwrap_or(1), number("--clients").unwrap_or(64));
         Self {
             seconds,
             pepsal: after("--pepsal"),
             threads,
+            clients,
             only: args.iter().filter(known).cloned().collect(),
         }
     }
@@ -173,14 +183,17 @@ impl Wish {
         self.only.iter().any(|o| o == "cubic") && self.is_fast()
     }
     fn is_fast(&self) -> bool {
-        self.only.iter().any(|o| ["fast", "turnover", "idle"].contains(&o.as_str()))
+        self.only.iter().any(|o| WORDS.contains(&o.as_str()))
     }
 }
 
 fn all(wish: &Wish) {
-    bed::THREADS.store(wish.threads, std::sync::atomic::Ordering::Relaxed);
+    bed::THREADS.store(wish.threads, Ordering::Relaxed);
     println!("GEO, 10.4 Mbit/s each way, 275 ms each way, 50 packets");
-    println!("gateways     loss   {:.0} s download Mbit/s   1 MB: median s   p95 s   failed", wish.seconds);
+    println!(
+        "gateways     loss   {:.0} s download Mbit/s   1 MB: median s   p95 s   failed   late   latest ms",
+        wish.seconds
+    );
     for (name, keys) in BOXES.iter().filter(|(n, _)| !wish.is_fast() && wish.wants(n)) {
         if *name == "pepsal" && wish.pepsal.is_none() {
             continue;
@@ -194,6 +207,8 @@ fn all(wish: &Wish) {
             );
             let boxes = Boxes::of(&bed, name, &more, wish.pepsal.as_deref());
             serve(&bed);
+            let counters = [&bed::CARRIED, &bed::LATE, &bed::LATEST];
+            counters.iter().for_each(|c| c.store(0, Ordering::Relaxed));
             let long = bed.spaces[CLIENT].within(|| download(wish.seconds, usize::MAX)).expect("enters");
             let mut times: Vec<f64> = Vec::new();
             let mut failed = 0;
@@ -209,11 +224,14 @@ fn all(wish: &Wish) {
             let at = |q: f64| {
                 times.get((times.len().saturating_sub(1) as f64 * q) as usize).copied().unwrap_or(f64::NAN)
             };
+            let [carried, late, latest] = counters.map(|c| c.load(Ordering::Relaxed));
             println!(
-                "{name:<12} {loss:<6} {:>20.2}   {:>14.2}   {:>5.2}   {failed:>6}",
+                "{name:<12} {loss:<6} {:>20.2}   {:>14.2}   {:>5.2}   {failed:>6}   {:>6.4}   {:>6.1}",
                 long.0 as f64 * 8.0 / long.1 / 1e6,
                 at(0.5),
-                at(0.95)
+                at(0.95),
+                late as f64 / carried as f64,
+                latest as f64 / 1e6
             );
             drop(boxes);
         }
@@ -225,11 +243,22 @@ fn all(wish: &Wish) {
         );
         in_turn(3, wish.alone(), &|name| fast(name, wish.seconds / 6.0));
     }
+    if wish.wants("begin") {
+        println!(
+            "\n100 downloads that begin at once over a link without delay, Gbit/s in each quarter of a second"
+        );
+        for name in
+            ["none", "kernel", "cubic"].iter().cycle().take(9).filter(|n| !wish.alone() || **n == "cubic")
+        {
+            let Some(rates) = begin(name) else { return };
+            println!("{name:<7} {}", rates.map(|r| format!("{r:>6.2}")).join(" "));
+        }
+    }
     if wish.wants("turnover") {
         println!(
             "\nnew connections per second, each with 100 bytes (processor seconds per thousand: in both routers, in all)"
         );
-        in_turn(3, wish.alone(), &|name| turnover(name, wish.seconds / 6.0));
+        in_turn(3, wish.alone(), &|name| turnover(name, wish.seconds / 6.0, wish.clients));
     }
     if wish.wants("idle") {
         idle(4000);
@@ -295,7 +324,34 @@ fn fast(name: &str, seconds: f64) -> Option<Measured> {
     Some(Measured { rate: bytes as f64 * 8.0 / seconds / 1e9, cost })
 }
 
-fn turnover(name: &str, seconds: f64) -> Option<Measured> {
+/// Quarters of a second that [`begin`] tells apart.
+const QUARTERS: usize = 8;
+
+fn begin(name: &str) -> Option<[f64; QUARTERS]> {
+    let bed = Bed::fast("begin")?;
+    let _boxes = Boxes::of(&bed, name, "cc = \"cubic\"\n", None);
+    serve(&bed);
+    let quarters: [AtomicUsize; QUARTERS] = Default::default();
+    let began = Clock::now();
+    let note = |n: usize| {
+        let at = ((Clock::now() - began).as_secs_f64() * 4.0) as usize;
+        if let Some(quarter) = quarters.get(at) {
+            quarter.fetch_add(n, Ordering::Relaxed);
+        }
+    };
+    bed.spaces[CLIENT]
+        .within(|| {
+            std::thread::scope(|s| {
+                for _ in 0..100 {
+                    s.spawn(|| download_with(QUARTERS as f64 / 4.0, usize::MAX, &note));
+                }
+            });
+        })
+        .expect("enters");
+    Some(quarters.map(|n| n.into_inner() as f64 * 8.0 * 4.0 / 1e9))
+}
+
+fn turnover(name: &str, seconds: f64, clients: usize) -> Option<Measured> {
     let bed = Bed::fast("turnover")?;
     let boxes = Boxes::of(&bed, name, "cc = \"cubic\"\n", None);
     serve(&bed);
@@ -311,7 +367,7 @@ fn turnover(name: &str, seconds: f64) -> Option<Measured> {
                     }
                     n
                 };
-                let all: Vec<_> = (0..16).map(|_| s.spawn(client)).collect();
+                let all: Vec<_> = (0..clients).map(|_| s.spawn(client)).collect();
                 all.into_iter().map(|c| c.join().expect("connects")).sum()
             })
         })
@@ -385,6 +441,10 @@ fn serve(bed: &Bed) {
 
 /// Bytes, and seconds from the first packet to the last byte.
 fn download(seconds: f64, bytes: usize) -> (usize, f64) {
+    download_with(seconds, bytes, &|_| {})
+}
+/// The same; `note` is told of bytes as they arrive.
+fn download_with(seconds: f64, bytes: usize, note: &dyn Fn(usize)) -> (usize, f64) {
     let began = Clock::now();
     let connect = || {
         let mut s = TcpStream::connect((IpAddr::from([10, 2, 0, 2]), PORT))?;
@@ -405,7 +465,10 @@ fn download(seconds: f64, bytes: usize) -> (usize, f64) {
     while (Clock::now() - began).as_secs_f64() < seconds {
         match s.read(&mut chunk) {
             Ok(0) => break,
-            Ok(n) => got += n,
+            Ok(n) => {
+                got += n;
+                note(n);
+            }
             Err(e) => {
                 eprintln!("a download failed after {got} bytes: {e}");
                 break;

@@ -7,6 +7,7 @@ use super::Gateway;
 use crate::peer::Peers;
 use skyhaul_base::Instant;
 use skyhaul_net::host::Host;
+use skyhaul_net::host::exchange::Exchange;
 use skyhaul_net::wait::Waker;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -30,6 +31,7 @@ struct Member {
 pub(super) struct Team {
     members: Vec<Member>,
     peers: Mutex<Peers>,
+    exchange: OnceLock<Arc<Exchange>>,
     /// Open connections.
     pub(super) flows: AtomicUsize,
     /// There is no room for more; the first thread decides.
@@ -48,8 +50,8 @@ impl Team {
             })
             .unzip();
         let (flows, opened) = (AtomicUsize::new(0), AtomicU64::new(0));
-        let full = AtomicBool::new(false);
-        (Arc::new(Self { members, peers: Mutex::default(), flows, full, opened }), receivers)
+        let (full, exchange) = (AtomicBool::new(false), OnceLock::new());
+        (Arc::new(Self { members, peers: Mutex::default(), exchange, flows, full, opened }), receivers)
     }
     pub(super) fn size(&self) -> usize {
         self.members.len()
@@ -57,6 +59,14 @@ impl Team {
     /// The gateways at the other end.
     pub(super) fn peers(&self) -> MutexGuard<'_, Peers> {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// How packets pass from one member to another.
+    pub(super) fn passes_on_with(&self, exchange: Arc<Exchange>) {
+        let _ = self.exchange.set(exchange);
+    }
+    /// Packets that were dropped on their way from one member to another.
+    pub(super) fn queues_full(&self) -> u64 {
+        self.exchange.get().map_or(0, |e| e.dropped())
     }
     /// How a member is woken.
     pub(super) fn wakes(&self, member: usize, waker: Waker) {
@@ -100,5 +110,37 @@ impl Team {
             all.push(answer);
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use skyhaul_net::app::App;
+
+    #[test]
+    fn a_thread_that_stands_still_is_noticed() {
+        let file = "[satellite]\ninterface = \"b\"\n[[publish]]\nport = 80\nto = \"127.0.0.1:8000\"\n[limits]\nthreads = 3\n";
+        let config = Config::parse("gateway.toml", file).expect("is good");
+        let now = Instant::ZERO;
+        let mut gateways = Gateway::all(now, &config).expect("opens nothing");
+        let mut hosts = Gateway::hosts(&config).expect("random numbers");
+        let mut turn = |gateways: &mut [Gateway], n: usize| {
+            gateways[n].turn(now, &mut hosts[n]);
+        };
+        for _ in 0..2 {
+            assert!(!gateways[0].all_run(), "nobody has answered yet");
+            // One of them has many turns, the other none.
+            for _ in 0..3 {
+                turn(&mut gateways, 0);
+                turn(&mut gateways, 1);
+                assert!(!gateways[0].all_run());
+            }
+            turn(&mut gateways, 2);
+            assert!(gateways[0].all_run());
+        }
+        let alone = Config::parse("gateway.toml", &file.replace("= 3", "= 1")).expect("is good");
+        assert!(Gateway::all(now, &alone).expect("opens nothing")[0].all_run());
     }
 }

@@ -3,6 +3,7 @@
 //! A timer descriptor set to an absolute time has no slack, unlike the timeouts of `epoll` and `ppoll`, to which
 //! the kernel adds 0.1 % (half a millisecond at 500 ms).
 
+use crate::device::Clock;
 use crate::error::NetError;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -42,7 +43,10 @@ pub struct Wait {
     epoll: Epoll,
     timer: TimerFd,
     waker: Waker,
+    /// When the timer expires next. It may be earlier than needed: setting it costs more than waking once for nothing.
     set_to: Instant,
+    /// It has expired since it was set.
+    expired: bool,
 }
 
 impl Wait {
@@ -51,7 +55,6 @@ impl Wait {
     /// # Errors
     /// If the system has no descriptors left.
     pub fn on(descriptors: &[&dyn AsFd]) -> Result<Self, NetError> {
-        let fail = |e: nix::Error| NetError::os("wait for events", e);
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(fail)?;
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).map_err(fail)?;
@@ -61,7 +64,7 @@ impl Wait {
         }
         epoll.add(timer.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, TIMER)).map_err(fail)?;
         epoll.add(event.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, WAKER)).map_err(fail)?;
-        Ok(Self { epoll, timer, waker: Waker(Arc::new(event)), set_to: Instant::MAX })
+        Ok(Self { epoll, timer, waker: Waker(Arc::new(event)), set_to: Instant::MAX, expired: false })
     }
 
     /// Replaces the `n`-th descriptor, which has been closed, by another one.
@@ -85,39 +88,84 @@ impl Wait {
     /// # Errors
     /// If the system refuses. A signal is not an error but a reason to wake.
     pub fn until(&mut self, at: Instant) -> Result<Woken, NetError> {
-        let fail = |e: nix::Error| NetError::os("wait for events", e);
-        if at != self.set_to {
-            if at == Instant::MAX {
-                self.timer.unset().map_err(fail)?;
-            } else {
-                // Zero would disarm the timer.
-                let nanos = at.as_nanos().max(1);
-                let t = TimeSpec::new((nanos / 1_000_000_000) as i64, (nanos % 1_000_000_000) as i64);
-                self.timer.set(Expiration::OneShot(t), TimerSetTimeFlags::TFD_TIMER_ABSTIME).map_err(fail)?;
+        loop {
+            let past = at <= Clock::now();
+            if !past {
+                self.set(at)?;
             }
-            self.set_to = at;
-        }
-        let mut events = [EpollEvent::empty(); 8];
-        let n = match self.epoll.wait(&mut events, EpollTimeout::NONE) {
-            Ok(n) => n,
-            Err(nix::Error::EINTR) => return Ok(Woken { called: true, ..Woken::default() }),
-            Err(e) => return Err(fail(e)),
-        };
-        let mut woken = Woken::default();
-        for e in &events[..n] {
-            match e.data() {
-                TIMER => {
-                    // Setting the timer again, instead of reading it, also clears its readiness.
-                    let _ = self.timer.unset();
-                    self.set_to = Instant::MAX;
+            let mut events = [EpollEvent::empty(); 8];
+            let timeout = if past { EpollTimeout::ZERO } else { EpollTimeout::NONE };
+            let n = match self.epoll.wait(&mut events, timeout) {
+                Ok(n) => n,
+                Err(nix::Error::EINTR) => return Ok(Woken { called: true, ..Woken::default() }),
+                Err(e) => return Err(fail(e)),
+            };
+            let mut woken = Woken::default();
+            for e in &events[..n] {
+                match e.data() {
+                    TIMER => (self.set_to, self.expired) = (Instant::MAX, true),
+                    WAKER => {
+                        let _ = self.waker.0.read();
+                        woken.called = true;
+                    }
+                    fd => woken.readable |= 1 << fd,
                 }
-                WAKER => {
-                    let _ = self.waker.0.read();
-                    woken.called = true;
-                }
-                fd => woken.readable |= 1 << fd,
+            }
+            if past || woken != Woken::default() || at <= Clock::now() {
+                return Ok(woken);
             }
         }
-        Ok(woken)
+    }
+
+    /// Sets the timer, unless it expires early enough.
+    fn set(&mut self, at: Instant) -> Result<(), NetError> {
+        if at < self.set_to {
+            // Zero would disarm the timer.
+            let nanos = at.as_nanos().max(1);
+            let t = TimeSpec::new((nanos / 1_000_000_000) as i64, (nanos % 1_000_000_000) as i64);
+            self.timer.set(Expiration::OneShot(t), TimerSetTimeFlags::TFD_TIMER_ABSTIME).map_err(fail)?;
+            (self.set_to, self.expired) = (at, false);
+        } else if self.expired {
+            // Setting it, instead of reading it, also clears its readiness.
+            self.timer.unset().map_err(fail)?;
+            self.expired = false;
+        }
+        Ok(())
+    }
+}
+
+fn fail(e: nix::Error) -> NetError {
+    NetError::os("wait for events", e)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhaul_base::Duration;
+
+    /// Whatever the timer was set to before, it returns when it has to, and not earlier.
+    #[test]
+    fn a_time_that_moves_is_awaited() {
+        let mut wait = Wait::on(&[]).expect("descriptors");
+        let after = |ms| Clock::now() + Duration::from_millis(ms);
+        // Earlier ones are left behind by a call from another thread.
+        for (before, then) in [(60_000, 20), (10, 40), (1, 0), (5, 1), (1, 30)] {
+            wait.waker().wake();
+            let woken = wait.until(after(before)).expect("waits");
+            assert!(woken.called);
+            let at = after(then);
+            let woken = wait.until(at).expect("waits");
+            assert_eq!(woken, Woken::default());
+            assert!(Clock::now() >= at);
+        }
+        // A timer that has expired wakes nobody who does not wait for it.
+        wait.until(after(1)).expect("waits");
+        let waker = wait.waker();
+        let other = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            waker.wake();
+        });
+        assert!(wait.until(Instant::MAX).expect("waits").called);
+        other.join().expect("wakes");
     }
 }

@@ -11,11 +11,9 @@ use skyhaul_wire::tcp::Tcp;
 use skyhaul_wire::{Agreement, Checksum, Envelope, ip};
 use std::net::{IpAddr, SocketAddr};
 
-/// How long a reduced path MTU is remembered for new connections (RFC 1191 §6.3), and for how many destinations.
-const PATH_MTU_AGE: Duration = Duration::from_secs(600);
-const PATH_MTUS: usize = 4096;
-/// How long the MTU of a route is not looked up again.
+/// How long the MTU of a route is not looked up again, and for how many destinations it is remembered.
 const ROUTE_AGE: Duration = Duration::from_secs(1);
+const ROUTES: usize = 4096;
 
 /// First byte of reserved addresses (RFC 1112 §4) and of the limited broadcast address.
 const CLASS_E: u8 = 240;
@@ -152,12 +150,7 @@ impl Host {
             return true;
         }
         self.counts.paths_narrowed += 1;
-        if self.narrow.len() >= PATH_MTUS {
-            self.narrow.retain(|_, (_, until)| *until > now);
-        }
-        if self.narrow.len() < PATH_MTUS {
-            self.narrow.insert(quoted.dst.ip(), (mtu, now + PATH_MTU_AGE));
-        }
+        self.paths.note(now, quoted.dst.ip(), mtu);
         let limit = segment_limit(mtu, quoted.dst.ip());
         if let Some(c) = self.at_mut(slot) {
             c.narrow(now, limit);
@@ -171,7 +164,7 @@ impl Host {
         if self.routes.get(&to).is_some_and(|(_, at)| now < *at + ROUTE_AGE) {
             return;
         }
-        if self.routes.len() >= PATH_MTUS {
+        if self.routes.len() >= ROUTES {
             self.routes.clear();
         }
         self.routes.insert(to, (look(to), now));

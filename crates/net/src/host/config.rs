@@ -1,6 +1,7 @@
 //! Configuration of a host.
 
 use super::early::Numbers;
+use super::paths::Paths;
 use super::secret::Secret;
 use super::share::Share;
 use skyhaul_wire::Plan;
@@ -54,6 +55,8 @@ pub struct HostConfig {
     pub memory: u64,
     /// Account of several hosts with one memory limit, bytes held; `None`: the host has a limit of its own.
     pub account: Option<Arc<AtomicU64>>,
+    /// Path MTUs that several hosts know together; `None`: the host knows those that were reported to it.
+    pub paths: Option<Arc<Paths>>,
     /// Which connections are those of this host, if there are several on one device.
     pub share: Share,
     /// Records every connection so that it can be replayed ([`crate::host::Journal::replay`]). Memory grows with
@@ -82,6 +85,7 @@ impl HostConfig {
             most_waiting: 65_536,
             memory: MEMORY,
             account: None,
+            paths: None,
             share: Share::default(),
             record: false,
         }

@@ -29,6 +29,7 @@ mod journal;
 mod keys;
 mod listeners;
 mod memory;
+mod paths;
 mod place;
 mod ready;
 mod secret;
@@ -55,6 +56,7 @@ pub use journal::{Difference, Journal, Op};
 pub use keys::Keys;
 pub use listeners::Admission;
 pub use memory::Memory;
+pub use paths::Paths;
 pub use secret::Secret;
 pub use share::Share;
 pub use skyhaul_tcp::Early;
@@ -77,6 +79,7 @@ use skyhaul_wire::{Packet, Transport, ip};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
+use std::sync::Arc;
 use synacks::SynAcks;
 use table::Table;
 use time_wait::Waiting;
@@ -130,7 +133,7 @@ pub struct Host {
     ready: Ready,
     /// Connections that changed since the application last saw them.
     changed: VecDeque<u32>,
-    narrow: BTreeMap<IpAddr, (u32, Instant)>,
+    paths: Arc<Paths>,
     /// MTUs of routes, and when they were looked up.
     routes: BTreeMap<IpAddr, (Option<u32>, Instant)>,
     answers: Allowance,
@@ -155,6 +158,7 @@ impl Host {
             syn_acks: SynAcks::default(),
             cookies_until: Instant::ZERO,
             ready: Ready::new(config.by_client),
+            paths: config.paths.clone().unwrap_or_default(),
             config,
             slots: Vec::new(),
             free: Vec::new(),
@@ -166,7 +170,6 @@ impl Host {
             datagrams: Datagrams::default(),
             deadlines: Deadlines::default(),
             changed: VecDeque::new(),
-            narrow: BTreeMap::new(),
             routes: BTreeMap::new(),
             answers: Allowance::new(),
             opened: 0,

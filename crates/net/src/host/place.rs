@@ -120,7 +120,7 @@ impl Host {
     }
     /// TCP options and payload that fit into a packet to `remote`, bytes.
     pub(super) fn limit(&self, now: Instant, remote: IpAddr, longest: Option<u32>) -> u32 {
-        let known = self.narrow.get(&remote).filter(|(_, until)| now < *until).map(|(mtu, _)| *mtu);
+        let known = self.paths.mtu(now, remote);
         let route = self.routes.get(&remote).and_then(|(mtu, _)| *mtu).unwrap_or(u32::MAX);
         let mtu = known.unwrap_or(self.config.mtu).min(route);
         segment_limit(longest.map_or(mtu, |longest| mtu.min(longest)), remote)

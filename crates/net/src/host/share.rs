@@ -59,14 +59,7 @@ fn ends(packet: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
 mod tests {
     use super::*;
     use crate::host::Secret;
-
-    fn v4(protocol: u8, src: [u8; 4], dst: [u8; 4], payload: &[u8]) -> Vec<u8> {
-        let mut p = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocol, 0, 0];
-        p.extend(src);
-        p.extend(dst);
-        p.extend(payload);
-        p
-    }
+    use crate::host::tap::v4;
 
     #[test]
     fn every_host_names_the_same_owner_and_each_has_its_part() {

@@ -241,17 +241,20 @@ impl Socket {
     }
 }
 
+/// An IPv4 packet with no more than [`network`] reads.
+#[cfg(test)]
+pub(super) fn v4(protocol: u8, src: [u8; 4], dst: [u8; 4], payload: &[u8]) -> Vec<u8> {
+    let mut p = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocol, 0, 0];
+    p.extend(src);
+    p.extend(dst);
+    p.extend(payload);
+    p
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn v4(protocol: u8, src: [u8; 4], dst: [u8; 4], payload: &[u8]) -> Vec<u8> {
-        let mut p = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocol, 0, 0];
-        p.extend(src);
-        p.extend(dst);
-        p.extend(payload);
-        p
-    }
     fn tcp(src: u16, dst: u16, options: usize, data: &[u8]) -> Vec<u8> {
         let mut t = Vec::new();
         t.extend(src.to_be_bytes());

@@ -32,7 +32,7 @@ impl Manager {
         }
     }
 
-    /// The gateway is ready. `waker` wakes its loop as often as the watchdog needs it: only the loop itself answers the watchdog.
+    /// The gateway is ready. `waker` wakes its loop as often as the watchdog needs it: only a loop that runs answers the watchdog.
     pub(super) fn ready(&self, waker: Waker) {
         self.say("READY=1");
         if let (Some(interval), Some(_)) = (self.interval, &self.socket) {
@@ -57,15 +57,16 @@ impl Manager {
     pub(super) fn stops(&self) {
         self.say("STOPPING=1");
     }
-    /// The loop runs: tells the watchdog, and `status`, if it is time to.
-    pub(super) fn turn(&mut self, status: impl FnOnce() -> String) {
+    /// Whether the watchdog is to hear that the gateway runs.
+    pub(super) fn is_due(&self) -> bool {
+        self.interval.is_some() && Clock::now() >= self.due
+    }
+    /// The gateway runs: tells the watchdog, and its state in words.
+    pub(super) fn lives(&mut self, state: &str) {
         let Some(interval) = self.interval else { return };
-        let now = Clock::now();
-        if now >= self.due {
-            // A little early is better than every other time.
-            self.due = now + interval / 10 * 9;
-            self.say(&format!("WATCHDOG=1\nSTATUS={}", status()));
-        }
+        // A little early is better than every other time.
+        self.due = Clock::now() + interval / 10 * 9;
+        self.say(&format!("WATCHDOG=1\nSTATUS={state}"));
     }
 }
 

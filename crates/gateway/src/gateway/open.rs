@@ -1,0 +1,274 @@
+//! The opening of connections: those that hosts ask for, and those that come over the link.
+
+use super::{FLOWS, Gateway, SWEEP};
+use crate::cause::Cause;
+use crate::config::Preserve;
+use crate::flow::{Flow, From};
+use crate::forward;
+use crate::log::Level;
+use crate::near::Near;
+use crate::record;
+use crate::route;
+use crate::terms::{Beyond, Terms};
+use skyhaul_base::Instant;
+use skyhaul_cc::InitialWindow;
+use skyhaul_net::host::{Asked, ConnId, Cookie, Endpoint, Host, HostError};
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::num::{NonZeroU16, NonZeroU32};
+use std::sync::atomic::Ordering;
+
+/// Maximum connections accepted per turn and listener, so that existing connections are served in between.
+const ACCEPTED: usize = 256;
+
+/// A connection of a host, as the kernel has accepted it.
+struct Accepted {
+    stream: TcpStream,
+    client: SocketAddr,
+    /// From where the leg over the link is opened: the client, or the gateway's own host.
+    local: SocketAddr,
+    server: SocketAddr,
+}
+
+impl Gateway {
+    fn insert(&mut self, mut flow: Flow) -> u32 {
+        flow.number = self.team.opened.fetch_add(1, Ordering::Relaxed) + 1;
+        self.team.flows.fetch_add(1, Ordering::Relaxed);
+        flow.control = self.config.endpoint.cc.name();
+        if let Some(evidence) = &self.evidence {
+            evidence.split(flow.client, flow.server);
+        }
+        if self.log.as_ref().is_some_and(|l| l.wants_flows(Level::Error)) {
+            self.kernel.observe(&mut flow);
+        }
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.flows.push(None);
+            (self.flows.len() - 1) as u32
+        });
+        self.flows[number as usize] = Some(Box::new(flow));
+        number
+    }
+    /// Accepts connections of terrestrial hosts.
+    pub(super) fn accept(&mut self, now: Instant, host: &mut Host) {
+        self.again = Instant::MAX;
+        for n in 0..self.listeners.len() {
+            let to = self.listeners[n].to;
+            for k in 0..=ACCEPTED {
+                if k == ACCEPTED {
+                    self.again = now;
+                    break;
+                }
+                // Connections to forwarded ports cannot be forwarded unsplit: they wait in the backlog.
+                if to.is_some() && self.is_full() {
+                    self.again = now + SWEEP;
+                    break;
+                }
+                match self.listeners[n].socket.accept() {
+                    Ok((stream, client)) => {
+                        let asked = stream.local_addr();
+                        if let Some(server) = to.or(asked.ok()) {
+                            let local = to.map_or(client, |_| SocketAddr::new(forward::ADDRESS.into(), 0));
+                            self.hand_on(now, host, Accepted { stream, client, local, server });
+                        }
+                    }
+                    Err(e) if matches!(e.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
+                    Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                    // No descriptor is left: the others wait in the backlog.
+                    Err(_) => {
+                        self.again = now + SWEEP;
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Opens the connection of a client, in the thread that has those with its ends.
+    fn hand_on(&mut self, now: Instant, host: &mut Host, accepted: Accepted) {
+        let owner = match accepted.local.port() {
+            // The owner chooses a port such that it is the owner.
+            0 => usize::from(accepted.client.port()) % self.team.size(),
+            _ => host.config().owner(accepted.local, accepted.server),
+        };
+        if owner == self.number {
+            self.open_to_link(now, host, accepted);
+        } else {
+            self.team
+                .post(owner, Box::new(move |now, gateway, host| gateway.open_to_link(now, host, accepted)));
+        }
+    }
+
+    fn open_to_link(&mut self, now: Instant, host: &mut Host, accepted: Accepted) {
+        let Accepted { stream, client, local, server } = accepted;
+        self.counts.from_hosts += 1;
+        // A connection to the listener itself has no server behind it.
+        let loops = self.ports.v4 == server.port() && server.ip().is_loopback();
+        let Some(mut near) = Near::accepted(stream, client).ok().filter(|_| !loops) else {
+            // Dropped, it is reset.
+            self.refuse(From::Hosts, client, server);
+            return;
+        };
+        let waits = {
+            let peers = self.team.peers();
+            peers.before(server.ip()).and_then(|g| peers.cookie(now, g, local.ip())).is_some()
+        };
+        if waits {
+            near.awaits_data();
+        }
+        let mut flow = Flow::new(now, From::Hosts, (client, server), near, self.config.limits.buffer.0);
+        flow.opens_from = Some(local);
+        let number = self.insert(flow);
+        if waits {
+            self.opening.push_back((now + self.config.satellite.early_data.0, number, now));
+        } else {
+            self.open(now, host, number);
+        }
+        self.watch(number);
+    }
+
+    /// Opens the leg over the link of a flow.
+    pub(super) fn open(&mut self, now: Instant, host: &mut Host, number: u32) {
+        let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_mut) else { return };
+        let (Some(local), client, server) = (flow.opens_from.take(), flow.client, flow.server) else {
+            return;
+        };
+        let dscp = flow.near().map_or(0, Near::dscp);
+        let gateway = self.team.peers().before(server.ip());
+        let window = gateway.and_then(|g| self.window(now, g));
+        let cookie = gateway.and_then(|g| Some((g, self.team.peers().cookie(now, g, local.ip())?)));
+        host.look_up_route(now, server.ip(), route::mtu);
+        let beyond = gateway.map_or(Beyond::Unknown, Beyond::Gateway);
+        let which = self.terms.of(now, client, server, beyond);
+        match self.connect(now, host, (local, server), (window, cookie), (dscp, which)) {
+            Ok(far) => {
+                self.counts.resumed += u64::from(window.is_some());
+                self.counts.fallback += u64::from(Terms::is_fallback(which));
+                self.by_conn.insert(far, number);
+                if let Some(flow) = self.flows[number as usize].as_mut() {
+                    flow.far = Some(far);
+                    flow.control = self.terms.endpoint(which).cc.name();
+                    let named = flow.number;
+                    self.trace(now, host, named, far);
+                }
+            }
+            Err(_) => {
+                self.counts.refused += 1;
+                self.end(now, host, number, Cause::NotOpened);
+            }
+        }
+    }
+    /// Opens the legs of flows whose clients have said nothing for long enough.
+    pub(super) fn open_late(&mut self, now: Instant, host: &mut Host) {
+        while let Some(&(until, number, began)) = self.opening.front() {
+            let flow = self.flows.get(number as usize).and_then(Option::as_deref);
+            // It may be open, and its number given to another one.
+            let waits = flow.is_some_and(|f| f.opens_from.is_some() && f.began == began);
+            if waits && now < until {
+                return;
+            }
+            self.opening.pop_front();
+            if waits {
+                self.open(now, host, number);
+                self.list(number);
+            }
+        }
+    }
+
+    /// Opens a leg over the link, from the address of a client or of the gateway's host, with this initial window and, if there
+    /// is a cookie, data in the SYN.
+    fn connect(
+        &self,
+        now: Instant,
+        host: &mut Host,
+        (client, server): (SocketAddr, SocketAddr),
+        (window, cookie): (Option<NonZeroU16>, Option<(NonZeroU32, Cookie)>),
+        (dscp, which): (u8, u8),
+    ) -> Result<ConnId, HostError> {
+        let mut other;
+        let mut endpoint = self.terms.endpoint(which);
+        if window.is_some() || dscp != 0 {
+            other = Endpoint { dscp, ..endpoint.clone() };
+            if let Some(window) = window {
+                other.tcp.rules.initial_window = InitialWindow::Segments(window.get().into());
+            }
+            endpoint = &other;
+        }
+        match cookie {
+            Some(cookie) => host.connect_early(now, client, server, endpoint, cookie),
+            None => host.connect(now, client, server, endpoint),
+        }
+    }
+
+    /// The initial window of a connection to a known gateway, segments; `None`: that of the endpoint.
+    fn window(&self, now: Instant, gateway: NonZeroU32) -> Option<NonZeroU16> {
+        let s = &self.config.satellite;
+        if s.resume && s.rate.is_some() { self.team.peers().window(now, gateway) } else { None }
+    }
+
+    /// A client behind the link connects to a terrestrial host.
+    pub(super) fn open_to_host(&mut self, now: Instant, host: &mut Host, asked: Asked) {
+        let Asked { local: server, remote: client, dscp, gateway } = asked;
+        host.look_up_route(now, client.ip(), route::mtu);
+        self.counts.from_link += 1;
+        let Some((to, preserve)) = self.place(server) else {
+            self.refuse(From::Link, client, server);
+            host.refuse(server, client);
+            return;
+        };
+        let Ok(near) = Near::connect(client, to, preserve, dscp) else {
+            self.refuse(From::Link, client, server);
+            host.refuse(server, client);
+            return;
+        };
+        let mut flow = Flow::new(now, From::Link, (client, server), near, self.config.limits.buffer.0);
+        flow.gateway = gateway;
+        let number = self.insert(flow);
+        self.admitted.insert((server, client), number);
+        self.watch(number);
+    }
+
+    /// The server of a connection from the link has accepted it, or refused.
+    pub(super) fn answered(&mut self, now: Instant, host: &mut Host, number: u32) {
+        let Some(flow) = self.flows.get(number as usize).and_then(Option::as_deref) else { return };
+        let (client, server, gateway) = (flow.client, flow.server, flow.gateway);
+        if flow.near().is_none_or(Near::has_failed) {
+            self.counts.refused += 1;
+            host.refuse(server, client);
+            self.admitted.remove(&(server, client));
+            return;
+        }
+        let window = gateway.and_then(|g| self.window(now, g));
+        self.counts.resumed += u64::from(window.is_some());
+        let which = self.terms.of(now, client, server, gateway.map_or(Beyond::Nobody, Beyond::Gateway));
+        self.counts.fallback += u64::from(Terms::is_fallback(which));
+        host.admit_as(server, client, window, which);
+    }
+
+    /// Counts a connection that the gateway cannot take.
+    fn refuse(&mut self, from: From, client: SocketAddr, server: SocketAddr) {
+        self.counts.refused += 1;
+        if let Some(log) = &self.log {
+            log.flow(Level::Warning, record::refused(from, client, server));
+        }
+    }
+
+    /// The server of a connection from the link, and what it sees of the client; `None`: there is none.
+    fn place(&self, asked: SocketAddr) -> Option<(SocketAddr, Preserve)> {
+        if self.config.forwards_ports() && asked.ip() == IpAddr::V4(forward::ADDRESS) {
+            let published = self.config.publish.iter().find(|p| p.port == asked.port())?;
+            return Some((published.to, Preserve::None));
+        }
+        Some((asked, self.config.terrestrial.as_ref()?.preserve))
+    }
+
+    fn watch(&mut self, number: u32) {
+        let near = self.flows[number as usize].as_mut().and_then(|f| f.near_mut());
+        if let Some(near) = near {
+            // If the kernel cannot watch it, no event would arrive: it is treated as ready.
+            if self.poll.watch(near.stream(), u64::from(number) + FLOWS).is_err() {
+                near.wake(true, true);
+            }
+        }
+        self.list(number);
+    }
+}
