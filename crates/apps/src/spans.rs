@@ -21,6 +21,7 @@ pub(crate) struct Spans {
 }
 
 /// The cell of this many microseconds.
+#[inline]
 fn cell(micros: u64) -> usize {
     let doublings = u64::BITS - BITS - 1 - (micros | (2 * CELLS - 1)).leading_zeros();
     (u64::from(doublings) * CELLS + (micros >> doublings)) as usize
@@ -44,11 +45,19 @@ impl Spans {
     /// One more.
     #[inline]
     pub(crate) fn record(&mut self, span: Duration) {
-        self.total += 1;
-        let place = cell(span.as_nanos() / 1000);
-        let place = if place < self.counts.len() { place } else { cell(self.longest) };
-        if let Some(count) = self.counts.get_mut(place) {
-            *count = count.saturating_add(1);
+        self.record_all(core::iter::once(span));
+    }
+
+    /// As many more as there are.
+    #[inline]
+    pub(crate) fn record_all(&mut self, spans: impl ExactSizeIterator<Item = Duration>) {
+        self.total += spans.len() as u64;
+        for span in spans {
+            let place = cell(span.as_nanos() / 1000);
+            let place = if place < self.counts.len() { place } else { cell(self.longest) };
+            if let Some(count) = self.counts.get_mut(place) {
+                *count = count.saturating_add(1);
+            }
         }
     }
 

@@ -48,7 +48,7 @@ impl Source {
     }
 
     /// Type and size in bytes of the next frame; `None` after the end of a trace.
-    #[inline]
+    #[inline(always)]
     pub fn step(&mut self) -> Option<(Type, f64)> {
         match &mut self.0 {
             Kind::Independent { movie, order, processes } => {

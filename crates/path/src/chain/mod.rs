@@ -132,7 +132,6 @@ impl<P: PacketView> Hop<P> {
         }
     }
     /// The next packet that has arrived by `now`.
-    #[inline(always)]
     fn deliver(&mut self, now: Instant, copy: impl FnMut(&P, u32) -> Option<P>) -> Option<P>
     where
         P: Routed,
@@ -149,19 +148,20 @@ impl<P: PacketView> Acks<P> {
     fn next(&self) -> Instant {
         self.reconstruction.as_ref().map_or(Instant::MAX, Reconstruction::next)
     }
-    /// A packet is about to be offered to the link.
+    /// A packet is about to be offered to the link. By value: all others stay in registers.
     #[cold]
     #[inline(never)]
-    fn enter(&mut self, now: Instant, packet: &mut P)
+    fn enter(&mut self, now: Instant, mut packet: P) -> P
     where
         P: Routed,
     {
         if let Some(notes) = &mut self.notes {
-            notes.offered(now, packet);
+            notes.offered(now, &packet);
         }
         if let Some(size) = self.size {
             packet.compress(size);
         }
+        packet
     }
     /// The next packet that has arrived by `now`, or that was created.
     #[cold]
@@ -262,9 +262,10 @@ impl<P: Routed> Chain<P> {
         // Set again on each link: an exemption does not apply to the next.
         packet.set_spared(*spares_acks && packet.is_pure_ack());
         observer.entered(now, index, &packet);
-        if let Some(acks) = acks {
-            acks.enter(now, &mut packet);
-        }
+        let packet = match acks {
+            None => packet,
+            Some(acks) => acks.enter(now, packet),
+        };
         let offered = link.offer(now, packet, &mut |p, why| lose((now, index), acks, p, why, observer));
         if offered != Offered::Behind {
             self.arm(index);
@@ -292,9 +293,27 @@ impl<P: Routed> Chain<P> {
         }
         let index = self.deliveries.winner();
         let hop = self.hops.get_mut(index as usize)?;
+        if hop.acks.is_some() {
+            return self.step_with_acks(now, index, observer);
+        }
+        let packet = hop.link.deliver(now);
+        self.deliveries.set(index, hop.link.next_delivery().unwrap_or(Instant::MAX));
+        self.arrive(now, index, packet?, observer)
+    }
+
+    /// [`Self::step`] for a delivery of a link that treats acknowledgements.
+    #[cold]
+    #[inline(never)]
+    fn step_with_acks(&mut self, now: Instant, index: u32, observer: &mut impl Observer<P>) -> Option<P> {
+        let hop = self.hops.get_mut(index as usize)?;
         let packet = hop.deliver(now, |p, number| observer.copy(p, number));
         self.deliveries.set(index, hop.next_delivery());
-        let packet = packet?;
+        self.arrive(now, index, packet?, observer)
+    }
+
+    /// A packet has left a link.
+    #[inline(always)]
+    fn arrive(&mut self, now: Instant, index: u32, packet: P, observer: &mut impl Observer<P>) -> Option<P> {
         observer.left(now, index, &packet);
         if self.routes[usize::from(packet.hop())] == END {
             return Some(packet);

@@ -24,7 +24,7 @@ mod waiting;
 
 use super::packet::{Cut, Cutter, Pieces};
 use crate::datagram::Measured;
-use crate::frame::{Fate, Frame};
+use crate::frame::{Fate, Frame, FrameType};
 use crate::viewed::{FIXED, Share, Viewed};
 use crate::workload::Arrival;
 use datagrams::Datagrams;
@@ -105,6 +105,22 @@ impl Viewer {
         match &mut self.carrier {
             Carrier::Stream(s) => s.produced(frame, counts, pieces),
             Carrier::Datagrams(d) => d.produced(frame, counts, pieces, &self.tally),
+        }
+    }
+
+    /// A frame was produced, sent, and divided into these pieces, over a byte stream and at the rate of the film:
+    /// [`Self::cut`] without the rest.
+    #[inline(always)]
+    pub(super) fn sent(&mut self, number: u64, kind: FrameType, at: Instant, pieces: &Pieces) {
+        let counts = at >= self.warm;
+        if counts {
+            self.tally.viewed.frames[kind as usize] += 1;
+            self.tally.viewed.packets += pieces.ready;
+        }
+        self.last = Some(number);
+        self.tally.playout.produced(at, number);
+        if let Carrier::Stream(s) = &mut self.carrier {
+            s.sent(number, kind, at, counts, pieces);
         }
     }
 
