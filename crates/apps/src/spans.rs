@@ -11,6 +11,9 @@ const CELLS: u64 = 1024;
 /// Its binary logarithm.
 const BITS: u32 = CELLS.ilog2();
 
+/// How many cells are looked at at once.
+const BLOCK: usize = 64;
+
 /// Counts spans of time; by default none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spans {
@@ -70,14 +73,20 @@ impl Spans {
     pub(crate) fn quantiles<const N: usize>(&self, quantiles: [f64; N]) -> [u64; N] {
         let ranks = quantiles.map(|quantile| ((quantile.min(1.0) * self.total as f64).ceil() as u64).max(1));
         let (mut found, mut below, mut next) = ([0; N], 0, 0);
-        for (cell, count) in self.counts.iter().enumerate() {
-            below += u64::from(*count);
-            while let Some(place) = found.get_mut(next).filter(|_| below >= ranks[next]) {
-                *place = most(cell);
-                next += 1;
+        // Most blocks have no quantile, and are summed up at once.
+        for (block, counts) in self.counts.chunks(BLOCK).enumerate() {
+            let Some(rank) = ranks.get(next) else { break };
+            let sum: u64 = counts.iter().map(|count| u64::from(*count)).sum();
+            if below + sum < *rank {
+                below += sum;
+                continue;
             }
-            if next == N {
-                break;
+            for (cell, count) in counts.iter().enumerate() {
+                below += u64::from(*count);
+                while let Some(place) = found.get_mut(next).filter(|_| below >= ranks[next]) {
+                    *place = most(block * BLOCK + cell);
+                    next += 1;
+                }
             }
         }
         found

@@ -26,6 +26,8 @@ pub(crate) struct Flow {
     pub(crate) finite: bool,
     /// The application is informed of arrivals.
     pub(crate) watched: bool,
+    /// Its application is asked for its writes only when they are needed: enough of them wait for the window.
+    pub(crate) waits: bool,
     /// Header bytes of a packet.
     pub(crate) header: u32,
     /// Time of the last acknowledgement.
@@ -219,6 +221,7 @@ impl Flow {
             reverse,
             finite,
             watched: false,
+            waits: false,
             header,
             last_ack: None,
             armed: Instant::MAX,
@@ -227,6 +230,10 @@ impl Flow {
         }
     }
 
+    /// Whether enough data waits at the sender, so that what else its application writes by now makes no difference.
+    pub(crate) fn is_supplied(&self) -> bool {
+        matches!(&self.agent, Agent::OneWay(ends) if ends.source.sender().is_supplied())
+    }
     /// The chain that it starts.
     pub(crate) fn chain(&self) -> Option<u32> {
         Some(self.chain).filter(|&c| c != NO_CHAIN)

@@ -15,7 +15,7 @@ use crate::tap::{Place, Tap};
 use crate::timers::Timers;
 use crate::user;
 use crate::watch;
-use skyhaul_apps::{App, Outcome, Start, Stop, Streams};
+use skyhaul_apps::{Outcome, Start, Stop, Streams};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::{Agenda, PacketView};
@@ -67,6 +67,8 @@ pub struct Sim<R> {
     /// transfers come and go.
     pub(crate) flows: Vec<Flow>,
     pub(crate) records: Vec<Record>,
+    /// Some application has been asked for its writes only when they were needed.
+    pub(crate) postpones: bool,
     /// Number of flows in the scenario.
     pub(crate) named_flows: u32,
     /// Closed connections, for reuse.
@@ -143,6 +145,7 @@ impl<R: Tap> Sim<R> {
             }
         }
         self.now = self.now.max(until);
+        self.catch_up_all();
         self.net.settle(self.now);
         if self.now >= self.end() { Status::Finished } else { Status::Running }
     }
@@ -175,6 +178,7 @@ impl<R: Tap> Sim<R> {
     fn tell_of_outage(&mut self, link: usize) {
         let now = self.now;
         for index in 0..self.flows.len() as u32 {
+            self.catch_up(index, now);
             let group = &self.run.groups[self.records[index as usize].group];
             if group.endpoint.outage_probe.is_none() || !group.path.contains(&link) {
                 continue;
@@ -219,6 +223,7 @@ impl<R: Tap> Sim<R> {
         if self.run.classified {
             self.inform(index);
         }
+        self.catch_up(index, now);
         let Self { flows, chains, .. } = self;
         let flow = &flows[index as usize];
         if parcel.generation() != flow.generation {
@@ -333,8 +338,12 @@ impl<R: Tap> Sim<R> {
         if let Some(before) = before {
             watch::after(now, index, before, flow, &mut records[index as usize], net);
         }
+        let ended = flow.waits && !flow.is_supplied();
         if backward {
             self.acknowledged(index);
+        }
+        if ended {
+            self.stop_waiting(index);
         }
     }
 
@@ -390,6 +399,7 @@ impl<R: Tap> Sim<R> {
         if self.wake_plain(index) {
             return;
         }
+        self.catch_up(index, now);
         let record = &mut self.records[index as usize];
         if record.started.is_none() && record.stop <= now {
             // Stopped before it started: there is nothing to do.
@@ -529,8 +539,13 @@ impl<R: Tap> Sim<R> {
     /// Sets the timer of a flow to its next deadline.
     pub(crate) fn arm(&mut self, index: u32) {
         let record = &self.records[index as usize];
-        let more = record.app.as_ref().map_or(Instant::MAX, App::next);
-        let at = match &self.flows[index as usize].agent {
+        let flow = &mut self.flows[index as usize];
+        flow.waits &= flow.is_supplied();
+        let more = match &record.app {
+            Some(app) if !flow.waits => app.next(),
+            _ => Instant::MAX,
+        };
+        let at = match &flow.agent {
             // Finished, between two pages, or a flow whose transfers have their own connections.
             Agent::Silent if more == Instant::MAX => Instant::MAX,
             Agent::Silent | Agent::Datagrams(_) => more.min(record.stop),
@@ -709,7 +724,7 @@ impl<R: Tap> Sim<R> {
         if let Some(sender) = flow.agent.sender() {
             record.history().path_state = sender.learnt();
         }
-        flow.agent = Agent::Silent;
+        (flow.agent, flow.waits) = (Agent::Silent, false);
         flow.generation = flow.generation.wrapping_add(1);
         self.net.witness.truth.forget(index);
     }
