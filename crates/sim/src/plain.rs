@@ -102,7 +102,7 @@ impl<R: Tap> Sim<R> {
             timers.set_earlier(index, next);
         }
         let concerned = flow.finite || source.sender().has_judgement();
-        let ended = flow.waits && !source.sender().is_supplied();
+        let ended = flow.waits && !source.sender().stays_supplied();
         if concerned || R::ENABLED {
             self.acknowledged(index);
         }

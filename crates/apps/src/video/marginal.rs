@@ -226,7 +226,7 @@ impl Inverse {
                 }
             }
         };
-        size.clamp(self.least, self.most)
+        size.max(self.least).min(self.most)
     }
 
     /// Mean in bytes.

@@ -170,7 +170,9 @@ impl Video {
     /// The time of a tick. Each is rounded separately, so that errors do not accumulate.
     #[inline(always)]
     fn at(&self, tick: u64) -> Instant {
-        self.begin + Duration::from_secs_f64(tick as f64 * self.interval)
+        // As `Duration::from_secs_f64`, but signed, since that is converted with fewer instructions.
+        let nanos = tick as i64 as f64 * self.interval * 1e9 + 0.5;
+        self.begin + Duration::from_nanos((nanos as i64) as u64)
     }
 
     /// The frame of a tick, if there is one.

@@ -201,6 +201,17 @@ impl<S: Store> Sender<S> {
         let e = &self.engine;
         self.waiting() >= e.space.smss.into() && e.window_limited && !e.active() && e.ignores_waiting_data()
     }
+    /// Whether [`Self::is_supplied`] still holds after an acknowledgement.
+    #[inline]
+    #[must_use]
+    pub fn stays_supplied(&self) -> bool {
+        let e = &self.engine;
+        if !self.steady || e.control.pacing().is_some() {
+            return self.is_supplied();
+        }
+        // Of what matters, nothing else changes in the steady state.
+        self.waiting() >= e.space.smss.into() && e.window_limited && e.pending.is_none()
+    }
     /// Whether what waits suffices for whatever an ordinary acknowledgement may release: it grows the window to three
     /// times its size at most (RFC 3465 §2.2, with two segments for each).
     #[inline]

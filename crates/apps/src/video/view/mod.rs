@@ -183,22 +183,16 @@ impl Viewer {
         v.settle();
         let Self { carrier, mut tally, switched, .. } = v;
         let began = tally.playout.began();
-        let mut waiting = [0; FIXED.len()];
-        let mut missing = |(at, packets): (Instant, u64)| {
-            for (sum, most) in waiting.iter_mut().zip(FIXED) {
-                *sum += if at + most < end { packets } else { 0 };
-            }
-        };
-        let (bytes, forgotten, wire) = match carrier {
+        // Packets that are still missing so long after their production.
+        let late = FIXED.map(|most| move |at: Instant| at + most < end);
+        let (bytes, forgotten, wire, waiting) = match carrier {
             Carrier::Stream(s) => {
                 s.judge(end, &mut tally);
-                s.missing().for_each(&mut missing);
-                (s.arrived(), 0, Some(s.wire))
+                (s.arrived(), 0, Some(s.wire.clone()), late.map(|is_late| s.missing(is_late)))
             }
             Carrier::Datagrams(mut d) => {
                 d.judge(end, &mut tally);
-                d.missing().for_each(&mut missing);
-                (d.arrived(), d.forgotten(), None)
+                (d.arrived(), d.forgotten(), None, late.map(|is_late| d.missing(is_late)))
             }
         };
         let mut r = tally.viewed;

@@ -228,13 +228,11 @@ impl Stream {
         }
     }
 
-    /// Packets that have not arrived and count: when they were produced, and how many.
-    pub(super) fn missing(&self) -> impl Iterator<Item = (Instant, u64)> + '_ {
-        let mut before = self.frames.before.packets;
-        let frames = self.frames.list.iter().map(move |f| {
-            let first = core::mem::replace(&mut before, f.reach.packets).max(self.next);
-            (f, f.reach.packets.saturating_sub(first))
-        });
-        frames.filter(|(f, _)| f.counts).map(|(f, n)| (f.at, n))
+    /// Number of packets that have not arrived and count, of frames for which `is_old` is true: the first ones.
+    pub(super) fn missing(&self, is_old: impl Fn(Instant) -> bool) -> u64 {
+        // The first frames are those that do not count.
+        let list = &self.frames.list;
+        let first = self.frames.before(list.partition_point(|f| !f.counts)).packets.max(self.next);
+        self.frames.before(list.partition_point(|f| is_old(f.at))).packets.saturating_sub(first)
     }
 }
