@@ -18,7 +18,7 @@ use crate::watch;
 use skyhaul_apps::{Outcome, Start, Stop, Streams};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Controls, SharedRules};
-use skyhaul_path::{Agenda, PacketView};
+use skyhaul_path::{Agenda, Apart, PacketView};
 use skyhaul_scenario::resolved::{FlowGroup, Gateway, Misfortune, Mishap, Transport};
 use skyhaul_tcp::config::LossClassifier;
 use skyhaul_tcp::{Config, Extras, Flags, Head, Segment};
@@ -136,7 +136,7 @@ impl<R: Tap> Sim<R> {
                 if links <= timers {
                     if let Some(parcel) = self.net.handle(at) {
                         if !self.arrive_plain(parcel) {
-                            self.arrive(parcel);
+                            self.arrive(Apart(parcel));
                         }
                     }
                 } else {
@@ -217,7 +217,7 @@ impl<R: Tap> Sim<R> {
 
     /// A parcel has reached its endpoint.
     #[inline(never)]
-    pub(crate) fn arrive(&mut self, parcel: Parcel) {
+    pub(crate) fn arrive(&mut self, Apart(parcel): Apart<Parcel>) {
         let now = self.now;
         let index = parcel.flow();
         if self.run.classified {

@@ -151,7 +151,7 @@ impl<P: PacketView> Acks<P> {
     /// A packet is about to be offered to the link.
     #[cold]
     #[inline(never)]
-    fn enter(&mut self, now: Instant, Apart(mut packet): Apart<P>) -> P
+    fn enter(&mut self, now: Instant, Apart(mut packet): Apart<P>) -> Apart<P>
     where
         P: Routed,
     {
@@ -161,7 +161,7 @@ impl<P: PacketView> Acks<P> {
         if let Some(size) = self.size {
             packet.compress(size);
         }
-        packet
+        Apart(packet)
     }
     /// The next packet that has arrived by `now`, or that was created.
     #[cold]
@@ -268,7 +268,7 @@ impl<P: Routed> Chain<P> {
         observer.entered(now, index, &packet);
         let packet = match acks {
             None => packet,
-            Some(acks) => acks.enter(now, Apart(packet)),
+            Some(acks) => acks.enter(now, Apart(packet)).0,
         };
         let offered =
             link.offer(now, packet, &mut |p, why| lose((now, index), acks, Apart(p), why, observer));
