@@ -30,8 +30,8 @@ pub(crate) struct Flow {
     pub(crate) waits: bool,
     /// Header bytes of a packet.
     pub(crate) header: u32,
-    /// Time of the last acknowledgement.
-    pub(crate) last_ack: Option<Instant>,
+    /// Time of the last acknowledgement; `Instant::MAX` before the first one.
+    pub(crate) last_ack: Instant,
     /// When its timer fires, possibly too early.
     pub(crate) armed: Instant,
     /// The chain that it starts, or [`NO_CHAIN`].
@@ -223,7 +223,7 @@ impl Flow {
             watched: false,
             waits: false,
             header,
-            last_ack: None,
+            last_ack: Instant::MAX,
             armed: Instant::MAX,
             chain: NO_CHAIN,
             agent: Agent::Silent,

@@ -84,7 +84,7 @@ impl<R: Tap> Sim<R> {
         if !current || !source.take_plain(now, ack, window, parcel.ts()) {
             return false;
         }
-        flow.last_ack = Some(now);
+        flow.last_ack = now;
         if R::ENABLED {
             observe::arrival(now, parcel, net);
         }

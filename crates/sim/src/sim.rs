@@ -259,7 +259,7 @@ impl<R: Tap> Sim<R> {
         let head = parcel.head(header);
         let extras = parcel.take_extras(&mut net.witness.bodies);
         if backward {
-            flow.last_ack = Some(now);
+            flow.last_ack = now;
         }
         let before = flow.watched.then(|| watch::before(flow, &head, backward)).flatten();
         let (refused, next) = match &mut flow.agent {

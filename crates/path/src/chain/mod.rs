@@ -271,7 +271,7 @@ impl<P: Routed> Chain<P> {
             Some(acks) => acks.enter(now, Apart(packet)).0,
         };
         let offered =
-            link.offer(now, packet, &mut |p, why| lose((now, index), acks, Apart(p), why, observer));
+            link.offer(now, packet, &mut move |p, why| lose((now, index), acks, Apart(p), why, observer));
         if offered != Offered::Behind {
             self.arm(index);
         }
