@@ -1,7 +1,7 @@
 //! Datagrams: numbering at the sender, and measurements at the receiver.
 
 use crate::spans::Spans;
-use skyhaul_base::{Duration, Instant};
+use skyhaul_base::{Duration, Instant, math};
 
 /// Header bytes at the front of a datagram's payload.
 pub const HEADER: usize = 16;
@@ -132,28 +132,35 @@ impl Delays {
         self.spans.record(delay);
     }
 
-    /// Packets arrived with these delays; `next` is the number after the last one.
+    /// Packets arrived with these delays; `next` is the number after the last one. Returns the longest delay.
     #[inline]
-    pub(crate) fn packets(&mut self, next: u64, delays: &[Duration]) {
-        let Some(&first) = delays.first() else { return };
+    pub(crate) fn packets(
+        &mut self,
+        next: u64,
+        delays: impl ExactSizeIterator<Item = Duration> + Clone,
+    ) -> Duration {
+        let Some(first) = delays.clone().next() else { return Duration::ZERO };
         if self.count == 0 {
             self.begin(first);
         }
         self.count += delays.len() as u64;
         self.expected = self.expected.max(next);
-        let (mut last, mut jitter, mut jitters) = (self.last, self.jitter, self.jitters);
-        let (mut sum, mut min, mut max) = (self.sum, self.min, self.max);
-        for &delay in delays {
-            sum += u128::from(delay.as_nanos());
+        let (mut last, mut jitter, mut jitters) = (self.last.as_nanos(), self.jitter, self.jitters);
+        let (mut sum, mut min, mut max) = (self.sum, first, first);
+        self.spans.record_all(delays.inspect(|&delay| {
+            let nanos = delay.as_nanos();
+            sum += u128::from(nanos);
             min = min.min(delay);
             max = max.max(delay);
-            let difference = delay.abs_diff(core::mem::replace(&mut last, delay)).as_nanos() as f64;
+            // Signed, since that is converted with fewer instructions.
+            let difference = math::abs(nanos.wrapping_sub(last) as i64 as f64);
+            last = nanos;
             jitter += (difference - jitter) / 16.0;
             jitters += jitter;
-            self.spans.record(delay);
-        }
-        (self.last, self.jitter, self.jitters) = (last, jitter, jitters);
-        (self.sum, self.min, self.max) = (sum, min, max);
+        }));
+        (self.last, self.jitter, self.jitters) = (Duration::from_nanos(last), jitter, jitters);
+        (self.sum, self.min, self.max) = (sum, self.min.min(min), self.max.max(max));
+        max
     }
 
     /// Before the first datagram: its delay differs from no other.

@@ -11,6 +11,9 @@ const CELLS: u64 = 1024;
 /// Its binary logarithm.
 const BITS: u32 = CELLS.ilog2();
 
+/// How many cells are looked at at once.
+const BLOCK: usize = 64;
+
 /// Counts spans of time; by default none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spans {
@@ -21,6 +24,7 @@ pub(crate) struct Spans {
 }
 
 /// The cell of this many microseconds.
+#[inline]
 fn cell(micros: u64) -> usize {
     let doublings = u64::BITS - BITS - 1 - (micros | (2 * CELLS - 1)).leading_zeros();
     (u64::from(doublings) * CELLS + (micros >> doublings)) as usize
@@ -44,11 +48,19 @@ impl Spans {
     /// One more.
     #[inline]
     pub(crate) fn record(&mut self, span: Duration) {
-        self.total += 1;
-        let place = cell(span.as_nanos() / 1000);
-        let place = if place < self.counts.len() { place } else { cell(self.longest) };
-        if let Some(count) = self.counts.get_mut(place) {
-            *count = count.saturating_add(1);
+        self.record_all(core::iter::once(span));
+    }
+
+    /// As many more as there are.
+    #[inline]
+    pub(crate) fn record_all(&mut self, spans: impl ExactSizeIterator<Item = Duration>) {
+        self.total += spans.len() as u64;
+        for span in spans {
+            let place = cell(span.as_nanos() / 1000);
+            let place = if place < self.counts.len() { place } else { cell(self.longest) };
+            if let Some(count) = self.counts.get_mut(place) {
+                *count = count.saturating_add(1);
+            }
         }
     }
 
@@ -61,14 +73,20 @@ impl Spans {
     pub(crate) fn quantiles<const N: usize>(&self, quantiles: [f64; N]) -> [u64; N] {
         let ranks = quantiles.map(|quantile| ((quantile.min(1.0) * self.total as f64).ceil() as u64).max(1));
         let (mut found, mut below, mut next) = ([0; N], 0, 0);
-        for (cell, count) in self.counts.iter().enumerate() {
-            below += u64::from(*count);
-            while let Some(place) = found.get_mut(next).filter(|_| below >= ranks[next]) {
-                *place = most(cell);
-                next += 1;
+        // Most blocks have no quantile, and are summed up at once.
+        for (block, counts) in self.counts.chunks(BLOCK).enumerate() {
+            let Some(rank) = ranks.get(next) else { break };
+            let sum: u64 = counts.iter().map(|count| u64::from(*count)).sum();
+            if below + sum < *rank {
+                below += sum;
+                continue;
             }
-            if next == N {
-                break;
+            for (cell, count) in counts.iter().enumerate() {
+                below += u64::from(*count);
+                while let Some(place) = found.get_mut(next).filter(|_| below >= ranks[next]) {
+                    *place = most(block * BLOCK + cell);
+                    next += 1;
+                }
             }
         }
         found

@@ -34,6 +34,41 @@ pub trait PacketView: Default {
     }
 }
 
+/// A packet that is handed to code out of line, where few packets go. It gets a place of its own in memory: a generic
+/// packet that is passed by value is passed by address, and all others would have to lie in memory with it instead of
+/// in registers.
+#[derive(Debug)]
+pub struct Apart<P>(pub P);
+
+/// The properties of a packet that error models use, apart from it for the same reason.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Look {
+    size: u32,
+    low_priority: bool,
+}
+
+impl Look {
+    /// Of this packet.
+    #[inline(always)]
+    pub(crate) fn at(p: &impl PacketView) -> Self {
+        Self { size: p.size(), low_priority: p.low_priority() }
+    }
+}
+
+impl PacketView for Look {
+    #[inline]
+    fn size(&self) -> u32 {
+        self.size
+    }
+    #[inline]
+    fn low_priority(&self) -> bool {
+        self.low_priority
+    }
+    fn flow(&self) -> u32 {
+        0
+    }
+}
+
 /// The content of a pure TCP acknowledgement: no payload, none of SYN, FIN, RST and URG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledgement {

@@ -114,6 +114,7 @@ impl Counters {
             self.kinds[usize::from(kind) % KINDS].marked += 1;
         }
     }
+    #[inline]
     pub(crate) fn drop(&mut self, p: &impl PacketView, why: DropReason) {
         self.of(p).drops[why as usize] += 1;
     }

@@ -134,6 +134,7 @@ impl<R: Tap> Sim<R> {
         let sim = Self {
             now: Instant::ZERO,
             events: 0,
+            postpones: false,
             net,
             timers,
             flows,

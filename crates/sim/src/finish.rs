@@ -124,7 +124,7 @@ impl<R: Tap> Sim<R> {
             index: record.index,
             started: record.started,
             finished: record.finished,
-            last_ack: flow.last_ack,
+            last_ack: Some(flow.last_ack).filter(|at| *at != Instant::MAX),
             leg: group.is_leg(),
             chain: None,
             bytes_acked: t.bytes_acked,

@@ -26,10 +26,12 @@ pub(crate) struct Flow {
     pub(crate) finite: bool,
     /// The application is informed of arrivals.
     pub(crate) watched: bool,
+    /// Its application is asked for its writes only when they are needed: enough of them wait for the window.
+    pub(crate) waits: bool,
     /// Header bytes of a packet.
     pub(crate) header: u32,
-    /// Time of the last acknowledgement.
-    pub(crate) last_ack: Option<Instant>,
+    /// Time of the last acknowledgement; `Instant::MAX` before the first one.
+    pub(crate) last_ack: Instant,
     /// When its timer fires, possibly too early.
     pub(crate) armed: Instant,
     /// The chain that it starts, or [`NO_CHAIN`].
@@ -219,14 +221,19 @@ impl Flow {
             reverse,
             finite,
             watched: false,
+            waits: false,
             header,
-            last_ack: None,
+            last_ack: Instant::MAX,
             armed: Instant::MAX,
             chain: NO_CHAIN,
             agent: Agent::Silent,
         }
     }
 
+    /// Whether enough data waits at the sender, so that what else its application writes by now makes no difference.
+    pub(crate) fn is_supplied(&self) -> bool {
+        matches!(&self.agent, Agent::OneWay(ends) if ends.source.sender().is_supplied())
+    }
     /// The chain that it starts.
     pub(crate) fn chain(&self) -> Option<u32> {
         Some(self.chain).filter(|&c| c != NO_CHAIN)

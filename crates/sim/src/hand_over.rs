@@ -14,7 +14,7 @@ use crate::sim::Sim;
 use crate::tap::Tap;
 use crate::tunnel::Tunnel;
 use skyhaul_base::Duration;
-use skyhaul_path::PacketView;
+use skyhaul_path::{Apart, PacketView};
 use skyhaul_scenario::resolved::HandOver;
 use std::collections::VecDeque;
 
@@ -97,7 +97,7 @@ impl<R: Tap> Sim<R> {
         }
         let waiting = core::mem::take(&mut tunnel.waiting);
         self.set_away(c, gateway, false);
-        waiting.into_iter().for_each(|parcel| self.arrive(parcel));
+        waiting.into_iter().for_each(|parcel| self.arrive(Apart(parcel)));
         let legs = self.chains[c as usize].legs.clone();
         // Timers that expired during the move are due now.
         legs.iter().for_each(|&leg| self.arm(leg));

@@ -12,6 +12,8 @@ use crate::parcel::Parcel;
 use crate::sim::Sim;
 use crate::tap::Tap;
 use crate::watch;
+use skyhaul_apps::App;
+use skyhaul_base::{Duration, Instant};
 use skyhaul_path::PacketView;
 
 impl<R: Tap> Sim<R> {
@@ -66,6 +68,9 @@ impl<R: Tap> Sim<R> {
     #[inline(always)]
     fn plain_ack(&mut self, parcel: Parcel) -> bool {
         let (now, index) = (self.now, parcel.flow());
+        if self.flows.get(index as usize).is_some_and(|flow| flow.waits) && self.runs_short(index) {
+            self.catch_up(index, now);
+        }
         let Self { flows, net, timers, .. } = self;
         let Some(flow) = flows.get_mut(index as usize) else { return false };
         let (way, header) = (flow.way(index, false), flow.header);
@@ -76,7 +81,7 @@ impl<R: Tap> Sim<R> {
         if !current || !source.take_plain(now, ack, window, parcel.ts()) {
             return false;
         }
-        flow.last_ack = Some(now);
+        flow.last_ack = now;
         if R::ENABLED {
             observe::arrival(now, parcel, net);
         }
@@ -87,10 +92,69 @@ impl<R: Tap> Sim<R> {
             timers.set_earlier(index, next);
         }
         let concerned = flow.finite || source.sender().has_judgement();
+        let ended = flow.waits && !source.sender().stays_supplied();
         if concerned || R::ENABLED {
             self.acknowledged(index);
         }
+        if ended {
+            self.stop_waiting(index);
+        }
         true
+    }
+
+    /// Whether an acknowledgement may release more than waits at the sender of a flow that is asked for its writes only
+    /// when they are needed.
+    #[inline]
+    fn runs_short(&self, index: u32) -> bool {
+        let agent = self.flows.get(index as usize).map(|flow| &flow.agent);
+        !matches!(agent, Some(Agent::OneWay(ends)) if ends.source.sender().is_well_supplied())
+    }
+
+    /// Has the application of a flow write what it would have written before `until`, if that was postponed.
+    pub(crate) fn catch_up(&mut self, index: u32, until: Instant) {
+        let Self { flows, records, .. } = self;
+        let (Some(flow), Some(record)) = (flows.get_mut(index as usize), records.get_mut(index as usize))
+        else {
+            return;
+        };
+        let (Agent::OneWay(ends), Some(app), true) = (&mut flow.agent, &mut record.app, flow.waits) else {
+            return;
+        };
+        if app.next() >= until {
+            return;
+        }
+        let before = Instant::from_nanos(until.as_nanos() - 1);
+        let bytes = app.write(before).unwrap_or(0);
+        flow.finite |= app.is_finite();
+        ends.source.offer_late(bytes);
+    }
+
+    /// Has the applications of all flows write what they have postponed, up to and including now.
+    pub(crate) fn catch_up_all(&mut self) {
+        if !self.postpones {
+            return;
+        }
+        let after = self.now + Duration::from_nanos(1);
+        (0..self.flows.len() as u32).for_each(|index| self.catch_up(index, after));
+    }
+
+    /// The next write of a flow's application is no longer postponed.
+    #[inline(never)]
+    pub(crate) fn stop_waiting(&mut self, index: u32) {
+        let (Some(flow), Some(record)) =
+            (self.flows.get_mut(index as usize), self.records.get(index as usize))
+        else {
+            return;
+        };
+        if !core::mem::take(&mut flow.waits) {
+            // It has finished.
+            return;
+        }
+        let next = record.app.as_ref().map_or(Instant::MAX, App::next).max(self.now);
+        if next < flow.armed {
+            flow.armed = next;
+            self.timers.set_earlier(index, next);
+        }
     }
 
     /// The timer of a flow: only its application is due, if anything is, and it only writes. False if it is not so.
@@ -100,7 +164,7 @@ impl<R: Tap> Sim<R> {
             return false;
         }
         let now = self.now;
-        let Self { flows, net, timers, records, .. } = self;
+        let Self { flows, net, timers, records, postpones, .. } = self;
         let (Some(flow), Some(record)) = (flows.get_mut(index as usize), records.get_mut(index as usize))
         else {
             return false;
@@ -120,7 +184,11 @@ impl<R: Tap> Sim<R> {
         }
         send_data(net, now, way, header, source);
         send_acks(net, now, back, header, sink);
-        let next = source.next_timeout().min(sink.next_timeout()).min(record.stop).min(app.next());
+        // More data would only wait: it is asked for when something depends on it.
+        flow.waits = source.sender().is_supplied();
+        *postpones |= flow.waits;
+        let write = if flow.waits { Instant::MAX } else { app.next() };
+        let next = source.next_timeout().min(sink.next_timeout()).min(record.stop).min(write);
         // Overdue deadlines are due now.
         flow.armed = next.max(now);
         timers.set(index, flow.armed);

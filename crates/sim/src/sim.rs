@@ -12,10 +12,9 @@ use crate::sampler::Sampler;
 use crate::tap::{Place, Tap};
 use crate::timers::Timers;
 use crate::watch;
-use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{Controls, SharedRules};
-use skyhaul_path::{Agenda, PacketView};
+use skyhaul_path::{Agenda, Apart, PacketView};
 use skyhaul_scenario::resolved::{FlowGroup, Gateway, Misfortune, Mishap};
 use skyhaul_tcp::{Config, Segment};
 use skyhaul_trace::Event;
@@ -63,6 +62,8 @@ pub struct Sim<R> {
     /// transfers come and go.
     pub(crate) flows: Vec<Flow>,
     pub(crate) records: Vec<Record>,
+    /// Some application has been asked for its writes only when they were needed.
+    pub(crate) postpones: bool,
     /// Number of flows in the scenario.
     pub(crate) named_flows: u32,
     /// Closed connections, for reuse.
@@ -130,7 +131,7 @@ impl<R: Tap> Sim<R> {
                 if links <= timers {
                     if let Some(parcel) = self.net.handle(at) {
                         if !self.arrive_plain(parcel) {
-                            self.arrive(parcel);
+                            self.arrive(Apart(parcel));
                         }
                     }
                 } else {
@@ -139,6 +140,7 @@ impl<R: Tap> Sim<R> {
             }
         }
         self.now = self.now.max(until);
+        self.catch_up_all();
         self.net.settle(self.now);
         if self.now >= self.end() { Status::Finished } else { Status::Running }
     }
@@ -171,6 +173,7 @@ impl<R: Tap> Sim<R> {
     fn tell_of_outage(&mut self, link: usize) {
         let now = self.now;
         for index in 0..self.flows.len() as u32 {
+            self.catch_up(index, now);
             let group = &self.run.groups[self.records[index as usize].group];
             if group.endpoint.outage_probe.is_none() || !group.path.contains(&link) {
                 continue;
@@ -209,12 +212,13 @@ impl<R: Tap> Sim<R> {
 
     /// A parcel has reached its endpoint.
     #[inline(never)]
-    pub(crate) fn arrive(&mut self, parcel: Parcel) {
+    pub(crate) fn arrive(&mut self, Apart(parcel): Apart<Parcel>) {
         let now = self.now;
         let index = parcel.flow();
         if self.run.classified {
             self.inform(index);
         }
+        self.catch_up(index, now);
         let Self { flows, chains, .. } = self;
         let flow = &flows[index as usize];
         if parcel.generation() != flow.generation {
@@ -250,7 +254,7 @@ impl<R: Tap> Sim<R> {
         let head = parcel.head(header);
         let extras = parcel.take_extras(&mut net.witness.bodies);
         if backward {
-            flow.last_ack = Some(now);
+            flow.last_ack = now;
         }
         let before = flow.watched.then(|| watch::before(flow, &head, backward)).flatten();
         let (refused, next) = match &mut flow.agent {
@@ -323,8 +327,12 @@ impl<R: Tap> Sim<R> {
         if let Some(before) = before {
             watch::after(now, index, before, flow, &mut records[index as usize], net);
         }
+        let ended = flow.waits && !flow.is_supplied();
         if backward {
             self.acknowledged(index);
+        }
+        if ended {
+            self.stop_waiting(index);
         }
     }
 
@@ -380,6 +388,7 @@ impl<R: Tap> Sim<R> {
         if self.wake_plain(index) {
             return;
         }
+        self.catch_up(index, now);
         let record = &mut self.records[index as usize];
         if record.started.is_none() && record.stop <= now {
             // Stopped before it started: there is nothing to do.
@@ -491,8 +500,13 @@ impl<R: Tap> Sim<R> {
     /// Sets the timer of a flow to its next deadline.
     pub(crate) fn arm(&mut self, index: u32) {
         let record = &self.records[index as usize];
-        let more = record.app.as_ref().map_or(Instant::MAX, App::next);
-        let at = match &self.flows[index as usize].agent {
+        let flow = &mut self.flows[index as usize];
+        flow.waits &= flow.is_supplied();
+        let more = match &record.app {
+            Some(app) if !flow.waits => app.next(),
+            _ => Instant::MAX,
+        };
+        let at = match &flow.agent {
             // Finished, between two pages, or a flow whose transfers have their own connections.
             Agent::Silent if more == Instant::MAX => Instant::MAX,
             Agent::Silent | Agent::Datagrams(_) => more.min(record.stop),

@@ -1,4 +1,4 @@
-//! The pending timers: a winner tree with a leaf per slot.
+//! The pending timers: a winner tree that grows.
 //!
 //! A *slot* is a static identity: the timer of a flow, the sampler (and for links: service, delivery). Each is
 //! pending at most once, so the key (time, slot) is unique. The order of simultaneous events is therefore a
@@ -9,6 +9,7 @@
 //! branches.
 
 use skyhaul_base::Instant;
+use skyhaul_path::chain::Tournament;
 
 /// An event that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,25 +20,10 @@ pub struct Due {
     pub slot: u32,
 }
 
-/// A time and a slot in one number: that of the earlier event is lower, and among simultaneous ones that of the
-/// lower slot. Compared without a branch, which would be unpredictable.
-type Key = u128;
-
-#[inline]
-fn key(at: Instant, slot: u32) -> Key {
-    (u128::from(at.as_nanos()) << 64) | u128::from(slot)
-}
-#[inline]
-fn time(key: Key) -> Instant {
-    Instant::from_nanos((key >> 64) as u64)
-}
-
 /// A priority queue over slots that are numbered from 0.
 #[derive(Clone, Debug)]
 pub struct Timers {
-    /// The players of all matches; with room for n slots, number n + s is slot s, and number m is the winner of numbers
-    /// 2m and 2m + 1. Number 1 is the winner of all, number 0 nobody.
-    players: Vec<Key>,
+    tree: Tournament,
     slots: usize,
 }
 
@@ -45,32 +31,14 @@ impl Timers {
     /// For the slots `0..slots`, none of them pending.
     #[must_use]
     pub fn new(slots: usize) -> Self {
-        Self::with_room(slots, slots, |_| Instant::MAX)
-    }
-
-    /// With room for so many slots, due at these times.
-    fn with_room(room: usize, slots: usize, due: impl Fn(u32) -> Instant) -> Self {
-        let room = room.max(2);
-        let mut players = vec![Key::MAX; room];
-        players.extend((0..room as u32).map(|slot| key(due(slot), slot)));
-        for m in (1..room).rev() {
-            players[m] = players[2 * m].min(players[2 * m + 1]);
-        }
-        Self { players, slots }
-    }
-
-    /// Number of the player that is a slot.
-    #[inline]
-    fn place(&self, slot: u32) -> usize {
-        self.players.len() / 2 + slot as usize
+        Self { tree: Tournament::new(slots), slots }
     }
 
     /// Adds a slot after the others.
     pub fn grow(&mut self) {
-        if self.place(self.slots as u32) == self.players.len() {
-            *self = Self::with_room(2 * self.slots, self.slots, |slot| {
-                if (slot as usize) < self.slots { self.due(slot) } else { Instant::MAX }
-            });
+        if self.slots == self.tree.room() {
+            let small = core::mem::replace(&mut self.tree, Tournament::new(2 * self.slots));
+            (0..self.slots as u32).for_each(|slot| self.tree.set(slot, small.due(slot)));
         }
         self.slots += 1;
     }
@@ -79,44 +47,34 @@ impl Timers {
     #[inline]
     #[must_use]
     pub fn peek(&self) -> Option<Due> {
-        let winner = self.players[1];
-        Some(Due { at: time(winner), slot: winner as u32 }).filter(|due| due.at != Instant::MAX)
+        Some(Due { at: self.tree.next(), slot: self.tree.winner() }).filter(|due| due.at != Instant::MAX)
     }
 
     /// When the earliest event is due; `Instant::MAX` if nothing is pending.
     #[inline]
     #[must_use]
     pub fn next(&self) -> Instant {
-        time(self.players[1])
+        self.tree.next()
     }
 
     /// When a slot is due; `Instant::MAX` if it is not pending.
     #[inline]
     #[must_use]
     pub fn due(&self, slot: u32) -> Instant {
-        time(self.players[self.place(slot)])
+        self.tree.due(slot)
     }
 
     /// Sets the time of a slot, earlier or later than before; `Instant::MAX` means never.
     #[inline]
     pub fn set(&mut self, slot: u32, at: Instant) {
-        let (mut n, mut player) = (self.place(slot), key(at, slot));
-        let players = self.players.as_mut_slice();
-        players[n] = player;
-        while n > 1 {
-            player = player.min(players[n ^ 1]);
-            n /= 2;
-            players[n] = player;
-        }
+        self.tree.set(slot, at);
     }
 
     /// Sets the time of a slot unless it is pending earlier: an early event costs less than replaying its matches at
     /// each change of a timer.
     #[inline]
     pub fn set_earlier(&mut self, slot: u32, at: Instant) {
-        if at < self.due(slot) {
-            self.set(slot, at);
-        }
+        self.tree.set_earlier(slot, at);
     }
 }
 

@@ -150,7 +150,7 @@ impl<R: Tap> Sim<R> {
         let (discarded, rejected) =
             (core::mem::take(&mut record.discarded), core::mem::take(&mut record.rejected));
         record.seen = Seen::default();
-        let last_ack = self.flows[index as usize].last_ack.take();
+        let last_ack = core::mem::replace(&mut self.flows[index as usize].last_ack, Instant::MAX);
         let flow = &mut self.records[owner as usize];
         let page = flow.pages.len() as u32;
         flow.pages.push(took);

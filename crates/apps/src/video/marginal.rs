@@ -137,7 +137,7 @@ enum Curve {
     Cells(Arc<[(f64, f64)]>),
     /// Sizes at multiples of 1/[`CELLS`], with linear interpolation; in the first and the last cell the
     /// distribution itself.
-    Smooth { at: Arc<[f64]>, exact: Exact },
+    Smooth { at: Arc<[f64; CELLS]>, exact: Exact },
 }
 
 /// A distribution without bounds.
@@ -150,6 +150,11 @@ enum Exact {
 impl Exact {
     fn gamma(shape: f64, scale: f64) -> Self {
         Self::Gamma { of_scale_1: gamma::Quantiles::new(shape, LARGEST as f64 / scale), scale }
+    }
+    /// The same, where it is rare.
+    #[inline(never)]
+    fn tail(&self, x: f64, guess: f64) -> f64 {
+        self.at(x, guess)
     }
     /// The quantile `x` of the sizes; `guess` is a nearby value.
     fn at(self, x: f64, guess: f64) -> f64 {
@@ -201,7 +206,7 @@ impl Inverse {
 
     /// The quantile `x`, from 0 to 1, of the sizes, bytes.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn at(&self, x: f64) -> f64 {
         let size = match &self.curve {
             Curve::Cells(cells) => {
@@ -211,15 +216,17 @@ impl Inverse {
             }
             Curve::Smooth { at, exact } => {
                 let place = x * CELLS as f64;
-                let cell = place as usize;
-                if cell == 0 || cell + 1 >= CELLS {
-                    exact.at(x, at[cell.clamp(1, CELLS - 1)])
+                // Converting to 32 bits and back takes fewer instructions than to 64.
+                let whole = place as i32;
+                let cell = whole as usize;
+                if whole <= 0 || cell + 1 >= CELLS {
+                    exact.tail(x, at[cell.clamp(1, CELLS - 1)])
                 } else {
-                    at[cell] + (place - cell as f64) * (at[cell + 1] - at[cell])
+                    at[cell] + (place - f64::from(whole)) * (at[cell + 1] - at[cell])
                 }
             }
         };
-        size.clamp(self.least, self.most)
+        size.max(self.least).min(self.most)
     }
 
     /// Mean in bytes.
@@ -250,11 +257,11 @@ impl Inverse {
 }
 
 fn smooth(exact: Exact) -> Curve {
-    let mut at = vec![0.0; CELLS];
+    let mut at = [0.0; CELLS];
     for cell in 1..CELLS {
         at[cell] = exact.at(cell as f64 / CELLS as f64, at[cell - 1]);
     }
-    Curve::Smooth { at: at.into(), exact }
+    Curve::Smooth { at: Arc::new(at), exact }
 }
 
 #[cfg(test)]

@@ -266,6 +266,7 @@ pub struct Kind {
 impl Kind {
     /// The size in bytes at a position on the circle.
     #[must_use]
+    #[inline(always)]
     pub fn size(&self, u: f64) -> f64 {
         self.inverse.at(stitch(self.xi, u))
     }
@@ -311,6 +312,7 @@ impl Compiled {
     }
     /// Frames of a type; `None` if there are none.
     #[must_use]
+    #[inline]
     pub fn kind(&self, kind: Type) -> Option<&Kind> {
         self.kinds[kind as usize].as_ref()
     }

@@ -27,6 +27,15 @@ pub struct Pieces {
     pub last_packet: u64,
 }
 
+impl Pieces {
+    /// Bytes of the packets completed by it, all of which have this payload but the last.
+    #[inline]
+    #[must_use]
+    pub fn packed(&self, payload: u64) -> u64 {
+        if self.ready > 0 { (self.ready - 1) * payload + self.last } else { 0 }
+    }
+}
+
 /// Divides frames into packets, which are numbered from 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Cutter {

@@ -52,12 +52,13 @@ impl Order {
         let types = self.pattern.types();
         let now = types[self.next];
         self.next += 1;
-        if core::mem::take(&mut self.begins) {
+        if self.begins {
+            self.begins = false;
             while self.next < types.len() && types[self.next] == Type::B {
                 self.next += 1;
             }
         }
-        if self.next == types.len() {
+        if self.next >= types.len() {
             self.next = 0;
         }
         now

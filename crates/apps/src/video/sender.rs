@@ -168,8 +168,11 @@ impl Video {
     }
 
     /// The time of a tick. Each is rounded separately, so that errors do not accumulate.
+    #[inline(always)]
     fn at(&self, tick: u64) -> Instant {
-        self.begin + Duration::from_secs_f64(tick as f64 * self.interval)
+        // As `Duration::from_secs_f64`, but signed, since that is converted with fewer instructions.
+        let nanos = tick as i64 as f64 * self.interval * 1e9 + 0.5;
+        self.begin + Duration::from_nanos((nanos as i64) as u64)
     }
 
     /// The frame of a tick, if there is one.
@@ -206,13 +209,13 @@ impl Video {
         let mut pieces = None;
         if fate == Fate::Sent {
             let header = if self.header.is_none() { FRAME_HEADER } else { 0 };
-            let scaled = (size * self.scale * target / self.nominal + 0.5) as u64;
-            let all @ Pieces { bytes, ready, last, .. } = self.cutter.frame(scaled.max(1) + header);
+            let scaled = self.bytes(size, target);
+            let all @ Pieces { bytes, ready, last, .. } = self.cutter.frame(scaled + header);
             pieces = Some(all);
             (frame.bytes, frame.packets) = (bytes, u32::try_from(ready).unwrap_or(u32::MAX));
             if let Some(each) = self.header {
                 let sent = bytes as f64 + f64::from(frame.packets) * f64::from(each);
-                self.overhead.frame(scaled.max(1) as f64, sent);
+                self.overhead.frame(scaled as f64, sent);
             }
             let apart = match self.spread {
                 Spread::Even if ready > 0 => Duration::from_secs_f64(self.interval / ready as f64),
@@ -222,6 +225,34 @@ impl Video {
         }
         self.viewer.cut(&frame, pieces.as_ref());
         Some(frame)
+    }
+
+    /// The bytes of all frames that are due over a byte stream, where nothing but the film decides on them: what
+    /// [`Self::produce`] does with each of them, without the rest.
+    #[inline(always)]
+    fn write_film(&mut self, now: Instant) -> u64 {
+        let mut bytes = 0;
+        while self.tick_at <= now {
+            let at = self.tick_at;
+            self.tick += 1;
+            self.tick_at = self.at(self.tick);
+            let Some((kind, size)) = self.source.step() else {
+                self.end(at);
+                break;
+            };
+            let pieces = self.cutter.frame(self.bytes(size, self.nominal) + FRAME_HEADER);
+            self.viewer.sent(self.number, kind, at, &pieces);
+            self.number += 1;
+            bytes += pieces.packed(self.cutter.cut().payload);
+        }
+        bytes
+    }
+
+    /// Bytes of a frame of this size in the film while the coder has this rate, without any header.
+    #[inline(always)]
+    fn bytes(&self, size: f64, target: f64) -> u64 {
+        let bytes = (size * self.scale * target / self.nominal + 0.5) as i64;
+        bytes.max(1) as u64
     }
 
     /// Whether each frame is one write, whatever its packets.
@@ -283,6 +314,9 @@ impl Workload for Video {
     fn write(&mut self, now: Instant) -> Option<u64> {
         if self.closed || !self.writes_frames() || self.rest.left > 0 {
             return None;
+        }
+        if !self.listens() {
+            return Some(self.write_film(now));
         }
         let (mut bytes, payload) = (0, self.cutter.cut().payload);
         while self.tick_at <= now {

@@ -1,6 +1,6 @@
 //! Frames from a movie or a trace.
 
-use super::movie::{Compiled, Mode, WITHIN_SCENE};
+use super::movie::{self, Compiled, Mode, WITHIN_SCENE};
 use super::pattern::Order;
 use super::tes::{Process, fraction};
 use super::trace::Trace;
@@ -16,11 +16,45 @@ pub struct Source(Kind);
 #[derive(Clone, Debug)]
 enum Kind {
     /// Each type has its own process.
-    Independent { movie: Arc<Compiled>, order: Order, processes: [Option<Process>; Type::COUNT] },
+    Independent { movie: Arc<Compiled>, order: Order, types: [Option<Sizes>; Type::COUNT] },
     /// One process for scenes; frames are close to their scene.
     Coupled { movie: Arc<Compiled>, order: Order, scenes: Process, scene: f64, within: Rng },
     /// A trace, from its start; repeated at its end if configured.
     Replay { trace: Arc<Trace>, next: usize, repeats: bool },
+}
+
+/// How many sizes of a type are drawn at once.
+const BLOCK: usize = 16;
+
+/// Sizes of the frames of a type whose process depends on no other. Drawing several at once takes fewer instructions.
+#[derive(Clone, Debug)]
+struct Sizes {
+    process: Process,
+    drawn: [f64; BLOCK],
+    /// The next one of those drawn.
+    next: usize,
+}
+
+impl Sizes {
+    fn new(process: Process) -> Self {
+        Self { process, drawn: [0.0; BLOCK], next: BLOCK }
+    }
+    /// The next size.
+    #[inline(always)]
+    fn step(&mut self, kind: &movie::Kind) -> f64 {
+        if self.next >= BLOCK {
+            self.draw(kind);
+        }
+        let size = self.drawn[self.next % BLOCK];
+        self.next += 1;
+        size
+    }
+    #[inline(never)]
+    fn draw(&mut self, kind: &movie::Kind) {
+        self.drawn = core::array::from_fn(|_| self.process.step());
+        self.drawn.iter_mut().for_each(|size| *size = kind.size(*size));
+        self.next = 0;
+    }
 }
 
 impl Source {
@@ -38,8 +72,8 @@ impl Source {
                 return Self(Kind::Coupled { movie, order, scenes, scene: 0.0, within });
             }
         }
-        let processes = Type::ALL.map(|kind| process(kind, &format!("frames.{}", kind.letter())));
-        Self(Kind::Independent { movie, order, processes })
+        let types = Type::ALL.map(|kind| process(kind, &format!("frames.{}", kind.letter())).map(Sizes::new));
+        Self(Kind::Independent { movie, order, types })
     }
     /// A trace.
     #[must_use]
@@ -48,13 +82,13 @@ impl Source {
     }
 
     /// Type and size in bytes of the next frame; `None` after the end of a trace.
-    #[inline]
+    #[inline(always)]
     pub fn step(&mut self) -> Option<(Type, f64)> {
         match &mut self.0 {
-            Kind::Independent { movie, order, processes } => {
+            Kind::Independent { movie, order, types } => {
                 let kind = order.step();
-                let (of, process) = (movie.kind(kind)?, processes[kind as usize].as_mut()?);
-                Some((kind, of.size(process.step())))
+                let (of, sizes) = (movie.kind(kind)?, types[kind as usize].as_mut()?);
+                Some((kind, sizes.step(of)))
             }
             Kind::Coupled { movie, order, scenes, scene, within } => {
                 let kind = order.step();

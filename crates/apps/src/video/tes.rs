@@ -83,8 +83,13 @@ impl Innovation {
         })
     }
     /// A draw.
-    #[inline]
+    #[inline(always)]
     pub fn draw(&self, rng: &mut Rng) -> f64 {
+        if let [only] = self.steps.as_slice() {
+            // The choice has one outcome, but takes its number all the same.
+            rng.next_u64();
+            return only.from + (only.to - only.from) * rng.unit();
+        }
         let (mut which, place) = (rng.unit(), rng.unit());
         let last = self.steps.len() - 1;
         for (i, s) in self.steps.iter().enumerate() {
@@ -144,7 +149,7 @@ impl Process {
         Self { sign, innovation, u, odd: false, rng }
     }
     /// Returns the current value and advances.
-    #[inline]
+    #[inline(always)]
     pub fn step(&mut self) -> f64 {
         let value = if self.odd && self.sign == Sign::Minus { fraction(1.0 - self.u) } else { self.u };
         self.u = fraction(self.u + self.innovation.draw(&mut self.rng));

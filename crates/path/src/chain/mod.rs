@@ -10,7 +10,7 @@ mod reconstruction;
 mod tournament;
 
 use crate::link::{Link, Offered};
-use crate::packet::{DropReason, PacketView};
+use crate::packet::{Apart, DropReason, PacketView};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -132,7 +132,6 @@ impl<P: PacketView> Hop<P> {
         }
     }
     /// The next packet that has arrived by `now`.
-    #[inline(always)]
     fn deliver(&mut self, now: Instant, copy: impl FnMut(&P, u32) -> Option<P>) -> Option<P>
     where
         P: Routed,
@@ -152,16 +151,17 @@ impl<P: PacketView> Acks<P> {
     /// A packet is about to be offered to the link.
     #[cold]
     #[inline(never)]
-    fn enter(&mut self, now: Instant, packet: &mut P)
+    fn enter(&mut self, now: Instant, Apart(mut packet): Apart<P>) -> Apart<P>
     where
         P: Routed,
     {
         if let Some(notes) = &mut self.notes {
-            notes.offered(now, packet);
+            notes.offered(now, &packet);
         }
         if let Some(size) = self.size {
             packet.compress(size);
         }
+        Apart(packet)
     }
     /// The next packet that has arrived by `now`, or that was created.
     #[cold]
@@ -225,6 +225,9 @@ pub struct Chain<P> {
     routes: Vec<u32>,
     services: Tournament,
     deliveries: Tournament,
+    /// The packet that a link which treats acknowledgements has just delivered: one at most, and only for a moment. A
+    /// function out of line that returned it would keep all others out of registers.
+    delivered: Vec<P>,
 }
 
 impl<P: Routed> Chain<P> {
@@ -237,6 +240,7 @@ impl<P: Routed> Chain<P> {
             routes: routes.table,
             services: Tournament::new(slots),
             deliveries: Tournament::new(slots),
+            delivered: Vec::new(),
         }
     }
 
@@ -262,10 +266,12 @@ impl<P: Routed> Chain<P> {
         // Set again on each link: an exemption does not apply to the next.
         packet.set_spared(*spares_acks && packet.is_pure_ack());
         observer.entered(now, index, &packet);
-        if let Some(acks) = acks {
-            acks.enter(now, &mut packet);
-        }
-        let offered = link.offer(now, packet, &mut |p, why| lose((now, index), acks, p, why, observer));
+        let packet = match acks {
+            None => packet,
+            Some(acks) => acks.enter(now, Apart(packet)).0,
+        };
+        let offered =
+            link.offer(now, packet, &mut move |p, why| lose((now, index), acks, Apart(p), why, observer));
         if offered != Offered::Behind {
             self.arm(index);
         }
@@ -292,27 +298,41 @@ impl<P: Routed> Chain<P> {
         }
         let index = self.deliveries.winner();
         let hop = self.hops.get_mut(index as usize)?;
-        let packet = hop.deliver(now, |p, number| observer.copy(p, number));
-        self.deliveries.set(index, hop.next_delivery());
-        let packet = packet?;
+        let packet = if hop.acks.is_none() {
+            let packet = hop.link.deliver(now);
+            self.deliveries.set(index, hop.link.next_delivery().unwrap_or(Instant::MAX));
+            packet?
+        } else {
+            self.deliver_acks(now, index, observer);
+            self.delivered.pop()?
+        };
         observer.left(now, index, &packet);
         if self.routes[usize::from(packet.hop())] == END {
             return Some(packet);
         }
-        self.go_on(now, packet, observer);
+        self.go_on(now, Apart(packet), observer);
         None
+    }
+
+    /// Takes the next packet from a link that treats acknowledgements.
+    #[cold]
+    #[inline(never)]
+    fn deliver_acks(&mut self, now: Instant, index: u32, observer: &mut impl Observer<P>) {
+        let Some(hop) = self.hops.get_mut(index as usize) else { return };
+        self.delivered.extend(hop.deliver(now, |p, number| observer.copy(p, number)));
+        self.deliveries.set(index, hop.next_delivery());
     }
 
     /// Passes a packet to the next of several links.
     #[inline(never)]
-    fn go_on(&mut self, now: Instant, packet: P, observer: &mut impl Observer<P>) {
+    fn go_on(&mut self, now: Instant, Apart(packet): Apart<P>, observer: &mut impl Observer<P>) {
         self.enter(now, packet, observer);
     }
 
     #[inline]
     fn serve(&mut self, now: Instant, index: u32, observer: &mut impl Observer<P>) {
         let Some(Hop { link, acks, .. }) = self.hops.get_mut(index as usize) else { return };
-        link.serve(now, &mut |p, why| lose((now, index), acks, p, why, observer));
+        link.serve(now, &mut |p, why| lose((now, index), acks, Apart(p), why, observer));
         self.rearm(index);
     }
 
@@ -325,7 +345,7 @@ impl<P: Routed> Chain<P> {
         act: impl FnOnce(&mut Link<P>, &mut dyn FnMut(P, DropReason)),
     ) {
         let Some(Hop { link, acks, .. }) = self.hops.get_mut(index as usize) else { return };
-        act(link, &mut |p, why| lose((now, index), acks, p, why, observer));
+        act(link, &mut |p, why| lose((now, index), acks, Apart(p), why, observer));
         self.rearm(index);
     }
 
@@ -350,7 +370,7 @@ impl<P: Routed> Chain<P> {
 fn lose<P: Routed>(
     (now, link): (Instant, u32),
     acks: &mut Option<Box<Acks<P>>>,
-    mut packet: P,
+    Apart(mut packet): Apart<P>,
     why: DropReason,
     observer: &mut impl Observer<P>,
 ) {

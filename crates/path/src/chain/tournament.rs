@@ -35,6 +35,11 @@ impl Tournament {
         Self { root: first, matches: core::iter::once([first; 2]).chain(played).collect() }
     }
 
+    /// How many slots it has room for.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.matches.len()
+    }
     /// When the earliest slot is due; `Instant::MAX` if none is pending.
     #[inline]
     #[must_use]

@@ -8,7 +8,7 @@ mod layers;
 use crate::delay::Delay;
 use crate::error::ErrorModel;
 use crate::lane::Lane;
-use crate::packet::{DropReason, PacketView};
+use crate::packet::{Apart, DropReason, Look, PacketView};
 use crate::param::Refusal as _;
 use crate::queue::{Limit, Moment, Queue};
 use crate::rate::{self, Transmitter};
@@ -165,7 +165,7 @@ impl<P: PacketView> Link<P> {
         match self.mode {
             Mode::Plain => {}
             Mode::Foreseen(_) => return self.offer_foreseen(now, p, lost),
-            Mode::Repairing(_) => return self.offer_repairing(now, p, lost),
+            Mode::Repairing(_) => return self.offer_repairing(now, Apart(p), lost),
         }
         // Only with a late driver is there anything to do: a departure due by now makes room for this arrival.
         let late = !self.queue.is_empty() && self.ready_at <= now;
@@ -177,12 +177,12 @@ impl<P: PacketView> Link<P> {
             let sent = if self.queue.is_open() {
                 self.transmit(now, p, false, lost)
             } else {
-                self.pass(now, p, lost)
+                self.pass(now, Apart(p), lost)
             };
             return if late && sent.is_taken() { Offered::Sent } else { sent };
         }
         let waiting = !self.queue.is_empty();
-        let offered = self.wait(now, p, lost);
+        let offered = self.wait(now, Apart(p), lost);
         // A packet that pushes another out may become the first, or the only one.
         if waiting && !late && offered == Offered::Queued { Offered::Behind } else { offered }
     }
@@ -342,7 +342,7 @@ impl<P: PacketView> Link<P> {
     }
 
     /// Queues a packet that found the link busy or down.
-    fn wait(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
+    fn wait(&mut self, now: Instant, Apart(p): Apart<P>, lost: &mut impl FnMut(P, DropReason)) -> Offered {
         self.integrate(now);
         let in_service = (now < self.free_at).then_some(self.size_in_service);
         let counters = &mut self.counters;
@@ -372,7 +372,7 @@ impl<P: PacketView> Link<P> {
 
     /// Sends a packet that found the link idle, if the queue admits it.
     #[inline(never)]
-    fn pass(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
+    fn pass(&mut self, now: Instant, Apart(p): Apart<P>, lost: &mut impl FnMut(P, DropReason)) -> Offered {
         match self.let_pass(now, p, lost) {
             Some(p) => self.transmit(now, p, false, lost),
             None => Offered::Dropped,
@@ -421,16 +421,16 @@ impl<P: PacketView> Link<P> {
     fn is_lost(&mut self, p: &impl PacketView) -> bool {
         match self.losing {
             Losing::Nothing => false,
-            Losing::Own => !p.spared() && self.error.loses(p, &mut self.streams.error),
-            Losing::Faded => !p.spared() && self.is_lost_fading(p),
+            Losing::Own => !p.spared() && self.error.loses(&Look::at(p), &mut self.streams.error),
+            Losing::Faded => !p.spared() && self.is_lost_fading(Look::at(p)),
         }
     }
 
     /// Whether the channel loses a packet during a fade. Both models always draw.
     #[cold]
     #[inline(never)]
-    fn is_lost_fading(&mut self, p: &impl PacketView) -> bool {
-        let own = self.error.loses(p, &mut self.streams.error);
+    fn is_lost_fading(&mut self, p: Look) -> bool {
+        let own = self.error.loses(&p, &mut self.streams.error);
         self.fade.loses(p.size(), &mut self.streams.fade) || own
     }
 

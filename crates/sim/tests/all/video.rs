@@ -91,6 +91,37 @@ fn losses_show_and_worse_ones_show_more() {
     }
 }
 
+#[test]
+fn writes_that_are_postponed_while_data_waits_change_no_result() {
+    let mut fewer = 0;
+    for cc in ["sack", "newreno", "tahoe", "gaimd", "westwood", "cubic", "vegas", "peach", "bbr", "hark"] {
+        for (loss, rate) in [(1e-3, 320_000), (1e-2, 320_000), (2e-2, 60_000)] {
+            let film = Config { rate: Some(RateSpec::Bits(Rate::from_bits_per_sec(rate))), ..film() };
+            let mut flow = group(Transport::Tcp, &film);
+            flow.cc = bulk("video", 2, cc, 240, RTT).cc;
+            // A film that stops while data waits.
+            flow.stop = Some(Duration::from_secs(70));
+            let s = world(100.0, loss, flow);
+            // Whoever records events sees each write at its time.
+            let mut at_once = run(&s, 1, &mut Memory::default()).expect("a world");
+            let mut postponed = run(&s, 1, Null).expect("a world");
+            fewer += u32::from(postponed.events < at_once.events);
+            at_once.digest = postponed.digest;
+            at_once.events = postponed.events;
+            assert_eq!(format!("{at_once:?}"), format!("{postponed:?}"), "{cc} {loss}");
+            // Nor does it matter when the run is looked at.
+            let mut sim = Sim::new(&s, 1, Null).expect("a world");
+            for ms in (0..100_000).step_by(777) {
+                sim.run_until(Instant::ZERO + Duration::from_millis(ms));
+            }
+            postponed = sim.finish();
+            postponed.events = at_once.events;
+            assert_eq!(format!("{at_once:?}"), format!("{postponed:?}"), "{cc} {loss}");
+        }
+    }
+    assert!(fewer > 5, "{fewer}");
+}
+
 /// The viewer of a flow, from the events of a run and nothing else but how frames were cut.
 fn from_events(
     events: &[(Instant, Event)],

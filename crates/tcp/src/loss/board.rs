@@ -236,9 +236,12 @@ impl Board {
         // Usually one segment.
         if self.full.is_none() && bytes == u64::from(self.smss) && ack < self.short {
             self.una = ack;
-            let times = self.beside.as_mut().and_then(|b| b.times.as_mut());
-            let (popped, sent_at) = times.map_or((0, None), |t| (1, t.pop_front()));
-            return Acked { bytes, delivered: bytes, popped, sent_at, first_sent: sent_at };
+            let mut acked = Acked { bytes, delivered: bytes, popped: 0, sent_at: None, first_sent: None };
+            if let Some(times) = self.beside.as_mut().and_then(|b| b.times.as_mut()) {
+                let sent_at = times.pop_front();
+                (acked.popped, acked.sent_at, acked.first_sent) = (1, sent_at, sent_at);
+            }
+            return acked;
         }
         self.ack_any(ack)
     }

@@ -75,6 +75,13 @@ impl<S: Store> Source<S> {
         }
     }
 
+    /// Accepts `n` bytes that the application wrote before; see [`Sender::offer_late`].
+    pub fn offer_late(&mut self, n: u64) {
+        if !self.is_closed() {
+            self.sender.offer_late(n);
+        }
+    }
+
     /// Handles an arriving acknowledgement. Poll for transmissions until there are none before handling the next.
     ///
     /// # Errors

@@ -56,6 +56,11 @@ impl Control {
     pub(super) fn listens_to_transmit(&self) -> bool {
         self.policy.transmit_events && self.cc.wants_transmit()
     }
+    /// Whether it is told of acknowledgements, losses and timeouts only, and is no user's own.
+    #[inline]
+    pub(super) fn is_silent(&self) -> bool {
+        !(self.prioritises | self.policy.transmit_events)
+    }
     /// Whether a segment that starts `offset` bytes into the stream has low priority.
     #[inline]
     pub(super) fn low_priority(&self, offset: u64, retransmission: bool) -> bool {

@@ -186,6 +186,43 @@ impl<S: Store> Sender<S> {
         self.engine.offer(now, n);
         self.steady &= self.engine.beginning.is_none();
     }
+    /// Data that was written and never sent, bytes.
+    #[inline]
+    fn waiting(&self) -> u64 {
+        self.engine.space.end.saturating_sub(self.engine.board.max())
+    }
+    /// Whether a full segment waits for the congestion window, so that more data of the application changes nothing for
+    /// now but how much waits, which nobody looks at. The driver may then postpone [`Self::offer`] until something else
+    /// happens: another acknowledgement, unless [enough waits for it](Self::is_well_supplied), a timeout, or a question
+    /// about the sender's state; see [`Self::offer_late`].
+    #[inline]
+    #[must_use]
+    pub fn is_supplied(&self) -> bool {
+        let e = &self.engine;
+        self.waiting() >= e.space.smss.into() && e.window_limited && !e.active() && e.ignores_waiting_data()
+    }
+    /// Whether [`Self::is_supplied`] still holds after an acknowledgement.
+    #[inline]
+    #[must_use]
+    pub fn stays_supplied(&self) -> bool {
+        let e = &self.engine;
+        if !self.steady || e.control.pacing().is_some() {
+            return self.is_supplied();
+        }
+        // Of what matters, nothing else changes in the steady state.
+        self.waiting() >= e.space.smss.into() && e.window_limited && e.pending.is_none()
+    }
+    /// Whether what waits suffices for whatever an ordinary acknowledgement may release: it grows the window to three
+    /// times its size at most (RFC 3465 §2.2, with two segments for each).
+    #[inline]
+    #[must_use]
+    pub fn is_well_supplied(&self) -> bool {
+        self.waiting() > 4 * (self.engine.control.window() + u64::from(self.engine.space.smss))
+    }
+    /// [`Self::offer`] that was postponed since [`Self::is_supplied`]: the bytes wait behind the others.
+    pub fn offer_late(&mut self, n: u64) {
+        self.engine.extend(n);
+    }
     /// Notes that a link of the path is down; see [`Config::outage_probe`].
     pub fn outage(&mut self, now: Instant) {
         if let Some(wait) = self.engine.config.outage_probe {

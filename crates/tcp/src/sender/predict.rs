@@ -214,6 +214,23 @@ impl<S: Store> Engine<S> {
             && !(p.watch_head || p.sent_events)
     }
 
+    /// Whether it makes no difference how much data waits while a full segment of it waits for the window.
+    #[inline]
+    pub(super) fn ignores_waiting_data(&self) -> bool {
+        let p = self.control.policy();
+        // What looks at the amount, at the end of each turn of the send loop, or sends at times of its own.
+        self.control.is_silent()
+            && self.control.pacing().is_none()
+            && !(p.max_burst > 0 || p.probes || p.rate_samples || p.sent_events || p.watch_head)
+            && self.space.fin == FinState::Open
+            && self.by_time.is_none()
+            && self.beginning.is_none()
+            && self.sampler.is_none()
+            && self.mtu_search().is_none()
+            && !self.held.is_on()
+            && self.classifier().is_none()
+    }
+
     /// Processes an acknowledgement if it is ordinary.
     #[inline(always)]
     fn acknowledge_ordinary(

@@ -10,8 +10,7 @@ const MOST: usize = 64;
 /// When successive packets arrived, and how long after their production.
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
-    times: [Instant; MOST],
-    delays: [Duration; MOST],
+    packets: [(Instant, Duration); MOST],
     len: usize,
     /// They were produced after the warm-up.
     counts: bool,
@@ -19,31 +18,32 @@ pub(super) struct Batch {
 
 impl Default for Batch {
     fn default() -> Self {
-        Self { times: [Instant::ZERO; MOST], delays: [Duration::ZERO; MOST], len: 0, counts: false }
+        Self { packets: [(Instant::ZERO, Duration::ZERO); MOST], len: 0, counts: false }
     }
 }
 
 impl Batch {
-    /// Whether there is room for one more, which counts or does not.
-    #[inline]
-    pub(super) fn takes(&self, counts: bool) -> bool {
-        self.len < MOST && (self.counts == counts || self.len == 0)
-    }
-    /// One more, if [it takes it](Self::takes).
-    #[inline]
-    pub(super) fn push(&mut self, now: Instant, delay: Duration, counts: bool) {
-        if let (Some(time), Some(place)) = (self.times.get_mut(self.len), self.delays.get_mut(self.len)) {
-            (*time, *place) = (now, delay);
+    /// One more, which counts or does not. False, and nothing has changed, if those before must be
+    /// [counted](Self::count) first.
+    #[inline(always)]
+    pub(super) fn push(&mut self, now: Instant, delay: Duration, counts: bool) -> bool {
+        if self.counts != counts {
+            if self.len > 0 {
+                return false;
+            }
             self.counts = counts;
-            self.len += 1;
         }
+        let Some(place) = self.packets.get_mut(self.len) else { return false };
+        *place = (now, delay);
+        self.len += 1;
+        true
     }
 
     /// Counts all of them; `next` is the packet after the last one. `wire` knows as much as the tally.
     pub(super) fn count(&mut self, next: u64, tally: &mut Tally, wire: &mut Gaps) {
         let len = core::mem::take(&mut self.len).min(MOST);
         if len > 0 {
-            tally.packets(next, &self.times[..len], &self.delays[..len], self.counts, wire);
+            tally.packets(next, &self.packets[..len], self.counts, wire);
         }
     }
 }

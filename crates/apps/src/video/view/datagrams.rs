@@ -221,8 +221,8 @@ impl Datagrams {
         }
     }
 
-    /// Packets that have not arrived and count: when they were produced, and how many.
-    pub(super) fn missing(&self) -> impl Iterator<Item = (Instant, u64)> + '_ {
-        self.packets.iter().filter(|p| !p.arrived && p.counts).map(|p| (p.at, 1))
+    /// Number of packets that have not arrived and count, of frames for which `is_old` is true.
+    pub(super) fn missing(&self, is_old: impl Fn(Instant) -> bool) -> u64 {
+        self.packets.iter().filter(|p| !p.arrived && p.counts && is_old(p.at)).count() as u64
     }
 }

@@ -80,13 +80,14 @@ impl Gaps {
 
     /// The next packets arrived in order, and no packet ever otherwise. Returns how many of them are late.
     #[inline]
-    pub(super) fn in_order(&mut self, times: &[Instant], counts: bool) -> u64 {
+    pub(super) fn in_order(&mut self, times: impl ExactSizeIterator<Item = Instant>, counts: bool) -> u64 {
+        let (packets, threshold) = (times.len() as u64, self.threshold);
         let (mut late, mut last) = (0, self.last);
-        for &now in times {
-            late += u64::from(now.since(last) > self.threshold);
+        for now in times {
+            late += u64::from(now.since(last) > threshold);
             last = now;
         }
-        self.advance(times.len() as u64, late, last, counts);
+        self.advance(packets, late, last, counts);
         late
     }
     /// The packets that `other` has just counted, of which it knew as much as this one.

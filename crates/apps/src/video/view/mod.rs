@@ -24,7 +24,7 @@ mod waiting;
 
 use super::packet::{Cut, Cutter, Pieces};
 use crate::datagram::Measured;
-use crate::frame::{Fate, Frame};
+use crate::frame::{Fate, Frame, FrameType};
 use crate::viewed::{FIXED, Share, Viewed};
 use crate::workload::Arrival;
 use datagrams::Datagrams;
@@ -108,6 +108,22 @@ impl Viewer {
         }
     }
 
+    /// A frame was produced, sent, and divided into these pieces, over a byte stream and at the rate of the film:
+    /// [`Self::cut`] without the rest.
+    #[inline(always)]
+    pub(super) fn sent(&mut self, number: u64, kind: FrameType, at: Instant, pieces: &Pieces) {
+        let counts = at >= self.warm;
+        if counts {
+            self.tally.viewed.frames[kind as usize] += 1;
+            self.tally.viewed.packets += pieces.ready;
+        }
+        self.last = Some(number);
+        self.tally.playout.produced(at, number);
+        if let Carrier::Stream(s) = &mut self.carrier {
+            s.sent(number, kind, at, counts, pieces);
+        }
+    }
+
     /// The video has ended: nothing more is produced.
     pub fn over(&mut self, now: Instant) {
         self.settle();
@@ -167,22 +183,16 @@ impl Viewer {
         v.settle();
         let Self { carrier, mut tally, switched, .. } = v;
         let began = tally.playout.began();
-        let mut waiting = [0; FIXED.len()];
-        let mut missing = |(at, packets): (Instant, u64)| {
-            for (sum, most) in waiting.iter_mut().zip(FIXED) {
-                *sum += if at + most < end { packets } else { 0 };
-            }
-        };
-        let (bytes, forgotten, wire) = match carrier {
+        // Packets that are still missing so long after their production.
+        let late = FIXED.map(|most| move |at: Instant| at + most < end);
+        let (bytes, forgotten, wire, waiting) = match carrier {
             Carrier::Stream(s) => {
                 s.judge(end, &mut tally);
-                s.missing().for_each(&mut missing);
-                (s.arrived(), 0, Some(s.wire))
+                (s.arrived(), 0, Some(s.wire.clone()), late.map(|is_late| s.missing(is_late)))
             }
             Carrier::Datagrams(mut d) => {
                 d.judge(end, &mut tally);
-                d.missing().for_each(&mut missing);
-                (d.arrived(), d.forgotten(), None)
+                (d.arrived(), d.forgotten(), None, late.map(|is_late| d.missing(is_late)))
             }
         };
         let mut r = tally.viewed;

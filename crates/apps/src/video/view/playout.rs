@@ -66,6 +66,7 @@ impl Playout {
     }
 
     /// A frame was produced.
+    #[inline]
     pub(super) fn produced(&mut self, at: Instant, number: u64) {
         if self.first.is_none() {
             (self.first, self.began) = (Some(number), Some(at));
@@ -87,8 +88,19 @@ impl Playout {
         Duration::from_secs_f64(to.saturating_sub(from) as f64 * self.interval)
     }
 
+    /// Over a byte stream, [`Self::complete`] for a frame after which nothing changes but the last one.
+    #[inline(always)]
+    pub(super) fn follow(&mut self, now: Instant, number: u64) {
+        // Before `safe` it plays, and no frame is due.
+        if now < self.safe && self.last.is_some_and(|last| last + 1 == number) {
+            self.last = Some(number);
+        } else {
+            self.complete(now, number);
+        }
+    }
+
     /// All data of a frame has arrived. Over a byte stream frames are complete in order.
-    #[inline]
+    #[inline(never)]
     pub(super) fn complete(&mut self, now: Instant, number: u64) {
         if self.conceals {
             self.advance(now);

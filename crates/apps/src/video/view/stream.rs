@@ -9,7 +9,7 @@ use super::batch::Batch;
 use super::gaps::Gaps;
 use super::tally::Tally;
 use super::waiting::{Frames, Reach, Waiting};
-use crate::frame::{Fate, Frame};
+use crate::frame::{Frame, FrameType};
 use crate::video::packet::Pieces;
 use skyhaul_base::{Duration, Instant};
 
@@ -24,8 +24,9 @@ pub(super) struct Stream {
     frames: Frames,
     /// How far the film reaches so far.
     produced: Reach,
-    /// Arrivals in order that have not been worked out: when, and the bytes in order since then.
-    noted: Vec<(Instant, u64)>,
+    /// Arrivals in order that have not been worked out, and their number: when, and the bytes in order since then.
+    noted: [(Instant, u64); ROOM],
+    notes: usize,
     /// Bytes in order, and those worked out.
     arrived: u64,
     settled: u64,
@@ -40,6 +41,19 @@ pub(super) struct Stream {
     pub(super) wire: Gaps,
 }
 
+/// The first frame of which data is missing.
+#[derive(Clone, Copy)]
+struct Current {
+    frame: Waiting,
+    /// Where its next packet ends, or else the frame.
+    next_end: u64,
+}
+
+impl Current {
+    /// There is none: nothing becomes complete.
+    const NONE: Self = Self { frame: Waiting::NONE, next_end: u64::MAX };
+}
+
 impl Stream {
     /// Before the first frame; packets late by more than `threshold` are counted.
     pub(super) fn new(payload: u64, threshold: Duration) -> Self {
@@ -47,7 +61,8 @@ impl Stream {
             payload,
             frames: Frames::default(),
             produced: Reach::default(),
-            noted: Vec::new(),
+            noted: [(Instant::ZERO, 0); ROOM],
+            notes: 0,
             arrived: 0,
             settled: 0,
             next: 0,
@@ -66,26 +81,37 @@ impl Stream {
     /// A frame was produced, and divided into these pieces if it was sent.
     #[inline]
     pub(super) fn produced(&mut self, frame: &Frame, counts: bool, pieces: Option<&Pieces>) {
-        if let Some(pieces) = pieces {
-            self.produced.packets += pieces.ready;
-            self.produced.packed += pieces.ready.saturating_sub(1) * self.payload;
-            self.produced.packed += if pieces.ready > 0 { pieces.last } else { 0 };
-            self.produced.bytes += pieces.bytes;
-        }
         let Frame { number, at, kind, .. } = *frame;
-        let sent = frame.fate == Fate::Sent;
+        match pieces {
+            Some(pieces) => self.sent(number, kind, at, counts, pieces),
+            None => self.remember(number, kind, at, counts, false),
+        }
+    }
+    /// A frame was produced and divided into these pieces.
+    #[inline(always)]
+    pub(super) fn sent(&mut self, number: u64, kind: FrameType, at: Instant, counts: bool, pieces: &Pieces) {
+        self.produced.packets += pieces.ready;
+        self.produced.packed += pieces.packed(self.payload);
+        self.produced.bytes += pieces.bytes;
+        self.remember(number, kind, at, counts, true);
+    }
+    #[inline(always)]
+    fn remember(&mut self, number: u64, kind: FrameType, at: Instant, counts: bool, sent: bool) {
         self.frames.list.push_back(Waiting { number, at, reach: self.produced, kind, sent, counts });
     }
 
     /// The stream is complete up to this many bytes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn in_order(&mut self, now: Instant, bytes: u64, tally: &mut Tally) {
         if bytes <= self.arrived {
             return;
         }
         self.arrived = bytes;
-        self.noted.push((now, bytes));
-        if self.noted.len() >= ROOM {
+        if let Some(note) = self.noted.get_mut(self.notes) {
+            *note = (now, bytes);
+        }
+        self.notes += 1;
+        if self.notes >= ROOM {
             self.settle(tally);
         }
     }
@@ -107,52 +133,56 @@ impl Stream {
     /// Works out all arrivals so far.
     #[inline(never)]
     pub(super) fn settle(&mut self, tally: &mut Tally) {
-        let mut noted = core::mem::take(&mut self.noted);
+        let notes = core::mem::take(&mut self.notes).min(ROOM);
         let mut current = self.current(tally);
-        let mut next_end = self.next_end(current.as_ref());
-        for &(now, bytes) in &noted {
+        for note in 0..notes {
+            let (now, bytes) = self.noted[note];
             tally.smooth.arrived(now, bytes - core::mem::replace(&mut self.settled, bytes));
-            while let Some(frame) = current.filter(|_| bytes >= next_end) {
+            // Nothing becomes complete before.
+            while bytes >= current.next_end {
+                let frame = &current.frame;
                 if self.next < frame.reach.packets {
-                    self.packet(now, &frame, tally);
+                    self.packet(now, frame, tally);
                 }
-                if self.next == frame.reach.packets && frame.reach.bytes <= bytes {
-                    self.complete(now, &frame, tally);
+                if self.next < frame.reach.packets {
+                    current.next_end = self.packet_end(current.next_end, frame);
+                } else if frame.reach.bytes <= bytes {
+                    self.complete(now, frame, tally);
                     current = self.current(tally);
+                } else {
+                    current.next_end = frame.reach.bytes;
                 }
-                next_end = self.next_end(current.as_ref());
             }
             if !self.in_step {
                 self.in_step = self.ahead.is_empty() && self.wire.agrees(&tally.delivery);
             }
         }
         self.batch.count(self.next, tally, &mut self.wire);
-        noted.clear();
-        self.noted = noted;
     }
 
     /// The first frame of which data is missing. Those before it were not sent, and are judged.
-    #[inline]
-    fn current(&mut self, tally: &mut Tally) -> Option<Waiting> {
+    #[inline(always)]
+    fn current(&mut self, tally: &mut Tally) -> Current {
         loop {
-            let frame = *self.frames.list.front()?;
+            let Some(frame) = self.frames.list.front() else { return Current::NONE };
+            let frame = *frame;
             if frame.sent {
-                return Some(frame);
+                let next_end = if self.next < frame.reach.packets {
+                    Frames::packet_end(self.frames.before, frame.reach, self.next, self.payload)
+                } else {
+                    frame.reach.bytes
+                };
+                return Current { frame, next_end };
             }
             tally.verdict(frame.kind, 0, false, frame.counts);
             self.frames.pop();
         }
     }
 
-    /// Where the next packet of the current frame ends, or else the frame: nothing becomes complete before.
+    /// Where the next packet ends, which is of the same frame as one that ends at `before`.
     #[inline(always)]
-    fn next_end(&self, current: Option<&Waiting>) -> u64 {
-        let Some(frame) = current else { return u64::MAX };
-        if self.next < frame.reach.packets {
-            Frames::packet_end(self.frames.before, frame.reach, self.next, self.payload)
-        } else {
-            frame.reach.bytes
-        }
+    fn packet_end(&self, before: u64, frame: &Waiting) -> u64 {
+        if self.next + 1 == frame.reach.packets { frame.reach.packed } else { before + self.payload }
     }
 
     /// All data of the current frame has arrived.
@@ -160,7 +190,7 @@ impl Stream {
     fn complete(&mut self, now: Instant, frame: &Waiting, tally: &mut Tally) {
         let bytes = frame.reach.bytes - self.frames.before.bytes;
         tally.verdict(frame.kind, bytes, now <= tally.due(frame.at), frame.counts);
-        tally.playout.complete(now, frame.number);
+        tally.playout.follow(now, frame.number);
         if frame.counts {
             tally.lateness.complete(now - frame.at);
         }
@@ -171,18 +201,20 @@ impl Stream {
     #[inline(always)]
     fn packet(&mut self, now: Instant, frame: &Waiting, tally: &mut Tally) {
         let (delay, counts) = (now - frame.at, frame.counts);
-        if self.in_step {
-            if !self.batch.takes(counts) {
-                self.batch.count(self.next, tally, &mut self.wire);
-            }
+        if !self.in_step {
+            self.packet_by_itself(now, delay, counts, tally);
+        } else if !self.batch.push(now, delay, counts) {
+            self.batch.count(self.next, tally, &mut self.wire);
             self.batch.push(now, delay, counts);
-        } else {
-            if !self.ahead.next() {
-                self.wire.arrived(now, self.next, counts);
-            }
-            tally.packet(now, self.next, delay, counts);
         }
         self.next += 1;
+    }
+    #[inline(never)]
+    fn packet_by_itself(&mut self, now: Instant, delay: Duration, counts: bool, tally: &mut Tally) {
+        if !self.ahead.next() {
+            self.wire.arrived(now, self.next, counts);
+        }
+        tally.packet(now, self.next, delay, counts);
     }
 
     /// Judges the frames that are late at `end`, after everything was settled. The first frame that is not yet late
@@ -196,13 +228,11 @@ impl Stream {
         }
     }
 
-    /// Packets that have not arrived and count: when they were produced, and how many.
-    pub(super) fn missing(&self) -> impl Iterator<Item = (Instant, u64)> + '_ {
-        let mut before = self.frames.before.packets;
-        let frames = self.frames.list.iter().map(move |f| {
-            let first = core::mem::replace(&mut before, f.reach.packets).max(self.next);
-            (f, f.reach.packets.saturating_sub(first))
-        });
-        frames.filter(|(f, _)| f.counts).map(|(f, n)| (f.at, n))
+    /// Number of packets that have not arrived and count, of frames for which `is_old` is true: the first ones.
+    pub(super) fn missing(&self, is_old: impl Fn(Instant) -> bool) -> u64 {
+        // The first frames are those that do not count.
+        let list = &self.frames.list;
+        let first = self.frames.before(list.partition_point(|f| !f.counts)).packets.max(self.next);
+        self.frames.before(list.partition_point(|f| is_old(f.at))).packets.saturating_sub(first)
     }
 }

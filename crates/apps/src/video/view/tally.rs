@@ -58,21 +58,23 @@ impl Tally {
         }
     }
 
-    /// The next packets in order arrived at these times, with these delays, and none ever otherwise; `next` is the
-    /// number after the last one. `wire` knows as much as is known here.
+    /// The next packets in order arrived, each with its time and its delay, and none ever otherwise; `next` is the number
+    /// after the last one. `wire` knows as much as is known here.
     pub(super) fn packets(
         &mut self,
         next: u64,
-        times: &[Instant],
-        delays: &[Duration],
+        packets: &[(Instant, Duration)],
         counts: bool,
         wire: &mut Gaps,
     ) {
-        let late = self.delivery.in_order(times, counts);
-        wire.follow(&self.delivery, times.len() as u64, late, counts);
+        let late = self.delivery.in_order(packets.iter().map(|p| p.0), counts);
+        wire.follow(&self.delivery, packets.len() as u64, late, counts);
         if counts {
-            self.delays.packets(next, delays);
-            delays.iter().for_each(|delay| self.late(*delay));
+            let longest = self.delays.packets(next, packets.iter().map(|p| p.1));
+            // Usually none is late.
+            if longest > FIXED[0] {
+                packets.iter().for_each(|(_, delay)| self.late(*delay));
+            }
         }
     }
 
@@ -85,7 +87,7 @@ impl Tally {
     }
 
     /// A frame of so many bytes was complete in time or not; frames come in coding order.
-    #[inline]
+    #[inline(always)]
     pub(super) fn verdict(&mut self, kind: Type, bytes: u64, in_time: bool, counts: bool) {
         let decodable = self.decoder.next(kind, in_time);
         self.useful += if decodable { bytes } else { 0 };

@@ -28,6 +28,18 @@ pub(super) struct Waiting {
     pub(super) counts: bool,
 }
 
+impl Waiting {
+    /// In the place of one.
+    pub(super) const NONE: Self = Self {
+        number: 0,
+        at: Instant::ZERO,
+        reach: Reach { packets: 0, packed: 0, bytes: 0 },
+        kind: Type::I,
+        sent: false,
+        counts: false,
+    };
+}
+
 /// These frames, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Frames {

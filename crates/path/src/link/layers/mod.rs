@@ -21,7 +21,7 @@ use super::{Link, LinkConfig, Mode, Offered};
 use crate::arq;
 use crate::delay::Delay;
 use crate::fec::{Code, Shape};
-use crate::packet::{DropReason, PacketView};
+use crate::packet::{Apart, DropReason, PacketView};
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use blocks::{Blocks, Settled};
@@ -412,14 +412,14 @@ impl<P: PacketView> Link<P> {
     pub(super) fn offer_repairing(
         &mut self,
         now: Instant,
-        p: P,
+        Apart(p): Apart<P>,
         lost: &mut impl FnMut(P, DropReason),
     ) -> Offered {
         self.repairing(|link, layers| {
             layers.advance(link, now, lost);
             link.counters.offer(&p);
             if !layers.is_idle(link, now) {
-                return link.wait(now, p, lost);
+                return link.wait(now, Apart(p), lost);
             }
             let passed = if link.queue.is_open() { Some(p) } else { link.let_pass(now, p, lost) };
             let Some(p) = passed else { return Offered::Dropped };
