@@ -14,6 +14,7 @@ use std::sync::Arc;
 pub struct Source(Kind);
 
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "it stays where it is, in the box of its video")]
 enum Kind {
     /// Each type has its own process.
     Independent { movie: Arc<Compiled>, order: Order, types: [Option<Sizes>; Type::COUNT] },
