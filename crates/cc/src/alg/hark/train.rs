@@ -53,13 +53,13 @@ impl Asked {
         self.lost = self.lost.max(lost);
     }
 
-    /// Answers have arrived. Those that come within the minimum RTT, s, belong to probes before this train.
+    /// Counts answers that arrive now. False if they are to earlier probes: the minimum RTT, s, has not passed since the train began.
     pub(super) fn answer(&mut self, now: Instant, count: u32, base: f64) -> bool {
-        let ours = now.since(self.since).as_secs_f64() >= base;
-        if ours {
+        let to_this = now.since(self.since).as_secs_f64() >= base;
+        if to_this {
             self.answered += count;
         }
-        ours
+        to_this
     }
 
     /// RTT of the path while the train found it free, s: with the jitter that most of its rounds had, but without a queue that only
