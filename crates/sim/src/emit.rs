@@ -7,7 +7,7 @@ use crate::tap::{Place, Tap};
 use skyhaul_base::Instant;
 use skyhaul_tcp::{Counted, Extras, Flags, Head, Segment, Sink, Source};
 
-/// Sends what a source has to send; ordinary segments first.
+/// Sends what a source has to send; ordinary segments first, if a tap does not want the packets whole.
 #[inline(always)]
 pub(crate) fn send_data<R: Tap>(
     net: &mut Network<R>,
@@ -16,8 +16,10 @@ pub(crate) fn send_data<R: Tap>(
     header: u32,
     source: &mut Source<Counted>,
 ) {
-    while let Some(head) = source.poll_plain(now) {
-        dispatch(net, now, Parcel::plain(&head, header, way));
+    if !R::PACKETS {
+        while let Some(head) = source.poll_plain(now) {
+            dispatch(net, now, Parcel::plain(&head, header, way));
+        }
     }
     let mut beside = None;
     while !source.is_at_rest() {
