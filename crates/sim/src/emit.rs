@@ -7,7 +7,8 @@ use crate::tap::{Place, Tap};
 use skyhaul_base::Instant;
 use skyhaul_tcp::{Counted, Extras, Flags, Head, Segment, Sink, Source};
 
-/// Sends what a source has to send; ordinary segments first, if a tap does not want the packets whole.
+/// Sends what a source has to send; ordinary segments first, without what else a segment may carry. Not for taps that want packets
+/// whole.
 #[inline(always)]
 pub(crate) fn send_data<R: Tap>(
     net: &mut Network<R>,
@@ -16,11 +17,21 @@ pub(crate) fn send_data<R: Tap>(
     header: u32,
     source: &mut Source<Counted>,
 ) {
-    if !R::PACKETS {
-        while let Some(head) = source.poll_plain(now) {
-            dispatch(net, now, Parcel::plain(&head, header, way));
-        }
+    while let Some(head) = source.poll_plain(now) {
+        dispatch(net, now, Parcel::plain(&head, header, way));
     }
+    send_any(net, now, way, header, source);
+}
+
+/// Sends what a source has to send, each segment with all that it carries.
+#[inline(always)]
+pub(crate) fn send_any<R: Tap>(
+    net: &mut Network<R>,
+    now: Instant,
+    way: Label,
+    header: u32,
+    source: &mut Source<Counted>,
+) {
     let mut beside = None;
     while !source.is_at_rest() {
         let Some(head) = source.poll(now, &mut beside) else { break };

@@ -3,7 +3,7 @@
 use crate::agent::{Agent, Agents};
 use crate::chain::Chain;
 use crate::change;
-use crate::emit::{send, send_acks, send_data, send_whole};
+use crate::emit::{send, send_acks, send_any, send_whole};
 use crate::flow::{Flow, Record};
 use crate::network::Network;
 use crate::observe;
@@ -262,7 +262,7 @@ impl<R: Tap> Sim<R> {
             Agent::OneWay(ends) if backward => {
                 let source = &mut ends.source;
                 let refused = source.handle(now, &head, extras.as_ref()).is_err();
-                send_data(net, now, way, header, source);
+                send_any(net, now, way, header, source);
                 (refused, source.next_timeout())
             }
             Agent::OneWay(ends) => {
@@ -474,7 +474,7 @@ impl<R: Tap> Sim<R> {
                 return;
             }
             Agent::OneWay(ends) => {
-                send_data(net, now, forward, header, &mut ends.source);
+                send_any(net, now, forward, header, &mut ends.source);
                 send_acks(net, now, back, header, &mut ends.sink);
             }
             Agent::Connections(ends) => {
