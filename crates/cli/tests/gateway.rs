@@ -90,7 +90,13 @@ impl Router {
 /// The next messages to a service manager: each a list of assignments.
 fn heard(manager: &UnixDatagram) -> Vec<String> {
     let mut room = [0; 4096];
-    let n = manager.recv(&mut room).expect("it says something");
+    // A read with a time limit is not begun again after a signal.
+    let n = loop {
+        match manager.recv(&mut room) {
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            heard => break heard.expect("it says something"),
+        }
+    };
     String::from_utf8_lossy(&room[..n]).lines().map(str::to_owned).collect()
 }
 
