@@ -84,7 +84,7 @@ const SHRUNK: f64 = 0.9;
 /// the competitor is still there.
 const RESUME: u32 = 3;
 /// What a loss leaves of the firm window: as much as CUBIC keeps (RFC 9438 §4.6). Half of it, as in NewReno, leaves
-/// less than a tenth of the link beside CUBIC; growth is NewReno's, so that it takes no more than its share from one.
+/// less than a tenth of the link beside CUBIC. It grows as NewReno's does: CUBIC's growth would harm a NewReno more.
 const KEPT: f64 = 0.7;
 /// The delay has grown if it is longer by this multiple of the distance between the minimum and the lower quartile of
 /// the RTTs of a round without a train: jitter alone hardly ever makes as much of it.
