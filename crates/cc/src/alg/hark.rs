@@ -37,7 +37,7 @@ use crate::event::{
 use crate::rules::SharedRules;
 pub use config::{Config, Invalid};
 use samples::{Rtts, Samples};
-use skyhaul_base::{Duration, Instant, Rate};
+use skyhaul_base::{Duration, Instant, Rate, math};
 use train::Asked;
 
 mod config;
@@ -46,8 +46,11 @@ mod train;
 
 /// Minimum window: a crowd of flows with less than a segment each can only yield through the retransmission timer.
 const LEAST: f64 = 1.0;
-/// Target for own segments in the queue: this number, plus this share of the window. Twenty flows of 36 segments
-/// hold 31 of a buffer of 50, and a single flow holds 1 % of an RTT, more than the jitter of acknowledgements.
+/// Target for own segments in the queue: this multiple of the square root of the window, so that of two flows in one
+/// queue the larger one is above its target first, and yields. Twenty flows of 36 segments hold 29 of a buffer of 50. At
+/// least this number, without which a small flow sees no queue; and at least this share of the window, which is more
+/// than the jitter of acknowledgements.
+const OWN_ROOT: f64 = 0.24;
 const OWN: f64 = 1.2;
 const OWN_SHARE: f64 = 0.01;
 /// Share of the distance to the target that a round adds to the window: the effect shows two rounds later. An
@@ -57,10 +60,19 @@ const OPENING_MOST: f64 = 0.5;
 /// Share of the answers added to the window: the probes of one RTT find the same spare capacity twice, before and
 /// after their first answers have been used for data.
 const GAIN: f64 = 0.5;
+/// A latecomer, whose first probes found no room at all, adds this multiple of the distance to the target, up to half of
+/// its window at first, which is the pace of slow start. What is left of that share after a round above the target: the
+/// others yield two round trips later.
+const LATE: f64 = 6.0;
+const LATE_MOST: f64 = 0.5;
+const LATE_LEFT: f64 = 0.85;
 /// Without probes, the step of the window doubles every round while the queue is empty, up to this share of the
-/// window: even a short queue holds the 3 % that one RTT can add before the delay shows it. It grows up to the same
-/// share where others fill the path.
+/// window: even a short queue holds the 3 % that one RTT can add before the delay shows it.
 const BLIND_MOST: f64 = 0.03;
+/// The same below the window at which a queue began last time. A round with a queue leaves at least this share of that
+/// window: the delay after an overflow is that of a larger one.
+const KNOWN_MOST: f64 = 0.1;
+const KNEE_LEFT: f64 = 0.9;
 /// A queue of at least this share of the longest one seen is full; the longest one decays slowly, since buffers
 /// change.
 const FULL: f64 = 0.8;
@@ -156,8 +168,8 @@ pub struct Hark {
     doubt: u32,
     /// Answers not yet added to the window.
     answers: f64,
-    /// Rounds in a row below the target, while probes starve.
-    behind: u32,
+    /// Share of the window that a latecomer may add in a round; 0 if it is none, or no longer.
+    late: f64,
     /// In the start: the window at the beginning of this round, and the probes sent in the last round and in this.
     begun: f64,
     sent: [f64; 2],
@@ -175,6 +187,9 @@ pub struct Hark {
     /// Growth per round without probes, segments, and the current share of the distance to the target.
     step: f64,
     opening: f64,
+    /// Window at which a queue began last time, and the window of the last round, segments.
+    knee: f64,
+    last_window: f64,
     /// The receive window limited the sender in this round.
     stalled: bool,
     /// The path reorders packets: a receiver has reported a duplicate.
@@ -240,7 +255,7 @@ impl Hark {
             until_test: DOUBT,
             doubt: DOUBT,
             answers: 0.0,
-            behind: 0,
+            late: 0.0,
             begun: FIRST,
             sent: [0.0; 2],
             starved: false,
@@ -250,6 +265,8 @@ impl Hark {
             unanswered: false,
             step: 0.0,
             opening: OPENING / 2.0,
+            knee: 0.0,
+            last_window: FIRST,
             stalled: false,
             reordered: false,
             round: u64::MAX,
@@ -267,7 +284,7 @@ impl Hark {
 
     /// Target for own segments in the queue at this window.
     fn target(window: f64) -> f64 {
-        OWN + OWN_SHARE * window
+        (OWN_ROOT * math::sqrt(window)).max(OWN).max(OWN_SHARE * window)
     }
     fn rtt(&self) -> f64 {
         self.rtt.map_or(self.handshake, |r| r.median)
@@ -365,7 +382,7 @@ impl Hark {
             return;
         }
         if self.quiet <= FIRST + 1.0 {
-            (self.unheard, self.starved) = (true, true);
+            (self.unheard, self.starved, self.late) = (true, true, LATE_MOST);
         } else {
             self.leave_start();
         }
@@ -445,7 +462,7 @@ impl Hark {
     fn steer(&mut self, path: &Path, heard: &Heard) {
         let target = Self::target(self.quiet);
         let mut add = target - heard.own;
-        let deaf = self.deaf(path);
+        let (deaf, starting) = (self.deaf(path), self.starting);
         if self.starting && heard.own > target {
             self.leave_start();
         }
@@ -462,18 +479,11 @@ impl Hark {
         } else if add > 0.0 {
             self.opening =
                 if deaf || self.starved { (2.0 * self.opening).min(OPENING_MOST) } else { OPENING };
-            let most = BLIND_MOST * self.quiet;
-            let blind = deaf && heard.free;
-            self.step = if blind { (OPENING * target).max(2.0 * self.step).min(most) } else { 0.0 };
-            add *= self.opening;
-            // Others fill the path, and the target alone would open the window for minutes until it has its share. Who has
-            // a share is above the target in every second round.
-            self.behind = if self.starved && !deaf { self.behind + 1 } else { 0 };
-            let faster = self.behind.saturating_sub(PATIENCE);
-            if faster > 0 {
-                add = (add * f64::from(1 + faster)).min(most).max(add);
-            }
-            add = add.max(self.step);
+            add = if self.late > 0.0 && self.starved && !deaf {
+                (LATE * add).min(self.late * self.quiet)
+            } else {
+                (self.opening * add).max(self.grow_blindly(deaf && heard.free))
+            };
             // Capacity left unused because of the receive window cannot be filled by a larger cwnd. Answers that arrive
             // while the queue is not empty wait for the verdict on their train.
             if heard.free {
@@ -481,7 +491,12 @@ impl Hark {
                 add = if self.stalled { add } else { add.max(GAIN * answers) };
             }
         } else {
-            (self.step, self.opening, self.behind) = (0.0, OPENING / 2.0, 0);
+            (self.step, self.opening) = (0.0, OPENING / 2.0);
+            self.knee = (self.last_window * (1.0 - self.queue / heard.rtt)).max(KNEE_LEFT * self.knee);
+            if !starting {
+                self.late *= LATE_LEFT;
+                self.late = if self.late > BLIND_MOST { self.late } else { 0.0 };
+            }
         }
         // A queue that the delay can show at all, as long as any: losses beyond those of the path are from it.
         let full = heard.worst > FULL * self.longest && heard.worst > OWN_SHARE * self.base;
@@ -500,7 +515,22 @@ impl Hark {
             (false, true) => self.quiet,
             (false, false) => path.rwnd.max(self.quiet),
         };
+        self.last_window = self.quiet;
         self.quiet = (self.quiet + add).min(limit).max(LEAST);
+    }
+
+    /// Growth without probes, segments. Nothing shows how much room the path has but the window at which there was a
+    /// queue last time: the step doubles until it gets there, and from there begins anew.
+    fn grow_blindly(&mut self, free: bool) -> f64 {
+        let (least, gap) = (OPENING * Self::target(self.quiet), self.knee - self.quiet);
+        let most = if gap > 0.0 { KNOWN_MOST } else { BLIND_MOST };
+        let step = least.max((2.0 * self.step).min(most * self.quiet));
+        if free && 0.0 < gap && gap <= step {
+            self.step = 0.0;
+            return gap;
+        }
+        self.step = if free { step } else { 0.0 };
+        self.step
     }
 
     /// Probes for the next round.

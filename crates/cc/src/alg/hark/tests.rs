@@ -50,7 +50,7 @@ fn rounds(s: &mut Stage<Hark>, n: u32, rtt: Duration) -> Actions {
 fn steady(config: &Config, quiet: f64) -> Stage<Hark> {
     let (mut s, _) = started(config);
     round(&mut s, RTT);
-    s.cc.starting = false;
+    (s.cc.starting, s.cc.unheard, s.cc.starved, s.cc.late) = (false, false, false, 0.0);
     (s.cc.quiet, s.cc.train) = (quiet, None);
     s.cc.apply(&s.path.clone());
     s
@@ -109,7 +109,10 @@ fn without_probes_the_start_is_slow_start() {
         }
         // A queue of 20 ms in a window of 160: 6 own segments against a target of 3.
         round(&mut s, ms(20));
-        assert_eq!((s.cwnd(), s.cc.starting), (160.0 + (2.8 - 160.0 * s.cc.queue / 0.52), false));
+        assert_eq!(
+            (s.cwnd(), s.cc.starting),
+            (160.0 + (Hark::target(160.0) - 160.0 * s.cc.queue / 0.52), false)
+        );
     }
 }
 
@@ -172,10 +175,10 @@ fn lossy(s: &mut Stage<Hark>, rtt: Duration, share: f64) -> Actions {
 #[test]
 fn a_loss_with_a_full_queue_is_answered_by_its_share() {
     let mut s = steady(&Config::default(), 100.0);
-    // A queue of 6 ms is below the target of 2.2 segments, but the longest one seen.
-    rounds(&mut s, 2, ms(6));
+    // A queue of 8 ms is below the target of 2.4 segments, but the longest one seen.
+    rounds(&mut s, 2, ms(8));
     let before = s.variable("quiet");
-    lossy(&mut s, ms(6), 0.1);
+    lossy(&mut s, ms(8), 0.1);
     let cut = 1.0 - s.variable("quiet") / before;
     let share = 0.1 / 1.1;
     assert!((cut - CUT * share).abs() < 1e-2, "{cut}");
@@ -217,7 +220,7 @@ fn a_competitor_is_one_whose_queue_stands_for_five_rounds() {
         rounds(&mut s, 4, ms(100));
         assert_eq!(s.variable("rival"), 0.0, "ours, perhaps");
         // A window gives back what it has in the queue beyond its target.
-        let yielded = (0..4).fold(100.0, |w, _| w - (w * 100.0 / 600.0 - (1.2 + 0.01 * w)));
+        let yielded = (0..4).fold(100.0, |w, _| w - (w * 100.0 / 600.0 - Hark::target(w)));
         assert!((s.variable("quiet") - yielded).abs() < 1e-6, "{yielded}");
         round(&mut s, ms(100));
         assert_eq!(s.variable("rival"), f64::from(u8::from(compete)));
@@ -435,21 +438,52 @@ fn jitter_is_no_sign_of_a_router_without_priorities() {
 }
 
 #[test]
-fn who_comes_late_gains_faster_every_round() {
-    let mut s = steady(&Config::default(), 100.0);
-    (s.cc.starved, s.cc.priorities) = (true, true);
-    let gains: Vec<f64> = (0..8)
-        .map(|_| {
-            let before = s.variable("quiet");
-            // Half a segment in the queue: below the target, but the path is not free.
-            round(&mut s, Duration::from_micros(506_000));
-            s.variable("quiet") - before
-        })
-        .collect();
-    assert!(gains[..5].windows(2).all(|g| g[1] < g[0] + 0.3), "{gains:?}");
-    assert!(gains[6] > 1.5 * gains[4] && gains[7] > gains[6], "{gains:?}");
-    assert!(gains.iter().all(|g| *g <= BLIND_MOST * 120.0), "{gains:?}");
-    // Above the target it yields, and begins anew.
-    round(&mut s, ms(40));
-    assert_eq!(s.cc.behind, 0);
+fn of_two_flows_in_one_queue_the_larger_one_is_above_its_target() {
+    // A queue of 10 ms in an RTT of 560 ms.
+    let surplus = |window: f64| window * 10.0 / 560.0 - Hark::target(window);
+    assert!(surplus(300.0) > 0.0 && surplus(150.0) < 0.0, "{} {}", surplus(300.0), surplus(150.0));
+    assert_eq!((Hark::target(1.0), Hark::target(10_000.0)), (OWN, OWN_SHARE * 10_000.0));
+}
+
+#[test]
+fn a_latecomer_grows_as_in_slow_start_until_its_share_of_that_is_used_up() {
+    let (mut s, _) = started(&Config::default());
+    rounds(&mut s, 3, RTT);
+    assert_eq!((s.cc.unheard, s.cc.late), (true, LATE_MOST), "no probe was answered");
+    s.cc.leave_start();
+    let mut gain = |quiet: f64, rtt| {
+        (s.cc.quiet, s.cc.starved) = (quiet, true);
+        round(&mut s, rtt);
+        (s.cc.quiet - quiet, s.cc.late)
+    };
+    assert_eq!(gain(10.0, RTT), (5.0, LATE_MOST), "half of the window");
+    let (added, target) = (gain(100.0, RTT).0, Hark::target(100.0));
+    assert!((added - LATE * target).abs() < 1e-9, "six times the distance: {added}");
+    // Each round above the target takes a part of it.
+    let (lost, late) = gain(100.0, ms(50));
+    assert!(lost < 0.0 && (late - LATE_LEFT * LATE_MOST).abs() < 1e-9, "{lost} {late}");
+    let late: Vec<f64> = (0..20).map(|_| gain(100.0, ms(50)).1).collect();
+    assert_eq!(late[19], 0.0, "{late:?}");
+    assert!(gain(100.0, RTT).0 <= OPENING_MOST * Hark::target(100.0));
+}
+
+#[test]
+fn without_probes_the_window_returns_to_where_the_queue_began() {
+    let mut s = steady(&Config { probes: false, ..Config::default() }, 100.0);
+    s.cc.last_window = 100.0;
+    round(&mut s, ms(50));
+    let knee = 100.0 * 500.0 / 550.0;
+    assert!((s.cc.knee - knee).abs() < 1e-6, "{}", s.cc.knee);
+    s.cc.quiet = 50.0;
+    let mut windows = [50.0; 13];
+    for n in 1..windows.len() {
+        round(&mut s, RTT);
+        windows[n] = s.cc.quiet;
+    }
+    let at = windows.iter().position(|w| *w > knee - 0.5).expect("it gets there");
+    let most = |share: f64| {
+        move |w: &[f64]| w[1] <= ((1.0 + share) * w[0]).max(w[0] + OPENING_MOST * Hark::target(w[0]))
+    };
+    assert!((5..11).contains(&at) && windows[..=at].windows(2).all(most(KNOWN_MOST)), "{windows:?}");
+    assert!(windows[at] < knee + 0.5 && windows[at..].windows(2).all(most(BLIND_MOST)), "{windows:?}");
 }
