@@ -340,6 +340,10 @@ impl Hark {
         // In a recovery the only RTTs are upper bounds: they do not show how long the queue can be.
         let measured = self.config.delay && sampled.is_some_and(|r| r.measured);
         let worst = if measured { seen.peak - empty } else { self.queue };
+        if self.queue > 2.0 * self.longest {
+            // Unlike anything before: what failed tests said no longer holds.
+            (self.doubt, self.until_test) = (DOUBT, self.until_test.min(DOUBT));
+        }
         self.longest = (FORGET * self.longest).max(if measured { worst } else { 0.0 });
         let got = path.delivered.saturating_sub(self.delivered) as f64;
         let gone = path.lost.saturating_sub(self.lost) as f64;

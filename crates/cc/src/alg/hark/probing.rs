@@ -12,7 +12,7 @@ const NOISE: f64 = 4.0;
 /// Probes of a test; the rounds that a queue stands before one, and the maximum while tests fail.
 const TEST: f64 = 10.0;
 pub(super) const DOUBT: u32 = 2;
-const DOUBT_MOST: u32 = 16;
+pub(super) const DOUBT_MOST: u32 = 16;
 /// Below this many probes the share of answers is random: fewer are not sent.
 const ENOUGH: f64 = 8.0;
 
@@ -107,7 +107,7 @@ impl Hark {
             if self.quiet >= ENOUGH && self.train.is_none() && !self.stalled {
                 self.ask(cx, count, false);
             }
-        } else if self.train.is_none() && self.quiet >= TEST {
+        } else if self.train.is_none() && self.cwnd >= TEST {
             self.until_test = self.until_test.saturating_sub(1);
             if self.until_test == 0 {
                 self.until_test = self.doubt;

@@ -1,3 +1,4 @@
+use super::probing::DOUBT_MOST;
 use super::*;
 use crate::event::RateSample;
 use crate::rules::Rules;
@@ -486,4 +487,17 @@ fn without_probes_the_window_returns_to_where_the_queue_began() {
     };
     assert!((5..11).contains(&at) && windows[..=at].windows(2).all(most(KNOWN_MOST)), "{windows:?}");
     assert!(windows[at] < knee + 0.5 && windows[at..].windows(2).all(most(BLIND_MOST)), "{windows:?}");
+}
+
+#[test]
+fn a_delay_unlike_any_before_is_tested_again_soon() {
+    let mut s = steady(&Config::default(), 100.0);
+    (s.cc.doubt, s.cc.until_test, s.cc.longest) = (DOUBT_MOST, DOUBT_MOST, 0.03);
+    assert_eq!(rounds(&mut s, DOUBT, ms(50)).train, None, "such queues have failed tests");
+    s.cc.firm = 100.0;
+    // The path is 500 ms longer, and the quiet window yields until it is too small for a test of its own.
+    let tests: Vec<bool> = (0..8).map(|_| round(&mut s, RTT * 2).train.is_some()).collect();
+    assert_eq!(tests.iter().position(|t| *t), Some(DOUBT as usize - 1), "{tests:?}");
+    (s.cc.quiet, s.cc.train, s.cc.until_test) = (2.0, None, 1);
+    assert_eq!(round(&mut s, RTT * 2).train.map(|t| t.count), Some(10), "the firm window is in use");
 }
