@@ -17,9 +17,12 @@ pub(super) const DOUBT_MOST: u32 = 16;
 const ENOUGH: f64 = 8.0;
 
 impl Hark {
-    /// Sends probes over one RTT.
+    /// Sends probes over one RTT, at most four receive windows of them: that window doubles in an RTT, and in the next.
     pub(super) fn ask(&mut self, cx: &mut Cx<'_>, count: f64, test: bool) {
-        let (count, rtt) = (count as u32, self.rtt());
+        let (count, rtt) = (count.min(4.0 * cx.path.rwnd) as u32, self.rtt());
+        if count == 0 {
+            return;
+        }
         let spacing = Duration::from_secs_f64(rtt / f64::from(count + 1));
         cx.act.train = Some(Train { source: ProbeSource::LastSegment, count, first: spacing, spacing });
         self.train = Some(Asked::new(cx.now, count, rtt, self.queue, test));

@@ -501,3 +501,10 @@ fn a_delay_unlike_any_before_is_tested_again_soon() {
     (s.cc.quiet, s.cc.train, s.cc.until_test) = (2.0, None, 1);
     assert_eq!(round(&mut s, RTT * 2).train.map(|t| t.count), Some(10), "the firm window is in use");
 }
+
+#[test]
+fn a_small_receive_window_is_not_asked_for_with_many_probes() {
+    let mut s = stage(&Config::default());
+    s.path.rwnd = 4.0;
+    assert_eq!(s.start(Some(RTT)).train.map(|t| t.count), Some(16));
+}
