@@ -198,6 +198,8 @@ pub struct Hark {
     carried: f64,
     most: f64,
     last_ack: Instant,
+    /// The retransmission timer expired, and nothing has been heard since.
+    silent: bool,
     /// New data below this offset is sent with low priority.
     low_until: u64,
     /// Deadline for the acknowledgement of the low-priority opening.
@@ -270,6 +272,7 @@ impl Hark {
             carried: FIRST,
             most: FIRST,
             last_ack: Instant::ZERO,
+            silent: false,
             low_until: 0,
             open_by: None,
         }
@@ -289,7 +292,9 @@ impl Hark {
     /// Sets window and pacing rate.
     fn apply(&mut self, path: &Path) {
         let firm = if self.rival { self.firm } else { 0.0 };
-        self.cwnd = self.quiet.max(firm).max(LEAST).min(path.rwnd.max(1.0));
+        // One segment asks whether the path is still there (RFC 5681 §3.1).
+        let most = if self.silent { 1.0 } else { path.rwnd.max(1.0) };
+        self.cwnd = self.quiet.max(firm).max(LEAST).min(most);
         self.pace();
     }
     fn pace(&mut self) {
@@ -543,6 +548,9 @@ impl CongestionControl for Hark {
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
         let path = cx.path;
         self.last_ack = cx.now;
+        if core::mem::take(&mut self.silent) {
+            self.apply(path);
+        }
         // More than two segments were held up by a recovery: the time that this took is not an RTT.
         if let (Some(rtt), AckKind::New, Phase::Open) = (ack.rtt, ack.kind, path.phase)
             && ack.acked <= 2.5
@@ -610,6 +618,7 @@ impl CongestionControl for Hark {
         // Silence, not a delayed recovery: the path itself may be down.
         if (cx.now - self.last_ack).as_secs_f64() > 1.5 * self.rtt() {
             self.quiet = (self.quiet / 2.0).max(LEAST);
+            self.silent = true;
         }
         self.apply(cx.path);
     }

@@ -356,7 +356,13 @@ fn a_timeout_halves_only_after_silence() {
     assert_eq!(s.cwnd(), 100.0, "acknowledgements come: a repair is late");
     s.now += RTT;
     s.timeout(2);
-    assert_eq!(s.cwnd(), 50.0);
+    assert_eq!(
+        (s.cwnd(), s.variable("quiet")),
+        (1.0, 50.0),
+        "one segment asks whether the path is still there"
+    );
+    s.call(|cc, cx| cc.on_ack(cx, &testing::ack(AckKind::New, 1.0)));
+    assert_eq!(s.cwnd(), 50.0, "it is");
 }
 
 #[test]
