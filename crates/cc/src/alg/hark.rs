@@ -71,7 +71,7 @@ const LATE_LEFT: f64 = 0.85;
 /// Without probes, the step of the window doubles every round while the queue is empty, up to this share of the
 /// window: even a short queue holds the 3 % that one RTT can add before the delay shows it.
 const BLIND_MOST: f64 = 0.03;
-/// The same below the window at which a queue began last time. A round with a queue leaves at least this share of that
+/// The same below the window at which a queue began last time, which others may have taken. A round with a queue leaves at least this share of that
 /// window: the delay after an overflow is that of a larger one.
 const KNOWN_MOST: f64 = 0.1;
 const KNEE_LEFT: f64 = 0.9;

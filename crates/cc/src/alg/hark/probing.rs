@@ -69,7 +69,8 @@ impl Hark {
             } else if train.least.is_finite() {
                 found_free = true;
                 self.shift = self.shift.max(train.free_rtt() - self.base);
-                if train.test {
+                // From a queue that has drained meanwhile all probes return.
+                if train.test && self.queue > 0.5 * train.before {
                     (self.above, self.rival, self.longest) = (0, false, 0.0);
                     self.quiet = self.quiet.max(self.firm);
                 }

@@ -514,3 +514,15 @@ fn a_small_receive_window_is_not_asked_for_with_many_probes() {
     s.path.rwnd = 4.0;
     assert_eq!(s.start(Some(RTT)).train.map(|t| t.count), Some(16));
 }
+
+#[test]
+fn probes_that_return_from_a_queue_that_has_drained_prove_nothing() {
+    for drains in [true, false] {
+        let mut s = steady(&Config::default(), 100.0);
+        assert!(rounds(&mut s, DOUBT, ms(40)).train.is_some());
+        answered(&mut s, 10);
+        (s.cc.quiet, s.cc.firm, s.cc.longest) = (20.0, 90.0, 0.04);
+        rounds(&mut s, 4, if drains { ms(1) } else { ms(40) });
+        assert_eq!(s.cc.quiet < 30.0, drains, "{}", s.cc.quiet);
+    }
+}

@@ -21,7 +21,7 @@ pub(super) struct Asked {
     /// Answers to it.
     answered: u32,
     /// Queueing delay at its start, s, and the maximum since.
-    before: f64,
+    pub(super) before: f64,
     longest: f64,
     /// Minimum RTT since, s.
     pub(super) least: f64,
