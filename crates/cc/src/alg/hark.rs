@@ -50,10 +50,10 @@ mod train;
 const LEAST: f64 = 1.0;
 /// Target for own segments in the queue: this multiple of the square root of the window, so that of two flows in one
 /// queue the larger one is above its target first, and yields. Twenty flows of 36 segments hold 29 of a buffer of 50. At
-/// least this number, without which a small flow sees no queue; and at least this share of the window, which is more
-/// than the jitter of acknowledgements.
+/// least this number, since a delayed acknowledgement looks like that to twenty segments over GEO; and at least this
+/// share of the window, which is more than the jitter of acknowledgements.
 const OWN_ROOT: f64 = 0.24;
-const OWN: f64 = 1.2;
+const OWN: f64 = 1.4;
 const OWN_SHARE: f64 = 0.01;
 /// Share of the distance to the target that a round adds to the window: the effect shows two rounds later. An
 /// overshoot is removed within one round. Where probes tell nothing, the share doubles once.
@@ -71,9 +71,10 @@ const LATE_LEFT: f64 = 0.85;
 /// Without probes, the step of the window doubles every round while the queue is empty, up to this share of the
 /// window: even a short queue holds the 3 % that one RTT can add before the delay shows it.
 const BLIND_MOST: f64 = 0.03;
-/// The same below the window at which a queue began last time, which others may have taken. A round with a queue leaves at least this share of that
-/// window: the delay after an overflow is that of a larger one.
-const KNOWN_MOST: f64 = 0.1;
+/// The same while no queue has begun yet, and below the window at which one began last time, of which others may have
+/// taken a part. A round with a queue leaves at least this share of that window: the delay after an overflow is that of a
+/// larger one.
+const FAR_MOST: f64 = 0.1;
 const KNEE_LEFT: f64 = 0.9;
 /// A queue of at least this share of the longest one seen is full; the longest one decays slowly, since buffers
 /// change.
@@ -428,8 +429,11 @@ impl Hark {
                 self.late = if self.late > BLIND_MOST { self.late } else { 0.0 };
             }
         }
-        // A queue that the delay can show at all, as long as any: losses beyond those of the path are from it.
-        let full = heard.worst > FULL * self.longest && heard.worst > OWN_SHARE * self.base;
+        // A queue that the delay can show at all, as long as any: losses beyond those of the path are from it. In the start,
+        // before there was one, it must be longer than a burst of its own.
+        let full = heard.worst > FULL * self.longest
+            && heard.worst > OWN_SHARE * self.base
+            && (!starting || self.quiet * heard.worst > target * heard.rtt);
         let excess = if full { CUT * (heard.lost - self.innocent).max(0.0) } else { 0.0 };
         let cut = if self.loss > COLLAPSE { excess.max(heard.lost) } else { excess };
         if heard.lost > 0.0 && (full || self.loss > COLLAPSE) {
@@ -453,7 +457,7 @@ impl Hark {
     /// queue last time: the step doubles until it gets there, and from there begins anew.
     fn grow_blindly(&mut self, free: bool) -> f64 {
         let (least, gap) = (OPENING * Self::target(self.quiet), self.knee - self.quiet);
-        let most = if gap > 0.0 { KNOWN_MOST } else { BLIND_MOST };
+        let most = if gap > 0.0 || self.knee == 0.0 { FAR_MOST } else { BLIND_MOST };
         let step = least.max((2.0 * self.step).min(most * self.quiet));
         if free && 0.0 < gap && gap <= step {
             self.step = 0.0;

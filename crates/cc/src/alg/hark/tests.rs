@@ -491,7 +491,7 @@ fn without_probes_the_window_returns_to_where_the_queue_began() {
     let most = |share: f64| {
         move |w: &[f64]| w[1] <= ((1.0 + share) * w[0]).max(w[0] + OPENING_MOST * Hark::target(w[0]))
     };
-    assert!((5..11).contains(&at) && windows[..=at].windows(2).all(most(KNOWN_MOST)), "{windows:?}");
+    assert!((5..11).contains(&at) && windows[..=at].windows(2).all(most(FAR_MOST)), "{windows:?}");
     assert!(windows[at] < knee + 0.5 && windows[at..].windows(2).all(most(BLIND_MOST)), "{windows:?}");
 }
 
