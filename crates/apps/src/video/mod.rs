@@ -10,6 +10,7 @@
 //! TES process has short memory: its correlations decay exponentially, those of videos do not. Where that matters,
 //! replay a trace.
 
+mod clock;
 mod coder;
 mod config;
 pub mod correlation;
