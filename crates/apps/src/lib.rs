@@ -36,8 +36,7 @@ pub use pages::Pages;
 pub use stream::{Stream, USUAL_PACKET};
 pub use viewed::{FIXED, FRAME_SHARES, Played, Share, Viewed};
 pub use workload::{
-    Arrival, Demand, Feedback, Kind, Outcome, Refusal, Start, Stop, Streams, Transport, Workload,
-    Written,
+    Arrival, Demand, Feedback, Kind, Outcome, Refusal, Start, Stop, Streams, Transport, Workload, Written,
 };
 
 use core::fmt;

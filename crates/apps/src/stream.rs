@@ -237,7 +237,10 @@ mod tests {
         assert_eq!((s.poll(at(1)), s.is_finite()), (None, false));
         assert_eq!(
             [1, 2].map(|ms| s.write(at(ms)).map(|w| (w.bytes, w.next, w.finite))),
-            [Some((0, at(1) + Duration::from_micros(500), false)), Some((1000, at(2) + Duration::from_micros(500), false))]
+            [
+                Some((0, at(1) + Duration::from_micros(500), false)),
+                Some((1000, at(2) + Duration::from_micros(500), false))
+            ]
         );
         assert_eq!((s.stop(), s.poll(at(9)), s.is_finite()), (Stop::Drain, None, true));
     }

@@ -159,6 +159,7 @@ impl<R: Tap> Sim<R> {
     }
 
     /// The timer of a flow: only its application is due, if anything is, and it only writes. False if it is not so.
+    #[inline(never)]
     pub(crate) fn wake_plain(&mut self, index: u32) -> bool {
         if R::ENABLED || R::PACKETS || self.run.classified {
             // Observers want to know of frames, and of what the sender does.

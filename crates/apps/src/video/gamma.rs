@@ -157,6 +157,11 @@ mod tests {
                 }
             }
         }
+        // In the upper tail the complement is as accurate as it can be.
+        for (q, x) in [(1e-3, -math::ln(1e-3)), (1e-9, -math::ln(1e-9)), (1e-12, -math::ln(1e-12))] {
+            let found = values_at(1.0, 0.0, x).above;
+            assert!(math::abs(found / q - 1.0) < 1e-12, "{q}: {found}");
+        }
         assert!(inverse(0.05, 1e-6, 1.0, 2000.0) < 1e-11, "1e-120");
         assert_eq!(inverse(2.0, 1.0, 1.0, 77.0), 77.0, "bounded");
         assert_eq!(inverse(2.0, 0.0, 1.0, 77.0), 0.0);

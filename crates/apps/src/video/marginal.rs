@@ -323,6 +323,30 @@ mod tests {
     }
 
     #[test]
+    fn sizes_in_the_tails_are_those_of_the_distribution() {
+        // Of the bounds, `least` reaches into the first cell or beyond it, and `most` into the last one or before it.
+        for (shape, least, most) in
+            [(6.25, 26, 8511), (1.452, 26, 8511), (1.452, 1, LARGEST), (1.687, 900, 2000)]
+        {
+            let inverse = Inverse::new(&Marginal::Gamma { shape, scale: 700 }, least, most).unwrap();
+            let exact = gamma::Quantiles::new(shape, 1e6);
+            let edge = 1.0 / CELLS as f64;
+            for i in 1..200 {
+                let part = edge * f64::from(i) / 200.0;
+                for x in [part, 1.0 - part, 1.0 - part * 1e-6] {
+                    let expected = (700.0 * exact.at(x, shape)).clamp(least as f64, most as f64);
+                    assert!(
+                        math::abs(inverse.at(x) / expected - 1.0) < 1e-9,
+                        "{shape} {x}: {}",
+                        inverse.at(x)
+                    );
+                }
+            }
+            assert_eq!((inverse.at(0.0), inverse.at(1.0)), (least as f64, most as f64));
+        }
+    }
+
+    #[test]
     fn a_histogram_is_met_exactly() {
         let sizes = Marginal::Histogram { edges: vec![100, 200, 600], shares: vec![3.0, 1.0] };
         let inverse = Inverse::new(&sizes, 1, 1000).unwrap();

@@ -140,6 +140,7 @@ mod tests {
     use super::*;
     use crate::video::correlation::of_sequence;
     use crate::video::movie::Movie;
+    use crate::video::tes::Sign;
 
     struct Seen {
         mean: f64,
@@ -228,6 +229,36 @@ mod tests {
         let mut again = Source::replay(trace, true);
         let sizes: Vec<f64> = (0..5).filter_map(|_| again.step()).map(|f| f.1).collect();
         assert_eq!(sizes, [5.0, 6.0, 5.0, 6.0, 5.0]);
+    }
+
+    #[test]
+    fn frames_drawn_together_are_those_drawn_one_by_one() {
+        let movie = |mode, gop: &str, sign| {
+            let mut movie = Movie { mode, gop: gop.into(), ..Movie::named("jp-medium").unwrap() };
+            movie.i.sign = sign;
+            Source::movie(Arc::new(movie.compile().unwrap()), &Streams::of(4, "flows.video[0]"))
+        };
+        let trace = Arc::new(Trace::new(vec![(Type::I, 5), (Type::P, 6), (Type::B, 7)], 25.0).unwrap());
+        let sources = [
+            movie(Mode::Independent, "IBBPBBPBBPBB", Sign::Plus),
+            movie(Mode::Independent, "IBB", Sign::Minus),
+            movie(Mode::Coupled, "IBBP", Sign::Plus),
+            Source::replay(trace.clone(), true),
+            Source::replay(trace, false),
+        ];
+        for mut together in sources {
+            let mut one_by_one = together.clone();
+            let (mut kinds, mut sizes) = ([Type::I; BLOCK], [0.0; BLOCK]);
+            for _ in 0..200 {
+                let count = together.draw(&mut kinds, &mut sizes);
+                for (kind, size) in kinds.iter().zip(&sizes).take(count) {
+                    assert_eq!(one_by_one.step(), Some((*kind, *size)));
+                }
+                if count < BLOCK {
+                    assert_eq!(one_by_one.step(), None, "the end");
+                }
+            }
+        }
     }
 
     #[test]

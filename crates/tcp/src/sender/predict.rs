@@ -353,7 +353,7 @@ impl<S: Store> Engine<S> {
 
     /// The peer announces a different window. It need not announce every few bytes of room (RFC 9293 §3.8.6.2.2),
     /// so short segments change it.
-    #[inline(never)]
+    #[inline(always)]
     fn announced(&mut self, ack: u64, window: u64) {
         self.space.update_window(ack, window, self.config.send_buffer);
     }

@@ -162,8 +162,21 @@ impl Viewer {
     /// Processes an arrival.
     #[inline(always)]
     pub fn arrived(&mut self, now: Instant, arrival: &Arrival) {
+        // Usually it leaves a note.
+        let noted = match (&mut self.carrier, *arrival) {
+            (Carrier::Stream(s), Arrival::Next { from, to }) => s.note(now, from, to),
+            _ => false,
+        };
+        if !noted {
+            self.arrived_any(now, *arrival);
+        }
+    }
+
+    /// [`Self::arrived`], for any arrival.
+    #[inline(never)]
+    fn arrived_any(&mut self, now: Instant, arrival: Arrival) {
         let tally = &mut self.tally;
-        match (&mut self.carrier, *arrival) {
+        match (&mut self.carrier, arrival) {
             (Carrier::Stream(s), Arrival::InOrder { bytes }) => s.in_order(now, bytes, tally),
             (Carrier::Stream(s), Arrival::Segment { from, to }) => s.segment(now, from, to, tally),
             (Carrier::Stream(s), Arrival::Next { from, to }) => {

@@ -127,24 +127,26 @@ impl Stream {
         Some((frame.at, frame.kind, made))
     }
 
-    /// The stream is complete up to this many bytes.
+    /// The bytes `[from, to)` arrived, which are next in order. False, and nothing has changed, if it is not so, or if
+    /// arrivals must be worked out first.
     #[inline(always)]
-    pub(super) fn in_order(&mut self, now: Instant, bytes: u64, tally: &mut Tally) {
-        if bytes <= self.arrived {
-            return;
-        }
-        self.arrived = bytes;
-        if let Some(note) = self.noted.get_mut(self.notes) {
-            *note = (now, bytes);
-        }
+    pub(super) fn note(&mut self, now: Instant, from: u64, to: u64) -> bool {
+        let next = (from == self.arrived) & (to > from);
+        let (Some(note), true) = (self.noted.get_mut(self.notes), next) else { return false };
+        *note = (now, to);
         self.notes += 1;
+        self.arrived = to;
+        true
+    }
+    /// The stream is complete up to this many bytes.
+    pub(super) fn in_order(&mut self, now: Instant, bytes: u64, tally: &mut Tally) {
         if self.notes >= ROOM {
             self.settle(tally);
         }
+        self.note(now, self.arrived, bytes);
     }
 
     /// These bytes arrived, in order or not.
-    #[inline(never)]
     pub(super) fn segment(&mut self, now: Instant, from: u64, to: u64, tally: &mut Tally) {
         let from = from.max(self.arrived);
         if to <= from {
@@ -179,7 +181,9 @@ impl Stream {
     fn whole_frames(&mut self, note: usize, notes: usize, tally: &mut Tally) -> usize {
         let before = self.frames.before;
         let known = self.in_step & (self.next == before.packets) & (before.rest == 0) & (note < notes);
-        let (Some(in_time), Some((delays, threshold))) = (tally.alike(), self.batch.room()) else { return note };
+        let (Some(in_time), Some((delays, threshold))) = (tally.alike(), self.batch.room()) else {
+            return note;
+        };
         if !known {
             return note;
         }
@@ -193,7 +197,9 @@ impl Stream {
             let next = frame.reach();
             let upto = packets + (next.packets - reach.packets) as usize;
             let usual = frame.sent & frame.counts & (next.rest == 0) & (upto > packets);
-            let (Some(delays), true) = (delays.get_mut(packets..upto), usual & (there >= next.packed)) else { break };
+            let (Some(delays), true) = (delays.get_mut(packets..upto), usual & (there >= next.packed)) else {
+                break;
+            };
             let (mut place, mut end, mut then, mut too_late) = (at, reach.packed, last, late);
             for delay in delays {
                 end = (end + payload).min(next.packed);
