@@ -335,19 +335,25 @@ impl Stream {
         tally.packet(now, self.next, delay, counts);
     }
 
-    /// The frames produced of which data is missing.
-    fn missing(&self) -> impl Iterator<Item = &Waiting> {
-        self.frames.list.iter().take(self.frames.there())
+    /// Frames of the list, of these places, by type, if they count.
+    fn by_type(&self, places: core::ops::Range<usize>) -> [u64; FrameType::COUNT] {
+        let (mut kinds, (first, second)) = ([0; FrameType::COUNT], self.frames.list.as_slices());
+        let (from, to) = (places.start.min(first.len()), places.end.min(first.len()));
+        let rest = places.start.saturating_sub(first.len())..places.end.saturating_sub(first.len());
+        for frames in [first.get(from..to), second.get(rest)] {
+            for frame in frames.unwrap_or(&[]) {
+                kinds[frame.kind as usize] += u64::from(frame.counts);
+            }
+        }
+        kinds
     }
 
     /// Frames produced by type, and their packets, of those that count; after everything was settled, and before
     /// anything is [judged](Self::judge).
     pub(super) fn made(&self, tally: &Tally) -> ([u64; FrameType::COUNT], u64) {
         // All that are not in the list are judged.
-        let mut frames = tally.viewed.complete.map(|share| share.of);
-        for frame in self.missing() {
-            frames[frame.kind as usize] += u64::from(frame.counts);
-        }
+        let waiting = self.by_type(0..self.frames.there());
+        let frames = core::array::from_fn(|kind| tally.viewed.complete[kind].of + waiting[kind]);
         let packets = self.frames.reach().packets;
         (frames, packets - self.uncounted.min(packets))
     }
@@ -355,14 +361,11 @@ impl Stream {
     /// Judges the frames that are late at `end`, after everything was settled. The first frame that is not yet late
     /// ends it.
     pub(super) fn judge(&self, end: Instant, tally: &mut Tally) {
-        let mut late = [0; FrameType::COUNT];
-        for frame in self.missing() {
-            if frame.sent && tally.is_in_time(end - frame.at) {
-                break;
-            }
-            late[frame.kind as usize] += u64::from(frame.counts);
-        }
-        tally.missed(late);
+        let (list, there) = (&self.frames.list, self.frames.there());
+        let old = list.partition_point(|frame| !tally.is_in_time(end - frame.at)).min(there);
+        // Those that were not sent are judged at once.
+        let unsent = list.range(old..there).take_while(|frame| !frame.sent).count();
+        tally.missed(self.by_type(0..old + unsent));
     }
 
     /// Number of packets that have not arrived and count, of frames for which `is_old` is true: the first ones.
