@@ -158,13 +158,19 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// The timer of a flow: only its application is due, if anything is, and it only writes. False if it is not so.
-    #[inline(never)]
-    pub(crate) fn wake_plain(&mut self, index: u32) -> bool {
+    /// Whether [`Self::wake_plain`] is for a flow.
+    #[inline]
+    pub(crate) fn may_wake_plain(&self, index: u32) -> bool {
         if R::ENABLED || R::PACKETS || self.run.classified {
             // Observers want to know of frames, and of what the sender does.
             return false;
         }
+        self.flows.get(index as usize).is_some_and(|flow| matches!(flow.agent, Agent::OneWay(_)))
+    }
+
+    /// The timer of a flow: only its application is due, if anything is, and it only writes. False if it is not so.
+    #[inline(never)]
+    pub(crate) fn wake_plain(&mut self, index: u32) -> bool {
         let now = self.now;
         let Self { flows, net, timers, records, postpones, .. } = self;
         let (Some(flow), Some(record)) = (flows.get_mut(index as usize), records.get_mut(index as usize))

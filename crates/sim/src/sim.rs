@@ -165,7 +165,7 @@ impl<R: Tap> Sim<R> {
                 self.timers.set(due.slot, next);
             }
             _ => {
-                if !self.wake_plain(due.slot) {
+                if !(self.may_wake_plain(due.slot) && self.wake_plain(due.slot)) {
                     self.wake(due.slot);
                 }
             }
@@ -503,7 +503,7 @@ impl<R: Tap> Sim<R> {
     pub(crate) fn arm(&mut self, index: u32) {
         let record = &self.records[index as usize];
         let flow = &mut self.flows[index as usize];
-        flow.waits &= flow.is_supplied();
+        flow.waits = flow.waits && flow.is_supplied();
         let more = match &record.app {
             Some(app) if !flow.waits => app.next(),
             _ => Instant::MAX,

@@ -107,7 +107,7 @@ mod tests {
         for (ms, bytes) in [(1000, 100), (1400, 300), (1500, 400), (2600, 600)] {
             s.arrived(at(ms), bytes);
         }
-        let (variation, silence) = s.clone().result(at(3000));
+        let (variation, silence) = s.result(at(3000));
         let mean = 150.0_f64;
         let variance = (150.0_f64.powi(2) + 50.0_f64.powi(2) + 150.0_f64.powi(2) + 50.0_f64.powi(2)) / 4.0;
         assert!((variation.unwrap() - variance.sqrt() / mean).abs() < 1e-12);
