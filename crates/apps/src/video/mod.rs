@@ -21,6 +21,7 @@ mod layers;
 mod marginal;
 pub mod movie;
 mod normal;
+mod overhead;
 pub mod packet;
 mod pattern;
 mod sender;

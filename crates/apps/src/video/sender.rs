@@ -6,6 +6,7 @@ use super::coder::Coder;
 use super::coder::Coding;
 use super::film::Film;
 use super::layers::Known;
+use super::overhead::Overhead;
 use super::packet::{Cut, Cutter, Pieces, Reach};
 use super::source::{BLOCK, Source};
 use super::view::{Made, Settings, Viewer, Waiting};
@@ -106,33 +107,6 @@ struct Drawn {
     written: u64,
     /// The end of the film, once it is known.
     ends: Instant,
-}
-
-/// Overhead of headers, averaged over about the last group of pictures. Smaller frames have fewer full packets.
-#[derive(Clone, Copy, Debug)]
-struct Overhead {
-    /// Mean bytes of frames, and of their packets with headers.
-    film: f64,
-    sent: f64,
-}
-
-impl Overhead {
-    /// Weight of a frame in the average.
-    const SHARE: f64 = 1.0 / 16.0;
-
-    /// Before the first frame: that of full packets.
-    fn new(cut: Cut, header: u32) -> Self {
-        let payload = cut.payload as f64;
-        Self { film: payload, sent: payload + f64::from(header) }
-    }
-    fn frame(&mut self, film: f64, sent: f64) {
-        self.film += (film - self.film) * Self::SHARE;
-        self.sent += (sent - self.sent) * Self::SHARE;
-    }
-    /// The fraction of a rate of whole packets that belongs to the video.
-    fn part(&self) -> f64 {
-        self.film / self.sent
-    }
 }
 
 /// Bytes of a frame of this size in the film while the coder has the rate `target`, without any header: so many times
