@@ -1,7 +1,7 @@
 //! Data at a constant rate, with or without pauses, over a byte stream or in datagrams.
 
 use crate::short;
-use crate::workload::{Demand, Refusal, Start, Stop, Transport, Workload};
+use crate::workload::{Demand, Refusal, Start, Stop, Transport, Workload, Written};
 use skyhaul_base::amount::RateSpec;
 use skyhaul_base::dist::{InvalidDistribution, Times};
 use skyhaul_base::units::Serializer;
@@ -165,7 +165,7 @@ impl Workload for Stream {
         Some(if self.datagrams { Demand::Datagram(self.packet) } else { Demand::Write(self.packet.into()) })
     }
     #[inline]
-    fn write(&mut self, now: Instant) -> Option<u64> {
+    fn write(&mut self, now: Instant) -> Option<Written> {
         if self.closed || self.datagrams {
             return None;
         }
@@ -175,7 +175,7 @@ impl Workload for Stream {
             self.skip_pauses();
             bytes += u64::from(self.packet);
         }
-        Some(bytes)
+        Some(Written { bytes, next: self.next, finite: self.stopped })
     }
     fn stop(&mut self) -> Stop {
         (self.stopped, self.closed) = (true, false);
@@ -236,8 +236,11 @@ mod tests {
         assert_eq!(s.poll(at(1)), Some(Demand::Write(500)));
         assert_eq!((s.poll(at(1)), s.is_finite()), (None, false));
         assert_eq!(
-            (s.write(at(1)), s.write(at(2)), s.next()),
-            (Some(0), Some(1000), at(2) + Duration::from_micros(500))
+            [1, 2].map(|ms| s.write(at(ms)).map(|w| (w.bytes, w.next, w.finite))),
+            [
+                Some((0, at(1) + Duration::from_micros(500), false)),
+                Some((1000, at(2) + Duration::from_micros(500), false))
+            ]
         );
         assert_eq!((s.stop(), s.poll(at(9)), s.is_finite()), (Stop::Drain, None, true));
     }

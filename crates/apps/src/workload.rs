@@ -42,6 +42,17 @@ pub enum Demand {
     Frame(Frame),
 }
 
+/// What an application has written, and its state afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// How many bytes.
+    pub bytes: u64,
+    /// When it must be called next: [`Workload::next`].
+    pub next: Instant,
+    /// Whether its data may come to an end: [`Workload::is_finite`].
+    pub finite: bool,
+}
+
 /// The state of a transport, reported to an application that watches it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Feedback {
@@ -198,9 +209,9 @@ pub trait Workload: Clone + Debug {
     fn next(&self) -> Instant;
     /// Its next demand by now.
     fn poll(&mut self, now: Instant) -> Option<Demand>;
-    /// Instead of [`Self::poll`]: what it writes by now to its open connection, bytes in all; frames are not reported.
-    /// `None`, and nothing has changed, if it may demand anything else.
-    fn write(&mut self, _now: Instant) -> Option<u64> {
+    /// Instead of [`Self::poll`]: what it writes by now to its open connection; frames are not reported. `None`, and
+    /// nothing has changed, if it may demand anything else, or [listens](Self::listens).
+    fn write(&mut self, _now: Instant) -> Option<Written> {
         None
     }
     /// Everything written is acknowledged.
@@ -250,7 +261,7 @@ impl<W: Workload> Workload for Box<W> {
         (**self).poll(now)
     }
     #[inline]
-    fn write(&mut self, now: Instant) -> Option<u64> {
+    fn write(&mut self, now: Instant) -> Option<Written> {
         (**self).write(now)
     }
     fn acknowledged(&mut self, now: Instant) -> Outcome {

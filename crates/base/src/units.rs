@@ -60,12 +60,21 @@ struct Serialized {
 impl Serialized {
     const NOTHING: Self = Self { whole: 0, rest: 0 };
 
+    /// Bits of a byte, in units of 1/rate nanoseconds.
+    const SCALE: u64 = 8_000_000_000;
+
+    #[inline(always)]
     fn new(size: u32, rate: Rate) -> Self {
-        const SCALE: u64 = 8_000_000_000;
-        if let Some(scaled) = u64::from(size).checked_mul(SCALE) {
-            return Self { whole: scaled / rate.0, rest: scaled % rate.0 };
+        if size > i32::MAX as u32 {
+            return Self::of_huge(size, rate);
         }
-        let (scaled, rate) = (u128::from(size) * u128::from(SCALE), u128::from(rate.0));
+        let scaled = u64::from(size) * Self::SCALE;
+        Self { whole: scaled / rate.0, rest: scaled % rate.0 }
+    }
+    #[cold]
+    #[inline(never)]
+    fn of_huge(size: u32, rate: Rate) -> Self {
+        let (scaled, rate) = (u128::from(size) * u128::from(Self::SCALE), u128::from(rate.0));
         Self { whole: u64::try_from(scaled / rate).unwrap_or(u64::MAX), rest: (scaled % rate) as u64 }
     }
 }
@@ -99,7 +108,7 @@ impl Serializer {
     }
     /// Starts a packet of `size` bytes at `now` or when the transmitter becomes free, whichever is later;
     /// returns when its last bit leaves.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, now: Instant, size: u32) -> Instant {
         if now > self.free_at {
             self.free_at = now;

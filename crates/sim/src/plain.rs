@@ -12,7 +12,7 @@ use crate::parcel::Parcel;
 use crate::sim::Sim;
 use crate::tap::Tap;
 use crate::watch;
-use skyhaul_apps::App;
+use skyhaul_apps::{App, Written};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_path::PacketView;
 
@@ -124,9 +124,10 @@ impl<R: Tap> Sim<R> {
             return;
         }
         let before = Instant::from_nanos(until.as_nanos() - 1);
-        let bytes = app.write(before).unwrap_or(0);
-        flow.finite |= app.is_finite();
-        ends.source.offer_late(bytes);
+        if let Some(written) = app.write(before) {
+            flow.finite |= written.finite;
+            ends.source.offer_late(written.bytes);
+        }
     }
 
     /// Has the applications of all flows write what they have postponed, up to and including now.
@@ -157,37 +158,43 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// The timer of a flow: only its application is due, if anything is, and it only writes. False if it is not so.
-    pub(crate) fn wake_plain(&mut self, index: u32) -> bool {
+    /// Whether [`Self::wake_plain`] is for a flow.
+    #[inline]
+    pub(crate) fn may_wake_plain(&self, index: u32) -> bool {
         if R::ENABLED || R::PACKETS || self.run.classified {
             // Observers want to know of frames, and of what the sender does.
             return false;
         }
+        self.flows.get(index as usize).is_some_and(|flow| matches!(flow.agent, Agent::OneWay(_)))
+    }
+
+    /// The timer of a flow: only its application is due, if anything is, and it only writes. False if it is not so.
+    #[inline(never)]
+    pub(crate) fn wake_plain(&mut self, index: u32) -> bool {
         let now = self.now;
         let Self { flows, net, timers, records, postpones, .. } = self;
         let (Some(flow), Some(record)) = (flows.get_mut(index as usize), records.get_mut(index as usize))
         else {
             return false;
         };
-        let (way, back, header) = (flow.way(index, false), flow.way(index, true), flow.header);
+        let (way, header) = (flow.way(index, false), flow.header);
         let (Agent::OneWay(ends), Some(app)) = (&mut flow.agent, &mut record.app) else { return false };
-        let (source, sink) = (&mut ends.source, &mut ends.sink);
+        let (source, sink) = (&mut ends.source, &ends.sink);
         let others = source.next_timeout().min(sink.next_timeout()).min(record.stop);
-        if others <= now || app.listens() || source.sender().has_judgement() {
+        if others <= now || source.sender().has_judgement() {
             return false;
         }
-        let Some(bytes) = app.write(now) else { return false };
+        let Some(Written { bytes, next, finite }) = app.write(now) else { return false };
         // A video may have ended.
-        flow.finite |= app.is_finite();
+        flow.finite |= finite;
         if bytes > 0 {
             source.offer(now, bytes);
         }
         send_data(net, now, way, header, source);
-        send_acks(net, now, back, header, sink);
         // More data would only wait: it is asked for when something depends on it.
         flow.waits = source.sender().is_supplied();
         *postpones |= flow.waits;
-        let write = if flow.waits { Instant::MAX } else { app.next() };
+        let write = if flow.waits { Instant::MAX } else { next };
         let next = source.next_timeout().min(sink.next_timeout()).min(record.stop).min(write);
         // Overdue deadlines are due now.
         flow.armed = next.max(now);

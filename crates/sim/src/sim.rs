@@ -164,7 +164,11 @@ impl<R: Tap> Sim<R> {
                 let next = next.min(self.suffer());
                 self.timers.set(due.slot, next);
             }
-            _ => self.wake(due.slot),
+            _ => {
+                if !(self.may_wake_plain(due.slot) && self.wake_plain(due.slot)) {
+                    self.wake(due.slot);
+                }
+            }
         }
     }
 
@@ -383,11 +387,9 @@ impl<R: Tap> Sim<R> {
 
     /// The timer of a flow: it starts, stops, or one of its ends needs a call. It may fire too early, since
     /// postponed timers are not moved; it is then set again.
+    #[inline(never)]
     pub(crate) fn wake(&mut self, index: u32) {
         let now = self.now;
-        if self.wake_plain(index) {
-            return;
-        }
         self.catch_up(index, now);
         let record = &mut self.records[index as usize];
         if record.started.is_none() && record.stop <= now {
@@ -501,7 +503,7 @@ impl<R: Tap> Sim<R> {
     pub(crate) fn arm(&mut self, index: u32) {
         let record = &self.records[index as usize];
         let flow = &mut self.flows[index as usize];
-        flow.waits &= flow.is_supplied();
+        flow.waits = flow.waits && flow.is_supplied();
         let more = match &record.app {
             Some(app) if !flow.waits => app.next(),
             _ => Instant::MAX,

@@ -10,10 +10,20 @@ const TERMS: u32 = 2000;
 /// Tolerance at which they stop.
 const SMALL: f64 = 1e-15;
 
-/// Probability that a gamma variable with this shape and scale 1 is at most `x`, above 0. The logarithms of
-/// Γ(`shape`) and of `x` are passed in, since they are expensive and a search needs them more than once.
-fn cumulative_at(shape: f64, ln_gamma: f64, x: f64, ln_x: f64) -> f64 {
-    let front = math::exp(shape * ln_x - x - ln_gamma);
+/// Values of a distribution at a point.
+#[derive(Clone, Copy, Debug)]
+struct At {
+    /// Probabilities of at most and of more than this; the smaller one in the tails has no error but rounding.
+    below: f64,
+    above: f64,
+    density: f64,
+}
+
+/// Values for a gamma variable with this shape and scale 1 at `x`, above 0. The logarithm of Γ(`shape`) is passed in,
+/// since it is expensive and a search needs it more than once.
+fn values_at(shape: f64, ln_gamma: f64, x: f64) -> At {
+    let front = math::exp(shape * math::ln(x) - x - ln_gamma);
+    let density = front / x;
     if x < shape + 1.0 {
         let (mut term, mut sum) = (1.0 / shape, 1.0 / shape);
         for n in 1..TERMS {
@@ -23,7 +33,8 @@ fn cumulative_at(shape: f64, ln_gamma: f64, x: f64, ln_x: f64) -> f64 {
                 break;
             }
         }
-        return (front * sum).min(1.0);
+        let below = (front * sum).min(1.0);
+        return At { below, above: 1.0 - below, density };
     }
     let tiny = 1e-300;
     let mut b = x + 1.0 - shape;
@@ -41,7 +52,8 @@ fn cumulative_at(shape: f64, ln_gamma: f64, x: f64, ln_x: f64) -> f64 {
             break;
         }
     }
-    (1.0 - front * fraction).max(0.0)
+    let above = (front * fraction).min(1.0);
+    At { below: 1.0 - above, above, density }
 }
 
 fn nonzero(x: f64, tiny: f64) -> f64 {
@@ -62,8 +74,13 @@ impl Quantiles {
     /// Of a variable with this shape that is at most `most`.
     pub(super) fn new(shape: f64, most: f64) -> Self {
         let ln_gamma = math::ln_gamma(shape);
-        let reached = if most > 0.0 { cumulative_at(shape, ln_gamma, most, math::ln(most)) } else { 0.0 };
+        let reached = if most > 0.0 { values_at(shape, ln_gamma, most).below } else { 0.0 };
         Self { shape, ln_gamma, most, reached }
+    }
+
+    /// Probability of at most `x`.
+    pub(super) fn cumulative(&self, x: f64) -> f64 {
+        if x > 0.0 { values_at(self.shape, self.ln_gamma, x).below } else { 0.0 }
     }
 
     /// The quantile `p`, from 0 to 1. The search starts at `guess`: a close guess saves steps and changes the result
@@ -79,18 +96,19 @@ impl Quantiles {
         let (mut low, mut high) = (0.0, most);
         let mut x = if guess > low && guess < high { guess } else { 0.5 * most };
         // Newton's steps, halved if they leave the bracket. In the upper tail they are those of the logarithm of the
-        // complement, which is nearly linear.
+        // complement, which is nearly linear, and which rounding would spoil if it were taken from the probability.
+        let above = 1.0 - p;
         for _ in 0..200 {
-            let ln_x = math::ln(x);
-            let below = cumulative_at(shape, ln_gamma, x, ln_x);
-            let off = below - p;
+            let at = values_at(shape, ln_gamma, x);
+            let upper = p >= 0.9;
+            let off = if upper { above - at.above } else { at.below - p };
             if off > 0.0 {
                 high = x;
             } else {
                 low = x;
             }
-            let density = math::exp((shape - 1.0) * ln_x - x - ln_gamma);
-            let step = if p < 0.9 { off } else { (1.0 - below) * math::ln((1.0 - p) / (1.0 - below)) };
+            let step = if upper { at.above * math::ln(above / at.above) } else { off };
+            let density = at.density;
             let newton = x - step / density;
             let next = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
             // Far less than a byte.
@@ -108,7 +126,7 @@ mod tests {
     use super::*;
 
     fn cumulative(shape: f64, x: f64) -> f64 {
-        if x > 0.0 { cumulative_at(shape, math::ln_gamma(shape), x, math::ln(x)) } else { 0.0 }
+        if x > 0.0 { values_at(shape, math::ln_gamma(shape), x).below } else { 0.0 }
     }
     fn inverse(shape: f64, p: f64, guess: f64, most: f64) -> f64 {
         Quantiles::new(shape, most).at(p, guess)
@@ -138,6 +156,11 @@ mod tests {
                     near(cumulative(shape, x), p, 1e-11);
                 }
             }
+        }
+        // In the upper tail the complement is as accurate as it can be.
+        for (q, x) in [(1e-3, -math::ln(1e-3)), (1e-9, -math::ln(1e-9)), (1e-12, -math::ln(1e-12))] {
+            let found = values_at(1.0, 0.0, x).above;
+            assert!(math::abs(found / q - 1.0) < 1e-12, "{q}: {found}");
         }
         assert!(inverse(0.05, 1e-6, 1.0, 2000.0) < 1e-11, "1e-120");
         assert_eq!(inverse(2.0, 1.0, 1.0, 77.0), 77.0, "bounded");

@@ -127,6 +127,8 @@ pub struct Inverse {
     curve: Curve,
     least: f64,
     most: f64,
+    /// Quantiles from this one on are surely `most`.
+    clipped: f64,
     mean: f64,
     variance: f64,
 }
@@ -151,10 +153,12 @@ impl Exact {
     fn gamma(shape: f64, scale: f64) -> Self {
         Self::Gamma { of_scale_1: gamma::Quantiles::new(shape, LARGEST as f64 / scale), scale }
     }
-    /// The same, where it is rare.
-    #[inline(never)]
-    fn tail(&self, x: f64, guess: f64) -> f64 {
-        self.at(x, guess)
+    /// Probability of at most `size`; 1 if that is unknown.
+    fn cumulative(&self, size: f64) -> f64 {
+        match self {
+            Self::Gamma { of_scale_1, scale } => of_scale_1.cumulative(size / scale),
+            Self::Lognormal { .. } => 1.0,
+        }
     }
     /// The quantile `x` of the sizes; `guess` is a nearby value.
     fn at(self, x: f64, guess: f64) -> f64 {
@@ -194,7 +198,12 @@ impl Inverse {
             }
         };
         let (least, most) = (least as f64, most as f64);
-        let mut inverse = Self { curve, least, most, mean: 0.0, variance: 0.0 };
+        // Whatever the rounding.
+        let clipped = match &curve {
+            Curve::Smooth { exact, .. } => exact.cumulative(most) + 1e-9,
+            Curve::Cells(_) => 1.0,
+        };
+        let mut inverse = Self { curve, least, most, clipped, mean: 0.0, variance: 0.0 };
         let square = inverse.integral(|s| s * s);
         inverse.mean = inverse.integral(|s| s);
         inverse.variance = square - inverse.mean * inverse.mean;
@@ -206,27 +215,51 @@ impl Inverse {
 
     /// The quantile `x`, from 0 to 1, of the sizes, bytes.
     #[must_use]
-    #[inline(always)]
     pub fn at(&self, x: f64) -> f64 {
-        let size = match &self.curve {
-            Curve::Cells(cells) => {
-                let next = cells.partition_point(|(below, _)| *below <= x).clamp(1, cells.len() - 1);
+        let mut size = [x];
+        self.all(&mut size, |x| x);
+        size[0]
+    }
+
+    /// The quantiles at so many positions, in their place; `of` converts a position to a quantile.
+    #[inline(always)]
+    pub(super) fn all(&self, positions: &mut [f64], of: impl Fn(f64) -> f64) {
+        let (least, most) = (self.least, self.most);
+        let bounded = |size: f64| {
+            let size = if size < least { least } else { size };
+            if size > most { most } else { size }
+        };
+        match &self.curve {
+            Curve::Cells(cells) => positions.iter_mut().for_each(|x| {
+                *x = of(*x);
+                let next = cells.partition_point(|(below, _)| *below <= *x).clamp(1, cells.len() - 1);
                 let ((x0, s0), (x1, s1)) = (cells[next - 1], cells[next]);
-                if x1 > x0 { s0 + (x - x0) * (s1 - s0) / (x1 - x0) } else { s1 }
-            }
-            Curve::Smooth { at, exact } => {
-                let place = x * CELLS as f64;
+                *x = bounded(if x1 > x0 { s0 + (*x - x0) * (s1 - s0) / (x1 - x0) } else { s1 });
+            }),
+            Curve::Smooth { at, exact } => positions.iter_mut().for_each(|x| {
+                *x = of(*x);
+                let place = *x * CELLS as f64;
                 // Converting to 32 bits and back takes fewer instructions than to 64.
                 let whole = place as i32;
                 let cell = whole as usize;
-                if whole <= 0 || cell + 1 >= CELLS {
-                    exact.tail(x, at[cell.clamp(1, CELLS - 1)])
+                *x = bounded(if whole <= 0 || cell + 1 >= CELLS {
+                    self.tail(*x, at, exact)
                 } else {
                     at[cell] + (place - f64::from(whole)) * (at[cell + 1] - at[cell])
-                }
-            }
-        };
-        size.max(self.least).min(self.most)
+                });
+            }),
+        }
+    }
+    /// The same in the first and in the last cell, which is rare. Few sizes there are within the bounds.
+    #[inline(never)]
+    fn tail(&self, x: f64, at: &[f64; CELLS], exact: &Exact) -> f64 {
+        if x * (CELLS as f64) < 1.0 && at[1] <= self.least {
+            return self.least;
+        }
+        if x >= self.clipped {
+            return self.most;
+        }
+        exact.at(x, if x < 0.5 { at[1] } else { at[CELLS - 1] })
     }
 
     /// Mean in bytes.
@@ -287,6 +320,30 @@ mod tests {
         assert!(math::abs(mean - 3000.0) < 1.0 && math::abs(cov - 0.4) < 1e-3, "{mean} {cov}");
         let (mean, _) = moments(&Marginal::Lognormal { median: 1000, sigma: 0.5 }, 1, LARGEST);
         assert!(math::abs(mean - 1000.0 * math::exp(0.125)) < 2.0, "{mean}");
+    }
+
+    #[test]
+    fn sizes_in_the_tails_are_those_of_the_distribution() {
+        // Of the bounds, `least` reaches into the first cell or beyond it, and `most` into the last one or before it.
+        for (shape, least, most) in
+            [(6.25, 26, 8511), (1.452, 26, 8511), (1.452, 1, LARGEST), (1.687, 900, 2000)]
+        {
+            let inverse = Inverse::new(&Marginal::Gamma { shape, scale: 700 }, least, most).unwrap();
+            let exact = gamma::Quantiles::new(shape, 1e6);
+            let edge = 1.0 / CELLS as f64;
+            for i in 1..200 {
+                let part = edge * f64::from(i) / 200.0;
+                for x in [part, 1.0 - part, 1.0 - part * 1e-6] {
+                    let expected = (700.0 * exact.at(x, shape)).clamp(least as f64, most as f64);
+                    assert!(
+                        math::abs(inverse.at(x) / expected - 1.0) < 1e-9,
+                        "{shape} {x}: {}",
+                        inverse.at(x)
+                    );
+                }
+            }
+            assert_eq!((inverse.at(0.0), inverse.at(1.0)), (least as f64, most as f64));
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! TES process has short memory: its correlations decay exponentially, those of videos do not. Where that matters,
 //! replay a trace.
 
+mod clock;
 mod coder;
 mod config;
 pub mod correlation;
@@ -20,6 +21,7 @@ mod layers;
 mod marginal;
 pub mod movie;
 mod normal;
+mod overhead;
 pub mod packet;
 mod pattern;
 mod sender;

@@ -270,6 +270,11 @@ impl Kind {
     pub fn size(&self, u: f64) -> f64 {
         self.inverse.at(stitch(self.xi, u))
     }
+    /// The sizes at several positions, in their place.
+    pub(super) fn sizes(&self, positions: &mut [f64]) {
+        let xi = self.xi;
+        self.inverse.all(positions, |u| stitch(xi, u));
+    }
     /// Autocorrelations of its process at lags 1 to `lags`.
     #[must_use]
     pub fn autocorrelation(&self, lags: usize) -> Vec<f64> {

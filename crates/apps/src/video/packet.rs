@@ -27,12 +27,22 @@ pub struct Pieces {
     pub last_packet: u64,
 }
 
-impl Pieces {
-    /// Bytes of the packets completed by it, all of which have this payload but the last.
-    #[inline]
-    #[must_use]
-    pub fn packed(&self, payload: u64) -> u64 {
-        if self.ready > 0 { (self.ready - 1) * payload + self.last } else { 0 }
+/// How far a film reaches after a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Reach {
+    /// Complete packets.
+    pub(super) packets: u64,
+    /// Bytes in these packets.
+    pub(super) packed: u64,
+    /// Bytes beyond the packets, which wait for the next frame.
+    pub(super) rest: u32,
+}
+
+impl Reach {
+    /// All bytes.
+    #[inline(always)]
+    pub(super) fn bytes(self) -> u64 {
+        self.packed + u64::from(self.rest)
     }
 }
 
@@ -43,13 +53,15 @@ pub struct Cutter {
     /// Bytes waiting to fill a packet.
     waiting: u64,
     packets: u64,
+    /// Bytes of complete packets.
+    packed: u64,
 }
 
 impl Cutter {
     /// Before the first frame.
     #[must_use]
     pub fn new(cut: Cut) -> Self {
-        Self { cut, waiting: 0, packets: 0 }
+        Self { cut, waiting: 0, packets: 0, packed: 0 }
     }
     /// How it divides frames.
     #[must_use]
@@ -62,8 +74,36 @@ impl Cutter {
         self.packets
     }
 
+    /// How far the film reaches so far.
+    #[inline(always)]
+    pub(super) fn reach(&self) -> Reach {
+        // Less than a packet waits.
+        Reach { packets: self.packets, packed: self.packed, rest: self.waiting as u32 }
+    }
+
+    /// Adds the next frames, of so many bytes, at least 1 each: how far the film reaches after each of them.
+    pub(super) fn frames(&mut self, bytes: &[u64], reaches: &mut [Reach]) {
+        // Local, so that it stays in registers.
+        let mut cutter = *self;
+        let Cut { payload, flush, pad } = self.cut;
+        if flush && !pad && self.waiting == 0 {
+            // As below, without decisions.
+            for (reach, bytes) in reaches.iter_mut().zip(bytes) {
+                cutter.packets += bytes.div_ceil(payload);
+                cutter.packed += bytes;
+                *reach = Reach { packets: cutter.packets, packed: cutter.packed, rest: 0 };
+            }
+        } else {
+            for (reach, bytes) in reaches.iter_mut().zip(bytes) {
+                cutter.frame(*bytes);
+                *reach = cutter.reach();
+            }
+        }
+        *self = cutter;
+    }
+
     /// Adds the next frame, of this many bytes, at least 1.
-    #[inline]
+    #[inline(always)]
     pub fn frame(&mut self, bytes: u64) -> Pieces {
         let Cut { payload, flush, pad } = self.cut;
         let first_packet = self.packets;
@@ -72,6 +112,7 @@ impl Cutter {
             let ready = bytes.div_ceil(payload);
             let bytes = if pad { ready * payload } else { bytes };
             self.packets += ready;
+            self.packed += bytes;
             let last = bytes - (ready - 1) * payload;
             return Pieces { bytes, ready, last, first_packet, last_packet: self.packets - 1 };
         }
@@ -79,6 +120,7 @@ impl Cutter {
         let ready = all / payload;
         self.waiting = all % payload;
         self.packets += ready;
+        self.packed += ready * payload;
         let last_packet = if self.waiting == 0 { self.packets - 1 } else { self.packets };
         Pieces { bytes, ready, last: payload, first_packet, last_packet }
     }

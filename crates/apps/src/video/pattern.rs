@@ -46,6 +46,20 @@ impl Order {
     pub(super) fn new(pattern: Pattern) -> Self {
         Self { pattern, next: 0, begins: true }
     }
+    /// The next types.
+    #[inline]
+    pub(super) fn steps(&mut self, kinds: &mut [Type]) {
+        if self.begins {
+            kinds.iter_mut().for_each(|kind| *kind = self.step());
+            return;
+        }
+        let (types, mut next) = (self.pattern.types(), self.next);
+        for kind in kinds {
+            *kind = types[next];
+            next = if next + 1 < types.len() { next + 1 } else { 0 };
+        }
+        self.next = next;
+    }
     /// The next type.
     #[inline]
     pub(super) fn step(&mut self) -> Type {

@@ -1,16 +1,18 @@
 //! The sender of a video: a frame at every tick, divided into packets and passed to the transport. It contains the
 //! viewer: both ends of an application are one object.
 
+use super::clock::Clock;
 use super::coder::Coder;
 use super::coder::Coding;
 use super::film::Film;
 use super::layers::Known;
-use super::packet::{Cut, Cutter, Pieces};
-use super::source::Source;
-use super::view::{Settings, Viewer};
-use crate::frame::{Fate, Frame};
+use super::overhead::Overhead;
+use super::packet::{Cut, Cutter, Pieces, Reach};
+use super::source::{BLOCK, Source};
+use super::view::{Made, Settings, Viewer, Waiting};
+use crate::frame::{Fate, Frame, FrameType};
 use crate::viewed::Viewed;
-use crate::workload::{Arrival, Demand, Feedback, Start, Stop, Transport, Workload};
+use crate::workload::{Arrival, Demand, Feedback, Start, Stop, Transport, Workload, Written};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Instant};
@@ -66,8 +68,6 @@ pub(super) struct Plan<'a> {
 #[derive(Clone, Debug)]
 pub struct Video {
     source: Source,
-    /// Time between frames, s.
-    interval: f64,
     /// Bytes sent per byte of the video at the coder's nominal rate.
     scale: f64,
     nominal: f64,
@@ -79,10 +79,13 @@ pub struct Video {
     header: Option<u32>,
     cutter: Cutter,
     overhead: Overhead,
-    /// Start of the video, and number of frame intervals since.
-    begin: Instant,
+    /// Over a byte stream, nothing but the film decides on frames, each of which is one write: some are drawn in advance.
+    in_advance: bool,
+    drawn: Drawn,
+    /// The times of frames, and number of frame intervals so far: with frames drawn in advance, those drawn.
+    clock: Clock,
     tick: u64,
-    /// Number of the next frame.
+    /// Number of the next frame, unless they are drawn in advance.
     number: u64,
     tick_at: Instant,
     rest: Rest,
@@ -92,31 +95,26 @@ pub struct Video {
     viewer: Viewer,
 }
 
-/// Overhead of headers, averaged over about the last group of pictures. Smaller frames have fewer full packets.
+/// Frames drawn in advance. The viewer has the rest of what is known of them.
 #[derive(Clone, Copy, Debug)]
-struct Overhead {
-    /// Mean bytes of frames, and of their packets with headers.
-    film: f64,
-    sent: f64,
+struct Drawn {
+    /// When each is produced, and the bytes of the packets of the film up to it. After the last frame of the film, its
+    /// end.
+    frames: [(Instant, u64); BLOCK],
+    /// The next one.
+    next: usize,
+    /// Bytes of the packets of the film that were written.
+    written: u64,
+    /// The end of the film, once it is known.
+    ends: Instant,
 }
 
-impl Overhead {
-    /// Weight of a frame in the average.
-    const SHARE: f64 = 1.0 / 16.0;
-
-    /// Before the first frame: that of full packets.
-    fn new(cut: Cut, header: u32) -> Self {
-        let payload = cut.payload as f64;
-        Self { film: payload, sent: payload + f64::from(header) }
-    }
-    fn frame(&mut self, film: f64, sent: f64) {
-        self.film += (film - self.film) * Self::SHARE;
-        self.sent += (sent - self.sent) * Self::SHARE;
-    }
-    /// The fraction of a rate of whole packets that belongs to the video.
-    fn part(&self) -> f64 {
-        self.film / self.sent
-    }
+/// Bytes of a frame of this size in the film while the coder has the rate `target`, without any header: so many times
+/// its size at the rate `nominal`.
+#[inline(always)]
+fn scaled(size: f64, scale: f64, target: f64, nominal: f64) -> u64 {
+    let bytes = (size * scale * target / nominal + 0.5) as i64;
+    bytes.max(1) as u64
 }
 
 /// Unsent packets of the last frame.
@@ -143,9 +141,9 @@ impl Video {
             Film::Movie(movie) => Source::movie(movie.clone(), start.streams),
             Film::Trace(trace) => Source::replay(trace.clone(), repeats),
         };
-        Self {
+        let in_advance = stream && spread == Spread::Burst && full == Full::Queue && coder.is_none();
+        let mut video = Self {
             source,
-            interval: 1.0 / frames,
             scale,
             nominal,
             coding: coder.map(|rule| Coding::new(rule, nominal, begin)),
@@ -155,7 +153,9 @@ impl Video {
             header,
             cutter: Cutter::new(cut),
             overhead: Overhead::new(cut, header.unwrap_or(0)),
-            begin,
+            in_advance,
+            drawn: Drawn { frames: [(begin, 0); BLOCK], next: 0, written: 0, ends: Instant::MAX },
+            clock: Clock::new(begin, frames),
             tick: 0,
             number: 0,
             tick_at: begin,
@@ -164,23 +164,21 @@ impl Video {
             over: false,
             told: Feedback::default(),
             viewer: Viewer::new(viewer, frames, cut, stream),
+        };
+        if in_advance {
+            video.draw();
         }
-    }
-
-    /// The time of a tick. Each is rounded separately, so that errors do not accumulate.
-    #[inline(always)]
-    fn at(&self, tick: u64) -> Instant {
-        // As `Duration::from_secs_f64`, but signed, since that is converted with fewer instructions.
-        let nanos = tick as i64 as f64 * self.interval * 1e9 + 0.5;
-        self.begin + Duration::from_nanos((nanos as i64) as u64)
+        video
     }
 
     /// The frame of a tick, if there is one.
-    #[inline(always)]
     fn produce(&mut self) -> Option<Frame> {
+        if self.in_advance {
+            return self.produce_drawn();
+        }
         let at = self.tick_at;
         self.tick += 1;
-        self.tick_at = self.at(self.tick);
+        self.tick_at = self.clock.at(self.tick);
         let full = self.told.unacknowledged > self.buffer;
         if full && self.full == Full::Block {
             return None;
@@ -209,7 +207,7 @@ impl Video {
         let mut pieces = None;
         if fate == Fate::Sent {
             let header = if self.header.is_none() { FRAME_HEADER } else { 0 };
-            let scaled = self.bytes(size, target);
+            let scaled = scaled(size, self.scale, target, self.nominal);
             let all @ Pieces { bytes, ready, last, .. } = self.cutter.frame(scaled + header);
             pieces = Some(all);
             (frame.bytes, frame.packets) = (bytes, u32::try_from(ready).unwrap_or(u32::MAX));
@@ -218,41 +216,82 @@ impl Video {
                 self.overhead.frame(scaled as f64, sent);
             }
             let apart = match self.spread {
-                Spread::Even if ready > 0 => Duration::from_secs_f64(self.interval / ready as f64),
+                Spread::Even if ready > 0 => Duration::from_secs_f64(self.clock.interval() / ready as f64),
                 _ => Duration::ZERO,
             };
             self.rest = Rest { left: ready, last, due: at, apart };
         }
-        self.viewer.cut(&frame, pieces.as_ref());
+        self.viewer.cut(&frame, pieces.as_ref(), self.cutter.reach());
         Some(frame)
     }
 
-    /// The bytes of all frames that are due over a byte stream, where nothing but the film decides on them: what
-    /// [`Self::produce`] does with each of them, without the rest.
-    #[inline(always)]
-    fn write_film(&mut self, now: Instant) -> u64 {
-        let mut bytes = 0;
-        while self.tick_at <= now {
-            let at = self.tick_at;
-            self.tick += 1;
-            self.tick_at = self.at(self.tick);
-            let Some((kind, size)) = self.source.step() else {
-                self.end(at);
-                break;
-            };
-            let pieces = self.cutter.frame(self.bytes(size, self.nominal) + FRAME_HEADER);
-            self.viewer.sent(self.number, kind, at, &pieces);
-            self.number += 1;
-            bytes += pieces.packed(self.cutter.cut().payload);
+    /// Draws the next frames in advance.
+    #[inline(never)]
+    fn draw(&mut self) {
+        let (mut kinds, mut sizes) = ([FrameType::I; BLOCK], [0.0; BLOCK]);
+        let count = self.source.draw(&mut kinds, &mut sizes);
+        let (clock, first, scale, nominal) = (self.clock, self.tick, self.scale, self.nominal);
+        // Loops over whole arrays take few instructions.
+        let bytes = sizes.map(|size| scaled(size, scale, nominal, nominal) + FRAME_HEADER);
+        let mut reaches = [Reach::default(); BLOCK];
+        self.cutter.frames(&bytes[..count], &mut reaches[..count]);
+        let (mut frames, warm) = ([Waiting::NONE; BLOCK], self.viewer.warm());
+        let drawn = &mut self.drawn.frames;
+        for i in 0..BLOCK {
+            let (at, reach) = (clock.at(first + i as u64), reaches[i]);
+            drawn[i] = (at, reach.packed);
+            frames[i] = Waiting::new(at, reach, kinds[i], true, at >= warm);
         }
-        bytes
+        self.viewer.expect(&frames[..count]);
+        self.tick += count as u64;
+        if count < BLOCK {
+            self.drawn.ends = clock.at(self.tick);
+            drawn[count..].fill((self.drawn.ends, 0));
+        }
+        self.drawn.next = 0;
+        self.tick_at = self.drawn.frames[0].0;
     }
 
-    /// Bytes of a frame of this size in the film while the coder has this rate, without any header.
+    /// The next frame that was drawn in advance, unless the film has ended.
+    fn produce_drawn(&mut self) -> Option<Frame> {
+        if self.tick_at == self.drawn.ends {
+            self.end(self.tick_at);
+            return None;
+        }
+        let (number, at, kind, Made { bytes, packets, packed }) = self.viewer.step()?;
+        self.take_drawn();
+        let last = packed - packets.saturating_sub(1) * self.cutter.cut().payload;
+        self.rest = Rest { left: packets, last, due: at, apart: Duration::ZERO };
+        let packets = u32::try_from(packets).unwrap_or(u32::MAX);
+        Some(Frame { number, kind, at, bytes, packets, fate: Fate::Sent, target: self.nominal })
+    }
+    /// The next frame that was drawn in advance is written.
     #[inline(always)]
-    fn bytes(&self, size: f64, target: f64) -> u64 {
-        let bytes = (size * self.scale * target / self.nominal + 0.5) as i64;
-        bytes.max(1) as u64
+    fn take_drawn(&mut self) {
+        let Drawn { frames, next, written, .. } = &mut self.drawn;
+        *written = frames[*next % BLOCK].1;
+        *next += 1;
+        if *next < BLOCK {
+            self.tick_at = frames[*next].0;
+        } else {
+            self.draw();
+        }
+    }
+    /// The bytes of all frames that are due: what [`Self::produce_drawn`] does with each of them, without the rest.
+    #[inline(always)]
+    fn write_drawn(&mut self, now: Instant) -> u64 {
+        let (first, before, mut frames) = (self.tick_at, self.drawn.written, 0);
+        while self.tick_at <= now {
+            if self.tick_at == self.drawn.ends {
+                self.viewer.advance(first, frames);
+                self.end(self.tick_at);
+                return self.drawn.written - before;
+            }
+            self.take_drawn();
+            frames += 1;
+        }
+        self.viewer.advance(first, frames);
+        self.drawn.written - before
     }
 
     /// Whether each frame is one write, whatever its packets.
@@ -311,27 +350,19 @@ impl Workload for Video {
             }
         }
     }
-    fn write(&mut self, now: Instant) -> Option<u64> {
-        if self.closed || !self.writes_frames() || self.rest.left > 0 {
+    fn write(&mut self, now: Instant) -> Option<Written> {
+        if self.closed | !self.in_advance || self.rest.left > 0 {
             return None;
         }
-        if !self.listens() {
-            return Some(self.write_film(now));
-        }
-        let (mut bytes, payload) = (0, self.cutter.cut().payload);
-        while self.tick_at <= now {
-            self.produce();
-            let Rest { left, last, .. } = self.rest;
-            bytes += left.saturating_sub(1) * payload + if left > 0 { last } else { 0 };
-            self.rest.left = 0;
-        }
-        Some(bytes)
+        let bytes = self.write_drawn(now);
+        Some(Written { bytes, next: self.tick_at, finite: self.over })
     }
     fn stop(&mut self) -> Stop {
         self.closed = false;
         self.rest.left = 0;
         if !self.over {
-            let last = self.at(self.tick.saturating_sub(1));
+            let ticks = if self.in_advance { self.viewer.frames() } else { self.tick };
+            let last = self.clock.at(ticks.saturating_sub(1));
             self.end(last);
         }
         if self.header.is_some() { Stop::Over } else { Stop::Drain }
@@ -426,7 +457,8 @@ mod tests {
                 while let Some(d) = other.poll(at(ms)) {
                     sum += if let Demand::Write(n) = d { n } else { 0 };
                 }
-                assert_eq!((one.write(at(ms)), one.next()), (Some(sum), other.next()));
+                let written = Written { bytes: sum, next: other.next(), finite: false };
+                assert_eq!((one.write(at(ms)), one.next()), (Some(written), other.next()));
             }
             assert_eq!(one.viewed(at(2000)), other.viewed(at(2000)));
         }

@@ -24,8 +24,8 @@ enum Kind {
     Replay { trace: Arc<Trace>, next: usize, repeats: bool },
 }
 
-/// How many sizes of a type are drawn at once.
-const BLOCK: usize = 16;
+/// How many frames, and how many sizes of a type, are drawn at once.
+pub(super) const BLOCK: usize = 16;
 
 /// Sizes of the frames of a type whose process depends on no other. Drawing several at once takes fewer instructions.
 #[derive(Clone, Debug)]
@@ -42,18 +42,20 @@ impl Sizes {
     }
     /// The next size.
     #[inline(always)]
-    fn step(&mut self, kind: &movie::Kind) -> f64 {
+    fn step(&mut self, movie: &Compiled, kind: Type) -> f64 {
         if self.next >= BLOCK {
-            self.draw(kind);
+            self.draw(movie.kind(kind));
         }
         let size = self.drawn[self.next % BLOCK];
         self.next += 1;
         size
     }
     #[inline(never)]
-    fn draw(&mut self, kind: &movie::Kind) {
-        self.drawn = core::array::from_fn(|_| self.process.step());
-        self.drawn.iter_mut().for_each(|size| *size = kind.size(*size));
+    fn draw(&mut self, kind: Option<&movie::Kind>) {
+        self.process.fill(&mut self.drawn);
+        if let Some(kind) = kind {
+            kind.sizes(&mut self.drawn);
+        }
         self.next = 0;
     }
 }
@@ -82,14 +84,33 @@ impl Source {
         Self(Kind::Replay { trace, next: 0, repeats })
     }
 
+    /// Types and sizes of the next frames, as of [`Self::step`]. Returns how many: fewer only at the end of a trace.
+    pub(super) fn draw(&mut self, kinds: &mut [Type; BLOCK], sizes: &mut [f64; BLOCK]) -> usize {
+        // The usual film.
+        if let Kind::Independent { movie, order, types } = &mut self.0 {
+            order.steps(kinds);
+            for i in 0..BLOCK {
+                let of = types[kinds[i] as usize].as_mut();
+                sizes[i] = of.map_or(0.0, |of| of.step(movie, kinds[i]));
+            }
+            return BLOCK;
+        }
+        for (drawn, frame) in kinds.iter_mut().zip(sizes).enumerate() {
+            match self.step() {
+                Some((kind, size)) => (*frame.0, *frame.1) = (kind, size),
+                None => return drawn,
+            }
+        }
+        BLOCK
+    }
+
     /// Type and size in bytes of the next frame; `None` after the end of a trace.
     #[inline(always)]
     pub fn step(&mut self) -> Option<(Type, f64)> {
         match &mut self.0 {
             Kind::Independent { movie, order, types } => {
                 let kind = order.step();
-                let (of, sizes) = (movie.kind(kind)?, types[kind as usize].as_mut()?);
-                Some((kind, sizes.step(of)))
+                Some((kind, types[kind as usize].as_mut()?.step(movie, kind)))
             }
             Kind::Coupled { movie, order, scenes, scene, within } => {
                 let kind = order.step();
@@ -119,6 +140,7 @@ mod tests {
     use super::*;
     use crate::video::correlation::of_sequence;
     use crate::video::movie::Movie;
+    use crate::video::tes::Sign;
 
     struct Seen {
         mean: f64,
@@ -207,6 +229,36 @@ mod tests {
         let mut again = Source::replay(trace, true);
         let sizes: Vec<f64> = (0..5).filter_map(|_| again.step()).map(|f| f.1).collect();
         assert_eq!(sizes, [5.0, 6.0, 5.0, 6.0, 5.0]);
+    }
+
+    #[test]
+    fn frames_drawn_together_are_those_drawn_one_by_one() {
+        let movie = |mode, gop: &str, sign| {
+            let mut movie = Movie { mode, gop: gop.into(), ..Movie::named("jp-medium").unwrap() };
+            movie.i.sign = sign;
+            Source::movie(Arc::new(movie.compile().unwrap()), &Streams::of(4, "flows.video[0]"))
+        };
+        let trace = Arc::new(Trace::new(vec![(Type::I, 5), (Type::P, 6), (Type::B, 7)], 25.0).unwrap());
+        let sources = [
+            movie(Mode::Independent, "IBBPBBPBBPBB", Sign::Plus),
+            movie(Mode::Independent, "IBB", Sign::Minus),
+            movie(Mode::Coupled, "IBBP", Sign::Plus),
+            Source::replay(trace.clone(), true),
+            Source::replay(trace, false),
+        ];
+        for mut together in sources {
+            let mut one_by_one = together.clone();
+            let (mut kinds, mut sizes) = ([Type::I; BLOCK], [0.0; BLOCK]);
+            for _ in 0..200 {
+                let count = together.draw(&mut kinds, &mut sizes);
+                for (kind, size) in kinds.iter().zip(&sizes).take(count) {
+                    assert_eq!(one_by_one.step(), Some((*kind, *size)));
+                }
+                if count < BLOCK {
+                    assert_eq!(one_by_one.step(), None, "the end");
+                }
+            }
+        }
     }
 
     #[test]

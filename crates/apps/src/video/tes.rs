@@ -148,8 +148,25 @@ impl Process {
         let u = rng.unit();
         Self { sign, innovation, u, odd: false, rng }
     }
+    /// The next values, as of [`Self::step`].
+    pub(super) fn fill(&mut self, values: &mut [f64]) {
+        if let (Sign::Plus, [only]) = (self.sign, self.innovation.as_slice()) {
+            let (from, width) = (only.from, only.to - only.from);
+            // Local, so that it stays in registers.
+            let (mut u, mut rng) = (self.u, self.rng.clone());
+            for value in values.iter_mut() {
+                *value = u;
+                rng.next_u64();
+                u = fraction(u + (from + width * rng.unit()));
+            }
+            self.odd ^= values.len() % 2 == 1;
+            (self.u, self.rng) = (u, rng);
+        } else {
+            values.iter_mut().for_each(|value| *value = self.step());
+        }
+    }
     /// Returns the current value and advances.
-    #[inline(always)]
+    #[inline]
     pub fn step(&mut self) -> f64 {
         let value = if self.odd && self.sign == Sign::Minus { fraction(1.0 - self.u) } else { self.u };
         self.u = fraction(self.u + self.innovation.draw(&mut self.rng));

@@ -139,9 +139,8 @@ impl<S: Store> Sender<S> {
     /// The send loop ends for this reason.
     #[inline(always)]
     fn end_ordinary(&mut self, now: Instant, clock: Clock, blocked: Blocked) {
-        self.engine.ordinary_loop_ended(now, clock, blocked);
-        // The algorithm may have requested something.
-        if self.engine.active() {
+        // If the algorithm is told, it may request something.
+        if self.engine.ordinary_loop_ended(now, clock, blocked) && self.engine.active() {
             self.general();
         }
     }
@@ -354,7 +353,7 @@ impl<S: Store> Engine<S> {
 
     /// The peer announces a different window. It need not announce every few bytes of room (RFC 9293 §3.8.6.2.2),
     /// so short segments change it.
-    #[inline(never)]
+    #[inline(always)]
     fn announced(&mut self, ack: u64, window: u64) {
         self.space.update_window(ack, window, self.config.send_buffer);
     }
@@ -405,9 +404,9 @@ impl<S: Store> Engine<S> {
         Out { seq, len, fin: false, first: true, low_priority, mark: Mark::None, probe_id: None }
     }
 
-    /// [`Self::loop_ended`] without closed windows.
+    /// [`Self::loop_ended`] without closed windows; whether the algorithm was told.
     #[inline(always)]
-    fn ordinary_loop_ended(&mut self, now: Instant, clock: Clock, blocked: Blocked) {
+    fn ordinary_loop_ended(&mut self, now: Instant, clock: Clock, blocked: Blocked) -> bool {
         self.pending = None;
         let sent = core::mem::take(&mut self.loop_sent);
         if sent > 1 {
@@ -418,9 +417,11 @@ impl<S: Store> Engine<S> {
         if self.app_limited && (self.sampler.is_some() | self.board.is_full()) {
             self.nothing_left();
         }
-        if self.control.listens_to_transmit() {
+        let listens = self.control.listens_to_transmit();
+        if listens {
             self.tell_of_transmission(now, &Transmit { sent, clock, blocked });
         }
+        listens
     }
 
     /// The application has nothing more to send for now.

@@ -43,7 +43,7 @@ impl Ahead {
         };
         let mut before = frames.before(place);
         while let Some(frame) = frames.list.get(place) {
-            let reach = frame.reach;
+            let reach = frame.reach();
             while number < reach.packets && Frames::packet_end(before, reach, number, payload) <= to {
                 let ahead = number.saturating_sub(next) as usize;
                 if ahead >= self.there.len() {

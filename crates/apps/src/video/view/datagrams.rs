@@ -137,7 +137,7 @@ impl Datagrams {
         // The number nearest to those expected.
         let ahead = (d.number as u32).wrapping_sub(self.next as u32) as i32;
         let Some(number) = self.next.checked_add_signed(ahead.into()) else { return false };
-        tally.smooth.arrived(now, d.len.into());
+        tally.smooth.more(now, d.len.into());
         let Some(packet) = self.packets.get_mut(number.wrapping_sub(self.next) as usize) else {
             // Long forgotten, or never produced.
             self.arrived += u64::from(d.len);

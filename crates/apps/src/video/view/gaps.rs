@@ -78,25 +78,15 @@ impl Gaps {
         self.last = now;
     }
 
-    /// The next packets arrived in order, and no packet ever otherwise. Returns how many of them are late.
+    /// When the last packet arrived; nothing is late after what it returns before the first one.
     #[inline]
-    pub(super) fn in_order(&mut self, times: impl ExactSizeIterator<Item = Instant>, counts: bool) -> u64 {
-        let (packets, threshold) = (times.len() as u64, self.threshold);
-        let (mut late, mut last) = (0, self.last);
-        for now in times {
-            late += u64::from(now.since(last) > threshold);
-            last = now;
-        }
-        self.advance(packets, late, last, counts);
-        late
+    pub(super) fn last(&self) -> Instant {
+        self.last
     }
-    /// The packets that `other` has just counted, of which it knew as much as this one.
+    /// The next packets arrived in order, so many of them late and the last one at this time, and no packet ever
+    /// otherwise.
     #[inline]
-    pub(super) fn follow(&mut self, other: &Self, packets: u64, late: u64, counts: bool) {
-        self.advance(packets, late, other.last, counts);
-    }
-    #[inline]
-    fn advance(&mut self, packets: u64, late: u64, last: Instant, counts: bool) {
+    pub(super) fn in_order(&mut self, packets: u64, late: u64, last: Instant, counts: bool) {
         self.top.to += packets;
         (self.top.at, self.last) = (last, last);
         if counts {

@@ -17,18 +17,23 @@ pub(super) struct Lateness {
 }
 
 impl Lateness {
-    /// One more frame that was in time, or whose deadline has passed, sent or not.
+    /// So many more frames that were in time, or whose deadline has passed, sent or not.
     #[inline]
-    pub(super) fn judged(&mut self) {
-        self.judged += 1;
+    pub(super) fn judged(&mut self, frames: u64) {
+        self.judged += frames;
+    }
+    /// Such frames are complete, so long after their production.
+    #[inline(always)]
+    pub(super) fn complete_all(&mut self, delays: impl ExactSizeIterator<Item = Duration>) {
+        if self.spans.total() == 0 {
+            self.spans = Spans::new(LONGEST);
+        }
+        self.spans.record_all(delays);
     }
     /// Such a frame is complete, `delay` after its production.
     #[inline]
     pub(super) fn complete(&mut self, delay: Duration) {
-        if self.spans.total() == 0 {
-            self.spans = Spans::new(LONGEST);
-        }
-        self.spans.record(delay);
+        self.complete_all(core::iter::once(delay));
     }
 
     /// The delay within which each of [`FRAME_SHARES`] of all frames was complete (nearest rank), s; `None` if
@@ -51,11 +56,11 @@ mod tests {
         let mut l = Lateness::default();
         assert_eq!(l.quantiles(), [None; FRAME_SHARES.len()]);
         for ms in 1..=90 {
-            l.judged();
+            l.judged(1);
             l.complete(Duration::from_millis(ms));
         }
         for _ in 0..10 {
-            l.judged();
+            l.judged(1);
         }
         // Of 100 frames the 5th, 25th, 50th, 75th and 90th; the 95th never came.
         let found = l.quantiles();

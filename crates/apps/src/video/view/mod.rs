@@ -22,7 +22,7 @@ mod stream;
 mod tally;
 mod waiting;
 
-use super::packet::{Cut, Cutter, Pieces};
+use super::packet::{Cut, Cutter, Pieces, Reach};
 use crate::datagram::Measured;
 use crate::frame::{Fate, Frame, FrameType};
 use crate::viewed::{FIXED, Share, Viewed};
@@ -31,8 +31,10 @@ use datagrams::Datagrams;
 pub(super) use settings::InvalidViewer;
 pub use settings::Settings;
 use skyhaul_base::Instant;
+pub(super) use stream::Made;
 use stream::Stream;
 use tally::Tally;
+pub(super) use waiting::Waiting;
 
 /// What carries the film.
 #[derive(Clone, Debug)]
@@ -51,7 +53,7 @@ pub struct Viewer {
     cutter: Cutter,
     carrier: Carrier,
     tally: Tally,
-    /// Number of the last frame.
+    /// With datagrams: number of the last frame.
     last: Option<u64>,
     target: Option<f64>,
     switched: f64,
@@ -81,12 +83,11 @@ impl Viewer {
     /// A frame was produced.
     pub fn produced(&mut self, frame: &Frame) {
         let pieces = (frame.fate == Fate::Sent).then(|| self.cutter.frame(frame.bytes));
-        self.cut(frame, pieces.as_ref());
+        self.cut(frame, pieces.as_ref(), self.cutter.reach());
     }
 
-    /// A frame was produced, and divided into these pieces if it was sent.
-    #[inline(always)]
-    pub(super) fn cut(&mut self, frame: &Frame, pieces: Option<&Pieces>) {
+    /// A frame was produced, and divided into these pieces if it was sent; the film reaches so far now.
+    pub(super) fn cut(&mut self, frame: &Frame, pieces: Option<&Pieces>, reach: Reach) {
         let before = self.target.replace(frame.target);
         let viewed = &mut self.tally.viewed;
         if let Some(before) = before.filter(|b| *b != frame.target) {
@@ -95,39 +96,61 @@ impl Viewer {
         }
         let counts = frame.at >= self.warm;
         if counts {
-            viewed.frames[frame.kind as usize] += 1;
             viewed.skipped += u64::from(frame.fate == Fate::Skipped);
             viewed.gaps += u64::from(frame.fate == Fate::Gap);
-            viewed.packets += pieces.map_or(0, |p| p.ready);
         }
-        self.last = Some(frame.number);
         self.tally.playout.produced(frame.at, frame.number);
         match &mut self.carrier {
-            Carrier::Stream(s) => s.produced(frame, counts, pieces),
-            Carrier::Datagrams(d) => d.produced(frame, counts, pieces, &self.tally),
+            Carrier::Stream(s) => s.produced(frame, counts, reach),
+            Carrier::Datagrams(d) => {
+                self.last = Some(frame.number);
+                if counts {
+                    viewed.frames[frame.kind as usize] += 1;
+                    viewed.packets += pieces.map_or(0, |p| p.ready);
+                }
+                d.produced(frame, counts, pieces, &self.tally);
+            }
         }
     }
 
-    /// A frame was produced, sent, and divided into these pieces, over a byte stream and at the rate of the film:
-    /// [`Self::cut`] without the rest.
-    #[inline(always)]
-    pub(super) fn sent(&mut self, number: u64, kind: FrameType, at: Instant, pieces: &Pieces) {
-        let counts = at >= self.warm;
-        if counts {
-            self.tally.viewed.frames[kind as usize] += 1;
-            self.tally.viewed.packets += pieces.ready;
-        }
-        self.last = Some(number);
-        self.tally.playout.produced(at, number);
+    /// Over a byte stream: the next frames, all of which will be sent. They count as produced from [`Self::advance`] or
+    /// [`Self::step`] on. Frames that are known in advance cost less.
+    pub(super) fn expect(&mut self, frames: &[Waiting]) {
         if let Carrier::Stream(s) = &mut self.carrier {
-            s.sent(number, kind, at, counts, pieces);
+            s.expect(frames);
         }
+    }
+    /// Frames produced before this time do not count.
+    pub(super) fn warm(&self) -> Instant {
+        self.warm
+    }
+    /// So many more of the frames known in advance are produced, the first of them at this time.
+    #[inline(always)]
+    pub(super) fn advance(&mut self, at: Instant, frames: u64) {
+        let Carrier::Stream(s) = &mut self.carrier else { return };
+        if s.frames() == 0 && frames > 0 {
+            self.tally.playout.produced(at, 0);
+        }
+        s.advance(frames);
+    }
+    /// The next frame, known in advance, is produced: its number, time and type, and what it consists of.
+    pub(super) fn step(&mut self) -> Option<(u64, Instant, FrameType, Made)> {
+        let Carrier::Stream(s) = &mut self.carrier else { return None };
+        let number = s.frames();
+        let (at, kind, made) = s.step()?;
+        self.tally.playout.produced(at, number);
+        Some((number, at, kind, made))
+    }
+    /// Over a byte stream: how many frames were produced.
+    pub(super) fn frames(&self) -> u64 {
+        if let Carrier::Stream(s) = &self.carrier { s.frames() } else { 0 }
     }
 
     /// The video has ended: nothing more is produced.
     pub fn over(&mut self, now: Instant) {
         self.settle();
-        if let Some(last) = self.last {
+        let last = if let Carrier::Stream(s) = &self.carrier { s.last() } else { self.last };
+        if let Some(last) = last {
             self.tally.playout.over(now, last);
         }
     }
@@ -139,8 +162,21 @@ impl Viewer {
     /// Processes an arrival.
     #[inline(always)]
     pub fn arrived(&mut self, now: Instant, arrival: &Arrival) {
+        // Usually it leaves a note.
+        let noted = match (&mut self.carrier, *arrival) {
+            (Carrier::Stream(s), Arrival::Next { from, to }) => s.note(now, from, to),
+            _ => false,
+        };
+        if !noted {
+            self.arrived_any(now, *arrival);
+        }
+    }
+
+    /// [`Self::arrived`], for any arrival.
+    #[inline(never)]
+    fn arrived_any(&mut self, now: Instant, arrival: Arrival) {
         let tally = &mut self.tally;
-        match (&mut self.carrier, *arrival) {
+        match (&mut self.carrier, arrival) {
             (Carrier::Stream(s), Arrival::InOrder { bytes }) => s.in_order(now, bytes, tally),
             (Carrier::Stream(s), Arrival::Segment { from, to }) => s.segment(now, from, to, tally),
             (Carrier::Stream(s), Arrival::Next { from, to }) => {
@@ -187,8 +223,9 @@ impl Viewer {
         let late = FIXED.map(|most| move |at: Instant| at + most < end);
         let (bytes, forgotten, wire, waiting) = match carrier {
             Carrier::Stream(s) => {
+                (tally.viewed.frames, tally.viewed.packets) = s.made(&tally);
                 s.judge(end, &mut tally);
-                (s.arrived(), 0, Some(s.wire.clone()), late.map(|is_late| s.missing(is_late)))
+                (s.arrived(), 0, Some(s.wire.clone()), late.map(|is_late| s.lacking(is_late)))
             }
             Carrier::Datagrams(mut d) => {
                 d.judge(end, &mut tally);

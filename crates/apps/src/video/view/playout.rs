@@ -99,6 +99,17 @@ impl Playout {
         }
     }
 
+    /// [`Self::follow`] for so many frames from `number` on, the last of which is complete at `now`. False, and nothing
+    /// has changed, if they must be told one by one.
+    #[inline(always)]
+    pub(super) fn follow_all(&mut self, now: Instant, number: u64, frames: u64) -> bool {
+        let follows = now < self.safe && self.last.is_some_and(|last| last + 1 == number);
+        if follows {
+            self.last = Some(number + frames - 1);
+        }
+        follows
+    }
+
     /// All data of a frame has arrived. Over a byte stream frames are complete in order.
     #[inline(never)]
     pub(super) fn complete(&mut self, now: Instant, number: u64) {

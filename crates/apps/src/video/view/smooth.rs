@@ -6,28 +6,53 @@ use skyhaul_base::{Duration, Instant, math};
 const BIN: Duration = Duration::from_millis(500);
 
 /// Throughput in bins of half a second from the first arrival on, and the longest silence.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Smooth {
     /// End of the current bin; [`Instant::ZERO`] before the first arrival.
     until: Instant,
+    /// Bytes until now, and until its beginning.
     bytes: u64,
+    before: u64,
     bins: u64,
     sum: f64,
     squares: f64,
+    /// The last arrival, and the longest time without one.
     last: Instant,
     silence: Duration,
 }
 
 impl Smooth {
-    /// Bytes arrived.
-    #[inline]
+    /// Bytes arrived: so many since the beginning. Twice is as once.
+    #[inline(always)]
     pub(super) fn arrived(&mut self, now: Instant, bytes: u64) {
         if now >= self.until {
             self.advance(now);
         }
-        self.bytes += bytes;
+        self.bytes = bytes;
         self.silence = self.silence.max(now - self.last);
         self.last = now;
+    }
+
+    /// Several arrivals: when, and how many bytes since the beginning.
+    #[inline(always)]
+    pub(super) fn arrivals(&mut self, arrivals: &[(Instant, u64)]) {
+        // Local, so that they stay in registers.
+        let Self { mut until, mut last, mut silence, mut bytes, .. } = *self;
+        for &(now, more) in arrivals {
+            if now >= until {
+                (self.bytes, self.last) = (bytes, last);
+                self.advance(now);
+                (until, last) = (self.until, self.last);
+            }
+            silence = silence.max(now - last);
+            (last, bytes) = (now, more);
+        }
+        (self.last, self.silence, self.bytes) = (last, silence, bytes);
+    }
+    /// So many more bytes arrived.
+    #[inline]
+    pub(super) fn more(&mut self, now: Instant, bytes: u64) {
+        self.arrived(now, self.bytes + bytes);
     }
 
     /// Closes completed bins, or opens the first one.
@@ -42,7 +67,7 @@ impl Smooth {
         }
         // The bins after the current one are empty.
         let over = (now - self.until).as_nanos() / BIN.as_nanos() + 1;
-        let bytes = core::mem::take(&mut self.bytes) as f64;
+        let bytes = (self.bytes - core::mem::replace(&mut self.before, self.bytes)) as f64;
         self.bins += over;
         self.sum += bytes;
         self.squares += bytes * bytes;
@@ -79,10 +104,10 @@ mod tests {
     fn by_hand() {
         let mut s = Smooth::default();
         // Bins from 1000 ms on: 300, 100, 0, 200 bytes.
-        for (ms, bytes) in [(1000, 100), (1400, 200), (1500, 100), (2600, 200)] {
+        for (ms, bytes) in [(1000, 100), (1400, 300), (1500, 400), (2600, 600)] {
             s.arrived(at(ms), bytes);
         }
-        let (variation, silence) = s.clone().result(at(3000));
+        let (variation, silence) = s.result(at(3000));
         let mean = 150.0_f64;
         let variance = (150.0_f64.powi(2) + 50.0_f64.powi(2) + 150.0_f64.powi(2) + 50.0_f64.powi(2)) / 4.0;
         assert!((variation.unwrap() - variance.sqrt() / mean).abs() < 1e-12);

@@ -8,7 +8,7 @@ use super::settings::Settings;
 use super::smooth::Smooth;
 use crate::datagram::Delays;
 use crate::frame::FrameType as Type;
-use crate::viewed::{FIXED, Viewed};
+use crate::viewed::{FIXED, Share, Viewed};
 use skyhaul_base::{Duration, Instant};
 
 /// The measures so far.
@@ -42,6 +42,16 @@ impl Tally {
         }
     }
 
+    /// Whether a frame is in time that is complete so long after its production.
+    #[inline]
+    pub(super) fn is_in_time(&self, delay: Duration) -> bool {
+        delay <= self.deadline
+    }
+    /// The longest time from the production of a frame to its completion that is in time.
+    #[inline(always)]
+    pub(super) fn longest_in_time(&self) -> Duration {
+        self.deadline
+    }
     /// Until when a frame is in time.
     #[inline]
     pub(super) fn due(&self, at: Instant) -> Instant {
@@ -58,23 +68,12 @@ impl Tally {
         }
     }
 
-    /// The next packets in order arrived, each with its time and its delay, and none ever otherwise; `next` is the number
-    /// after the last one. `wire` knows as much as is known here.
-    pub(super) fn packets(
-        &mut self,
-        next: u64,
-        packets: &[(Instant, Duration)],
-        counts: bool,
-        wire: &mut Gaps,
-    ) {
-        let late = self.delivery.in_order(packets.iter().map(|p| p.0), counts);
-        wire.follow(&self.delivery, packets.len() as u64, late, counts);
-        if counts {
-            let longest = self.delays.packets(next, packets.iter().map(|p| p.1));
-            // Usually none is late.
-            if longest > FIXED[0] {
-                packets.iter().for_each(|(_, delay)| self.late(*delay));
-            }
+    /// The next packets in order arrived, which count, with these delays; `next` is the number after the last one.
+    pub(super) fn delays(&mut self, next: u64, delays: &[Duration]) {
+        let longest = self.delays.packets(next, delays.iter().copied());
+        // Usually none is late.
+        if longest > FIXED[0] {
+            delays.iter().for_each(|delay| self.late(*delay));
         }
     }
 
@@ -94,7 +93,35 @@ impl Tally {
         if counts {
             self.viewed.complete[kind as usize].count(in_time);
             self.viewed.decodable.count(decodable);
-            self.lateness.judged();
+            self.lateness.judged(1);
+        }
+    }
+    /// If it is so: whether frames of any type that are complete in time, or those that are not, share the fate of all
+    /// frames that they may be coded from.
+    #[inline(always)]
+    pub(super) fn alike(&self) -> Option<bool> {
+        [true, false].into_iter().find(|there| self.decoder.is_uniform(*there))
+    }
+    /// So many more frames of each type, of so many bytes together, count, all of them [alike](Self::alike).
+    pub(super) fn verdicts(&mut self, frames: [u64; Type::COUNT], bytes: u64) {
+        let decodable = self.decoder.is_uniform(true);
+        self.useful += if decodable { bytes } else { 0 };
+        let counted = |share: &mut Share, frames: u64| {
+            share.part += if decodable { frames } else { 0 };
+            share.of += frames;
+        };
+        for (share, frames) in self.viewed.complete.iter_mut().zip(frames) {
+            counted(share, frames);
+            counted(&mut self.viewed.decodable, frames);
+            self.lateness.judged(frames);
+        }
+    }
+    /// So many more frames of each type count and were not complete in time, and none comes after them.
+    pub(super) fn missed(&mut self, frames: [u64; Type::COUNT]) {
+        for (share, frames) in self.viewed.complete.iter_mut().zip(frames) {
+            share.of += frames;
+            self.viewed.decodable.of += frames;
+            self.lateness.judged(frames);
         }
     }
 }
