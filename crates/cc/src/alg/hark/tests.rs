@@ -483,9 +483,9 @@ fn without_probes_the_window_returns_to_where_the_queue_began() {
     assert!((s.cc.knee - knee).abs() < 1e-6, "{}", s.cc.knee);
     s.cc.quiet = 50.0;
     let mut windows = [50.0; 13];
-    for n in 1..windows.len() {
+    for window in &mut windows[1..] {
         round(&mut s, RTT);
-        windows[n] = s.cc.quiet;
+        *window = s.cc.quiet;
     }
     let at = windows.iter().position(|w| *w > knee - 0.5).expect("it gets there");
     let most = |share: f64| {
