@@ -39,7 +39,8 @@ pub(crate) fn send_any<R: Tap>(
     }
 }
 
-/// Sends what a sink has to send.
+/// Sends what a sink has to send. Its loop is that of [`send_any`]: one for both, which takes a closure, costs 2 % more instructions per
+/// segment.
 #[inline(always)]
 pub(crate) fn send_acks<R: Tap>(
     net: &mut Network<R>,
