@@ -132,35 +132,32 @@ impl Delays {
         self.spans.record(delay);
     }
 
-    /// Packets arrived with these delays; `next` is the number after the last one. Returns the longest delay.
+    /// Packets arrived with these delays, of which these are the shortest and the longest; `next` is the number after the
+    /// last one.
     #[inline]
-    pub(crate) fn packets(
-        &mut self,
-        next: u64,
-        delays: impl ExactSizeIterator<Item = Duration> + Clone,
-    ) -> Duration {
-        let Some(first) = delays.clone().next() else { return Duration::ZERO };
+    pub(crate) fn packets(&mut self, next: u64, delays: &[Duration], (min, max): (Duration, Duration)) {
+        let Some(first) = delays.first() else { return };
         if self.count == 0 {
-            self.begin(first);
+            self.begin(*first);
         }
         self.count += delays.len() as u64;
         self.expected = self.expected.max(next);
-        let (mut last, mut jitter, mut jitters) = (self.last.as_nanos(), self.jitter, self.jitters);
-        let (mut sum, mut min, mut max) = (self.sum, first, first);
-        self.spans.record_all(delays.inspect(|&delay| {
-            let nanos = delay.as_nanos();
-            sum += u128::from(nanos);
-            min = min.min(delay);
-            max = max.max(delay);
-            // Signed, since that is converted with fewer instructions.
-            let difference = math::abs(nanos.wrapping_sub(last) as i64 as f64);
+        // Signed, since that is converted with fewer instructions.
+        let real = |delay: Duration| delay.as_nanos() as i64 as f64;
+        let (mut last, mut jitter, mut jitters, mut sum) =
+            (real(self.last), self.jitter, self.jitters, self.sum);
+        self.spans.record_all(delays.iter().map(|delay| {
+            let nanos = real(*delay);
+            sum += u128::from(delay.as_nanos());
+            let difference = math::abs(nanos - last);
             last = nanos;
             jitter += (difference - jitter) / 16.0;
             jitters += jitter;
+            (*delay, nanos)
         }));
-        (self.last, self.jitter, self.jitters) = (Duration::from_nanos(last), jitter, jitters);
-        (self.sum, self.min, self.max) = (sum, self.min.min(min), self.max.max(max));
-        max
+        self.last = delays.last().copied().unwrap_or(self.last);
+        (self.jitter, self.jitters, self.sum) = (jitter, jitters, sum);
+        (self.min, self.max) = (self.min.min(min), self.max.max(max));
     }
 
     /// Before the first datagram: its delay differs from no other.

@@ -204,7 +204,7 @@ macro_rules! applications {
             }
             /// The results of its viewer until `end`, if there is one.
             #[must_use]
-            pub fn viewed(&self, end: Instant) -> Option<Viewed> {
+            pub fn viewed(&mut self, end: Instant) -> Option<Viewed> {
                 match self { $(Self::$variant(w) => w.viewed(end),)* }
             }
             /// Video in the viewer's buffer, s.

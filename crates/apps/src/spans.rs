@@ -2,7 +2,8 @@
 //!
 //! The cells are those of HdrHistogram (G. Tene, "HdrHistogram: a high dynamic range histogram") with three digits:
 //! single microseconds below 2048, and 1024 cells for every doubling above. Every watched packet adds an entry, so
-//! cells are found with shifts only.
+//! from 1024 microseconds on, where each doubling has that many cells, a cell is found as the exponent and the first
+//! bits of a real number.
 
 use skyhaul_base::Duration;
 
@@ -14,7 +15,18 @@ const BITS: u32 = CELLS.ilog2();
 /// How many cells are looked at at once.
 const BLOCK: usize = 64;
 
-/// Counts spans of time; by default none.
+/// The bits of a real number that do not matter to its cell, and what the others are for the cell of 1024 microseconds.
+const UNSEEN: u32 = f64::MANTISSA_DIGITS - 1 - BITS;
+const FIRST: u64 = (CELLS as f64).to_bits() >> UNSEEN;
+
+/// How far the cell of a span is beyond that of 1024 microseconds; farther than any for shorter spans.
+#[inline(always)]
+fn beyond(nanos: f64) -> usize {
+    // The bounds of these cells are whole microseconds, so that a fraction makes no difference.
+    ((nanos / 1000.0).to_bits() >> UNSEEN).wrapping_sub(FIRST) as usize
+}
+
+/// Counts spans of time, the first 2³² − 1 of them; by default none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spans {
     counts: Box<[u32]>,
@@ -48,19 +60,38 @@ impl Spans {
     /// One more.
     #[inline]
     pub(crate) fn record(&mut self, span: Duration) {
-        self.record_all(core::iter::once(span));
+        let nanos = span.as_nanos() as f64;
+        self.record_all(core::iter::once((span, nanos)));
     }
 
-    /// As many more as there are.
-    #[inline]
-    pub(crate) fn record_all(&mut self, spans: impl ExactSizeIterator<Item = Duration>) {
-        self.total += spans.len() as u64;
-        for span in spans {
-            let place = cell(span.as_nanos() / 1000);
-            let place = if place < self.counts.len() { place } else { cell(self.longest) };
-            if let Some(count) = self.counts.get_mut(place) {
-                *count = count.saturating_add(1);
+    /// As many more as there are, each with its nanoseconds as a real number.
+    #[inline(always)]
+    pub(crate) fn record_all(&mut self, spans: impl ExactSizeIterator<Item = (Duration, f64)>) {
+        let total = self.total + spans.len() as u64;
+        // No cell has more than all together: it cannot overflow.
+        let one = u32::from(total <= u64::from(u32::MAX));
+        self.total += u64::from(one) * spans.len() as u64;
+        let middle = self.counts.len().min(CELLS as usize);
+        let (single, above) = self.counts.split_at_mut(middle);
+        for (span, nanos) in spans {
+            if let Some(count) = above.get_mut(beyond(nanos)) {
+                *count += one;
+            } else {
+                Self::other(single, above, self.longest, span, one);
             }
+        }
+    }
+    /// `one` more span that is short, or longer than all cells.
+    #[inline(never)]
+    fn other(single: &mut [u32], above: &mut [u32], longest: u64, span: Duration, one: u32) {
+        let micros = span.as_nanos() / 1000;
+        let place = if micros < CELLS { micros as usize } else { cell(longest) };
+        let count = match place.checked_sub(single.len()) {
+            None => single.get_mut(place),
+            Some(place) => above.get_mut(place),
+        };
+        if let Some(count) = count {
+            *count += one;
         }
     }
 

@@ -95,6 +95,13 @@ pub struct Viewed {
 }
 
 impl Viewed {
+    /// So many more frames of each type were not complete in time, and none comes after them.
+    pub(crate) fn miss(&mut self, frames: [u64; FrameType::COUNT]) {
+        for (share, frames) in self.complete.iter_mut().zip(frames) {
+            share.of += frames;
+            self.decodable.of += frames;
+        }
+    }
     /// A packet arrived `delay` after its production.
     pub(crate) fn count_late(&mut self, delay: Duration) {
         for (late, most) in self.late.iter_mut().zip(FIXED) {

@@ -237,7 +237,7 @@ pub trait Workload: Clone + Debug {
     /// The transport gave up: nothing more will arrive.
     fn died(&mut self, _now: Instant) {}
     /// The results of its viewer until `end`, if there is one.
-    fn viewed(&self, _end: Instant) -> Option<Viewed> {
+    fn viewed(&mut self, _end: Instant) -> Option<Viewed> {
         None
     }
     /// Video in the viewer's buffer, s.
@@ -291,7 +291,7 @@ impl<W: Workload> Workload for Box<W> {
     fn died(&mut self, now: Instant) {
         (**self).died(now);
     }
-    fn viewed(&self, end: Instant) -> Option<Viewed> {
+    fn viewed(&mut self, end: Instant) -> Option<Viewed> {
         (**self).viewed(end)
     }
     fn buffered(&mut self, now: Instant) -> Option<f64> {

@@ -11,7 +11,7 @@ use crate::sampler::ratio;
 use crate::sim::{Sim, Status};
 use crate::tap::Tap;
 use crate::transfer::Part;
-use skyhaul_apps::App;
+use skyhaul_apps::{App, Viewed};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_path::stats::Counters;
 use skyhaul_path::{DropReason, Hop};
@@ -45,12 +45,15 @@ impl<R: Tap> Sim<R> {
 
     /// The results so far.
     #[must_use]
-    pub fn result(&self) -> RunResult {
-        let duration = self.now - Instant::ZERO;
+    pub fn result(&mut self) -> RunResult {
+        let (now, duration) = (self.now, self.now - Instant::ZERO);
+        // Viewers work out first what they have only noted.
+        let named = self.records.iter_mut().take(self.named_flows as usize);
+        let viewed = named.map(|record| record.app.as_mut().and_then(|app| app.viewed(now))).collect();
         let links = self.net.chain.hops().iter().zip(0..2 * self.run.link_names.len());
         RunResult {
             duration,
-            flows: self.flow_results(duration),
+            flows: self.flow_results(viewed, duration),
             links: links.map(|(hop, i)| self.link_result(hop, i, duration)).collect(),
             series: self.sampler.series().clone(),
             events: self.events,
@@ -58,7 +61,7 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    fn flow_results(&self, duration: Duration) -> Vec<FlowResult> {
+    fn flow_results(&self, viewed: Vec<Option<Viewed>>, duration: Duration) -> Vec<FlowResult> {
         let named = self.flows.iter().zip(&self.records).take(self.named_flows as usize);
         let mut parts: Vec<_> = named
             .enumerate()
@@ -82,12 +85,12 @@ impl<R: Tap> Sim<R> {
             to_senders[chain.legs[0] as usize] = part.totals.bytes_acked;
             part.totals.bytes_acked = self.acknowledged_by_receiver(c as u32);
         }
-        let named = self.flows.iter().zip(&self.records).zip(parts).zip(to_senders);
-        let result = |((flow, record), part), to_sender| {
+        let named = self.flows.iter().zip(&self.records).zip(parts).zip(to_senders).zip(viewed);
+        let result = |((((flow, record), part), to_sender), viewed)| {
             let chain = self.chain_result(flow, to_sender);
-            FlowResult { chain, ..self.flow_result(flow, record, part, duration) }
+            FlowResult { chain, ..self.flow_result(flow, record, part, viewed, duration) }
         };
-        named.map(|(flow, to_sender)| result(flow, to_sender)).collect()
+        named.map(result).collect()
     }
 
     /// Results of a flow's chain, which has acknowledged this many bytes to the sender.
@@ -113,11 +116,11 @@ impl<R: Tap> Sim<R> {
         flow: &Flow,
         record: &Record,
         Part { totals: t, cuts, verdicts, lost }: Part,
+        viewed: Option<Viewed>,
         duration: Duration,
     ) -> FlowResult {
         let group = &self.run.groups[record.group];
         let (sum, samples) = record.srtt;
-        let viewed = record.app.as_ref().and_then(|app| app.viewed(self.now));
         let last_srtt = flow.srtt().map(Duration::as_secs_f64);
         FlowResult {
             group: group.name.clone(),

@@ -383,7 +383,7 @@ impl Workload for Video {
     fn died(&mut self, now: Instant) {
         self.viewer.died(now);
     }
-    fn viewed(&self, end: Instant) -> Option<Viewed> {
+    fn viewed(&mut self, end: Instant) -> Option<Viewed> {
         Some(self.viewer.result(end))
     }
     fn buffered(&mut self, now: Instant) -> Option<f64> {

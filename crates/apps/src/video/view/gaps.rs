@@ -83,21 +83,18 @@ impl Gaps {
     pub(super) fn last(&self) -> Instant {
         self.last
     }
-    /// The next packets arrived in order, so many of them late and the last one at this time, and no packet ever
-    /// otherwise.
+    /// The next packets arrived in order, so many of them late and the last one at this time, after all [others](Self::agrees).
     #[inline]
-    pub(super) fn in_order(&mut self, packets: u64, late: u64, last: Instant, counts: bool) {
+    pub(super) fn in_order(&mut self, packets: u64, late: u64, last: Instant) {
         self.top.to += packets;
         (self.top.at, self.last) = (last, last);
-        if counts {
-            self.received += packets;
-            self.by_number += late;
-            self.by_arrival += late;
-        }
+        self.received += packets;
+        self.by_number += late;
+        self.by_arrival += late;
     }
-    /// Whether what `other` knows, whose packets all arrived in order, is all that matters for the next packet.
-    pub(super) fn agrees(&self, other: &Self) -> bool {
-        (self.top.to, self.top.at, self.last) == (other.top.to, other.top.at, other.last)
+    /// Whether nothing but the last packet, before `next`, which arrived at `last`, matters for the next one.
+    pub(super) fn agrees(&self, next: u64, last: Instant) -> bool {
+        (self.top.to, self.top.at, self.last) == (next, last, last)
     }
 
     /// The arrival time of the packet before `number`, which does not continue the highest run.

@@ -22,26 +22,21 @@ impl Lateness {
     pub(super) fn judged(&mut self, frames: u64) {
         self.judged += frames;
     }
-    /// Such frames are complete, so long after their production.
-    #[inline(always)]
-    pub(super) fn complete_all(&mut self, delays: impl ExactSizeIterator<Item = Duration>) {
-        if self.spans.total() == 0 {
-            self.spans = Spans::new(LONGEST);
-        }
-        self.spans.record_all(delays);
-    }
     /// Such a frame is complete, `delay` after its production.
     #[inline]
     pub(super) fn complete(&mut self, delay: Duration) {
-        self.complete_all(core::iter::once(delay));
+        if self.spans.total() == 0 {
+            self.spans = Spans::new(LONGEST);
+        }
+        self.spans.record(delay);
     }
 
     /// The delay within which each of [`FRAME_SHARES`] of all frames was complete (nearest rank), s; `None` if
-    /// fewer ever arrived.
-    pub(super) fn quantiles(&self) -> [Option<f64>; FRAME_SHARES.len()] {
-        let total = self.spans.total();
+    /// fewer ever arrived. So many more than were judged are missing.
+    pub(super) fn quantiles(&self, missing: u64) -> [Option<f64>; FRAME_SHARES.len()] {
+        let (total, judged) = (self.spans.total(), (self.judged + missing) as f64);
         // For products slightly above the whole number that they represent.
-        let ranks = FRAME_SHARES.map(|share| ((share * self.judged as f64 - 1e-9).ceil() as u64).max(1));
+        let ranks = FRAME_SHARES.map(|share| ((share * judged - 1e-9).ceil() as u64).max(1));
         let quantiles = self.spans.quantiles(ranks.map(|rank| rank as f64 / total as f64));
         core::array::from_fn(|i| (total >= ranks[i]).then(|| quantiles[i] as f64 * 1e-6))
     }
@@ -54,16 +49,14 @@ mod tests {
     #[test]
     fn what_never_came_is_behind_everything_that_came() {
         let mut l = Lateness::default();
-        assert_eq!(l.quantiles(), [None; FRAME_SHARES.len()]);
+        assert_eq!(l.quantiles(0), [None; FRAME_SHARES.len()]);
         for ms in 1..=90 {
             l.judged(1);
             l.complete(Duration::from_millis(ms));
         }
-        for _ in 0..10 {
-            l.judged(1);
-        }
+        l.judged(4);
         // Of 100 frames the 5th, 25th, 50th, 75th and 90th; the 95th never came.
-        let found = l.quantiles();
+        let found = l.quantiles(6);
         for (share, at) in FRAME_SHARES.iter().zip(found) {
             let rank = share * 100.0;
             if rank > 90.0 {

@@ -10,11 +10,11 @@
 //! [`stream`] and [`datagrams`] know which frames and packets are expected; [`tally`] has the measures.
 
 mod ahead;
-mod batch;
 mod datagrams;
 mod decode;
 mod gaps;
 mod lateness;
+mod notes;
 mod playout;
 mod settings;
 mod smooth;
@@ -28,6 +28,7 @@ use crate::frame::{Fate, Frame, FrameType};
 use crate::viewed::{FIXED, Share, Viewed};
 use crate::workload::Arrival;
 use datagrams::Datagrams;
+use gaps::Gaps;
 pub(super) use settings::InvalidViewer;
 pub use settings::Settings;
 use skyhaul_base::Instant;
@@ -214,46 +215,58 @@ impl Viewer {
 
     /// The results until `end`.
     #[must_use]
-    pub fn result(&self, end: Instant) -> Viewed {
-        let mut v = self.clone();
-        v.settle();
-        let Self { carrier, mut tally, switched, .. } = v;
-        let began = tally.playout.began();
+    pub fn result(&mut self, end: Instant) -> Viewed {
+        self.settle();
         // Packets that are still missing so long after their production.
         let late = FIXED.map(|most| move |at: Instant| at + most < end);
-        let (bytes, forgotten, wire, waiting) = match carrier {
+        match &self.carrier {
             Carrier::Stream(s) => {
-                (tally.viewed.frames, tally.viewed.packets) = s.made(&tally);
-                s.judge(end, &mut tally);
-                (s.arrived(), 0, Some(s.wire.clone()), late.map(|is_late| s.lacking(is_late)))
+                let mut viewed = self.tally.viewed.clone();
+                (viewed.frames, viewed.packets) = s.made(&self.tally);
+                let missed = s.missed(end, &self.tally);
+                viewed.miss(missed);
+                let rest = Rest {
+                    bytes: s.arrived(),
+                    missed: missed.iter().sum(),
+                    late: late.map(|is_late| s.lacking(is_late)),
+                    wire: Some(&s.wire),
+                };
+                self.results(end, &self.tally, viewed, &rest)
             }
-            Carrier::Datagrams(mut d) => {
+            Carrier::Datagrams(d) => {
+                // What is missing by then may arrive later.
+                let (mut d, mut tally) = (d.clone(), self.tally.clone());
                 d.judge(end, &mut tally);
-                (d.arrived(), d.forgotten(), None, late.map(|is_late| d.missing(is_late)))
+                let late = late.map(|is_late| d.missing(is_late) + d.forgotten());
+                let rest = Rest { bytes: d.arrived(), missed: 0, late, wire: None };
+                self.results(end, &tally, tally.viewed.clone(), &rest)
             }
-        };
-        let mut r = tally.viewed;
-        for (late, waiting) in r.late.iter_mut().zip(waiting) {
-            late.part += waiting + forgotten;
+        }
+    }
+
+    /// The results until `end`, from counts that include what is missing by then.
+    fn results(&self, end: Instant, tally: &Tally, mut r: Viewed, rest: &Rest<'_>) -> Viewed {
+        for (late, missing) in r.late.iter_mut().zip(rest.late) {
+            late.part += missing;
             late.of = r.packets;
         }
-        r.played = tally.playout.result(end);
-        r.still = began.map(|began| match r.played.startup {
+        r.played = tally.playout.clone().result(end);
+        r.still = tally.playout.began().map(|began| match r.played.startup {
             None => 1.0,
             Some(_) => {
                 let whole = r.played.stalled + r.played.played;
                 if whole > 0.0 { r.played.stalled / whole } else { f64::from(u8::from(end > began)) }
             }
         });
-        r.useless = Share { part: bytes.saturating_sub(tally.useful), of: bytes };
-        r.switched_by = (r.switches > 0).then(|| switched / r.switches as f64);
+        r.useless = Share { part: rest.bytes.saturating_sub(tally.useful), of: rest.bytes };
+        r.switched_by = (r.switches > 0).then(|| self.switched / r.switches as f64);
         (r.variation, r.silence) = tally.smooth.result(end);
         r.measured = tally.delays.measured();
-        r.frame_delays = tally.lateness.quantiles();
+        r.frame_delays = tally.lateness.quantiles(rest.missed);
         let share = |part, of| Some(Share { part, of });
         r.delayed = share(tally.delivery.by_number, tally.delivery.received);
         r.delayed_arrival = share(tally.delivery.by_arrival, tally.delivery.received);
-        r.delayed_wire = wire.and_then(|wire| share(wire.by_number, wire.received));
+        r.delayed_wire = rest.wire.and_then(|wire| share(wire.by_number, wire.received));
         if r.died.is_some() {
             // If the video broke off, earlier results would look too good.
             (r.delayed, r.delayed_arrival, r.delayed_wire, r.variation) = (None, None, None, None);
@@ -266,6 +279,18 @@ impl Viewer {
         }
         r
     }
+}
+
+/// What the tally does not know at the end.
+struct Rest<'a> {
+    /// Bytes that arrived.
+    bytes: u64,
+    /// Frames that are missing, beyond those of the tally.
+    missed: u64,
+    /// Packets that are missing so long after their production, for each of [`FIXED`].
+    late: [u64; FIXED.len()],
+    /// Packets as seen on the wire.
+    wire: Option<&'a Gaps>,
 }
 
 #[cfg(test)]

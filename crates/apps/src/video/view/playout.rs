@@ -18,6 +18,21 @@ enum State {
     Stalled { number: u64, since: Instant },
 }
 
+/// Frames that are complete before `safe`, or are before frame `lacking`.
+#[derive(Clone, Copy)]
+pub(super) struct Quiet {
+    safe: Instant,
+    lacking: u64,
+}
+
+impl Quiet {
+    /// Whether frame `number`, complete at `now`, is one of them.
+    #[inline(always)]
+    pub(super) fn has(self, now: Instant, number: u64) -> bool {
+        (now < self.safe) | (number < self.lacking)
+    }
+}
+
 /// The playout of a video. Frames are identified by their number in it.
 #[derive(Clone, Debug)]
 pub(super) struct Playout {
@@ -32,6 +47,8 @@ pub(super) struct Playout {
     /// Over a byte stream, while it plays: when some frame up to the last complete one is due. Later ones are not due
     /// before.
     safe: Instant,
+    /// The same, while it does not play: no frame before this one suffices to go on.
+    lacking: u64,
     began: Option<Instant>,
     first: Option<u64>,
     /// The last complete frame; with datagrams the highest.
@@ -55,6 +72,7 @@ impl Playout {
             conceals,
             state: State::Waiting,
             safe: Instant::ZERO,
+            lacking: 0,
             began: None,
             first: None,
             last: None,
@@ -88,26 +106,20 @@ impl Playout {
         Duration::from_secs_f64(to.saturating_sub(from) as f64 * self.interval)
     }
 
-    /// Over a byte stream, [`Self::complete`] for a frame after which nothing changes but the last one.
-    #[inline(always)]
-    pub(super) fn follow(&mut self, now: Instant, number: u64) {
-        // Before `safe` it plays, and no frame is due.
-        if now < self.safe && self.last.is_some_and(|last| last + 1 == number) {
-            self.last = Some(number);
-        } else {
-            self.complete(now, number);
+    /// Over a byte stream: which frames change nothing but the last one, if they follow each other from `next` on.
+    #[inline]
+    pub(super) fn quiet(&self, next: u64) -> Quiet {
+        if self.last.is_none_or(|last| last + 1 != next) {
+            return Quiet { safe: Instant::ZERO, lacking: 0 };
         }
+        Quiet { safe: self.safe, lacking: if self.end.is_none() { self.lacking } else { 0 } }
     }
-
-    /// [`Self::follow`] for so many frames from `number` on, the last of which is complete at `now`. False, and nothing
-    /// has changed, if they must be told one by one.
-    #[inline(always)]
-    pub(super) fn follow_all(&mut self, now: Instant, number: u64, frames: u64) -> bool {
-        let follows = now < self.safe && self.last.is_some_and(|last| last + 1 == number);
-        if follows {
-            self.last = Some(number + frames - 1);
+    /// The frames from `from` to the one before `next`, which are [quiet](Self::quiet), are complete.
+    #[inline]
+    pub(super) fn pass(&mut self, from: u64, next: u64) {
+        if from < next {
+            self.last = Some(next - 1);
         }
-        follows
     }
 
     /// All data of a frame has arrived. Over a byte stream frames are complete in order.
@@ -162,6 +174,8 @@ impl Playout {
         // For frame intervals that are not binary fractions.
         let enough = there + 1e-9 >= needed || self.end.is_some_and(|end| last >= end);
         if !enough {
+            // One less, whatever the rounding.
+            self.lacking = from + ((needed / self.interval) as u64).saturating_sub(2);
             return;
         }
         match self.state {
@@ -170,7 +184,7 @@ impl Playout {
             State::Playing { .. } => {}
         }
         self.state = State::Playing { number: from, at: now };
-        self.safe = Instant::ZERO;
+        (self.safe, self.lacking) = (Instant::ZERO, 0);
     }
 
     fn stood(&mut self, span: Duration) {

@@ -24,7 +24,7 @@ pub(super) struct Smooth {
 impl Smooth {
     /// Bytes arrived: so many since the beginning. Twice is as once.
     #[inline(always)]
-    pub(super) fn arrived(&mut self, now: Instant, bytes: u64) {
+    pub(super) fn arrived(&mut self, (now, bytes): (Instant, u64)) {
         if now >= self.until {
             self.advance(now);
         }
@@ -33,26 +33,20 @@ impl Smooth {
         self.last = now;
     }
 
-    /// Several arrivals: when, and how many bytes since the beginning.
+    /// The last of several arrivals, so many bytes since the beginning. False, and nothing has changed, if the others
+    /// have to be known.
     #[inline(always)]
-    pub(super) fn arrivals(&mut self, arrivals: &[(Instant, u64)]) {
-        // Local, so that they stay in registers.
-        let Self { mut until, mut last, mut silence, mut bytes, .. } = *self;
-        for &(now, more) in arrivals {
-            if now >= until {
-                (self.bytes, self.last) = (bytes, last);
-                self.advance(now);
-                (until, last) = (self.until, self.last);
-            }
-            silence = silence.max(now - last);
-            (last, bytes) = (now, more);
+    pub(super) fn follow(&mut self, now: Instant, bytes: u64) -> bool {
+        let follows = now < self.until && now - self.last <= self.silence;
+        if follows {
+            (self.last, self.bytes) = (now, bytes);
         }
-        (self.last, self.silence, self.bytes) = (last, silence, bytes);
+        follows
     }
     /// So many more bytes arrived.
     #[inline]
     pub(super) fn more(&mut self, now: Instant, bytes: u64) {
-        self.arrived(now, self.bytes + bytes);
+        self.arrived((now, self.bytes + bytes));
     }
 
     /// Closes completed bins, or opens the first one.
@@ -105,7 +99,7 @@ mod tests {
         let mut s = Smooth::default();
         // Bins from 1000 ms on: 300, 100, 0, 200 bytes.
         for (ms, bytes) in [(1000, 100), (1400, 300), (1500, 400), (2600, 600)] {
-            s.arrived(at(ms), bytes);
+            s.arrived((at(ms), bytes));
         }
         let (variation, silence) = s.result(at(3000));
         let mean = 150.0_f64;

@@ -5,16 +5,16 @@
 //! asks. The results are the same.
 
 use super::ahead::Ahead;
-use super::batch::Batch;
 use super::gaps::Gaps;
+use super::notes::Notes;
 use super::tally::Tally;
 use super::waiting::{Frames, Waiting};
 use crate::frame::{Fate, Frame, FrameType};
 use crate::video::packet::Reach;
 use skyhaul_base::{Duration, Instant};
 
-/// How many arrivals are worked out at once.
-const ROOM: usize = 64;
+/// How many packets are counted at once.
+const MOST: usize = 64;
 
 /// The frames of a film, and the bytes that have arrived.
 #[derive(Clone, Debug)]
@@ -26,16 +26,17 @@ pub(super) struct Stream {
     first: u64,
     /// Packets of the frames that do not count, known in advance included.
     uncounted: u64,
-    /// Arrivals in order that have not been worked out, and their number: when, and the bytes in order since then.
-    noted: [(Instant, u64); ROOM],
-    notes: usize,
+    /// Arrivals in order that have not been worked out.
+    notes: Notes,
     /// Bytes in order.
     arrived: u64,
     /// The next packet in order.
     next: u64,
-    /// Packets that are not counted yet, only while data is worked out.
-    batch: Batch,
-    /// Whether the next packet in order needs only its time: `wire` and the tally know the same of what came before.
+    /// The delays of the packets that are worked out.
+    delays: [Duration; MOST],
+    /// Packets are late this long after the one before.
+    threshold: Duration,
+    /// Whether `wire` knows the same of what came before as the tally does, which sees packets in order.
     in_step: bool,
     /// Packets that arrived out of order.
     ahead: Ahead,
@@ -63,11 +64,11 @@ impl Stream {
             frames: Frames::default(),
             first: 0,
             uncounted: 0,
-            noted: [(Instant::ZERO, 0); ROOM],
-            notes: 0,
+            notes: Notes::new(),
             arrived: 0,
             next: 0,
-            batch: Batch::new(threshold),
+            delays: [Duration::ZERO; MOST],
+            threshold,
             in_step: true,
             ahead: Ahead::default(),
             wire: Gaps::new(threshold),
@@ -131,19 +132,17 @@ impl Stream {
     /// arrivals must be worked out first.
     #[inline(always)]
     pub(super) fn note(&mut self, now: Instant, from: u64, to: u64) -> bool {
-        let next = (from == self.arrived) & (to > from);
-        let (Some(note), true) = (self.noted.get_mut(self.notes), next) else { return false };
-        *note = (now, to);
-        self.notes += 1;
-        self.arrived = to;
-        true
+        let noted = (from == self.arrived) & (to > from) && self.notes.push(now, to);
+        if noted {
+            self.arrived = to;
+        }
+        noted
     }
     /// The stream is complete up to this many bytes.
     pub(super) fn in_order(&mut self, now: Instant, bytes: u64, tally: &mut Tally) {
-        if self.notes >= ROOM {
-            self.settle(tally);
+        while bytes > self.arrived && !self.note(now, self.arrived, bytes) {
+            self.work(tally);
         }
-        self.note(now, self.arrived, bytes);
     }
 
     /// These bytes arrived, in order or not.
@@ -160,97 +159,110 @@ impl Stream {
     }
 
     /// Works out all arrivals so far.
-    #[inline(never)]
     pub(super) fn settle(&mut self, tally: &mut Tally) {
-        let notes = core::mem::take(&mut self.notes).min(ROOM);
-        self.batch.begin(&tally.delivery);
-        let mut note = 0;
-        loop {
-            note = self.whole_frames(note, notes, tally);
-            note = self.any(note, notes, tally);
-            if note >= notes {
-                break;
-            }
+        while !self.notes.is_empty() {
+            self.work(tally);
         }
-        self.batch.count(self.next, tally, &mut self.wire);
+    }
+    /// Works out some arrivals, of which there are any.
+    fn work(&mut self, tally: &mut Tally) {
+        if !self.whole_frames(tally) {
+            self.any(tally);
+        }
     }
 
-    /// Works out the arrivals of whole frames while nothing is out of order, as is usual. Returns the note, of `notes`,
-    /// with the end of the last one: it may have reached more.
+    /// Works out the arrivals of frames of which all has arrived, as long as they are usual ones. False if there are none.
     #[inline(never)]
-    fn whole_frames(&mut self, note: usize, notes: usize, tally: &mut Tally) -> usize {
-        let before = self.frames.before;
-        let known = self.in_step & (self.next == before.packets) & (before.rest == 0) & (note < notes);
-        let (Some(in_time), Some((delays, threshold))) = (tally.alike(), self.batch.room()) else {
-            return note;
-        };
-        if !known {
-            return note;
-        }
-        let (noted, payload, most) = (&self.noted, self.payload, tally.longest_in_time());
-        let there = self.arrived;
-        // Packets and frames that are complete, how many packets after each of these, when, and their types.
-        let (mut packets, mut frames, mut kinds) = (0, 0, [0; FrameType::COUNT]);
-        let (mut ends, mut times) = ([0u8; ROOM], [Instant::ZERO; ROOM]);
-        let (mut at, mut late, mut last, mut reach) = (note, 0, tally.delivery.last(), before);
+    fn whole_frames(&mut self, tally: &mut Tally) -> bool {
+        let (before, payload) = (self.frames.before, self.payload);
+        // The first packet of all follows none.
+        let usual = (before.rest == 0) & (self.next > 0);
+        let (Some(in_time), true) = (tally.alike(), usual) else { return false };
+        let (most, first) = (tally.longest_in_time(), self.first + self.frames.gone);
+        // Where the first frame begins, or what is missing of it.
+        let gone = (self.next - before.packets) * payload;
+        let mut reach = Reach { packets: self.next, packed: before.packed + gone, rest: 0 };
+        // Of what is worked out: packets, frames, the place after the last note, and its time.
+        let (mut packets, mut frames, mut place, mut last) = (0, 0, 0, tally.delivery.last());
+        let (mut kinds, mut shortest, mut longest) = ([0; FrameType::COUNT], Duration::MAX, Duration::ZERO);
+        // Packets that are late after the one before, and the packets and late ones that `wire` was told of.
+        let (mut late, mut told) = (0, (0, 0));
+        let (mut quiet, mut unseen) = (tally.playout.quiet(first), first);
         for frame in self.frames.list.as_slices().0 {
             let next = frame.reach();
             let upto = packets + (next.packets - reach.packets) as usize;
-            let usual = frame.sent & frame.counts & (next.rest == 0) & (upto > packets);
-            let (Some(delays), true) = (delays.get_mut(packets..upto), usual & (there >= next.packed)) else {
+            let usual = frame.sent
+                & frame.counts
+                & (next.rest == 0)
+                & (upto > packets)
+                & (self.arrived >= next.packed)
+                & (self.notes.at(place).0 >= frame.at);
+            let (Some(delays), true) = (self.delays.get_mut(packets..upto), usual) else { break };
+            let bytes = (reach.packed, next.packed);
+            let note = self.notes.delays(place, bytes, payload, frame.at, delays);
+            let (now, noted) = self.notes.at(note);
+            let delay = now - frame.at;
+            if (delay <= most) != in_time {
                 break;
-            };
-            let (mut place, mut end, mut then, mut too_late) = (at, reach.packed, last, late);
-            for delay in delays {
-                end = (end + payload).min(next.packed);
-                // The last note reaches all that is there.
-                while noted[place % ROOM].1 < end {
-                    place += 1;
+            }
+            shortest = shortest.min(delays[0]);
+            longest = longest.max(delay);
+            if (now.since(last) > self.threshold) | !self.in_step {
+                let (mut place, mut end, mut before) = (place, reach.packed, last);
+                for number in reach.packets..next.packets {
+                    end = (end + payload).min(next.packed);
+                    let now = self.notes.reach(&mut place, end);
+                    late += u64::from(now.since(before) > self.threshold);
+                    before = now;
+                    if !self.in_step && !self.ahead.next() {
+                        self.wire.arrived(now, number, true);
+                    }
                 }
-                let now = noted[place % ROOM].0;
-                too_late += u64::from(now.since(then) > threshold);
-                *delay = now - frame.at;
-                then = now;
+                if !self.in_step {
+                    self.in_step = self.ahead.is_empty() && self.wire.agrees(next.packets, now);
+                    told = (upto, late);
+                }
             }
-            if (then - frame.at <= most) != in_time {
-                break;
+            if !tally.smooth.follow(now, noted) {
+                (place..=note).for_each(|note| tally.smooth.arrived(self.notes.at(note)));
             }
-            (at, late, last, reach, packets) = (place, too_late, then, next, upto);
-            (ends[frames % ROOM], times[frames % ROOM]) = (upto as u8, then);
-            frames += 1;
+            let number = first + frames as u64;
+            if !quiet.has(now, number) {
+                tally.playout.pass(unseen, number);
+                tally.playout.complete(now, number);
+                (quiet, unseen) = (tally.playout.quiet(number + 1), number + 1);
+            }
+            tally.lateness.complete(delay);
             kinds[frame.kind as usize] += 1;
+            place = note + usize::from(noted == next.packed);
+            (reach, last, packets) = (next, now, upto);
+            frames += 1;
         }
         if frames == 0 {
-            return note;
+            return false;
         }
-        tally.smooth.arrivals(noted.get(note..=at).unwrap_or(&[]));
-        let ends = ends.get(..frames).unwrap_or(&ends);
-        tally.lateness.complete_all(ends.iter().map(|end| delays[usize::from(*end).wrapping_sub(1) % ROOM]));
-        let first = self.first + self.frames.gone;
-        if !tally.playout.follow_all(last, first, frames as u64) {
-            for (number, now) in (first..).zip(times.iter().take(frames)) {
-                tally.playout.follow(*now, number);
-            }
+        tally.in_order(reach.packets, &self.delays[..packets], (shortest, longest), late, last);
+        if self.in_step {
+            self.wire.in_order((packets - told.0) as u64, late - told.1, last);
         }
-        self.batch.fill(packets, late, last);
+        tally.playout.pass(unseen, first + frames as u64);
         tally.verdicts(kinds, reach.packed - before.packed);
         self.next = reach.packets;
         self.frames.remove(frames, reach);
-        at
+        self.notes.remove(place);
+        true
     }
 
-    /// Works out arrivals of any kind, until a frame is complete. Returns the first note, of `notes`, that is left.
+    /// Works out arrivals, whatever their frames are like, until a frame is complete.
     #[inline(never)]
-    fn any(&mut self, mut note: usize, notes: usize, tally: &mut Tally) -> usize {
+    fn any(&mut self, tally: &mut Tally) {
         let mut current = self.current(tally);
-        while let Some(&(now, bytes)) = self.noted.get(note).filter(|_| note < notes) {
-            note += 1;
-            tally.smooth.arrived(now, bytes);
-            let mut complete = false;
-            // Nothing becomes complete before.
-            while bytes >= current.next_end {
-                let frame = &current.frame;
-                let reach = frame.reach();
+        let (mut place, mut complete) = (0, false);
+        while let (Some((now, bytes)), false) = (self.notes.get(place), complete) {
+            tally.smooth.arrived((now, bytes));
+            // Several packets and frames may be complete at once.
+            while current.next_end <= bytes {
+                let (frame, reach) = (&current.frame, current.frame.reach());
                 if self.next < reach.packets {
                     self.packet(now, frame, tally);
                 }
@@ -264,16 +276,9 @@ impl Stream {
                     current.next_end = reach.bytes();
                 }
             }
-            if !self.in_step {
-                self.in_step = self.ahead.is_empty() && self.wire.agrees(&tally.delivery);
-                self.batch.begin(&tally.delivery);
-            } else if complete && self.frames.before.rest == 0 {
-                // Perhaps the next ones are usual.
-                self.batch.count(self.next, tally, &mut self.wire);
-                break;
-            }
+            place += 1;
         }
-        note
+        self.notes.remove(place);
     }
 
     /// The first frame of which data is missing. Those before it were not sent, and are judged.
@@ -308,7 +313,7 @@ impl Stream {
         let delay = now - frame.at;
         let bytes = frame.reach().bytes() - self.frames.before.bytes();
         tally.verdict(frame.kind, bytes, tally.is_in_time(delay), frame.counts);
-        tally.playout.follow(now, self.first + self.frames.gone);
+        tally.playout.complete(now, self.first + self.frames.gone);
         if frame.counts {
             tally.lateness.complete(delay);
         }
@@ -318,21 +323,11 @@ impl Stream {
     /// The next packet in order, which is of `frame`, has arrived.
     #[inline(always)]
     fn packet(&mut self, now: Instant, frame: &Waiting, tally: &mut Tally) {
-        let (delay, counts) = (now - frame.at, frame.counts);
-        if !self.in_step {
-            self.packet_by_itself(now, delay, counts, tally);
-        } else if !self.batch.push(now, delay, counts) {
-            self.batch.count(self.next, tally, &mut self.wire);
-            self.batch.push(now, delay, counts);
-        }
-        self.next += 1;
-    }
-    #[inline(never)]
-    fn packet_by_itself(&mut self, now: Instant, delay: Duration, counts: bool, tally: &mut Tally) {
         if !self.ahead.next() {
-            self.wire.arrived(now, self.next, counts);
+            self.wire.arrived(now, self.next, frame.counts);
         }
-        tally.packet(now, self.next, delay, counts);
+        tally.packet(now, self.next, now - frame.at, frame.counts);
+        self.next += 1;
     }
 
     /// Frames of the list, of these places, by type, if they count.
@@ -348,8 +343,7 @@ impl Stream {
         kinds
     }
 
-    /// Frames produced by type, and their packets, of those that count; after everything was settled, and before
-    /// anything is [judged](Self::judge).
+    /// Frames produced by type, and their packets, of those that count; after everything was settled.
     pub(super) fn made(&self, tally: &Tally) -> ([u64; FrameType::COUNT], u64) {
         // All that are not in the list are judged.
         let waiting = self.by_type(0..self.frames.there());
@@ -358,14 +352,14 @@ impl Stream {
         (frames, packets - self.uncounted.min(packets))
     }
 
-    /// Judges the frames that are late at `end`, after everything was settled. The first frame that is not yet late
-    /// ends it.
-    pub(super) fn judge(&self, end: Instant, tally: &mut Tally) {
+    /// Frames by type that count and are late at `end`, after everything was settled. The first frame that is not yet late
+    /// ends them.
+    pub(super) fn missed(&self, end: Instant, tally: &Tally) -> [u64; FrameType::COUNT] {
         let (list, there) = (&self.frames.list, self.frames.there());
         let old = list.partition_point(|frame| !tally.is_in_time(end - frame.at)).min(there);
         // Those that were not sent are judged at once.
         let unsent = list.range(old..there).take_while(|frame| !frame.sent).count();
-        tally.missed(self.by_type(0..old + unsent));
+        self.by_type(0..old + unsent)
     }
 
     /// Number of packets that have not arrived and count, of frames for which `is_old` is true: the first ones.

@@ -68,11 +68,23 @@ impl Tally {
         }
     }
 
-    /// The next packets in order arrived, which count, with these delays; `next` is the number after the last one.
-    pub(super) fn delays(&mut self, next: u64, delays: &[Duration]) {
-        let longest = self.delays.packets(next, delays.iter().copied());
-        // Usually none is late.
-        if longest > FIXED[0] {
+    /// The next packets of a byte stream arrived, which count: the number after the last one, their delays, the shortest
+    /// and the longest of them, how many were late after the one before, and when the last one arrived.
+    pub(super) fn in_order(
+        &mut self,
+        next: u64,
+        delays: &[Duration],
+        bounds: (Duration, Duration),
+        late: u64,
+        last: Instant,
+    ) {
+        let packets = delays.len() as u64;
+        self.delivery.in_order(packets, late, last);
+        self.delays.packets(next, delays, bounds);
+        // Usually none is late, or all are.
+        if bounds.0 > FIXED[FIXED.len() - 1] {
+            self.viewed.late.iter_mut().for_each(|late| late.part += packets);
+        } else if bounds.1 > FIXED[0] {
             delays.iter().for_each(|delay| self.late(*delay));
         }
     }
@@ -113,14 +125,6 @@ impl Tally {
         for (share, frames) in self.viewed.complete.iter_mut().zip(frames) {
             counted(share, frames);
             counted(&mut self.viewed.decodable, frames);
-            self.lateness.judged(frames);
-        }
-    }
-    /// So many more frames of each type count and were not complete in time, and none comes after them.
-    pub(super) fn missed(&mut self, frames: [u64; Type::COUNT]) {
-        for (share, frames) in self.viewed.complete.iter_mut().zip(frames) {
-            share.of += frames;
-            self.viewed.decodable.of += frames;
             self.lateness.judged(frames);
         }
     }

@@ -18,7 +18,7 @@ fn viewer(stream: bool) -> Viewer {
     Viewer::new(Settings::default(), 25.0, CUT, stream)
 }
 /// Packets seen on the wire.
-fn on_the_wire(v: &Viewer) -> u64 {
+fn on_the_wire(v: &mut Viewer) -> u64 {
     v.result(at(1_000_000)).delayed_wire.unwrap().of
 }
 /// A film of so many frames of one packet each, I P P P I …
@@ -116,9 +116,9 @@ fn segments_out_of_order_are_seen_on_the_wire_only() {
     let mut v = viewer(true);
     film(&mut v, 4);
     v.arrived(at(10), &Arrival::Segment { from: 0, to: 959 });
-    assert_eq!(on_the_wire(&v), 0);
+    assert_eq!(on_the_wire(&mut v), 0);
     v.arrived(at(20), &Arrival::Segment { from: 959, to: 2880 });
-    assert_eq!(on_the_wire(&v), 3);
+    assert_eq!(on_the_wire(&mut v), 3);
 }
 
 #[test]
@@ -304,6 +304,18 @@ fn streams_by_definition() {
             complete.push((f.fate == Fate::Sent).then(|| when(offset)));
         }
         let late = packets.windows(2).filter(|w| w[1] - w[0] > 100).count() as u64;
+        let delays: Vec<u64> = film
+            .iter()
+            .flat_map(|f| (0..f.packets).map(|_| 40 * f.number))
+            .zip(&packets)
+            .map(|(produced, arrived)| arrived - produced)
+            .collect();
+        let mean = delays.iter().sum::<u64>() as f64 / delays.len() as f64;
+        assert!((r.measured.delay_mean.unwrap() * 1e3 / mean - 1.0).abs() < 1e-9, "{mean} {:?}", r.measured);
+        assert_eq!(
+            [r.measured.delay_min, r.measured.delay_max].map(|d| d.map(|d| (d * 1e3).round() as u64)),
+            [delays.iter().min().copied(), delays.iter().max().copied()]
+        );
         assert_eq!(r.delayed, Some(Share { part: late, of: packets.len() as u64 }));
         let judged =
             |i: &usize| complete[*i].is_some() || film[*i].fate != Fate::Sent || 40 * *i as u64 + 1000 < end;
