@@ -71,13 +71,22 @@ impl Gaps {
         } else {
             self.among(now, number)
         };
-        let late = |before: Instant| now.since(before) > self.threshold;
         self.received += u64::from(counts);
-        self.by_number += u64::from(counts & late(before));
-        self.by_arrival += u64::from(counts & late(self.last));
+        self.by_number += u64::from(counts & self.is_late(now, before));
+        self.by_arrival += u64::from(counts & self.is_late(now, self.last));
         self.last = now;
     }
 
+    /// Whether a packet is late that arrived after one at `before`.
+    #[inline(always)]
+    pub(super) fn is_late(&self, now: Instant, before: Instant) -> bool {
+        now.since(before) > self.threshold
+    }
+    /// Packets are late that arrive later than this after the one before.
+    #[inline(always)]
+    pub(super) fn threshold(&self) -> Duration {
+        self.threshold
+    }
     /// When the last packet arrived; nothing is late after what it returns before the first one.
     #[inline]
     pub(super) fn last(&self) -> Instant {

@@ -25,10 +25,15 @@ impl Lateness {
     /// Such a frame is complete, `delay` after its production.
     #[inline]
     pub(super) fn complete(&mut self, delay: Duration) {
+        self.complete_all(core::iter::once(delay));
+    }
+    /// Such frames are complete, so long after their production.
+    #[inline(always)]
+    pub(super) fn complete_all(&mut self, delays: impl ExactSizeIterator<Item = Duration>) {
         if self.spans.total() == 0 {
             self.spans = Spans::new(LONGEST);
         }
-        self.spans.record(delay);
+        self.spans.record_all(delays.map(|delay| (delay, delay.as_nanos() as i64 as f64)));
     }
 
     /// The delay within which each of [`FRAME_SHARES`] of all frames was complete (nearest rank), s; `None` if

@@ -15,6 +15,7 @@ mod decode;
 mod gaps;
 mod lateness;
 mod notes;
+mod order;
 mod playout;
 mod settings;
 mod smooth;
@@ -229,7 +230,7 @@ impl Viewer {
                     bytes: s.arrived(),
                     missed: missed.iter().sum(),
                     late: late.map(|is_late| s.lacking(is_late)),
-                    wire: Some(&s.wire),
+                    wire: Some(s.wire.gaps()),
                 };
                 self.results(end, &self.tally, viewed, &rest)
             }

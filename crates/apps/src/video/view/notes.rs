@@ -43,38 +43,30 @@ impl Notes {
     pub(super) fn at(&self, place: usize) -> (Instant, u64) {
         (self.times[place % ROOM], self.bytes[place % ROOM])
     }
-    /// The delays since `begin` of as many packets as there is room for, which follow each other from byte `from` on, are
-    /// of `payload` bytes and end at `to`, which must be noted. `place` is the first note beyond `from`; returns the place
-    /// of the first one that reaches `to`. None of them was made before `begin`.
+    /// Packets of `payload` bytes that follow each other from byte `from` on and end at `to`, which must be noted: writes
+    /// how long after `begin` each of them was there to `delays`, from `first` on. `note` is a note that does not reach
+    /// beyond the first packet; returns the first one that reaches `to`.
     #[inline(always)]
-    pub(super) fn delays(
+    pub(super) fn delays<const N: usize>(
         &self,
-        mut place: usize,
+        note: usize,
         (from, to): (u64, u64),
         payload: u64,
         begin: Instant,
-        delays: &mut [Duration],
+        (delays, first): (&mut [Duration; N], usize),
     ) -> usize {
-        let since = |now: Instant| Duration::from_nanos(now.as_nanos().wrapping_sub(begin.as_nanos()));
-        // Usually each packet is a segment, and has a note of its own.
-        let own = place..place + delays.len();
-        if let (Some(times), Some(ends)) = (self.times.get(own.clone()), self.bytes.get(own.clone())) {
-            let (mut end, mut others) = (from, 0);
-            for ((delay, time), noted) in delays.iter_mut().zip(times).zip(ends) {
-                end = (end + payload).min(to);
-                others |= noted ^ end;
-                *delay = since(*time);
-            }
-            if others == 0 {
-                return own.end - 1;
-            }
-        }
-        let mut end = from;
-        for delay in delays {
+        let (mut note, mut packet, mut end) = (note % ROOM, first, from);
+        loop {
             end = (end + payload).min(to);
-            *delay = since(self.reach(&mut place, end));
+            while self.bytes[note] < end {
+                note = (note + 1) % ROOM;
+            }
+            delays[packet % N] = self.times[note] - begin;
+            if end >= to {
+                return note;
+            }
+            packet += 1;
         }
-        place
     }
     /// The first note from `place` on with so many bytes in order, which must be noted: `place` becomes its place.
     #[inline(always)]

@@ -18,21 +18,6 @@ enum State {
     Stalled { number: u64, since: Instant },
 }
 
-/// Frames that are complete before `safe`, or are before frame `lacking`.
-#[derive(Clone, Copy)]
-pub(super) struct Quiet {
-    safe: Instant,
-    lacking: u64,
-}
-
-impl Quiet {
-    /// Whether frame `number`, complete at `now`, is one of them.
-    #[inline(always)]
-    pub(super) fn has(self, now: Instant, number: u64) -> bool {
-        (now < self.safe) | (number < self.lacking)
-    }
-}
-
 /// The playout of a video. Frames are identified by their number in it.
 #[derive(Clone, Debug)]
 pub(super) struct Playout {
@@ -106,13 +91,17 @@ impl Playout {
         Duration::from_secs_f64(to.saturating_sub(from) as f64 * self.interval)
     }
 
-    /// Over a byte stream: which frames change nothing but the last one, if they follow each other from `next` on.
+    /// Over a byte stream: frames that follow each other from `next` on, are complete before this time, and of which there
+    /// are at most so many, change nothing but the last one.
     #[inline]
-    pub(super) fn quiet(&self, next: u64) -> Quiet {
-        if self.last.is_none_or(|last| last + 1 != next) {
-            return Quiet { safe: Instant::ZERO, lacking: 0 };
+    pub(super) fn quiet(&self, next: u64) -> (Instant, usize) {
+        let follows = self.last.is_some_and(|last| last + 1 == next);
+        let lacking = if self.end.is_none() { self.lacking.saturating_sub(next) } else { 0 };
+        match (follows, lacking) {
+            (false, _) => (Instant::ZERO, usize::MAX),
+            (true, 0) => (self.safe, usize::MAX),
+            (true, frames) => (Instant::MAX, frames as usize),
         }
-        Quiet { safe: self.safe, lacking: if self.end.is_none() { self.lacking } else { 0 } }
     }
     /// The frames from `from` to the one before `next`, which are [quiet](Self::quiet), are complete.
     #[inline]

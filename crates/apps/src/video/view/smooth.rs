@@ -33,15 +33,15 @@ impl Smooth {
         self.last = now;
     }
 
-    /// The last of several arrivals, so many bytes since the beginning. False, and nothing has changed, if the others
-    /// have to be known.
+    /// Arrivals until then, none of them so long after the one before, change nothing but the last one.
     #[inline(always)]
-    pub(super) fn follow(&mut self, now: Instant, bytes: u64) -> bool {
-        let follows = now < self.until && now - self.last <= self.silence;
-        if follows {
-            (self.last, self.bytes) = (now, bytes);
-        }
-        follows
+    pub(super) fn quiet(&self) -> (Instant, Duration) {
+        (self.until, self.silence)
+    }
+    /// The last of such [arrivals](Self::quiet).
+    #[inline(always)]
+    pub(super) fn pass(&mut self, (now, bytes): (Instant, u64)) {
+        (self.last, self.bytes) = (now, bytes);
     }
     /// So many more bytes arrived.
     #[inline]

@@ -4,9 +4,8 @@
 //! many arrivals at once: when there are enough of them, before data that arrives out of order, and when somebody
 //! asks. The results are the same.
 
-use super::ahead::Ahead;
-use super::gaps::Gaps;
 use super::notes::Notes;
+use super::order::Order;
 use super::tally::Tally;
 use super::waiting::{Frames, Waiting};
 use crate::frame::{Fate, Frame, FrameType};
@@ -34,13 +33,8 @@ pub(super) struct Stream {
     next: u64,
     /// The delays of the packets that are worked out.
     delays: [Duration; MOST],
-    /// Packets are late this long after the one before.
-    threshold: Duration,
-    /// Whether `wire` knows the same of what came before as the tally does, which sees packets in order.
-    in_step: bool,
-    /// Packets that arrived out of order.
-    ahead: Ahead,
-    pub(super) wire: Gaps,
+    /// As they arrive, in order or not; the tally sees them in order.
+    pub(super) wire: Order,
 }
 
 /// The first frame of which data is missing.
@@ -68,10 +62,7 @@ impl Stream {
             arrived: 0,
             next: 0,
             delays: [Duration::ZERO; MOST],
-            threshold,
-            in_step: true,
-            ahead: Ahead::default(),
-            wire: Gaps::new(threshold),
+            wire: Order::new(threshold),
         }
     }
 
@@ -152,10 +143,7 @@ impl Stream {
             return;
         }
         self.settle(tally);
-        self.in_step = false;
-        let wire = &mut self.wire;
-        let new = |number, counts| wire.arrived(now, number, counts);
-        self.ahead.segment((from, to), self.next, &self.frames, self.payload, new);
+        self.wire.segment(now, (from, to), self.next, &self.frames, self.payload);
     }
 
     /// Works out all arrivals so far.
@@ -171,70 +159,67 @@ impl Stream {
         }
     }
 
-    /// Works out the arrivals of frames of which all has arrived, as long as they are usual ones. False if there are none.
+    /// Works out the arrivals of frames of which all has arrived, as long as they are plain and all of them are in time, or
+    /// all are not. False if there are none.
     #[inline(never)]
     fn whole_frames(&mut self, tally: &mut Tally) -> bool {
         let (before, payload) = (self.frames.before, self.payload);
         // The first packet of all follows none.
-        let usual = (before.rest == 0) & (self.next > 0);
-        let (Some(in_time), true) = (tally.alike(), usual) else { return false };
-        let (most, first) = (tally.longest_in_time(), self.first + self.frames.gone);
+        let plain = (before.rest == 0) & (self.next > 0);
+        let (Some(in_time), true) = (tally.alike(), plain) else { return false };
+        let (first, most) = (self.first + self.frames.gone, tally.longest_in_time());
         // Where the first frame begins, or what is missing of it.
         let gone = (self.next - before.packets) * payload;
         let mut reach = Reach { packets: self.next, packed: before.packed + gone, rest: 0 };
-        // Of what is worked out: packets, frames, the place after the last note, and its time.
-        let (mut packets, mut frames, mut place, mut last) = (0, 0, 0, tally.delivery.last());
-        let (mut kinds, mut shortest, mut longest) = ([0; FrameType::COUNT], Duration::MAX, Duration::ZERO);
+        // Of what is worked out: packets, where frames end among them, frames by type, and the last note and its time.
+        let (mut packets, mut frames, mut ends) = (0, 0, [0u8; MOST]);
+        let (mut kinds, mut note, mut last) = ([0; FrameType::COUNT], 0, tally.delivery.last());
+        let (mut shortest, mut longest) = (Duration::MAX, Duration::ZERO);
         // Packets that are late after the one before, and the packets and late ones that `wire` was told of.
         let (mut late, mut told) = (0, (0, 0));
-        let (mut quiet, mut unseen) = (tally.playout.quiet(first), first);
+        // Frames that need no attention of their own: until when and how many for the playout, and when and after which gap
+        // for the rest. The playout was told of all before `unseen`.
+        let ((mut shown, mut most_frames), mut unseen) = (tally.playout.quiet(first), first);
+        let (mut until, mut gap) = self.quiet(shown, tally);
         for frame in self.frames.list.as_slices().0 {
             let next = frame.reach();
             let upto = packets + (next.packets - reach.packets) as usize;
-            let usual = frame.sent
-                & frame.counts
-                & (next.rest == 0)
-                & (upto > packets)
-                & (self.arrived >= next.packed)
-                & (self.notes.at(place).0 >= frame.at);
-            let (Some(delays), true) = (self.delays.get_mut(packets..upto), usual) else { break };
-            let bytes = (reach.packed, next.packed);
-            let note = self.notes.delays(place, bytes, payload, frame.at, delays);
-            let (now, noted) = self.notes.at(note);
-            let delay = now - frame.at;
-            if (delay <= most) != in_time {
+            if !(frame.plain & (self.arrived >= next.packed) & (upto <= MOST)) | (frames >= most_frames) {
                 break;
             }
-            shortest = shortest.min(delays[0]);
-            longest = longest.max(delay);
-            if (now.since(last) > self.threshold) | !self.in_step {
-                let (mut place, mut end, mut before) = (place, reach.packed, last);
-                for number in reach.packets..next.packets {
-                    end = (end + payload).min(next.packed);
-                    let now = self.notes.reach(&mut place, end);
-                    late += u64::from(now.since(before) > self.threshold);
-                    before = now;
-                    if !self.in_step && !self.ahead.next() {
-                        self.wire.arrived(now, number, true);
-                    }
+            let (bytes, place) = ((reach.packed, next.packed), note);
+            note = self.notes.delays(place, bytes, payload, frame.at, (&mut self.delays, packets));
+            let now = self.notes.at(note).0;
+            let delay = now - frame.at;
+            if (delay <= most) != in_time {
+                note = place;
+                break;
+            }
+            if (now >= until) | (now.since(last) > gap) {
+                if frames > 0 {
+                    tally.smooth.pass(self.notes.at(place));
                 }
-                if !self.in_step {
-                    self.in_step = self.ahead.is_empty() && self.wire.agrees(next.packets, now);
+                (place..=note).for_each(|note| tally.smooth.arrived(self.notes.at(note)));
+                let in_step = self.wire.in_step();
+                late += self.wire.packets((reach, next), payload, &self.notes, place, last);
+                if !in_step {
                     told = (upto, late);
                 }
+                if now >= shown {
+                    let number = first + frames as u64;
+                    tally.playout.pass(unseen, number);
+                    tally.playout.complete(now, number);
+                    unseen = number + 1;
+                    let more;
+                    (shown, more) = tally.playout.quiet(unseen);
+                    most_frames = (frames + 1).saturating_add(more);
+                }
+                (until, gap) = self.quiet(shown, tally);
             }
-            if !tally.smooth.follow(now, noted) {
-                (place..=note).for_each(|note| tally.smooth.arrived(self.notes.at(note)));
-            }
-            let number = first + frames as u64;
-            if !quiet.has(now, number) {
-                tally.playout.pass(unseen, number);
-                tally.playout.complete(now, number);
-                (quiet, unseen) = (tally.playout.quiet(number + 1), number + 1);
-            }
-            tally.lateness.complete(delay);
+            shortest = shortest.min(self.delays[packets % MOST]);
+            longest = longest.max(delay);
             kinds[frame.kind as usize] += 1;
-            place = note + usize::from(noted == next.packed);
+            ends[frames % MOST] = upto as u8;
             (reach, last, packets) = (next, now, upto);
             frames += 1;
         }
@@ -242,15 +227,27 @@ impl Stream {
             return false;
         }
         tally.in_order(reach.packets, &self.delays[..packets], (shortest, longest), late, last);
-        if self.in_step {
-            self.wire.in_order((packets - told.0) as u64, late - told.1, last);
+        if self.wire.in_step() {
+            self.wire.follow((packets - told.0) as u64, late - told.1, last);
         }
+        let noted = self.notes.at(note).1;
+        tally.smooth.pass((last, noted));
+        let ends = ends.get(..frames).unwrap_or(&ends);
+        tally.lateness.complete_all(ends.iter().map(|end| self.delays[usize::from(*end - 1) % MOST]));
         tally.playout.pass(unseen, first + frames as u64);
         tally.verdicts(kinds, reach.packed - before.packed);
         self.next = reach.packets;
         self.frames.remove(frames, reach);
-        self.notes.remove(place);
+        self.notes.remove(note + usize::from(noted == reach.packed));
         true
+    }
+
+    /// Until when, and no longer than how long after each other, frames need no attention of their own that the playout
+    /// needs none of until `shown`.
+    fn quiet(&self, shown: Instant, tally: &Tally) -> (Instant, Duration) {
+        let (until, gap) = tally.smooth.quiet();
+        let until = if self.wire.in_step() { until.min(shown) } else { Instant::ZERO };
+        (until, gap.min(tally.delivery.threshold()))
     }
 
     /// Works out arrivals, whatever their frames are like, until a frame is complete.
@@ -323,9 +320,7 @@ impl Stream {
     /// The next packet in order, which is of `frame`, has arrived.
     #[inline(always)]
     fn packet(&mut self, now: Instant, frame: &Waiting, tally: &mut Tally) {
-        if !self.ahead.next() {
-            self.wire.arrived(now, self.next, frame.counts);
-        }
+        self.wire.next(now, self.next, frame.counts);
         tally.packet(now, self.next, now - frame.at, frame.counts);
         self.next += 1;
     }

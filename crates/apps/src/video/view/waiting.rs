@@ -18,18 +18,28 @@ pub(in crate::video) struct Waiting {
     pub(super) sent: bool,
     /// Produced after the warm-up.
     pub(super) counts: bool,
+    /// It was sent, counts, and ends with a packet.
+    pub(super) plain: bool,
 }
 
 impl Waiting {
     /// In the place of one.
-    pub(in crate::video) const NONE: Self =
-        Self { at: Instant::ZERO, packets: 0, packed: 0, rest: 0, kind: Type::I, sent: false, counts: false };
+    pub(in crate::video) const NONE: Self = Self {
+        at: Instant::ZERO,
+        packets: 0,
+        packed: 0,
+        rest: 0,
+        kind: Type::I,
+        sent: false,
+        counts: false,
+        plain: false,
+    };
 
     /// A frame after which the film reaches so far.
     #[inline(always)]
     pub(in crate::video) fn new(at: Instant, reach: Reach, kind: Type, sent: bool, counts: bool) -> Self {
         let Reach { packets, packed, rest } = reach;
-        Self { at, packets, packed, rest, kind, sent, counts }
+        Self { at, packets, packed, rest, kind, sent, counts, plain: sent & counts & (rest == 0) }
     }
     /// How far the film reaches after it; as far as before if it was not sent.
     #[inline(always)]
