@@ -132,11 +132,10 @@ impl Delays {
         self.spans.record(delay);
     }
 
-    /// Packets arrived with these delays, of which these are the shortest and the longest; `next` is the number after the
-    /// last one.
+    /// Packets arrived with these delays; `next` is the number after the last one. Returns the shortest and the longest.
     #[inline]
-    pub(crate) fn packets(&mut self, next: u64, delays: &[Duration], (min, max): (Duration, Duration)) {
-        let Some(first) = delays.first() else { return };
+    pub(crate) fn packets(&mut self, next: u64, delays: &[Duration]) -> (Duration, Duration) {
+        let Some(first) = delays.first() else { return (Duration::MAX, Duration::ZERO) };
         if self.count == 0 {
             self.begin(*first);
         }
@@ -146,9 +145,12 @@ impl Delays {
         let real = |delay: Duration| delay.as_nanos() as i64 as f64;
         let (mut last, mut jitter, mut jitters, mut sum) =
             (real(self.last), self.jitter, self.jitters, self.sum);
+        let (mut min, mut max) = (real(*first), real(*first));
         self.spans.record_all(delays.iter().map(|delay| {
             let nanos = real(*delay);
             sum += u128::from(delay.as_nanos());
+            min = if nanos < min { nanos } else { min };
+            max = if nanos > max { nanos } else { max };
             let difference = math::abs(nanos - last);
             last = nanos;
             jitter += (difference - jitter) / 16.0;
@@ -157,7 +159,9 @@ impl Delays {
         }));
         self.last = delays.last().copied().unwrap_or(self.last);
         (self.jitter, self.jitters, self.sum) = (jitter, jitters, sum);
+        let (min, max) = (Duration::from_nanos(min as u64), Duration::from_nanos(max as u64));
         (self.min, self.max) = (self.min.min(min), self.max.max(max));
+        (min, max)
     }
 
     /// Before the first datagram: its delay differs from no other.

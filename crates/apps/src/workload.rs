@@ -260,7 +260,7 @@ impl<W: Workload> Workload for Box<W> {
     fn poll(&mut self, now: Instant) -> Option<Demand> {
         (**self).poll(now)
     }
-    #[inline]
+    #[inline(always)]
     fn write(&mut self, now: Instant) -> Option<Written> {
         (**self).write(now)
     }

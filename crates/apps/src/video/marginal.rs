@@ -259,7 +259,11 @@ impl Inverse {
         if x >= self.clipped {
             return self.most;
         }
-        exact.at(x, if x < 0.5 { at[1] } else { at[CELLS - 1] })
+        let guess = match exact {
+            Exact::Gamma { of_scale_1, .. } if x < 0.5 => of_scale_1.below(x, (1.0 / CELLS as f64, at[1])),
+            _ => at[CELLS - 1],
+        };
+        exact.at(x, guess)
     }
 
     /// Mean in bytes.

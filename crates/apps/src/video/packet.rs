@@ -81,27 +81,6 @@ impl Cutter {
         Reach { packets: self.packets, packed: self.packed, rest: self.waiting as u32 }
     }
 
-    /// Adds the next frames, of so many bytes, at least 1 each: how far the film reaches after each of them.
-    pub(super) fn frames(&mut self, bytes: &[u64], reaches: &mut [Reach]) {
-        // Local, so that it stays in registers.
-        let mut cutter = *self;
-        let Cut { payload, flush, pad } = self.cut;
-        if flush && !pad && self.waiting == 0 {
-            // As below, without decisions.
-            for (reach, bytes) in reaches.iter_mut().zip(bytes) {
-                cutter.packets += bytes.div_ceil(payload);
-                cutter.packed += bytes;
-                *reach = Reach { packets: cutter.packets, packed: cutter.packed, rest: 0 };
-            }
-        } else {
-            for (reach, bytes) in reaches.iter_mut().zip(bytes) {
-                cutter.frame(*bytes);
-                *reach = cutter.reach();
-            }
-        }
-        *self = cutter;
-    }
-
     /// Adds the next frame, of this many bytes, at least 1.
     #[inline(always)]
     pub fn frame(&mut self, bytes: u64) -> Pieces {

@@ -7,7 +7,7 @@ use super::coder::Coding;
 use super::film::Film;
 use super::layers::Known;
 use super::overhead::Overhead;
-use super::packet::{Cut, Cutter, Pieces, Reach};
+use super::packet::{Cut, Cutter, Pieces};
 use super::source::{BLOCK, Source};
 use super::view::{Made, Settings, Viewer, Waiting};
 use crate::frame::{Fate, Frame, FrameType};
@@ -95,13 +95,16 @@ pub struct Video {
     viewer: Viewer,
 }
 
-/// Frames drawn in advance. The viewer has the rest of what is known of them.
+/// Frames drawn in advance.
 #[derive(Clone, Copy, Debug)]
 struct Drawn {
-    /// When each is produced, and the bytes of the packets of the film up to it. After the last frame of the film, its
-    /// end.
-    frames: [(Instant, u64); BLOCK],
-    /// The next one.
+    /// After the last frame of the film, only times matter: it has ended.
+    frames: [Waiting; BLOCK],
+    /// The types and sizes of the last ones drawn.
+    kinds: [FrameType; BLOCK],
+    sizes: [f64; BLOCK],
+    /// Number of the first of them in the film, and the next one of them.
+    first: u64,
     next: usize,
     /// Bytes of the packets of the film that were written.
     written: u64,
@@ -154,7 +157,15 @@ impl Video {
             cutter: Cutter::new(cut),
             overhead: Overhead::new(cut, header.unwrap_or(0)),
             in_advance,
-            drawn: Drawn { frames: [(begin, 0); BLOCK], next: 0, written: 0, ends: Instant::MAX },
+            drawn: Drawn {
+                frames: [Waiting::none(begin); BLOCK],
+                kinds: [FrameType::I; BLOCK],
+                sizes: [0.0; BLOCK],
+                first: 0,
+                next: 0,
+                written: 0,
+                ends: Instant::MAX,
+            },
             clock: Clock::new(begin, frames),
             tick: 0,
             number: 0,
@@ -228,28 +239,26 @@ impl Video {
     /// Draws the next frames in advance.
     #[inline(never)]
     fn draw(&mut self) {
-        let (mut kinds, mut sizes) = ([FrameType::I; BLOCK], [0.0; BLOCK]);
-        let count = self.source.draw(&mut kinds, &mut sizes);
+        let Drawn { frames, kinds, sizes, first: all, next, ends, .. } = &mut self.drawn;
+        let count = self.source.draw(kinds, sizes);
         let (clock, first, scale, nominal) = (self.clock, self.tick, self.scale, self.nominal);
-        // Loops over whole arrays take few instructions.
+        // Short loops over whole arrays take few instructions.
         let bytes = sizes.map(|size| scaled(size, scale, nominal, nominal) + FRAME_HEADER);
-        let mut reaches = [Reach::default(); BLOCK];
-        self.cutter.frames(&bytes[..count], &mut reaches[..count]);
-        let (mut frames, warm) = ([Waiting::NONE; BLOCK], self.viewer.warm());
-        let drawn = &mut self.drawn.frames;
-        for i in 0..BLOCK {
-            let (at, reach) = (clock.at(first + i as u64), reaches[i]);
-            drawn[i] = (at, reach.packed);
-            frames[i] = Waiting::new(at, reach, kinds[i], true, at >= warm);
+        let (mut cutter, warm) = (self.cutter, self.viewer.warm());
+        for (i, frame) in frames.iter_mut().enumerate().take(count) {
+            let at = clock.at(first + i as u64);
+            cutter.frame(bytes[i]);
+            *frame = Waiting::new(at, cutter.reach(), kinds[i], true, at >= warm);
         }
+        self.cutter = cutter;
         self.viewer.expect(&frames[..count]);
         self.tick += count as u64;
         if count < BLOCK {
-            self.drawn.ends = clock.at(self.tick);
-            drawn[count..].fill((self.drawn.ends, 0));
+            *ends = clock.at(self.tick);
+            frames[count..].fill(Waiting::none(*ends));
         }
-        self.drawn.next = 0;
-        self.tick_at = self.drawn.frames[0].0;
+        (*all, *next) = (first, 0);
+        self.tick_at = frames[0].at();
     }
 
     /// The next frame that was drawn in advance, unless the film has ended.
@@ -258,6 +267,7 @@ impl Video {
             self.end(self.tick_at);
             return None;
         }
+        self.tell();
         let (number, at, kind, Made { bytes, packets, packed }) = self.viewer.step()?;
         self.take_drawn();
         let last = packed - packets.saturating_sub(1) * self.cutter.cut().payload;
@@ -269,10 +279,10 @@ impl Video {
     #[inline(always)]
     fn take_drawn(&mut self) {
         let Drawn { frames, next, written, .. } = &mut self.drawn;
-        *written = frames[*next % BLOCK].1;
+        *written = frames[*next % BLOCK].reach().packed;
         *next += 1;
         if *next < BLOCK {
-            self.tick_at = frames[*next].0;
+            self.tick_at = frames[*next].at();
         } else {
             self.draw();
         }
@@ -280,18 +290,25 @@ impl Video {
     /// The bytes of all frames that are due: what [`Self::produce_drawn`] does with each of them, without the rest.
     #[inline(always)]
     fn write_drawn(&mut self, now: Instant) -> u64 {
-        let (first, before, mut frames) = (self.tick_at, self.drawn.written, 0);
+        let before = self.drawn.written;
         while self.tick_at <= now {
             if self.tick_at == self.drawn.ends {
-                self.viewer.advance(first, frames);
                 self.end(self.tick_at);
-                return self.drawn.written - before;
+                break;
             }
             self.take_drawn();
-            frames += 1;
         }
-        self.viewer.advance(first, frames);
+        if before == 0 {
+            // The viewer may wait for the first frame.
+            self.tell();
+        }
         self.drawn.written - before
+    }
+    /// Tells the viewer how many frames that were drawn in advance are written.
+    fn tell(&mut self) {
+        if self.in_advance {
+            self.viewer.advance(self.clock.at(0), self.drawn.first + self.drawn.next as u64);
+        }
     }
 
     /// Whether each frame is one write, whatever its packets.
@@ -320,6 +337,7 @@ impl Video {
     fn end(&mut self, now: Instant) {
         self.over = true;
         self.tick_at = Instant::MAX;
+        self.tell();
         self.viewer.over(now);
     }
 }
@@ -350,6 +368,7 @@ impl Workload for Video {
             }
         }
     }
+    #[inline(always)]
     fn write(&mut self, now: Instant) -> Option<Written> {
         if self.closed | !self.in_advance || self.rest.left > 0 {
             return None;
@@ -361,6 +380,7 @@ impl Workload for Video {
         self.closed = false;
         self.rest.left = 0;
         if !self.over {
+            self.tell();
             let ticks = if self.in_advance { self.viewer.frames() } else { self.tick };
             let last = self.clock.at(ticks.saturating_sub(1));
             self.end(last);
@@ -384,12 +404,15 @@ impl Workload for Video {
         self.viewer.died(now);
     }
     fn viewed(&mut self, end: Instant) -> Option<Viewed> {
+        self.tell();
         Some(self.viewer.result(end))
     }
     fn buffered(&mut self, now: Instant) -> Option<f64> {
+        self.tell();
         self.viewer.buffered(now)
     }
     fn stood(&mut self, now: Instant) -> Option<f64> {
+        self.tell();
         self.viewer.stood(now)
     }
 }

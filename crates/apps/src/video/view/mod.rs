@@ -10,6 +10,7 @@
 //! [`stream`] and [`datagrams`] know which frames and packets are expected; [`tally`] has the measures.
 
 mod ahead;
+mod batch;
 mod datagrams;
 mod decode;
 mod gaps;
@@ -126,12 +127,11 @@ impl Viewer {
     pub(super) fn warm(&self) -> Instant {
         self.warm
     }
-    /// So many more of the frames known in advance are produced, the first of them at this time.
-    #[inline(always)]
-    pub(super) fn advance(&mut self, at: Instant, frames: u64) {
+    /// So many of the frames known in advance are produced, the first of the film at this time.
+    pub(super) fn advance(&mut self, first: Instant, frames: u64) {
         let Carrier::Stream(s) = &mut self.carrier else { return };
         if s.frames() == 0 && frames > 0 {
-            self.tally.playout.produced(at, 0);
+            self.tally.playout.produced(first, 0);
         }
         s.advance(frames);
     }

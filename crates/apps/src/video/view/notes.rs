@@ -1,7 +1,7 @@
 //! Arrivals in order of which nothing but their time is known yet. Working out many at once saves most of the work per
 //! packet.
 
-use skyhaul_base::{Duration, Instant};
+use skyhaul_base::Instant;
 
 /// How many are noted.
 const ROOM: usize = 64;
@@ -43,36 +43,11 @@ impl Notes {
     pub(super) fn at(&self, place: usize) -> (Instant, u64) {
         (self.times[place % ROOM], self.bytes[place % ROOM])
     }
-    /// Packets of `payload` bytes that follow each other from byte `from` on and end at `to`, which must be noted: writes
-    /// how long after `begin` each of them was there to `delays`, from `first` on. `note` is a note that does not reach
-    /// beyond the first packet; returns the first one that reaches `to`.
-    #[inline(always)]
-    pub(super) fn delays<const N: usize>(
-        &self,
-        note: usize,
-        (from, to): (u64, u64),
-        payload: u64,
-        begin: Instant,
-        (delays, first): (&mut [Duration; N], usize),
-    ) -> usize {
-        let (mut note, mut packet, mut end) = (note % ROOM, first, from);
-        loop {
-            end = (end + payload).min(to);
-            while self.bytes[note] < end {
-                note = (note + 1) % ROOM;
-            }
-            delays[packet % N] = self.times[note] - begin;
-            if end >= to {
-                return note;
-            }
-            packet += 1;
-        }
-    }
     /// The first note from `place` on with so many bytes in order, which must be noted: `place` becomes its place.
     #[inline(always)]
     pub(super) fn reach(&self, place: &mut usize, bytes: u64) -> Instant {
         while self.bytes[*place % ROOM] < bytes {
-            *place += 1;
+            *place = (*place + 1) % ROOM;
         }
         self.times[*place % ROOM]
     }

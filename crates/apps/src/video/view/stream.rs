@@ -4,6 +4,7 @@
 //! many arrivals at once: when there are enough of them, before data that arrives out of order, and when somebody
 //! asks. The results are the same.
 
+use super::batch::{Batch, Usual};
 use super::notes::Notes;
 use super::order::Order;
 use super::tally::Tally;
@@ -11,9 +12,6 @@ use super::waiting::{Frames, Waiting};
 use crate::frame::{Fate, Frame, FrameType};
 use crate::video::packet::Reach;
 use skyhaul_base::{Duration, Instant};
-
-/// How many packets are counted at once.
-const MOST: usize = 64;
 
 /// The frames of a film, and the bytes that have arrived.
 #[derive(Clone, Debug)]
@@ -31,8 +29,8 @@ pub(super) struct Stream {
     arrived: u64,
     /// The next packet in order.
     next: u64,
-    /// The delays of the packets that are worked out.
-    delays: [Duration; MOST],
+    /// The frames that are worked out.
+    batch: Batch,
     /// As they arrive, in order or not; the tally sees them in order.
     pub(super) wire: Order,
 }
@@ -47,7 +45,7 @@ struct Current {
 
 impl Current {
     /// There is none: nothing becomes complete.
-    const NONE: Self = Self { frame: Waiting::NONE, next_end: u64::MAX };
+    const NONE: Self = Self { frame: Waiting::none(Instant::ZERO), next_end: u64::MAX };
 }
 
 impl Stream {
@@ -61,7 +59,7 @@ impl Stream {
             notes: Notes::new(),
             arrived: 0,
             next: 0,
-            delays: [Duration::ZERO; MOST],
+            batch: Batch::new(),
             wire: Order::new(threshold),
         }
     }
@@ -100,10 +98,9 @@ impl Stream {
             self.uncounted = last.reach().packets;
         }
     }
-    /// So many more of the frames known in advance are produced.
-    #[inline(always)]
+    /// So many of the frames known in advance are produced.
     pub(super) fn advance(&mut self, frames: u64) {
-        self.frames.produced += frames;
+        self.frames.produced = frames;
     }
     /// The next frame, known in advance, is produced; its time and type, and what it consists of.
     pub(super) fn step(&mut self) -> Option<(Instant, FrameType, Made)> {
@@ -159,95 +156,72 @@ impl Stream {
         }
     }
 
-    /// Works out the arrivals of frames of which all has arrived, as long as they are plain and all of them are in time, or
-    /// all are not. False if there are none.
+    /// Works out the arrivals of frames of which all has arrived, as long as they are plain. False if there are none.
     #[inline(never)]
     fn whole_frames(&mut self, tally: &mut Tally) -> bool {
         let (before, payload) = (self.frames.before, self.payload);
         // The first packet of all follows none.
-        let plain = (before.rest == 0) & (self.next > 0);
-        let (Some(in_time), true) = (tally.alike(), plain) else { return false };
-        let (first, most) = (self.first + self.frames.gone, tally.longest_in_time());
-        // Where the first frame begins, or what is missing of it.
-        let gone = (self.next - before.packets) * payload;
-        let mut reach = Reach { packets: self.next, packed: before.packed + gone, rest: 0 };
-        // Of what is worked out: packets, where frames end among them, frames by type, and the last note and its time.
-        let (mut packets, mut frames, mut ends) = (0, 0, [0u8; MOST]);
-        let (mut kinds, mut note, mut last) = ([0; FrameType::COUNT], 0, tally.delivery.last());
-        let (mut shortest, mut longest) = (Duration::MAX, Duration::ZERO);
-        // Packets that are late after the one before, and the packets and late ones that `wire` was told of.
-        let (mut late, mut told) = (0, (0, 0));
-        // Frames that need no attention of their own: until when and how many for the playout, and when and after which gap
-        // for the rest. The playout was told of all before `unseen`.
-        let ((mut shown, mut most_frames), mut unseen) = (tally.playout.quiet(first), first);
-        let (mut until, mut gap) = self.quiet(shown, tally);
-        for frame in self.frames.list.as_slices().0 {
-            let next = frame.reach();
-            let upto = packets + (next.packets - reach.packets) as usize;
-            if !(frame.plain & (self.arrived >= next.packed) & (upto <= MOST)) | (frames >= most_frames) {
-                break;
-            }
-            let (bytes, place) = ((reach.packed, next.packed), note);
-            note = self.notes.delays(place, bytes, payload, frame.at, (&mut self.delays, packets));
-            let now = self.notes.at(note).0;
-            let delay = now - frame.at;
-            if (delay <= most) != in_time {
-                note = place;
-                break;
-            }
-            if (now >= until) | (now.since(last) > gap) {
-                if frames > 0 {
-                    tally.smooth.pass(self.notes.at(place));
-                }
-                (place..=note).for_each(|note| tally.smooth.arrived(self.notes.at(note)));
-                let in_step = self.wire.in_step();
-                late += self.wire.packets((reach, next), payload, &self.notes, place, last);
-                if !in_step {
-                    told = (upto, late);
-                }
-                if now >= shown {
-                    let number = first + frames as u64;
-                    tally.playout.pass(unseen, number);
-                    tally.playout.complete(now, number);
-                    unseen = number + 1;
-                    let more;
-                    (shown, more) = tally.playout.quiet(unseen);
-                    most_frames = (frames + 1).saturating_add(more);
-                }
-                (until, gap) = self.quiet(shown, tally);
-            }
-            shortest = shortest.min(self.delays[packets % MOST]);
-            longest = longest.max(delay);
-            kinds[frame.kind as usize] += 1;
-            ends[frames % MOST] = upto as u8;
-            (reach, last, packets) = (next, now, upto);
-            frames += 1;
-        }
-        if frames == 0 {
+        if (before.rest > 0) | (self.next == 0) {
             return false;
         }
-        tally.in_order(reach.packets, &self.delays[..packets], (shortest, longest), late, last);
-        if self.wire.in_step() {
-            self.wire.follow((packets - told.0) as u64, late - told.1, last);
+        // Where the first frame begins, or what is missing of it.
+        let gone = (self.next - before.packets) * payload;
+        let reach = Reach { packets: self.next, packed: before.packed + gone, rest: 0 };
+        let Self { frames, notes, batch, wire, arrived, .. } = self;
+        batch.begin(reach, tally.delivery.last());
+        // Packets that are late after the one before, and the packets and late ones that `wire` was told of.
+        let (mut late, mut told) = (0, (0, 0));
+        // For the playout, at most so many frames need no attention of their own until `shown`; it was told of all before
+        // `unseen`.
+        let first = self.first + frames.gone;
+        let ((mut shown, mut most), mut unseen) = (tally.playout.quiet(first), first);
+        let (list, mut except) = (frames.list.as_slices().0, usize::MAX);
+        loop {
+            let list = list.get(batch.frames..most.min(list.len())).unwrap_or(&[]);
+            let (until, gap) = tally.smooth.quiet();
+            let until = if wire.in_step() { until.min(shown) } else { Instant::ZERO };
+            let usual = Usual { until, gap: gap.min(tally.delivery.threshold()), except };
+            if !batch.add(list, notes, (payload, *arrived), usual) {
+                break;
+            }
+            // The next frame needs attention of its own.
+            let Some(frame) = frames.list.get(batch.frames) else { break };
+            if batch.frames > 0 {
+                tally.smooth.pass(notes.at(batch.note));
+            }
+            let (mut note, next) = (batch.note, frame.reach());
+            let now = notes.reach(&mut note, next.packed);
+            (batch.note..=note).for_each(|note| tally.smooth.arrived(notes.at(note)));
+            let in_step = wire.in_step();
+            late += wire.packets((batch.reach, next), payload, notes, batch.note, batch.last);
+            if !in_step {
+                told = (next.packets - reach.packets, late);
+            }
+            if now >= shown {
+                let number = first + batch.frames as u64;
+                tally.playout.pass(unseen, number);
+                tally.playout.complete(now, number);
+                unseen = number + 1;
+                let more;
+                (shown, more) = tally.playout.quiet(unseen);
+                most = (batch.frames + 1).saturating_add(more);
+            }
+            except = batch.frames;
         }
-        let noted = self.notes.at(note).1;
-        tally.smooth.pass((last, noted));
-        let ends = ends.get(..frames).unwrap_or(&ends);
-        tally.lateness.complete_all(ends.iter().map(|end| self.delays[usize::from(*end - 1) % MOST]));
-        tally.playout.pass(unseen, first + frames as u64);
-        tally.verdicts(kinds, reach.packed - before.packed);
-        self.next = reach.packets;
-        self.frames.remove(frames, reach);
-        self.notes.remove(note + usize::from(noted == reach.packed));
+        if batch.frames == 0 {
+            return false;
+        }
+        if wire.in_step() {
+            wire.follow(batch.packets() - told.0, late - told.1, batch.last);
+        }
+        let noted = notes.at(batch.note).1;
+        tally.smooth.pass((batch.last, noted));
+        tally.playout.pass(unseen, first + batch.frames as u64);
+        tally.whole(batch, list.get(..batch.frames).unwrap_or(&[]), before, late);
+        self.next = batch.reach.packets;
+        frames.remove(batch.frames, batch.reach);
+        notes.remove(batch.note + usize::from(noted == batch.reach.packed));
         true
-    }
-
-    /// Until when, and no longer than how long after each other, frames need no attention of their own that the playout
-    /// needs none of until `shown`.
-    fn quiet(&self, shown: Instant, tally: &Tally) -> (Instant, Duration) {
-        let (until, gap) = tally.smooth.quiet();
-        let until = if self.wire.in_step() { until.min(shown) } else { Instant::ZERO };
-        (until, gap.min(tally.delivery.threshold()))
     }
 
     /// Works out arrivals, whatever their frames are like, until a frame is complete.

@@ -1,13 +1,16 @@
 //! What is counted of frames and packets, whatever carries them.
 
+use super::batch::Batch;
 use super::decode::Decoder;
 use super::gaps::Gaps;
 use super::lateness::Lateness;
 use super::playout::Playout;
 use super::settings::Settings;
 use super::smooth::Smooth;
+use super::waiting::Waiting;
 use crate::datagram::Delays;
 use crate::frame::FrameType as Type;
+use crate::video::packet::Reach;
 use crate::viewed::{FIXED, Share, Viewed};
 use skyhaul_base::{Duration, Instant};
 
@@ -47,11 +50,6 @@ impl Tally {
     pub(super) fn is_in_time(&self, delay: Duration) -> bool {
         delay <= self.deadline
     }
-    /// The longest time from the production of a frame to its completion that is in time.
-    #[inline(always)]
-    pub(super) fn longest_in_time(&self) -> Duration {
-        self.deadline
-    }
     /// Until when a frame is in time.
     #[inline]
     pub(super) fn due(&self, at: Instant) -> Instant {
@@ -68,24 +66,32 @@ impl Tally {
         }
     }
 
-    /// The next packets of a byte stream arrived, which count: the number after the last one, their delays, the shortest
-    /// and the longest of them, how many were late after the one before, and when the last one arrived.
-    pub(super) fn in_order(
-        &mut self,
-        next: u64,
-        delays: &[Duration],
-        bounds: (Duration, Duration),
-        late: u64,
-        last: Instant,
-    ) {
-        let packets = delays.len() as u64;
-        self.delivery.in_order(packets, late, last);
-        self.delays.packets(next, delays, bounds);
+    /// These frames of a byte stream are complete, which count, and before which the film reaches so far; so many of their
+    /// packets were late after the one before.
+    pub(super) fn whole(&mut self, batch: &Batch, frames: &[Waiting], mut before: Reach, late: u64) {
+        let (packets, delays) = (batch.packets(), batch.delays());
+        self.delivery.in_order(packets, late, batch.last);
+        let (shortest, longest) = self.delays.packets(batch.reach.packets, delays);
         // Usually none is late, or all are.
-        if bounds.0 > FIXED[FIXED.len() - 1] {
+        if shortest > FIXED[FIXED.len() - 1] {
             self.viewed.late.iter_mut().for_each(|late| late.part += packets);
-        } else if bounds.1 > FIXED[0] {
+        } else if longest > FIXED[0] {
             delays.iter().for_each(|delay| self.late(*delay));
+        }
+        let mut kinds = [0; Type::COUNT];
+        self.lateness.complete_all(frames.iter().map(|frame| {
+            kinds[frame.kind as usize] += 1;
+            batch.delay(frame)
+        }));
+        // Usually they share the fate of all frames that they are coded from.
+        let (all, none) = (self.is_in_time(longest), !self.is_in_time(shortest));
+        if all && self.decoder.is_uniform(true) || none && self.decoder.is_uniform(false) {
+            return self.verdicts(kinds, batch.reach.packed - before.packed);
+        }
+        for frame in frames {
+            let bytes = frame.reach().packed - before.packed;
+            self.verdict(frame.kind, bytes, self.is_in_time(batch.delay(frame)), true);
+            before = frame.reach();
         }
     }
 
@@ -108,14 +114,8 @@ impl Tally {
             self.lateness.judged(1);
         }
     }
-    /// If it is so: whether frames of any type that are complete in time, or those that are not, share the fate of all
-    /// frames that they may be coded from.
-    #[inline(always)]
-    pub(super) fn alike(&self) -> Option<bool> {
-        [true, false].into_iter().find(|there| self.decoder.is_uniform(*there))
-    }
-    /// So many more frames of each type, of so many bytes together, count, all of them [alike](Self::alike).
-    pub(super) fn verdicts(&mut self, frames: [u64; Type::COUNT], bytes: u64) {
+    /// So many more frames of each type, of so many bytes together, count, and share the fate of all before.
+    fn verdicts(&mut self, frames: [u64; Type::COUNT], bytes: u64) {
         let decodable = self.decoder.is_uniform(true);
         self.useful += if decodable { bytes } else { 0 };
         let counted = |share: &mut Share, frames: u64| {

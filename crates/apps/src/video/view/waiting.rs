@@ -23,17 +23,10 @@ pub(in crate::video) struct Waiting {
 }
 
 impl Waiting {
-    /// In the place of one.
-    pub(in crate::video) const NONE: Self = Self {
-        at: Instant::ZERO,
-        packets: 0,
-        packed: 0,
-        rest: 0,
-        kind: Type::I,
-        sent: false,
-        counts: false,
-        plain: false,
-    };
+    /// In the place of one at this time.
+    pub(in crate::video) const fn none(at: Instant) -> Self {
+        Self { at, packets: 0, packed: 0, rest: 0, kind: Type::I, sent: false, counts: false, plain: false }
+    }
 
     /// A frame after which the film reaches so far.
     #[inline(always)]
@@ -41,9 +34,14 @@ impl Waiting {
         let Reach { packets, packed, rest } = reach;
         Self { at, packets, packed, rest, kind, sent, counts, plain: sent & counts & (rest == 0) }
     }
+    /// When it is produced.
+    #[inline(always)]
+    pub(in crate::video) fn at(&self) -> Instant {
+        self.at
+    }
     /// How far the film reaches after it; as far as before if it was not sent.
     #[inline(always)]
-    pub(super) fn reach(&self) -> Reach {
+    pub(in crate::video) fn reach(&self) -> Reach {
         let Self { packets, packed, rest, .. } = *self;
         Reach { packets, packed, rest }
     }
