@@ -81,6 +81,27 @@ impl Cutter {
         Reach { packets: self.packets, packed: self.packed, rest: self.waiting as u32 }
     }
 
+    /// Adds the next frames, each of so many bytes, at least 1; tells how far the film reaches after it.
+    #[inline(always)]
+    pub(super) fn frames(&mut self, frames: impl Iterator<Item = (u32, impl FnOnce(Reach))>) {
+        // Local, so that it stays in registers.
+        let mut cutter = *self;
+        let Cut { payload, flush, pad } = self.cut;
+        match u32::try_from(payload) {
+            // As below, with fewer decisions.
+            Ok(payload) if flush & !pad & (self.waiting == 0) => frames.for_each(|(bytes, tell)| {
+                cutter.packets += u64::from(bytes.div_ceil(payload));
+                cutter.packed += u64::from(bytes);
+                tell(Reach { packets: cutter.packets, packed: cutter.packed, rest: 0 });
+            }),
+            _ => frames.for_each(|(bytes, tell)| {
+                cutter.frame(bytes.into());
+                tell(cutter.reach());
+            }),
+        }
+        *self = cutter;
+    }
+
     /// Adds the next frame, of this many bytes, at least 1.
     #[inline(always)]
     pub fn frame(&mut self, bytes: u64) -> Pieces {
