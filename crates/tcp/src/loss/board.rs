@@ -214,8 +214,20 @@ impl Board {
         }
         self.max += u64::from(span);
     }
+    /// Usually the end of a write.
     #[inline(never)]
     fn push_any(&mut self, span: u32, fin: bool, now: Instant) {
+        match &mut self.beside {
+            Some(beside) if self.full.is_none() && span <= self.smss && !fin && beside.times.is_none() => {
+                let end = self.max + u64::from(span);
+                self.short = self.short.min(end);
+                beside.shorts.push(end);
+            }
+            _ => self.push_rare(span, fin, now),
+        }
+    }
+    #[inline(never)]
+    fn push_rare(&mut self, span: u32, fin: bool, now: Instant) {
         if self.full.is_some() || span > self.smss || fin {
             self.full().push(span, fin, now);
             return;
@@ -232,10 +244,14 @@ impl Board {
     /// Cumulative acknowledgement up to `ack`, which must lie in `[una, max]`.
     #[inline(always)]
     pub(crate) fn ack(&mut self, ack: u64) -> Acked {
-        let bytes = ack - self.una;
-        // Usually one segment.
-        if self.full.is_none() && bytes == u64::from(self.smss) && ack < self.short {
+        let (bytes, smss) = (ack - self.una, u64::from(self.smss));
+        // Usually one segment, full or short.
+        let full = bytes == smss && ack < self.short;
+        if self.full.is_none() && (full || (ack == self.short && bytes <= smss)) {
             self.una = ack;
+            if !full {
+                self.pop_short();
+            }
             let mut acked = Acked { bytes, delivered: bytes, popped: 0, sent_at: None, first_sent: None };
             if let Some(times) = self.beside.as_mut().and_then(|b| b.times.as_mut()) {
                 let sent_at = times.pop_front();
@@ -255,14 +271,6 @@ impl Board {
                 let segments = || (bytes / u64::from(self.smss)) as usize;
                 return Beside::acked(self.beside.as_deref_mut(), bytes, segments);
             }
-            if ack == self.short && bytes <= u64::from(self.smss) {
-                if let Some(beside) = &mut self.beside {
-                    // One short segment.
-                    self.una = ack;
-                    self.short = beside.shorts.next();
-                    return Beside::acked(Some(beside), bytes, || 1);
-                }
-            }
             if let Some(acked) = self.ack_short(ack) {
                 return acked;
             }
@@ -270,6 +278,15 @@ impl Board {
         let acked = self.full().ack(ack);
         self.una = ack;
         acked
+    }
+
+    /// The first short segment is acknowledged.
+    #[cold]
+    #[inline(never)]
+    fn pop_short(&mut self) {
+        if let Some(beside) = &mut self.beside {
+            self.short = beside.shorts.next();
+        }
     }
 
     /// [`Self::ack`] without a scoreboard, of short segments among others; `None`, and no effect, if `ack` lies
