@@ -168,7 +168,8 @@ impl<R: Tap> Sim<R> {
         self.flows.get(index as usize).is_some_and(|flow| matches!(flow.agent, Agent::OneWay(_)))
     }
 
-    /// The timer of a flow: only its application is due, if anything is, and it only writes. False if it is not so.
+    /// The timer of a flow, which is the earliest timer: only its application is due, if anything is, and it only
+    /// writes. False if it is not so.
     #[inline(never)]
     pub(crate) fn wake_plain(&mut self, index: u32) -> bool {
         let now = self.now;
@@ -198,7 +199,11 @@ impl<R: Tap> Sim<R> {
         let next = source.next_timeout().min(sink.next_timeout()).min(record.stop).min(write);
         // Overdue deadlines are due now.
         flow.armed = next.max(now);
-        timers.set(index, flow.armed);
+        if flow.waits {
+            timers.set(index, flow.armed);
+        } else {
+            timers.repeat(flow.armed);
+        }
         true
     }
 }
