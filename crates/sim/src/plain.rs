@@ -6,7 +6,7 @@
 //! [`Sim::arrive`] or [`Sim::wake`], without prior changes.
 
 use crate::agent::Agent;
-use crate::emit::{dispatch, send_acks, send_data};
+use crate::emit::{dispatch, send_acks, send_data, send_written};
 use crate::observe;
 use crate::parcel::Parcel;
 use crate::sim::Sim;
@@ -191,7 +191,7 @@ impl<R: Tap> Sim<R> {
         if bytes > 0 {
             source.offer(now, bytes);
         }
-        send_data(net, now, way, header, source);
+        send_written(net, now, way, header, source);
         // More data would only wait: it is asked for when something depends on it.
         flow.waits = source.sender().is_supplied();
         *postpones |= flow.waits;
