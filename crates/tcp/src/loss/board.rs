@@ -24,6 +24,8 @@ pub(crate) struct Board {
     dup_thresh: u16,
     /// The scoreboard is permanent, since it is used on each acknowledgement.
     stays: bool,
+    /// The send time of each segment is kept beside the numbers.
+    timed: bool,
     /// Bytes ever marked lost, valid without a scoreboard.
     total_lost: u64,
     beside: Option<Box<Beside>>,
@@ -48,6 +50,7 @@ impl Board {
             smss,
             dup_thresh: u16::try_from(config.dup_thresh).unwrap_or(u16::MAX),
             stays: false,
+            timed: false,
             total_lost: 0,
             beside: None,
             full: None,
@@ -58,18 +61,19 @@ impl Board {
     /// be called before anything is outstanding, or for all later segments.
     pub(crate) fn keep_times(&mut self, times: bool, scoreboard: bool) {
         self.stays = scoreboard;
-        match (self.times().is_some(), times && !scoreboard) {
+        match (self.timed, times && !scoreboard) {
             (false, true) => {
                 let mut ring = Ring::new();
                 if self.full.is_none() {
                     (0..self.len()).for_each(|_| ring.push_back(Instant::ZERO));
                 }
                 self.beside.get_or_insert_default().times = Some(ring);
+                self.timed = true;
             }
             (true, false) => {
                 // Data on present segments is preserved.
                 self.full();
-                self.beside = None;
+                (self.beside, self.timed) = (None, false);
             }
             _ => {}
         }
@@ -83,6 +87,14 @@ impl Board {
     #[inline]
     fn times(&self) -> Option<&Ring<Instant>> {
         self.beside.as_ref()?.times.as_ref()
+    }
+
+    #[inline(always)]
+    fn times_mut(&mut self) -> Option<&mut Ring<Instant>> {
+        if !self.timed {
+            return None;
+        }
+        self.beside.as_mut()?.times.as_mut()
     }
 
     /// The segments, by their offsets, while there is no scoreboard.
@@ -204,30 +216,31 @@ impl Board {
         }
     }
 
-    /// A new segment of `span` bytes of sequence space was sent.
+    /// A new segment of `span` bytes of sequence space was sent, usually a full one.
     #[inline(always)]
     pub(crate) fn push(&mut self, span: u32, fin: bool, now: Instant) {
         if self.full.is_some() || span != self.smss || fin {
             self.push_any(span, fin, now);
-        } else if let Some(times) = self.beside.as_mut().and_then(|b| b.times.as_mut()) {
+        } else if let Some(times) = self.times_mut() {
             times.push_back(now);
         }
         self.max += u64::from(span);
     }
-    /// Usually the end of a write.
-    #[inline(never)]
-    fn push_any(&mut self, span: u32, fin: bool, now: Instant) {
+    /// As [`Self::push`], for a segment that is not full, without FIN: the end of a write.
+    #[inline(always)]
+    pub(crate) fn push_short(&mut self, span: u32, now: Instant) {
+        let end = self.max + u64::from(span);
         match &mut self.beside {
-            Some(beside) if self.full.is_none() && span <= self.smss && !fin && beside.times.is_none() => {
-                let end = self.max + u64::from(span);
+            Some(beside) if self.full.is_none() && !self.timed => {
                 self.short = self.short.min(end);
                 beside.shorts.push(end);
             }
-            _ => self.push_rare(span, fin, now),
+            _ => self.push_any(span, false, now),
         }
+        self.max = end;
     }
     #[inline(never)]
-    fn push_rare(&mut self, span: u32, fin: bool, now: Instant) {
+    fn push_any(&mut self, span: u32, fin: bool, now: Instant) {
         if self.full.is_some() || span > self.smss || fin {
             self.full().push(span, fin, now);
             return;
@@ -253,7 +266,7 @@ impl Board {
                 self.pop_short();
             }
             let mut acked = Acked { bytes, delivered: bytes, popped: 0, sent_at: None, first_sent: None };
-            if let Some(times) = self.beside.as_mut().and_then(|b| b.times.as_mut()) {
+            if let Some(times) = self.times_mut() {
                 let sent_at = times.pop_front();
                 (acked.popped, acked.sent_at, acked.first_sent) = (1, sent_at, sent_at);
             }

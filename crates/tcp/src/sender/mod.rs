@@ -193,11 +193,6 @@ impl<S: Store> Sender<S> {
         let e = &self.engine;
         e.space.end >= e.board.max() + u64::from(e.space.smss)
     }
-    /// Data that was written and never sent, bytes.
-    #[inline]
-    fn waiting(&self) -> u64 {
-        self.engine.space.end.saturating_sub(self.engine.board.max())
-    }
     /// Whether a full segment waits for the congestion window, so that more data of the application changes nothing for
     /// now but how much waits, which nobody looks at. The driver may then postpone [`Self::offer`] until something else
     /// happens: another acknowledgement, unless [enough waits for it](Self::is_well_supplied), a timeout, or a question
@@ -221,10 +216,11 @@ impl<S: Store> Sender<S> {
     }
     /// Whether what waits suffices for whatever an ordinary acknowledgement may release: it grows the window to three
     /// times its size at most (RFC 3465 §2.2, with two segments for each).
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn is_well_supplied(&self) -> bool {
-        self.waiting() > 4 * (self.engine.control.window() + u64::from(self.engine.space.smss))
+        let e = &self.engine;
+        e.space.end > e.board.max() + 4 * (e.control.window() + u64::from(e.space.smss))
     }
     /// [`Self::offer`] that was postponed since [`Self::is_supplied`]: the bytes wait behind the others.
     pub fn offer_late(&mut self, n: u64) {

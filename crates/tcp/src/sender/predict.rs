@@ -130,6 +130,13 @@ impl<S: Store> Sender<S> {
             return None;
         }
         let clock = self.engine.pending?;
+        if !WRITTEN {
+            // An application that writes little has often nothing more to send.
+            if let Some(blocked) = self.engine.surely_at_end() {
+                self.end_ordinary(now, clock, blocked);
+                return None;
+            }
+        }
         match self.engine.next_ordinary::<WRITTEN>(now) {
             Turn::Sent(out) => {
                 // Usually one acknowledgement releases one segment, and an application writes a few at a time: saves
@@ -406,7 +413,11 @@ impl<S: Store> Engine<S> {
             let (len, empty) = (self.board.len(), self.board.is_empty());
             s.sent(len, now, self.delivered, self.board.total_lost(), in_flight, empty);
         }
-        self.board.push(len, false, now);
+        if len < full {
+            self.board.push_short(len, now);
+        } else {
+            self.board.push(len, false, now);
+        }
         self.space.nxt = seq + u64::from(len);
         self.rtt.time(self.space.nxt, now);
         self.counters.segments_sent += 1;
