@@ -120,6 +120,26 @@ impl<T: Default> Ring<T> {
     }
 }
 
+impl<T: Copy> Ring<T> {
+    /// Removes the first element, if there is one.
+    #[inline]
+    pub fn skip(&mut self) {
+        if self.len > 0 {
+            self.head = self.head.wrapping_add(1);
+            self.len -= 1;
+        }
+    }
+    /// Removes the first element, of which there must be one, and adds one behind all others.
+    #[inline]
+    pub fn rotate(&mut self, element: T) {
+        let place = self.place(self.len);
+        if let Some(free) = self.places.get_mut(place) {
+            *free = element;
+            self.head = self.head.wrapping_add(1);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

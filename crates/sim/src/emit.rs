@@ -23,6 +23,21 @@ pub(crate) fn send_data<R: Tap>(
     send_any(net, now, way, header, source);
 }
 
+/// As [`send_data`], for what the application has just written.
+#[inline(always)]
+pub(crate) fn send_written<R: Tap>(
+    net: &mut Network<R>,
+    now: Instant,
+    way: Label,
+    header: u32,
+    source: &mut Source<Counted>,
+) {
+    while let Some(head) = source.poll_written(now) {
+        dispatch(net, now, Parcel::plain(&head, header, way));
+    }
+    send_any(net, now, way, header, source);
+}
+
 /// Sends what a source has to send, each segment with all that it carries.
 #[inline(always)]
 pub(crate) fn send_any<R: Tap>(

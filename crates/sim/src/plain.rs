@@ -6,7 +6,8 @@
 //! [`Sim::arrive`] or [`Sim::wake`], without prior changes.
 
 use crate::agent::Agent;
-use crate::emit::{dispatch, send_acks, send_data};
+use crate::emit::{dispatch, send_acks, send_data, send_written};
+use crate::flow::Record;
 use crate::observe;
 use crate::parcel::Parcel;
 use crate::sim::Sim;
@@ -15,6 +16,7 @@ use crate::watch;
 use skyhaul_apps::{App, Written};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_path::PacketView;
+use skyhaul_tcp::{Counted, Source};
 
 impl<R: Tap> Sim<R> {
     /// Handles a parcel that has reached its endpoint. False if it is not ordinary.
@@ -48,7 +50,8 @@ impl<R: Tap> Sim<R> {
             observe::arrival(now, parcel, net);
         }
         if flow.watched {
-            let there = sink.receiver().payload_received();
+            // Data in order comes before a FIN, and its first byte has offset 1.
+            let there = sink.receiver().next_expected() - 1;
             let segment = (there - u64::from(parcel.len(header)), there);
             watch::stream(now, index, segment, &mut records[index as usize], net);
         }
@@ -68,17 +71,22 @@ impl<R: Tap> Sim<R> {
     #[inline(always)]
     fn plain_ack(&mut self, parcel: Parcel) -> bool {
         let (now, index) = (self.now, parcel.flow());
-        if self.flows.get(index as usize).is_some_and(|flow| flow.waits) && self.runs_short(index) {
-            self.catch_up(index, now);
-        }
-        let Self { flows, net, timers, .. } = self;
+        let Self { flows, net, timers, records, .. } = self;
         let Some(flow) = flows.get_mut(index as usize) else { return false };
         let (way, header) = (flow.way(index, false), flow.header);
         let Agent::OneWay(ends) = &mut flow.agent else { return false };
         let (_, ack, window) = parcel.numbers();
+        if parcel.generation() != flow.generation {
+            return false;
+        }
         let source = &mut ends.source;
-        let current = parcel.generation() == flow.generation;
-        if !current || !source.take_plain(now, ack, window, parcel.ts()) {
+        // It may release more than waits.
+        if flow.waits && !source.sender().is_well_supplied() {
+            if let Some(record) = records.get_mut(index as usize) {
+                write_postponed(source, &mut flow.finite, record, now);
+            }
+        }
+        if !source.take_plain(now, ack, window, parcel.ts()) {
             return false;
         }
         flow.last_ack = now;
@@ -102,14 +110,6 @@ impl<R: Tap> Sim<R> {
         true
     }
 
-    /// Whether an acknowledgement may release more than waits at the sender of a flow that is asked for its writes only
-    /// when they are needed.
-    #[inline]
-    fn runs_short(&self, index: u32) -> bool {
-        let agent = self.flows.get(index as usize).map(|flow| &flow.agent);
-        !matches!(agent, Some(Agent::OneWay(ends)) if ends.source.sender().is_well_supplied())
-    }
-
     /// Has the application of a flow write what it would have written before `until`, if that was postponed.
     pub(crate) fn catch_up(&mut self, index: u32, until: Instant) {
         let Self { flows, records, .. } = self;
@@ -117,16 +117,8 @@ impl<R: Tap> Sim<R> {
         else {
             return;
         };
-        let (Agent::OneWay(ends), Some(app), true) = (&mut flow.agent, &mut record.app, flow.waits) else {
-            return;
-        };
-        if app.next() >= until {
-            return;
-        }
-        let before = Instant::from_nanos(until.as_nanos() - 1);
-        if let Some(written) = app.write(before) {
-            flow.finite |= written.finite;
-            ends.source.offer_late(written.bytes);
+        if let (Agent::OneWay(ends), true) = (&mut flow.agent, flow.waits) {
+            write_postponed(&mut ends.source, &mut flow.finite, record, until);
         }
     }
 
@@ -168,7 +160,8 @@ impl<R: Tap> Sim<R> {
         self.flows.get(index as usize).is_some_and(|flow| matches!(flow.agent, Agent::OneWay(_)))
     }
 
-    /// The timer of a flow: only its application is due, if anything is, and it only writes. False if it is not so.
+    /// The timer of a flow, which is the earliest timer: only its application is due, if anything is, and it only
+    /// writes. False if it is not so.
     #[inline(never)]
     pub(crate) fn wake_plain(&mut self, index: u32) -> bool {
         let now = self.now;
@@ -190,7 +183,7 @@ impl<R: Tap> Sim<R> {
         if bytes > 0 {
             source.offer(now, bytes);
         }
-        send_data(net, now, way, header, source);
+        send_written(net, now, way, header, source);
         // More data would only wait: it is asked for when something depends on it.
         flow.waits = source.sender().is_supplied();
         *postpones |= flow.waits;
@@ -198,7 +191,24 @@ impl<R: Tap> Sim<R> {
         let next = source.next_timeout().min(sink.next_timeout()).min(record.stop).min(write);
         // Overdue deadlines are due now.
         flow.armed = next.max(now);
-        timers.set(index, flow.armed);
+        if flow.waits {
+            timers.set(index, flow.armed);
+        } else {
+            timers.repeat(flow.armed);
+        }
         true
+    }
+}
+
+/// The application of a flow that waits writes what it would have written before `until`.
+#[inline(never)]
+fn write_postponed(source: &mut Source<Counted>, finite: &mut bool, record: &mut Record, until: Instant) {
+    let Some(app) = &mut record.app else { return };
+    if app.next() >= until {
+        return;
+    }
+    if let Some(written) = app.write(Instant::from_nanos(until.as_nanos() - 1)) {
+        *finite |= written.finite;
+        source.offer_late(written.bytes);
     }
 }

@@ -331,7 +331,8 @@ impl<R: Tap> Sim<R> {
         if let Some(before) = before {
             watch::after(now, index, before, flow, &mut records[index as usize], net);
         }
-        let ended = flow.waits && !flow.is_supplied();
+        // Nothing changes at the sender when data arrives.
+        let ended = backward && flow.waits && !flow.is_supplied();
         if backward {
             self.acknowledged(index);
         }

@@ -1,18 +1,19 @@
-//! The pending timers: a winner tree that grows.
+//! The pending timers: a winner tree that grows, and a line of those that recur.
 //!
 //! A *slot* is a static identity: the timer of a flow, the sampler (and for links: service, delivery). Each is
 //! pending at most once, so the key (time, slot) is unique. The order of simultaneous events is therefore a
 //! property of the model, not of the data structure or the order of insertion.
 //!
-//! The timer of a flow whose application writes at fixed times moves behind most others each time it fires. A change
-//! of a slot replays its matches up to the root: a few steps for each doubling of the number of slots, without
-//! branches.
+//! A change of a slot in the tree replays its matches up to the root: a few steps for each doubling of the number of
+//! slots. The timer of a flow whose application writes at fixed times moves behind the others of its kind each time it
+//! fires. These wait in a line, in the order of their times, which takes no search.
 
 use skyhaul_base::Instant;
+use skyhaul_base::ring::Ring;
 use skyhaul_path::chain::Tournament;
 
 /// An event that is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Due {
     /// Its time.
     pub at: Instant,
@@ -23,58 +24,122 @@ pub struct Due {
 /// A priority queue over slots that are numbered from 0.
 #[derive(Clone, Debug)]
 pub struct Timers {
+    /// The earliest.
+    next: Due,
+    /// Those that do not wait in the line.
     tree: Tournament,
-    slots: usize,
+    /// Timers in ascending order. One that was set since is still there, but does not count; never the first.
+    line: Ring<Due>,
+    /// When the slot is due, if it waits in the line: otherwise [`Instant::MAX`].
+    lined: Vec<Instant>,
 }
 
 impl Timers {
     /// For the slots `0..slots`, none of them pending.
     #[must_use]
     pub fn new(slots: usize) -> Self {
-        Self { tree: Tournament::new(slots), slots }
+        let tree = Tournament::new(slots);
+        let next = Due { at: Instant::MAX, slot: 0 };
+        Self { next, tree, line: Ring::new(), lined: vec![Instant::MAX; slots] }
     }
 
     /// Adds a slot after the others.
     pub fn grow(&mut self) {
-        if self.slots == self.tree.room() {
-            let small = core::mem::replace(&mut self.tree, Tournament::new(2 * self.slots));
-            (0..self.slots as u32).for_each(|slot| self.tree.set(slot, small.due(slot)));
+        let slots = self.lined.len();
+        if slots == self.tree.room() {
+            let small = core::mem::replace(&mut self.tree, Tournament::new(2 * slots));
+            (0..slots as u32).for_each(|slot| self.tree.set(slot, small.due(slot)));
         }
-        self.slots += 1;
+        self.lined.push(Instant::MAX);
     }
 
     /// The earliest event; among simultaneous ones, that of the lowest slot.
     #[inline]
     #[must_use]
     pub fn peek(&self) -> Option<Due> {
-        Some(Due { at: self.tree.next(), slot: self.tree.winner() }).filter(|due| due.at != Instant::MAX)
+        Some(self.next).filter(|due| due.at != Instant::MAX)
     }
 
     /// When the earliest event is due; `Instant::MAX` if nothing is pending.
     #[inline]
     #[must_use]
     pub fn next(&self) -> Instant {
-        self.tree.next()
+        self.next.at
     }
 
     /// When a slot is due; `Instant::MAX` if it is not pending.
     #[inline]
     #[must_use]
     pub fn due(&self, slot: u32) -> Instant {
-        self.tree.due(slot)
+        self.lined[slot as usize].min(self.tree.due(slot))
     }
 
     /// Sets the time of a slot, earlier or later than before; `Instant::MAX` means never.
-    #[inline]
+    #[inline(never)]
     pub fn set(&mut self, slot: u32, at: Instant) {
+        self.lined[slot as usize] = Instant::MAX;
         self.tree.set(slot, at);
+        self.find_next();
     }
 
     /// Sets the time of a slot unless it is pending earlier: an early event costs less than replaying its matches at
     /// each change of a timer.
     #[inline]
     pub fn set_earlier(&mut self, slot: u32, at: Instant) {
-        self.tree.set_earlier(slot, at);
+        if at < self.due(slot) {
+            self.set(slot, at);
+        }
+    }
+
+    /// The earliest timer, which must be pending, has fired and is due again at `at`. As [`Self::set`], and a shorter
+    /// way for timers that recur after the same time.
+    #[inline]
+    pub fn repeat(&mut self, at: Instant) {
+        let again = Due { at, slot: self.next.slot };
+        match (self.line.front(), self.line.back()) {
+            (Some(first), Some(last)) if first.slot == again.slot && *last < again && at != Instant::MAX => {
+                self.line.rotate(again);
+                self.lined[again.slot as usize] = at;
+                self.find_next();
+            }
+            _ => self.repeat_any(again),
+        }
+    }
+
+    #[inline(never)]
+    fn repeat_any(&mut self, again: Due) {
+        // Only so many in the line that do not count.
+        let room = again.at != Instant::MAX && self.line.len() < 2 * self.lined.len();
+        if room && self.line.back().is_none_or(|last| *last < again) {
+            self.tree.set(again.slot, Instant::MAX);
+            self.lined[again.slot as usize] = again.at;
+            self.line.push_back(again);
+            self.find_next();
+        } else {
+            self.set(again.slot, again.at);
+        }
+    }
+
+    /// Finds the earliest after a change.
+    #[inline]
+    fn find_next(&mut self) {
+        let root = Due { at: self.tree.next(), slot: self.tree.winner() };
+        match self.line.front() {
+            None => self.next = root,
+            Some(first) if self.lined[first.slot as usize] == first.at => {
+                // Mostly so, and seldom at the same time.
+                self.next = if first.at < root.at { *first } else { root.min(*first) };
+            }
+            Some(_) => self.shorten(),
+        }
+    }
+
+    /// The first in the line does not count.
+    #[cold]
+    #[inline(never)]
+    fn shorten(&mut self) {
+        self.line.pop_front();
+        self.find_next();
     }
 }
 
@@ -111,6 +176,7 @@ mod tests {
         Earlier(u32, u64),
         Clear(u32),
         ReplaceTop(u64),
+        Repeat(u64),
         Pop,
     }
 
@@ -121,6 +187,7 @@ mod tests {
             (0..40u32, 0..30u64).prop_map(|(s, t)| Op::Earlier(s, t)),
             (0..40u32).prop_map(Op::Clear),
             (0..30u64).prop_map(Op::ReplaceTop),
+            (0..30u64).prop_map(Op::Repeat),
             Just(Op::Pop),
         ];
         proptest::collection::vec(op, 0..300)
@@ -152,6 +219,12 @@ mod tests {
                     Op::ReplaceTop(t) => {
                         if let Some((_, s)) = top {
                             timers.set(s, at(t));
+                            model.insert(s, t);
+                        }
+                    }
+                    Op::Repeat(t) => {
+                        if let Some((_, s)) = top {
+                            timers.repeat(at(t));
                             model.insert(s, t);
                         }
                     }

@@ -25,8 +25,13 @@ fn receiver(flow: &Flow) -> Option<&Receiver<Counted>> {
     }
 }
 
-/// To be called before a segment is handled. `None` without a stream.
+/// To be called before a segment is handled. `None` without a stream, and for one whose application learns nothing from
+/// it.
 pub(crate) fn before(flow: &Flow, head: &Head, backward: bool) -> Option<Before> {
+    if backward && matches!(flow.agent, Agent::OneWay(_)) {
+        // Its sender gives up only when a timer expires.
+        return None;
+    }
     let receiver = receiver(flow)?;
     let next = receiver.next_expected();
     // The first byte of data has offset 1, and a probe has no data.

@@ -24,6 +24,8 @@ pub(crate) struct Board {
     dup_thresh: u16,
     /// The scoreboard is permanent, since it is used on each acknowledgement.
     stays: bool,
+    /// The send time of each segment is kept beside the numbers.
+    timed: bool,
     /// Bytes ever marked lost, valid without a scoreboard.
     total_lost: u64,
     beside: Option<Box<Beside>>,
@@ -48,6 +50,7 @@ impl Board {
             smss,
             dup_thresh: u16::try_from(config.dup_thresh).unwrap_or(u16::MAX),
             stays: false,
+            timed: false,
             total_lost: 0,
             beside: None,
             full: None,
@@ -58,18 +61,19 @@ impl Board {
     /// be called before anything is outstanding, or for all later segments.
     pub(crate) fn keep_times(&mut self, times: bool, scoreboard: bool) {
         self.stays = scoreboard;
-        match (self.times().is_some(), times && !scoreboard) {
+        match (self.timed, times && !scoreboard) {
             (false, true) => {
                 let mut ring = Ring::new();
                 if self.full.is_none() {
                     (0..self.len()).for_each(|_| ring.push_back(Instant::ZERO));
                 }
                 self.beside.get_or_insert_default().times = Some(ring);
+                self.timed = true;
             }
             (true, false) => {
                 // Data on present segments is preserved.
                 self.full();
-                self.beside = None;
+                (self.beside, self.timed) = (None, false);
             }
             _ => {}
         }
@@ -83,6 +87,14 @@ impl Board {
     #[inline]
     fn times(&self) -> Option<&Ring<Instant>> {
         self.beside.as_ref()?.times.as_ref()
+    }
+
+    #[inline(always)]
+    fn times_mut(&mut self) -> Option<&mut Ring<Instant>> {
+        if !self.timed {
+            return None;
+        }
+        self.beside.as_mut()?.times.as_mut()
     }
 
     /// The segments, by their offsets, while there is no scoreboard.
@@ -204,15 +216,28 @@ impl Board {
         }
     }
 
-    /// A new segment of `span` bytes of sequence space was sent.
+    /// A new segment of `span` bytes of sequence space was sent, usually a full one.
     #[inline(always)]
     pub(crate) fn push(&mut self, span: u32, fin: bool, now: Instant) {
         if self.full.is_some() || span != self.smss || fin {
             self.push_any(span, fin, now);
-        } else if let Some(times) = self.beside.as_mut().and_then(|b| b.times.as_mut()) {
+        } else if let Some(times) = self.times_mut() {
             times.push_back(now);
         }
         self.max += u64::from(span);
+    }
+    /// As [`Self::push`], for a segment that is not full, without FIN: the end of a write.
+    #[inline(always)]
+    pub(crate) fn push_short(&mut self, span: u32, now: Instant) {
+        let end = self.max + u64::from(span);
+        match &mut self.beside {
+            Some(beside) if self.full.is_none() && !self.timed => {
+                self.short = self.short.min(end);
+                beside.shorts.push(end);
+            }
+            _ => self.push_any(span, false, now),
+        }
+        self.max = end;
     }
     #[inline(never)]
     fn push_any(&mut self, span: u32, fin: bool, now: Instant) {
@@ -232,12 +257,16 @@ impl Board {
     /// Cumulative acknowledgement up to `ack`, which must lie in `[una, max]`.
     #[inline(always)]
     pub(crate) fn ack(&mut self, ack: u64) -> Acked {
-        let bytes = ack - self.una;
-        // Usually one segment.
-        if self.full.is_none() && bytes == u64::from(self.smss) && ack < self.short {
+        let (bytes, smss) = (ack - self.una, u64::from(self.smss));
+        // Usually one segment, full or short.
+        let full = bytes == smss && ack < self.short;
+        if self.full.is_none() && (full || (ack == self.short && bytes <= smss)) {
             self.una = ack;
+            if !full {
+                self.pop_short();
+            }
             let mut acked = Acked { bytes, delivered: bytes, popped: 0, sent_at: None, first_sent: None };
-            if let Some(times) = self.beside.as_mut().and_then(|b| b.times.as_mut()) {
+            if let Some(times) = self.times_mut() {
                 let sent_at = times.pop_front();
                 (acked.popped, acked.sent_at, acked.first_sent) = (1, sent_at, sent_at);
             }
@@ -255,14 +284,6 @@ impl Board {
                 let segments = || (bytes / u64::from(self.smss)) as usize;
                 return Beside::acked(self.beside.as_deref_mut(), bytes, segments);
             }
-            if ack == self.short && bytes <= u64::from(self.smss) {
-                if let Some(beside) = &mut self.beside {
-                    // One short segment.
-                    self.una = ack;
-                    self.short = beside.shorts.next();
-                    return Beside::acked(Some(beside), bytes, || 1);
-                }
-            }
             if let Some(acked) = self.ack_short(ack) {
                 return acked;
             }
@@ -270,6 +291,15 @@ impl Board {
         let acked = self.full().ack(ack);
         self.una = ack;
         acked
+    }
+
+    /// The first short segment is acknowledged.
+    #[cold]
+    #[inline(never)]
+    fn pop_short(&mut self) {
+        if let Some(beside) = &mut self.beside {
+            self.short = beside.shorts.next();
+        }
     }
 
     /// [`Self::ack`] without a scoreboard, of short segments among others; `None`, and no effect, if `ack` lies

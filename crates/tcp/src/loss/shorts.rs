@@ -38,7 +38,7 @@ impl Shorts {
     /// The first one is acknowledged; returns the end of the one after it.
     #[inline]
     pub(super) fn next(&mut self) -> u64 {
-        self.0.pop_front();
+        self.0.skip();
         self.first()
     }
     /// The first `n` are acknowledged.

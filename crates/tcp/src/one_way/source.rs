@@ -69,6 +69,7 @@ impl<S: Store> Source<S> {
         self.exception.as_ref().is_some_and(|e| e.closed)
     }
     /// Accepts `n` bytes of the application; see [`Sender::offer`].
+    #[inline(always)]
     pub fn offer(&mut self, now: Instant, n: u64) {
         if !self.is_closed() {
             self.sender.offer(now, n);
@@ -125,6 +126,16 @@ impl<S: Store> Source<S> {
             return None;
         }
         let out = self.sender.poll_plain(now)?;
+        Some(self.segment(now, &out, &mut None))
+    }
+
+    /// As [`Self::poll_plain`], for what [`Self::offer`] has just added.
+    #[inline(always)]
+    pub fn poll_written(&mut self, now: Instant) -> Option<Head> {
+        if self.dresses {
+            return None;
+        }
+        let out = self.sender.poll_written(now)?;
         Some(self.segment(now, &out, &mut None))
     }
 

@@ -46,15 +46,24 @@ fn most(place: usize) -> u32 {
 
 impl Bursts {
     /// Counts a burst of `size` segments, two or more.
+    #[inline]
     fn note(&mut self, size: u32) {
-        let at = place(size);
-        if self.sizes.len() <= at {
-            self.sizes.resize(at + 1, 0);
-        }
-        self.sizes[at] = self.sizes[at].saturating_add(1);
         self.many += 1;
         self.segments += u64::from(size);
         self.largest = self.largest.max(size);
+        let at = place(size);
+        match self.sizes.get_mut(at) {
+            Some(count) => *count = count.saturating_add(1),
+            None => self.note_first(at),
+        }
+    }
+
+    /// Counts the first burst of a size class, for which there is no place yet.
+    #[cold]
+    #[inline(never)]
+    fn note_first(&mut self, at: usize) {
+        self.sizes.resize(at, 0);
+        self.sizes.push(1);
     }
 
     /// Adds those of another connection.
@@ -141,6 +150,14 @@ impl<S: Store> Engine<S> {
     /// As [`Self::note_burst`], for two segments or more, if nothing was forced.
     #[inline(never)]
     pub(super) fn note_ordinary_burst(&mut self, sent: u32) {
+        match &mut self.aside {
+            Some(aside) => aside.bursts.sizes.note(sent),
+            None => self.note_first_burst(sent),
+        }
+    }
+    #[cold]
+    #[inline(never)]
+    fn note_first_burst(&mut self, sent: u32) {
         self.aside().bursts.sizes.note(sent);
     }
 

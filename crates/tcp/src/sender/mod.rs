@@ -181,15 +181,17 @@ impl<S: Store> Sender<S> {
     }
     /// Accepts `n` bytes of an application that keeps the send buffer full until they are sent. All are accepted,
     /// but at most one buffer is outstanding at a time.
+    #[inline(always)]
     pub fn offer(&mut self, now: Instant, n: u64) {
         // More data disturbs nothing, but after a pause the window must be checked first.
         self.engine.offer(now, n);
         self.steady &= self.engine.beginning.is_none();
     }
-    /// Data that was written and never sent, bytes.
-    #[inline]
-    fn waiting(&self) -> u64 {
-        self.engine.space.end.saturating_sub(self.engine.board.max())
+    /// Whether a full segment of data waits that was never sent.
+    #[inline(always)]
+    fn has_full_segment(&self) -> bool {
+        let e = &self.engine;
+        e.space.end >= e.board.max() + u64::from(e.space.smss)
     }
     /// Whether a full segment waits for the congestion window, so that more data of the application changes nothing for
     /// now but how much waits, which nobody looks at. The driver may then postpone [`Self::offer`] until something else
@@ -199,10 +201,10 @@ impl<S: Store> Sender<S> {
     #[must_use]
     pub fn is_supplied(&self) -> bool {
         let e = &self.engine;
-        self.waiting() >= e.space.smss.into() && e.window_limited && !e.active() && e.ignores_waiting_data()
+        self.has_full_segment() && e.window_limited && !e.active() && e.ignores_waiting_data()
     }
     /// Whether [`Self::is_supplied`] still holds after an acknowledgement.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn stays_supplied(&self) -> bool {
         let e = &self.engine;
@@ -210,14 +212,15 @@ impl<S: Store> Sender<S> {
             return self.is_supplied();
         }
         // Of what matters, nothing else changes in the steady state.
-        self.waiting() >= e.space.smss.into() && e.window_limited && e.pending.is_none()
+        self.has_full_segment() && e.window_limited && e.pending.is_none()
     }
     /// Whether what waits suffices for whatever an ordinary acknowledgement may release: it grows the window to three
     /// times its size at most (RFC 3465 §2.2, with two segments for each).
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn is_well_supplied(&self) -> bool {
-        self.waiting() > 4 * (self.engine.control.window() + u64::from(self.engine.space.smss))
+        let e = &self.engine;
+        e.space.end > e.board.max() + 4 * (e.control.window() + u64::from(e.space.smss))
     }
     /// [`Self::offer`] that was postponed since [`Self::is_supplied`]: the bytes wait behind the others.
     pub fn offer_late(&mut self, n: u64) {

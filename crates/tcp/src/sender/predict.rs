@@ -115,8 +115,29 @@ impl<S: Store> Sender<S> {
     /// The next segment of the fast path; [`Self::poll`] handles all others.
     #[inline(always)]
     pub fn poll_plain(&mut self, now: Instant) -> Option<Out> {
-        let clock = self.engine.pending.filter(|_| self.steady)?;
-        match self.engine.next_ordinary(now) {
+        self.poll_ordinary::<false>(now)
+    }
+
+    /// As [`Self::poll_plain`], for what the application has just written: a short segment is as likely as a full one.
+    #[inline(always)]
+    pub fn poll_written(&mut self, now: Instant) -> Option<Out> {
+        self.poll_ordinary::<true>(now)
+    }
+
+    #[inline(always)]
+    fn poll_ordinary<const WRITTEN: bool>(&mut self, now: Instant) -> Option<Out> {
+        if !self.steady {
+            return None;
+        }
+        let clock = self.engine.pending?;
+        if !WRITTEN {
+            // An application that writes little has often nothing more to send.
+            if let Some(blocked) = self.engine.surely_at_end() {
+                self.end_ordinary(now, clock, blocked);
+                return None;
+            }
+        }
+        match self.engine.next_ordinary::<WRITTEN>(now) {
             Turn::Sent(out) => {
                 // Usually one acknowledgement releases one segment, and an application writes a few at a time: saves
                 // the attempt at one more.
@@ -216,11 +237,8 @@ impl<S: Store> Engine<S> {
     /// Whether it makes no difference how much data waits while a full segment of it waits for the window.
     #[inline]
     pub(super) fn ignores_waiting_data(&self) -> bool {
-        let p = self.control.policy();
         // What looks at the amount, at the end of each turn of the send loop, or sends at times of its own.
-        self.control.is_silent()
-            && self.control.pacing().is_none()
-            && !(p.max_burst > 0 || p.probes || p.rate_samples || p.sent_events || p.watch_head)
+        self.control.ignores_waiting_data()
             && self.space.fin == FinState::Open
             && self.by_time.is_none()
             && self.beginning.is_none()
@@ -246,7 +264,8 @@ impl<S: Store> Engine<S> {
         if window == self.space.window {
             self.space.edge = self.space.edge.max(ack + window);
         } else {
-            self.announced(ack, window);
+            // The peer need not announce every few bytes of room (RFC 9293 §3.8.6.2.2), so short segments change it.
+            self.space.update_window(ack, window, self.config.send_buffer);
         }
         let acked = self.board.ack(ack);
         let bytes = acked.bytes;
@@ -297,17 +316,13 @@ impl<S: Store> Engine<S> {
         if disturbed { Ordinary::Disturbed } else { Ordinary::Done }
     }
 
-    /// The next new segment of the fast path.
+    /// The next new segment of the fast path; `WRITTEN` if the application has just written.
     #[inline(always)]
-    fn next_ordinary(&mut self, now: Instant) -> Turn {
-        let max_burst = self.control.policy().max_burst;
-        if max_burst > 0 && self.loop_sent >= u32::from(max_burst) {
-            return Turn::Blocked(Blocked::Burst);
-        }
-        let pacing = self.control.pacing();
-        if pacing.is_some() && now < self.pacer.next() {
-            self.timers.set(Timer::Pacing, self.pacer.next());
-            return Turn::Blocked(Blocked::Pacing);
+    fn next_ordinary<const WRITTEN: bool>(&mut self, now: Instant) -> Turn {
+        if self.control.is_metered() {
+            if let Some(blocked) = self.withheld(now) {
+                return Turn::Blocked(blocked);
+            }
         }
         let (una, max, smss) = (self.board.una(), self.board.max(), u64::from(self.space.smss));
         let (flight, window) = (max - una, self.control.window());
@@ -318,25 +333,38 @@ impl<S: Store> Engine<S> {
             if self.space.end <= max {
                 return Turn::Blocked(Blocked::App);
             }
-            return self.next_short(now, flight, window);
+            return if WRITTEN {
+                self.next_short(now, flight, window)
+            } else {
+                self.next_short_apart(now, flight, window)
+            };
         }
         if flight + smss > window {
             return Turn::Blocked(Blocked::Cwnd);
         }
         let full = self.space.smss;
-        let out = self.send_ordinary(now, max, full, full);
-        if let Some(rate) = pacing {
-            // Payload only, as in delivery-rate samples.
-            self.pacer.sent(now, out.len, rate);
+        Turn::Sent(self.send_ordinary(now, max, full, full))
+    }
+
+    /// Why the next segment must not leave yet although the window may admit it.
+    #[inline(never)]
+    fn withheld(&mut self, now: Instant) -> Option<Blocked> {
+        let max_burst = self.control.policy().max_burst;
+        if max_burst > 0 && self.loop_sent >= u32::from(max_burst) {
+            return Some(Blocked::Burst);
         }
-        Turn::Sent(out)
+        if self.control.pacing().is_some() && now < self.pacer.next() {
+            self.timers.set(Timer::Pacing, self.pacer.next());
+            return Some(Blocked::Pacing);
+        }
+        None
     }
 
     /// The result of the next turn of the send loop, if it is obvious.
     #[inline]
     fn surely_at_end(&self) -> Option<Blocked> {
         let (full, empty) = (self.board.span() >= self.control.window(), self.board.max() >= self.space.end);
-        if !(full | empty) || self.control.pacing().is_some() || self.control.policy().max_burst != 0 {
+        if !(full | empty) || self.control.is_metered() {
             return None;
         }
         Some(if full { Blocked::Cwnd } else { Blocked::App })
@@ -351,16 +379,9 @@ impl<S: Store> Engine<S> {
             && self.config.send_buffer >= max - self.board.una() + smss
     }
 
-    /// The peer announces a different window. It need not announce every few bytes of room (RFC 9293 §3.8.6.2.2),
-    /// so short segments change it.
-    #[inline(always)]
-    fn announced(&mut self, ack: u64, window: u64) {
-        self.space.update_window(ack, window, self.config.send_buffer);
-    }
-
     /// There is no room for a full segment, or the application has only a part of one: a short one is sent if allowed
     /// (see [`Space::new_len`]).
-    #[inline(never)]
+    #[inline(always)]
     fn next_short(&mut self, now: Instant, flight: u64, window: u64) -> Turn {
         let (max, full) = (self.board.max(), self.space.smss);
         let (len, edge) = (self.space.end - max, self.space.edge);
@@ -375,11 +396,13 @@ impl<S: Store> Engine<S> {
         if flight + len > window {
             return Turn::Blocked(Blocked::Cwnd);
         }
-        let out = self.send_ordinary(now, max, len as u32, full);
-        if let Some(rate) = self.control.pacing() {
-            self.pacer.sent(now, out.len, rate);
-        }
-        Turn::Sent(out)
+        Turn::Sent(self.send_ordinary(now, max, len as u32, full))
+    }
+
+    /// [`Self::next_short`] out of line, for where it is rare.
+    #[inline(never)]
+    fn next_short_apart(&mut self, now: Instant, flight: u64, window: u64) -> Turn {
+        self.next_short(now, flight, window)
     }
 
     /// Sends a new segment, which is `full` or the end of the written data.
@@ -390,7 +413,11 @@ impl<S: Store> Engine<S> {
             let (len, empty) = (self.board.len(), self.board.is_empty());
             s.sent(len, now, self.delivered, self.board.total_lost(), in_flight, empty);
         }
-        self.board.push(len, false, now);
+        if len < full {
+            self.board.push_short(len, now);
+        } else {
+            self.board.push(len, false, now);
+        }
         self.space.nxt = seq + u64::from(len);
         self.rtt.time(self.space.nxt, now);
         self.counters.segments_sent += 1;
@@ -400,6 +427,10 @@ impl<S: Store> Engine<S> {
             self.restart_timer(now);
         }
         self.loop_sent += 1;
+        if let Some(rate) = self.control.pacing() {
+            // Payload only, as in delivery-rate samples.
+            self.pacer.sent(now, len, rate);
+        }
         let low_priority = self.control.low_priority(seq - FIRST, false);
         Out { seq, len, fin: false, first: true, low_priority, mark: Mark::None, probe_id: None }
     }
