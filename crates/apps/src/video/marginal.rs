@@ -240,9 +240,9 @@ impl Inverse {
                 *x = of(*x);
                 let place = *x * CELLS as f64;
                 // Converting to 32 bits and back takes fewer instructions than to 64.
-                let whole = place as i32;
+                let whole = place as u32;
                 let cell = whole as usize;
-                *x = bounded(if whole <= 0 || cell + 1 >= CELLS {
+                *x = bounded(if cell == 0 || cell + 1 >= CELLS {
                     self.tail(*x, at, exact)
                 } else {
                     at[cell] + (place - f64::from(whole)) * (at[cell + 1] - at[cell])

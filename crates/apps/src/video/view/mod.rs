@@ -16,13 +16,13 @@ mod decode;
 mod gaps;
 mod lateness;
 mod notes;
-mod order;
 mod playout;
 mod settings;
 mod smooth;
 mod stream;
 mod tally;
 mod waiting;
+mod wire;
 
 use super::packet::{Cut, Cutter, Pieces, Reach};
 use crate::datagram::Measured;

@@ -6,9 +6,9 @@
 
 use super::batch::{Batch, Usual};
 use super::notes::Notes;
-use super::order::Order;
 use super::tally::Tally;
 use super::waiting::{Frames, Waiting};
+use super::wire::Wire;
 use crate::frame::{Fate, Frame, FrameType};
 use crate::video::packet::Reach;
 use skyhaul_base::{Duration, Instant};
@@ -32,7 +32,7 @@ pub(super) struct Stream {
     /// The frames that are worked out.
     batch: Batch,
     /// As they arrive, in order or not; the tally sees them in order.
-    pub(super) wire: Order,
+    pub(super) wire: Wire,
 }
 
 /// The first frame of which data is missing.
@@ -60,7 +60,7 @@ impl Stream {
             arrived: 0,
             next: 0,
             batch: Batch::new(),
-            wire: Order::new(threshold),
+            wire: Wire::new(threshold),
         }
     }
 
@@ -177,15 +177,15 @@ impl Stream {
         let ((mut shown, mut most), mut unseen) = (tally.playout.quiet(first), first);
         let (list, mut except) = (frames.list.as_slices().0, usize::MAX);
         loop {
-            let list = list.get(batch.frames..most.min(list.len())).unwrap_or(&[]);
+            let rest = list.get(batch.frames..most.min(list.len())).unwrap_or(&[]);
             let (until, gap) = tally.smooth.quiet();
             let until = if wire.in_step() { until.min(shown) } else { Instant::ZERO };
             let usual = Usual { until, gap: gap.min(tally.delivery.threshold()), except };
-            if !batch.add(list, notes, (payload, *arrived), usual) {
+            if !batch.add(rest, notes, (payload, *arrived), usual) {
                 break;
             }
             // The next frame needs attention of its own.
-            let Some(frame) = frames.list.get(batch.frames) else { break };
+            let Some(frame) = list.get(batch.frames) else { break };
             if batch.frames > 0 {
                 tally.smooth.pass(notes.at(batch.note));
             }
@@ -193,7 +193,9 @@ impl Stream {
             let now = notes.reach(&mut note, next.packed);
             (batch.note..=note).for_each(|note| tally.smooth.arrived(notes.at(note)));
             let in_step = wire.in_step();
-            late += wire.packets((batch.reach, next), payload, notes, batch.note, batch.last);
+            if !in_step || now - batch.last > tally.delivery.threshold() {
+                late += wire.packets((batch.reach, next), payload, notes, batch.note, batch.last);
+            }
             if !in_step {
                 told = (next.packets - reach.packets, late);
             }

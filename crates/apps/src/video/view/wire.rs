@@ -9,7 +9,7 @@ use skyhaul_base::{Duration, Instant};
 
 /// Which packets arrived, and which of them late.
 #[derive(Clone, Debug)]
-pub(super) struct Order {
+pub(super) struct Wire {
     gaps: Gaps,
     /// Packets that arrived out of order.
     ahead: Ahead,
@@ -17,7 +17,7 @@ pub(super) struct Order {
     in_step: bool,
 }
 
-impl Order {
+impl Wire {
     pub(super) fn new(threshold: Duration) -> Self {
         Self { gaps: Gaps::new(threshold), ahead: Ahead::default(), in_step: true }
     }
