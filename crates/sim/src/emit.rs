@@ -17,8 +17,10 @@ pub(crate) fn send_data<R: Tap>(
     header: u32,
     source: &mut Source<Counted>,
 ) {
-    while let Some(head) = source.poll_plain(now) {
-        dispatch(net, now, Parcel::plain(&head, header, way));
+    if !source.ends_at_once(now) {
+        while let Some(head) = source.poll_plain(now) {
+            dispatch(net, now, Parcel::plain(&head, header, way));
+        }
     }
     send_any(net, now, way, header, source);
 }

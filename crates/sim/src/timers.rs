@@ -93,7 +93,7 @@ impl Timers {
 
     /// The earliest timer, which must be pending, has fired and is due again at `at`. As [`Self::set`], and a shorter
     /// way for timers that recur after the same time.
-    #[inline]
+    #[inline(always)]
     pub fn repeat(&mut self, at: Instant) {
         let again = Due { at, slot: self.next.slot };
         match (self.line.front(), self.line.back()) {
