@@ -112,8 +112,8 @@ impl<S: Store> Sender<S> {
         }
     }
 
-    /// Ends the send loop if nothing can be sent, as usually after an acknowledgement where the application writes little.
-    /// Whether it has ended; a cheap test that may say no too often.
+    /// Ends the send loop if nothing can be sent, which is usual after an acknowledgement if the application writes
+    /// little. Whether it has ended; a cheap test that may say no too often.
     #[inline(always)]
     pub fn ends_at_once(&mut self, now: Instant) -> bool {
         if !self.steady {
