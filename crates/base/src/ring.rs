@@ -148,7 +148,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behaves_like_a_deque(ops in proptest::collection::vec((0..5u8, any::<u16>()), 0..300)) {
+        fn behaves_like_a_deque(ops in proptest::collection::vec((0..7u8, any::<u16>()), 0..300)) {
             let mut ring = Ring::new();
             let mut model = VecDeque::new();
             for (op, x) in ops {
@@ -158,7 +158,17 @@ mod tests {
                         model.push_back(x);
                     }
                     3 => prop_assert_eq!(ring.pop_front(), model.pop_front()),
-                    _ => prop_assert_eq!(ring.pop_back(), model.pop_back()),
+                    4 => prop_assert_eq!(ring.pop_back(), model.pop_back()),
+                    5 => {
+                        ring.skip();
+                        model.pop_front();
+                    }
+                    _ => {
+                        if model.pop_front().is_some() {
+                            ring.rotate(x);
+                            model.push_back(x);
+                        }
+                    }
                 }
                 prop_assert_eq!((ring.len(), ring.is_empty()), (model.len(), model.is_empty()));
                 prop_assert_eq!((ring.front(), ring.back()), (model.front(), model.back()));

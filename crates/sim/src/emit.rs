@@ -7,8 +7,8 @@ use crate::tap::{Place, Tap};
 use skyhaul_base::Instant;
 use skyhaul_tcp::{Counted, Extras, Flags, Head, Segment, Sink, Source};
 
-/// Sends what a source has to send; ordinary segments first, without what else a segment may carry. Not for taps that want packets
-/// whole.
+/// Sends what a source has to send after an acknowledgement; ordinary segments first, without what else a segment may
+/// carry. Not for taps that want packets whole.
 #[inline(always)]
 pub(crate) fn send_data<R: Tap>(
     net: &mut Network<R>,
@@ -17,8 +17,10 @@ pub(crate) fn send_data<R: Tap>(
     header: u32,
     source: &mut Source<Counted>,
 ) {
-    while let Some(head) = source.poll_plain(now) {
-        dispatch(net, now, Parcel::plain(&head, header, way));
+    if !source.ends_at_once(now) {
+        while let Some(head) = source.poll_plain(now) {
+            dispatch(net, now, Parcel::plain(&head, header, way));
+        }
     }
     send_any(net, now, way, header, source);
 }

@@ -222,7 +222,9 @@ impl<R: Tap> Sim<R> {
         if self.run.classified {
             self.inform(index);
         }
-        self.catch_up(index, now);
+        if parcel.backward() {
+            self.catch_up(index, now);
+        }
         let Self { flows, chains, .. } = self;
         let flow = &flows[index as usize];
         if parcel.generation() != flow.generation {

@@ -21,6 +21,14 @@ pub struct Due {
     pub slot: u32,
 }
 
+impl Due {
+    /// Whether it comes before another.
+    #[inline(always)]
+    fn is_before(self, other: Self) -> bool {
+        self.at < other.at || (self.at == other.at && self.slot < other.slot)
+    }
+}
+
 /// A priority queue over slots that are numbered from 0.
 #[derive(Clone, Debug)]
 pub struct Timers {
@@ -93,11 +101,13 @@ impl Timers {
 
     /// The earliest timer, which must be pending, has fired and is due again at `at`. As [`Self::set`], and a shorter
     /// way for timers that recur after the same time.
-    #[inline]
+    #[inline(always)]
     pub fn repeat(&mut self, at: Instant) {
         let again = Due { at, slot: self.next.slot };
         match (self.line.front(), self.line.back()) {
-            (Some(first), Some(last)) if first.slot == again.slot && *last < again && at != Instant::MAX => {
+            (Some(first), Some(last))
+                if first.slot == again.slot && last.is_before(again) && at != Instant::MAX =>
+            {
                 self.line.rotate(again);
                 self.lined[again.slot as usize] = at;
                 self.find_next();
@@ -110,7 +120,7 @@ impl Timers {
     fn repeat_any(&mut self, again: Due) {
         // Only so many in the line that do not count.
         let room = again.at != Instant::MAX && self.line.len() < 2 * self.lined.len();
-        if room && self.line.back().is_none_or(|last| *last < again) {
+        if room && self.line.back().is_none_or(|last| last.is_before(again)) {
             self.tree.set(again.slot, Instant::MAX);
             self.lined[again.slot as usize] = again.at;
             self.line.push_back(again);
@@ -127,8 +137,7 @@ impl Timers {
         match self.line.front() {
             None => self.next = root,
             Some(first) if self.lined[first.slot as usize] == first.at => {
-                // Mostly so, and seldom at the same time.
-                self.next = if first.at < root.at { *first } else { root.min(*first) };
+                self.next = if first.is_before(root) { *first } else { root };
             }
             Some(_) => self.shorten(),
         }

@@ -294,8 +294,7 @@ impl Board {
     }
 
     /// The first short segment is acknowledged.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     fn pop_short(&mut self) {
         if let Some(beside) = &mut self.beside {
             self.short = beside.shorts.next();

@@ -118,6 +118,13 @@ impl<S: Store> Source<S> {
         taken
     }
 
+    /// Whether an acknowledgement that [`Self::take_plain`] accepted releases nothing; a cheap test that may say no too
+    /// often.
+    #[inline(always)]
+    pub fn ends_at_once(&mut self, now: Instant) -> bool {
+        self.sender.ends_at_once(now)
+    }
+
     /// The next ordinary segment released by an acknowledgement that [`Self::take_plain`] accepted. If there is
     /// none, call [`Self::poll`] unless the source [is at rest](Self::is_at_rest).
     #[inline(always)]

@@ -197,7 +197,7 @@ impl<S: Store> Sender<S> {
     /// now but how much waits, which nobody looks at. The driver may then postpone [`Self::offer`] until something else
     /// happens: another acknowledgement, unless [enough waits for it](Self::is_well_supplied), a timeout, or a question
     /// about the sender's state; see [`Self::offer_late`].
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn is_supplied(&self) -> bool {
         let e = &self.engine;

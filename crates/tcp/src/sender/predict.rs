@@ -112,6 +112,19 @@ impl<S: Store> Sender<S> {
         }
     }
 
+    /// Ends the send loop if nothing can be sent, which is usual after an acknowledgement if the application writes
+    /// little. Whether it has ended; a cheap test that may say no too often.
+    #[inline(always)]
+    pub fn ends_at_once(&mut self, now: Instant) -> bool {
+        if !self.steady {
+            return false;
+        }
+        let Some(clock) = self.engine.pending else { return false };
+        let Some(blocked) = self.engine.surely_at_end() else { return false };
+        self.end_ordinary(now, clock, blocked);
+        true
+    }
+
     /// The next segment of the fast path; [`Self::poll`] handles all others.
     #[inline(always)]
     pub fn poll_plain(&mut self, now: Instant) -> Option<Out> {
@@ -130,13 +143,6 @@ impl<S: Store> Sender<S> {
             return None;
         }
         let clock = self.engine.pending?;
-        if !WRITTEN {
-            // An application that writes little has often nothing more to send.
-            if let Some(blocked) = self.engine.surely_at_end() {
-                self.end_ordinary(now, clock, blocked);
-                return None;
-            }
-        }
         match self.engine.next_ordinary::<WRITTEN>(now) {
             Turn::Sent(out) => {
                 // Usually one acknowledgement releases one segment, and an application writes a few at a time: saves
