@@ -143,11 +143,13 @@ impl Timers {
         }
     }
 
-    /// The first in the line does not count.
+    /// The first in the line does not count, and perhaps others behind it.
     #[cold]
     #[inline(never)]
     fn shorten(&mut self) {
-        self.line.pop_front();
+        while self.line.front().is_some_and(|due| self.lined[due.slot as usize] != due.at) {
+            self.line.pop_front();
+        }
         self.find_next();
     }
 }
