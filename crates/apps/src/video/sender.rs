@@ -106,6 +106,8 @@ struct Drawn {
     /// Number of the first of them in the film, and the next one of them.
     first: u64,
     next: usize,
+    /// How many of them [`Video::write_next`] may write.
+    ready: usize,
     /// Bytes of the packets of the film that were written.
     written: u64,
     /// The end of the film, once it is known.
@@ -163,6 +165,7 @@ impl Video {
                 sizes: [0.0; BLOCK],
                 first: 0,
                 next: 0,
+                ready: 0,
                 written: 0,
                 ends: Instant::MAX,
             },
@@ -243,7 +246,7 @@ impl Video {
         let count = self.source.draw(kinds, sizes);
         let (clock, first, scale, nominal) = (self.clock, self.tick, self.scale, self.nominal);
         // Short loops over whole arrays take few instructions, and numbers of 32 bits fewer than others.
-        let bytes = sizes.map(|size| scaled(size, scale, nominal, nominal).max(1.0) as u32);
+        let bytes = sizes.map(|size| (scaled(size, scale, nominal, nominal) as u32).max(1));
         let (times, warm) = (clock.block::<BLOCK>(first), self.viewer.warm());
         let drawn = frames.iter_mut().zip(kinds).zip(bytes).zip(times).take(count);
         self.cutter.frames(drawn.map(|(((frame, kind), bytes), at)| {
@@ -286,9 +289,26 @@ impl Video {
             self.draw();
         }
     }
-    /// The bytes of all frames that are due: what [`Self::produce_drawn`] does with each of them, without the rest.
+    /// What is written if one frame is due that was drawn in advance, and not the last one of these: the usual case.
     #[inline(always)]
-    fn write_drawn(&mut self, now: Instant) -> u64 {
+    fn write_next(&mut self, now: Instant) -> Option<Written> {
+        let Drawn { frames, next, ready, written, .. } = &mut self.drawn;
+        let (frame, after) = (frames[*next % BLOCK], frames[(*next + 1) % BLOCK].at());
+        if (*next + 1 >= *ready) | (frame.at() > now) | (after <= now) {
+            return None;
+        }
+        *next += 1;
+        self.tick_at = after;
+        let packed = frame.reach().packed;
+        let before = core::mem::replace(written, packed);
+        Some(Written { bytes: packed - before, next: after, finite: false })
+    }
+    /// The bytes of all frames that are due: what [`Self::produce_drawn`] does with each of them, without the rest.
+    #[inline(never)]
+    fn write_drawn(&mut self, now: Instant) -> Option<Written> {
+        if self.closed | !self.in_advance || self.rest.left > 0 {
+            return None;
+        }
         let before = self.drawn.written;
         while self.tick_at <= now {
             if self.tick_at == self.drawn.ends {
@@ -301,7 +321,8 @@ impl Video {
             // The viewer may wait for the first frame.
             self.tell();
         }
-        self.drawn.written - before
+        self.drawn.ready = if self.over { 0 } else { (self.tick - self.drawn.first) as usize };
+        Some(Written { bytes: self.drawn.written - before, next: self.tick_at, finite: self.over })
     }
     /// Tells the viewer how many frames that were drawn in advance are written.
     fn tell(&mut self) {
@@ -335,6 +356,7 @@ impl Video {
 
     fn end(&mut self, now: Instant) {
         self.over = true;
+        self.drawn.ready = 0;
         self.tick_at = Instant::MAX;
         self.tell();
         self.viewer.over(now);
@@ -347,6 +369,7 @@ impl Workload for Video {
         if self.rest.left > 0 { self.rest.due.min(self.tick_at) } else { self.tick_at }
     }
     fn poll(&mut self, now: Instant) -> Option<Demand> {
+        self.drawn.ready = 0;
         if self.closed {
             self.closed = false;
             return Some(Demand::Open { transfer: 0, bytes: 0 });
@@ -369,11 +392,7 @@ impl Workload for Video {
     }
     #[inline(always)]
     fn write(&mut self, now: Instant) -> Option<Written> {
-        if self.closed | !self.in_advance || self.rest.left > 0 {
-            return None;
-        }
-        let bytes = self.write_drawn(now);
-        Some(Written { bytes, next: self.tick_at, finite: self.over })
+        self.write_next(now).or_else(|| self.write_drawn(now))
     }
     fn stop(&mut self) -> Stop {
         self.closed = false;

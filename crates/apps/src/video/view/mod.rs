@@ -164,30 +164,35 @@ impl Viewer {
     /// Processes an arrival.
     #[inline(always)]
     pub fn arrived(&mut self, now: Instant, arrival: &Arrival) {
-        // Usually it leaves a note.
-        let noted = match (&mut self.carrier, *arrival) {
-            (Carrier::Stream(s), Arrival::Next { from, to }) => s.note(now, from, to),
-            _ => false,
-        };
-        if !noted {
-            self.arrived_any(now, *arrival);
+        match (&mut self.carrier, *arrival) {
+            // Usually it leaves a note.
+            (Carrier::Stream(s), Arrival::Next { from, to }) => {
+                if !s.note(now, from, to) {
+                    self.arrived_next(now, from, to);
+                }
+            }
+            _ => self.arrived_any(now, *arrival),
         }
     }
 
-    /// [`Self::arrived`], for any arrival.
+    /// [`Self::arrived`], for data of a byte stream that is next in order and leaves no note.
+    #[inline(never)]
+    fn arrived_next(&mut self, now: Instant, from: u64, to: u64) {
+        let Carrier::Stream(s) = &mut self.carrier else { return };
+        // Data in order has been seen on the wire as well; only data beyond it needs a separate check.
+        if from > s.arrived() {
+            s.segment(now, from, to, &mut self.tally);
+        }
+        s.in_order(now, to, &mut self.tally);
+    }
+    /// [`Self::arrived`], for any other arrival.
     #[inline(never)]
     fn arrived_any(&mut self, now: Instant, arrival: Arrival) {
         let tally = &mut self.tally;
         match (&mut self.carrier, arrival) {
             (Carrier::Stream(s), Arrival::InOrder { bytes }) => s.in_order(now, bytes, tally),
             (Carrier::Stream(s), Arrival::Segment { from, to }) => s.segment(now, from, to, tally),
-            (Carrier::Stream(s), Arrival::Next { from, to }) => {
-                // Data in order has been seen on the wire as well; only data beyond it needs a separate check.
-                if from > s.arrived() {
-                    s.segment(now, from, to, tally);
-                }
-                s.in_order(now, to, tally);
-            }
+            (Carrier::Stream(_), Arrival::Next { from, to }) => self.arrived_next(now, from, to),
             (Carrier::Datagrams(d), Arrival::Datagram(datagram)) => d.came(now, &datagram, tally),
             (Carrier::Stream(_), Arrival::Datagram(_)) | (Carrier::Datagrams(_), _) => {}
         }
