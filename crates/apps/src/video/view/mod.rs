@@ -171,6 +171,8 @@ impl Viewer {
                     self.arrived_next(now, from, to);
                 }
             }
+            // Not for datagrams; said here, so that the usual case need not pass it on in memory.
+            (Carrier::Datagrams(_), Arrival::Next { .. }) => {}
             _ => self.arrived_any(now, *arrival),
         }
     }
