@@ -29,17 +29,10 @@ impl Clock {
     pub(super) fn interval(&self) -> f64 {
         self.interval
     }
-    /// The times of ticks, from `first` on.
-    #[inline(always)]
-    pub(super) fn block<const N: usize>(&self, first: u64) -> [Instant; N] {
-        if first + N as u64 >= self.exact {
-            return core::array::from_fn(|i| self.at(first + i as u64));
-        }
-        let mut at = self.at(first);
-        core::array::from_fn(|_| {
-            let next = Instant::from_nanos(at.as_nanos().wrapping_add(self.whole));
-            core::mem::replace(&mut at, next)
-        })
+    /// The time between any two ticks before tick `to`, if it is the same.
+    #[inline]
+    pub(super) fn regular(&self, to: u64) -> Option<Duration> {
+        (to <= self.exact).then_some(Duration::from_nanos(self.whole))
     }
     /// The time of a tick, from 0. Each is rounded separately, so that errors do not accumulate.
     #[inline(always)]
@@ -66,7 +59,9 @@ mod tests {
             for tick in (0..2_000_000).step_by(37).chain([1 << 24]) {
                 let expected = begin + Duration::from_secs_f64(tick as f64 * (1.0 / rate));
                 assert_eq!(clock.at(tick), expected, "{rate} {tick}");
-                assert_eq!(clock.block(tick), [0, 1, 2, 3].map(|i| clock.at(tick + i)));
+                if let Some(interval) = clock.regular(tick + 2) {
+                    assert_eq!(clock.at(tick) + interval, clock.at(tick + 1));
+                }
             }
         }
         assert!(Clock::new(begin, 25.0).exact > 1 << 24 && Clock::new(begin, 29.97).exact == 0);

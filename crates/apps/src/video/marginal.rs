@@ -139,7 +139,14 @@ enum Curve {
     Cells(Arc<[(f64, f64)]>),
     /// Sizes at multiples of 1/[`CELLS`], with linear interpolation; in the first and the last cell the
     /// distribution itself.
-    Smooth { at: Arc<[f64; CELLS]>, exact: Exact },
+    Smooth { at: Arc<[Cell; CELLS]>, exact: Exact },
+}
+
+/// The size at the beginning of a cell, and how much larger it is at its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Cell {
+    size: f64,
+    rise: f64,
 }
 
 /// A distribution without bounds.
@@ -215,53 +222,36 @@ impl Inverse {
 
     /// The quantile `x`, from 0 to 1, of the sizes, bytes.
     #[must_use]
-    pub fn at(&self, x: f64) -> f64 {
-        let mut size = [x];
-        self.all(&mut size, |x| x);
-        size[0]
-    }
-
-    /// The quantiles at so many positions, in their place; `of` converts a position to a quantile.
     #[inline(always)]
-    pub(super) fn all(&self, positions: &mut [f64], of: impl Fn(f64) -> f64) {
+    pub fn at(&self, x: f64) -> f64 {
         let (least, most) = (self.least, self.most);
-        let bounded = |size: f64| {
-            let size = if size < least { least } else { size };
-            if size > most { most } else { size }
-        };
-        match &self.curve {
-            Curve::Cells(cells) => positions.iter_mut().for_each(|x| {
-                *x = of(*x);
-                let next = cells.partition_point(|(below, _)| *below <= *x).clamp(1, cells.len() - 1);
-                let ((x0, s0), (x1, s1)) = (cells[next - 1], cells[next]);
-                *x = bounded(if x1 > x0 { s0 + (*x - x0) * (s1 - s0) / (x1 - x0) } else { s1 });
-            }),
-            Curve::Smooth { at, exact } => positions.iter_mut().for_each(|x| {
-                *x = of(*x);
-                let place = *x * CELLS as f64;
-                // Converting to 32 bits and back takes fewer instructions than to 64.
-                let whole = place as u32;
-                let cell = whole as usize;
-                *x = bounded(if cell == 0 || cell + 1 >= CELLS {
-                    self.tail(*x, at, exact)
+        let size = match &self.curve {
+            Curve::Cells(cells) => within(cells, x),
+            Curve::Smooth { at, exact } => {
+                let place = x * CELLS as f64;
+                let (cell, whole) = round_down(place);
+                if cell == 0 || cell + 1 >= CELLS {
+                    self.tail(x, at, exact)
                 } else {
-                    at[cell] + (place - f64::from(whole)) * (at[cell + 1] - at[cell])
-                });
-            }),
-        }
+                    at[cell].size + (place - whole) * at[cell].rise
+                }
+            }
+        };
+        let size = if size > least { size } else { least };
+        if size < most { size } else { most }
     }
     /// The same in the first and in the last cell, which is rare. Few sizes there are within the bounds.
     #[inline(never)]
-    fn tail(&self, x: f64, at: &[f64; CELLS], exact: &Exact) -> f64 {
-        if x * (CELLS as f64) < 1.0 && at[1] <= self.least {
+    fn tail(&self, x: f64, at: &[Cell; CELLS], exact: &Exact) -> f64 {
+        if x * (CELLS as f64) < 1.0 && at[1].size <= self.least {
             return self.least;
         }
         if x >= self.clipped {
             return self.most;
         }
         let guess = match exact {
-            Exact::Gamma { of_scale_1, .. } if x < 0.5 => of_scale_1.below(x, (1.0 / CELLS as f64, at[1])),
-            _ => at[CELLS - 1],
+            Exact::Gamma { of_scale_1, .. } if x < 0.5 => of_scale_1.below(x, (1.0 / CELLS as f64, at[1].size)),
+            _ => at[CELLS - 1].size,
         };
         exact.at(x, guess)
     }
@@ -293,10 +283,28 @@ impl Inverse {
     }
 }
 
+/// Interpolates linearly between the sizes at cumulative probabilities.
+fn within(cells: &[(f64, f64)], x: f64) -> f64 {
+    let next = cells.partition_point(|(below, _)| *below <= x).clamp(1, cells.len() - 1);
+    let ((x0, s0), (x1, s1)) = (cells[next - 1], cells[next]);
+    if x1 > x0 { s0 + (x - x0) * (s1 - s0) / (x1 - x0) } else { s1 }
+}
+
+/// `x`, from 0 to 2³¹, without its fraction, twice, with few instructions: the last bits of a sum near 2⁵² are a whole
+/// number. If `x` is odd and whole, it may be one less; below 1, the first number may be anything above 2³¹ as well.
+#[inline(always)]
+fn round_down(x: f64) -> (usize, f64) {
+    const ONES: f64 = (1u64 << 52) as f64;
+    let sum = x + (ONES - 0.5);
+    (sum.to_bits() as u32 as usize, sum - ONES)
+}
+
 fn smooth(exact: Exact) -> Curve {
-    let mut at = [0.0; CELLS];
+    let mut at = [Cell::default(); CELLS];
     for cell in 1..CELLS {
-        at[cell] = exact.at(cell as f64 / CELLS as f64, at[cell - 1]);
+        let before = at[cell - 1].size;
+        let size = exact.at(cell as f64 / CELLS as f64, before);
+        (at[cell].size, at[cell - 1].rise) = (size, size - before);
     }
     Curve::Smooth { at: Arc::new(at), exact }
 }

@@ -2,8 +2,8 @@
 
 use super::correlation::{POINTS, Spectrum, TERMS};
 use super::marginal::{InvalidSizes, Inverse, LARGEST, Marginal};
-use super::pattern::Pattern;
-use super::tes::{Innovation, Sign, Step, stitch};
+use super::pattern::{BLOCK, Groups, Pattern};
+use super::tes::{Innovation, Process, Sign, Step, stitch};
 use crate::frame::FrameType as Type;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -220,6 +220,7 @@ impl Movie {
         let largest = present.filter_map(|(k, _)| Some(k.as_ref()?.inverse.largest())).fold(0.0, f64::max);
         Ok(Compiled {
             frames: self.frames,
+            groups: Groups::new(&pattern),
             pattern,
             mode: self.mode,
             kinds,
@@ -270,10 +271,10 @@ impl Kind {
     pub fn size(&self, u: f64) -> f64 {
         self.inverse.at(stitch(self.xi, u))
     }
-    /// The sizes at several positions, in their place.
-    pub(super) fn sizes(&self, positions: &mut [f64]) {
-        let xi = self.xi;
-        self.inverse.all(positions, |u| stitch(xi, u));
+    /// Writes the next sizes of a process, in bytes, to these places.
+    #[inline(never)]
+    pub(super) fn sizes(&self, process: &mut Process, places: &[u8], sizes: &mut [f64; BLOCK]) {
+        process.steps(places, |place, u| sizes[usize::from(place) % BLOCK] = self.size(u));
     }
     /// Autocorrelations of its process at lags 1 to `lags`.
     #[must_use]
@@ -289,6 +290,7 @@ pub struct Compiled {
     pub(super) pattern: Pattern,
     pub(super) mode: Mode,
     kinds: [Option<Kind>; Type::COUNT],
+    pub(super) groups: Option<Groups>,
     mean: f64,
     variance: f64,
     largest: f64,

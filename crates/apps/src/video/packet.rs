@@ -83,20 +83,24 @@ impl Cutter {
 
     /// Adds the next frames, each of so many bytes, at least 1; tells how far the film reaches after it.
     #[inline(always)]
-    pub(super) fn frames(&mut self, frames: impl Iterator<Item = (u32, impl FnOnce(Reach))>) {
+    pub(super) fn frames<T>(
+        &mut self,
+        frames: impl Iterator<Item = (u32, T)>,
+        mut tell: impl FnMut(T, Reach),
+    ) {
         // Local, so that it stays in registers.
         let mut cutter = *self;
         let Cut { payload, flush, pad } = self.cut;
         match u32::try_from(payload) {
             // As below, with fewer decisions.
-            Ok(payload) if flush & !pad & (self.waiting == 0) => frames.for_each(|(bytes, tell)| {
+            Ok(payload) if flush & !pad & (self.waiting == 0) => frames.for_each(|(bytes, frame)| {
                 cutter.packets += u64::from(bytes.div_ceil(payload));
                 cutter.packed += u64::from(bytes);
-                tell(Reach { packets: cutter.packets, packed: cutter.packed, rest: 0 });
+                tell(frame, Reach { packets: cutter.packets, packed: cutter.packed, rest: 0 });
             }),
-            _ => frames.for_each(|(bytes, tell)| {
+            _ => frames.for_each(|(bytes, frame)| {
                 cutter.frame(bytes.into());
-                tell(cutter.reach());
+                tell(frame, cutter.reach());
             }),
         }
         *self = cutter;

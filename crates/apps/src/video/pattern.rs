@@ -46,19 +46,10 @@ impl Order {
     pub(super) fn new(pattern: Pattern) -> Self {
         Self { pattern, next: 0, begins: true }
     }
-    /// The next types.
+    /// Whether the next frame is the first of a group, and not of the film.
     #[inline]
-    pub(super) fn steps(&mut self, kinds: &mut [Type]) {
-        if self.begins {
-            kinds.iter_mut().for_each(|kind| *kind = self.step());
-            return;
-        }
-        let (types, mut next) = (self.pattern.types(), self.next);
-        for kind in kinds {
-            *kind = types[next];
-            next = if next + 1 < types.len() { next + 1 } else { 0 };
-        }
-        self.next = next;
+    pub(super) fn begins_a_group(&self) -> bool {
+        self.next == 0 && !self.begins
     }
     /// The next type.
     #[inline]
@@ -76,6 +67,43 @@ impl Order {
             self.next = 0;
         }
         now
+    }
+}
+
+/// The most frames that are drawn together.
+pub(super) const BLOCK: usize = 64;
+
+/// Groups of pictures that are drawn together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Groups {
+    /// The types of their frames.
+    pub(super) kinds: [Type; BLOCK],
+    /// The number of frames.
+    pub(super) count: usize,
+    /// The places of the frames of each type, and how many there are.
+    places: [([u8; BLOCK], usize); Type::COUNT],
+}
+
+impl Groups {
+    /// As many as fit; `None` if not even one does.
+    #[must_use]
+    pub(super) fn new(pattern: &Pattern) -> Option<Self> {
+        let types = pattern.types();
+        let count = BLOCK / types.len() * types.len();
+        let (mut kinds, mut places) = ([Type::I; BLOCK], [([0; BLOCK], 0); Type::COUNT]);
+        for (place, kind) in types.iter().cycle().take(count).enumerate() {
+            kinds[place] = *kind;
+            let (of, found) = &mut places[*kind as usize];
+            // There are few.
+            of[*found] = place as u8;
+            *found += 1;
+        }
+        (count > 0).then_some(Self { kinds, count, places })
+    }
+    /// The places of the frames of a type.
+    pub(super) fn places(&self, kind: Type) -> &[u8] {
+        let (places, count) = &self.places[kind as usize];
+        places.get(..*count).unwrap_or(&[])
     }
 }
 

@@ -8,9 +8,10 @@ use super::film::Film;
 use super::layers::Known;
 use super::overhead::Overhead;
 use super::packet::{Cut, Cutter, Pieces};
-use super::source::{BLOCK, Source};
+use super::pattern::BLOCK;
+use super::source::Source;
 use super::view::{Made, Settings, Viewer, Waiting};
-use crate::frame::{Fate, Frame, FrameType};
+use crate::frame::{Fate, Frame};
 use crate::viewed::Viewed;
 use crate::workload::{Arrival, Demand, Feedback, Start, Stop, Transport, Workload, Written};
 use schemars::JsonSchema;
@@ -98,12 +99,9 @@ pub struct Video {
 /// Frames drawn in advance.
 #[derive(Clone, Copy, Debug)]
 struct Drawn {
-    /// After the last frame of the film, only times matter: it has ended.
     frames: [Waiting; BLOCK],
-    /// The types and sizes of the last ones drawn.
-    kinds: [FrameType; BLOCK],
-    sizes: [f64; BLOCK],
-    /// Number of the first of them in the film, and the next one of them.
+    /// Their number, the number of the first of them in the film, and the next one of them.
+    count: usize,
     first: u64,
     next: usize,
     /// How many of them [`Video::write_next`] may write.
@@ -114,11 +112,14 @@ struct Drawn {
     ends: Instant,
 }
 
-/// Bytes of a frame of this size in the film while the coder has the rate `target`, without any header, and not rounded: so
-/// many times its size at the rate `nominal`.
+/// Bytes of a frame of this size in the film, of which this part is sent, at least 1, without any header: rounded, halves to
+/// the even number.
 #[inline(always)]
-fn scaled(size: f64, scale: f64, target: f64, nominal: f64) -> f64 {
-    size * scale * target / nominal + 0.5
+fn scaled(size: f64, part: f64) -> u64 {
+    // The last bits of a sum near 2⁵² are a whole number.
+    const ONES: f64 = (1u64 << 52) as f64;
+    let whole = (size * part + ONES).to_bits() - ONES.to_bits();
+    whole.max(1)
 }
 
 /// Unsent packets of the last frame.
@@ -161,8 +162,7 @@ impl Video {
             in_advance,
             drawn: Drawn {
                 frames: [Waiting::none(begin); BLOCK],
-                kinds: [FrameType::I; BLOCK],
-                sizes: [0.0; BLOCK],
+                count: 0,
                 first: 0,
                 next: 0,
                 ready: 0,
@@ -221,7 +221,7 @@ impl Video {
         let mut pieces = None;
         if fate == Fate::Sent {
             let header = if self.header.is_none() { FRAME_HEADER } else { 0 };
-            let scaled = (scaled(size, self.scale, target, self.nominal) as u64).max(1);
+            let scaled = scaled(size, self.scale * (target / self.nominal));
             let all @ Pieces { bytes, ready, last, .. } = self.cutter.frame(scaled + header);
             pieces = Some(all);
             (frame.bytes, frame.packets) = (bytes, u32::try_from(ready).unwrap_or(u32::MAX));
@@ -242,24 +242,37 @@ impl Video {
     /// Draws the next frames in advance.
     #[inline(never)]
     fn draw(&mut self) {
-        let Drawn { frames, kinds, sizes, first: all, next, ends, .. } = &mut self.drawn;
-        let count = self.source.draw(kinds, sizes);
-        let (clock, first, scale, nominal) = (self.clock, self.tick, self.scale, self.nominal);
-        // Short loops over whole arrays take few instructions, and numbers of 32 bits fewer than others.
-        let bytes = sizes.map(|size| (scaled(size, scale, nominal, nominal) as u32).max(1));
-        let (times, warm) = (clock.block::<BLOCK>(first), self.viewer.warm());
-        let drawn = frames.iter_mut().zip(kinds).zip(bytes).zip(times).take(count);
-        self.cutter.frames(drawn.map(|(((frame, kind), bytes), at)| {
-            let put = move |reach| *frame = Waiting::new(at, reach, *kind, true, at >= warm);
-            (bytes + FRAME_HEADER as u32, put)
-        }));
-        self.viewer.expect(&frames[..count]);
-        self.tick += count as u64;
-        if count < BLOCK {
-            *ends = clock.at(self.tick);
-            frames[count..].fill(Waiting::none(*ends));
+        let (first, clock) = (self.tick, self.clock);
+        let Drawn { frames, count, first: all, next, ends, .. } = &mut self.drawn;
+        let (kinds, sizes) = self.source.draw();
+        (*count, *all, *next) = (kinds.len(), first, 0);
+        self.tick += *count as u64;
+        if *count == 0 {
+            *ends = clock.at(first);
+            self.tick_at = *ends;
+            return;
         }
-        (*all, *next) = (first, 0);
+        // A loop of its own takes few instructions, and numbers of 32 bits fewer than others.
+        let mut bytes = [0; BLOCK];
+        for (bytes, size) in bytes.iter_mut().zip(sizes) {
+            *bytes = scaled(*size, self.scale) as u32 + FRAME_HEADER as u32;
+        }
+        let (mut at, warm) = (clock.at(first), self.viewer.warm());
+        let drawn = frames.iter_mut().zip(kinds).zip(&bytes).map(|(frame, bytes)| (*bytes, frame));
+        match clock.regular(self.tick) {
+            Some(interval) if at >= warm => self.cutter.frames(drawn, |(frame, kind), reach| {
+                *frame = Waiting::new(at, reach, *kind, true, true);
+                at = Instant::from_nanos(at.as_nanos().wrapping_add(interval.as_nanos()));
+            }),
+            _ => {
+                let mut ticks = first..;
+                self.cutter.frames(drawn, |(frame, kind), reach| {
+                    let at = ticks.next().map_or(at, |tick| clock.at(tick));
+                    *frame = Waiting::new(at, reach, *kind, true, at >= warm);
+                });
+            }
+        }
+        self.viewer.expect(frames.get(..*count).unwrap_or(&[]));
         self.tick_at = frames[0].at();
     }
 
@@ -280,11 +293,11 @@ impl Video {
     /// The next frame that was drawn in advance is written.
     #[inline(always)]
     fn take_drawn(&mut self) {
-        let Drawn { frames, next, written, .. } = &mut self.drawn;
+        let Drawn { frames, count, next, written, .. } = &mut self.drawn;
         *written = frames[*next % BLOCK].reach().packed;
         *next += 1;
-        if *next < BLOCK {
-            self.tick_at = frames[*next].at();
+        if *next < *count {
+            self.tick_at = frames[*next % BLOCK].at();
         } else {
             self.draw();
         }
@@ -315,13 +328,18 @@ impl Video {
                 self.end(self.tick_at);
                 break;
             }
+            // All but the last one of those that are due and were drawn.
+            let Drawn { frames, count, next, .. } = &mut self.drawn;
+            while *next + 1 < *count && frames[(*next + 1) % BLOCK].at() <= now {
+                *next += 1;
+            }
             self.take_drawn();
         }
         if before == 0 {
             // The viewer may wait for the first frame.
             self.tell();
         }
-        self.drawn.ready = if self.over { 0 } else { (self.tick - self.drawn.first) as usize };
+        self.drawn.ready = if self.over { 0 } else { self.drawn.count };
         Some(Written { bytes: self.drawn.written - before, next: self.tick_at, finite: self.over })
     }
     /// Tells the viewer how many frames that were drawn in advance are written.

@@ -1,7 +1,7 @@
 //! Frames from a movie or a trace.
 
-use super::movie::{self, Compiled, Mode, WITHIN_SCENE};
-use super::pattern::Order;
+use super::movie::{Compiled, Mode, WITHIN_SCENE};
+use super::pattern::{BLOCK, Order};
 use super::tes::{Process, fraction};
 use super::trace::Trace;
 use crate::frame::FrameType as Type;
@@ -11,56 +11,31 @@ use std::sync::Arc;
 
 /// Types and sizes of successive frames.
 #[derive(Clone, Debug)]
-pub struct Source(Kind);
+pub struct Source {
+    film: Film,
+    /// Frames drawn together, which takes fewer instructions than one by one.
+    kinds: [Type; BLOCK],
+    sizes: [f64; BLOCK],
+    count: usize,
+    /// The next one of them for [`Self::step`].
+    next: usize,
+}
 
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "it stays where it is, in the box of its video")]
-enum Kind {
+enum Film {
     /// Each type has its own process.
-    Independent { movie: Arc<Compiled>, order: Order, types: [Option<Sizes>; Type::COUNT] },
+    Independent { movie: Arc<Compiled>, order: Order, types: [Option<Process>; Type::COUNT] },
     /// One process for scenes; frames are close to their scene.
     Coupled { movie: Arc<Compiled>, order: Order, scenes: Process, scene: f64, within: Rng },
     /// A trace, from its start; repeated at its end if configured.
     Replay { trace: Arc<Trace>, next: usize, repeats: bool },
 }
 
-/// How many frames, and how many sizes of a type, are drawn at once.
-pub(super) const BLOCK: usize = 16;
-
-/// Sizes of the frames of a type whose process depends on no other. Drawing several at once takes fewer instructions.
-#[derive(Clone, Debug)]
-struct Sizes {
-    process: Process,
-    drawn: [f64; BLOCK],
-    /// The next one of those drawn.
-    next: usize,
-}
-
-impl Sizes {
-    fn new(process: Process) -> Self {
-        Self { process, drawn: [0.0; BLOCK], next: BLOCK }
-    }
-    /// The next size.
-    #[inline(always)]
-    fn step(&mut self, movie: &Compiled, kind: Type) -> f64 {
-        if self.next >= BLOCK {
-            self.draw(movie.kind(kind));
-        }
-        let size = self.drawn[self.next % BLOCK];
-        self.next += 1;
-        size
-    }
-    #[inline(never)]
-    fn draw(&mut self, kind: Option<&movie::Kind>) {
-        self.process.fill(&mut self.drawn);
-        if let Some(kind) = kind {
-            kind.sizes(&mut self.drawn);
-        }
-        self.next = 0;
-    }
-}
-
 impl Source {
+    fn new(film: Film) -> Self {
+        Self { film, kinds: [Type::I; BLOCK], sizes: [0.0; BLOCK], count: 0, next: 0 }
+    }
     /// A movie, from a random position of each of its processes.
     #[must_use]
     pub fn movie(movie: Arc<Compiled>, streams: &Streams) -> Self {
@@ -72,47 +47,73 @@ impl Source {
         if movie.mode == Mode::Coupled {
             if let Some(scenes) = process(Type::I, "scenes") {
                 let within = streams.named("within scenes");
-                return Self(Kind::Coupled { movie, order, scenes, scene: 0.0, within });
+                return Self::new(Film::Coupled { movie, order, scenes, scene: 0.0, within });
             }
         }
-        let types = Type::ALL.map(|kind| process(kind, &format!("frames.{}", kind.letter())).map(Sizes::new));
-        Self(Kind::Independent { movie, order, types })
+        let types = Type::ALL.map(|kind| process(kind, &format!("frames.{}", kind.letter())));
+        Self::new(Film::Independent { movie, order, types })
     }
     /// A trace.
     #[must_use]
     pub fn replay(trace: Arc<Trace>, repeats: bool) -> Self {
-        Self(Kind::Replay { trace, next: 0, repeats })
+        Self::new(Film::Replay { trace, next: 0, repeats })
     }
 
-    /// Types and sizes of the next frames, as of [`Self::step`]. Returns how many: fewer only at the end of a trace.
-    pub(super) fn draw(&mut self, kinds: &mut [Type; BLOCK], sizes: &mut [f64; BLOCK]) -> usize {
-        // The usual film.
-        if let Kind::Independent { movie, order, types } = &mut self.0 {
-            order.steps(kinds);
-            for i in 0..BLOCK {
-                let of = types[kinds[i] as usize].as_mut();
-                sizes[i] = of.map_or(0.0, |of| of.step(movie, kinds[i]));
-            }
-            return BLOCK;
-        }
-        for (drawn, frame) in kinds.iter_mut().zip(sizes).enumerate() {
-            match self.step() {
-                Some((kind, size)) => (*frame.0, *frame.1) = (kind, size),
-                None => return drawn,
-            }
-        }
-        BLOCK
+    /// Types, and sizes in bytes, of the next frames: some, but none after the end of a trace.
+    pub(super) fn draw(&mut self) -> (&[Type], &[f64]) {
+        self.fill();
+        (self.kinds.get(..self.count).unwrap_or(&[]), self.sizes.get(..self.count).unwrap_or(&[]))
     }
-
     /// Type and size in bytes of the next frame; `None` after the end of a trace.
-    #[inline(always)]
+    #[inline]
     pub fn step(&mut self) -> Option<(Type, f64)> {
-        match &mut self.0 {
-            Kind::Independent { movie, order, types } => {
-                let kind = order.step();
-                Some((kind, types[kind as usize].as_mut()?.step(movie, kind)))
+        if self.next >= self.count {
+            self.fill();
+            if self.count == 0 {
+                return None;
             }
-            Kind::Coupled { movie, order, scenes, scene, within } => {
+        }
+        let next = self.next % BLOCK;
+        self.next += 1;
+        Some((self.kinds[next], self.sizes[next]))
+    }
+
+    /// Draws the next frames.
+    #[inline(never)]
+    fn fill(&mut self) {
+        let Self { film, kinds, sizes, count, next } = self;
+        (*count, *next) = (0, 0);
+        while *count < BLOCK {
+            // The usual film.
+            if let Film::Independent { movie, order, types } = film {
+                if let Some(groups) = movie.groups.as_ref().filter(|_| order.begins_a_group()) {
+                    if *count == 0 {
+                        (*kinds, *count) = (groups.kinds, groups.count);
+                        for (kind, process) in Type::ALL.into_iter().zip(types) {
+                            if let (Some(of), Some(process)) = (movie.kind(kind), process) {
+                                of.sizes(process, groups.places(kind), sizes);
+                            }
+                        }
+                    }
+                    return;
+                }
+            }
+            let Some(drawn) = film.step() else { return };
+            (kinds[*count], sizes[*count]) = drawn;
+            *count += 1;
+        }
+    }
+}
+
+impl Film {
+    /// The next frame.
+    fn step(&mut self) -> Option<(Type, f64)> {
+        match self {
+            Self::Independent { movie, order, types } => {
+                let kind = order.step();
+                Some((kind, movie.kind(kind)?.size(types[kind as usize].as_mut()?.step())))
+            }
+            Self::Coupled { movie, order, scenes, scene, within } => {
                 let kind = order.step();
                 if kind == Type::I {
                     *scene = scenes.step();
@@ -120,7 +121,7 @@ impl Source {
                 let near = fraction(*scene + WITHIN_SCENE * (2.0 * within.unit() - 1.0));
                 Some((kind, movie.kind(kind)?.size(near)))
             }
-            Kind::Replay { trace, next, repeats } => {
+            Self::Replay { trace, next, repeats } => {
                 if *next >= trace.frames().len() {
                     if !*repeats {
                         return None;
@@ -242,20 +243,22 @@ mod tests {
         let sources = [
             movie(Mode::Independent, "IBBPBBPBBPBB", Sign::Plus),
             movie(Mode::Independent, "IBB", Sign::Minus),
+            movie(Mode::Independent, "I", Sign::Plus),
+            movie(Mode::Independent, &format!("I{}", "PBB".repeat(10)), Sign::Plus),
+            movie(Mode::Independent, &format!("I{}", "PBB".repeat(30)), Sign::Plus),
             movie(Mode::Coupled, "IBBP", Sign::Plus),
             Source::replay(trace.clone(), true),
             Source::replay(trace, false),
         ];
         for mut together in sources {
             let mut one_by_one = together.clone();
-            let (mut kinds, mut sizes) = ([Type::I; BLOCK], [0.0; BLOCK]);
             for _ in 0..200 {
-                let count = together.draw(&mut kinds, &mut sizes);
-                for (kind, size) in kinds.iter().zip(&sizes).take(count) {
-                    assert_eq!(one_by_one.step(), Some((*kind, *size)));
+                let (kinds, sizes) = together.draw();
+                for (kind, size) in kinds.iter().zip(sizes) {
+                    assert_eq!(one_by_one.film.step(), Some((*kind, *size)));
                 }
-                if count < BLOCK {
-                    assert_eq!(one_by_one.step(), None, "the end");
+                if kinds.is_empty() {
+                    assert_eq!(one_by_one.film.step(), None, "the end");
                 }
             }
         }

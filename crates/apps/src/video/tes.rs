@@ -21,6 +21,13 @@ pub(super) fn fraction(x: f64) -> f64 {
     if f < 1.0 { f } else { 0.0 }
 }
 
+/// The same, where it is rare.
+#[cold]
+#[inline(never)]
+fn around(x: f64) -> f64 {
+    fraction(x)
+}
+
 /// The sign of the TES process.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
@@ -148,21 +155,24 @@ impl Process {
         let u = rng.unit();
         Self { sign, innovation, u, odd: false, rng }
     }
-    /// The next values, as of [`Self::step`].
-    pub(super) fn fill(&mut self, values: &mut [f64]) {
+    /// Tells the next values, as of [`Self::step`], with these keys.
+    #[inline(always)]
+    pub(super) fn steps<K: Copy>(&mut self, keys: &[K], mut tell: impl FnMut(K, f64)) {
         if let (Sign::Plus, [only]) = (self.sign, self.innovation.as_slice()) {
             let (from, width) = (only.from, only.to - only.from);
             // Local, so that it stays in registers.
             let (mut u, mut rng) = (self.u, self.rng.clone());
-            for value in values.iter_mut() {
-                *value = u;
+            for key in keys {
+                tell(*key, u);
                 rng.next_u64();
-                u = fraction(u + (from + width * rng.unit()));
+                let next = u + (from + width * rng.unit());
+                // Usually it remains on the same turn.
+                u = if (0.0..1.0).contains(&next) { next } else { around(next) };
             }
-            self.odd ^= values.len() % 2 == 1;
+            self.odd ^= keys.len() % 2 == 1;
             (self.u, self.rng) = (u, rng);
         } else {
-            values.iter_mut().for_each(|value| *value = self.step());
+            keys.iter().for_each(|key| tell(*key, self.step()));
         }
     }
     /// Returns the current value and advances.
