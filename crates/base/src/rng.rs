@@ -52,7 +52,14 @@ impl Rng {
     /// A real number, uniform on [0, 1) with 53 random bits.
     #[inline]
     pub fn unit(&mut self) -> f64 {
-        (self.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
+        self.units() * Self::UNIT
+    }
+    /// The distance between neighbouring values of [`Self::unit`].
+    pub const UNIT: f64 = 1.0 / 9_007_199_254_740_992.0;
+    /// The same as [`Self::unit`] in units of [`Self::UNIT`]: a whole number.
+    #[inline]
+    pub fn units(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64
     }
 
     /// One Bernoulli draw; exactly one step of the stream whatever the outcome.

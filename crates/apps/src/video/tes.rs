@@ -21,13 +21,6 @@ pub(super) fn fraction(x: f64) -> f64 {
     if f < 1.0 { f } else { 0.0 }
 }
 
-/// The same, where it is rare.
-#[cold]
-#[inline(never)]
-fn around(x: f64) -> f64 {
-    fraction(x)
-}
-
 /// The sign of the TES process.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
@@ -159,15 +152,17 @@ impl Process {
     #[inline(always)]
     pub(super) fn steps<K: Copy>(&mut self, keys: &[K], mut tell: impl FnMut(K, f64)) {
         if let (Sign::Plus, [only]) = (self.sign, self.innovation.as_slice()) {
-            let (from, width) = (only.from, only.to - only.from);
+            let (from, width) = (only.from, Rng::UNIT * (only.to - only.from));
             // Local, so that it stays in registers.
             let (mut u, mut rng) = (self.u, self.rng.clone());
             for key in keys {
                 tell(*key, u);
                 rng.next_u64();
-                let next = u + (from + width * rng.unit());
-                // Usually it remains on the same turn.
-                u = if (0.0..1.0).contains(&next) { next } else { around(next) };
+                u += from + width * rng.units();
+                // Usually it remains on the same turn: the numbers from 0 to 1 have ascending bits, and a sign is another bit.
+                if u.to_bits() >= 1f64.to_bits() {
+                    u = fraction(u);
+                }
             }
             self.odd ^= keys.len() % 2 == 1;
             (self.u, self.rng) = (u, rng);

@@ -18,31 +18,16 @@ pub(super) struct Batch {
     delays: [Duration; MOST],
     /// Number of frames.
     pub(super) frames: usize,
-    /// The note of the last arrival, and when that was.
+    /// The note of the last arrival, when that was, and the longest time without one before it.
     pub(super) note: usize,
     pub(super) last: Instant,
-}
-
-/// Which frames become part of a batch.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Usual {
-    /// Those that are complete before,
-    pub(super) until: Instant,
-    /// no longer than this after the one before,
     pub(super) gap: Duration,
-    /// and this one, by its place in the batch.
-    pub(super) except: usize,
 }
 
 impl Batch {
     pub(super) fn new() -> Self {
         let (delays, last) = ([Duration::ZERO; MOST], Instant::ZERO);
-        Self { first: 0, reach: Reach::default(), delays, frames: 0, note: 0, last }
-    }
-    /// Without frames: the film reaches so far before them, and the last packet arrived at `last`.
-    pub(super) fn begin(&mut self, reach: Reach, last: Instant) {
-        (self.first, self.reach, self.last) = (reach.packets, reach, last);
-        (self.frames, self.note) = (0, 0);
+        Self { first: 0, reach: Reach::default(), delays, frames: 0, note: 0, last, gap: Duration::ZERO }
     }
     /// Number of packets.
     pub(super) fn packets(&self) -> u64 {
@@ -58,42 +43,43 @@ impl Batch {
         self.delays[(frame.reach().packets - self.first).wrapping_sub(1) as usize % MOST]
     }
 
-    /// Adds the next of these frames, in packets of `payload` bytes, that are plain, complete with `arrived` bytes in
-    /// order, which must be noted, and usual. Whether it ends before a frame only because that is not usual.
+    /// When the frame at this place of the batch was complete.
+    #[inline(always)]
+    pub(super) fn complete(&self, frame: &Waiting) -> Instant {
+        frame.at + self.delay(frame)
+    }
+
+    /// Begins with the first of these frames, in packets of `payload` bytes, that are plain and complete with `arrived` bytes
+    /// in order, which must be noted. The film reaches so far before them, and the last packet arrived at `last`.
     #[inline(never)]
-    pub(super) fn add(
+    pub(super) fn fill(
         &mut self,
         frames: &[Waiting],
         notes: &Notes,
         (payload, arrived): (u64, u64),
-        usual: Usual,
-    ) -> bool {
+        (before, mut last): (Reach, Instant),
+    ) {
         // Local, so that they stay in registers.
-        let (first, Usual { until, gap, except }) = (self.first, usual);
-        let (mut packet, mut bytes, mut note, mut last) =
-            ((self.reach.packets - first) as usize, self.reach.packed, self.note, self.last);
-        let (mut added, mut unusual) = (0, false);
+        let (first, mut end) = (before.packets, before.packed);
+        let (mut packet, mut bytes, mut note, mut gap, mut added) = (0, end, 0, 0, 0);
         for frame in frames {
             let to = frame.reach();
             let upto = (to.packets - first) as usize;
             let there = frame.plain & (arrived >= to.packed);
             let (Some(delays), true) = (self.delays.get_mut(packet..upto), there) else { break };
-            let (mut at, mut end) = (note, bytes);
             for delay in delays {
                 end = (end + payload).min(to.packed);
-                *delay = notes.reach(&mut at, end) - frame.at;
+                let now = notes.reach(&mut note, end);
+                *delay = now - frame.at;
+                // If times decreased, it would become large: nothing depends on it but that it is not too small.
+                gap = gap.max(now.as_nanos().wrapping_sub(last.as_nanos()));
+                last = now;
             }
-            let now = notes.at(at).0;
-            if ((now >= until) | (now - last > gap)) && self.frames + added != except {
-                unusual = true;
-                break;
-            }
-            (packet, bytes, note, last) = (upto, to.packed, at, now);
+            (packet, bytes) = (upto, to.packed);
             added += 1;
         }
         self.reach = Reach { packets: first + packet as u64, packed: bytes, rest: 0 };
-        self.frames += added;
-        (self.note, self.last) = (note, last);
-        unusual
+        (self.first, self.frames, self.note) = (first, added, note);
+        (self.last, self.gap) = (last, Duration::from_nanos(gap));
     }
 }

@@ -38,6 +38,11 @@ impl Notes {
     pub(super) fn get(&self, place: usize) -> Option<(Instant, u64)> {
         (place < self.count.min(ROOM)).then(|| (self.times[place], self.bytes[place]))
     }
+    /// When the notes before `place` were made, and the bytes in order since each.
+    pub(super) fn before(&self, place: usize) -> (&[Instant], &[u64]) {
+        let place = place.min(ROOM);
+        (&self.times[..place], &self.bytes[..place])
+    }
     /// When the note at `place` was made, and the bytes in order since then.
     #[inline(always)]
     pub(super) fn at(&self, place: usize) -> (Instant, u64) {

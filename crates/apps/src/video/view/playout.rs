@@ -91,23 +91,49 @@ impl Playout {
         Duration::from_secs_f64(to.saturating_sub(from) as f64 * self.interval)
     }
 
-    /// Over a byte stream: frames that follow each other from `next` on, are complete before this time, and of which there
-    /// are at most so many, change nothing but the last one.
+    /// Over a byte stream: so many frames from `number` on are complete, the last one at this time, and each as `complete`
+    /// says of its place among them.
     #[inline]
-    pub(super) fn quiet(&self, next: u64) -> (Instant, usize) {
+    pub(super) fn whole(
+        &mut self,
+        number: u64,
+        frames: usize,
+        last: Instant,
+        complete: impl Fn(usize) -> Instant,
+    ) {
+        let mut place = 0_usize;
+        loop {
+            // Most frames change nothing but the last one.
+            let (until, most) = self.quiet(number + place as u64);
+            let end = frames.min(place.saturating_add(most));
+            let quiet = if last < until {
+                end
+            } else {
+                (place..end).find(|place| complete(*place) >= until).unwrap_or(end)
+            };
+            if quiet > place {
+                self.last = Some(number + quiet as u64 - 1);
+            }
+            if quiet == frames {
+                return;
+            }
+            self.complete(complete(quiet), number + quiet as u64);
+            place = quiet + 1;
+            if place == frames {
+                return;
+            }
+        }
+    }
+    /// Frames that follow each other from `next` on, are complete before this time, and of which there are at most so many,
+    /// change nothing but the last one.
+    #[inline]
+    fn quiet(&self, next: u64) -> (Instant, usize) {
         let follows = self.last.is_some_and(|last| last + 1 == next);
         let lacking = if self.end.is_none() { self.lacking.saturating_sub(next) } else { 0 };
         match (follows, lacking) {
             (false, _) => (Instant::ZERO, usize::MAX),
             (true, 0) => (self.safe, usize::MAX),
             (true, frames) => (Instant::MAX, frames as usize),
-        }
-    }
-    /// The frames from `from` to the one before `next`, which are [quiet](Self::quiet), are complete.
-    #[inline]
-    pub(super) fn pass(&mut self, from: u64, next: u64) {
-        if from < next {
-            self.last = Some(next - 1);
         }
     }
 

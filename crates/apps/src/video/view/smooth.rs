@@ -33,15 +33,22 @@ impl Smooth {
         self.last = now;
     }
 
-    /// Arrivals until then, none of them so long after the one before, change nothing but the last one.
-    #[inline(always)]
-    pub(super) fn quiet(&self) -> (Instant, Duration) {
-        (self.until, self.silence)
-    }
-    /// The last of such [arrivals](Self::quiet).
-    #[inline(always)]
-    pub(super) fn pass(&mut self, (now, bytes): (Instant, u64)) {
-        (self.last, self.bytes) = (now, bytes);
+    /// [`Self::arrived`], for arrivals at these times, none of them longer than `gap` after the one before.
+    #[inline]
+    pub(super) fn all(&mut self, (times, bytes): (&[Instant], &[u64]), gap: Duration) {
+        let all = || times.iter().copied().zip(bytes.iter().copied());
+        if gap > self.silence || self.until == Instant::ZERO {
+            return all().for_each(|arrival| self.arrived(arrival));
+        }
+        // Only the last one of each interval matters.
+        let Some(last) = all().next_back() else { return };
+        let mut place = 0;
+        while last.0 >= self.until {
+            place += times[place..].iter().take_while(|now| **now < self.until).count();
+            self.bytes = place.checked_sub(1).map_or(self.bytes, |before| bytes[before]);
+            self.advance(times[place]);
+        }
+        (self.last, self.bytes) = last;
     }
     /// So many more bytes arrived.
     #[inline]

@@ -4,7 +4,7 @@
 //! many arrivals at once: when there are enough of them, before data that arrives out of order, and when somebody
 //! asks. The results are the same.
 
-use super::batch::{Batch, Usual};
+use super::batch::Batch;
 use super::notes::Notes;
 use super::tally::Tally;
 use super::waiting::{Frames, Waiting};
@@ -168,61 +168,20 @@ impl Stream {
         let gone = (self.next - before.packets) * payload;
         let reach = Reach { packets: self.next, packed: before.packed + gone, rest: 0 };
         let Self { frames, notes, batch, wire, arrived, .. } = self;
-        batch.begin(reach, tally.delivery.last());
-        // Packets that are late after the one before, and the packets and late ones that `wire` was told of.
-        let (mut late, mut told) = (0, (0, 0));
-        // For the playout, at most so many frames need no attention of their own until `shown`; it was told of all before
-        // `unseen`.
-        let first = self.first + frames.gone;
-        let ((mut shown, mut most), mut unseen) = (tally.playout.quiet(first), first);
-        let (list, mut except) = (frames.list.as_slices().0, usize::MAX);
-        loop {
-            let rest = list.get(batch.frames..most.min(list.len())).unwrap_or(&[]);
-            let (until, gap) = tally.smooth.quiet();
-            let until = if wire.in_step() { until.min(shown) } else { Instant::ZERO };
-            let usual = Usual { until, gap: gap.min(tally.delivery.threshold()), except };
-            if !batch.add(rest, notes, (payload, *arrived), usual) {
-                break;
-            }
-            // The next frame needs attention of its own.
-            let Some(frame) = list.get(batch.frames) else { break };
-            if batch.frames > 0 {
-                tally.smooth.pass(notes.at(batch.note));
-            }
-            let (mut note, next) = (batch.note, frame.reach());
-            let now = notes.reach(&mut note, next.packed);
-            (batch.note..=note).for_each(|note| tally.smooth.arrived(notes.at(note)));
-            let in_step = wire.in_step();
-            if !in_step || now - batch.last > tally.delivery.threshold() {
-                late += wire.packets((batch.reach, next), payload, notes, batch.note, batch.last);
-            }
-            if !in_step {
-                told = (next.packets - reach.packets, late);
-            }
-            if now >= shown {
-                let number = first + batch.frames as u64;
-                tally.playout.pass(unseen, number);
-                tally.playout.complete(now, number);
-                unseen = number + 1;
-                let more;
-                (shown, more) = tally.playout.quiet(unseen);
-                most = (batch.frames + 1).saturating_add(more);
-            }
-            except = batch.frames;
-        }
-        if batch.frames == 0 {
+        let (list, last) = (frames.list.as_slices().0, tally.delivery.last());
+        batch.fill(list, notes, (payload, *arrived), (reach, last));
+        let complete = list.get(..batch.frames).unwrap_or(&[]);
+        if complete.is_empty() {
             return false;
         }
-        if wire.in_step() {
-            wire.follow(batch.packets() - told.0, late - told.1, batch.last);
-        }
-        let noted = notes.at(batch.note).1;
-        tally.smooth.pass((batch.last, noted));
-        tally.playout.pass(unseen, first + batch.frames as u64);
-        tally.whole(batch, list.get(..batch.frames).unwrap_or(&[]), before, late);
+        let late = wire.frames(complete, batch, notes, payload, (reach, last));
+        tally.whole(batch, complete, before, late);
+        tally.smooth.all(notes.before(batch.note + 1), batch.gap);
+        let number = self.first + frames.gone;
+        tally.playout.whole(number, complete.len(), batch.last, |place| batch.complete(&complete[place]));
         self.next = batch.reach.packets;
         frames.remove(batch.frames, batch.reach);
-        notes.remove(batch.note + usize::from(noted == batch.reach.packed));
+        notes.remove(batch.note + usize::from(notes.at(batch.note).1 == batch.reach.packed));
         true
     }
 

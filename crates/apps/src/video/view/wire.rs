@@ -2,8 +2,9 @@
 
 use super::ahead::Ahead;
 use super::gaps::Gaps;
+use super::batch::Batch;
 use super::notes::Notes;
-use super::waiting::Frames;
+use super::waiting::{Frames, Waiting};
 use crate::video::packet::Reach;
 use skyhaul_base::{Duration, Instant};
 
@@ -25,12 +26,6 @@ impl Wire {
     pub(super) fn gaps(&self) -> &Gaps {
         &self.gaps
     }
-    /// Whether the next packet needs only its time.
-    #[inline(always)]
-    pub(super) fn in_step(&self) -> bool {
-        self.in_step
-    }
-
     /// Bytes `[from, to)` have arrived, and everything in order before `from`; `next` is the next packet in order.
     pub(super) fn segment(
         &mut self,
@@ -51,33 +46,56 @@ impl Wire {
             self.gaps.arrived(now, number, counts);
         }
     }
-    /// As many packets as lie between `from` and `to`, which follow one that was available at `last`, are available as the
-    /// notes from `place` on say, and count. Returns how many of them were available late after the one before.
-    #[inline(never)]
-    pub(super) fn packets(
+    /// These frames are complete, which count; before them the film reaches so far, and the last packet was available at
+    /// this time. Returns how many of their packets were available late after the one before.
+    #[inline]
+    pub(super) fn frames(
         &mut self,
-        (from, to): (Reach, Reach),
-        payload: u64,
+        frames: &[Waiting],
+        batch: &Batch,
         notes: &Notes,
-        mut place: usize,
-        mut last: Instant,
+        payload: u64,
+        before: (Reach, Instant),
     ) -> u64 {
-        let (mut end, mut late) = (from.packed, 0);
-        for number in from.packets..to.packets {
-            end = (end + payload).min(to.packed);
-            let now = notes.reach(&mut place, end);
-            late += u64::from(self.gaps.is_late(now, last));
-            last = now;
+        let none_is_late = batch.gap <= self.gaps.threshold();
+        if self.in_step && none_is_late {
+            self.gaps.in_order(batch.packets(), 0, batch.last);
+            return 0;
+        }
+        self.packets(frames, notes, payload, before)
+    }
+    /// The same, packet by packet.
+    #[inline(never)]
+    fn packets(
+        &mut self,
+        frames: &[Waiting],
+        notes: &Notes,
+        payload: u64,
+        (Reach { packets: mut number, packed: mut end, .. }, mut last): (Reach, Instant),
+    ) -> u64 {
+        // Of those in step: the first one, and how many were late before.
+        let (mut first, mut before) = (number, 0);
+        let (mut place, mut late) = (0, 0);
+        for frame in frames {
+            let to = frame.reach();
+            for number in number..to.packets {
+                end = (end + payload).min(to.packed);
+                let now = notes.reach(&mut place, end);
+                late += u64::from(self.gaps.is_late(now, last));
+                last = now;
+                if !self.in_step {
+                    self.next(now, number, true);
+                }
+            }
+            number = to.packets;
             if !self.in_step {
-                self.next(now, number, true);
+                self.in_step = self.ahead.is_empty() && self.gaps.agrees(number, last);
+                (first, before) = (number, late);
             }
         }
-        self.in_step = self.in_step || self.ahead.is_empty() && self.gaps.agrees(to.packets, last);
+        if self.in_step {
+            self.gaps.in_order(number - first, late - before, last);
+        }
         late
-    }
-    /// So many packets in order arrived and count, so many of them late and the last one at this time, all
-    /// [in step](Self::in_step).
-    pub(super) fn follow(&mut self, packets: u64, late: u64, last: Instant) {
-        self.gaps.in_order(packets, late, last);
     }
 }
