@@ -12,6 +12,14 @@ pub struct Cut {
     pub pad: bool,
 }
 
+impl Cut {
+    /// Bytes of complete packets after frames of so many bytes, including their padding.
+    #[inline]
+    pub(super) fn packed(&self, bytes: u64) -> u64 {
+        if self.flush | self.pad { bytes } else { bytes - bytes % self.payload }
+    }
+}
+
 /// The packets of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pieces {
@@ -81,27 +89,29 @@ impl Cutter {
         Reach { packets: self.packets, packed: self.packed, rest: self.waiting as u32 }
     }
 
-    /// Adds the next frames, each of so many bytes, at least 1; tells how far the film reaches after it.
+    /// Adds the next frames, each of so many bytes, at least 1, and puts into `all` what `of` makes of each, and of how far
+    /// the film reaches after it.
     #[inline(always)]
-    pub(super) fn frames<T>(
+    pub(super) fn frames<T, R>(
         &mut self,
         frames: impl Iterator<Item = (u32, T)>,
-        mut tell: impl FnMut(T, Reach),
+        mut of: impl FnMut(T, Reach) -> R,
+        all: &mut impl Extend<R>,
     ) {
         // Local, so that it stays in registers.
         let mut cutter = *self;
         let Cut { payload, flush, pad } = self.cut;
         match u32::try_from(payload) {
             // As below, with fewer decisions.
-            Ok(payload) if flush & !pad & (self.waiting == 0) => frames.for_each(|(bytes, frame)| {
+            Ok(payload) if flush & !pad & (self.waiting == 0) => all.extend(frames.map(|(bytes, frame)| {
                 cutter.packets += u64::from(bytes.div_ceil(payload));
                 cutter.packed += u64::from(bytes);
-                tell(frame, Reach { packets: cutter.packets, packed: cutter.packed, rest: 0 });
-            }),
-            _ => frames.for_each(|(bytes, frame)| {
+                of(frame, Reach { packets: cutter.packets, packed: cutter.packed, rest: 0 })
+            })),
+            _ => all.extend(frames.map(|(bytes, frame)| {
                 cutter.frame(bytes.into());
-                tell(frame, cutter.reach());
-            }),
+                of(frame, cutter.reach())
+            })),
         }
         *self = cutter;
     }

@@ -10,8 +10,8 @@ use super::overhead::Overhead;
 use super::packet::{Cut, Cutter, Pieces};
 use super::pattern::BLOCK;
 use super::source::Source;
-use super::view::{Made, Settings, Viewer, Waiting};
-use crate::frame::{Fate, Frame};
+use super::view::{Coded, Settings, Viewer};
+use crate::frame::{Fate, Frame, FrameType};
 use crate::viewed::Viewed;
 use crate::workload::{Arrival, Demand, Feedback, Start, Stop, Transport, Workload, Written};
 use schemars::JsonSchema;
@@ -99,15 +99,16 @@ pub struct Video {
 /// Frames drawn in advance.
 #[derive(Clone, Copy, Debug)]
 struct Drawn {
-    frames: [Waiting; BLOCK],
+    frames: [Coded; BLOCK],
     /// Their number, the number of the first of them in the film, and the next one of them.
     count: usize,
     first: u64,
     next: usize,
-    /// How many of them [`Video::write_next`] may write.
+    /// How many of them [`Video::write_next`] may write, and the time between them.
     ready: usize,
-    /// Bytes of the packets of the film that were written.
-    written: u64,
+    interval: Duration,
+    /// Bytes of the frames before the next one.
+    bytes: u64,
     /// The end of the film, once it is known.
     ends: Instant,
 }
@@ -146,7 +147,8 @@ impl Video {
             Film::Movie(movie) => Source::movie(movie.clone(), start.streams),
             Film::Trace(trace) => Source::replay(trace.clone(), repeats),
         };
-        let fits = film.largest() * scale < f64::from(u32::MAX / 2);
+        // With padding.
+        let fits = film.largest() * scale + (cut.payload as f64) < f64::from(u32::MAX / 2);
         let in_advance = stream && spread == Spread::Burst && full == Full::Queue && coder.is_none() && fits;
         let mut video = Self {
             source,
@@ -161,12 +163,13 @@ impl Video {
             overhead: Overhead::new(cut, header.unwrap_or(0)),
             in_advance,
             drawn: Drawn {
-                frames: [Waiting::none(begin); BLOCK],
+                frames: [Coded { bytes: 1, kind: FrameType::I }; BLOCK],
                 count: 0,
                 first: 0,
                 next: 0,
                 ready: 0,
-                written: 0,
+                interval: Duration::ZERO,
+                bytes: 0,
                 ends: Instant::MAX,
             },
             clock: Clock::new(begin, frames),
@@ -180,6 +183,7 @@ impl Video {
             viewer: Viewer::new(viewer, frames, cut, stream),
         };
         if in_advance {
+            video.viewer.in_advance(video.clock);
             video.draw();
         }
         video
@@ -242,38 +246,27 @@ impl Video {
     /// Draws the next frames in advance.
     #[inline(never)]
     fn draw(&mut self) {
-        let (first, clock) = (self.tick, self.clock);
-        let Drawn { frames, count, first: all, next, ends, .. } = &mut self.drawn;
+        let Drawn { frames, count, first, next, ends, .. } = &mut self.drawn;
         let (kinds, sizes) = self.source.draw();
-        (*count, *all, *next) = (kinds.len(), first, 0);
+        (*count, *first, *next) = (kinds.len(), self.tick, 0);
         self.tick += *count as u64;
+        self.tick_at = self.clock.at(*first);
         if *count == 0 {
-            *ends = clock.at(first);
-            self.tick_at = *ends;
+            *ends = self.tick_at;
             return;
         }
-        // A loop of its own takes few instructions, and numbers of 32 bits fewer than others.
-        let mut bytes = [0; BLOCK];
-        for (bytes, size) in bytes.iter_mut().zip(sizes) {
-            *bytes = scaled(*size, self.scale) as u32 + FRAME_HEADER as u32;
+        for (frame, (kind, size)) in frames.iter_mut().zip(kinds.iter().zip(sizes)) {
+            let bytes = scaled(*size, self.scale) as u32 + FRAME_HEADER as u32;
+            *frame = Coded { bytes, kind: *kind };
         }
-        let (mut at, warm) = (clock.at(first), self.viewer.warm());
-        let drawn = frames.iter_mut().zip(kinds).zip(&bytes).map(|(frame, bytes)| (*bytes, frame));
-        match clock.regular(self.tick) {
-            Some(interval) if at >= warm => self.cutter.frames(drawn, |(frame, kind), reach| {
-                *frame = Waiting::new(at, reach, *kind, true, true);
-                at = Instant::from_nanos(at.as_nanos().wrapping_add(interval.as_nanos()));
-            }),
-            _ => {
-                let mut ticks = first..;
-                self.cutter.frames(drawn, |(frame, kind), reach| {
-                    let at = ticks.next().map_or(at, |tick| clock.at(tick));
-                    *frame = Waiting::new(at, reach, *kind, true, at >= warm);
-                });
+        let drawn = frames.get_mut(..*count).unwrap_or(&mut []);
+        let Cut { payload, pad, .. } = self.cutter.cut();
+        if pad {
+            for frame in drawn.iter_mut() {
+                frame.bytes = u64::from(frame.bytes).next_multiple_of(payload) as u32;
             }
         }
-        self.viewer.expect(frames.get(..*count).unwrap_or(&[]));
-        self.tick_at = frames[0].at();
+        self.viewer.expect(drawn);
     }
 
     /// The next frame that was drawn in advance, unless the film has ended.
@@ -282,22 +275,30 @@ impl Video {
             self.end(self.tick_at);
             return None;
         }
+        let Drawn { frames, first, next, bytes: before, .. } = self.drawn;
+        let (at, number) = (self.tick_at, first + next as u64);
+        let Coded { bytes, kind } = frames[next % BLOCK];
+        let bytes = u64::from(bytes);
+        self.take_drawn(1);
         self.tell();
-        let (number, at, kind, Made { bytes, packets, packed }) = self.viewer.step()?;
-        self.take_drawn();
-        let last = packed - packets.saturating_sub(1) * self.cutter.cut().payload;
+        let Cut { payload, flush, pad } = self.cutter.cut();
+        let packed = self.packed() - self.cutter.cut().packed(before);
+        let packets = if flush | pad { bytes.div_ceil(payload) } else { packed / payload };
+        let last = packed - packets.saturating_sub(1) * payload;
         self.rest = Rest { left: packets, last, due: at, apart: Duration::ZERO };
         let packets = u32::try_from(packets).unwrap_or(u32::MAX);
         Some(Frame { number, kind, at, bytes, packets, fate: Fate::Sent, target: self.nominal })
     }
-    /// The next frame that was drawn in advance is written.
+    /// So many of the frames that were drawn in advance are written, of which there are as many.
     #[inline(always)]
-    fn take_drawn(&mut self) {
-        let Drawn { frames, count, next, written, .. } = &mut self.drawn;
-        *written = frames[*next % BLOCK].reach().packed;
-        *next += 1;
-        if *next < *count {
-            self.tick_at = frames[*next % BLOCK].at();
+    fn take_drawn(&mut self, frames: usize) {
+        let Drawn { frames: drawn, count, first, next, bytes, .. } = &mut self.drawn;
+        let upto = *next + frames;
+        let taken = drawn.get(*next..upto).unwrap_or(&[]);
+        *bytes += taken.iter().map(|frame| u64::from(frame.bytes)).sum::<u64>();
+        *next = upto;
+        if upto < *count {
+            self.tick_at = self.clock.at(*first + upto as u64);
         } else {
             self.draw();
         }
@@ -305,16 +306,16 @@ impl Video {
     /// What is written if one frame is due that was drawn in advance, and not the last one of these: the usual case.
     #[inline(always)]
     fn write_next(&mut self, now: Instant) -> Option<Written> {
-        let Drawn { frames, next, ready, written, .. } = &mut self.drawn;
-        let (frame, after) = (frames[*next % BLOCK], frames[(*next + 1) % BLOCK].at());
-        if (*next + 1 >= *ready) | (frame.at() > now) | (after <= now) {
+        let Drawn { frames, next, ready, interval, bytes, .. } = &mut self.drawn;
+        let after = self.tick_at + *interval;
+        if (*next + 1 >= *ready) | (self.tick_at > now) | (after <= now) {
             return None;
         }
+        let written = u64::from(frames[*next % BLOCK].bytes);
         *next += 1;
+        *bytes += written;
         self.tick_at = after;
-        let packed = frame.reach().packed;
-        let before = core::mem::replace(written, packed);
-        Some(Written { bytes: packed - before, next: after, finite: false })
+        Some(Written { bytes: written, next: after, finite: false })
     }
     /// The bytes of all frames that are due: what [`Self::produce_drawn`] does with each of them, without the rest.
     #[inline(never)]
@@ -322,25 +323,34 @@ impl Video {
         if self.closed | !self.in_advance || self.rest.left > 0 {
             return None;
         }
-        let before = self.drawn.written;
+        let (before, none) = (self.packed(), self.drawn.bytes == 0);
         while self.tick_at <= now {
             if self.tick_at == self.drawn.ends {
                 self.end(self.tick_at);
                 break;
             }
-            // All but the last one of those that are due and were drawn.
-            let Drawn { frames, count, next, .. } = &mut self.drawn;
-            while *next + 1 < *count && frames[(*next + 1) % BLOCK].at() <= now {
-                *next += 1;
-            }
-            self.take_drawn();
+            let Drawn { count, first, next, .. } = self.drawn;
+            let interval = self.clock.regular(first + count as u64);
+            let due = interval.map_or(1, |interval| (now - self.tick_at).as_nanos() / interval.as_nanos() + 1);
+            self.take_drawn((count - next).min(due as usize));
         }
-        if before == 0 {
+        if none {
             // The viewer may wait for the first frame.
             self.tell();
         }
-        self.drawn.ready = if self.over { 0 } else { self.drawn.count };
-        Some(Written { bytes: self.drawn.written - before, next: self.tick_at, finite: self.over })
+        let Drawn { count, first, ready, interval, .. } = &mut self.drawn;
+        *ready = 0;
+        let Cut { flush, pad, .. } = self.cutter.cut();
+        if let (Some(regular), false, true) =
+            (self.clock.regular(*first + *count as u64), self.over, flush | pad)
+        {
+            (*ready, *interval) = (*count, regular);
+        }
+        Some(Written { bytes: self.packed() - before, next: self.tick_at, finite: self.over })
+    }
+    /// Bytes of the packets of the film that were written of frames drawn in advance.
+    fn packed(&self) -> u64 {
+        self.cutter.cut().packed(self.drawn.bytes)
     }
     /// Tells the viewer how many frames that were drawn in advance are written.
     fn tell(&mut self) {

@@ -39,10 +39,10 @@ impl Ahead {
         let (mut place, mut number) = if at == from && frame >= frames.gone && number >= next {
             ((frame - frames.gone) as usize, number)
         } else {
-            frames.packet_after(from, payload).unwrap_or((frames.list.len(), next))
+            frames.packet_after(from, payload).unwrap_or((frames.list().len(), next))
         };
         let mut before = frames.before(place);
-        while let Some(frame) = frames.list.get(place) {
+        while let Some(frame) = frames.list().get(place) {
             let reach = frame.reach();
             while number < reach.packets && Frames::packet_end(before, reach, number, payload) <= to {
                 let ahead = number.saturating_sub(next) as usize;

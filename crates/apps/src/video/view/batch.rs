@@ -22,12 +22,14 @@ pub(super) struct Batch {
     pub(super) note: usize,
     pub(super) last: Instant,
     pub(super) gap: Duration,
+    /// Packets that arrived late after the one before.
+    pub(super) late: u64,
 }
 
 impl Batch {
     pub(super) fn new() -> Self {
         let (delays, last) = ([Duration::ZERO; MOST], Instant::ZERO);
-        Self { first: 0, reach: Reach::default(), delays, frames: 0, note: 0, last, gap: Duration::ZERO }
+        Self { first: 0, reach: Reach::default(), delays, frames: 0, note: 0, last, gap: Duration::ZERO, late: 0 }
     }
     /// Number of packets.
     pub(super) fn packets(&self) -> u64 {
@@ -50,7 +52,8 @@ impl Batch {
     }
 
     /// Begins with the first of these frames, in packets of `payload` bytes, that are plain and complete with `arrived` bytes
-    /// in order, which must be noted. The film reaches so far before them, and the last packet arrived at `last`.
+    /// in order, which must be noted. The film reaches so far before them, and the last packet arrived at `last`; packets are
+    /// late that arrive longer than `threshold` after the one before.
     #[inline(never)]
     pub(super) fn fill(
         &mut self,
@@ -58,10 +61,12 @@ impl Batch {
         notes: &Notes,
         (payload, arrived): (u64, u64),
         (before, mut last): (Reach, Instant),
+        threshold: Duration,
     ) {
         // Local, so that they stay in registers.
         let (first, mut end) = (before.packets, before.packed);
-        let (mut packet, mut bytes, mut note, mut gap, mut added) = (0, end, 0, 0, 0);
+        let (mut packet, mut bytes, mut note, mut added) = (0, end, 0, 0);
+        let (mut gap, mut late) = (0, 0);
         for frame in frames {
             let to = frame.reach();
             let upto = (to.packets - first) as usize;
@@ -71,8 +76,10 @@ impl Batch {
                 end = (end + payload).min(to.packed);
                 let now = notes.reach(&mut note, end);
                 *delay = now - frame.at;
-                // If times decreased, it would become large: nothing depends on it but that it is not too small.
-                gap = gap.max(now.as_nanos().wrapping_sub(last.as_nanos()));
+                // Times do not decrease.
+                let since = now.as_nanos().wrapping_sub(last.as_nanos());
+                gap = gap.max(since);
+                late += u64::from(since > threshold.as_nanos());
                 last = now;
             }
             (packet, bytes) = (upto, to.packed);
@@ -80,6 +87,6 @@ impl Batch {
         }
         self.reach = Reach { packets: first + packet as u64, packed: bytes, rest: 0 };
         (self.first, self.frames, self.note) = (first, added, note);
-        (self.last, self.gap) = (last, Duration::from_nanos(gap));
+        (self.last, self.gap, self.late) = (last, Duration::from_nanos(gap), late);
     }
 }

@@ -21,12 +21,14 @@ mod settings;
 mod smooth;
 mod stream;
 mod tally;
+mod upcoming;
 mod waiting;
 mod wire;
 
+use super::clock::Clock;
 use super::packet::{Cut, Cutter, Pieces, Reach};
 use crate::datagram::Measured;
-use crate::frame::{Fate, Frame, FrameType};
+use crate::frame::{Fate, Frame};
 use crate::viewed::{FIXED, Share, Viewed};
 use crate::workload::Arrival;
 use datagrams::Datagrams;
@@ -34,10 +36,9 @@ use gaps::Gaps;
 pub(super) use settings::InvalidViewer;
 pub use settings::Settings;
 use skyhaul_base::Instant;
-pub(super) use stream::Made;
-use stream::Stream;
+use stream::{Overview, Stream};
 use tally::Tally;
-pub(super) use waiting::Waiting;
+pub(super) use upcoming::Coded;
 
 /// What carries the film.
 #[derive(Clone, Debug)]
@@ -68,7 +69,7 @@ impl Viewer {
     #[must_use]
     pub fn new(settings: Settings, frames: f64, cut: Cut, stream: bool) -> Self {
         let carrier = if stream {
-            Carrier::Stream(Stream::new(cut.payload, settings.threshold))
+            Carrier::Stream(Stream::new(cut, settings.threshold, Instant::ZERO + settings.warm))
         } else {
             Carrier::Datagrams(Datagrams::new(cut.payload))
         };
@@ -116,16 +117,18 @@ impl Viewer {
         }
     }
 
-    /// Over a byte stream: the next frames, all of which will be sent. They count as produced from [`Self::advance`] or
-    /// [`Self::step`] on. Frames that are known in advance cost less.
-    pub(super) fn expect(&mut self, frames: &[Waiting]) {
+    /// Over a byte stream: all frames will be known in advance, which takes fewer instructions, will be sent, and are produced
+    /// at these times.
+    pub(super) fn in_advance(&mut self, clock: Clock) {
+        if let Carrier::Stream(s) = &mut self.carrier {
+            s.in_advance(clock);
+        }
+    }
+    /// The next frames, known in advance. They count as produced from [`Self::advance`] on.
+    pub(super) fn expect(&mut self, frames: &[Coded]) {
         if let Carrier::Stream(s) = &mut self.carrier {
             s.expect(frames);
         }
-    }
-    /// Frames produced before this time do not count.
-    pub(super) fn warm(&self) -> Instant {
-        self.warm
     }
     /// So many of the frames known in advance are produced, the first of the film at this time.
     pub(super) fn advance(&mut self, first: Instant, frames: u64) {
@@ -134,14 +137,6 @@ impl Viewer {
             self.tally.playout.produced(first, 0);
         }
         s.advance(frames);
-    }
-    /// The next frame, known in advance, is produced: its number, time and type, and what it consists of.
-    pub(super) fn step(&mut self) -> Option<(u64, Instant, FrameType, Made)> {
-        let Carrier::Stream(s) = &mut self.carrier else { return None };
-        let number = s.frames();
-        let (at, kind, made) = s.step()?;
-        self.tally.playout.produced(at, number);
-        Some((number, at, kind, made))
     }
     /// Over a byte stream: how many frames were produced.
     pub(super) fn frames(&self) -> u64 {
@@ -225,18 +220,16 @@ impl Viewer {
     #[must_use]
     pub fn result(&mut self, end: Instant) -> Viewed {
         self.settle();
-        // Packets that are still missing so long after their production.
-        let late = FIXED.map(|most| move |at: Instant| at + most < end);
         match &self.carrier {
             Carrier::Stream(s) => {
                 let mut viewed = self.tally.viewed.clone();
-                (viewed.frames, viewed.packets) = s.made(&self.tally);
-                let missed = s.missed(end, &self.tally);
+                let Overview { frames, packets, missed, lacking } = s.overview(end, &self.tally);
+                (viewed.frames, viewed.packets) = (frames, packets);
                 viewed.miss(missed);
                 let rest = Rest {
                     bytes: s.arrived(),
                     missed: missed.iter().sum(),
-                    late: late.map(|is_late| s.lacking(is_late)),
+                    late: lacking,
                     wire: Some(s.wire.gaps()),
                 };
                 self.results(end, &self.tally, viewed, &rest)
@@ -245,7 +238,8 @@ impl Viewer {
                 // What is missing by then may arrive later.
                 let (mut d, mut tally) = (d.clone(), self.tally.clone());
                 d.judge(end, &mut tally);
-                let late = late.map(|is_late| d.missing(is_late) + d.forgotten());
+                // Packets that are still missing so long after their production.
+                let late = FIXED.map(|most| d.missing(|at: Instant| at + most < end) + d.forgotten());
                 let rest = Rest { bytes: d.arrived(), missed: 0, late, wire: None };
                 self.results(end, &tally, tally.viewed.clone(), &rest)
             }

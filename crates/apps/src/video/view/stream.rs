@@ -7,10 +7,13 @@
 use super::batch::Batch;
 use super::notes::Notes;
 use super::tally::Tally;
+use super::upcoming::Coded;
 use super::waiting::{Frames, Waiting};
 use super::wire::Wire;
 use crate::frame::{Fate, Frame, FrameType};
-use crate::video::packet::Reach;
+use crate::video::clock::Clock;
+use crate::video::packet::{Cut, Reach};
+use crate::viewed::FIXED;
 use skyhaul_base::{Duration, Instant};
 
 /// The frames of a film, and the bytes that have arrived.
@@ -21,8 +24,6 @@ pub(super) struct Stream {
     frames: Frames,
     /// Number of the first frame; the others follow.
     first: u64,
-    /// Packets of the frames that do not count, known in advance included.
-    uncounted: u64,
     /// Arrivals in order that have not been worked out.
     notes: Notes,
     /// Bytes in order.
@@ -49,13 +50,12 @@ impl Current {
 }
 
 impl Stream {
-    /// Before the first frame; packets late by more than `threshold` are counted.
-    pub(super) fn new(payload: u64, threshold: Duration) -> Self {
+    /// Before the first frame; packets late by more than `threshold` are counted, and frames from `warm` on.
+    pub(super) fn new(cut: Cut, threshold: Duration, warm: Instant) -> Self {
         Self {
-            payload,
-            frames: Frames::default(),
+            payload: cut.payload,
+            frames: Frames::new(cut, warm),
             first: 0,
-            uncounted: 0,
             notes: Notes::new(),
             arrived: 0,
             next: 0,
@@ -83,37 +83,20 @@ impl Stream {
         if self.frames.produced == 0 {
             self.first = frame.number;
         }
-        if !counts {
-            self.uncounted = reach.packets;
-        }
         let sent = frame.fate == Fate::Sent;
-        self.frames.list.push_back(Waiting::new(frame.at, reach, frame.kind, sent, counts));
-        self.frames.produced += 1;
+        self.frames.push(Waiting::new(frame.at, reach, frame.kind, sent, counts));
+    }
+    /// All frames will be known in advance, and are produced at these times.
+    pub(super) fn in_advance(&mut self, clock: Clock) {
+        self.frames.upcoming.all(clock);
     }
     /// The next frames, known in advance.
-    pub(super) fn expect(&mut self, frames: &[Waiting]) {
-        self.frames.list.extend(frames);
-        // The first frames of a film are those that do not count.
-        if let Some(last) = frames.iter().take_while(|frame| !frame.counts).last() {
-            self.uncounted = last.reach().packets;
-        }
+    pub(super) fn expect(&mut self, frames: &[Coded]) {
+        self.frames.upcoming.add(frames);
     }
     /// So many of the frames known in advance are produced.
     pub(super) fn advance(&mut self, frames: u64) {
         self.frames.produced = frames;
-    }
-    /// The next frame, known in advance, is produced; its time and type, and what it consists of.
-    pub(super) fn step(&mut self) -> Option<(Instant, FrameType, Made)> {
-        let before = self.frames.reach();
-        let frame = *self.frames.upcoming()?;
-        self.frames.produced += 1;
-        let reach = frame.reach();
-        let made = Made {
-            bytes: reach.bytes() - before.bytes(),
-            packets: reach.packets - before.packets,
-            packed: reach.packed - before.packed,
-        };
-        Some((frame.at, frame.kind, made))
     }
 
     /// The bytes `[from, to)` arrived, which are next in order. False, and nothing has changed, if it is not so, or if
@@ -140,6 +123,7 @@ impl Stream {
             return;
         }
         self.settle(tally);
+        self.frames.divide(to);
         self.wire.segment(now, (from, to), self.next, &self.frames, self.payload);
     }
 
@@ -151,6 +135,7 @@ impl Stream {
     }
     /// Works out some arrivals, of which there are any.
     fn work(&mut self, tally: &mut Tally) {
+        self.frames.divide(self.arrived);
         if !self.whole_frames(tally) {
             self.any(tally);
         }
@@ -168,14 +153,14 @@ impl Stream {
         let gone = (self.next - before.packets) * payload;
         let reach = Reach { packets: self.next, packed: before.packed + gone, rest: 0 };
         let Self { frames, notes, batch, wire, arrived, .. } = self;
-        let (list, last) = (frames.list.as_slices().0, tally.delivery.last());
-        batch.fill(list, notes, (payload, *arrived), (reach, last));
-        let complete = list.get(..batch.frames).unwrap_or(&[]);
+        let (last, threshold) = (tally.delivery.last(), tally.delivery.threshold());
+        batch.fill(frames.list(), notes, (payload, *arrived), (reach, last), threshold);
+        let complete = frames.list().get(..batch.frames).unwrap_or(&[]);
         if complete.is_empty() {
             return false;
         }
-        let late = wire.frames(complete, batch, notes, payload, (reach, last));
-        tally.whole(batch, complete, before, late);
+        wire.frames(complete, batch, notes, payload, (reach, last));
+        tally.whole(batch, complete, before);
         tally.smooth.all(notes.before(batch.note + 1), batch.gap);
         let number = self.first + frames.gone;
         tally.playout.whole(number, complete.len(), batch.last, |place| batch.complete(&complete[place]));
@@ -217,7 +202,7 @@ impl Stream {
     #[inline(always)]
     fn current(&mut self, tally: &mut Tally) -> Current {
         loop {
-            let Some(frame) = self.frames.list.front() else { return Current::NONE };
+            let Some(frame) = self.frames.list().first() else { return Current::NONE };
             let frame = *frame;
             if frame.sent {
                 let reach = frame.reach();
@@ -260,52 +245,34 @@ impl Stream {
         self.next += 1;
     }
 
-    /// Frames of the list, of these places, by type, if they count.
-    fn by_type(&self, places: core::ops::Range<usize>) -> [u64; FrameType::COUNT] {
-        let (mut kinds, (first, second)) = ([0; FrameType::COUNT], self.frames.list.as_slices());
-        let (from, to) = (places.start.min(first.len()), places.end.min(first.len()));
-        let rest = places.start.saturating_sub(first.len())..places.end.saturating_sub(first.len());
-        for frames in [first.get(from..to), second.get(rest)] {
-            for frame in frames.unwrap_or(&[]) {
-                kinds[frame.kind as usize] += u64::from(frame.counts);
-            }
-        }
-        kinds
-    }
-
-    /// Frames produced by type, and their packets, of those that count; after everything was settled.
-    pub(super) fn made(&self, tally: &Tally) -> ([u64; FrameType::COUNT], u64) {
-        // All that are not in the list are judged.
-        let waiting = self.by_type(0..self.frames.there());
-        let frames = core::array::from_fn(|kind| tally.viewed.complete[kind].of + waiting[kind]);
-        let packets = self.frames.reach().packets;
-        (frames, packets - self.uncounted.min(packets))
-    }
-
-    /// Frames by type that count and are late at `end`, after everything was settled. The first frame that is not yet late
-    /// ends them.
-    pub(super) fn missed(&self, end: Instant, tally: &Tally) -> [u64; FrameType::COUNT] {
-        let (list, there) = (&self.frames.list, self.frames.there());
-        let old = list.partition_point(|frame| !tally.is_in_time(end - frame.at)).min(there);
+    /// What there is to know of frames at `end`, after everything was settled.
+    pub(super) fn overview(&self, end: Instant, tally: &Tally) -> Overview {
+        let (frames, there) = (&self.frames, self.frames.there());
+        let old = frames.old(|at| !tally.is_in_time(end - at)).min(there);
         // Those that were not sent are judged at once.
-        let unsent = list.range(old..there).take_while(|frame| !frame.sent).count();
-        self.by_type(0..old + unsent)
-    }
-
-    /// Number of packets that have not arrived and count, of frames for which `is_old` is true: the first ones.
-    pub(super) fn lacking(&self, is_old: impl Fn(Instant) -> bool) -> u64 {
-        // The first frames are those that do not count.
-        let old = self.frames.list.partition_point(|f| is_old(f.at)).min(self.frames.there());
-        self.frames.before(old).packets.saturating_sub(self.uncounted.max(self.next))
+        let unsent = frames.list().iter().take(there).skip(old).take_while(|frame| !frame.sent).count();
+        let late = FIXED.map(|most| frames.old(|at| at + most < end).min(there));
+        let [all, missed] = frames.made([there, old + unsent]);
+        let uncounted = frames.uncounted();
+        Overview {
+            // All that are not in the list are judged.
+            frames: core::array::from_fn(|kind| tally.viewed.complete[kind].of + all.frames[kind]),
+            packets: all.packets.saturating_sub(uncounted),
+            missed: missed.frames,
+            // The first frames are those that do not count.
+            lacking: frames.made(late).map(|late| late.packets.saturating_sub(uncounted.max(self.next))),
+        }
     }
 }
 
-/// What a frame consists of.
+/// What a stream knows of its frames at the end.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::video) struct Made {
-    /// All its bytes.
-    pub(in crate::video) bytes: u64,
-    /// Packets that it completes, and their bytes.
-    pub(in crate::video) packets: u64,
-    pub(in crate::video) packed: u64,
+pub(super) struct Overview {
+    /// Frames produced by type, and their packets, of those that count.
+    pub(super) frames: [u64; FrameType::COUNT],
+    pub(super) packets: u64,
+    /// Frames by type that count and are late. The first frame that is not yet late ends them.
+    pub(super) missed: [u64; FrameType::COUNT],
+    /// Packets that have not arrived and count, so long after their production as each of [`FIXED`] says.
+    pub(super) lacking: [u64; FIXED.len()],
 }

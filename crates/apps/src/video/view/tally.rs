@@ -66,11 +66,10 @@ impl Tally {
         }
     }
 
-    /// These frames of a byte stream are complete, which count, and before which the film reaches so far; so many of their
-    /// packets were late after the one before.
-    pub(super) fn whole(&mut self, batch: &Batch, frames: &[Waiting], mut before: Reach, late: u64) {
+    /// These frames of a byte stream are complete, which count, and before which the film reaches so far.
+    pub(super) fn whole(&mut self, batch: &Batch, frames: &[Waiting], mut before: Reach) {
         let (packets, delays) = (batch.packets(), batch.delays());
-        self.delivery.in_order(packets, late, batch.last);
+        self.delivery.in_order(packets, batch.late, batch.last);
         let (shortest, longest) = self.delays.packets(batch.reach.packets, delays);
         // Usually none is late, or all are.
         if shortest > FIXED[FIXED.len() - 1] {

@@ -46,8 +46,8 @@ impl Wire {
             self.gaps.arrived(now, number, counts);
         }
     }
-    /// These frames are complete, which count; before them the film reaches so far, and the last packet was available at
-    /// this time. Returns how many of their packets were available late after the one before.
+    /// These frames of a batch are complete, which count; before them the film reaches so far, and the last packet was
+    /// available at this time.
     #[inline]
     pub(super) fn frames(
         &mut self,
@@ -56,26 +56,24 @@ impl Wire {
         notes: &Notes,
         payload: u64,
         before: (Reach, Instant),
-    ) -> u64 {
-        let none_is_late = batch.gap <= self.gaps.threshold();
-        if self.in_step && none_is_late {
-            self.gaps.in_order(batch.packets(), 0, batch.last);
-            return 0;
+    ) {
+        let (packets, late) =
+            if self.in_step { (0, 0) } else { self.packets(frames, notes, payload, before) };
+        if self.in_step {
+            self.gaps.in_order(batch.packets() - packets, batch.late - late, batch.last);
         }
-        self.packets(frames, notes, payload, before)
     }
-    /// The same, packet by packet.
+    /// The packets of the first of these frames, one by one, until they are in step: how many that are, and how many of them
+    /// were available late after the one before.
     #[inline(never)]
     fn packets(
         &mut self,
         frames: &[Waiting],
         notes: &Notes,
         payload: u64,
-        (Reach { packets: mut number, packed: mut end, .. }, mut last): (Reach, Instant),
-    ) -> u64 {
-        // Of those in step: the first one, and how many were late before.
-        let (mut first, mut before) = (number, 0);
-        let (mut place, mut late) = (0, 0);
+        (before, mut last): (Reach, Instant),
+    ) -> (u64, u64) {
+        let (mut number, mut end, mut place, mut late) = (before.packets, before.packed, 0, 0);
         for frame in frames {
             let to = frame.reach();
             for number in number..to.packets {
@@ -83,19 +81,14 @@ impl Wire {
                 let now = notes.reach(&mut place, end);
                 late += u64::from(self.gaps.is_late(now, last));
                 last = now;
-                if !self.in_step {
-                    self.next(now, number, true);
-                }
+                self.next(now, number, true);
             }
             number = to.packets;
-            if !self.in_step {
-                self.in_step = self.ahead.is_empty() && self.gaps.agrees(number, last);
-                (first, before) = (number, late);
+            self.in_step = self.ahead.is_empty() && self.gaps.agrees(number, last);
+            if self.in_step {
+                break;
             }
         }
-        if self.in_step {
-            self.gaps.in_order(number - first, late - before, last);
-        }
-        late
+        (number - before.packets, late)
     }
 }
