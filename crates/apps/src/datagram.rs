@@ -149,8 +149,9 @@ impl Delays {
         self.spans.record_all(delays.iter().map(|delay| {
             let nanos = real(*delay);
             sum += u128::from(delay.as_nanos());
-            min = if nanos < min { nanos } else { min };
-            max = if nanos > max { nanos } else { max };
+            // In this order each is one instruction.
+            min = if min < nanos { min } else { nanos };
+            max = if max > nanos { max } else { nanos };
             let difference = math::abs(nanos - last);
             last = nanos;
             jitter += (difference - jitter) / 16.0;

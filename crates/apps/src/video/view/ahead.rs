@@ -25,6 +25,18 @@ impl Ahead {
         self.there.pop_front().unwrap_or(false)
     }
 
+    /// So many packets after the next one in order, one has arrived; whether it is new.
+    #[inline]
+    fn is_new(&mut self, ahead: usize) -> bool {
+        if let Some(there) = self.there.get_mut(ahead) {
+            return !core::mem::replace(there, true);
+        }
+        if ahead > self.there.len() {
+            self.there.resize(ahead, false);
+        }
+        self.there.push_back(true);
+        true
+    }
     /// Bytes `[from, to)` have arrived, and everything in order before `from`. Calls `new` with each packet that
     /// ends among them for the first time, and whether it counts; `next` is the next packet in order.
     pub(super) fn segment(
@@ -45,11 +57,7 @@ impl Ahead {
         while let Some(frame) = frames.list().get(place) {
             let reach = frame.reach();
             while number < reach.packets && Frames::packet_end(before, reach, number, payload) <= to {
-                let ahead = number.saturating_sub(next) as usize;
-                if ahead >= self.there.len() {
-                    self.there.resize(ahead + 1, false);
-                }
-                if !core::mem::replace(&mut self.there[ahead], true) {
+                if self.is_new(number.saturating_sub(next) as usize) {
                     new(number, frame.counts);
                 }
                 number += 1;

@@ -70,19 +70,21 @@ impl Batch {
         for frame in frames {
             let to = frame.reach();
             let upto = (to.packets - first) as usize;
-            let there = frame.plain & (arrived >= to.packed);
-            let (Some(delays), true) = (self.delays.get_mut(packet..upto), there) else { break };
-            for delay in delays {
+            if !frame.plain | (to.packed > arrived) | (upto > MOST) {
+                break;
+            }
+            while packet < upto {
                 end = (end + payload).min(to.packed);
                 let now = notes.reach(&mut note, end);
-                *delay = now - frame.at;
+                self.delays[packet] = now - frame.at;
                 // Times do not decrease.
                 let since = now.as_nanos().wrapping_sub(last.as_nanos());
                 gap = gap.max(since);
                 late += u64::from(since > threshold.as_nanos());
                 last = now;
+                packet += 1;
             }
-            (packet, bytes) = (upto, to.packed);
+            bytes = to.packed;
             added += 1;
         }
         self.reach = Reach { packets: first + packet as u64, packed: bytes, rest: 0 };

@@ -51,7 +51,9 @@ impl Notes {
     /// The first note from `place` on with so many bytes in order, which must be noted: `place` becomes its place.
     #[inline(always)]
     pub(super) fn reach(&self, place: &mut usize, bytes: u64) -> Instant {
-        while self.bytes[*place % ROOM] < bytes {
+        // Usually it is the next one.
+        *place = (*place + usize::from(self.bytes[*place % ROOM] < bytes)) % ROOM;
+        while self.bytes[*place] < bytes {
             *place = (*place + 1) % ROOM;
         }
         self.times[*place % ROOM]

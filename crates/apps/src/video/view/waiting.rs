@@ -58,6 +58,8 @@ pub(super) struct Frames {
     pub(super) produced: u64,
     /// Packets of the frames that do not count, as far as those are divided.
     uncounted: u64,
+    /// How far the film reaches with those that are divided, bytes.
+    reach: u64,
 }
 
 impl Frames {
@@ -71,6 +73,7 @@ impl Frames {
             gone: 0,
             produced: 0,
             uncounted: 0,
+            reach: 0,
         }
     }
     /// Those that are divided into packets.
@@ -82,13 +85,14 @@ impl Frames {
     pub(super) fn push(&mut self, frame: Waiting) {
         self.compact();
         self.count(&frame);
+        self.reach = frame.reach().bytes();
         self.list.push(frame);
         self.produced += 1;
     }
     /// Divides frames that are known in advance, until the film reaches so many bytes with them, or all are divided.
     #[inline(always)]
     pub(super) fn divide(&mut self, bytes: u64) {
-        while self.list().last().map_or(self.before, Waiting::reach).bytes() < bytes && self.divide_some() {}
+        while self.reach < bytes && self.divide_some() {}
     }
     #[inline(never)]
     fn divide_some(&mut self) -> bool {
@@ -98,6 +102,7 @@ impl Frames {
         // The first frames of a film are those that do not count.
         let last = self.list[before..].iter().take_while(|frame| !frame.counts).last().copied();
         last.iter().for_each(|frame| self.count(frame));
+        self.reach = self.list.last().map_or(self.reach, |frame| frame.reach().bytes());
         any
     }
     fn count(&mut self, frame: &Waiting) {
