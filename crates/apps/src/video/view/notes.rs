@@ -51,12 +51,19 @@ impl Notes {
     /// The first note from `place` on with so many bytes in order, which must be noted: `place` becomes its place.
     #[inline(always)]
     pub(super) fn reach(&self, place: &mut usize, bytes: u64) -> Instant {
-        // Usually it is the next one.
-        *place = (*place + usize::from(self.bytes[*place % ROOM] < bytes)) % ROOM;
-        while self.bytes[*place] < bytes {
-            *place = (*place + 1) % ROOM;
-        }
+        // Usually it is the same or the next one.
+        let next = (*place + usize::from(self.bytes[*place % ROOM] < bytes)) % ROOM;
+        *place = if self.bytes[next] < bytes { self.beyond(next, bytes) } else { next };
         self.times[*place % ROOM]
+    }
+    /// The same, further on.
+    #[cold]
+    #[inline(never)]
+    fn beyond(&self, mut place: usize, bytes: u64) -> usize {
+        while self.bytes[place % ROOM] < bytes {
+            place += 1;
+        }
+        place % ROOM
     }
     /// Those before `place` have been worked out.
     pub(super) fn remove(&mut self, place: usize) {
