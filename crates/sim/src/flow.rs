@@ -234,6 +234,10 @@ impl Flow {
     pub(crate) fn is_supplied(&self) -> bool {
         matches!(&self.agent, Agent::OneWay(ends) if ends.source.sender().is_supplied())
     }
+    /// The same, whatever acknowledgement arrives next.
+    pub(crate) fn is_amply_supplied(&self) -> bool {
+        matches!(&self.agent, Agent::OneWay(ends) if ends.source.sender().is_amply_supplied())
+    }
     /// The chain that it starts.
     pub(crate) fn chain(&self) -> Option<u32> {
         Some(self.chain).filter(|&c| c != NO_CHAIN)

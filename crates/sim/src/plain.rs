@@ -110,6 +110,14 @@ impl<R: Tap> Sim<R> {
         true
     }
 
+    /// [`Self::catch_up`] before an acknowledgement that is not ordinary, unless that makes no difference to it.
+    pub(crate) fn catch_up_for_ack(&mut self, index: u32, until: Instant) {
+        let ample = self.flows.get(index as usize).is_none_or(|flow| !flow.waits || flow.is_amply_supplied());
+        if !ample {
+            self.catch_up(index, until);
+        }
+    }
+
     /// Has the application of a flow write what it would have written before `until`, if that was postponed.
     pub(crate) fn catch_up(&mut self, index: u32, until: Instant) {
         let Self { flows, records, .. } = self;
@@ -158,6 +166,29 @@ impl<R: Tap> Sim<R> {
             return false;
         }
         self.flows.get(index as usize).is_some_and(|flow| matches!(flow.agent, Agent::OneWay(_)))
+    }
+
+    /// The timer of a flow, which is the earliest timer: its deadline was postponed, and its application has enough waiting.
+    /// False if it is not so.
+    #[inline]
+    pub(crate) fn rest(&mut self, index: u32) -> bool {
+        self.flows.get(index as usize).is_some_and(|flow| flow.waits) && self.rest_on(index)
+    }
+    #[inline(never)]
+    fn rest_on(&mut self, index: u32) -> bool {
+        let (Some(flow), Some(record)) =
+            (self.flows.get_mut(index as usize), self.records.get(index as usize))
+        else {
+            return false;
+        };
+        let Agent::OneWay(ends) = &flow.agent else { return false };
+        let next = ends.source.next_timeout().min(ends.sink.next_timeout()).min(record.stop);
+        if next <= self.now || ends.source.sender().has_judgement() || !flow.is_amply_supplied() {
+            return false;
+        }
+        flow.armed = next;
+        self.timers.set(index, next);
+        true
     }
 
     /// The timer of a flow, which is the earliest timer: only its application is due, if anything is, and it only

@@ -165,7 +165,7 @@ impl<R: Tap> Sim<R> {
                 self.timers.set(due.slot, next);
             }
             _ => {
-                if !(self.may_wake_plain(due.slot) && self.wake_plain(due.slot)) {
+                if !(self.may_wake_plain(due.slot) && (self.rest(due.slot) || self.wake_plain(due.slot))) {
                     self.wake(due.slot);
                 }
             }
@@ -223,7 +223,7 @@ impl<R: Tap> Sim<R> {
             self.inform(index);
         }
         if parcel.backward() {
-            self.catch_up(index, now);
+            self.catch_up_for_ack(index, now);
         }
         let Self { flows, chains, .. } = self;
         let flow = &flows[index as usize];
@@ -335,6 +335,9 @@ impl<R: Tap> Sim<R> {
         }
         // Nothing changes at the sender when data arrives.
         let ended = backward && flow.waits && !flow.is_supplied();
+        if ended {
+            self.catch_up(index, now);
+        }
         if backward {
             self.acknowledged(index);
         }

@@ -195,8 +195,8 @@ impl<S: Store> Sender<S> {
     }
     /// Whether a full segment waits for the congestion window, so that more data of the application changes nothing for
     /// now but how much waits, which nobody looks at. The driver may then postpone [`Self::offer`] until something else
-    /// happens: another acknowledgement, unless [enough waits for it](Self::is_well_supplied), a timeout, or a question
-    /// about the sender's state; see [`Self::offer_late`].
+    /// happens: another acknowledgement, unless [enough](Self::is_well_supplied) [waits](Self::is_amply_supplied) for it, a
+    /// timeout, or a question about the sender's state; see [`Self::offer_late`].
     #[inline(always)]
     #[must_use]
     pub fn is_supplied(&self) -> bool {
@@ -221,6 +221,13 @@ impl<S: Store> Sender<S> {
     pub fn is_well_supplied(&self) -> bool {
         let e = &self.engine;
         e.space.end > e.board.max() + 4 * (e.control.window() + u64::from(e.space.smss))
+    }
+    /// Whether what waits suffices for whatever any acknowledgement may release, which is within the peer's window: that
+    /// grows to four times the largest so far at most.
+    #[must_use]
+    pub fn is_amply_supplied(&self) -> bool {
+        let e = &self.engine;
+        e.space.end > e.board.max() + 4 * e.space.max_window
     }
     /// [`Self::offer`] that was postponed since [`Self::is_supplied`]: the bytes wait behind the others.
     pub fn offer_late(&mut self, n: u64) {

@@ -7,7 +7,7 @@
 use super::batch::Batch;
 use super::notes::Notes;
 use super::tally::Tally;
-use super::upcoming::Coded;
+use super::upcoming::{Coded, Made};
 use super::waiting::{Frames, Waiting};
 use super::wire::Wire;
 use crate::frame::{Fate, Frame, FrameType};
@@ -251,8 +251,11 @@ impl Stream {
         let old = frames.old(|at| !tally.is_in_time(end - at)).min(there);
         // Those that were not sent are judged at once.
         let unsent = frames.list().iter().take(there).skip(old).take_while(|frame| !frame.sent).count();
-        let late = FIXED.map(|most| frames.old(|at| at + most < end).min(there));
-        let [all, missed] = frames.made([there, old + unsent]);
+        let [all, missed, late @ ..]: [Made; 2 + FIXED.len()] = frames.made(core::array::from_fn(|i| match i {
+            0 => there,
+            1 => old + unsent,
+            _ => frames.old(|at| at + FIXED[i - 2] < end).min(there),
+        }));
         let uncounted = frames.uncounted();
         Overview {
             // All that are not in the list are judged.
@@ -260,7 +263,7 @@ impl Stream {
             packets: all.packets.saturating_sub(uncounted),
             missed: missed.frames,
             // The first frames are those that do not count.
-            lacking: frames.made(late).map(|late| late.packets.saturating_sub(uncounted.max(self.next))),
+            lacking: late.map(|late: Made| late.packets.saturating_sub(uncounted.max(self.next))),
         }
     }
 }
