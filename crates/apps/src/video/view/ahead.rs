@@ -53,19 +53,21 @@ impl Ahead {
         } else {
             frames.packet_after(from, payload).unwrap_or((frames.list().len(), next))
         };
-        let mut before = frames.before(place);
-        while let Some(frame) = frames.list().get(place) {
+        let before = frames.before(place);
+        // Where the next packet begins.
+        let mut begin = before.packed + number.saturating_sub(before.packets) * payload;
+        'all: for frame in frames.list().get(place..).unwrap_or(&[]) {
             let reach = frame.reach();
-            while number < reach.packets && Frames::packet_end(before, reach, number, payload) <= to {
+            while number < reach.packets {
+                let end = (begin + payload).min(reach.packed);
+                if end > to {
+                    break 'all;
+                }
                 if self.is_new(number.saturating_sub(next) as usize) {
                     new(number, frame.counts);
                 }
-                number += 1;
+                (number, begin) = (number + 1, end);
             }
-            if number < reach.packets {
-                break;
-            }
-            before = reach;
             place += 1;
         }
         self.after = (to, frames.gone + place as u64, number);
