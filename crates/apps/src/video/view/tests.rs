@@ -410,3 +410,61 @@ fn packets_counted_with_their_frame_or_one_by_one_are_the_same() {
         assert!(r.delayed.unwrap().of > 200 && r.delayed_wire.unwrap().part > 0);
     }
 }
+
+#[test]
+fn frames_that_are_known_in_advance_are_seen_as_others() {
+    let mut rng = Rng::stream(14, "in advance");
+    for round in 0..60 {
+        let cut = Cut { flush: round % 3 > 0, pad: round % 3 > 1, ..CUT };
+        let padded = |f: &Frame| if cut.pad { f.bytes.next_multiple_of(960) } else { f.bytes };
+        let sent = |f: Frame| Frame { fate: Fate::Sent, bytes: f.bytes.max(1), ..f };
+        let film: Vec<Frame> = random_film(&mut rng, 300).into_iter().map(sent).collect();
+        let settings = Settings { warm: Duration::from_secs(round % 4), ..Settings::default() };
+        let (mut known, mut others) =
+            (Viewer::new(settings, 25.0, cut, true), Viewer::new(settings, 25.0, cut, true));
+        known.in_advance(Clock::new(at(0), 25.0));
+        let (mut told, mut bytes, mut there) = (0, 0, 0);
+        for (i, f) in film.iter().enumerate() {
+            while told <= i {
+                let next = &film[told..film.len().min(told + 1 + rng.below(90) as usize)];
+                told += next.len();
+                let coded = next.iter().map(|f| Coded { bytes: padded(f) as u32, kind: f.kind });
+                known.expect(&coded.collect::<Vec<_>>());
+            }
+            known.advance(at(0), i as u64 + 1);
+            others.produced(f);
+            bytes += padded(f);
+            let written = cut.packed(bytes);
+            // A path that loses some data, is too slow at times, and is silent at times.
+            let mut ms = 40 * i as u64;
+            let busy = round % 2 == 0 || i % 100 < 60;
+            while busy && there < written && rng.below(4) > 0 {
+                let to = (there + 1 + rng.below(2000)).min(written);
+                ms += rng.below(9);
+                let mut arrivals = vec![Arrival::Next { from: there, to }];
+                if rng.below(20) == 0 && to < written {
+                    arrivals = vec![
+                        Arrival::Segment { from: to, to: written },
+                        Arrival::Segment { from: there, to },
+                        Arrival::InOrder { bytes: written },
+                    ];
+                }
+                there = if arrivals.len() > 1 { written } else { to };
+                for arrival in arrivals {
+                    known.arrived(at(ms), &arrival);
+                    others.arrived(at(ms), &arrival);
+                }
+            }
+            if rng.below(30) == 0 {
+                let end = at(ms + rng.below(3000));
+                assert_eq!(known.result(end), others.result(end), "{round} {i}");
+                assert_eq!((known.buffered(end), known.stood(end)), (others.buffered(end), others.stood(end)));
+            }
+        }
+        let end = at(20_000);
+        known.over(at(12_000));
+        others.over(at(12_000));
+        assert_eq!(known.result(end), others.result(end), "{round}");
+        assert!(known.result(end).packets > 200 && known.result(end).measured.delivered > 100, "{round}");
+    }
+}
