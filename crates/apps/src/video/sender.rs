@@ -113,13 +113,12 @@ struct Drawn {
     ends: Instant,
 }
 
-/// Bytes of a frame of this size in the film, of which this part is sent, at least 1, without any header: rounded, halves to
-/// the even number.
+/// Bytes of a frame of this size in the film, of which this part is sent, at least 1, without any header; rounded, halves up.
 #[inline(always)]
 fn scaled(size: f64, part: f64) -> u64 {
-    // The last bits of a sum near 2⁵² are a whole number.
+    // The last bits of a sum near 2⁵² are a whole number; halves would become even.
     const ONES: f64 = (1u64 << 52) as f64;
-    let whole = (size * part + ONES).to_bits() - ONES.to_bits();
+    let whole = (size * (part * (1.0 + f64::EPSILON)) + ONES).to_bits() - ONES.to_bits();
     whole.max(1)
 }
 
@@ -508,6 +507,16 @@ mod tests {
         assert_eq!(writes, sizes.map(|(ms, n)| (at(ms), n)));
         let Demand::Frame(f) = all[3].1 else { panic!("{:?}", all[3]) };
         assert_eq!((f.number, f.kind, f.bytes, f.packets, f.at), (1, Type::P, 1016, 2, at(40)));
+    }
+
+    #[test]
+    fn sizes_are_rounded_to_whole_bytes() {
+        for size in 0..100_000 {
+            for (part, of) in [(1, 1), (1, 2), (1, 3), (3, 4), (2, 7), (7, 5), (999, 1000)] {
+                let nearest = (2 * size * part + of) / (2 * of);
+                assert_eq!(scaled(size as f64, part as f64 / of as f64), nearest.max(1), "{size} {part}/{of}");
+            }
+        }
     }
 
     #[test]
