@@ -250,7 +250,9 @@ impl Inverse {
             return self.most;
         }
         let guess = match exact {
-            Exact::Gamma { of_scale_1, .. } if x < 0.5 => of_scale_1.below(x, (1.0 / CELLS as f64, at[1].size)),
+            Exact::Gamma { of_scale_1, .. } if x < 0.5 => {
+                of_scale_1.below(x, (1.0 / CELLS as f64, at[1].size))
+            }
             _ => at[CELLS - 1].size,
         };
         exact.at(x, guess)

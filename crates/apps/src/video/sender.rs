@@ -330,7 +330,8 @@ impl Video {
             }
             let Drawn { count, first, next, .. } = self.drawn;
             let interval = self.clock.regular(first + count as u64);
-            let due = interval.map_or(1, |interval| (now - self.tick_at).as_nanos() / interval.as_nanos() + 1);
+            let due =
+                interval.map_or(1, |interval| (now - self.tick_at).as_nanos() / interval.as_nanos() + 1);
             self.take_drawn((count - next).min(due as usize));
         }
         if none {
@@ -514,7 +515,11 @@ mod tests {
         for size in 0..100_000 {
             for (part, of) in [(1, 1), (1, 2), (1, 3), (3, 4), (2, 7), (7, 5), (999, 1000)] {
                 let nearest = (2 * size * part + of) / (2 * of);
-                assert_eq!(scaled(size as f64, part as f64 / of as f64), nearest.max(1), "{size} {part}/{of}");
+                assert_eq!(
+                    scaled(size as f64, part as f64 / of as f64),
+                    nearest.max(1),
+                    "{size} {part}/{of}"
+                );
             }
         }
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Types and sizes of successive frames.
 #[derive(Clone, Debug)]
 pub struct Source {
-    film: Film,
+    origin: Origin,
     /// Frames drawn together, which takes fewer instructions than one by one.
     kinds: [Type; BLOCK],
     sizes: [f64; BLOCK],
@@ -22,8 +22,7 @@ pub struct Source {
 }
 
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "it stays where it is, in the box of its video")]
-enum Film {
+enum Origin {
     /// Each type has its own process.
     Independent { movie: Arc<Compiled>, order: Order, types: [Option<Process>; Type::COUNT] },
     /// One process for scenes; frames are close to their scene.
@@ -33,8 +32,8 @@ enum Film {
 }
 
 impl Source {
-    fn new(film: Film) -> Self {
-        Self { film, kinds: [Type::I; BLOCK], sizes: [0.0; BLOCK], count: 0, next: 0 }
+    fn new(origin: Origin) -> Self {
+        Self { origin, kinds: [Type::I; BLOCK], sizes: [0.0; BLOCK], count: 0, next: 0 }
     }
     /// A movie, from a random position of each of its processes.
     #[must_use]
@@ -47,16 +46,16 @@ impl Source {
         if movie.mode == Mode::Coupled {
             if let Some(scenes) = process(Type::I, "scenes") {
                 let within = streams.named("within scenes");
-                return Self::new(Film::Coupled { movie, order, scenes, scene: 0.0, within });
+                return Self::new(Origin::Coupled { movie, order, scenes, scene: 0.0, within });
             }
         }
         let types = Type::ALL.map(|kind| process(kind, &format!("frames.{}", kind.letter())));
-        Self::new(Film::Independent { movie, order, types })
+        Self::new(Origin::Independent { movie, order, types })
     }
     /// A trace.
     #[must_use]
     pub fn replay(trace: Arc<Trace>, repeats: bool) -> Self {
-        Self::new(Film::Replay { trace, next: 0, repeats })
+        Self::new(Origin::Replay { trace, next: 0, repeats })
     }
 
     /// Types, and sizes in bytes, of the next frames: some, but none after the end of a trace.
@@ -81,11 +80,11 @@ impl Source {
     /// Draws the next frames.
     #[inline(never)]
     fn fill(&mut self) {
-        let Self { film, kinds, sizes, count, next } = self;
+        let Self { origin, kinds, sizes, count, next } = self;
         (*count, *next) = (0, 0);
         while *count < BLOCK {
             // The usual film.
-            if let Film::Independent { movie, order, types } = film {
+            if let Origin::Independent { movie, order, types } = origin {
                 if let Some(groups) = movie.groups.as_ref().filter(|_| order.begins_a_group()) {
                     if *count == 0 {
                         (*kinds, *count) = (groups.kinds, groups.count);
@@ -98,14 +97,14 @@ impl Source {
                     return;
                 }
             }
-            let Some(drawn) = film.step() else { return };
+            let Some(drawn) = origin.step() else { return };
             (kinds[*count], sizes[*count]) = drawn;
             *count += 1;
         }
     }
 }
 
-impl Film {
+impl Origin {
     /// The next frame.
     fn step(&mut self) -> Option<(Type, f64)> {
         match self {
@@ -255,10 +254,10 @@ mod tests {
             for _ in 0..200 {
                 let (kinds, sizes) = together.draw();
                 for (kind, size) in kinds.iter().zip(sizes) {
-                    assert_eq!(one_by_one.film.step(), Some((*kind, *size)));
+                    assert_eq!(one_by_one.origin.step(), Some((*kind, *size)));
                 }
                 if kinds.is_empty() {
-                    assert_eq!(one_by_one.film.step(), None, "the end");
+                    assert_eq!(one_by_one.origin.step(), None, "the end");
                 }
             }
         }

@@ -29,7 +29,16 @@ pub(super) struct Batch {
 impl Batch {
     pub(super) fn new() -> Self {
         let (delays, last) = ([Duration::ZERO; MOST], Instant::ZERO);
-        Self { first: 0, reach: Reach::default(), delays, frames: 0, note: 0, last, gap: Duration::ZERO, late: 0 }
+        Self {
+            first: 0,
+            reach: Reach::default(),
+            delays,
+            frames: 0,
+            note: 0,
+            last,
+            gap: Duration::ZERO,
+            late: 0,
+        }
     }
     /// Number of packets.
     pub(super) fn packets(&self) -> u64 {

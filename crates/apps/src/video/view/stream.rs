@@ -251,11 +251,12 @@ impl Stream {
         let old = frames.old(|at| !tally.is_in_time(end - at)).min(there);
         // Those that were not sent are judged at once.
         let unsent = frames.list().iter().take(there).skip(old).take_while(|frame| !frame.sent).count();
-        let [all, missed, late @ ..]: [Made; 2 + FIXED.len()] = frames.made(core::array::from_fn(|i| match i {
-            0 => there,
-            1 => old + unsent,
-            _ => frames.old(|at| at + FIXED[i - 2] < end).min(there),
-        }));
+        let [all, missed, late @ ..]: [Made; 2 + FIXED.len()] =
+            frames.made(core::array::from_fn(|i| match i {
+                0 => there,
+                1 => old + unsent,
+                _ => frames.old(|at| at + FIXED[i - 2] < end).min(there),
+            }));
         let uncounted = frames.uncounted();
         Overview {
             // All that are not in the list are judged.

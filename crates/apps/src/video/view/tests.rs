@@ -458,7 +458,10 @@ fn frames_that_are_known_in_advance_are_seen_as_others() {
             if rng.below(30) == 0 {
                 let end = at(ms + rng.below(3000));
                 assert_eq!(known.result(end), others.result(end), "{round} {i}");
-                assert_eq!((known.buffered(end), known.stood(end)), (others.buffered(end), others.stood(end)));
+                assert_eq!(
+                    (known.buffered(end), known.stood(end)),
+                    (others.buffered(end), others.stood(end))
+                );
             }
         }
         let end = at(20_000);

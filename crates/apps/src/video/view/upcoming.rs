@@ -103,11 +103,7 @@ impl Upcoming {
         low
     }
     /// What is made up to each of these places, ascending and within them, where `made` was made before them.
-    pub(super) fn made<'a>(
-        &self,
-        places: impl Iterator<Item = (usize, &'a mut Made)>,
-        mut made: Made,
-    ) {
+    pub(super) fn made<'a>(&self, places: impl Iterator<Item = (usize, &'a mut Made)>, mut made: Made) {
         let uncounted = self.old(|at| at < self.warm);
         let (mut cutter, mut place) = (self.cutter, 0);
         for (upto, into) in places {

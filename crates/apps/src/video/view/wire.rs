@@ -1,8 +1,8 @@
 //! Packets of a byte stream in the order in which their last bytes arrive.
 
 use super::ahead::Ahead;
-use super::gaps::Gaps;
 use super::batch::Batch;
+use super::gaps::Gaps;
 use super::notes::Notes;
 use super::waiting::{Frames, Waiting};
 use crate::video::packet::Reach;
