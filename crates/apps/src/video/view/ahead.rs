@@ -1,6 +1,6 @@
 //! Packets of a byte stream of which the last byte has arrived out of order.
 
-use super::waiting::Frames;
+use super::frames::Frames;
 use std::collections::VecDeque;
 
 /// These packets.

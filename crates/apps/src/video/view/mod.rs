@@ -13,6 +13,7 @@ mod ahead;
 mod batch;
 mod datagrams;
 mod decode;
+mod frames;
 mod gaps;
 mod lateness;
 mod notes;

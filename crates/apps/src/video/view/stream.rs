@@ -5,10 +5,11 @@
 //! asks. The results are the same.
 
 use super::batch::Batch;
+use super::frames::Frames;
 use super::notes::Notes;
 use super::tally::Tally;
 use super::upcoming::{Coded, Made};
-use super::waiting::{Frames, Waiting};
+use super::waiting::Waiting;
 use super::wire::Wire;
 use crate::frame::{Fate, Frame, FrameType};
 use crate::video::clock::Clock;

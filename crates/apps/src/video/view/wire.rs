@@ -2,9 +2,10 @@
 
 use super::ahead::Ahead;
 use super::batch::Batch;
+use super::frames::Frames;
 use super::gaps::Gaps;
 use super::notes::Notes;
-use super::waiting::{Frames, Waiting};
+use super::waiting::Waiting;
 use crate::video::packet::Reach;
 use skyhaul_base::{Duration, Instant};
 
