@@ -50,6 +50,11 @@ impl OneWay {
         let (source, sink) = one_way(now, config, control, rng, Known { rtt: group.known_rtt });
         Self { source, sink }
     }
+    /// The next deadline of an end.
+    #[inline(always)]
+    pub(crate) fn next_timeout(&self) -> Instant {
+        self.source.next_timeout().min(self.sink.next_timeout())
+    }
 }
 
 impl Agent {

@@ -234,9 +234,9 @@ impl Flow {
     pub(crate) fn is_supplied(&self) -> bool {
         matches!(&self.agent, Agent::OneWay(ends) if ends.source.sender().is_supplied())
     }
-    /// The same, whatever acknowledgement arrives next.
-    pub(crate) fn is_amply_supplied(&self) -> bool {
-        matches!(&self.agent, Agent::OneWay(ends) if ends.source.sender().is_amply_supplied())
+    /// The same, if the next acknowledgement is any that announces this window.
+    pub(crate) fn is_amply_supplied(&self, window: u32) -> bool {
+        matches!(&self.agent, Agent::OneWay(ends) if ends.source.sender().is_amply_supplied(window.into()))
     }
     /// The chain that it starts.
     pub(crate) fn chain(&self) -> Option<u32> {

@@ -99,21 +99,29 @@ impl<R: Tap> Sim<R> {
             flow.armed = next;
             timers.set_earlier(index, next);
         }
-        let concerned = flow.finite || source.sender().has_judgement();
+        let concerned = flow.finite || source.sender().has_judgement() || R::ENABLED;
         let ended = flow.waits && !source.sender().stays_supplied();
-        if concerned || R::ENABLED {
+        if concerned || ended {
+            self.after_plain_ack(index, concerned, ended);
+        }
+        true
+    }
+    /// An ordinary acknowledgement was handled that `concerned` others than the sender, or `ended` the supply of its data.
+    #[inline(never)]
+    fn after_plain_ack(&mut self, index: u32, concerned: bool, ended: bool) {
+        if concerned {
             self.acknowledged(index);
         }
         if ended {
             self.stop_waiting(index);
         }
-        true
     }
 
-    /// [`Self::catch_up`] before an acknowledgement that is not ordinary, unless that makes no difference to it.
-    pub(crate) fn catch_up_for_ack(&mut self, index: u32, until: Instant) {
-        let ample = self.flows.get(index as usize).is_none_or(|flow| !flow.waits || flow.is_amply_supplied());
-        if !ample {
+    /// [`Self::catch_up`] before an acknowledgement that is not ordinary and announces this window, unless that makes no
+    /// difference to it.
+    pub(crate) fn catch_up_for_ack(&mut self, index: u32, window: u32, until: Instant) {
+        let flow = self.flows.get(index as usize);
+        if flow.is_some_and(|flow| flow.waits && !flow.is_amply_supplied(window)) {
             self.catch_up(index, until);
         }
     }
@@ -171,19 +179,19 @@ impl<R: Tap> Sim<R> {
     /// The timer of a flow, which is the earliest timer: its deadline was postponed, and its application has enough waiting.
     /// False if it is not so.
     #[inline]
-    pub(crate) fn rest(&mut self, index: u32) -> bool {
-        self.flows.get(index as usize).is_some_and(|flow| flow.waits) && self.rest_on(index)
+    pub(crate) fn keeps_waiting(&mut self, index: u32) -> bool {
+        self.flows.get(index as usize).is_some_and(|flow| flow.waits) && self.wait_on(index)
     }
     #[inline(never)]
-    fn rest_on(&mut self, index: u32) -> bool {
+    fn wait_on(&mut self, index: u32) -> bool {
         let (Some(flow), Some(record)) =
             (self.flows.get_mut(index as usize), self.records.get(index as usize))
         else {
             return false;
         };
         let Agent::OneWay(ends) = &flow.agent else { return false };
-        let next = ends.source.next_timeout().min(ends.sink.next_timeout()).min(record.stop);
-        if next <= self.now || ends.source.sender().has_judgement() || !flow.is_amply_supplied() {
+        let next = ends.next_timeout().min(record.stop);
+        if next <= self.now || ends.source.sender().has_judgement() || !flow.is_amply_supplied(0) {
             return false;
         }
         flow.armed = next;
@@ -203,14 +211,13 @@ impl<R: Tap> Sim<R> {
         };
         let (way, header) = (flow.way(index, false), flow.header);
         let (Agent::OneWay(ends), Some(app)) = (&mut flow.agent, &mut record.app) else { return false };
-        let (source, sink) = (&mut ends.source, &ends.sink);
-        let others = source.next_timeout().min(sink.next_timeout()).min(record.stop);
-        if others <= now || source.sender().has_judgement() {
+        if ends.next_timeout().min(record.stop) <= now || ends.source.sender().has_judgement() {
             return false;
         }
         let Some(Written { bytes, next, finite }) = app.write(now) else { return false };
         // A video may have ended.
         flow.finite |= finite;
+        let source = &mut ends.source;
         if bytes > 0 {
             source.offer(now, bytes);
         }
@@ -219,7 +226,7 @@ impl<R: Tap> Sim<R> {
         flow.waits = source.sender().is_supplied();
         *postpones |= flow.waits;
         let write = if flow.waits { Instant::MAX } else { next };
-        let next = source.next_timeout().min(sink.next_timeout()).min(record.stop).min(write);
+        let next = ends.next_timeout().min(record.stop).min(write);
         // Overdue deadlines are due now.
         flow.armed = next.max(now);
         if flow.waits {

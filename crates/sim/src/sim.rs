@@ -165,7 +165,9 @@ impl<R: Tap> Sim<R> {
                 self.timers.set(due.slot, next);
             }
             _ => {
-                if !(self.may_wake_plain(due.slot) && (self.rest(due.slot) || self.wake_plain(due.slot))) {
+                if !(self.may_wake_plain(due.slot)
+                    && (self.keeps_waiting(due.slot) || self.wake_plain(due.slot)))
+                {
                     self.wake(due.slot);
                 }
             }
@@ -223,7 +225,7 @@ impl<R: Tap> Sim<R> {
             self.inform(index);
         }
         if parcel.backward() {
-            self.catch_up_for_ack(index, now);
+            self.catch_up_for_ack(index, parcel.numbers().2, now);
         }
         let Self { flows, chains, .. } = self;
         let flow = &flows[index as usize];
@@ -518,9 +520,7 @@ impl<R: Tap> Sim<R> {
             // Finished, between two pages, or a flow whose transfers have their own connections.
             Agent::Silent if more == Instant::MAX => Instant::MAX,
             Agent::Silent | Agent::Datagrams(_) => more.min(record.stop),
-            Agent::OneWay(ends) => {
-                ends.source.next_timeout().min(ends.sink.next_timeout()).min(record.stop).min(more)
-            }
+            Agent::OneWay(ends) => ends.next_timeout().min(record.stop).min(more),
             Agent::Connections(ends) => ends.next_timeout().min(record.stop).min(more),
             Agent::Leg(leg) => leg.next_timeout().min(record.stop).min(more),
             Agent::Rated(rated) => rated.next_timeout().min(record.stop).min(more),

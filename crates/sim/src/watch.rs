@@ -29,7 +29,6 @@ fn receiver(flow: &Flow) -> Option<&Receiver<Counted>> {
 /// it.
 pub(crate) fn before(flow: &Flow, head: &Head, backward: bool) -> Option<Before> {
     if backward && matches!(flow.agent, Agent::OneWay(_)) {
-        // Its sender gives up only when a timer expires.
         return None;
     }
     let receiver = receiver(flow)?;
@@ -66,7 +65,10 @@ pub(crate) fn after<R: Tap>(
             }
         }
     }
-    look(now, index, flow, record, net);
+    // The sender of a one-way flow gives up only when a timer expires.
+    if !matches!(flow.agent, Agent::OneWay(_)) {
+        look(now, index, flow, record, net);
+    }
 }
 
 /// A segment arrived that is the next one in order.
