@@ -1,6 +1,7 @@
 //! Datagrams: numbering at the sender, and measurements at the receiver.
 
-use crate::spans::Spans;
+use crate::spans::{Spans, nanos};
+use crate::unrolled::unrolled;
 use skyhaul_base::{Duration, Instant, math};
 
 /// Header bytes at the front of a datagram's payload.
@@ -141,25 +142,25 @@ impl Delays {
         }
         self.count += delays.len() as u64;
         self.expected = self.expected.max(next);
-        // Signed, since that is converted with fewer instructions.
-        let real = |delay: Duration| delay.as_nanos() as i64 as f64;
         let (mut last, mut jitter, mut jitters, mut sum) =
-            (real(self.last), self.jitter, self.jitters, self.sum);
-        let (mut min, mut max) = (real(*first), real(*first));
-        self.spans.record_all(delays.iter().map(|delay| {
-            let nanos = real(*delay);
-            sum += u128::from(delay.as_nanos());
-            // In this order each is one instruction.
-            min = if min < nanos { min } else { nanos };
-            max = if max > nanos { max } else { nanos };
-            let difference = math::abs(nanos - last);
-            last = nanos;
-            jitter += (difference - jitter) / 16.0;
-            jitters += jitter;
-            (*delay, nanos)
-        }));
-        self.last = delays.last().copied().unwrap_or(self.last);
+            (nanos(self.last), self.jitter, self.jitters, self.sum);
+        let (mut min, mut max) = (nanos(*first), nanos(*first));
+        self.spans.record_all(delays.iter().copied(), |cells| {
+            unrolled(delays, |delay| {
+                sum += u128::from(delay.as_nanos());
+                let nanos = nanos(*delay);
+                // In this order each is one instruction.
+                min = if min < nanos { min } else { nanos };
+                max = if max > nanos { max } else { nanos };
+                let difference = math::abs(nanos - last);
+                last = nanos;
+                jitter += (difference - jitter) / 16.0;
+                jitters += jitter;
+                cells.add(nanos);
+            });
+        });
         (self.jitter, self.jitters, self.sum) = (jitter, jitters, sum);
+        self.last = delays.last().copied().unwrap_or(self.last);
         let (min, max) = (Duration::from_nanos(min as u64), Duration::from_nanos(max as u64));
         (self.min, self.max) = (self.min.min(min), self.max.max(max));
         (min, max)

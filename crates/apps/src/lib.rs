@@ -24,6 +24,7 @@ pub mod pages;
 mod short;
 mod spans;
 mod stream;
+mod unrolled;
 pub mod video;
 mod viewed;
 mod workload;

@@ -26,6 +26,13 @@ fn beyond(nanos: f64) -> usize {
     ((nanos / 1000.0).to_bits() >> UNSEEN).wrapping_sub(FIRST) as usize
 }
 
+/// Nanoseconds as a real number.
+#[inline(always)]
+pub(crate) fn nanos(span: Duration) -> f64 {
+    // Signed, since that is converted with fewer instructions.
+    span.as_nanos() as i64 as f64
+}
+
 /// Counts spans of time, the first 2³² − 1 of them; by default none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spans {
@@ -49,6 +56,25 @@ fn most(cell: usize) -> u64 {
     ((cell - doublings * CELLS + 1) << doublings) - 1
 }
 
+/// The cells of 1024 microseconds and more of a histogram.
+pub(crate) struct Cells<'a> {
+    above: &'a mut [u32],
+    last: usize,
+    /// What an entry counts.
+    one: u32,
+}
+
+impl Cells<'_> {
+    /// One more span of so many [`nanos`].
+    #[inline(always)]
+    pub(crate) fn add(&mut self, nanos: f64) {
+        // Others are rare, and in the last cell for now.
+        if let Some(count) = self.above.get_mut(beyond(nanos).min(self.last)) {
+            *count += self.one;
+        }
+    }
+}
+
 impl Spans {
     /// An empty histogram; spans longer than this many microseconds are not distinguished.
     pub(crate) fn new(longest: u64) -> Self {
@@ -60,26 +86,43 @@ impl Spans {
     /// One more.
     #[inline]
     pub(crate) fn record(&mut self, span: Duration) {
-        let nanos = span.as_nanos() as f64;
-        self.record_all(core::iter::once((span, nanos)));
+        let one = self.more(1);
+        let (single, above) = self.counts.split_at_mut(self.counts.len().min(CELLS as usize));
+        match above.get_mut(beyond(nanos(span))) {
+            Some(count) => *count += one,
+            None => Self::other(single, above, self.longest, span, one),
+        }
     }
 
-    /// As many more as there are, each with its nanoseconds as a real number.
+    /// All of these spans, of which `adding` adds the nanoseconds of each.
     #[inline(always)]
-    pub(crate) fn record_all(&mut self, spans: impl ExactSizeIterator<Item = (Duration, f64)>) {
-        let total = self.total + spans.len() as u64;
+    pub(crate) fn record_all(
+        &mut self,
+        spans: impl ExactSizeIterator<Item = Duration>,
+        adding: impl FnOnce(&mut Cells<'_>),
+    ) {
+        let one = self.more(spans.len());
+        let (single, above) = self.counts.split_at_mut(self.counts.len().min(CELLS as usize));
+        let Some(last) = above.len().checked_sub(1) else { return };
+        let before = above[last];
+        adding(&mut Cells { above, last, one });
+        if above[last] == before {
+            return;
+        }
+        // Some seem to be in the last cell.
+        for span in spans.filter(|span| beyond(nanos(*span)) > last) {
+            above[last] -= one;
+            Self::other(single, above, self.longest, span, one);
+        }
+    }
+    /// So many more: what each counts.
+    #[inline]
+    fn more(&mut self, spans: usize) -> u32 {
+        let total = self.total + spans as u64;
         // No cell has more than all together: it cannot overflow.
         let one = u32::from(total <= u64::from(u32::MAX));
-        self.total += u64::from(one) * spans.len() as u64;
-        let middle = self.counts.len().min(CELLS as usize);
-        let (single, above) = self.counts.split_at_mut(middle);
-        for (span, nanos) in spans {
-            if let Some(count) = above.get_mut(beyond(nanos)) {
-                *count += one;
-            } else {
-                Self::other(single, above, self.longest, span, one);
-            }
-        }
+        self.total += u64::from(one) * spans as u64;
+        one
     }
     /// `one` more span that is short, or longer than all cells.
     #[inline(never)]
@@ -107,7 +150,8 @@ impl Spans {
         // Most blocks have no quantile, and are summed up at once.
         for (block, counts) in self.counts.chunks(BLOCK).enumerate() {
             let Some(rank) = ranks.get(next) else { break };
-            let sum: u64 = counts.iter().map(|count| u64::from(*count)).sum();
+            // They are no more than all entries, of which there are at most 2³² − 1.
+            let sum = u64::from(counts.iter().sum::<u32>());
             if below + sum < *rank {
                 below += sum;
                 continue;

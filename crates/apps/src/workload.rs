@@ -80,8 +80,8 @@ pub enum Arrival {
         /// End (exclusive).
         to: u64,
     },
-    /// A segment of a byte stream that is next in order and completes nothing beyond itself: both of the above at
-    /// once, as for most arrivals.
+    /// A segment of a byte stream, of at least one byte, that is next in order and completes nothing beyond itself: both of
+    /// the above at once, as for most arrivals.
     Next {
         /// First byte.
         from: u64,

@@ -1,5 +1,6 @@
 //! Sizes of frames of a type: a distribution, sampled by the inverse of its cumulative distribution function.
 
+use super::whole::round_down;
 use super::{gamma, normal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use std::sync::Arc;
 /// The largest frame, bytes.
 pub(super) const LARGEST: u64 = 1 << 24;
 /// Cells of the table for the inverse of a distribution.
-const CELLS: usize = 512;
+pub(super) const CELLS: usize = 512;
 /// Maximum cells of a histogram.
 const MOST: usize = 4096;
 
@@ -144,9 +145,9 @@ enum Curve {
 
 /// The size at the beginning of a cell, and how much larger it is at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Cell {
-    size: f64,
-    rise: f64,
+pub(super) struct Cell {
+    pub(super) size: f64,
+    pub(super) rise: f64,
 }
 
 /// A distribution without bounds.
@@ -230,6 +231,7 @@ impl Inverse {
             Curve::Smooth { at, exact } => {
                 let place = x * CELLS as f64;
                 let (cell, whole) = round_down(place);
+                let cell = cell as u32 as usize;
                 if cell == 0 || cell + 1 >= CELLS {
                     self.tail(x, at, exact)
                 } else {
@@ -256,6 +258,16 @@ impl Inverse {
             _ => at[CELLS - 1].size,
         };
         exact.at(x, guess)
+    }
+
+    /// Sizes at multiples of 1/[`CELLS`], with linear interpolation, without bounds, except in the first and the last cell;
+    /// `None` if they are not known there.
+    pub(super) fn cells(&self) -> Option<&[Cell; CELLS]> {
+        if let Curve::Smooth { at, .. } = &self.curve { Some(at) } else { None }
+    }
+    /// The smallest and the largest size, bytes.
+    pub(super) fn bounds(&self) -> (f64, f64) {
+        (self.least, self.most)
     }
 
     /// Mean in bytes.
@@ -290,15 +302,6 @@ fn within(cells: &[(f64, f64)], x: f64) -> f64 {
     let next = cells.partition_point(|(below, _)| *below <= x).clamp(1, cells.len() - 1);
     let ((x0, s0), (x1, s1)) = (cells[next - 1], cells[next]);
     if x1 > x0 { s0 + (x - x0) * (s1 - s0) / (x1 - x0) } else { s1 }
-}
-
-/// `x`, from 0 to 2³¹, without its fraction, twice, with few instructions: the last bits of a sum near 2⁵² are a whole
-/// number. If `x` is odd and whole, it may be one less; below 1, the first number may be anything above 2³¹ as well.
-#[inline(always)]
-fn round_down(x: f64) -> (usize, f64) {
-    const ONES: f64 = (1u64 << 52) as f64;
-    let sum = x + (ONES - 0.5);
-    (sum.to_bits() as u32 as usize, sum - ONES)
 }
 
 fn smooth(exact: Exact) -> Curve {

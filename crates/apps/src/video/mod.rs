@@ -11,12 +11,14 @@
 //! replay a trace.
 
 mod clock;
+mod coded;
 mod coder;
 mod config;
 pub mod correlation;
 mod film;
 pub mod fit;
 mod gamma;
+mod groups;
 mod layers;
 mod marginal;
 pub mod movie;
@@ -29,6 +31,7 @@ mod source;
 pub mod tes;
 mod trace;
 mod view;
+mod whole;
 
 pub use coder::Coder;
 pub use config::{Config, Invalid};

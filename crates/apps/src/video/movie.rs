@@ -1,9 +1,10 @@
 //! A movie model: frame types in a pattern, the sizes of each type, and their correlation.
 
 use super::correlation::{POINTS, Spectrum, TERMS};
+use super::groups::{Groups, Shape};
 use super::marginal::{InvalidSizes, Inverse, LARGEST, Marginal};
-use super::pattern::{BLOCK, Groups, Pattern};
-use super::tes::{Innovation, Process, Sign, Step, stitch};
+use super::pattern::Pattern;
+use super::tes::{Innovation, Sign, Step, stitch};
 use crate::frame::FrameType as Type;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -220,7 +221,7 @@ impl Movie {
         let largest = present.filter_map(|(k, _)| Some(k.as_ref()?.inverse.largest())).fold(0.0, f64::max);
         Ok(Compiled {
             frames: self.frames,
-            groups: Groups::new(&pattern),
+            groups: Groups::new(&pattern, &kinds.each_ref().map(|kind| Some(kind.as_ref()?.shape()))),
             pattern,
             mode: self.mode,
             kinds,
@@ -271,10 +272,9 @@ impl Kind {
     pub fn size(&self, u: f64) -> f64 {
         self.inverse.at(stitch(self.xi, u))
     }
-    /// Writes the next sizes of a process, in bytes, to these places.
-    #[inline(never)]
-    pub(super) fn sizes(&self, process: &mut Process, places: &[u8], sizes: &mut [f64; BLOCK]) {
-        process.steps(places, |place, u| sizes[usize::from(place) % BLOCK] = self.size(u));
+    /// What the sizes follow from.
+    fn shape(&self) -> Shape<'_> {
+        Shape { xi: self.xi, inverse: &self.inverse }
     }
     /// Autocorrelations of its process at lags 1 to `lags`.
     #[must_use]
@@ -322,6 +322,11 @@ impl Compiled {
     #[inline]
     pub fn kind(&self, kind: Type) -> Option<&Kind> {
         self.kinds[kind as usize].as_ref()
+    }
+    /// The size in bytes of a frame at a position on the circle; 0 if there are no such frames.
+    #[inline(never)]
+    pub(super) fn size(&self, kind: Type, u: f64) -> f64 {
+        self.kind(kind).map_or(0.0, |kind| kind.size(u))
     }
 }
 

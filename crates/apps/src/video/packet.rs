@@ -1,5 +1,8 @@
 //! Division of frames into packets.
 
+use super::groups::BLOCK;
+use super::whole::round;
+
 /// How frames are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
@@ -13,10 +16,15 @@ pub struct Cut {
 }
 
 impl Cut {
+    /// Whether each frame begins with a packet of its own.
+    #[inline(always)]
+    pub(super) fn is_apart(&self) -> bool {
+        self.flush | self.pad
+    }
     /// Bytes of complete packets after frames of so many bytes, including their padding.
     #[inline]
     pub(super) fn packed(&self, bytes: u64) -> u64 {
-        if self.flush | self.pad { bytes } else { bytes - bytes % self.payload }
+        if self.is_apart() { bytes } else { bytes - bytes % self.payload }
     }
 }
 
@@ -52,6 +60,16 @@ impl Reach {
     pub(super) fn bytes(self) -> u64 {
         self.packed + u64::from(self.rest)
     }
+    /// Where packet `number` of the next frame begins.
+    #[inline(always)]
+    pub(super) fn begin(self, number: u64, payload: u64) -> u64 {
+        self.packed + number.saturating_sub(self.packets) * payload
+    }
+    /// Where a packet of the last frame ends that begins there.
+    #[inline(always)]
+    pub(super) fn end(self, begin: u64, payload: u64) -> u64 {
+        (begin + payload).min(self.packed)
+    }
 }
 
 /// Divides frames into packets, which are numbered from 0.
@@ -71,6 +89,12 @@ impl Cutter {
     pub fn new(cut: Cut) -> Self {
         Self { cut, waiting: 0, packets: 0, packed: 0 }
     }
+    /// After frames of so many bytes, which are not numbered.
+    #[must_use]
+    pub(super) fn after(cut: Cut, bytes: u64) -> Self {
+        let packed = cut.packed(bytes);
+        Self { cut, waiting: bytes - packed, packets: 0, packed }
+    }
     /// How it divides frames.
     #[must_use]
     pub fn cut(&self) -> Cut {
@@ -89,8 +113,8 @@ impl Cutter {
         Reach { packets: self.packets, packed: self.packed, rest: self.waiting as u32 }
     }
 
-    /// Adds the next frames, each of so many bytes, at least 1, and puts into `all` what `of` makes of each, and of how far
-    /// the film reaches after it.
+    /// Adds the next frames, each of so many bytes, from 1 to 2³² less a packet, and puts into `all` what `of` makes of each,
+    /// and of how far the film reaches after it.
     #[inline(always)]
     pub(super) fn frames<T, R>(
         &mut self,
@@ -104,7 +128,8 @@ impl Cutter {
         match u32::try_from(payload) {
             // As below, with fewer decisions.
             Ok(payload) if flush & !pad & (self.waiting == 0) => all.extend(frames.map(|(bytes, frame)| {
-                cutter.packets += u64::from(bytes.div_ceil(payload));
+                debug_assert!(bytes <= u32::MAX - payload, "{bytes} B are too many");
+                cutter.packets += u64::from(bytes.wrapping_add(payload - 1) / payload);
                 cutter.packed += u64::from(bytes);
                 of(frame, Reach { packets: cutter.packets, packed: cutter.packed, rest: 0 })
             })),
@@ -116,13 +141,28 @@ impl Cutter {
         *self = cutter;
     }
 
+    /// The same, without a word on any of them; afterwards only [`Self::packets`] is known.
+    #[inline(always)]
+    pub(super) fn add(&mut self, frames: &[u32]) {
+        let Cut { payload, flush, pad } = self.cut;
+        // Their sum is less than 2³².
+        if flush & !pad & (self.waiting == 0) & (payload >= BLOCK as u64) & (frames.len() <= BLOCK) {
+            let payload = payload as f64;
+            // Rounded up: several at a time, which division of whole numbers is not. Halves are far.
+            let packets = |bytes: &u32| round((f64::from(*bytes) - 0.5) / payload + 0.5) as u32;
+            self.packets += u64::from(frames.iter().map(packets).sum::<u32>());
+        } else {
+            self.frames(frames.iter().map(|bytes| (*bytes, ())), |(), _| (), &mut ());
+        }
+    }
+
     /// Adds the next frame, of this many bytes, at least 1.
     #[inline(always)]
     pub fn frame(&mut self, bytes: u64) -> Pieces {
-        let Cut { payload, flush, pad } = self.cut;
+        let Cut { payload, pad, .. } = self.cut;
         let first_packet = self.packets;
         let bytes = bytes.max(1);
-        if pad || flush {
+        if self.cut.is_apart() {
             let ready = bytes.div_ceil(payload);
             let bytes = if pad { ready * payload } else { bytes };
             self.packets += ready;

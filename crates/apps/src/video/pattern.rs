@@ -70,43 +70,6 @@ impl Order {
     }
 }
 
-/// The most frames that are drawn together.
-pub(super) const BLOCK: usize = 64;
-
-/// Groups of pictures that are drawn together.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Groups {
-    /// The types of their frames.
-    pub(super) kinds: [Type; BLOCK],
-    /// The number of frames.
-    pub(super) count: usize,
-    /// The places of the frames of each type, and how many there are.
-    places: [([u8; BLOCK], usize); Type::COUNT],
-}
-
-impl Groups {
-    /// As many as fit; `None` if not even one does.
-    #[must_use]
-    pub(super) fn new(pattern: &Pattern) -> Option<Self> {
-        let types = pattern.types();
-        let count = BLOCK / types.len() * types.len();
-        let (mut kinds, mut places) = ([Type::I; BLOCK], [([0; BLOCK], 0); Type::COUNT]);
-        for (place, kind) in types.iter().cycle().take(count).enumerate() {
-            kinds[place] = *kind;
-            let (of, found) = &mut places[*kind as usize];
-            // There are few.
-            of[*found] = place as u8;
-            *found += 1;
-        }
-        (count > 0).then_some(Self { kinds, count, places })
-    }
-    /// The places of the frames of a type.
-    pub(super) fn places(&self, kind: Type) -> &[u8] {
-        let (places, count) = &self.places[kind as usize];
-        places.get(..*count).unwrap_or(&[])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

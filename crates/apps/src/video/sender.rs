@@ -2,16 +2,17 @@
 //! viewer: both ends of an application are one object.
 
 use super::clock::Clock;
+use super::coded::Coded;
 use super::coder::Coder;
 use super::coder::Coding;
 use super::film::Film;
 use super::layers::Known;
 use super::overhead::Overhead;
 use super::packet::{Cut, Cutter, Pieces};
-use super::pattern::BLOCK;
 use super::source::Source;
-use super::view::{Coded, Settings, Viewer};
-use crate::frame::{Fate, Frame, FrameType};
+use super::view::{Settings, Viewer};
+use super::whole::round;
+use crate::frame::{Fate, Frame};
 use crate::viewed::Viewed;
 use crate::workload::{Arrival, Demand, Feedback, Start, Stop, Transport, Workload, Written};
 use schemars::JsonSchema;
@@ -99,9 +100,8 @@ pub struct Video {
 /// Frames drawn in advance.
 #[derive(Clone, Copy, Debug)]
 struct Drawn {
-    frames: [Coded; BLOCK],
-    /// Their number, the number of the first of them in the film, and the next one of them.
-    count: usize,
+    frames: Coded,
+    /// The number of the first of them in the film, and the next one of them.
     first: u64,
     next: usize,
     /// How many of them [`Video::write_next`] may write, and the time between them.
@@ -116,10 +116,8 @@ struct Drawn {
 /// Bytes of a frame of this size in the film, of which this part is sent, at least 1, without any header; rounded, halves up.
 #[inline(always)]
 fn scaled(size: f64, part: f64) -> u64 {
-    // The last bits of a sum near 2⁵² are a whole number; halves would become even.
-    const ONES: f64 = (1u64 << 52) as f64;
-    let whole = (size * (part * (1.0 + f64::EPSILON)) + ONES).to_bits() - ONES.to_bits();
-    whole.max(1)
+    // Above a half, halves are rounded up.
+    round(size * (part * (1.0 + f64::EPSILON)))
 }
 
 /// Unsent packets of the last frame.
@@ -162,8 +160,7 @@ impl Video {
             overhead: Overhead::new(cut, header.unwrap_or(0)),
             in_advance,
             drawn: Drawn {
-                frames: [Coded { bytes: 1, kind: FrameType::I }; BLOCK],
-                count: 0,
+                frames: Coded::NONE,
                 first: 0,
                 next: 0,
                 ready: 0,
@@ -245,58 +242,48 @@ impl Video {
     /// Draws the next frames in advance.
     #[inline(never)]
     fn draw(&mut self) {
-        let Drawn { frames, count, first, next, ends, .. } = &mut self.drawn;
-        let (kinds, sizes) = self.source.draw();
-        (*count, *first, *next) = (kinds.len(), self.tick, 0);
-        self.tick += *count as u64;
-        self.tick_at = self.clock.at(*first);
-        if *count == 0 {
-            *ends = self.tick_at;
-            return;
-        }
-        for (frame, (kind, size)) in frames.iter_mut().zip(kinds.iter().zip(sizes)) {
-            let bytes = scaled(*size, self.scale) as u32 + FRAME_HEADER as u32;
-            *frame = Coded { bytes, kind: *kind };
-        }
-        let drawn = frames.get_mut(..*count).unwrap_or(&mut []);
+        let Drawn { frames, first, next, ends, .. } = &mut self.drawn;
+        let scale = self.scale;
+        self.source.draw(frames, |size| scaled(size, scale) as u32 + FRAME_HEADER as u32);
         let Cut { payload, pad, .. } = self.cutter.cut();
         if pad {
-            for frame in drawn.iter_mut() {
-                frame.bytes = u64::from(frame.bytes).next_multiple_of(payload) as u32;
-            }
+            let padded = |bytes: u32| u64::from(bytes).next_multiple_of(payload) as u32;
+            frames.bytes.iter_mut().for_each(|bytes| *bytes = padded(*bytes));
         }
-        self.viewer.expect(drawn);
+        (*first, *next) = (self.tick, 0);
+        self.tick += frames.count as u64;
+        self.tick_at = self.clock.at(*first);
+        if frames.count == 0 {
+            *ends = self.tick_at;
+        } else {
+            self.viewer.expect(frames);
+        }
     }
 
     /// The next frame that was drawn in advance, unless the film has ended.
     fn produce_drawn(&mut self) -> Option<Frame> {
-        if self.tick_at == self.drawn.ends {
+        let Drawn { frames, first, next, bytes: before, ends, .. } = &self.drawn;
+        let Some((bytes, kind)) = frames.get(*next).filter(|_| self.tick_at != *ends) else {
             self.end(self.tick_at);
             return None;
-        }
-        let Drawn { frames, first, next, bytes: before, .. } = self.drawn;
-        let (at, number) = (self.tick_at, first + next as u64);
-        let Coded { bytes, kind } = frames[next % BLOCK];
-        let bytes = u64::from(bytes);
+        };
+        let (at, number) = (self.tick_at, first + *next as u64);
+        let Pieces { bytes, ready, last, .. } = Cutter::after(self.cutter.cut(), *before).frame(bytes.into());
         self.take_drawn(1);
         self.tell();
-        let Cut { payload, flush, pad } = self.cutter.cut();
-        let packed = self.packed() - self.cutter.cut().packed(before);
-        let packets = if flush | pad { bytes.div_ceil(payload) } else { packed / payload };
-        let last = packed - packets.saturating_sub(1) * payload;
-        self.rest = Rest { left: packets, last, due: at, apart: Duration::ZERO };
-        let packets = u32::try_from(packets).unwrap_or(u32::MAX);
+        self.rest = Rest { left: ready, last, due: at, apart: Duration::ZERO };
+        let packets = u32::try_from(ready).unwrap_or(u32::MAX);
         Some(Frame { number, kind, at, bytes, packets, fate: Fate::Sent, target: self.nominal })
     }
     /// So many of the frames that were drawn in advance are written, of which there are as many.
     #[inline(always)]
     fn take_drawn(&mut self, frames: usize) {
-        let Drawn { frames: drawn, count, first, next, bytes, .. } = &mut self.drawn;
+        let Drawn { frames: drawn, first, next, bytes, .. } = &mut self.drawn;
         let upto = *next + frames;
-        let taken = drawn.get(*next..upto).unwrap_or(&[]);
-        *bytes += taken.iter().map(|frame| u64::from(frame.bytes)).sum::<u64>();
+        let taken = drawn.bytes().get(*next..upto).unwrap_or(&[]);
+        *bytes += taken.iter().copied().map(u64::from).sum::<u64>();
         *next = upto;
-        if upto < *count {
+        if upto < drawn.count {
             self.tick_at = self.clock.at(*first + upto as u64);
         } else {
             self.draw();
@@ -310,7 +297,7 @@ impl Video {
         if (*next + 1 >= *ready) | (self.tick_at > now) | (after <= now) {
             return None;
         }
-        let written = u64::from(frames[*next % BLOCK].bytes);
+        let written = u64::from(*frames.bytes().get(*next)?);
         *next += 1;
         *bytes += written;
         self.tick_at = after;
@@ -328,7 +315,8 @@ impl Video {
                 self.end(self.tick_at);
                 break;
             }
-            let Drawn { count, first, next, .. } = self.drawn;
+            let Drawn { ref frames, first, next, .. } = self.drawn;
+            let count = frames.count;
             let interval = self.clock.regular(first + count as u64);
             let due =
                 interval.map_or(1, |interval| (now - self.tick_at).as_nanos() / interval.as_nanos() + 1);
@@ -338,14 +326,13 @@ impl Video {
             // The viewer may wait for the first frame.
             self.tell();
         }
-        let Drawn { count, first, ready, interval, .. } = &mut self.drawn;
-        *ready = 0;
-        let Cut { flush, pad, .. } = self.cutter.cut();
-        if let (Some(regular), false, true) =
-            (self.clock.regular(*first + *count as u64), self.over, flush | pad)
-        {
-            (*ready, *interval) = (*count, regular);
-        }
+        let Drawn { frames, first, ready, interval, .. } = &mut self.drawn;
+        let count = frames.count;
+        let regular = self.clock.regular(*first + count as u64);
+        (*ready, *interval) = match regular.filter(|_| self.cutter.cut().is_apart() && !self.over) {
+            Some(regular) => (count, regular),
+            None => (0, Duration::ZERO),
+        };
         Some(Written { bytes: self.packed() - before, next: self.tick_at, finite: self.over })
     }
     /// Bytes of the packets of the film that were written of frames drawn in advance.

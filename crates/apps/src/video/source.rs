@@ -1,7 +1,9 @@
 //! Frames from a movie or a trace.
 
+use super::coded::Coded;
+use super::groups::BLOCK;
 use super::movie::{Compiled, Mode, WITHIN_SCENE};
-use super::pattern::{BLOCK, Order};
+use super::pattern::Order;
 use super::tes::{Process, fraction};
 use super::trace::Trace;
 use crate::frame::FrameType as Type;
@@ -13,11 +15,11 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Source {
     origin: Origin,
-    /// Frames drawn together, which takes fewer instructions than one by one.
+    /// For [`Self::step`]: frames that were drawn together, which takes fewer instructions than one by one, their number, and
+    /// the next one of them.
     kinds: [Type; BLOCK],
     sizes: [f64; BLOCK],
     count: usize,
-    /// The next one of them for [`Self::step`].
     next: usize,
 }
 
@@ -58,16 +60,20 @@ impl Source {
         Self::new(Origin::Replay { trace, next: 0, repeats })
     }
 
-    /// Types, and sizes in bytes, of the next frames: some, but none after the end of a trace.
-    pub(super) fn draw(&mut self) -> (&[Type], &[f64]) {
-        self.fill();
-        (self.kinds.get(..self.count).unwrap_or(&[]), self.sizes.get(..self.count).unwrap_or(&[]))
+    /// Draws the next frames: some, but none after the end of a trace. Each has as many bytes as `bytes` says of its size.
+    #[inline(never)]
+    pub(super) fn draw(&mut self, into: &mut Coded, bytes: impl Fn(f64) -> u32) {
+        // What was drawn for single steps is no longer needed.
+        self.next = self.count;
+        into.count = self.origin.draw(&mut self.sizes, &mut into.kinds, &mut into.bytes, bytes);
     }
     /// Type and size in bytes of the next frame; `None` after the end of a trace.
     #[inline]
     pub fn step(&mut self) -> Option<(Type, f64)> {
         if self.next >= self.count {
-            self.fill();
+            let mut circle = [0.0; BLOCK];
+            self.count = self.origin.draw(&mut circle, &mut self.kinds, &mut self.sizes, |size| size);
+            self.next = 0;
             if self.count == 0 {
                 return None;
             }
@@ -76,35 +82,56 @@ impl Source {
         self.next += 1;
         Some((self.kinds[next], self.sizes[next]))
     }
-
-    /// Draws the next frames.
-    #[inline(never)]
-    fn fill(&mut self) {
-        let Self { origin, kinds, sizes, count, next } = self;
-        (*count, *next) = (0, 0);
-        while *count < BLOCK {
-            // The usual film.
-            if let Origin::Independent { movie, order, types } = origin {
-                if let Some(groups) = movie.groups.as_ref().filter(|_| order.begins_a_group()) {
-                    if *count == 0 {
-                        (*kinds, *count) = (groups.kinds, groups.count);
-                        for (kind, process) in Type::ALL.into_iter().zip(types) {
-                            if let (Some(of), Some(process)) = (movie.kind(kind), process) {
-                                of.sizes(process, groups.places(kind), sizes);
-                            }
-                        }
-                    }
-                    return;
-                }
-            }
-            let Some(drawn) = origin.step() else { return };
-            (kinds[*count], sizes[*count]) = drawn;
-            *count += 1;
-        }
-    }
 }
 
 impl Origin {
+    /// The next frames, and what `of` makes of their sizes: how many they are. The types of others become I. `circle` becomes
+    /// anything.
+    #[inline(always)]
+    fn draw<T>(
+        &mut self,
+        circle: &mut [f64; BLOCK],
+        kinds: &mut [Type; BLOCK],
+        sizes: &mut [T; BLOCK],
+        of: impl Fn(f64) -> T,
+    ) -> usize {
+        if let Some(count) = self.draw_groups(circle, kinds, sizes, &of) {
+            return count;
+        }
+        let mut count = 0;
+        // Up to groups that can be drawn together.
+        while count < BLOCK && !self.has_groups() {
+            let Some((kind, size)) = self.step() else { break };
+            (kinds[count], sizes[count]) = (kind, of(size));
+            count += 1;
+        }
+        kinds[count..].fill(Type::I);
+        count
+    }
+    /// Whether groups of pictures follow that can be drawn together.
+    fn has_groups(&self) -> bool {
+        matches!(self, Self::Independent { movie, order, .. } if movie.groups.is_some() && order.begins_a_group())
+    }
+    /// Draws these. `None`, and nothing has changed, if there are none.
+    #[inline(always)]
+    fn draw_groups<T>(
+        &mut self,
+        circle: &mut [f64; BLOCK],
+        kinds: &mut [Type; BLOCK],
+        sizes: &mut [T; BLOCK],
+        of: impl Fn(f64) -> T,
+    ) -> Option<usize> {
+        let Self::Independent { movie, order, types } = self else { return None };
+        let groups = movie.groups.as_ref().filter(|_| order.begins_a_group())?;
+        for (kind, process) in Type::ALL.into_iter().zip(types) {
+            if let Some(process) = process {
+                process.steps(groups.places(kind), |place, u| circle[usize::from(place) % BLOCK] = u);
+            }
+        }
+        *kinds = groups.kinds;
+        groups.sizes(circle, |kind, u| movie.size(kind, u), of, sizes);
+        Some(groups.count)
+    }
     /// The next frame.
     fn step(&mut self) -> Option<(Type, f64)> {
         match self {
@@ -252,11 +279,12 @@ mod tests {
         for mut together in sources {
             let mut one_by_one = together.clone();
             for _ in 0..200 {
-                let (kinds, sizes) = together.draw();
-                for (kind, size) in kinds.iter().zip(sizes) {
-                    assert_eq!(one_by_one.origin.step(), Some((*kind, *size)));
+                let (mut circle, mut kinds, mut sizes) = ([0.0; BLOCK], [Type::I; BLOCK], [0.0; BLOCK]);
+                let count = together.origin.draw(&mut circle, &mut kinds, &mut sizes, |size| size);
+                for (kind, size) in kinds.into_iter().zip(sizes).take(count) {
+                    assert_eq!(one_by_one.origin.step(), Some((kind, size)));
                 }
-                if kinds.is_empty() {
+                if count == 0 {
                     assert_eq!(one_by_one.origin.step(), None, "the end");
                 }
             }

@@ -5,6 +5,7 @@
 //! processes", Stochastic Models 8, 1992. Applied to frames of MPEG-4: A. Matrawy, I. Lambadaris, C. Huang, "MPEG4 traffic
 //! modeling using the transform expand sample methodology", IEEE Workshop on Networked Appliances, 2002.
 
+use crate::unrolled::unrolled;
 use skyhaul_base::{Rng, math};
 
 /// x − ⌊x⌋ for x in [−1, 2], always below 1 despite rounding.
@@ -123,12 +124,19 @@ fn sinc(x: f64) -> f64 {
     if math::abs(angle) < 1e-9 { 1.0 } else { math::sin(angle) / angle }
 }
 
-/// Removes the jump between 1 and 0 (\[Mel\] §3.2): rises to 1 at `xi` and falls to 0 after it; `xi` = 1 leaves
+/// Removes the jump between 1 and 0 (\[Mel\] §3.2) from `u`, below 1: rises to 1 at `xi` and falls to 0 after it; `xi` = 1 leaves
 /// values unchanged, 0 mirrors them. A uniform distribution stays uniform.
 #[must_use]
 #[inline]
 pub fn stitch(xi: f64, u: f64) -> f64 {
-    if u < xi { u / xi } else { (1.0 - u) / (1.0 - xi) }
+    stitched(u, (xi, 1.0 - xi))
+}
+/// The same for a ξ and 1 − ξ.
+#[inline(always)]
+pub(super) fn stitched(u: f64, (xi, rest): (f64, f64)) -> f64 {
+    // Each is above 1 beyond the top. Without a choice several can be computed at once.
+    let (rise, fall) = (u / xi, (1.0 - u) / rest);
+    if rise < fall { rise } else { fall }
 }
 
 /// A running TES process. Its values are uniform on [0, 1).
@@ -155,7 +163,7 @@ impl Process {
             let (from, width) = (only.from, Rng::UNIT * (only.to - only.from));
             // Local, so that it stays in registers.
             let (mut u, mut rng) = (self.u, self.rng.clone());
-            for key in keys {
+            unrolled(keys, |key| {
                 tell(*key, u);
                 rng.next_u64();
                 u += from + width * rng.units();
@@ -163,7 +171,7 @@ impl Process {
                 if u.to_bits() >= 1f64.to_bits() {
                     u = fraction(u);
                 }
-            }
+            });
             self.odd ^= keys.len() % 2 == 1;
             (self.u, self.rng) = (u, rng);
         } else {

@@ -8,9 +8,18 @@ use std::collections::VecDeque;
 pub(super) struct Ahead {
     /// Which of the packets from the next one in order on; as few as possible.
     there: VecDeque<bool>,
-    /// The first packet that ends after byte `.0`: its frame, counted from the first one of the film, and its number.
-    /// The next segment usually begins there.
-    after: (u64, u64, u64),
+    /// The first packet that ends after byte `.0`. The next segment usually begins there.
+    after: (u64, Place),
+}
+
+/// The place of a packet in the film.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    /// Its frame, counted from the first one of the film.
+    frame: u64,
+    /// Its number, and the byte with which it begins.
+    number: u64,
+    begin: u64,
 }
 
 impl Ahead {
@@ -47,19 +56,21 @@ impl Ahead {
         payload: u64,
         mut new: impl FnMut(u64, bool),
     ) {
-        let (at, frame, number) = self.after;
-        let (mut place, mut number) = if at == from && frame >= frames.gone && number >= next {
-            ((frame - frames.gone) as usize, number)
-        } else {
-            frames.packet_after(from, payload).unwrap_or((frames.list().len(), next))
-        };
-        let before = frames.before(place);
-        // Where the next packet begins.
-        let mut begin = before.packed + number.saturating_sub(before.packets) * payload;
+        let (at, after) = self.after;
+        let Place { frame, mut number, mut begin } =
+            if at == from && after.frame >= frames.gone && after.number >= next {
+                after
+            } else {
+                let (place, number) =
+                    frames.packet_after(from, payload).unwrap_or((frames.list().len(), next));
+                let begin = frames.before(place).begin(number, payload);
+                Place { frame: frames.gone + place as u64, number, begin }
+            };
+        let mut place = (frame - frames.gone) as usize;
         'all: for frame in frames.list().get(place..).unwrap_or(&[]) {
             let reach = frame.reach();
             while number < reach.packets {
-                let end = (begin + payload).min(reach.packed);
+                let end = reach.end(begin, payload);
                 if end > to {
                     break 'all;
                 }
@@ -70,6 +81,6 @@ impl Ahead {
             }
             place += 1;
         }
-        self.after = (to, frames.gone + place as u64, number);
+        self.after = (to, Place { frame: frames.gone + place as u64, number, begin });
     }
 }

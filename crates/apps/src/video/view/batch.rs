@@ -1,6 +1,6 @@
 //! Whole frames of a byte stream that are worked out at once, and their packets.
 
-use super::notes::Notes;
+use super::notes::{Notes, beyond};
 use super::waiting::Waiting;
 use crate::video::packet::Reach;
 use skyhaul_base::{Duration, Instant};
@@ -18,8 +18,8 @@ pub(super) struct Batch {
     delays: [Duration; MOST],
     /// Number of frames.
     pub(super) frames: usize,
-    /// The note of the last arrival, when that was, and the longest time without one before it.
-    pub(super) note: usize,
+    /// The notes up to the last arrival, when that was, and the longest time without one before it.
+    pub(super) notes: usize,
     pub(super) last: Instant,
     pub(super) gap: Duration,
     /// Packets that arrived late after the one before.
@@ -34,7 +34,7 @@ impl Batch {
             reach: Reach::default(),
             delays,
             frames: 0,
-            note: 0,
+            notes: 0,
             last,
             gap: Duration::ZERO,
             late: 0,
@@ -51,10 +51,9 @@ impl Batch {
     /// How long after its production a frame of the batch was complete.
     #[inline(always)]
     pub(super) fn delay(&self, frame: &Waiting) -> Duration {
-        self.delays[(frame.reach().packets - self.first).wrapping_sub(1) as usize % MOST]
+        self.delays[(frame.packets - self.first).wrapping_sub(1) as usize % MOST]
     }
-
-    /// When the frame at this place of the batch was complete.
+    /// When it was complete.
     #[inline(always)]
     pub(super) fn complete(&self, frame: &Waiting) -> Instant {
         frame.at + self.delay(frame)
@@ -69,35 +68,38 @@ impl Batch {
         frames: &[Waiting],
         notes: &Notes,
         (payload, arrived): (u64, u64),
-        (before, mut last): (Reach, Instant),
+        (before, last): (Reach, Instant),
         threshold: Duration,
     ) {
-        // Local, so that they stay in registers.
-        let (first, mut end) = (before.packets, before.packed);
-        let (mut packet, mut bytes, mut note, mut added) = (0, end, 0, 0);
+        let first = before.packets;
+        let (mut packet, mut complete) = (0, 0);
+        // Where the last packet ends, how far data reached with it, and when that was.
+        let (mut end, mut there, mut now) = (before.packed, before.packed, last);
         let (mut gap, mut late) = (0, 0);
+        let mut arrivals = notes.iter();
         for frame in frames {
-            let to = frame.reach();
-            let upto = (to.packets - first) as usize;
-            if !frame.plain | (to.packed > arrived) | (upto > MOST) {
+            let upto = (frame.packets - first) as usize;
+            if !frame.plain | (frame.packed > arrived) | (upto > MOST) {
                 break;
             }
             while packet < upto {
-                end = (end + payload).min(to.packed);
-                let now = notes.reach(&mut note, end);
+                end = frame.reach().end(end, payload);
+                if there < end {
+                    let before = now;
+                    (now, there) = beyond(&mut arrivals, end);
+                    // Times do not decrease.
+                    let since = now.as_nanos().wrapping_sub(before.as_nanos());
+                    gap = gap.max(since);
+                    late += u64::from(since > threshold.as_nanos());
+                }
                 self.delays[packet] = now - frame.at;
-                // Times do not decrease.
-                let since = now.as_nanos().wrapping_sub(last.as_nanos());
-                gap = gap.max(since);
-                late += u64::from(since > threshold.as_nanos());
-                last = now;
                 packet += 1;
             }
-            bytes = to.packed;
-            added += 1;
+            complete += 1;
         }
-        self.reach = Reach { packets: first + packet as u64, packed: bytes, rest: 0 };
-        (self.first, self.frames, self.note) = (first, added, note);
-        (self.last, self.gap, self.late) = (last, Duration::from_nanos(gap), late);
+        let noted = notes.count() - arrivals.len();
+        self.reach = frames[..complete].last().map_or(before, Waiting::reach);
+        (self.first, self.frames, self.notes) = (first, complete, noted);
+        (self.last, self.gap, self.late) = (now, Duration::from_nanos(gap), late);
     }
 }

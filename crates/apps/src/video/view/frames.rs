@@ -109,25 +109,25 @@ impl Frames {
     }
     /// What is made up to each of these places.
     pub(super) fn made<const N: usize>(&self, places: [usize; N]) -> [Made; N] {
-        let list = self.list();
-        let mut made = Made { packets: self.before.packets, ..Made::default() };
-        let mut all = places.map(|place| (place, Made::default()));
-        let mut order = all.each_mut();
-        order.sort_unstable_by_key(|(place, _)| *place);
-        let (mut next, mut order) = (0, order.into_iter().peekable());
-        while let Some((place, into)) = order.next_if(|(place, _)| *place <= list.len()) {
-            for frame in list.get(next..*place).unwrap_or(&[]) {
+        let mut order: [usize; N] = core::array::from_fn(|i| i);
+        order.sort_unstable_by_key(|i| places[*i]);
+        let (list, mut upcoming) = (self.list(), self.upcoming.counting());
+        let (mut made, mut next) = (Made { packets: self.before.packets, ..Made::default() }, 0);
+        let mut all = [made; N];
+        for i in order {
+            let place = places[i];
+            let end = place.min(list.len());
+            for frame in list.get(next..end).unwrap_or(&[]) {
                 made.frames[frame.kind as usize] += u64::from(frame.counts);
                 made.packets = frame.packets;
             }
-            (*into, next) = (made, *place);
+            next = end;
+            if place > end {
+                upcoming.upto(place - end, &mut made);
+            }
+            all[i] = made;
         }
-        for frame in list.get(next..).unwrap_or(&[]) {
-            made.frames[frame.kind as usize] += u64::from(frame.counts);
-            made.packets = frame.packets;
-        }
-        self.upcoming.made(order.map(|(place, into)| (*place - list.len(), into)), made);
-        all.map(|(_, made)| made)
+        all
     }
     /// Packets of the frames that do not count, known in advance included.
     pub(super) fn uncounted(&self) -> u64 {
@@ -143,12 +143,6 @@ impl Frames {
     pub(super) fn before(&self, place: usize) -> Reach {
         let before = place.checked_sub(1).and_then(|p| self.list().get(p));
         before.map_or(self.before, Waiting::reach)
-    }
-
-    /// The end of packet `number`, which `to` reaches and `from` does not.
-    #[inline(always)]
-    pub(super) fn packet_end(from: Reach, to: Reach, number: u64, payload: u64) -> u64 {
-        if number + 1 == to.packets { to.packed } else { from.packed + (number + 1 - from.packets) * payload }
     }
 
     /// The place of the frame with the first packet that ends after byte `from`, and the number of this packet.

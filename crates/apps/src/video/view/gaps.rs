@@ -71,10 +71,17 @@ impl Gaps {
         } else {
             self.among(now, number)
         };
-        self.received += u64::from(counts);
-        self.by_number += u64::from(counts & self.is_late(now, before));
-        self.by_arrival += u64::from(counts & self.is_late(now, self.last));
-        self.last = now;
+        let last = core::mem::replace(&mut self.last, now);
+        if counts {
+            self.received += 1;
+            // Most are not.
+            if self.is_late(now, before) {
+                self.by_number += 1;
+            }
+            if self.is_late(now, last) {
+                self.by_arrival += 1;
+            }
+        }
     }
 
     /// Whether a packet is late that arrived after one at `before`.

@@ -1,6 +1,6 @@
 //! Frame delays: the time from the production of each frame to its last byte, and frames that never arrived.
 
-use crate::spans::Spans;
+use crate::spans::{Spans, nanos};
 use crate::viewed::FRAME_SHARES;
 use skyhaul_base::Duration;
 
@@ -25,15 +25,21 @@ impl Lateness {
     /// Such a frame is complete, `delay` after its production.
     #[inline]
     pub(super) fn complete(&mut self, delay: Duration) {
-        self.complete_all(core::iter::once(delay));
+        self.begin();
+        self.spans.record(delay);
     }
     /// Such frames are complete, so long after their production.
     #[inline(always)]
-    pub(super) fn complete_all(&mut self, delays: impl ExactSizeIterator<Item = Duration>) {
+    pub(super) fn complete_all(&mut self, delays: impl ExactSizeIterator<Item = Duration> + Clone) {
+        self.begin();
+        self.spans.record_all(delays.clone(), |cells| delays.for_each(|delay| cells.add(nanos(delay))));
+    }
+    /// Before a frame is complete, perhaps the first one.
+    #[inline]
+    fn begin(&mut self) {
         if self.spans.total() == 0 {
             self.spans = Spans::new(LONGEST);
         }
-        self.spans.record_all(delays.map(|delay| (delay, delay.as_nanos() as i64 as f64)));
     }
 
     /// The delay within which each of [`FRAME_SHARES`] of all frames was complete (nearest rank), s; `None` if

@@ -27,6 +27,7 @@ mod waiting;
 mod wire;
 
 use super::clock::Clock;
+use super::coded::Coded;
 use super::packet::{Cut, Cutter, Pieces, Reach};
 use crate::datagram::Measured;
 use crate::frame::{Fate, Frame};
@@ -39,7 +40,6 @@ pub use settings::Settings;
 use skyhaul_base::Instant;
 use stream::{Overview, Stream};
 use tally::Tally;
-pub(super) use upcoming::Coded;
 
 /// What carries the film.
 #[derive(Clone, Debug)]
@@ -126,7 +126,7 @@ impl Viewer {
         }
     }
     /// The next frames, known in advance. They count as produced from [`Self::advance`] on.
-    pub(super) fn expect(&mut self, frames: &[Coded]) {
+    pub(super) fn expect(&mut self, frames: &Coded) {
         if let Carrier::Stream(s) = &mut self.carrier {
             s.expect(frames);
         }
@@ -167,6 +167,7 @@ impl Viewer {
                     self.arrived_next(now, from, to);
                 }
             }
+            (Carrier::Stream(s), Arrival::Segment { from, to }) => s.segment(now, from, to, &mut self.tally),
             // Not for datagrams; said here, so that the usual case need not pass it on in memory.
             (Carrier::Datagrams(_), Arrival::Next { .. }) => {}
             _ => self.arrived_any(now, *arrival),
@@ -189,10 +190,9 @@ impl Viewer {
         let tally = &mut self.tally;
         match (&mut self.carrier, arrival) {
             (Carrier::Stream(s), Arrival::InOrder { bytes }) => s.in_order(now, bytes, tally),
-            (Carrier::Stream(s), Arrival::Segment { from, to }) => s.segment(now, from, to, tally),
-            (Carrier::Stream(_), Arrival::Next { from, to }) => self.arrived_next(now, from, to),
             (Carrier::Datagrams(d), Arrival::Datagram(datagram)) => d.came(now, &datagram, tally),
-            (Carrier::Stream(_), Arrival::Datagram(_)) | (Carrier::Datagrams(_), _) => {}
+            // Others are not for them.
+            _ => {}
         }
     }
 

@@ -21,6 +21,16 @@ impl Notes {
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+    /// Each with its time and the bytes in order since then.
+    #[inline(always)]
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (Instant, u64)> {
+        let (times, bytes) = self.before(self.count);
+        times.iter().copied().zip(bytes.iter().copied())
+    }
 
     /// One more. False, and nothing has changed, if there is no room.
     #[inline(always)]
@@ -48,23 +58,6 @@ impl Notes {
     pub(super) fn at(&self, place: usize) -> (Instant, u64) {
         (self.times[place % ROOM], self.bytes[place % ROOM])
     }
-    /// The first note from `place` on with so many bytes in order, which must be noted: `place` becomes its place.
-    #[inline(always)]
-    pub(super) fn reach(&self, place: &mut usize, bytes: u64) -> Instant {
-        // Usually it is the same or the next one.
-        let next = (*place + usize::from(self.bytes[*place % ROOM] < bytes)) % ROOM;
-        *place = if self.bytes[next] < bytes { self.beyond(next, bytes) } else { next };
-        self.times[*place % ROOM]
-    }
-    /// The same, further on.
-    #[cold]
-    #[inline(never)]
-    fn beyond(&self, mut place: usize, bytes: u64) -> usize {
-        while self.bytes[place % ROOM] < bytes {
-            place += 1;
-        }
-        place % ROOM
-    }
     /// Those before `place` have been worked out.
     pub(super) fn remove(&mut self, place: usize) {
         let rest = place.min(ROOM)..self.count.min(ROOM);
@@ -72,4 +65,16 @@ impl Notes {
         self.times.copy_within(rest.clone(), 0);
         self.bytes.copy_within(rest, 0);
     }
+}
+
+/// The first of the notes with so many bytes in order, which must be noted.
+#[inline(always)]
+pub(super) fn beyond(notes: &mut impl Iterator<Item = (Instant, u64)>, bytes: u64) -> (Instant, u64) {
+    let mut note = (Instant::ZERO, 0);
+    // Usually it is the next one.
+    while note.1 < bytes {
+        let Some(next) = notes.next() else { break };
+        note = next;
+    }
+    note
 }

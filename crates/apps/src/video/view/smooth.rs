@@ -44,7 +44,7 @@ impl Smooth {
         let Some(last) = all().next_back() else { return };
         let mut place = 0;
         while last.0 >= self.until {
-            place += times[place..].iter().take_while(|now| **now < self.until).count();
+            place += times[place..].partition_point(|now| *now < self.until);
             self.bytes = place.checked_sub(1).map_or(self.bytes, |before| bytes[before]);
             self.advance(times[place]);
         }

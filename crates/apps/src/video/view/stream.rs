@@ -8,11 +8,12 @@ use super::batch::Batch;
 use super::frames::Frames;
 use super::notes::Notes;
 use super::tally::Tally;
-use super::upcoming::{Coded, Made};
+use super::upcoming::Made;
 use super::waiting::Waiting;
 use super::wire::Wire;
 use crate::frame::{Fate, Frame, FrameType};
 use crate::video::clock::Clock;
+use crate::video::coded::Coded;
 use crate::video::packet::{Cut, Reach};
 use crate::viewed::FIXED;
 use skyhaul_base::{Duration, Instant};
@@ -92,7 +93,7 @@ impl Stream {
         self.frames.upcoming.all(clock);
     }
     /// The next frames, known in advance.
-    pub(super) fn expect(&mut self, frames: &[Coded]) {
+    pub(super) fn expect(&mut self, frames: &Coded) {
         self.frames.upcoming.add(frames);
     }
     /// So many of the frames known in advance are produced.
@@ -100,11 +101,12 @@ impl Stream {
         self.frames.produced = frames;
     }
 
-    /// The bytes `[from, to)` arrived, which are next in order. False, and nothing has changed, if it is not so, or if
-    /// arrivals must be worked out first.
+    /// The bytes `[from, to)` arrived, at least one, which are next in order. False, and nothing has changed, if they are not
+    /// next, or if arrivals must be worked out first.
     #[inline(always)]
     pub(super) fn note(&mut self, now: Instant, from: u64, to: u64) -> bool {
-        let noted = (from == self.arrived) & (to > from) && self.notes.push(now, to);
+        debug_assert!(to > from, "there are bytes");
+        let noted = from == self.arrived && self.notes.push(now, to);
         if noted {
             self.arrived = to;
         }
@@ -151,8 +153,7 @@ impl Stream {
             return false;
         }
         // Where the first frame begins, or what is missing of it.
-        let gone = (self.next - before.packets) * payload;
-        let reach = Reach { packets: self.next, packed: before.packed + gone, rest: 0 };
+        let reach = Reach { packets: self.next, packed: before.begin(self.next, payload), rest: 0 };
         let Self { frames, notes, batch, wire, arrived, .. } = self;
         let (last, threshold) = (tally.delivery.last(), tally.delivery.threshold());
         batch.fill(frames.list(), notes, (payload, *arrived), (reach, last), threshold);
@@ -162,12 +163,14 @@ impl Stream {
         }
         wire.frames(complete, batch, notes, payload, (reach, last));
         tally.whole(batch, complete, before);
-        tally.smooth.all(notes.before(batch.note + 1), batch.gap);
+        tally.smooth.all(notes.before(batch.notes), batch.gap);
         let number = self.first + frames.gone;
         tally.playout.whole(number, complete.len(), batch.last, |place| batch.complete(&complete[place]));
         self.next = batch.reach.packets;
         frames.remove(batch.frames, batch.reach);
-        notes.remove(batch.note + usize::from(notes.at(batch.note).1 == batch.reach.packed));
+        // The last one may reach into the next frame.
+        let rest = notes.at(batch.notes.wrapping_sub(1)).1 != batch.reach.packed;
+        notes.remove(batch.notes - usize::from(rest));
         true
     }
 
@@ -185,7 +188,7 @@ impl Stream {
                     self.packet(now, frame, tally);
                 }
                 if self.next < reach.packets {
-                    current.next_end = self.packet_end(current.next_end, reach);
+                    current.next_end = reach.end(current.next_end, self.payload);
                 } else if reach.bytes() <= bytes {
                     self.complete(now, frame, tally);
                     current = self.current(tally);
@@ -208,7 +211,7 @@ impl Stream {
             if frame.sent {
                 let reach = frame.reach();
                 let next_end = if self.next < reach.packets {
-                    Frames::packet_end(self.frames.before, reach, self.next, self.payload)
+                    reach.end(self.frames.before.begin(self.next, self.payload), self.payload)
                 } else {
                     reach.bytes()
                 };
@@ -217,12 +220,6 @@ impl Stream {
             tally.verdict(frame.kind, 0, false, frame.counts);
             self.frames.pop();
         }
-    }
-
-    /// Where the next packet ends, which is of the same frame as one that ends at `before`.
-    #[inline(always)]
-    fn packet_end(&self, before: u64, reach: Reach) -> u64 {
-        if self.next + 1 == reach.packets { reach.packed } else { before + self.payload }
     }
 
     /// All data of the current frame has arrived.

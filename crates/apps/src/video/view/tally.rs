@@ -10,6 +10,7 @@ use super::smooth::Smooth;
 use super::waiting::Waiting;
 use crate::datagram::Delays;
 use crate::frame::FrameType as Type;
+use crate::unrolled::unrolled;
 use crate::video::packet::Reach;
 use crate::viewed::{FIXED, Share, Viewed};
 use skyhaul_base::{Duration, Instant};
@@ -77,14 +78,12 @@ impl Tally {
         } else if longest > FIXED[0] {
             delays.iter().for_each(|delay| self.late(*delay));
         }
-        let mut kinds = [0; Type::COUNT];
-        self.lateness.complete_all(frames.iter().map(|frame| {
-            kinds[frame.kind as usize] += 1;
-            batch.delay(frame)
-        }));
+        self.lateness.complete_all(frames.iter().map(|frame| batch.delay(frame)));
         // Usually they share the fate of all frames that they are coded from.
         let (all, none) = (self.is_in_time(longest), !self.is_in_time(shortest));
         if all && self.decoder.is_uniform(true) || none && self.decoder.is_uniform(false) {
+            let mut kinds = [0; Type::COUNT];
+            unrolled(frames, |frame| kinds[frame.kind as usize] += 1);
             return self.verdicts(kinds, batch.reach.packed - before.packed);
         }
         for frame in frames {

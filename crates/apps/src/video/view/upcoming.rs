@@ -3,26 +3,19 @@
 use super::waiting::Waiting;
 use crate::frame::FrameType as Type;
 use crate::video::clock::Clock;
+use crate::video::coded::Coded;
 use crate::video::packet::{Cut, Cutter};
-use crate::video::pattern::BLOCK;
 use skyhaul_base::Instant;
-use std::collections::VecDeque;
-
-/// A frame that will be sent. A film may have many that wait, so that they are kept small.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::video) struct Coded {
-    /// Its bytes, at least 1.
-    pub(in crate::video) bytes: u32,
-    /// Its type.
-    pub(in crate::video) kind: Type,
-}
+use std::collections::{VecDeque, vec_deque};
 
 /// These frames.
 #[derive(Clone, Debug)]
 pub(super) struct Upcoming {
+    /// Those that were told at once, and their number.
     frames: VecDeque<Coded>,
-    /// When frames are produced, and the number of the first of these.
-    clock: Clock,
+    count: usize,
+    /// When frames are produced, and the number of the first of these. `None` if none is known in advance.
+    clock: Option<Clock>,
     first: u64,
     /// Those produced before this time do not count.
     warm: Instant,
@@ -40,16 +33,16 @@ pub(super) struct Made {
 impl Upcoming {
     /// There are none.
     pub(super) fn new(cut: Cut, warm: Instant) -> Self {
-        let clock = Clock::new(Instant::ZERO, 1.0);
-        Self { frames: VecDeque::new(), clock, first: 0, warm, cutter: Cutter::new(cut) }
+        Self { frames: VecDeque::new(), count: 0, clock: None, first: 0, warm, cutter: Cutter::new(cut) }
     }
     /// All frames of the film will be among them, and are produced at these times.
     pub(super) fn all(&mut self, clock: Clock) {
-        self.clock = clock;
+        self.clock = Some(clock);
     }
     /// The next ones.
-    pub(super) fn add(&mut self, frames: &[Coded]) {
-        self.frames.extend(frames);
+    pub(super) fn add(&mut self, frames: &Coded) {
+        self.frames.push_back(*frames);
+        self.count += frames.count;
     }
     /// Frames produced before this time do not count.
     pub(super) fn warm(&self) -> Instant {
@@ -59,12 +52,9 @@ impl Upcoming {
     /// Divides the next ones, and moves them to the end of `list`. False if there are none.
     #[inline(never)]
     pub(super) fn divide(&mut self, list: &mut Vec<Waiting>) -> bool {
-        let Self { frames, clock, first, warm, cutter } = self;
-        let next = frames.as_slices().0;
-        let next = next.get(..BLOCK).unwrap_or(next);
-        let count = next.len();
-        let end = *first + count as u64;
-        let known = next.iter().map(|frame| (frame.bytes, frame.kind));
+        let Self { frames, count, clock, first, warm, cutter } = self;
+        let (Some(next), Some(clock)) = (frames.pop_front(), clock) else { return false };
+        let end = *first + next.count as u64;
         let mut at = clock.at(*first);
         match clock.regular(end) {
             Some(interval) if at >= *warm => {
@@ -73,7 +63,7 @@ impl Upcoming {
                     at = Instant::from_nanos(now.as_nanos().wrapping_add(interval.as_nanos()));
                     Waiting::new(now, reach, kind, true, true)
                 };
-                cutter.frames(known, put, list);
+                cutter.frames(next.frames(), put, list);
             }
             _ => {
                 let mut ticks = *first..end;
@@ -81,20 +71,21 @@ impl Upcoming {
                     let at = ticks.next().map_or(at, |tick| clock.at(tick));
                     Waiting::new(at, reach, kind, true, at >= *warm)
                 };
-                cutter.frames(known, put, list);
+                cutter.frames(next.frames(), put, list);
             }
         }
-        frames.drain(..count);
+        *count -= next.count;
         *first = end;
-        count > 0
+        true
     }
 
     /// How many of the first ones are produced at times for which `is_old` is true: the first ones.
     pub(super) fn old(&self, is_old: impl Fn(Instant) -> bool) -> usize {
-        let (mut low, mut high) = (0, self.frames.len());
+        let Some(clock) = &self.clock else { return 0 };
+        let (mut low, mut high) = (0, self.count);
         while low < high {
             let middle = low.midpoint(high);
-            if is_old(self.clock.at(self.first + middle as u64)) {
+            if is_old(clock.at(self.first + middle as u64)) {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -102,22 +93,53 @@ impl Upcoming {
         }
         low
     }
-    /// What is made up to each of these places, ascending and within them, where `made` was made before them.
-    pub(super) fn made<'a>(&self, places: impl Iterator<Item = (usize, &'a mut Made)>, mut made: Made) {
+    /// Counts them, from the first one on.
+    pub(super) fn counting(&self) -> Counting<'_> {
         let uncounted = self.old(|at| at < self.warm);
-        let (mut cutter, mut place) = (self.cutter, 0);
-        for (upto, into) in places {
-            // Usually all count.
-            for end in [uncounted.clamp(place, upto), upto] {
-                let one = u64::from(place >= uncounted);
-                let mut frames = [0; Type::COUNT];
-                let known = self.frames.range(place..end).map(|frame| (frame.bytes, frame.kind));
-                cutter.frames(known, |kind, _| frames[kind as usize] += one, &mut ());
-                made.frames.iter_mut().zip(frames).for_each(|(made, frames)| *made += frames);
-                place = end;
-            }
-            made.packets = cutter.packets();
-            *into = made;
+        Counting {
+            next: &Coded::NONE,
+            done: 0,
+            later: self.frames.iter(),
+            cutter: self.cutter,
+            place: 0,
+            uncounted,
         }
+    }
+}
+
+/// Counts frames that are known in advance.
+pub(super) struct Counting<'a> {
+    /// The next ones: some that were told at once, of which so many are counted, and those after them.
+    next: &'a Coded,
+    done: usize,
+    later: vec_deque::Iter<'a, Coded>,
+    /// After the frames before them.
+    cutter: Cutter,
+    /// How many are before them, and how many of all do not count.
+    place: usize,
+    uncounted: usize,
+}
+
+impl Counting<'_> {
+    /// Adds those before this place to what is made without them.
+    pub(super) fn upto(&mut self, place: usize, made: &mut Made) {
+        while self.place < place {
+            if self.done >= self.next.count {
+                let Some(next) = self.later.next() else { break };
+                (self.next, self.done) = (next, 0);
+            }
+            // Usually all count.
+            let counts = self.place >= self.uncounted;
+            let end = if counts { place } else { place.min(self.uncounted) };
+            let some = self.done..self.next.count.min(self.done + (end - self.place));
+            self.cutter.add(self.next.bytes().get(some.clone()).unwrap_or(&[]));
+            if counts {
+                let of = self.next.of_each_type(some.clone());
+                made.frames.iter_mut().zip(of).for_each(|(made, more)| *made += more);
+            }
+            self.place += some.len();
+            self.done = some.end;
+        }
+        made.packets = self.cutter.packets();
     }
 }

@@ -4,7 +4,7 @@ use super::ahead::Ahead;
 use super::batch::Batch;
 use super::frames::Frames;
 use super::gaps::Gaps;
-use super::notes::Notes;
+use super::notes::{Notes, beyond};
 use super::waiting::Waiting;
 use crate::video::packet::Reach;
 use skyhaul_base::{Duration, Instant};
@@ -74,12 +74,15 @@ impl Wire {
         payload: u64,
         (before, mut last): (Reach, Instant),
     ) -> (u64, u64) {
-        let (mut number, mut end, mut place, mut late) = (before.packets, before.packed, 0, 0);
+        let (mut number, mut end, mut late) = (before.packets, before.packed, 0);
+        let (mut now, mut there, mut arrivals) = (last, end, notes.iter());
         for frame in frames {
             let to = frame.reach();
             for number in number..to.packets {
-                end = (end + payload).min(to.packed);
-                let now = notes.reach(&mut place, end);
+                end = to.end(end, payload);
+                if end > there {
+                    (now, there) = beyond(&mut arrivals, end);
+                }
                 late += u64::from(self.gaps.is_late(now, last));
                 last = now;
                 self.next(now, number, true);
