@@ -143,11 +143,11 @@ impl Delays {
         self.count += delays.len() as u64;
         self.expected = self.expected.max(next);
         let (mut last, mut jitter, mut jitters, mut sum) =
-            (nanos(self.last), self.jitter, self.jitters, self.sum);
+            (nanos(self.last), self.jitter, self.jitters, 0_u64);
         let (mut min, mut max) = (nanos(*first), nanos(*first));
         self.spans.record_all(delays.iter().copied(), |cells| {
             unrolled(delays, |delay| {
-                sum += u128::from(delay.as_nanos());
+                sum = sum.wrapping_add(delay.as_nanos());
                 let nanos = nanos(*delay);
                 // In this order each is one instruction.
                 min = if min < nanos { min } else { nanos };
@@ -159,7 +159,11 @@ impl Delays {
                 cells.add(nanos);
             });
         });
-        (self.jitter, self.jitters, self.sum) = (jitter, jitters, sum);
+        (self.jitter, self.jitters) = (jitter, jitters);
+        // Years of delay need more bits.
+        let fits = max * (delays.len() as f64) < u64::MAX as f64 / 2.0;
+        let exact = || delays.iter().map(|delay| u128::from(delay.as_nanos())).sum::<u128>();
+        self.sum += if fits { sum.into() } else { exact() };
         self.last = delays.last().copied().unwrap_or(self.last);
         let (min, max) = (Duration::from_nanos(min as u64), Duration::from_nanos(max as u64));
         (self.min, self.max) = (self.min.min(min), self.max.max(max));
@@ -223,6 +227,40 @@ mod tests {
         assert!(close(r.delay_mean, 0.316 / 3.0) && close(r.delay_p50, 0.1) && close(r.delay_p99, 0.116));
         // J = 16/16 = 1 ms, then 1 + (16 − 1)/16 = 1.9375 ms.
         assert!((r.jitter.unwrap() - 1.9375e-3).abs() < 1e-12);
+    }
+
+    #[test]
+    fn packets_together_are_as_packets_one_by_one() {
+        let mut rng = skyhaul_base::Rng::stream(15, "together");
+        for most in [1_000_000, 1_000_000_000, u64::MAX / 2] {
+            let (mut together, mut one_by_one) = (Delays::default(), Delays::default());
+            let mut number = 0;
+            for count in 0..100 {
+                let delays: Vec<Duration> =
+                    (0..count).map(|_| Duration::from_nanos(rng.below(most))).collect();
+                for delay in &delays {
+                    one_by_one.packet(number, *delay);
+                    number += 1;
+                }
+                let bounds = together.packets(number, &delays);
+                let exact = delays.iter().min().zip(delays.iter().max());
+                if let Some((min, max)) = exact {
+                    let close = |a: Duration, b: &Duration| a.abs_diff(*b).as_nanos() <= b.as_nanos() >> 52;
+                    assert!(close(bounds.0, min) && close(bounds.1, max), "{bounds:?} {exact:?}");
+                }
+                let (t, o) = (together.measured(), one_by_one.measured());
+                assert_eq!(
+                    (t.delivered, t.delay_mean, t.delay_p50),
+                    (o.delivered, o.delay_mean, o.delay_p50)
+                );
+                assert_eq!(t.delay_p99, o.delay_p99);
+                // Differences of years are rounded.
+                let close = |a: Option<f64>, b: Option<f64>| {
+                    (a.unwrap_or(0.0) - b.unwrap_or(0.0)).abs() <= 1e-12 * b.unwrap_or(0.0)
+                };
+                assert!(close(t.jitter, o.jitter) && close(t.jitter_mean, o.jitter_mean), "{t:?} {o:?}");
+            }
+        }
     }
 
     #[test]
