@@ -229,4 +229,24 @@ mod tests {
         // Nothing is lost: what is not sent waits.
         assert_eq!(c.packets() * 960 + c.waiting, 6960);
     }
+
+    #[test]
+    fn packets_counted_together_are_those_of_each_frame() {
+        let mut rng = skyhaul_base::Rng::stream(16, "packets");
+        for payload in [1, 63, 64, 65, 959, 960, 1460, 65_535, 1 << 20, (1 << 31) - 1] {
+            for (flush, pad) in [(true, false), (true, true), (false, false)] {
+                let mut together = Cutter::new(Cut { payload, flush, pad });
+                let mut each = together;
+                for most in [1, 2, 961, 100_000, 1 << 24, 1 << 31] {
+                    let at = |n: u64| 1 + n.min(most - 1);
+                    let mut frames: Vec<u32> = (0..50).map(|_| at(rng.below(most)) as u32).collect();
+                    // Around whole packets.
+                    frames.extend([1, payload - 1, payload, payload + 1, 2 * payload].map(|n| at(n) as u32));
+                    together.add(&frames);
+                    frames.iter().for_each(|bytes| _ = each.frame(u64::from(*bytes)));
+                    assert_eq!(together.packets(), each.packets(), "{payload} {flush} {pad} {most}");
+                }
+            }
+        }
+    }
 }

@@ -166,6 +166,7 @@ impl Origin {
 mod tests {
     use super::*;
     use crate::video::correlation::of_sequence;
+    use crate::video::marginal::Marginal;
     use crate::video::movie::Movie;
     use crate::video::tes::Sign;
 
@@ -265,8 +266,22 @@ mod tests {
             movie.i.sign = sign;
             Source::movie(Arc::new(movie.compile().unwrap()), &Streams::of(4, "flows.video[0]"))
         };
+        // Each type has sizes of its own kind, some of which are not in the table.
+        let mixed = |xi: f64| {
+            let sizes = |text: &str| serde_json::from_str::<Marginal>(text).unwrap();
+            let mut movie = Movie::named("jp-medium").unwrap();
+            let (p, b) = (movie.p.as_mut().unwrap(), movie.b.as_mut().unwrap());
+            p.sizes = sizes(r#"{"histogram": {"edges": ["9 B", "100 B", "5 kB"], "shares": [1, 3]}}"#);
+            b.sizes = sizes(r#"{"lognormal": {"median": "700 B", "sigma": 1.5}}"#);
+            (movie.i.xi, p.xi, b.xi) = (xi, 1.0 - xi, xi / 2.0);
+            (b.least, b.most) = (100, 3000);
+            Source::movie(Arc::new(movie.compile().unwrap()), &Streams::of(4, "flows.video[0]"))
+        };
         let trace = Arc::new(Trace::new(vec![(Type::I, 5), (Type::P, 6), (Type::B, 7)], 25.0).unwrap());
         let sources = [
+            mixed(0.0),
+            mixed(0.3),
+            mixed(1.0),
             movie(Mode::Independent, "IBBPBBPBBPBB", Sign::Plus),
             movie(Mode::Independent, "IBB", Sign::Minus),
             movie(Mode::Independent, "I", Sign::Plus),
