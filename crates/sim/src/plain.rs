@@ -106,7 +106,8 @@ impl<R: Tap> Sim<R> {
         }
         true
     }
-    /// An ordinary acknowledgement was handled that `concerned` others than the sender, or `ended` the supply of its data.
+    /// An ordinary acknowledgement was handled: it `concerned` others than its sender, or that no longer has enough data
+    /// (`ended`).
     #[inline(never)]
     fn after_plain_ack(&mut self, index: u32, concerned: bool, ended: bool) {
         if concerned {
@@ -191,6 +192,7 @@ impl<R: Tap> Sim<R> {
         };
         let Agent::OneWay(ends) = &flow.agent else { return false };
         let next = ends.next_timeout().min(record.stop);
+        // Nothing is due: writing now would be right as well, and is better where the next acknowledgement needs it.
         if next <= self.now || ends.source.sender().has_judgement() || !flow.is_amply_supplied(0) {
             return false;
         }

@@ -82,7 +82,7 @@ impl Groups {
             of[*found] = place as u8;
             *found += 1;
             let Shape { xi, inverse } = shapes[*kind as usize]?;
-            // Powers of two: the results are the same.
+            // Divided by a power of two, so that quotients are the same bits but for ξ below 2⁻¹⁰¹³.
             (groups.xi.0[place], groups.rest.0[place]) = (xi / CELLS as f64, (1.0 - xi) / CELLS as f64);
             (groups.least.0[place], groups.most.0[place]) = inverse.bounds();
             groups.begin[place] = (*kind as usize * OF_TYPE + 1) as i32;
@@ -104,6 +104,7 @@ impl Groups {
         of: impl Fn(f64) -> T,
         sizes: &mut [T; BLOCK],
     ) {
+        // Beyond the last frame they may become anything.
         let (mut cells, mut within) = ([0; BLOCK], [0.0; BLOCK]);
         for place in 0..BLOCK {
             let quantile = stitched(circle[place], (self.xi.0[place], self.rest.0[place]));

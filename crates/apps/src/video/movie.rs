@@ -221,7 +221,9 @@ impl Movie {
         let largest = present.filter_map(|(k, _)| Some(k.as_ref()?.inverse.largest())).fold(0.0, f64::max);
         Ok(Compiled {
             frames: self.frames,
-            groups: Groups::new(&pattern, &kinds.each_ref().map(|kind| Some(kind.as_ref()?.shape()))),
+            groups: (self.mode == Mode::Independent)
+                .then(|| Groups::new(&pattern, &kinds.each_ref().map(|kind| Some(kind.as_ref()?.shape()))))
+                .flatten(),
             pattern,
             mode: self.mode,
             kinds,

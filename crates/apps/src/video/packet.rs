@@ -145,10 +145,11 @@ impl Cutter {
     #[inline(always)]
     pub(super) fn add(&mut self, frames: &[u32]) {
         let Cut { payload, flush, pad } = self.cut;
-        // Their sum is less than 2³².
+        // Then they have less than 2³² packets together.
         if flush & !pad & (self.waiting == 0) & (payload >= BLOCK as u64) & (frames.len() <= BLOCK) {
             let payload = payload as f64;
-            // Rounded up: several at a time, which division of whole numbers is not. Halves are far.
+            // Rounded up: several at a time, which division of whole numbers is not. What is rounded is never close to a half: the
+            // distance is half of the inverse of the payload.
             let packets = |bytes: &u32| round((f64::from(*bytes) - 0.5) / payload + 0.5) as u32;
             self.packets += u64::from(frames.iter().map(packets).sum::<u32>());
         } else {

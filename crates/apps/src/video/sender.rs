@@ -116,7 +116,7 @@ struct Drawn {
 /// Bytes of a frame of this size in the film, of which this part is sent, at least 1, without any header; rounded, halves up.
 #[inline(always)]
 fn scaled(size: f64, part: f64) -> u64 {
-    // Above a half, halves are rounded up.
+    // The smallest factor above 1 lifts halves a little, so that they are rounded up and not to even numbers.
     round(size * (part * (1.0 + f64::EPSILON)))
 }
 

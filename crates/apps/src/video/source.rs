@@ -1,7 +1,7 @@
 //! Frames from a movie or a trace.
 
 use super::coded::Coded;
-use super::groups::BLOCK;
+use super::groups::{BLOCK, Groups};
 use super::movie::{Compiled, Mode, WITHIN_SCENE};
 use super::pattern::Order;
 use super::tes::{Process, fraction};
@@ -60,7 +60,8 @@ impl Source {
         Self::new(Origin::Replay { trace, next: 0, repeats })
     }
 
-    /// Draws the next frames: some, but none after the end of a trace. Each has as many bytes as `bytes` says of its size.
+    /// Draws the next frames: some, but none after the end of a trace. Each has as many bytes as `bytes` says of its size. A source
+    /// is used in this way or by [`Self::step`].
     #[inline(never)]
     pub(super) fn draw(&mut self, into: &mut Coded, bytes: impl Fn(f64) -> u32) {
         // What was drawn for single steps is no longer needed.
@@ -110,7 +111,7 @@ impl Origin {
     }
     /// Whether groups of pictures follow that can be drawn together.
     fn has_groups(&self) -> bool {
-        matches!(self, Self::Independent { movie, order, .. } if movie.groups.is_some() && order.begins_a_group())
+        matches!(self, Self::Independent { movie, order, .. } if groups(movie, order).is_some())
     }
     /// Draws these. `None`, and nothing has changed, if there are none.
     #[inline(always)]
@@ -122,7 +123,7 @@ impl Origin {
         of: impl Fn(f64) -> T,
     ) -> Option<usize> {
         let Self::Independent { movie, order, types } = self else { return None };
-        let groups = movie.groups.as_ref().filter(|_| order.begins_a_group())?;
+        let groups = groups(movie, order)?;
         for (kind, process) in Type::ALL.into_iter().zip(types) {
             if let Some(process) = process {
                 process.steps(groups.places(kind), |place, u| circle[usize::from(place) % BLOCK] = u);
@@ -160,6 +161,12 @@ impl Origin {
             }
         }
     }
+}
+
+/// The groups of pictures that follow, if they can be drawn together.
+#[inline]
+fn groups<'a>(movie: &'a Compiled, order: &Order) -> Option<&'a Groups> {
+    movie.groups.as_ref().filter(|_| order.begins_a_group())
 }
 
 #[cfg(test)]

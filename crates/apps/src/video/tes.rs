@@ -134,7 +134,8 @@ pub fn stitch(xi: f64, u: f64) -> f64 {
 /// The same for a ξ and 1 − ξ.
 #[inline(always)]
 pub(super) fn stitched(u: f64, (xi, rest): (f64, f64)) -> f64 {
-    // Each is above 1 beyond the top. Without a choice several can be computed at once.
+    // Each is at least 1 beyond the top, where the other is at most 1. Without a branch several are computed at once. The order
+    // matters: at 0, `rise` is not a number if ξ is 0.
     let (rise, fall) = (u / xi, (1.0 - u) / rest);
     if rise < fall { rise } else { fall }
 }

@@ -222,12 +222,12 @@ impl<S: Store> Sender<S> {
         let e = &self.engine;
         e.space.end > e.board.max() + 4 * (e.control.window() + u64::from(e.space.smss))
     }
-    /// Whether what waits suffices for whatever any acknowledgement may release that announces this window, and leaves a full
-    /// segment: nothing is sent beyond the peer's window, but a probe of it, which is no longer. 0 if none arrives.
+    /// Whether what waits suffices for whatever any acknowledgement may release, and leaves a full segment: nothing is sent
+    /// beyond the peer's window. `window` is the one that it announces, 0 without an acknowledgement.
     #[must_use]
     pub fn is_amply_supplied(&self, window: u64) -> bool {
         let e = &self.engine;
-        e.space.end >= e.board.max() + e.space.max_window.max(window) + 2 * u64::from(e.space.smss)
+        e.space.end >= e.board.max() + e.space.max_window.max(window) + u64::from(e.space.smss)
     }
     /// [`Self::offer`] that was postponed since [`Self::is_supplied`]: the bytes wait behind the others.
     pub fn offer_late(&mut self, n: u64) {

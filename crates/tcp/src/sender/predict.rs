@@ -243,13 +243,15 @@ impl<S: Store> Engine<S> {
     /// Whether it makes no difference how much data waits while a full segment of it waits for the window.
     #[inline]
     pub(super) fn ignores_waiting_data(&self) -> bool {
-        // What looks at the amount, at the end of each turn of the send loop, or sends at times of its own.
+        // What looks at the amount, at the end of each turn of the send loop, sends at times of its own, or makes segments
+        // longer.
         self.control.ignores_waiting_data()
             && self.space.fin == FinState::Open
             && self.by_time.is_none()
             && self.beginning.is_none()
             && self.sampler.is_none()
             && self.mtu_search().is_none()
+            && !self.suspects_path()
             && !self.held.is_on()
             && self.classifier().is_none()
     }

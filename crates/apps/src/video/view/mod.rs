@@ -191,8 +191,10 @@ impl Viewer {
         match (&mut self.carrier, arrival) {
             (Carrier::Stream(s), Arrival::InOrder { bytes }) => s.in_order(now, bytes, tally),
             (Carrier::Datagrams(d), Arrival::Datagram(datagram)) => d.came(now, &datagram, tally),
-            // Others are not for them.
-            _ => {}
+            (Carrier::Stream(_), Arrival::Next { .. } | Arrival::Segment { .. }) => {
+                debug_assert!(false, "these have ways of their own");
+            }
+            (Carrier::Stream(_), Arrival::Datagram(_)) | (Carrier::Datagrams(_), _) => {}
         }
     }
 
