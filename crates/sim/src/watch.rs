@@ -29,6 +29,7 @@ fn receiver(flow: &Flow) -> Option<&Receiver<Counted>> {
 /// it.
 pub(crate) fn before(flow: &Flow, head: &Head, backward: bool) -> Option<Before> {
     if backward && matches!(flow.agent, Agent::OneWay(_)) {
+        // Nothing arrives at the receiver, and the sender gives up only when a timer expires.
         return None;
     }
     let receiver = receiver(flow)?;
