@@ -1,6 +1,7 @@
 //! The simulator behind [`CellRunner`].
 
 use crate::files::load;
+use crate::fingerprint;
 use crate::model::Raw;
 use crate::observed::{Number, Observed, Sampled};
 use crate::runner::{CellRunner, Failure, Problem, Resolution, Setting, Unversioned, Vocabulary};
@@ -13,9 +14,8 @@ use skyhaul_scenario::{Document, Resolved, ScenarioError, no_files};
 use skyhaul_sim::quantity::{FLOW, LINK, RUN};
 use skyhaul_sim::result::direction;
 use skyhaul_sim::{BuildError, RunError, RunResult, check_controls};
-use skyhaul_trace::{Digest, Null};
+use skyhaul_trace::Null;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::Path;
 
 /// Runs cells in the event engine.
@@ -25,40 +25,12 @@ pub struct Simulator {
     controls: Controls,
 }
 
-/// A short run of every algorithm over a lossy satellite link: the hash of its events is the engine's fingerprint.
-const FINGERPRINT: &str = r#"
-schema = 1
-duration = "25 s"
-[links.sat]
-packet = "1000 B"
-rate = "300 packets/s"
-delay = "125 ms"
-queue = { kind = "strict-pushout", limit = "25 packets" }
-error = { kind = "per", p = 5e-3 }
-"#;
-
 impl Simulator {
-    /// The simulator of engine `version`.
-    ///
-    /// The version in keys also carries a fingerprint: the hash of all events of a short reference run of every
-    /// algorithm. It keeps apart the results of an engine that was changed without a new version, or of a machine
-    /// that calculates differently, in a cache or on a cluster.
-    ///
-    /// # Panics
-    /// If the engine cannot run its reference, which the tests exclude.
+    /// The simulator of engine `version`. Its name in keys also carries the [fingerprint](crate::fingerprint) of the code
+    /// that all controls share: it keeps apart the results of engines that were changed without a new version.
     #[must_use]
     pub fn new(version: &str) -> Self {
-        let mut text = FINGERPRINT.to_owned();
-        for name in skyhaul_cc::NAMES {
-            let _ =
-                writeln!(text, "[flows.{name}]\npath = [\"sat\"]\ncc = \"{name}\"\nrwnd = \"64 segments\"");
-        }
-        let scenario = Document::parse("reference", &text, &no_files).and_then(|d| d.resolve());
-        let scenario = scenario.expect("the reference is a scenario");
-        let result =
-            skyhaul_sim::run(&scenario, 1, Digest::default()).expect("the reference can be simulated");
-        let digest = result.digest.unwrap_or_default();
-        Self { engine: format!("{version}-{:08x}", digest >> 32), controls: Controls::default() }
+        Self { engine: format!("{version}-{}", fingerprint::shared()), controls: Controls::default() }
     }
 
     /// The same simulator with user-defined controls. Results of scenarios that use one are cached under its
@@ -134,13 +106,20 @@ impl CellRunner for Simulator {
     fn version(&self, scenario: &Resolved) -> Result<String, Unversioned> {
         let mut all = BTreeMap::new();
         for group in &scenario.flows {
-            if let Config::User(own) = &group.cc {
-                let name = own.control.as_str();
-                let version = self.controls.fingerprint(name).ok_or_else(|| Unversioned {
-                    why: format!("the control \"{name}\" has no version, so its cells cannot be cached"),
-                })?;
-                all.insert(name, version);
-            }
+            let (name, version) = match &group.cc {
+                Config::User(own) => {
+                    let name = own.control.as_str();
+                    let version = self.controls.fingerprint(name).ok_or_else(|| Unversioned {
+                        why: format!("the control \"{name}\" has no version, so its cells cannot be cached"),
+                    })?;
+                    (format!("user:{name}"), version)
+                }
+                built_in => {
+                    let name = built_in.name();
+                    (name.to_owned(), fingerprint::of(name).unwrap_or_default().to_owned())
+                }
+            };
+            all.insert(name, version);
         }
         Ok(all.iter().fold(String::new(), |text, (name, version)| format!("{text}{name}\0{version}\0")))
     }

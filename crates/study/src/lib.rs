@@ -18,6 +18,7 @@ pub mod evaluation;
 pub mod expr;
 pub mod figure;
 pub mod files;
+pub mod fingerprint;
 pub mod format;
 pub mod gathering;
 pub mod key;

@@ -122,10 +122,7 @@ pub fn execute<R: CellRunner>(runner: &R, job: &Job) -> Result<String, JobError>
     let scenario = runner.reread(&job.scenario)?;
     let version = runner.version(&scenario);
     if cell_key(&engine, &job.scenario, &version, job.seed) != job.key {
-        return Err(match version {
-            Ok(v) if v.is_empty() => JobError::Damaged,
-            _ => JobError::OtherVersion,
-        });
+        return Err(JobError::OtherVersion);
     }
     Ok(match attempt(runner, &scenario, job.seed) {
         Ok(observed) => cache::encode(&engine, &job.key, &observed),
@@ -150,11 +147,10 @@ pub enum JobError {
     /// Its scenario is invalid.
     #[error(transparent)]
     Scenario(#[from] Problem),
-    /// The job was damaged.
-    #[error("the job was damaged in transit")]
-    Damaged,
-    /// The version of a user-defined control differs.
-    #[error("the control here is not the version that the study was planned with")]
+    /// The version of a control differs, or the job was damaged.
+    #[error(
+        "a control here is not the version that the study was planned with, or the job was damaged in transit"
+    )]
     OtherVersion,
     /// The answer cannot be written.
     #[error(transparent)]
