@@ -49,9 +49,9 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.build
 	$(PIP) -r requirements-dev.lock
 	@touch $@
 
-# The extension module, built like the wheels. Cargo decides what must be rebuilt.
+# The extension module. Cargo decides what must be rebuilt.
 define install
-	$(IN_VENV) maturin develop --profile wheel --locked --quiet
+	$(IN_VENV) maturin develop --profile checkout --locked --quiet
 endef
 
 demo: $(VENV)/.build
