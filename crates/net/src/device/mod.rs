@@ -4,7 +4,7 @@
 mod clock;
 mod namespace;
 pub(crate) mod netlink;
-pub(crate) mod offload;
+pub mod offload;
 pub(crate) mod ready;
 pub mod routing;
 pub mod sockets;

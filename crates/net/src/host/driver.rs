@@ -215,7 +215,7 @@ impl Driver {
     /// If the system has no descriptors left.
     pub fn new(tun: Tun, host: Host) -> Result<Self, NetError> {
         let wait = Wait::on(&[&tun])?;
-        let merged = tun.offloads().then(|| (Arrivals::new(), Departures::new()));
+        let merged = tun.offloads().then(|| (Arrivals::default(), Departures::default()));
         let (arriving, departing) = (vec![0; 1 << 16], vec![0; ROOM]);
         let cpu = Duration::ZERO;
         Ok(Self {
@@ -259,7 +259,7 @@ impl Driver {
     /// # Errors
     /// If the system has no descriptors left.
     pub fn renew(&mut self, tun: Tun) -> Result<(), NetError> {
-        self.merged = tun.offloads().then(|| (Arrivals::new(), Departures::new()));
+        self.merged = tun.offloads().then(|| (Arrivals::default(), Departures::default()));
         // The old one is closed first.
         self.tun = tun;
         self.wait.replace(0, &self.tun)
