@@ -244,7 +244,7 @@ impl Conn {
 
     pub(super) fn write(&mut self, now: Instant, data: &[u8]) -> usize {
         let n = (data.len() as u64).min(self.room());
-        let taken = self.tcp.write(now, &data[..n as usize], n);
+        let taken = self.tcp.write(now, data.get(..n as usize).unwrap_or(data), n);
         self.note(now, Op::Write(taken));
         self.bytes_written += taken;
         self.seen.writable = false;

@@ -120,7 +120,7 @@ impl Host {
         if tcp.payload.is_empty() || !self.ledger.is_full() {
             return tcp;
         }
-        let Some(conn) = self.slots[slot as usize].conn.as_deref() else { return tcp };
+        let Some(conn) = self.at(slot) else { return tcp };
         let few = conn.tcp().readable() + tcp.payload.len() as u64 <= ALWAYS;
         if few && tcp.seq.diff(conn.tcp().expected()) <= 0 {
             return tcp;

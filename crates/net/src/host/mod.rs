@@ -6,6 +6,7 @@
 //! ```
 //! A host reads no clock and owns no device. The same code runs over TUN ([`driver`]) and, in tests, over paths
 //! that lose, duplicate, reorder, corrupt and strip packets according to a script.
+#![warn(clippy::indexing_slicing)]
 
 mod allowance;
 mod answer;
@@ -515,7 +516,7 @@ impl Host {
         self.counts.segments_in += 1;
         let ends = Ends::new(local, remote);
         if let Some(slot) = self.demux.get(&ends) {
-            let old = self.slots[slot as usize].conn.as_deref().map(Conn::tcp);
+            let old = self.at(slot).map(Conn::tcp);
             let old = old.filter(|c| c.state() == State::TimeWait).map(skyhaul_tcp::Connection::remains);
             match old.filter(|r| self.begins_anew(r, &ends, tcp)) {
                 Some(remains) => {
@@ -564,7 +565,7 @@ impl Host {
     /// Sends everything that a connection has to send, then updates its state.
     fn pump(&mut self, now: Instant, slot: u32, out: &mut impl Outlet) {
         let Self { slots, counts, .. } = self;
-        let Some(conn) = slots[slot as usize].conn.as_deref_mut() else { return };
+        let Some(conn) = slots.get_mut(slot as usize).and_then(|s| s.conn.as_deref_mut()) else { return };
         let done = conn.depart(now, counts, out);
         self.settle(now, slot, done);
         if !done {

@@ -58,13 +58,15 @@ impl Host {
             self.slots.push(Slot::default());
             (self.slots.len() - 1) as u32
         });
-        self.slots[slot as usize].conn = Some(Box::new(conn));
+        if let Some(s) = self.slots.get_mut(slot as usize) {
+            s.conn = Some(Box::new(conn));
+        }
         self.demux.insert(ends, slot);
         slot
     }
 
     pub(super) fn remove(&mut self, slot: u32) {
-        let s = &mut self.slots[slot as usize];
+        let Some(s) = self.slots.get_mut(slot as usize) else { return };
         if let Some(conn) = s.conn.take() {
             s.generation = s.generation.wrapping_add(1);
             self.ledger.strike(&conn);
@@ -75,7 +77,10 @@ impl Host {
     }
 
     pub(super) fn id(&self, slot: u32) -> ConnId {
-        ConnId { slot, generation: self.slots[slot as usize].generation }
+        ConnId { slot, generation: self.slots.get(slot as usize).map_or(0, |s| s.generation) }
+    }
+    pub(super) fn at(&self, slot: u32) -> Option<&Conn> {
+        self.slots.get(slot as usize)?.conn.as_deref()
     }
     pub(super) fn at_mut(&mut self, slot: u32) -> Option<&mut Conn> {
         self.slots.get_mut(slot as usize)?.conn.as_deref_mut()
