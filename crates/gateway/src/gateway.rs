@@ -449,7 +449,7 @@ impl Gateway {
             self.open(now, host, number);
         }
         let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_deref_mut) else {
-            continue;
+            return;
         };
         let far = flow.far.and_then(|id| host.conn(id));
         let opened = far.is_some_and(Conn::is_connected);
