@@ -44,6 +44,8 @@ pub struct World {
     pub hosts: [Host; 2],
     /// Where a side's packets leave by a device with super-packets.
     pub devices: [Option<Device>; 2],
+    /// A test breaks something, so that panics are expected.
+    pub may_break: bool,
     pub weather: [Weather; 2],
     /// For what leaves each side.
     pub boxes: [Option<Mangler>; 2],
@@ -73,6 +75,7 @@ impl World {
             now: start,
             hosts: [host(0), host(1)],
             devices: [None, None],
+            may_break: false,
             weather: [weather.clone(), weather],
             boxes: [None, None],
             sent: [0; 2],
@@ -90,6 +93,8 @@ impl World {
         let mut out = Exit::new(self.devices[side].as_mut(), &mut take);
         what(&mut self.hosts[side], self.now, &mut out);
         out.flush();
+        // Hosts contain panics: nobody would see them.
+        assert!(self.may_break || self.hosts[side].counts().defects == 0, "it panicked");
         self.send(side, packets);
     }
     /// Puts what one side sent on its way.
