@@ -22,6 +22,8 @@ pub mod host;
 mod outlet;
 pub mod world;
 
+#[doc(hidden)]
+pub use device::offload;
 pub use device::{Clock, Namespace, routing, sockets, tun, wait};
 pub use error::NetError;
 pub use host::{driver, tap, trace};

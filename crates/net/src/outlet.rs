@@ -1,4 +1,5 @@
 //! Where packets go.
+#![warn(clippy::indexing_slicing)]
 
 use skyhaul_wire::Checksum;
 
@@ -50,7 +51,8 @@ impl<F: FnMut(&[u8])> Outlet for F {
     ) -> Result<(), E> {
         let mut packet = vec![0; most];
         let n = write(&mut packet)?;
-        self(&packet[..n]);
+        packet.truncate(n);
+        self(&packet);
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ impl Sum {
         // A ones' complement sum can be computed over words of any length in either byte order and converted
         // afterwards (RFC 1071 §2): here over words of 32 bits, eight in parallel.
         const LANES: usize = 8;
-        let word = |w: &[u8]| u64::from(u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
+        let word = |w: &[u8]| w.first_chunk().map_or(0, |w| u64::from(u32::from_le_bytes(*w)));
         let mut lanes = [0_u64; LANES];
         let mut blocks = bytes.chunks_exact(4 * LANES);
         for block in &mut blocks {
@@ -24,8 +24,7 @@ impl Sum {
         // With fewer than 2^32 words, neither a lane nor a sum of lanes overflows.
         let mut sum = lanes.iter().sum::<u64>() + (&mut words).map(word).sum::<u64>();
         let mut last = [0; 4];
-        let rest = words.remainder();
-        last[..rest.len()].copy_from_slice(rest);
+        last.iter_mut().zip(words.remainder()).for_each(|(to, from)| *to = *from);
         sum += word(&last);
         self.0 += u64::from(fold(sum).swap_bytes());
         self

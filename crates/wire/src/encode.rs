@@ -149,6 +149,7 @@ impl Head {
         let length = header + segment.len as usize;
         let at = ip.write(out, length)?;
         let head = out.get_mut(at..at + header).ok_or(EncodeError::Buffer)?;
+        let (head, behind) = head.split_first_chunk_mut::<{ tcp::HEADER }>().ok_or(EncodeError::Buffer)?;
         let shift = if segment.flags.has(Flags::SYN) { 0 } else { agreed.window_shift.min(14) };
         let window = u16::try_from(segment.window >> shift).map_err(|_| EncodeError::Window)?;
         head[..2].copy_from_slice(&envelope.src.port().to_be_bytes());
@@ -160,17 +161,20 @@ impl Head {
         head[14..16].copy_from_slice(&window.to_be_bytes());
         // Checksum and urgent pointer.
         head[16..20].fill(0);
-        head[20..].copy_from_slice(options.as_slice());
+        behind.copy_from_slice(options.as_slice());
         Ok(Self { len: at + header, tcp: at, pseudo: ip.pseudo(length) })
     }
 
     /// Completes the header for this many bytes of payload after it; bytes not written are zeros.
     fn sum(&self, out: &mut [u8], payload: usize) {
-        self.checksum(out, self.pseudo.bytes(&out[self.tcp..self.len + payload]).finish());
+        let covered = out.get(self.tcp..self.len + payload).unwrap_or_default();
+        self.checksum(out, self.pseudo.bytes(covered).finish());
     }
 
     fn checksum(&self, out: &mut [u8], sum: u16) {
-        out[self.tcp + 16..self.tcp + 18].copy_from_slice(&sum.to_be_bytes());
+        if let Some(field) = out.get_mut(self.tcp + 16..self.tcp + 18) {
+            field.copy_from_slice(&sum.to_be_bytes());
+        }
     }
 }
 
@@ -222,7 +226,7 @@ const fn blocks_in(room: usize) -> usize {
 fn options(agreed: &Agreement, s: &Segment) -> Result<(Writer, u8), EncodeError> {
     let (mut w, bits) = other_options(agreed, s)?;
     let blocks = s.sack.as_slice();
-    let blocks = &blocks[..blocks.len().min(blocks_in(w.room()))];
+    let blocks = blocks.get(..blocks_in(w.room())).unwrap_or(blocks);
     if !blocks.is_empty() {
         w.sack(blocks);
     }

@@ -2,9 +2,9 @@
 //! echo requests.
 
 use crate::checksum::Sum;
-use crate::ip::{Header, V4_HEADER, V6_HEADER};
+use crate::ip::{Header, V4_HEADER, V6_HEADER, v4, v6};
 use crate::{EncodeError, Refusal, tcp};
-use core::net::{IpAddr, Ipv6Addr, SocketAddr};
+use core::net::{IpAddr, SocketAddr};
 use skyhaul_tcp::Seq;
 
 /// Number of the protocol over IPv4.
@@ -64,7 +64,7 @@ impl<'a> Icmp<'a> {
         let long = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
         let about = if v4 { quoted_v4(body) } else { quoted_v6(body) };
         Ok(match (v4, head[0], head[1], about) {
-            (true, 8, 0, _) | (false, 128, 0, _) => Self::EchoRequest(&bytes[4..]),
+            (true, 8, 0, _) | (false, 128, 0, _) => Self::EchoRequest(bytes.get(4..).unwrap_or_default()),
             (true, 3, 4, Some(quoted)) => Self::TooBig { mtu: short, quoted },
             (false, 2, 0, Some(quoted)) => Self::TooBig { mtu: long, quoted },
             // RFC 1122 §4.2.3.9: protocol and port unreachable are hard, and so is administrative prohibition.
@@ -90,21 +90,16 @@ fn quoted(src: IpAddr, dst: IpAddr, protocol: u8, rest: &[u8]) -> Option<Quoted>
 fn quoted_v4(body: &[u8]) -> Option<Quoted> {
     let fixed: &[u8; V4_HEADER] = body.first_chunk()?;
     let header = usize::from(fixed[0] & 0x0f) * 4;
-    let address = |at: usize| IpAddr::from([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
     // The first fragment, whose payload starts with the ports.
     let whole = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x1fff == 0;
     let sound = fixed[0] >> 4 == 4 && header >= V4_HEADER && whole;
-    quoted(address(12), address(16), fixed[9], body.get(header..)?).filter(|_| sound)
+    quoted(v4::address(&fixed[12..]), v4::address(&fixed[16..]), fixed[9], body.get(header..)?)
+        .filter(|_| sound)
 }
 
 fn quoted_v6(body: &[u8]) -> Option<Quoted> {
     let (fixed, rest) = body.split_first_chunk::<V6_HEADER>()?;
-    let address = |at: usize| {
-        let mut octets = [0; 16];
-        octets.copy_from_slice(&fixed[at..at + 16]);
-        IpAddr::V6(Ipv6Addr::from(octets))
-    };
-    quoted(address(8), address(24), fixed[6], rest).filter(|_| fixed[0] >> 4 == 6)
+    quoted(v6::address(&fixed[8..]), v6::address(&fixed[24..]), fixed[6], rest).filter(|_| fixed[0] >> 4 == 6)
 }
 
 /// Writes the reply to an echo request that came with the header `asked`; returns its length.
@@ -118,11 +113,12 @@ pub fn encode_echo_reply(out: &mut [u8], asked: &Header, echo: &[u8]) -> Result<
     let length = 4 + echo.len();
     let at = ip.write(out, length)?;
     let body = out.get_mut(at..at + length).ok_or(EncodeError::Buffer)?;
-    body[..4].copy_from_slice(&[if v4 { 0 } else { 129 }, 0, 0, 0]);
-    body[4..].copy_from_slice(echo);
+    let (head, data) = body.split_first_chunk_mut().ok_or(EncodeError::Buffer)?;
+    *head = [if v4 { 0 } else { 129 }, 0, 0, 0];
+    data.copy_from_slice(echo);
     let sum = if v4 { Sum::default() } else { ip.pseudo(length) };
-    let sum = sum.bytes(body).finish();
-    body[2..4].copy_from_slice(&sum.to_be_bytes());
+    let [high, low] = sum.bytes(head).bytes(data).finish().to_be_bytes();
+    *head = [head[0], head[1], high, low];
     Ok(at + length)
 }
 

@@ -13,6 +13,7 @@
 //! `pcapng`, which needs the standard library, packets can be written to a capture file.
 #![cfg_attr(not(feature = "pcapng"), no_std)]
 #![forbid(unsafe_code)]
+#![warn(clippy::indexing_slicing)]
 
 mod agreement;
 pub mod checksum;

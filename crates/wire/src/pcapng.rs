@@ -138,20 +138,20 @@ impl<W: Write> Capture<W> {
         open: bool,
         comment: Option<&str>,
     ) -> io::Result<Ticket> {
-        let kept = header.len().min(self.snaplen as usize);
         let h = Held {
             nanos,
             interface,
             open,
-            bytes: header[..kept].into(),
+            bytes: header.get(..self.snaplen as usize).unwrap_or(header).into(),
             total: total as u32,
             comment: comment.map(Into::into),
         };
         let ticket = Ticket(self.first + self.held.len() as u64);
         self.held.push_back(h);
         if self.held.len() > HELD {
-            self.unknown += u64::from(self.held[0].open);
-            self.held[0].open = false;
+            if let Some(oldest) = self.held.front_mut() {
+                self.unknown += u64::from(std::mem::replace(&mut oldest.open, false));
+            }
         }
         self.drain()?;
         Ok(ticket)
@@ -187,7 +187,7 @@ impl<W: Write> Capture<W> {
         let data = if kept == header.len() || self.cuts {
             Cow::Borrowed(&**header)
         } else {
-            Cow::Owned([header, &ZEROS[..kept - header.len()]].concat())
+            Cow::Owned([header, ZEROS.get(..kept - header.len()).unwrap_or(&ZEROS)].concat())
         };
         let options = match &h.comment {
             Some(c) => vec![EnhancedPacketOption::Comment(Cow::Borrowed(c))],

@@ -106,6 +106,7 @@ impl core::error::Error for Refusal {}
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refusals([u64; Refusal::COUNT]);
 
+#[expect(clippy::indexing_slicing, reason = "there are as many as reasons")]
 impl Refusals {
     /// Counts a refusal and passes the result on.
     pub fn count<T>(&mut self, outcome: Result<T, Refusal>) -> Option<T> {

@@ -37,7 +37,7 @@ impl<'a> Udp<'a> {
         Ok(Self {
             src_port: u16::from_be_bytes([head[0], head[1]]),
             dst_port: u16::from_be_bytes([head[2], head[3]]),
-            payload: &datagram[HEADER..],
+            payload: datagram.get(HEADER..).unwrap_or_default(),
         })
     }
 }
@@ -50,7 +50,7 @@ pub(crate) fn write(
     len: usize,
     payload: &[u8],
 ) -> Result<(), EncodeError> {
-    let out = out.get_mut(..HEADER).ok_or(EncodeError::Buffer)?;
+    let out: &mut [u8; HEADER] = out.first_chunk_mut().ok_or(EncodeError::Buffer)?;
     let length = u16::try_from(HEADER + len).map_err(|_| EncodeError::TooLong)?;
     out[..2].copy_from_slice(&src.to_be_bytes());
     out[2..4].copy_from_slice(&dst.to_be_bytes());

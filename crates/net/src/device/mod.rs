@@ -1,10 +1,11 @@
 //! Services of the operating system: devices and super-packets, namespaces, a clock, waiting, and the kernel's own
 //! connections. This module does not know our connections.
+#![warn(clippy::indexing_slicing)]
 
 mod clock;
 mod namespace;
 pub(crate) mod netlink;
-pub(crate) mod offload;
+pub mod offload;
 pub(crate) mod ready;
 pub mod routing;
 pub mod sockets;

@@ -180,10 +180,10 @@ fn dump<M: NetlinkSerializable + NetlinkDeserializable>(
     socket.send(&bytes, 0).map_err(fail)?;
     loop {
         let (answer, _) = socket.recv_from_full().map_err(fail)?;
-        let mut at = 0;
-        while at < answer.len() {
-            let m = NetlinkMessage::<M>::deserialize(&answer[at..])
-                .map_err(|e| fail(io::Error::other(e.to_string())))?;
+        let mut rest = &answer[..];
+        while !rest.is_empty() {
+            let m =
+                NetlinkMessage::<M>::deserialize(rest).map_err(|e| fail(io::Error::other(e.to_string())))?;
             let len = m.header.length as usize;
             match m.payload {
                 NetlinkPayload::Done(_) => return Ok(()),
@@ -195,7 +195,7 @@ fn dump<M: NetlinkSerializable + NetlinkDeserializable>(
                 return Ok(());
             }
             // Messages are aligned to four bytes.
-            at += len.div_ceil(4) * 4;
+            rest = rest.get(len.div_ceil(4) * 4..).unwrap_or_default();
         }
     }
 }

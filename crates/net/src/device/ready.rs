@@ -30,7 +30,7 @@ impl Ready {
                 Err(nix::Error::EINTR) => continue,
                 Err(e) => return Err(NetError::os("wait for sockets", e)),
             };
-            numbers.extend(events[..n].iter().map(EpollEvent::data));
+            numbers.extend(events.iter().take(n).map(EpollEvent::data));
             if n < events.len() {
                 return Ok(());
             }

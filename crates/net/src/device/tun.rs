@@ -66,12 +66,9 @@ impl Tun {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_queues(config: &TunConfig, queues: usize) -> Result<Vec<Self>, NetError> {
-        let mut all = vec![Self::with_queues(config, queues > 1)?];
-        while all.len() < queues {
-            let another = all[0].another()?;
-            all.push(another);
-        }
-        Ok(all)
+        let first = Self::with_queues(config, queues > 1)?;
+        let others = (1..queues).map(|_| first.another()).collect::<Result<Vec<_>, _>>()?;
+        Ok(std::iter::once(first).chain(others).collect())
     }
 
     /// Another queue of the same device.

@@ -101,7 +101,7 @@ impl Wait {
                 Err(e) => return Err(fail(e)),
             };
             let mut woken = Woken::default();
-            for e in &events[..n] {
+            for e in events.iter().take(n) {
                 match e.data() {
                     TIMER => (self.set_to, self.expired) = (Instant::MAX, true),
                     WAKER => {

@@ -1,6 +1,7 @@
 //! Parses pure acknowledgements.
 
 use skyhaul_path::Acknowledgement;
+use skyhaul_wire::checksum::repaired;
 
 /// The flags ECE and CWR (RFC 3168 §6.1).
 pub(super) const ECN_FLAGS: u8 = 0xc0;
@@ -8,7 +9,7 @@ pub(super) const ECN_FLAGS: u8 = 0xc0;
 /// Parses the TCP header at offset `tcp` of `bytes`, which is that of a pure acknowledgement.
 pub(super) fn read(bytes: &[u8], tcp: usize) -> Option<Acknowledgement> {
     let header = bytes.get(tcp..)?;
-    let fixed = header.get(..20)?;
+    let fixed = header.first_chunk::<20>()?;
     let options = header.get(20..usize::from(fixed[12] >> 4) * 4)?;
     let (stamp, other) = options_of(options);
     Some(Acknowledgement {
@@ -40,18 +41,14 @@ fn options_of(mut options: &[u8]) -> (Option<u32>, bool) {
 /// Writes another acknowledgement number into the TCP header at offset `tcp`, and updates the checksum
 /// incrementally (RFC 1624 §3).
 pub(super) fn renumber(bytes: &mut [u8], tcp: usize, number: u32) -> Option<()> {
-    let header = bytes.get_mut(tcp..)?;
-    let new = number.to_be_bytes();
-    let word = |a: u8, b: u8| u32::from(u16::from_be_bytes([a, b]));
-    let field = header.get(8..18)?;
-    let mut sum = !word(field[8], field[9]) & 0xffff;
-    sum += (!word(field[0], field[1]) & 0xffff) + (!word(field[2], field[3]) & 0xffff);
-    sum += word(new[0], new[1]) + word(new[2], new[3]);
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    header.get_mut(8..12)?.copy_from_slice(&new);
-    header.get_mut(16..18)?.copy_from_slice(&(!sum as u16).to_be_bytes());
+    let header = bytes.get_mut(tcp..)?.first_chunk_mut::<20>()?;
+    let word = |at: [u8; 2]| u16::from_be_bytes(at);
+    let [old, new] = [[header[8], header[9], header[10], header[11]], number.to_be_bytes()];
+    let sum = word([header[16], header[17]]);
+    let sum = repaired(sum, word([old[0], old[1]]), word([new[0], new[1]]));
+    let sum = repaired(sum, word([old[2], old[3]]), word([new[2], new[3]]));
+    header[8..12].copy_from_slice(&new);
+    header[16..18].copy_from_slice(&sum.to_be_bytes());
     Some(())
 }
 

@@ -118,7 +118,8 @@ impl Lane {
                     break;
                 };
                 read += 1;
-                let Some(class) = Class::of(&bytes[..n]).filter(|c| !c.link_scope) else {
+                let class = bytes.get(..n).and_then(Class::of);
+                let Some(class) = class.filter(|c| !c.link_scope) else {
                     not_carried += 1;
                     exit.pool.push(bytes);
                     continue;
@@ -137,7 +138,7 @@ impl Lane {
                 publish_at = now + PUBLISH;
                 exit.bottleneck = self.way.bottleneck();
                 let r = report(&self, &exit, not_carried);
-                if let Ok(mut slot) = self.shared.news[self.index].lock() {
+                if let Some(Ok(mut slot)) = self.shared.news.get(self.index).map(Mutex::lock) {
                     *slot = Some(r);
                 }
             }

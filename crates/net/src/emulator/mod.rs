@@ -8,6 +8,7 @@
 //! packet, timestamps it, and advances the links in virtual time to the present. A late thread processes each event
 //! at its due time, so lateness shows in single packets and never in rates. The lateness of every packet is
 //! measured, and the report says whether the run is trustworthy ([`Report::doubts`]).
+#![warn(clippy::indexing_slicing)]
 
 mod accuracy;
 mod ack;
@@ -126,6 +127,7 @@ impl Emulation {
     ///
     /// # Errors
     /// If a capture cannot be written, the system refuses threads or descriptors, or there are too many routes.
+    #[expect(clippy::indexing_slicing, reason = "two ends and two directions")]
     pub fn start<'a>(
         scenario: &Resolved,
         crossing: impl Into<Crossing<'a>>,
@@ -181,8 +183,9 @@ impl Emulation {
     /// Recent state of both directions.
     #[must_use]
     pub fn news(&self) -> Option<Report> {
-        let take = |i: usize| self.shared.news[i].lock().ok().and_then(|n| n.clone());
-        Some(Report { duration: Clock::now() - self.shared.start, lanes: [take(0)?, take(1)?] })
+        let take = |lane: &Mutex<Option<LaneReport>>| lane.lock().ok().and_then(|n| n.clone());
+        let [there, back] = &self.shared.news;
+        Some(Report { duration: Clock::now() - self.shared.start, lanes: [take(there)?, take(back)?] })
     }
     /// Whether a direction has stopped by itself: [`Self::finish`] then returns its error.
     #[must_use]

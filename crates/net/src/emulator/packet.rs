@@ -3,7 +3,7 @@
 use super::ack;
 use skyhaul_path::{Acknowledgement, PacketView, Routed};
 use skyhaul_wire::pcapng::Ticket;
-use skyhaul_wire::{Plan, ip};
+use skyhaul_wire::{Plan, ip, tcp};
 
 /// Header fields of a packet from anywhere, however malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -27,32 +27,36 @@ impl Class {
     /// Parses the headers; `None` if the bytes are not an IP packet.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Option<Self> {
-        let (class, header, total, protocol, addresses) = match bytes {
-            [v, tos, ..] if v >> 4 == 4 && bytes.len() >= 20 => {
-                let header = usize::from(v & 15) * 4;
-                let total = usize::from(u16::from_be_bytes([bytes[2], bytes[3]]));
+        let (class, header, total, protocol, addresses) = match bytes.first()? >> 4 {
+            4 => {
+                let fixed = bytes.first_chunk::<{ ip::V4_HEADER }>()?;
+                let header = usize::from(fixed[0] & 15) * 4;
+                let total = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
                 // Ports are in the first fragment only.
-                let whole = u16::from_be_bytes([bytes[6], bytes[7]]) & 0x1fff == 0;
-                (*tos, header, total, if whole { bytes[9] } else { 255 }, &bytes[12..20])
+                let whole = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x1fff == 0;
+                (fixed[1], header, total, if whole { fixed[9] } else { 255 }, &fixed[12..])
             }
-            [v, next, ..] if v >> 4 == 6 && bytes.len() >= 40 => {
-                let total = 40 + usize::from(u16::from_be_bytes([bytes[4], bytes[5]]));
-                ((v & 15) << 4 | next >> 4, 40, total, bytes[6], &bytes[8..40])
+            6 => {
+                let fixed = bytes.first_chunk::<{ ip::V6_HEADER }>()?;
+                let total = 40 + usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
+                ((fixed[0] & 15) << 4 | fixed[1] >> 4, 40, total, fixed[6], &fixed[8..])
             }
             _ => return None,
         };
         let transport = bytes.get(header..).unwrap_or_default();
         let ports = if matches!(protocol, 6 | 17) { transport.get(..4).unwrap_or_default() } else { &[] };
-        let number = |at: usize| ports.get(at..at + 2).map(|b| u16::from_be_bytes([b[0], b[1]]));
-        let pair = number(0).zip(number(2));
+        let pair = match *ports {
+            [a, b, c, d] => Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))),
+            _ => None,
+        };
         let flow = addresses
             .iter()
             .chain(ports)
             .fold(0x811c_9dc5u32, |h, b| (h ^ u32::from(*b)).wrapping_mul(0x0100_0193));
         let pure_ack = protocol == 6
-            && transport.len() >= 20
-            && transport[13] & !ack::ECN_FLAGS == 0x10
-            && total == header + usize::from(transport[12] >> 4) * 4;
+            && transport.first_chunk::<{ tcp::HEADER }>().is_some_and(|tcp| {
+                tcp[13] & !ack::ECN_FLAGS == 0x10 && total == header + usize::from(tcp[12] >> 4) * 4
+            });
         let link_scope = match addresses {
             [_, _, _, _, 224, 0, 0, _] | [169, 254, ..] | [_, _, _, _, 169, 254, _, _] => true,
             [0xfe, 0x80..=0xbf, ..] => true,
@@ -113,7 +117,7 @@ impl Buf {
     }
     /// The bytes of the packet.
     pub(super) fn data(&self) -> &[u8] {
-        &self.bytes[..self.len as usize]
+        self.bytes.get(..self.len as usize).unwrap_or_default()
     }
 }
 

@@ -76,6 +76,7 @@ struct Links<'a> {
 
 impl Links<'_> {
     /// A link of the scenario.
+    #[expect(clippy::indexing_slicing, reason = "a resolved scenario names links that it has")]
     fn link(&mut self, index: usize) -> u32 {
         if let Some(at) = self.labels.iter().position(|l| l.what == What::Link(index)) {
             return at as u32;
@@ -158,7 +159,9 @@ impl Way {
             out(p, Fate::Through(self.now));
             return;
         }
-        p.set_out(self.routes[self.ways.of(&p.class)]);
+        // There is a route for each way.
+        let Some(route) = self.routes.get(self.ways.of(&p.class)) else { return };
+        p.set_out(*route);
         self.chain.enter(self.now, p, &mut Losses { labels: &self.labels, out });
     }
 

@@ -41,12 +41,12 @@ impl Allowance {
             self.used.fill(0);
         }
         let place = secret.of(b"answer", &[SocketAddr::new(to, 0)]) as usize % PLACES;
-        let may = self.left > 0 && self.used[place] < EACH;
-        if may {
-            self.left -= 1;
-            self.used[place] += 1;
-        }
-        may
+        let Some(used) = self.used.get_mut(place).filter(|used| self.left > 0 && **used < EACH) else {
+            return false;
+        };
+        self.left -= 1;
+        *used += 1;
+        true
     }
 }
 

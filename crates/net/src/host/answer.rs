@@ -8,7 +8,7 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::{Flags, Segment, Seq, State};
 use skyhaul_wire::icmp::{self, Icmp, Quoted};
 use skyhaul_wire::tcp::Tcp;
-use skyhaul_wire::{Agreement, Checksum, Envelope, ip};
+use skyhaul_wire::{Agreement, Checksum, EncodeError, Envelope, ip};
 use std::net::{IpAddr, SocketAddr};
 
 /// How long the MTU of a route is not looked up again, and for how many destinations it is remembered.
@@ -49,7 +49,13 @@ impl Host {
         let rst = Segment { seq: Seq(0), ack: syn.add(1), flags, ..Segment::default() };
         self.reset(ends.local(), ends.remote(), &rst, out);
     }
-    fn reset(&mut self, local: SocketAddr, remote: SocketAddr, rst: &Segment, out: &mut impl Outlet) {
+    pub(super) fn reset(
+        &mut self,
+        local: SocketAddr,
+        remote: SocketAddr,
+        rst: &Segment,
+        out: &mut impl Outlet,
+    ) {
         let envelope = Envelope::new(local, remote);
         let agreed = Agreement { plan: self.config.plan, ..Agreement::default() };
         let write = |room: &mut [u8]| {
@@ -97,8 +103,9 @@ impl Host {
     /// Gives back what was not for us: it goes on to its destination.
     pub(super) fn pass_on(&mut self, packet: &[u8], out: &mut impl Outlet) {
         let write = |room: &mut [u8]| {
-            room[..packet.len()].copy_from_slice(packet);
-            Ok::<_, std::convert::Infallible>(packet.len())
+            let room = room.get_mut(..packet.len()).ok_or(EncodeError::Buffer)?;
+            room.copy_from_slice(packet);
+            Ok::<_, EncodeError>(packet.len())
         };
         if out.send(packet.len(), Merge::Alone, write).is_ok() {
             self.counts.passed_on += 1;
@@ -123,10 +130,7 @@ impl Host {
     /// The connection of an ICMP message, if the segment that it quotes is outstanding (RFC 5927 §4).
     fn genuine(&mut self, quoted: &Quoted) -> Option<u32> {
         let slot = self.demux.get(&Ends::new(quoted.src, quoted.dst));
-        let slot = slot.filter(|&s| {
-            let conn = self.slots[s as usize].conn.as_deref();
-            conn.is_some_and(|c| c.tcp().is_outstanding(quoted.seq))
-        });
+        let slot = slot.filter(|&s| self.at(s).is_some_and(|c| c.tcp().is_outstanding(quoted.seq)));
         if slot.is_none() {
             self.counts.messages_refused += 1;
         }
@@ -136,7 +140,7 @@ impl Host {
     fn too_big(&mut self, now: Instant, mtu: u32, quoted: &Quoted, out: &mut impl Outlet) -> bool {
         let Some(slot) = self.genuine(quoted) else { return false };
         // Initially only packets that every path can carry are sent: such a report may be a guess.
-        if !self.slots[slot as usize].conn.as_deref().is_some_and(Conn::is_connected) {
+        if !self.at(slot).is_some_and(Conn::is_connected) {
             self.counts.messages_refused += 1;
             return true;
         }

@@ -114,6 +114,7 @@ impl Past {
         let end = match conn.failure() {
             Some(Failure::Refused | Failure::Reset) => &mut self.lives.reset,
             Some(Failure::TimedOut | Failure::Unreachable) => &mut self.lives.vanished,
+            Some(Failure::Defect) => &mut self.lives.aborted,
             None if conn.ended_in_order() || conn.tcp().state() == State::TimeWait => &mut self.lives.closed,
             None => &mut self.lives.aborted,
         };
@@ -127,12 +128,14 @@ impl Host {
     pub fn census(&self) -> Census {
         let (mut states, mut traffic) = ([0; STATES.len()], self.past.traffic);
         let mut memory = MemoryUse::default();
+        let mut count = |state: State, n: u64| {
+            let of = STATES.iter().zip(&mut states).find(|((s, _), _)| *s == state);
+            of.into_iter().for_each(|(_, count)| *count += n);
+        };
         for conn in self.slots.iter().filter_map(|s| s.conn.as_deref()) {
             traffic.add(conn);
             let state = conn.tcp().state();
-            if let Some(at) = STATES.iter().position(|(s, _)| *s == state) {
-                states[at] += 1;
-            }
+            count(state, 1);
             let held = conn.tcp().held();
             memory.payload += (held.all - held.beyond) as u64;
             memory.beyond_gaps += held.beyond as u64;
@@ -141,9 +144,7 @@ impl Host {
         let [half_open, time_wait] = self.bytes_of_strangers();
         (memory.half_open, memory.time_wait) = (half_open as u64, time_wait as u64);
         for (state, n) in [(State::SynReceived, self.half_open()), (State::TimeWait, self.time_waits())] {
-            if let Some(at) = STATES.iter().position(|(s, _)| *s == state) {
-                states[at] += n as u64;
-            }
+            count(state, n as u64);
         }
         Census {
             states: STATES.iter().zip(states).map(|((_, name), n)| (*name, n)).collect(),

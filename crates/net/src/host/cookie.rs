@@ -40,7 +40,7 @@ pub(super) struct Offer {
 
 /// The largest segment size that a cookie can encode and that is at most `mss`, bytes.
 pub(super) fn size(mss: u16) -> u16 {
-    SIZES[index(mss)]
+    SIZES.into_iter().rfind(|s| *s <= mss).unwrap_or(SIZES[0])
 }
 fn index(mss: u16) -> usize {
     SIZES.iter().rposition(|s| *s <= mss).unwrap_or(0)
@@ -71,7 +71,8 @@ pub(super) fn taste(secret: &Secret, now: Instant, ends: &Ends, theirs: Seq, our
     let now = period(now);
     let odd = u64::from(ours.0 & PARITY != 0);
     let baked = if now % 2 == odd { now } else { now.checked_sub(1)? };
-    (hash(secret, ends, theirs, baked, index) == ours.0 & !LOW).then(|| SIZES[index as usize])
+    let size = SIZES.get(index as usize)?;
+    (hash(secret, ends, theirs, baked, index) == ours.0 & !LOW).then_some(*size)
 }
 
 /// Our first timestamp, which encodes the options; at most `stamp`.

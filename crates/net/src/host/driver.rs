@@ -136,16 +136,19 @@ impl Outlet for Out<'_> {
             };
             return departures.push(most, merge, write, device, |p| seen.packet(*now, false, p, None));
         }
-        let n = write(&mut packet[..most])?;
+        // Without room, `write` fails.
+        let room = packet.get_mut(..most).unwrap_or_default();
+        let n = write(room)?;
+        let packet = room.get(..n).unwrap_or_default();
         if let Some(shaper) = shaper {
             if merge == Merge::Low {
-                shaper.wait(&packet[..n]);
+                shaper.wait(packet);
                 return Ok(());
             }
             shaper.spend(*now, n);
         }
-        let taken = give(tun, &packet[..n], refused, failure);
-        seen.packet(*now, false, &packet[..n], (!taken).then_some("refused by the interface"));
+        let taken = give(tun, packet, refused, failure);
+        seen.packet(*now, false, packet, (!taken).then_some("refused by the interface"));
         Ok(())
     }
 }
@@ -215,7 +218,7 @@ impl Driver {
     /// If the system has no descriptors left.
     pub fn new(tun: Tun, host: Host) -> Result<Self, NetError> {
         let wait = Wait::on(&[&tun])?;
-        let merged = tun.offloads().then(|| (Arrivals::new(), Departures::new()));
+        let merged = tun.offloads().then(|| (Arrivals::default(), Departures::default()));
         let (arriving, departing) = (vec![0; 1 << 16], vec![0; ROOM]);
         let cpu = Duration::ZERO;
         Ok(Self {
@@ -259,7 +262,7 @@ impl Driver {
     /// # Errors
     /// If the system has no descriptors left.
     pub fn renew(&mut self, tun: Tun) -> Result<(), NetError> {
-        self.merged = tun.offloads().then(|| (Arrivals::new(), Departures::new()));
+        self.merged = tun.offloads().then(|| (Arrivals::default(), Departures::default()));
         // The old one is closed first.
         self.tun = tun;
         self.wait.replace(0, &self.tun)
@@ -403,7 +406,9 @@ impl Driver {
             while read < BATCH {
                 let more = match &mut arrivals {
                     Some(a) => a.read(tun).map(|more| more.then(|| out.arrive(host, a))),
-                    None => tun.read(arriving).map(|n| n.map(|n| out.arrives(host, &arriving[..n]))),
+                    None => tun
+                        .read(arriving)
+                        .map(|n| n.and_then(|n| arriving.get(..n)).map(|packet| out.arrives(host, packet))),
                 };
                 match more {
                     Ok(Some(())) => read += 1,

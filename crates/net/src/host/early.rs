@@ -57,6 +57,7 @@ impl Serials {
         // The first one itself is not seen yet.
         Self { highest: first.wrapping_sub(1), seen: [0; WINDOW as usize / 64] }
     }
+    #[expect(clippy::indexing_slicing, reason = "there are as many words as a window has")]
     fn bit(&mut self, serial: u32) -> (&mut u64, u64) {
         let n = serial % WINDOW;
         (&mut self.seen[n as usize / 64], 1 << (n % 64))

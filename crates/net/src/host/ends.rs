@@ -1,6 +1,6 @@
 //! Both ends of a connection as a key.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// The local and the remote end in 37 bytes. Tables of connections that cost a peer just one packet must be small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -10,26 +10,37 @@ pub(super) struct Ends([u8; 37]);
 const V4: usize = 12;
 const V6: usize = 36;
 
+fn v6(ip: IpAddr) -> Ipv6Addr {
+    match ip {
+        IpAddr::V4(a) => a.to_ipv6_mapped(),
+        IpAddr::V6(a) => a,
+    }
+}
+
 impl Ends {
     pub(super) fn new(local: SocketAddr, remote: SocketAddr) -> Self {
-        let (mut bytes, mut n) = ([0; 37], 1);
+        let mut bytes = [0; 37];
         bytes[0] = if local.is_ipv4() { 4 } else { 6 };
-        for end in [local, remote] {
-            let mut add = |part: &[u8]| {
-                bytes[n..n + part.len()].copy_from_slice(part);
-                n += part.len();
-            };
-            match end.ip() {
-                IpAddr::V4(a) => add(&a.octets()),
-                IpAddr::V6(a) => add(&a.octets()),
+        let ports = [local, remote].map(|end| end.port().to_be_bytes());
+        match (local.ip(), remote.ip()) {
+            (IpAddr::V4(local), IpAddr::V4(remote)) => {
+                bytes[1..5].copy_from_slice(&local.octets());
+                bytes[5..7].copy_from_slice(&ports[0]);
+                bytes[7..11].copy_from_slice(&remote.octets());
+                bytes[11..13].copy_from_slice(&ports[1]);
             }
-            add(&end.port().to_be_bytes());
+            (local, remote) => {
+                bytes[1..17].copy_from_slice(&v6(local).octets());
+                bytes[17..19].copy_from_slice(&ports[0]);
+                bytes[19..35].copy_from_slice(&v6(remote).octets());
+                bytes[35..37].copy_from_slice(&ports[1]);
+            }
         }
         Self(bytes)
     }
     /// The significant bytes.
     pub(super) fn bytes(&self) -> &[u8] {
-        &self.0[..=if self.0[0] == 4 { V4 } else { V6 }]
+        if self.0[0] == 4 { &self.0[..=V4] } else { &self.0[..=V6] }
     }
     /// Local address and port.
     pub(super) fn local(&self) -> SocketAddr {
@@ -40,19 +51,17 @@ impl Ends {
         self.end(true)
     }
     fn end(&self, remote: bool) -> SocketAddr {
-        let all = &self.bytes()[1..];
-        let (local, other) = all.split_at(all.len() / 2);
-        let (address, port) = if remote { other } else { local }.split_at(all.len() / 2 - 2);
-        let port = u16::from_be_bytes([port[0], port[1]]);
-        let ip = match <[u8; 4]>::try_from(address) {
-            Ok(v4) => IpAddr::from(v4),
-            Err(_) => {
-                let mut v6 = [0; 16];
-                v6.copy_from_slice(address);
-                IpAddr::from(v6)
-            }
-        };
-        SocketAddr::new(ip, port)
+        let [version, all @ ..] = &self.0;
+        let port = |end: &[u8]| u16::from_be_bytes(end.first_chunk().copied().unwrap_or_default());
+        if *version == 4 {
+            let end = if remote { &all[6..] } else { &all[..] };
+            let (ip, rest) = end.split_first_chunk::<4>().unwrap_or((&[0; 4], &[]));
+            SocketAddr::new(IpAddr::from(*ip), port(rest))
+        } else {
+            let end = if remote { &all[18..] } else { &all[..] };
+            let (ip, rest) = end.split_first_chunk::<16>().unwrap_or((&[0; 16], &[]));
+            SocketAddr::new(IpAddr::from(*ip), port(rest))
+        }
     }
 }
 

@@ -89,7 +89,7 @@ impl Keys {
             }
             resolved => resolved,
         }?;
-        let flow = &resolved.flows[0];
+        let Some(flow) = resolved.flows.first() else { return Err(refused("flows", "there is no flow")) };
         if flow.endpoint.loss_classifier.is_oracle() {
             return Err(refused(
                 "endpoint.loss-classifier",

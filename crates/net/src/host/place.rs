@@ -58,13 +58,15 @@ impl Host {
             self.slots.push(Slot::default());
             (self.slots.len() - 1) as u32
         });
-        self.slots[slot as usize].conn = Some(Box::new(conn));
+        if let Some(s) = self.slots.get_mut(slot as usize) {
+            s.conn = Some(Box::new(conn));
+        }
         self.demux.insert(ends, slot);
         slot
     }
 
     pub(super) fn remove(&mut self, slot: u32) {
-        let s = &mut self.slots[slot as usize];
+        let Some(s) = self.slots.get_mut(slot as usize) else { return };
         if let Some(conn) = s.conn.take() {
             s.generation = s.generation.wrapping_add(1);
             self.ledger.strike(&conn);
@@ -75,18 +77,28 @@ impl Host {
     }
 
     pub(super) fn id(&self, slot: u32) -> ConnId {
-        ConnId { slot, generation: self.slots[slot as usize].generation }
+        ConnId { slot, generation: self.slots.get(slot as usize).map_or(0, |s| s.generation) }
+    }
+    pub(super) fn at(&self, slot: u32) -> Option<&Conn> {
+        self.slots.get(slot as usize)?.conn.as_deref()
     }
     pub(super) fn at_mut(&mut self, slot: u32) -> Option<&mut Conn> {
+        self.at_work = Some(slot);
         self.slots.get_mut(slot as usize)?.conn.as_deref_mut()
     }
     pub(super) fn get_mut(&mut self, id: ConnId) -> Option<&mut Conn> {
+        self.at_work = Some(id.slot);
         let slot = self.slots.get_mut(id.slot as usize).filter(|s| s.generation == id.generation)?;
         slot.conn.as_deref_mut()
     }
     /// The application uses a connection, which may then have something to send.
-    pub(super) fn act<T>(&mut self, id: ConnId, what: impl FnOnce(&mut Conn) -> T) -> Option<T> {
-        let done = what(self.get_mut(id)?);
+    pub(super) fn act<T>(
+        &mut self,
+        now: Instant,
+        id: ConnId,
+        what: impl FnOnce(&mut Conn) -> T,
+    ) -> Option<T> {
+        let done = self.contain(now, |host| host.get_mut(id).map(what)).flatten()?;
         self.mark_ready(id.slot);
         Some(done)
     }

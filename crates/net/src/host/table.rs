@@ -37,6 +37,7 @@ pub(super) struct Table<T> {
     deadlines: Deadlines,
 }
 
+#[expect(clippy::indexing_slicing, reason = "numbers of entries and buckets that the table itself has given")]
 impl<T> Table<T> {
     /// An empty table; the key comes from `secret`.
     pub(super) fn new(secret: &Secret) -> Self {

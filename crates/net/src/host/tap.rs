@@ -80,9 +80,10 @@ pub(super) fn addressed(src: IpAddr, dst: IpAddr, tcp: &[u8]) -> Option<(SocketA
 
 /// Protocol, addresses and payload of an IP packet without extension headers.
 pub(super) fn network(packet: &[u8]) -> Option<(u8, IpAddr, IpAddr, &[u8])> {
-    match packet.first()? >> 4 {
+    let first = packet.first()?;
+    match first >> 4 {
         4 => {
-            let length = usize::from(packet[0] & 15) * 4;
+            let length = usize::from(first & 15) * 4;
             let address = |at: usize| Some(IpAddr::from(<[u8; 4]>::try_from(packet.get(at..at + 4)?).ok()?));
             Some((*packet.get(9)?, address(12)?, address(16)?, packet.get(length.max(20)..)?))
         }
@@ -181,7 +182,12 @@ impl Tap {
             return true;
         }
         let kept = if self.payload { packet.len() } else { headers(packet) };
-        self.deliver(Tapped::Packet { at, arrived, bytes: packet[..kept].into(), total: packet.len() })
+        self.deliver(Tapped::Packet {
+            at,
+            arrived,
+            bytes: packet.get(..kept).unwrap_or(packet).into(),
+            total: packet.len(),
+        })
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Waiting {
 impl Host {
     /// Moves a connection in TIME-WAIT that the application has released to the table.
     pub(super) fn lay_down(&mut self, slot: u32) {
-        let Some(conn) = self.slots[slot as usize].conn.as_deref() else { return };
+        let Some(conn) = self.at(slot) else { return };
         let (tcp, ends) = (conn.tcp(), Ends::new(conn.local(), conn.remote()));
         let period = tcp.time_wait();
         let waiting = Waiting {

@@ -1,7 +1,7 @@
 //! IPv4 and IPv6 headers.
 
-mod v4;
-mod v6;
+pub(crate) mod v4;
+pub(crate) mod v6;
 
 pub use v4::{mark_congestion, remark};
 

@@ -13,7 +13,7 @@ pub(super) fn write(
     payload: usize,
 ) -> Result<usize, EncodeError> {
     let total = u16::try_from(V4_HEADER + payload).map_err(|_| EncodeError::TooLong)?;
-    let out = out.get_mut(..V4_HEADER).ok_or(EncodeError::Buffer)?;
+    let out: &mut [u8; V4_HEADER] = out.first_chunk_mut().ok_or(EncodeError::Buffer)?;
     out[0] = 0x45;
     out[1] = h.dscp << 2 | h.ecn & 3;
     out[2..4].copy_from_slice(&total.to_be_bytes());
@@ -38,21 +38,20 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Refusal> {
         return Err(Refusal::IpLength);
     }
     let packet = bytes.get(..total).ok_or(Refusal::IpTruncated)?;
-    let (head, payload) = packet.split_at(header);
+    let (head, payload) = packet.split_at_checked(header).ok_or(Refusal::IpLength)?;
     if Sum::default().bytes(head).finish() != 0 {
         return Err(Refusal::IpChecksum);
     }
-    if source_routed(&head[V4_HEADER..]) {
+    if source_routed(head.get(V4_HEADER..).unwrap_or_default()) {
         return Err(Refusal::SourceRoute);
     }
     // More fragments, or an offset.
     if u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff != 0 {
         return Err(Refusal::Fragment);
     }
-    let address = |at: usize| IpAddr::from([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
     let h = Header {
-        src: address(12),
-        dst: address(16),
+        src: address(&fixed[12..]),
+        dst: address(&fixed[16..]),
         protocol: fixed[9],
         dscp: fixed[1] >> 2,
         ecn: fixed[1] & 3,
@@ -61,6 +60,11 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Refusal> {
         flow_label: 0,
     };
     Ok((h, payload))
+}
+
+/// The address that these bytes begin with.
+pub(crate) fn address(bytes: &[u8]) -> IpAddr {
+    IpAddr::from(bytes.first_chunk::<4>().copied().unwrap_or_default())
 }
 
 /// True if there is a source route option (RFC 791 §3.1), loose or strict.
@@ -94,14 +98,15 @@ pub fn mark_congestion(packet: &mut [u8]) {
 
 /// Changes the DSCP and ECN byte and updates its checksum.
 fn reclass(packet: &mut [u8], change: impl Fn(u8) -> u8) {
+    if let Some(head) = packet.first_chunk_mut::<V4_HEADER>().filter(|head| head[0] >> 4 == 4) {
+        let from = u16::from_be_bytes([head[0], head[1]]);
+        head[1] = change(head[1]);
+        let to = u16::from_be_bytes([head[0], head[1]]);
+        let sum = u16::from_be_bytes([head[10], head[11]]);
+        head[10..12].copy_from_slice(&checksum::repaired(sum, from, to).to_be_bytes());
+        return;
+    }
     match packet {
-        [v, ..] if *v >> 4 == 4 && packet.len() >= V4_HEADER => {
-            let from = u16::from_be_bytes([packet[0], packet[1]]);
-            packet[1] = change(packet[1]);
-            let to = u16::from_be_bytes([packet[0], packet[1]]);
-            let sum = u16::from_be_bytes([packet[10], packet[11]]);
-            packet[10..12].copy_from_slice(&checksum::repaired(sum, from, to).to_be_bytes());
-        }
         [v, next, ..] if *v >> 4 == 6 => {
             let class = change(*v << 4 | *next >> 4);
             *v = 0x60 | class >> 4;

@@ -19,7 +19,7 @@ pub(super) fn write(
     payload: usize,
 ) -> Result<usize, EncodeError> {
     let length = u16::try_from(payload).map_err(|_| EncodeError::TooLong)?;
-    let out = out.get_mut(..V6_HEADER).ok_or(EncodeError::Buffer)?;
+    let out: &mut [u8; V6_HEADER] = out.first_chunk_mut().ok_or(EncodeError::Buffer)?;
     let class = u32::from(h.dscp << 2 | h.ecn & 3);
     let first = 6 << 28 | class << 20 | h.flow_label & 0xf_ffff;
     out[..4].copy_from_slice(&first.to_be_bytes());
@@ -46,6 +46,11 @@ fn options(mut list: &[u8]) -> Result<(), Refusal> {
     }
 }
 
+/// The address that these bytes begin with.
+pub(crate) fn address(bytes: &[u8]) -> IpAddr {
+    IpAddr::from(bytes.first_chunk::<16>().copied().unwrap_or_default())
+}
+
 pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Refusal> {
     let (fixed, rest) = bytes.split_first_chunk::<V6_HEADER>().ok_or(Refusal::IpTruncated)?;
     let length = usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
@@ -60,9 +65,11 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Refusal> {
                 let (header, rest) = payload.split_at_checked(length).ok_or(Refusal::ExtensionHeader)?;
                 match next {
                     // Segments left: this is not the final destination (RFC 8200 §4.4).
-                    ROUTING if header[3] > 0 => return Err(Refusal::SourceRoute),
+                    ROUTING if header.get(3).is_some_and(|left| *left > 0) => {
+                        return Err(Refusal::SourceRoute);
+                    }
                     ROUTING => {}
-                    _ => options(&header[2..])?,
+                    _ => options(header.get(2..).unwrap_or_default())?,
                 }
                 payload = rest;
                 next = after;
@@ -86,14 +93,9 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Refusal> {
         }
     }
     let first = u32::from_be_bytes([fixed[0], fixed[1], fixed[2], fixed[3]]);
-    let address = |at: usize| {
-        let mut octets = [0; 16];
-        octets.copy_from_slice(&fixed[at..at + 16]);
-        IpAddr::from(octets)
-    };
     let h = Header {
-        src: address(8),
-        dst: address(24),
+        src: address(&fixed[8..]),
+        dst: address(&fixed[24..]),
         protocol: next,
         dscp: (first >> 22 & 0x3f) as u8,
         ecn: (first >> 20 & 3) as u8,

@@ -54,26 +54,22 @@ pub struct Tcp<'a> {
 impl<'a> Tcp<'a> {
     /// `verified`: its checksum need not be computed.
     pub(crate) fn parse(ip: &Header, bytes: &'a [u8], verified: bool) -> Result<Self, Refusal> {
-        let (head, _) = bytes.split_first_chunk::<HEADER>().ok_or(Refusal::TcpTruncated)?;
-        let header = usize::from(head[12] >> 4) * 4;
-        if header < HEADER || header > bytes.len() {
-            return Err(Refusal::DataOffset);
-        }
+        let (head, rest) = bytes.split_first_chunk::<HEADER>().ok_or(Refusal::TcpTruncated)?;
+        let options = (usize::from(head[12] >> 4) * 4).checked_sub(HEADER).ok_or(Refusal::DataOffset)?;
+        let (options, payload) = rest.split_at_checked(options).ok_or(Refusal::DataOffset)?;
         if !verified && ip.pseudo(bytes.len()).bytes(bytes).finish() != 0 {
             return Err(Refusal::TcpChecksum);
         }
-        let short = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
-        let long = |at: usize| u32::from(short(at)) << 16 | u32::from(short(at + 2));
         Ok(Self {
-            src_port: short(0),
-            dst_port: short(2),
-            seq: Seq(long(4)),
-            ack: Seq(long(8)),
+            src_port: u16::from_be_bytes([head[0], head[1]]),
+            dst_port: u16::from_be_bytes([head[2], head[3]]),
+            seq: Seq(u32::from_be_bytes([head[4], head[5], head[6], head[7]])),
+            ack: Seq(u32::from_be_bytes([head[8], head[9], head[10], head[11]])),
             flags: Flags::from_bits(head[13]),
             reserved: head[12] & 0x0f,
-            window: short(14),
-            options: Options::parse(&bytes[HEADER..header])?,
-            payload: &bytes[header..],
+            window: u16::from_be_bytes([head[14], head[15]]),
+            options: Options::parse(options)?,
+            payload,
             dscp: ip.dscp,
             ecn: ip.ecn,
         })

@@ -65,24 +65,19 @@ fn each(mut bytes: &[u8]) -> impl Iterator<Item = Result<(u8, &[u8]), Refusal>> 
                 [] | [END, ..] => return None,
                 [NOP, ref rest @ ..] => bytes = rest,
                 [kind, ref rest @ ..] => {
-                    let content = rest
+                    let parts = rest
                         .split_first()
-                        .and_then(|(len, _)| usize::from(*len).checked_sub(2))
-                        .and_then(|len| rest.get(1..1 + len));
-                    let Some(content) = content else {
+                        .and_then(|(len, rest)| rest.split_at_checked(usize::from(*len).checked_sub(2)?));
+                    let Some((content, after)) = parts else {
                         bytes = &[];
                         return Some(Err(Refusal::OptionCut));
                     };
-                    bytes = &rest[1 + content.len()..];
+                    bytes = after;
                     return Some(Ok((kind, content)));
                 }
             }
         }
     })
-}
-
-fn long(b: &[u8]) -> Option<u32> {
-    b.first_chunk().map(|b| u32::from_be_bytes(*b))
 }
 
 impl<'a> Options<'a> {
@@ -114,8 +109,8 @@ impl<'a> Options<'a> {
     pub fn sack(&self) -> SackBlocks {
         let mut blocks = SackBlocks::EMPTY;
         for b in self.sack.chunks_exact(8) {
-            if let (Some(from), Some(to)) = (long(b), long(&b[4..])) {
-                blocks.push(Seq(from), Seq(to));
+            if let &[a, b, c, d, e, f, g, h] = b {
+                blocks.push(Seq(u32::from_be_bytes([a, b, c, d])), Seq(u32::from_be_bytes([e, f, g, h])));
             }
         }
         blocks
@@ -126,8 +121,9 @@ impl<'a> Options<'a> {
         // Most segments have none.
         let all = if self.experiments { self.all } else { &[] };
         each(all).filter_map(Result::ok).find_map(|(kind, content)| {
-            let ours = kind == EXPERIMENT && content.len() + 2 == len && long(content) == Some(exid);
-            ours.then(|| &content[4..])
+            let (id, says) = content.split_first_chunk()?;
+            let ours = kind == EXPERIMENT && content.len() + 2 == len && u32::from_be_bytes(*id) == exid;
+            ours.then_some(says)
         })
     }
 
@@ -170,7 +166,7 @@ impl Options<'_> {
     #[must_use]
     pub fn gateway(&self, exid: u32) -> Option<NonZeroU32> {
         let stated = self.experiment(exid, GATEWAY_LEN).or_else(|| self.experiment(exid, EARLY_LEN));
-        NonZeroU32::new(long(&stated?[2..])?)
+        stated?.get(2..)?.first_chunk().and_then(|n| NonZeroU32::new(u32::from_be_bytes(*n)))
     }
     /// What a gateway states about data in a SYN, behind its number: see [`crate::Agreement::early`].
     #[must_use]
@@ -197,7 +193,7 @@ impl Writer {
     }
     /// The bytes written.
     pub(crate) fn as_slice(&self) -> &[u8] {
-        &self.bytes[..self.len]
+        self.bytes.get(..self.len).unwrap_or_default()
     }
     /// Bytes left.
     pub(crate) const fn room(&self) -> usize {
@@ -207,16 +203,13 @@ impl Writer {
     fn option(&mut self, kind: u8, content: &[&[u8]]) -> bool {
         let len = 2 + content.iter().map(|c| c.len()).sum::<usize>();
         let end = self.len + aligned(len);
-        if end > OPTION_SPACE {
-            return false;
-        }
-        let mut at = end - len;
-        self.bytes[at] = kind;
-        self.bytes[at + 1] = len as u8;
-        at += 2;
+        let Some([first, second, room @ ..]) = self.bytes.get_mut(end - len..end) else { return false };
+        (*first, *second) = (kind, len as u8);
+        let mut room = room;
         for c in content {
-            self.bytes[at..at + c.len()].copy_from_slice(c);
-            at += c.len();
+            let Some((to, rest)) = room.split_at_mut_checked(c.len()) else { return false };
+            to.copy_from_slice(c);
+            room = rest;
         }
         self.len = end;
         true
@@ -232,8 +225,8 @@ impl Writer {
         let Some(ts) = ts else { return self.option(SACK_PERMITTED, &[]) };
         let at = self.len;
         let fits = self.timestamps(ts);
-        if fits {
-            self.bytes[at..at + 2].copy_from_slice(&[SACK_PERMITTED, 2]);
+        if let Some(padding) = self.bytes.get_mut(at..).filter(|_| fits).and_then(<[u8]>::first_chunk_mut) {
+            *padding = [SACK_PERMITTED, 2];
         }
         fits
     }
@@ -243,10 +236,11 @@ impl Writer {
     pub(crate) fn sack(&mut self, blocks: &[(Seq, Seq)]) -> bool {
         let mut content = [0; 32];
         for (slot, (from, to)) in content.chunks_exact_mut(8).zip(blocks) {
-            slot[..4].copy_from_slice(&from.0.to_be_bytes());
-            slot[4..].copy_from_slice(&to.0.to_be_bytes());
+            let (first, second) = slot.split_at_mut(4);
+            first.copy_from_slice(&from.0.to_be_bytes());
+            second.copy_from_slice(&to.0.to_be_bytes());
         }
-        self.option(SACK, &[&content[..8 * blocks.len().min(4)]])
+        self.option(SACK, &[content.get(..8 * blocks.len()).unwrap_or(&content)])
     }
     pub(crate) fn capability(
         &mut self,
