@@ -22,6 +22,6 @@ pub mod host;
 mod outlet;
 pub mod world;
 
-pub use device::{Clock, Namespace, routing, sockets, tun, wait};
+pub use device::{Clock, Namespace, ipv6, nftables, routing, sockets, tun, wait};
 pub use error::NetError;
 pub use host::{driver, tap, trace};

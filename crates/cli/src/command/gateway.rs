@@ -20,8 +20,8 @@ use skyhaul_gateway::leftover::{self, Cleaned};
 use skyhaul_gateway::status::Status;
 use skyhaul_gateway::{Config, Surroundings, Watcher, control, doctor, rules, system};
 use skyhaul_lab::text::{Grid, percent};
-use skyhaul_net::enclosure;
 use skyhaul_net::wait::Waker;
+use std::ffi::OsString;
 use std::fmt::Write;
 
 /// The hidden command.
@@ -29,15 +29,20 @@ const KEEPER: [&str; 2] = ["gateway", "keeper"];
 /// Placeholders for the ports that the kernel picks at run time.
 const SOME: rules::Ports = rules::Ports { v4: 5000, v6: 5001 };
 
-pub(crate) fn run(command: &GatewayCommand, arguments: usize) -> Result<(), Stop> {
+/// The command line of the keeper.
+fn keeper(again: &[OsString]) -> Vec<OsString> {
+    [again, &KEEPER.map(Into::into)].concat()
+}
+
+pub(crate) fn run(command: &GatewayCommand, again: &[OsString]) -> Result<(), Stop> {
     match command {
         GatewayCommand::Check(args) => check(args),
         GatewayCommand::Rules(args) => {
             let config = read(args)?;
             print(&format!("{}\n{}", rules::all(&config, SOME, false), rules::routing(&config)))
         }
-        GatewayCommand::Doctor(args) => examine(args, arguments),
-        GatewayCommand::Run(args) => serve(args, arguments),
+        GatewayCommand::Doctor(args) => examine(args, again),
+        GatewayCommand::Run(args) => serve(args, again),
         GatewayCommand::Status(args) => status(args),
         GatewayCommand::Top(args) => top(args),
         GatewayCommand::Evidence(args) => {
@@ -154,15 +159,14 @@ fn measured(c: &Config) -> Option<String> {
     }
 }
 
-fn examine(args: &GatewayDoctorArgs, arguments: usize) -> Result<(), Stop> {
+fn examine(args: &GatewayDoctorArgs, again: &[OsString]) -> Result<(), Stop> {
     let config = read(&args.file)?;
     let mut findings = doctor::examine(&config);
     if let Some(time) = args.watch {
         findings.extend(doctor::watch(&config, time.0));
     }
     if let Some(to) = args.probe {
-        let mut keeper = enclosure::ourselves(arguments);
-        keeper.extend(KEEPER.map(Into::into));
+        let keeper = keeper(again);
         let surroundings =
             Surroundings { folder: args.runtime.clone(), file: args.file.file.clone(), keeper };
         findings.push(doctor::prove(&config, &surroundings, args.from, to));
@@ -241,11 +245,10 @@ fn clean(args: &GatewayCleanArgs) -> Result<(), Stop> {
     })
 }
 
-fn serve(args: &GatewayRunArgs, arguments: usize) -> Result<(), Stop> {
+fn serve(args: &GatewayRunArgs, again: &[OsString]) -> Result<(), Stop> {
     let config = read(&args.file)?;
     let metrics = args.metrics.map(Metrics::open).transpose()?;
-    let mut keeper = enclosure::ourselves(arguments);
-    keeper.extend(KEEPER.map(Into::into));
+    let keeper = keeper(again);
     let surroundings = Surroundings { folder: args.runtime.clone(), file: args.file.file.clone(), keeper };
     let mut watch = Watch { metrics, name: config.name.clone(), manager: Manager::find() };
     let last = skyhaul_gateway::run(&config, &surroundings, &mut watch).map_err(Stop::bad)?;

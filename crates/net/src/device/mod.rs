@@ -2,8 +2,10 @@
 //! connections. This module does not know our connections.
 
 mod clock;
+pub mod ipv6;
 mod namespace;
 pub(crate) mod netlink;
+pub mod nftables;
 pub(crate) mod offload;
 pub(crate) mod ready;
 pub mod routing;
