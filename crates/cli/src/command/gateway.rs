@@ -161,7 +161,7 @@ fn measured(c: &Config) -> Option<String> {
 
 fn examine(args: &GatewayDoctorArgs, again: &[OsString]) -> Result<(), Stop> {
     let config = read(&args.file)?;
-    let mut findings = doctor::examine(&config);
+    let mut findings = doctor::examine(&config, &args.runtime);
     if let Some(time) = args.watch {
         findings.extend(doctor::watch(&config, time.0));
     }
@@ -272,6 +272,23 @@ fn number(v: &Value, key: &str) -> f64 {
     v.get(key).and_then(Value::as_f64).unwrap_or(0.0)
 }
 
+/// What has become of the rules of nftables, if others have removed or changed them.
+fn rules_line(rules: &Value) -> Option<String> {
+    let who = rules["changed-by"].as_str().unwrap_or("somebody");
+    if rules["in-place"] == false {
+        return Some(format!(
+            "GONE for {:.0} s by {who}, new connections pass unsplit and open ones stand still; it tries again: {}",
+            number(rules, "lost-for"),
+            rules["message"].as_str().unwrap_or_default()
+        ));
+    }
+    let restored = number(rules, "restored");
+    (restored > 0.0).then(|| {
+        let times = if restored == 1.0 { "once".into() } else { format!("{restored} times") };
+        format!("restored {times}, last {:.0} s ago, after {who}", number(rules, "last-restored"))
+    })
+}
+
 fn page(v: &Value) -> String {
     let c = &v["counts"];
     let count = |key: &str| number(c, key);
@@ -308,6 +325,12 @@ fn page(v: &Value) -> String {
             ("lost in resets", format!("{} bytes", count("bytes-lost"))),
         ],
     );
+    if let Some(says) = rules_line(&v["rules"]) {
+        line("rules", &[("of nftables", says)]);
+    }
+    if number(v, "turned-away") > 0.0 {
+        line("refused", &[("for want of descriptors", number(v, "turned-away").to_string())]);
+    }
     if number(v, "queues-full") > 0.0 {
         line("dropped", &[("between threads", format!("{} packets", number(v, "queues-full")))]);
     }

@@ -11,6 +11,7 @@ mod priority;
 mod programs;
 mod refusals;
 mod stack;
+mod surroundings;
 mod threads;
 
 use bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
@@ -62,6 +63,7 @@ fn main() {
     ];
     tests.extend(operations::ALL);
     tests.extend(threads::ALL);
+    tests.extend(surroundings::ALL);
     tests.extend(refusals::ALL);
     tests.extend(doctor::ALL);
     for (name, test) in tests {

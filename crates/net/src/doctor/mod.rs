@@ -345,9 +345,17 @@ mod tests {
     fn every_check_says_something() {
         let checks = examine();
         let names: Vec<&str> = checks.iter().map(|c| c.name).collect();
-        for name in
-            ["privileges", "namespaces", "tun", "ipv6", "timer", "lateness", "priority", "controls", "descriptors"]
-        {
+        for name in [
+            "privileges",
+            "namespaces",
+            "tun",
+            "ipv6",
+            "timer",
+            "lateness",
+            "priority",
+            "controls",
+            "descriptors",
+        ] {
             assert!(names.contains(&name), "{name} is missing in {names:?}");
         }
         for c in &checks {
