@@ -19,16 +19,20 @@ use std::ffi::OsString;
 use std::io::Write;
 use stop::Stop;
 
-/// Runs the command in `args`, whose first element is the name of the program, and returns the exit status.
-pub fn run(args: impl IntoIterator<Item = OsString>, renderer: Option<&dyn FigureRenderer>) -> u8 {
-    let args: Vec<OsString> = args.into_iter().collect();
-    let arguments = args.len().saturating_sub(1);
+/// Runs the command in `args`, whose first element is the name of the program, and returns the exit status. `again` is the command
+/// line that starts the program again when arguments are appended, and begins with the path of what the system is to execute: an
+/// interpreter, if one runs us.
+pub fn run(
+    args: impl IntoIterator<Item = OsString>,
+    renderer: Option<&dyn FigureRenderer>,
+    again: &[OsString],
+) -> u8 {
     let cli = match args::Cli::try_parse_from(args) {
         Ok(cli) => cli,
         // Help and version are no errors; their status is 0, and 2 for everything else.
         Err(e) => return finish(usage(&e)),
     };
-    finish(command::run(&cli.command, renderer, arguments))
+    finish(command::run(&cli.command, renderer, again))
 }
 
 /// Prints clap's output: help unchanged, an error in one line.

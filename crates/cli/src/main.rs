@@ -2,5 +2,7 @@
 #![forbid(unsafe_code)]
 
 fn main() -> std::process::ExitCode {
-    skyhaul_cli::run(std::env::args_os(), None).into()
+    // By its actual location, since names on a search path may change.
+    let again = std::env::current_exe().map(Into::into).ok().or_else(|| std::env::args_os().next());
+    skyhaul_cli::run(std::env::args_os(), None, again.as_slice()).into()
 }

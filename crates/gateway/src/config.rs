@@ -396,6 +396,13 @@ impl Config {
         self.terrestrial.as_ref().filter(|_| self.evidence.mode != evidence::Mode::Shadow)
     }
 
+    /// Whether connections of IPv6 are to be split.
+    #[must_use]
+    pub fn speaks_of_ipv6(&self) -> bool {
+        let sides = self.intercepted().map(|t| [&t.networks, &self.satellite.networks]);
+        sides.is_some_and(|sides| sides.iter().all(|s| s.iter().any(|n| n.address.is_ipv6())))
+    }
+
     /// Whether it forwards ports.
     #[must_use]
     pub fn forwards_ports(&self) -> bool {

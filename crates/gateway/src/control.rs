@@ -81,7 +81,12 @@ impl Control {
         std::fs::set_permissions(&path, owner).map_err(fail(&path))?;
         let (tell, asked) = channel();
         std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
+            for stream in listener.incoming() {
+                // No descriptor is left for now.
+                let Ok(stream) = stream else {
+                    std::thread::sleep(Duration::from_millis(100));
+                    continue;
+                };
                 if converse(stream, &tell, &wake).is_none() {
                     return;
                 }

@@ -16,9 +16,11 @@ pub use look::watch;
 pub use prove::prove;
 
 use crate::config::Config;
-use crate::evidence;
-use crate::rules;
+use crate::system::Lock;
+use crate::watch::RulesStatus;
+use crate::{control, descriptors, evidence, rules};
 use serde::Serialize;
+use skyhaul_net::ipv6;
 use std::path::Path;
 use std::process::Command;
 
@@ -50,9 +52,10 @@ fn sysctl(key: &str) -> Option<String> {
     std::fs::read_to_string(format!("/proc/sys/{key}")).ok().map(|v| v.trim().to_owned())
 }
 
-/// Checks everything that a gateway with this configuration needs. The only change is a temporary nftables table.
+/// Checks everything that a gateway with this configuration needs, and one that runs with this folder. The only change is a temporary
+/// nftables table.
 #[must_use]
-pub fn examine(config: &Config) -> Vec<Finding> {
+pub fn examine(config: &Config, folder: &Path) -> Vec<Finding> {
     let mut all = vec![nft(), tun()];
     all.extend(rule_kinds(config));
     let terrestrial = config.terrestrial.as_ref();
@@ -76,6 +79,10 @@ pub fn examine(config: &Config) -> Vec<Finding> {
         [("IPv4 forwarding", "net/ipv4/ip_forward"), ("IPv6 forwarding", "net/ipv6/conf/all/forwarding")]
     {
         let v6 = what.starts_with("IPv6");
+        // Where it is off, that is another finding.
+        if v6 && !ipv6::is_on() {
+            continue;
+        }
         // For forwarded ports alone it is enabled, and disabled again, per interface.
         let mut networks =
             terrestrial.iter().flat_map(|t| t.networks.iter().chain(&config.satellite.networks));
@@ -90,6 +97,11 @@ pub fn examine(config: &Config) -> Vec<Finding> {
             None => {}
         }
     }
+    if let Some(why) = ipv6::why_off().filter(|_| config.speaks_of_ipv6()) {
+        let says = format!("is off ({why}): only connections of IPv4 are split; {}", ipv6::REMEDY);
+        all.push(doubt("IPv6", says));
+    }
+    all.push(open_files(config));
     for (_, name) in &interfaces {
         let own = sysctl(&format!("net/ipv4/conf/{name}/rp_filter")).unwrap_or_default();
         let strict = sysctl("net/ipv4/conf/all/rp_filter").unwrap_or_default().max(own) == "1";
@@ -107,12 +119,64 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     all.extend(firewall::examine(config));
     all.extend(observation(config));
     all.extend(priority(config));
-    let table = rules::table(config);
-    all.push(match running(&table) {
-        true => finding(format!("table {table}"), true, "is in use: a gateway of this name runs"),
-        false => finding(format!("table {table}"), true, "is free"),
-    });
+    all.push(rules_of(config, folder));
     all
+}
+
+/// Whether the limits of this process allow for as many connections as the file says.
+fn open_files(config: &Config) -> Finding {
+    let what = "descriptors";
+    match descriptors::room(config, descriptors::raise()) {
+        Ok((flows, None)) => finding(what, true, format!("suffice for limits.flows = {flows}")),
+        Ok((_, Some(line))) => doubt(what, line),
+        Err(e) => finding(what, false, e.to_string()),
+    }
+}
+
+/// The table of the gateway: whether it is there, and whether it should be.
+fn rules_of(config: &Config, folder: &Path) -> Finding {
+    let table = rules::table(config);
+    let what = format!("table {table}");
+    let there = running(&table);
+    if !Lock::is_taken(folder, &config.name) {
+        let name = &config.name;
+        return if there {
+            doubt(what, format!("was left behind by a gateway that was killed: skyhaul gateway clean {name}"))
+        } else {
+            finding(what, true, "is free")
+        };
+    }
+    let said = control::ask(folder, &config.name, "status").unwrap_or_default();
+    let status: serde_json::Value = serde_json::from_str(&said).unwrap_or_default();
+    let rules: Option<RulesStatus> = serde_json::from_value(status["rules"].clone()).ok();
+    let who = |r: &RulesStatus| r.changed_by.clone().unwrap_or_else(|| "somebody".into());
+    match rules {
+        Some(r) if !r.in_place => finding(
+            what,
+            false,
+            format!(
+                "a gateway of this name runs, and {} has removed or changed its rules for {:.0} s: new connections are not split; it                  cannot restore them: {}",
+                who(&r),
+                r.lost_for.unwrap_or_default(),
+                r.message.unwrap_or_default()
+            ),
+        ),
+        _ if !there => finding(
+            what,
+            false,
+            "a gateway of this name runs, and its table is gone from this network namespace: it restores it within seconds",
+        ),
+        Some(r) if r.restored > 0 => doubt(
+            what,
+            format!(
+                "is in use: a gateway of this name runs; it has restored its rules {} times, the last time {:.0} s ago, after {} had                  removed or changed them",
+                r.restored,
+                r.last_restored.unwrap_or_default(),
+                who(&r)
+            ),
+        ),
+        _ => finding(what, true, "is in use: a gateway of this name runs"),
+    }
 }
 
 /// Whether connections can be observed, if they are to be.

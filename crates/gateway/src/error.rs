@@ -27,6 +27,22 @@ pub enum GatewayError {
         "the kernel lacks what a rule of nftables needs: modprobe nft_tproxy nft_socket nft_fib_inet nft_nat; `skyhaul gateway doctor FILE` says which is missing"
     )]
     NoModule,
+    /// The keeper has ended before it was ready.
+    #[error(
+        "the keeper did not start: {0} ended at once; without it nobody would clean up after a gateway that is killed"
+    )]
+    NoKeeper(String),
+    /// The process may open too few descriptors.
+    #[error(
+        "this process may open {limit} descriptors, and limits.flows needs {needs}: {}, or lower limits.flows",
+        crate::descriptors::REMEDY
+    )]
+    FewDescriptors {
+        /// How many it may open.
+        limit: u64,
+        /// How many it needs.
+        needs: u64,
+    },
     /// A gateway of this name runs already.
     #[error(
         "a gateway called {name:?} runs already (process {pid}): stop it with `skyhaul gateway stop {name}`, or choose another name"

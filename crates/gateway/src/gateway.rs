@@ -19,17 +19,20 @@ use crate::poll::{Happened, Poll};
 use crate::priority;
 use crate::probe::Probe;
 use crate::record::{self, Kernel};
-use crate::rules::Ports;
+use crate::rules::{Ends, Ports};
 use crate::status::{Counts, FlowStatus, Status};
 use crate::terms::Terms;
+use crate::watch::Rules;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::app::{App, Turn};
 use skyhaul_net::host::exchange::Exchange;
 use skyhaul_net::host::{Admission, Conn, ConnId, Host, HostConfig, Secret, Share};
+use skyhaul_net::ipv6;
 use skyhaul_net::tap::Tap;
 use skyhaul_net::wait::Waker;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroU32;
@@ -109,6 +112,10 @@ pub struct Gateway {
     probe: Option<Probe>,
     /// Observations of connections, if there are any.
     evidence: Option<evidence::Results>,
+    /// What has become of the rules that lead packets here.
+    pub(crate) rules: Rules,
+    /// A descriptor for a connection that is to be refused when no other is left.
+    reserve: Option<File>,
 }
 
 impl Gateway {
@@ -122,7 +129,7 @@ impl Gateway {
         let mut listeners = Vec::new();
         if config.terrestrial.is_some() {
             listeners.push(Listener { socket: near::listen(false)?, to: None });
-            if std::path::Path::new("/proc/sys/net/ipv6").exists() {
+            if ipv6::is_on() {
                 listeners.push(Listener { socket: near::listen(true)?, to: None });
             }
         }
@@ -187,6 +194,8 @@ impl Gateway {
             tap: None,
             probe: None,
             evidence: None,
+            rules: Rules::default(),
+            reserve: File::open("/dev/null").ok(),
         }
     }
 
@@ -297,6 +306,22 @@ impl Gateway {
     pub fn orders(&self) -> Orders {
         Orders { admit: !self.is_full() && self.ends.is_none() }
     }
+    /// The ends of all connections over the link, of all threads. Only the first thread may ask for them.
+    pub(crate) fn ends(&self, host: &Host) -> Vec<Ends> {
+        let mut all = self.own_ends(host);
+        all.extend(
+            self.team.ask(self.number, |_, gateway, host| gateway.own_ends(host)).into_iter().flatten(),
+        );
+        all
+    }
+    fn own_ends(&self, host: &Host) -> Vec<Ends> {
+        let open = self.flows.iter().flatten().filter_map(|f| host.conn(f.far?));
+        open.map(|far| (far.local(), far.remote())).chain(self.admitted.keys().copied()).collect()
+    }
+    /// Connections that were refused because no descriptor was left.
+    pub(crate) fn turned_away(&self) -> u64 {
+        self.team.turned_away.load(Ordering::Relaxed)
+    }
     /// State and counters of all threads, with the connections if `list`. Only the first thread may ask for it.
     #[must_use]
     pub fn status(&self, now: Instant, host: &Host, list: bool) -> Status {
@@ -314,7 +339,11 @@ impl Gateway {
             name: self.config.name.clone(),
             pid: std::process::id(),
             uptime: (now - self.began).as_secs_f64(),
-            admits: self.orders().admit && self.config.evidence.mode != evidence::Mode::Shadow,
+            admits: self.orders().admit
+                && self.config.evidence.mode != evidence::Mode::Shadow
+                && !self.rules.are_lost(),
+            rules: self.rules.status(now),
+            turned_away: self.turned_away(),
             flows: self.len(),
             peers: self.team.peers().len(),
             memory: host.memory().held,

@@ -20,6 +20,8 @@
 //! log       lines of JSON about connections and events
 //! capture   packets and events of chosen connections, streamed to whoever asks
 //! probe     a connection that shows whether the path works
+//! watch     notices when others change or remove the table, so that it is restored
+//! descriptors  the limit of open descriptors
 //! before    what was there before the system was changed, in a file
 //! leftover  removal of what a killed gateway has left behind
 //! peer      other gateways: the congestion windows of earlier connections to them, and their cookies for data in SYNs
@@ -39,6 +41,7 @@ pub mod capture;
 mod cause;
 pub mod config;
 pub mod control;
+mod descriptors;
 pub mod doctor;
 mod error;
 pub mod evidence;
@@ -65,6 +68,7 @@ mod stamp;
 pub mod status;
 pub mod system;
 mod terms;
+pub mod watch;
 mod worker;
 
 pub use config::Config;

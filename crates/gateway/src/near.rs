@@ -171,6 +171,10 @@ impl Near {
             let _ = keep_alive(&socket2::SockRef::from(&self.stream));
         }
     }
+    /// It is reset as soon as it is closed.
+    pub(crate) fn give_up(&mut self) {
+        self.failed = true;
+    }
     /// Nothing is known to be readable: an event will tell.
     pub(crate) fn awaits_data(&mut self) {
         self.readable = false;

@@ -8,6 +8,7 @@ use crate::config::{Config, MEMORY, Network, OnFailure};
 use crate::evidence::arm;
 use crate::forward::ADDRESS;
 use std::fmt::Write;
+use std::net::SocketAddr;
 
 /// Marks of packets for the transparent kernel sockets, and of packets for the gateway's own host.
 pub const MARKS: [u32; 2] = [0x5348_0001, 0x5348_0002];
@@ -18,15 +19,20 @@ pub const PRIORITY: u32 = 21_320;
 /// Size of the set of connections over the link. A FIN or RST removes none: the host may reject it as invalid, and one direction
 /// may continue without the other.
 const REMEMBERED: u32 = 1_048_576;
+/// How many of them a command adds.
+const ELEMENTS: usize = 512;
 
 /// Ports of the listeners for intercepted connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
     /// Of IPv4.
     pub v4: u16,
-    /// Of IPv6.
+    /// Of IPv6; 0: IPv6 is off.
     pub v6: u16,
 }
+
+/// Ends of a connection over the link: that of the gateway's host, and the other.
+pub type Ends = (SocketAddr, SocketAddr);
 
 /// The name of the table.
 #[must_use]
@@ -70,6 +76,9 @@ pub fn admission(config: &Config, ports: Ports) -> String {
     for v6 in [false, true] {
         let (ip, family, port) = if v6 { ("ip6", 6, ports.v6) } else { ("ip", 4, ports.v4) };
         let address = if v6 { "[::1]" } else { "127.0.0.1" };
+        if port == 0 {
+            continue;
+        }
         if let Some(c) = conditions(config, hosts, others, v6) {
             let _ = writeln!(
                 text,
@@ -98,6 +107,27 @@ pub fn closed(config: &Config) -> String {
     }
     let table = table(config);
     format!("flush chain inet {table} from_hosts\nflush chain inet {table} from_link\n")
+}
+
+/// The commands that make the table know connections over the link again.
+#[must_use]
+pub fn remembered(config: &Config, ends: &[Ends]) -> String {
+    let table = table(config);
+    let mut text = String::new();
+    if config.intercepted().is_none() {
+        return text;
+    }
+    for (v6, family) in [(false, 4), (true, 6)] {
+        let of: Vec<_> = ends.iter().filter(|(_, there)| there.is_ipv6() == v6).collect();
+        for some in of.chunks(ELEMENTS) {
+            let each = |(here, there): &&Ends| {
+                format!("{} . {} . {} . {}", there.ip(), there.port(), here.ip(), here.port())
+            };
+            let elements = some.iter().map(each).collect::<Vec<_>>().join(", ");
+            let _ = writeln!(text, "add element inet {table} ends{family} {{ {elements} }}");
+        }
+    }
+    text
 }
 
 /// The commands for the whole table, in one transaction. `create` fails if a table of this name exists. `enabled`: the gateway

@@ -3,6 +3,7 @@
 use crate::capture::{self, Request};
 use crate::config::Config;
 use crate::control::{self, Answer, Control};
+use crate::descriptors;
 use crate::error::GatewayError;
 use crate::evidence::Observer;
 use crate::forward;
@@ -10,15 +11,17 @@ use crate::gateway::Gateway;
 use crate::log::{Level, Log, Writer};
 use crate::members::Members;
 use crate::priority::Service;
+use crate::rules::{self, Ends};
 use crate::status::Status;
 use crate::system::{Installed, Lock};
+use crate::watch::Watch;
 use serde_json::{Value, json};
 use skyhaul_net::driver::Driver;
 use skyhaul_net::host::Host;
 use skyhaul_net::host::exchange::Exchange;
 use skyhaul_net::tap::Socket;
 use skyhaul_net::tun::{Tun, TunConfig};
-use skyhaul_net::{Clock, NetError, wait::Waker};
+use skyhaul_net::{Clock, NetError, ipv6, wait::Waker};
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -70,6 +73,9 @@ pub trait Watcher {
 
 /// Time for a capture to send what it has when the gateway ends.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Least time between two lines about connections that were refused for want of descriptors.
+const RATION: skyhaul_base::Duration = skyhaul_base::Duration::from_secs(10);
 
 /// Captures of packets and events: one at a time.
 struct Captures {
@@ -138,6 +144,12 @@ pub fn run(
         nix::net::if_::if_nametoindex(name.as_str()).map_err(|_| NetError::NoInterface(name.clone()))?;
     }
     forward::refuse_loops(&config.forward)?;
+    let limit = descriptors::raise();
+    let (flows, few) = descriptors::room(config, limit)?;
+    let file = config;
+    let mut fitted = config.clone();
+    fitted.limits.flows = flows;
+    let config = &fitted;
     let _lock = Lock::take(&surroundings.folder, &config.name)?;
     let mut writer = Writer::begin(&config.log, &config.name)?;
     let mut log = writer.log();
@@ -173,21 +185,57 @@ pub fn run(
     let mut installed =
         Installed::put(config, gateway.ports(), index, (&surroundings.folder, &surroundings.keeper))?;
     let captures = Captures::new(driver.socket(), &config.interface());
+    let wake = waker.clone();
+    let watch = Watch::start(rules::table(config), installed.intended(), move || wake.wake())?;
+    let warn = |watcher: &mut dyn Watcher, log: &Log, name: &str, line: &str| {
+        log.event(Level::Warning, name, json!({ "message": line }));
+        watcher.note(line);
+    };
     log.event(
         Level::Info,
         "started",
         json!({ "version": env!("CARGO_PKG_VERSION"), "pid": std::process::id() }),
     );
+    if let Some(line) = few {
+        warn(watcher, &log, "few-descriptors", &line);
+    }
+    if let Some(why) = ipv6::why_off().filter(|_| config.speaks_of_ipv6()) {
+        let line = format!("IPv6 is off ({why}): only connections of IPv4 are split; {}", ipv6::REMEDY);
+        warn(watcher, &log, "no-ipv6", &line);
+    }
     watcher.ready(waker);
-    let mut failure = None;
+    let (mut turned_away, mut said) = (0, None);
     let (mut told, mut stopping) = (false, false);
     let each = |now, gateway: &mut Gateway, host: &mut Host| {
         // First, so that the status reported below is already in effect.
         let admits = installed.admits();
-        if let Err(e) = installed.admit(gateway.orders().admit) {
-            log.event(Level::Error, "failed", json!({ "message": e.to_string() }));
-            failure.get_or_insert(e);
-            told = true;
+        let mended = match installed.admit(gateway.orders().admit, || gateway.ends(host)) {
+            Err(e) => Some((Err(e), None)),
+            Ok(()) => watch.alarm().map(|author| (installed.mend(|| gateway.ends(host)), author)),
+        };
+        match mended {
+            Some((Ok(true), author)) => {
+                let line = gateway.rules.restored(now, author);
+                warn(watcher, &log, "rules-restored", &line);
+            }
+            Some((Err(e), author)) => {
+                if let Some(line) = gateway.rules.lost(now, author, &e) {
+                    log.event(Level::Error, "rules-lost", json!({ "message": line }));
+                    watcher.note(&line);
+                }
+            }
+            Some((Ok(false), _)) | None => {}
+        }
+        let away = gateway.turned_away();
+        if away > turned_away && said.is_none_or(|at| now >= at + RATION) {
+            said = Some(now);
+            let line = format!(
+                "{} connections were refused, since the process has no descriptor left for them: {}",
+                away - std::mem::replace(&mut turned_away, away),
+                descriptors::REMEDY
+            );
+            log.event(Level::Error, "no-descriptor", json!({ "message": line }));
+            watcher.note(&line);
         }
         if admits != installed.admits() && !told {
             let (level, name) = if admits { (Level::Warning, "full") } else { (Level::Info, "room-again") };
@@ -222,10 +270,12 @@ pub fn run(
                 }
                 "reload" => {
                     watcher.reloads(false);
-                    let outcome = reload(config, &surroundings.file, &mut installed, &mut writer);
+                    let outcome =
+                        reload(file, &surroundings.file, &mut installed, &mut writer, || gateway.ends(host));
                     watcher.reloads(true);
                     match outcome {
-                        Ok((new, to)) => {
+                        Ok((mut new, to)) => {
+                            new.limits.flows = flows;
                             gateway.reconfigure(&new, host);
                             gateway.set_log(to.clone());
                             log = to;
@@ -274,8 +324,9 @@ pub fn run(
     let (others, failed) = members.end();
     let mut last = gateway.status(Clock::now(), driver.host(), false);
     others.into_iter().for_each(|other| last.add(other, 0));
+    drop(watch);
     drop(installed);
-    let failure = ran.or(failed).or(failure);
+    let failure = ran.or(failed);
     let message = failure.as_ref().map_or(Value::Null, |e| e.to_string().into());
     let level = if failure.is_some() { Level::Error } else { Level::Info };
     log.event(level, "stopped", json!({ "counts": last.counts, "message": message }));
@@ -308,6 +359,7 @@ fn reload(
     file: &std::path::Path,
     installed: &mut Installed,
     writer: &mut Writer,
+    ends: impl FnOnce() -> Vec<Ends>,
 ) -> Result<(Config, Log), GatewayError> {
     let new = Config::read(file)?;
     if let Some(key) = first.needs_restart(&new) {
@@ -316,6 +368,6 @@ fn reload(
         return Err(GatewayError::Config { file, key: format!("{key}: "), message });
     }
     let log = writer.reopen(&new.log)?;
-    installed.change(&new)?;
+    installed.change(&new, ends)?;
     Ok((new, log))
 }

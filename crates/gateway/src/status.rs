@@ -3,6 +3,7 @@
 use crate::evidence::Evidence;
 use crate::flow::From;
 use crate::priority::PriorityStatus;
+use crate::watch::RulesStatus;
 use serde::Serialize;
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -91,6 +92,10 @@ pub struct Status {
     pub uptime: f64,
     /// Whether new connections are split; otherwise they are forwarded.
     pub admits: bool,
+    /// The rules of nftables that lead packets to it.
+    pub rules: RulesStatus,
+    /// Connections refused because the process had no descriptor left.
+    pub turned_away: u64,
     /// Number of open connections.
     pub flows: usize,
     /// Number of known gateways at the other end.
@@ -186,10 +191,22 @@ impl Status {
             "1 if new connections are split, 0 if they are forwarded.",
             f64::from(u8::from(self.admits)),
         );
+        add(
+            "rules_in_place",
+            "gauge",
+            "1 if the rules of nftables are as the gateway has made them.",
+            f64::from(u8::from(self.rules.in_place)),
+        );
         add("peers", "gauge", "Other gateways that are known.", self.peers as f64);
         add("memory_bytes", "gauge", "Bytes held by connections over the link.", self.memory as f64);
         for (name, help, value) in [
             ("paths_narrowed_total", "Reports of a smaller path MTU over the link.", self.paths_narrowed),
+            (
+                "rules_restored_total",
+                "Times that others had removed or changed the rules.",
+                self.rules.restored,
+            ),
+            ("turned_away_total", "Connections refused for want of descriptors.", self.turned_away),
             ("queues_full_total", "Packets dropped between threads.", self.queues_full),
             ("from_hosts_total", "Connections opened by hosts.", c.from_hosts),
             ("from_link_total", "Connections opened from behind the link.", c.from_link),
@@ -258,6 +275,8 @@ mod tests {
             pid: 1,
             uptime: 0.0,
             admits: true,
+            rules: RulesStatus::default(),
+            turned_away: 0,
             flows: 0,
             peers: 0,
             memory: 0,

@@ -7,9 +7,10 @@ use crate::before::{self, Before};
 use crate::config::{Config, OnFailure};
 use crate::control;
 use crate::error::GatewayError;
-use crate::rules::{self, MARKS, PRIORITY, Ports, TABLES};
-use skyhaul_net::NetError;
+use crate::rules::{self, Ends, MARKS, PRIORITY, Ports, TABLES};
+use crate::watch::Intended;
 use skyhaul_net::routing::{self, Everything, MarkRule};
+use skyhaul_net::{NetError, ipv6};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
@@ -40,27 +41,45 @@ pub fn nft(rules: &str) -> Result<(), GatewayError> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&done.stderr);
-    let why = said.lines().next().unwrap_or("it gives no reason").to_owned();
+    let mut lines = said.lines();
+    let why = lines.next().unwrap_or("it gives no reason").to_owned();
+    // The command that was refused. Only a new rule can lack a module: any other lacks what it is about.
+    let command = lines.next().unwrap_or_default().trim();
+    let about = ["flush ", "delete ", "list ", "add element "].iter().any(|w| command.starts_with(w));
     if why.contains("Operation not permitted") {
         return Err(NetError::Privileges { what: "set rules of nftables".into() }.into());
     }
     // The answer to a kind of rule that the kernel does not know, or to a module that cannot be loaded.
-    if ["Could not process rule: No such file", "Could not process rule: Operation not supported"]
-        .iter()
-        .any(|w| why.contains(w))
+    if !about
+        && ["Could not process rule: No such file", "Could not process rule: Operation not supported"]
+            .iter()
+            .any(|w| why.contains(w))
     {
         return Err(GatewayError::NoModule);
     }
-    Err(GatewayError::Nft(why))
+    Err(GatewayError::Nft(if about { format!("{why}: {command}") } else { why }))
 }
 
 fn mark_rules() -> [MarkRule; 2] {
     [0, 1].map(|n| MarkRule { mark: MARKS[n], table: TABLES[n], priority: PRIORITY })
 }
 
-/// Address families of the machine; true is IPv6.
+/// Address families of the namespace; true is IPv6.
 fn families() -> impl Iterator<Item = bool> {
-    [false, true].into_iter().filter(|v6| !v6 || Path::new("/proc/sys/net/ipv6").exists())
+    [false, true].into_iter().filter(|v6| !v6 || ipv6::is_on())
+}
+
+/// What `nft` prints of a table, without the connections in its sets; `None`: there is no such table.
+///
+/// # Errors
+/// If `nft` cannot be run.
+pub(crate) fn listing(table: &str) -> Result<Option<String>, GatewayError> {
+    let asked = Command::new("nft").args(["-s", "-t", "list", "table", "inet", table]).output();
+    let done = asked.map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => GatewayError::NoNft,
+        _ => GatewayError::os("start nft")(e),
+    })?;
+    Ok(done.status.success().then(|| String::from_utf8_lossy(&done.stdout).into_owned()))
 }
 
 /// Early demultiplexing: the kernel looks for a socket before it looks for a route. A packet that the gateway's host sends has
@@ -142,7 +161,8 @@ pub(crate) fn remove(before: &Before) -> Result<(), GatewayError> {
     if let Some(interface) = &before.forwarding {
         let _ = fs::write(forwarding_key(interface), "0");
     }
-    for v6 in families() {
+    // IPv6 may have been turned off since.
+    for v6 in [false, true] {
         for rule in mark_rules() {
             routing::remove_rule(v6, rule);
         }
@@ -235,6 +255,7 @@ pub struct Installed {
     noted: PathBuf,
     ports: Ports,
     open: bool,
+    intended: Intended,
     keeper: Option<(Child, ChildStdin)>,
 }
 
@@ -263,7 +284,9 @@ impl Installed {
         let killed = before::read(folder, &config.name);
         let before = Before::now(config, killed.as_ref());
         let noted = before::file(folder, &config.name);
-        let mut installed = Self { config: config.clone(), before, noted, ports, open: true, keeper: None };
+        let intended = Intended::default();
+        let mut installed =
+            Self { config: config.clone(), before, noted, ports, open: true, intended, keeper: None };
         let block = config.on_failure == OnFailure::Block;
         before::note(folder, &config.name, block, &installed.before)?;
         installed.keeper = keeper(again, &installed.before, &installed.noted, config.on_failure)?;
@@ -284,7 +307,46 @@ impl Installed {
                 fs::write(&key, "1").map_err(GatewayError::os(format!("write to {key}")))?;
             }
         }
-        nft(&rules::all(&self.config, self.ports, self.before.forwarding.is_some()))
+        nft(&rules::all(&self.config, self.ports, self.before.forwarding.is_some()))?;
+        self.remember()
+    }
+    /// The table is now as intended.
+    fn remember(&self) -> Result<(), GatewayError> {
+        self.intended.set(listing(&self.before.table)?.unwrap_or_default());
+        Ok(())
+    }
+    /// What the table is to be.
+    pub(crate) fn intended(&self) -> Intended {
+        self.intended.clone()
+    }
+
+    /// Restores the table and its routes if they are not as intended; true: they were not. `ends` are those of the open connections
+    /// over the link, here and there, which the table has to know.
+    ///
+    /// # Errors
+    /// If the system refuses it.
+    pub fn mend(&mut self, ends: impl FnOnce() -> Vec<Ends>) -> Result<bool, GatewayError> {
+        if self.intended.is_met(&self.before.table)? {
+            return Ok(false);
+        }
+        self.restore(&ends()).map(|()| true)
+    }
+
+    fn restore(&self, ends: &[Ends]) -> Result<(), GatewayError> {
+        // Until it is done, it is not as intended, whatever there is.
+        self.intended.set(String::new());
+        if self.config.intercepted().is_some() {
+            self.intercept()?;
+        }
+        let table = &self.before.table;
+        let mut text = format!("add table inet {table}\ndelete table inet {table}\n");
+        text += &rules::all(&self.config, self.ports, self.before.forwarding.is_some());
+        if !self.open {
+            text += &rules::closed(&self.config);
+        }
+        text += &rules::remembered(&self.config, ends);
+        nft(&text)?;
+        self.remember()
     }
 
     /// Installs the routes and routing rules of marked packets, and the settings that they need.
@@ -309,35 +371,48 @@ impl Installed {
         Ok(())
     }
 
-    /// Intercepts new connections by another configuration, in one transaction, so that none is missed.
+    /// Intercepts new connections by another configuration, in one transaction, so that none is missed. `ends`: as for
+    /// [`Self::mend`], since the table may be gone.
     ///
     /// # Errors
     /// If the rules cannot be changed; the old ones hold then.
-    pub fn change(&mut self, config: &Config) -> Result<(), GatewayError> {
-        if self.open && config.intercepted().is_some() {
-            nft(&(rules::closed(config) + &rules::admission(config, self.ports)))?;
+    pub fn change(&mut self, config: &Config, ends: impl FnOnce() -> Vec<Ends>) -> Result<(), GatewayError> {
+        let old = std::mem::replace(&mut self.config, config.clone());
+        let changed = self.enforce(ends);
+        if changed.is_err() {
+            self.config = old;
         }
-        self.config = config.clone();
-        Ok(())
+        changed
     }
-
-    /// Starts or stops the interception of new connections. While it is stopped, they are forwarded.
-    ///
-    /// # Errors
-    /// If the rules cannot be changed.
-    pub fn admit(&mut self, open: bool) -> Result<(), GatewayError> {
-        if open == self.open {
+    /// Lets the table intercept new connections, or not, as it is meant now.
+    fn enforce(&self, ends: impl FnOnce() -> Vec<Ends>) -> Result<(), GatewayError> {
+        if self.config.intercepted().is_none() {
             return Ok(());
         }
         let mut text = rules::closed(&self.config);
-        if open {
+        if self.open {
             text += &rules::admission(&self.config, self.ports);
         }
-        if self.config.intercepted().is_some() {
-            nft(&text)?;
+        match nft(&text) {
+            Ok(()) => self.remember(),
+            // It lacks the chains: the table is gone.
+            Err(e) => match self.intended.is_met(&self.before.table) {
+                Ok(false) => self.restore(&ends()),
+                _ => Err(e),
+            },
+        }
+    }
+
+    /// Starts or stops the interception of new connections. While it is stopped, they are forwarded. `ends`: as for [`Self::mend`].
+    ///
+    /// # Errors
+    /// If the rules cannot be changed; they are not as intended then, until they are mended.
+    pub fn admit(&mut self, open: bool, ends: impl FnOnce() -> Vec<Ends>) -> Result<(), GatewayError> {
+        if open == self.open {
+            return Ok(());
         }
         self.open = open;
-        Ok(())
+        self.enforce(ends).inspect_err(|_| self.intended.set(String::new()))
     }
     /// Whether new connections are intercepted.
     #[must_use]
@@ -362,9 +437,13 @@ impl Drop for Installed {
 fn forwarding(config: &Config) -> Result<(), GatewayError> {
     let off = |key: &str| fs::read_to_string(format!("/proc/sys/{key}")).is_ok_and(|v| v.trim() == "0");
     let Some(terrestrial) = &config.terrestrial else { return Ok(()) };
+    // Without IPv6, a file that speaks of nothing else leaves nothing to do.
     let v6 = terrestrial.networks.iter().chain(&config.satellite.networks).all(|n| n.address.is_ipv6());
     if !v6 && off("net/ipv4/ip_forward") {
         return Err(GatewayError::NoForwarding { family: "IPv4", key: "net.ipv4.ip_forward" });
+    }
+    if let Some(why) = ipv6::why_off().filter(|_| v6) {
+        return Err(NetError::NoIpv6 { what: "split connections of IPv6".into(), why }.into());
     }
     if v6 && off("net/ipv6/conf/all/forwarding") {
         return Err(GatewayError::NoForwarding { family: "IPv6", key: "net.ipv6.conf.all.forwarding" });
@@ -386,12 +465,19 @@ fn keeper(
         .args(first)
         .args(before.words(noted))
         .stdin(Stdio::piped())
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         // A signal to the gateway's process group does not reach the keeper.
         .process_group(0)
         .spawn()
         .map_err(GatewayError::os("start the keeper"))?;
+    // It says so when it waits.
+    let ready = child.stdout.take().is_some_and(|mut out| out.read_exact(&mut [0]).is_ok());
     let stdin = child.stdin.take();
+    if !ready {
+        drop(stdin);
+        let _ = child.wait();
+        return Err(GatewayError::NoKeeper(Path::new(program).display().to_string()));
+    }
     Ok(stdin.map(|stdin| (child, stdin)))
 }
 
@@ -399,6 +485,7 @@ fn keeper(
 /// its arguments, as the gateway has appended them.
 pub fn keep(words: &[String]) {
     let [table, early_demux, reflect_tos, forwarding, noted, gateway] = words else { return };
+    let _ = writeln!(io::stdout(), "waits").and_then(|()| io::stdout().flush());
     let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
     let (early_demux, reflect_tos) = (early_demux == "1", reflect_tos == "1");
     let forwarding = (!forwarding.is_empty()).then(|| forwarding.clone());

@@ -23,8 +23,11 @@ use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -48,19 +51,21 @@ pub struct Enclosed {
     waiting: Option<JoinHandle<io::Result<ExitStatus>>>,
 }
 
-/// Starts a program in an enclosure and in a network namespace. `again` is the command line that restarts us so
-/// that [`init`] is called, with our process id and the program as further arguments.
+/// Starts a program in an enclosure and in a network namespace, and returns once it runs. `again` is the command line that
+/// restarts us so that [`init`] is called, with further arguments.
 ///
 /// # Errors
-/// If privileges are missing, or we cannot be restarted. A program that cannot be started is not an error here: its
-/// exit status is then 126 or 127.
+/// If privileges are missing, or we or the program cannot be started. [`NetError::NotStarted`] has the exit status that a shell
+/// would return.
 ///
 /// # Panics
 /// If `again` is empty.
 pub fn start(namespace: &Namespace, again: &[OsString], program: &[OsString]) -> Result<Enclosed, NetError> {
     let (ourselves, first) = again.split_first().expect("the command line that starts us once more");
     let mut command = Command::new(ourselves);
-    command.args(first).arg(std::process::id().to_string()).args(program);
+    // The first process opens its end by way of our /proc, and writes a byte as soon as the program runs.
+    let (mut started, writes) = io::pipe().map_err(|e| NetError::os("make a pipe", e))?;
+    command.args(first).args([std::process::id().to_string(), writes.as_raw_fd().to_string()]).args(program);
     let namespace = namespace.clone();
     let (tell, told) = mpsc::sync_channel(1);
     // The kernel treats the thread that started a process as its parent, so this thread has to stay.
@@ -74,7 +79,10 @@ pub fn start(namespace: &Namespace, again: &[OsString], program: &[OsString]) ->
         match born {
             Ok(mut child) => {
                 let _ = tell.send(Ok(child.id()));
-                child.wait()
+                let status = child.wait();
+                // The other end has then nothing to wait for.
+                drop(writes);
+                status
             }
             Err(e) => {
                 let _ = tell.send(Err(e));
@@ -84,7 +92,11 @@ pub fn start(namespace: &Namespace, again: &[OsString], program: &[OsString]) ->
     });
     let gone = |_| NetError::os("start a program", io::Error::other("its thread is gone"));
     let id = told.recv().map_err(gone)??;
-    Ok(Enclosed { init: Pid::from_raw(id as i32), waiting: Some(waiting) })
+    let enclosed = Enclosed { init: Pid::from_raw(id as i32), waiting: Some(waiting) };
+    match started.read_exact(&mut [0]) {
+        Ok(()) => Ok(enclosed),
+        Err(_) => Err(NetError::NotStarted { again: ourselves.clone(), status: enclosed.wait()? }),
+    }
 }
 
 impl Enclosed {
@@ -133,32 +145,16 @@ impl Drop for Enclosed {
     }
 }
 
-/// The command line that started this process, without its last `arguments` words: with others appended it starts
-/// us again. It is more than one word where an interpreter runs us.
-#[must_use]
-pub fn ourselves(arguments: usize) -> Vec<OsString> {
-    let line: Vec<OsString> = std::env::args_os().collect();
-    // By its actual location, since names on a search path may have changed.
-    let program = std::env::current_exe().map_or_else(|_| line[0].clone(), OsString::from);
-    front(program, line, arguments)
-}
-
-fn front(program: OsString, mut line: Vec<OsString>, arguments: usize) -> Vec<OsString> {
-    line.truncate(line.len().saturating_sub(arguments).max(1));
-    line[0] = program;
-    line
-}
-
 /// The first process of an enclosure: starts the program, passes signals on, reaps orphans, and ends with the
 /// program. `arguments` are those that [`start`] appended. Returns the exit status; errors go to standard error.
 ///
 /// To be called before the process has any other thread.
 pub fn init(arguments: &[OsString]) -> u8 {
-    let [parent, program, rest @ ..] = arguments else {
+    let [parent, tells, program, rest @ ..] = arguments else {
         eprintln!("skyhaul: this command is internal");
         return NO_INIT;
     };
-    match oversee(parent, program, rest) {
+    match oversee([parent, tells], program, rest) {
         Ok(status) => status,
         Err(e) => {
             eprintln!("skyhaul: {e}");
@@ -167,7 +163,7 @@ pub fn init(arguments: &[OsString]) -> u8 {
     }
 }
 
-fn oversee(parent: &OsStr, program: &OsStr, rest: &[OsString]) -> Result<u8, NetError> {
+fn oversee([parent, tells]: [&OsStr; 2], program: &OsStr, rest: &[OsString]) -> Result<u8, NetError> {
     let fail = |what: &'static str| move |e: Errno| NetError::os(what, e);
     if Pid::this().as_raw() != 1 {
         let e = io::Error::other("this process is not the first of its namespace");
@@ -175,11 +171,12 @@ fn oversee(parent: &OsStr, program: &OsStr, rest: &[OsString]) -> Result<u8, Net
     }
     set_pdeathsig(Signal::SIGKILL).map_err(fail("request a signal when the parent ends"))?;
     // The parent may have died before our request. What is left of a dead process has no namespaces.
-    let mut alive = std::path::PathBuf::from("/proc");
-    alive.extend([parent, OsStr::new("ns/net")]);
-    if std::fs::read_link(alive).is_err() {
+    let parent = Path::new("/proc").join(parent);
+    if std::fs::read_link(parent.join("ns/net")).is_err() {
         return Ok(NO_INIT);
     }
+    let started = File::options().write(true).open(parent.join("fd").join(tells));
+    let mut started = started.map_err(|e| NetError::os("tell that the program runs", e))?;
     mounts()?;
     let mut signals = SigSet::from_iter(PASSED_ON);
     signals.add(Signal::SIGCHLD);
@@ -194,10 +191,12 @@ fn oversee(parent: &OsStr, program: &OsStr, rest: &[OsString]) -> Result<u8, Net
         Err(e) => {
             let missing = e.kind() == io::ErrorKind::NotFound;
             let why = if missing { "no such program".to_owned() } else { crate::error::words(&e) };
-            eprintln!("skyhaul: cannot start {}: {why}", std::path::Path::new(program).display());
+            eprintln!("skyhaul: cannot start {}: {why}", Path::new(program).display());
             return Ok(if missing { NOT_FOUND } else { NOT_EXECUTABLE });
         }
     };
+    let _ = started.write_all(&[1]);
+    drop(started);
     signals.thread_block().map_err(fail("block signals"))?;
     let signals = SignalFd::new(&signals).map_err(fail("receive signals"))?;
     if ended.load(Ordering::SeqCst) {
@@ -245,20 +244,5 @@ fn bury(main: Pid) -> Result<Option<u8>, NetError> {
         if who == main {
             return Ok(Some(u8::try_from(status).unwrap_or(u8::MAX)));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_front_of_the_command_line_starts_us_once_more() {
-        let line = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
-        let front = |words: &[&str], n| front("/bin/x".into(), line(words), n);
-        assert_eq!(front(&["skyhaul", "emulate", "geo.toml"], 2), line(&["/bin/x"]));
-        let python = ["python3", "-m", "skyhaul", "emulate", "geo.toml"];
-        assert_eq!(front(&python, 2), line(&["/bin/x", "-m", "skyhaul"]));
-        assert_eq!(front(&["skyhaul"], 3), line(&["/bin/x"]), "more than there are");
     }
 }

@@ -24,6 +24,14 @@ pub enum NetError {
     /// There is no TUN driver.
     #[error("there is no /dev/net/tun: load the driver (modprobe tun), or pass the device to the container")]
     NoTun,
+    /// The namespace has no IPv6.
+    #[error("cannot {what}: IPv6 is off ({why}): {}", crate::device::ipv6::REMEDY)]
+    NoIpv6 {
+        /// The operation that failed.
+        what: String,
+        /// Why there is none.
+        why: String,
+    },
     /// The name of a device is taken.
     #[error("interface {0:?} exists already and is in use: choose another name")]
     NameInUse(String),
@@ -41,6 +49,14 @@ pub enum NetError {
     InUse {
         /// The address.
         what: String,
+    },
+    /// A program in an enclosure did not start. From 125 to 127, the status says why, and a line on standard error does, too.
+    #[error("{} could not be started again: it ended with status {status}", std::path::Path::new(again).display())]
+    NotStarted {
+        /// The program that was to start it.
+        again: std::ffi::OsString,
+        /// The exit status that a shell would return.
+        status: u8,
     },
     /// The table of routes through the links is full.
     #[error("the flow groups use too many different routes: write fewer groups, or shorter paths")]
@@ -74,6 +90,15 @@ impl NetError {
             Some(Errno::EPERM | Errno::EACCES) if in_user_namespace() => Self::Rootless { what },
             Some(Errno::EPERM | Errno::EACCES) => Self::Privileges { what },
             _ => Self::Os { what, source },
+        }
+    }
+
+    /// The same for an operation with addresses of IPv6 (`v6`) or IPv4, in the calling thread's namespace. Without IPv6 the kernel
+    /// answers as it does to one who lacks privileges.
+    pub(crate) fn of_family(v6: bool, what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        match crate::device::ipv6::why_off().filter(|_| v6) {
+            Some(why) => Self::NoIpv6 { what: what.into(), why },
+            None => Self::os(what, source),
         }
     }
 }

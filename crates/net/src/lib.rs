@@ -24,6 +24,6 @@ pub mod world;
 
 #[doc(hidden)]
 pub use device::offload;
-pub use device::{Clock, Namespace, routing, sockets, tun, wait};
+pub use device::{Clock, Namespace, ipv6, nftables, routing, sockets, tun, wait};
 pub use error::NetError;
 pub use host::{driver, tap, trace};

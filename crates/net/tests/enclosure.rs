@@ -5,7 +5,7 @@
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use skyhaul_net::tun::{Tun, TunConfig};
-use skyhaul_net::{Namespace, enclosure};
+use skyhaul_net::{Namespace, NetError, enclosure};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
@@ -31,9 +31,17 @@ fn hold(program: &[OsString]) -> u8 {
         |name: &str| TunConfig { name: Some(name.into()), addresses: vec![], mtu: 1500, offload: false };
     let _ours = Tun::open(&config("outer0")).expect("a device");
     let _theirs = inner.within(|| Tun::open(&config("inner0"))).expect("enters").expect("a device");
-    let mut again = enclosure::ourselves(program.len() + 1);
-    again.push("enclosure-init".into());
-    let enclosed = enclosure::start(&inner, &again, program).expect("starts");
+    let ourselves = std::env::var_os("OURSELVES");
+    let ourselves = ourselves.unwrap_or_else(|| std::env::current_exe().expect("there").into());
+    let again = [ourselves, "enclosure-init".into()];
+    let enclosed = match enclosure::start(&inner, &again, program) {
+        Ok(enclosed) => enclosed,
+        Err(NetError::NotStarted { status, .. }) => {
+            println!("not started");
+            return status;
+        }
+        Err(e) => panic!("{e}"),
+    };
     // A test asks for a signal or an end by these words.
     if std::env::var_os("FORWARD").is_some() {
         let mut word = String::new();
@@ -91,16 +99,19 @@ fn tests() -> u8 {
 fn the_status_is_that_of_the_program(outer: &Namespace) {
     assert_eq!(ran(outer, &["sh", "-c", "echo hello; exit 7"]), (Some(7), "hello\n".into(), String::new()));
     assert_eq!(ran(outer, &["sh", "-c", "kill -KILL $$"]).0, Some(137));
-    let (status, _, line) = ran(outer, &["/no/such/program"]);
-    assert_eq!(
-        (status, line.as_str()),
-        (Some(127), "skyhaul: cannot start /no/such/program: no such program\n")
-    );
-    let (status, _, line) = ran(outer, &["/etc/passwd"]);
-    assert_eq!(
-        (status, line.as_str()),
-        (Some(126), "skyhaul: cannot start /etc/passwd: Permission denied\n")
-    );
+    // Programs may end with these statuses themselves.
+    assert_eq!(ran(outer, &["sh", "-c", "exit 127"]), (Some(127), String::new(), String::new()));
+    for (program, status, why) in
+        [("/no/such/program", 127, "no such program"), ("/etc/passwd", 126, "Permission denied")]
+    {
+        let line = format!("skyhaul: cannot start {program}: {why}\n");
+        assert_eq!(ran(outer, &[program]), (Some(status), "not started\n".into(), line));
+    }
+    // What was to start the program ends before it does.
+    let mut command = holder(&["true"]);
+    command.env("OURSELVES", "false");
+    let out = started(outer, command).wait_with_output().expect("ends");
+    assert_eq!((out.status.code(), out.stdout.as_slice()), (Some(1), &b"not started\n"[..]));
 }
 
 fn a_program_sees_its_own_processes_and_interfaces(outer: &Namespace) {

@@ -345,10 +345,16 @@ impl FigureRenderer for Renderer {
     }
 }
 
-/// The command line: the arguments, the name of the program first; returns the exit status.
+/// The command line: the arguments, the name of the program first; returns the exit status. `again` is the command line that starts
+/// the program again: the interpreter as Python names it, which in a virtual environment is not the file that the system executes.
 #[pyfunction]
-#[pyo3(signature = (args, render=None))]
-pub(crate) fn main(py: Python<'_>, args: Vec<OsString>, render: Option<Py<PyAny>>) -> u8 {
+#[pyo3(signature = (args, render, again))]
+pub(crate) fn main(
+    py: Python<'_>,
+    args: Vec<OsString>,
+    render: Option<Py<PyAny>>,
+    again: Vec<OsString>,
+) -> u8 {
     let renderer = render.map(Renderer);
-    py.detach(|| skyhaul_cli::run(args, renderer.as_ref().map(|r| r as &dyn FigureRenderer)))
+    py.detach(|| skyhaul_cli::run(args, renderer.as_ref().map(|r| r as &dyn FigureRenderer), &again))
 }

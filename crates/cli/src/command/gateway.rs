@@ -20,8 +20,8 @@ use skyhaul_gateway::leftover::{self, Cleaned};
 use skyhaul_gateway::status::Status;
 use skyhaul_gateway::{Config, Surroundings, Watcher, control, doctor, rules, system};
 use skyhaul_lab::text::{Grid, percent};
-use skyhaul_net::enclosure;
 use skyhaul_net::wait::Waker;
+use std::ffi::OsString;
 use std::fmt::Write;
 
 /// The hidden command.
@@ -29,15 +29,20 @@ const KEEPER: [&str; 2] = ["gateway", "keeper"];
 /// Placeholders for the ports that the kernel picks at run time.
 const SOME: rules::Ports = rules::Ports { v4: 5000, v6: 5001 };
 
-pub(crate) fn run(command: &GatewayCommand, arguments: usize) -> Result<(), Stop> {
+/// The command line of the keeper.
+fn keeper(again: &[OsString]) -> Vec<OsString> {
+    [again, &KEEPER.map(Into::into)].concat()
+}
+
+pub(crate) fn run(command: &GatewayCommand, again: &[OsString]) -> Result<(), Stop> {
     match command {
         GatewayCommand::Check(args) => check(args),
         GatewayCommand::Rules(args) => {
             let config = read(args)?;
             print(&format!("{}\n{}", rules::all(&config, SOME, false), rules::routing(&config)))
         }
-        GatewayCommand::Doctor(args) => examine(args, arguments),
-        GatewayCommand::Run(args) => serve(args, arguments),
+        GatewayCommand::Doctor(args) => examine(args, again),
+        GatewayCommand::Run(args) => serve(args, again),
         GatewayCommand::Status(args) => status(args),
         GatewayCommand::Top(args) => top(args),
         GatewayCommand::Evidence(args) => {
@@ -154,15 +159,14 @@ fn measured(c: &Config) -> Option<String> {
     }
 }
 
-fn examine(args: &GatewayDoctorArgs, arguments: usize) -> Result<(), Stop> {
+fn examine(args: &GatewayDoctorArgs, again: &[OsString]) -> Result<(), Stop> {
     let config = read(&args.file)?;
-    let mut findings = doctor::examine(&config);
+    let mut findings = doctor::examine(&config, &args.runtime);
     if let Some(time) = args.watch {
         findings.extend(doctor::watch(&config, time.0));
     }
     if let Some(to) = args.probe {
-        let mut keeper = enclosure::ourselves(arguments);
-        keeper.extend(KEEPER.map(Into::into));
+        let keeper = keeper(again);
         let surroundings =
             Surroundings { folder: args.runtime.clone(), file: args.file.file.clone(), keeper };
         findings.push(doctor::prove(&config, &surroundings, args.from, to));
@@ -241,11 +245,10 @@ fn clean(args: &GatewayCleanArgs) -> Result<(), Stop> {
     })
 }
 
-fn serve(args: &GatewayRunArgs, arguments: usize) -> Result<(), Stop> {
+fn serve(args: &GatewayRunArgs, again: &[OsString]) -> Result<(), Stop> {
     let config = read(&args.file)?;
     let metrics = args.metrics.map(Metrics::open).transpose()?;
-    let mut keeper = enclosure::ourselves(arguments);
-    keeper.extend(KEEPER.map(Into::into));
+    let keeper = keeper(again);
     let surroundings = Surroundings { folder: args.runtime.clone(), file: args.file.file.clone(), keeper };
     let mut watch = Watch { metrics, name: config.name.clone(), manager: Manager::find() };
     let last = skyhaul_gateway::run(&config, &surroundings, &mut watch).map_err(Stop::bad)?;
@@ -267,6 +270,23 @@ fn asked(of: &GatewayNameArgs, word: &str) -> Result<Value, Stop> {
 
 fn number(v: &Value, key: &str) -> f64 {
     v.get(key).and_then(Value::as_f64).unwrap_or(0.0)
+}
+
+/// What has become of the rules of nftables, if others have removed or changed them.
+fn rules_line(rules: &Value) -> Option<String> {
+    let who = rules["changed-by"].as_str().unwrap_or("somebody");
+    if rules["in-place"] == false {
+        return Some(format!(
+            "GONE for {:.0} s by {who}, new connections pass unsplit and open ones stand still; it tries again: {}",
+            number(rules, "lost-for"),
+            rules["message"].as_str().unwrap_or_default()
+        ));
+    }
+    let restored = number(rules, "restored");
+    (restored > 0.0).then(|| {
+        let times = if restored == 1.0 { "once".into() } else { format!("{restored} times") };
+        format!("restored {times}, last {:.0} s ago, after {who}", number(rules, "last-restored"))
+    })
 }
 
 fn page(v: &Value) -> String {
@@ -305,6 +325,12 @@ fn page(v: &Value) -> String {
             ("lost in resets", format!("{} bytes", count("bytes-lost"))),
         ],
     );
+    if let Some(says) = rules_line(&v["rules"]) {
+        line("rules", &[("of nftables", says)]);
+    }
+    if number(v, "turned-away") > 0.0 {
+        line("refused", &[("for want of descriptors", number(v, "turned-away").to_string())]);
+    }
     if number(v, "queues-full") > 0.0 {
         line("dropped", &[("between threads", format!("{} packets", number(v, "queues-full")))]);
     }

@@ -9,6 +9,7 @@ use crate::interrupt;
 use crate::output::{print, warn};
 use crate::stop::Stop;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -20,8 +21,9 @@ const WATCH: Duration = Duration::from_millis(100);
 /// The file that every page has.
 const INDEX: &str = "index.html";
 
-pub(crate) fn run(args: &LabArgs) -> Result<(), Stop> {
-    let page = read(&find(args.page.as_deref())?)?;
+/// `again` begins with the path of what the system executes for us.
+pub(crate) fn run(args: &LabArgs, again: &[OsString]) -> Result<(), Stop> {
+    let page = read(&find(args.page.as_deref(), again.first().map(Path::new))?)?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
     let server = Server::http(address).map_err(|e| {
         Stop::bad(format!(
@@ -46,7 +48,7 @@ pub(crate) fn run(args: &LabArgs) -> Result<(), Stop> {
 }
 
 /// The folder of the page.
-fn find(named: Option<&Path>) -> Result<PathBuf, Stop> {
+fn find(named: Option<&Path>, program: Option<&Path>) -> Result<PathBuf, Stop> {
     if let Some(folder) = named {
         return if folder.join(INDEX).is_file() {
             Ok(folder.to_owned())
@@ -54,7 +56,7 @@ fn find(named: Option<&Path>) -> Result<PathBuf, Stop> {
             Err(Stop::bad(format!("--page: no {INDEX} in {}; `make lab` builds it", folder.display())))
         };
     }
-    let beside = std::env::current_exe().ok().and_then(|program| {
+    let beside = program.and_then(|program| {
         let prefix = program.parent()?.parent()?;
         Some(prefix.join("share/skyhaul/lab"))
     });

@@ -35,16 +35,14 @@ mod worlds;
 use crate::args::Command;
 use crate::stop::Stop;
 use skyhaul_study::figure::FigureRenderer;
+use std::ffi::OsString;
 
-/// `arguments` is the number of arguments of the program.
+/// `again` is the command line that starts the program again.
 pub(crate) fn run(
     command: &Command,
     renderer: Option<&dyn FigureRenderer>,
-    arguments: usize,
+    again: &[OsString],
 ) -> Result<(), Stop> {
-    #[cfg(not(target_os = "linux"))]
-    let _ = arguments;
-
     match command {
         Command::Attack(args) => attack::run(args),
         Command::Check(args) => check::run(args),
@@ -54,17 +52,17 @@ pub(crate) fn run(
         #[cfg(target_os = "linux")]
         Command::Doctor(args) => doctor::run(args),
         #[cfg(target_os = "linux")]
-        Command::Emulate(args) => emulate::run(args, arguments),
+        Command::Emulate(args) => emulate::run(args, again),
         #[cfg(target_os = "linux")]
         Command::EnclosureInit(args) => emulate::init(&args.arguments),
         #[cfg(target_os = "linux")]
-        Command::Gateway(command) => gateway::run(command, arguments),
+        Command::Gateway(command) => gateway::run(command, again),
         Command::Orbit(args) => orbit::run(args),
         Command::Reproduce(args) => reproduce::run(args, renderer),
         Command::Evaluate(args) => evaluate::run(args, renderer),
         Command::Export(args) => export::run(args),
         Command::Import(command) => import::run(command),
-        Command::Lab(args) => lab::run(args),
+        Command::Lab(args) => lab::run(args, again),
         Command::List(args) => list::run(args),
         Command::Man(args) => man::run(args),
         Command::New(args) => new::run(args),

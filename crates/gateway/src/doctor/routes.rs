@@ -13,6 +13,9 @@ pub(super) fn examine(config: &Config) -> Vec<Finding> {
     let (Some(lan_index), Some(sat_index)) = (index(lan), index(sat)) else { return Vec::new() };
     let mut all = Vec::new();
     for v6 in [false, true] {
+        if v6 && !skyhaul_net::ipv6::is_on() {
+            continue;
+        }
         let host = sample(&terrestrial.networks, lan, v6);
         let server = sample(&config.satellite.networks, sat, v6);
         let (host, server) = match (host, server) {

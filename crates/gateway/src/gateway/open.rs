@@ -3,6 +3,7 @@
 use super::{FLOWS, Gateway, SWEEP};
 use crate::cause::Cause;
 use crate::config::Preserve;
+use crate::descriptors;
 use crate::flow::{Flow, From};
 use crate::forward;
 use crate::log::Level;
@@ -13,6 +14,7 @@ use crate::terms::{Beyond, Terms};
 use skyhaul_base::Instant;
 use skyhaul_cc::InitialWindow;
 use skyhaul_net::host::{Asked, ConnId, Cookie, Endpoint, Host, HostError};
+use std::fs::File;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::num::{NonZeroU16, NonZeroU32};
@@ -80,7 +82,8 @@ impl Gateway {
                     }
                     Err(e) if matches!(e.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
                     Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                    // No descriptor is left: the others wait in the backlog.
+                    // It waited in the backlog, and would wait there for ever.
+                    Err(_) if self.turn_away(n) => {}
                     Err(_) => {
                         self.again = now + SWEEP;
                         break;
@@ -88,6 +91,22 @@ impl Gateway {
                 }
             }
         }
+    }
+
+    /// Refuses the next connection for which no descriptor is left, by means of the one in reserve: closed at once, it is reset. False
+    /// if that does not work either.
+    fn turn_away(&mut self, listener: usize) -> bool {
+        drop(self.reserve.take());
+        let taken = self.listeners[listener].socket.accept();
+        let done = taken.is_ok();
+        drop(taken);
+        self.reserve = File::open("/dev/null").ok();
+        if done {
+            self.counts.from_hosts += 1;
+            self.counts.refused += 1;
+            self.team.turned_away.fetch_add(1, Ordering::Relaxed);
+        }
+        done
     }
 
     /// Opens the connection of a client, in the thread that has those with its ends.
@@ -224,10 +243,15 @@ impl Gateway {
             host.refuse(server, client);
             return;
         };
-        let Ok(near) = Near::connect(client, to, preserve, dscp) else {
-            self.refuse(From::Link, client, server);
-            host.refuse(server, client);
-            return;
+        let near = match Near::connect(client, to, preserve, dscp) {
+            Ok(near) => near,
+            Err(e) => {
+                let without = u64::from(descriptors::are_used_up(&e));
+                self.team.turned_away.fetch_add(without, Ordering::Relaxed);
+                self.refuse(From::Link, client, server);
+                host.refuse(server, client);
+                return;
+            }
         };
         let mut flow = Flow::new(now, From::Link, (client, server), near, self.config.limits.buffer.0);
         flow.gateway = gateway;
@@ -274,9 +298,10 @@ impl Gateway {
         let flow = self.flows.get_mut(number as usize).and_then(Option::as_deref_mut);
         let near = flow.and_then(Flow::near_mut);
         if let Some(near) = near {
-            // If the kernel cannot watch it, no event would arrive: it is treated as ready.
+            // If the kernel cannot watch it, no event would arrive, and it would stand still.
             if self.poll.watch(near.stream(), u64::from(number) + FLOWS).is_err() {
-                near.wake(true, true);
+                near.give_up();
+                self.team.turned_away.fetch_add(1, Ordering::Relaxed);
             }
         }
         self.list(number);

@@ -36,6 +36,8 @@ pub(super) struct Team {
     pub(super) flows: AtomicUsize,
     /// There is no room for more; the first thread decides.
     pub(super) full: AtomicBool,
+    /// Connections that were refused because no descriptor was left.
+    pub(super) turned_away: AtomicU64,
     /// Connections so far, for their numbers.
     pub(super) opened: AtomicU64,
 }
@@ -51,7 +53,9 @@ impl Team {
             .unzip();
         let (flows, opened) = (AtomicUsize::new(0), AtomicU64::new(0));
         let (full, exchange) = (AtomicBool::new(false), OnceLock::new());
-        (Arc::new(Self { members, peers: Mutex::default(), exchange, flows, full, opened }), receivers)
+        let turned_away = AtomicU64::new(0);
+        let peers = Mutex::default();
+        (Arc::new(Self { members, peers, exchange, flows, full, turned_away, opened }), receivers)
     }
     pub(super) fn size(&self) -> usize {
         self.members.len()

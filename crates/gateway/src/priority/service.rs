@@ -73,7 +73,7 @@ impl Service {
         let s = &config.priority_test;
         let mut sockets = Vec::new();
         for v6 in [false, true] {
-            if v6 && !std::path::Path::new("/proc/sys/net/ipv6").exists() {
+            if v6 && !skyhaul_net::ipv6::is_on() {
                 continue;
             }
             let socket = open(v6, s.port, &config.satellite.interface).map_err(|e| match e.kind() {

@@ -30,6 +30,9 @@ impl Watcher for Ready {
     fn turn(&mut self, _: &dyn Fn(bool) -> Status) -> bool {
         false
     }
+    fn note(&mut self, line: &str) {
+        eprintln!("note: {line}");
+    }
 }
 
 /// A program with a bed starts itself once more, as a gateway and as its keeper. Whether it was that, and is done.
@@ -458,6 +461,12 @@ impl Running {
         let status: serde_json::Value = serde_json::from_str(&self.ask("status")).expect("JSON");
         let found = status.get(key).or_else(|| status["counts"].get(key));
         found.and_then(serde_json::Value::as_u64).unwrap_or_else(|| panic!("{key} in {status}"))
+    }
+    /// A number of a part of its status.
+    #[allow(dead_code, reason = "the soak test does not need it")]
+    pub(crate) fn count_of(&self, part: &str, key: &str) -> u64 {
+        let status: serde_json::Value = serde_json::from_str(&self.ask("status")).expect("JSON");
+        status[part][key].as_u64().unwrap_or_else(|| panic!("{part}.{key} in {status}"))
     }
     pub(crate) fn ask(&self, word: &str) -> String {
         skyhaul_gateway::control::ask(&self.folder, self.name, word).expect("answers")

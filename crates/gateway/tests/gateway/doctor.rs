@@ -28,7 +28,7 @@ fn sh(bed: &Bed, at: usize, line: &str) {
     assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
 }
 fn examine(bed: &Bed, text: &str) -> Vec<Finding> {
-    bed.spaces[NEAR].within(|| doctor::examine(&config(text))).expect("enters")
+    bed.spaces[NEAR].within(|| doctor::examine(&config(text), &bed.folder)).expect("enters")
 }
 fn wrong(all: &[Finding]) -> Vec<String> {
     all.iter().filter(|f| !f.ok).map(|f| format!("{}: {}", f.what, f.says)).collect()
@@ -85,8 +85,9 @@ fn the_doctor_finds_what_is_wrong() {
         "nft delete table ip theirs",
         "chain ip theirs FORWARD: drops forwarded packets by default",
     );
-    let all =
-        bed.spaces[NEAR].within(|| doctor::examine(&config(&GOOD.replace("sat0", "sat7")))).expect("enters");
+    let all = bed.spaces[NEAR]
+        .within(|| doctor::examine(&config(&GOOD.replace("sat0", "sat7")), &bed.folder))
+        .expect("enters");
     assert!(wrong(&all).iter().any(|f| f.contains("satellite.interface sat7")));
 }
 

@@ -12,6 +12,7 @@ mod priority;
 mod programs;
 mod refusals;
 mod stack;
+mod surroundings;
 mod threads;
 
 use bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
@@ -64,6 +65,7 @@ fn main() {
     ];
     tests.extend(operations::ALL);
     tests.extend(threads::ALL);
+    tests.extend(surroundings::ALL);
     tests.extend(refusals::ALL);
     tests.extend(doctor::ALL);
     for (name, test) in tests {

@@ -124,6 +124,6 @@ fn what_is_missing_is_said_in_one_line() {
     // The doctor changes nothing either.
     let before = state(&bed, FAR);
     let config = Config::parse("g.toml", good).expect("is good");
-    bed.spaces[FAR].within(|| doctor::examine(&config)).expect("enters");
+    bed.spaces[FAR].within(|| doctor::examine(&config, &bed.folder)).expect("enters");
     assert_eq!(state(&bed, FAR), before);
 }

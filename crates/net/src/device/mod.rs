@@ -3,8 +3,10 @@
 #![warn(clippy::indexing_slicing)]
 
 mod clock;
+pub mod ipv6;
 mod namespace;
 pub(crate) mod netlink;
+pub mod nftables;
 pub mod offload;
 pub(crate) mod ready;
 pub mod routing;

@@ -19,8 +19,13 @@ use std::net::IpAddr;
 
 /// Sends a request and waits for the kernel's answer.
 pub(super) fn ask(what: &str, request: RouteNetlinkMessage, flags: u16) -> Result<(), NetError> {
+    let v6 = match &request {
+        RouteNetlinkMessage::NewRoute(m) => m.header.address_family == AddressFamily::Inet6,
+        RouteNetlinkMessage::NewRule(m) => m.header.family == AddressFamily::Inet6,
+        _ => false,
+    };
     match question(what, request, NLM_F_ACK | flags)? {
-        NetlinkPayload::Error(e) if e.code.is_some() => Err(NetError::os(what, e.to_io())),
+        NetlinkPayload::Error(e) if e.code.is_some() => Err(NetError::of_family(v6, what, e.to_io())),
         _ => Ok(()),
     }
 }

@@ -131,6 +131,9 @@ impl Tun {
             };
             added.map_err(|e| match e.raw_os_error().map(Errno::from_raw) {
                 Some(Errno::EEXIST) => NetError::InUse { what: address.to_string() },
+                Some(Errno::EPERM | Errno::EACCES) => {
+                    NetError::of_family(address.is_ipv6(), format!("give {name} the address {address}"), e)
+                }
                 _ => fail(e),
             })?;
         }

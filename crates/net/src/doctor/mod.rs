@@ -86,6 +86,7 @@ pub fn examine() -> Vec<Check> {
     let (tun, device) = tun(space.as_ref());
     checks.push(tun);
     checks.extend(space.as_ref().zip(device).map(|(s, d)| queue(s, &d)));
+    checks.push(ipv6());
     checks.push(timer());
     checks.push(waits());
     checks.push(priority());
@@ -158,6 +159,16 @@ fn queue(space: &Namespace, device: &Tun) -> Check {
             Check::warn("queue", format!("txqueuelen is {n} instead of {QUEUE}"), remedy)
         }
         Err(e) => Check::warn("queue", format!("txqueuelen unknown: {e}"), "check with ip -s link"),
+    }
+}
+
+fn ipv6() -> Check {
+    match crate::device::ipv6::why_off() {
+        None => Check::ok("ipv6", "is on"),
+        Some(why) => {
+            let found = format!("is off ({why}): emulate and gateways go on with IPv4 alone");
+            Check::warn("ipv6", found, crate::device::ipv6::REMEDY)
+        }
     }
 }
 
@@ -334,9 +345,17 @@ mod tests {
     fn every_check_says_something() {
         let checks = examine();
         let names: Vec<&str> = checks.iter().map(|c| c.name).collect();
-        for name in
-            ["privileges", "namespaces", "tun", "timer", "lateness", "priority", "controls", "descriptors"]
-        {
+        for name in [
+            "privileges",
+            "namespaces",
+            "tun",
+            "ipv6",
+            "timer",
+            "lateness",
+            "priority",
+            "controls",
+            "descriptors",
+        ] {
             assert!(names.contains(&name), "{name} is missing in {names:?}");
         }
         for c in &checks {

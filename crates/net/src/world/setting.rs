@@ -3,8 +3,8 @@
 use super::World;
 use super::error::{Unsupported, WorldError};
 use crate::app::{Session, Watched};
-use crate::device::Namespace;
 use crate::device::tun::TunConfig;
+use crate::device::{Namespace, ipv6};
 use crate::emulator::{self, Crossing, Emulation, End, Options};
 use crate::error::NetError;
 use skyhaul_apps::{Config as Application, HEADER, Start as Begin, Streams};
@@ -169,9 +169,14 @@ impl<'a> Setting<'a> {
     /// The ends of the links in the two namespaces, on devices called `link`.
     pub(super) fn ends(&self) -> Result<[End; 2], NetError> {
         let end = |ns: &Namespace, client| {
+            // Nothing here needs IPv6, which may be off.
+            let v6 = ns.within(ipv6::is_on)?;
             let config = TunConfig {
                 name: Some("link".into()),
-                addresses: emulator::addresses(client),
+                addresses: emulator::addresses(client)
+                    .into_iter()
+                    .filter(|(a, _)| v6 || a.is_ipv4())
+                    .collect(),
                 mtu: self.link_mtu(),
                 offload: false,
             };

@@ -14,7 +14,7 @@ use skyhaul_lab::{capture, cases};
 use skyhaul_net::emulator::{Emulation, End, LATE, Options};
 use skyhaul_net::enclosure::{self, Enclosed};
 use skyhaul_net::tun::{self, TunConfig};
-use skyhaul_net::{Clock, Namespace};
+use skyhaul_net::{Clock, Namespace, NetError, ipv6};
 use skyhaul_scenario::Resolved;
 use skyhaul_scenario::resolved::FlowGroup;
 use std::ffi::OsString;
@@ -35,8 +35,8 @@ const REFRESH: u32 = 25;
 /// The hidden command of an enclosure's first process.
 const INIT: &str = "enclosure-init";
 
-/// `arguments` is the number of arguments of the program itself.
-pub(crate) fn run(args: &EmulateArgs, arguments: usize) -> Result<(), Stop> {
+/// `again` is the command line that starts us again.
+pub(crate) fn run(args: &EmulateArgs, again: &[OsString]) -> Result<(), Stop> {
     let cases = cases::resolve(&args.scenario.scenario, &args.scenario.set, args.seed)?;
     let [case] = cases.as_slice() else {
         return Err(Stop::bad(format!(
@@ -72,9 +72,12 @@ pub(crate) fn run(args: &EmulateArgs, arguments: usize) -> Result<(), Stop> {
     let program = if args.program.is_empty() {
         None
     } else {
-        let mut again = enclosure::ourselves(arguments);
-        again.push(INIT.into());
-        Some(enclosure::start(&here, &again, &args.program).map_err(Stop::bad)?)
+        let again = [again, &[INIT.into()]].concat();
+        Some(enclosure::start(&here, &again, &args.program).map_err(|e| match e {
+            // The first process has said why.
+            NetError::NotStarted { status: status @ 125..=127, .. } => Stop::Status(status),
+            e => Stop::bad(e),
+        })?)
     };
     if let Some(m) = &mut metrics {
         // Polls from time to time.
@@ -146,8 +149,8 @@ fn ends(args: &EmulateArgs) -> Result<[End; 2], Stop> {
         Some(name) => Namespace::find(name),
         None => Namespace::current(),
     };
-    let open = |namespace: &Namespace, end| {
-        let addresses = addresses(args.net, end).to_vec();
+    let open = |namespace: &Namespace, end, v6: bool| {
+        let addresses = of_families(addresses(args.net, end), v6);
         for (address, length) in &addresses {
             // The kernel silently assigns the same network to two interfaces, and one of them gets no packets.
             let found = namespace.within(|| tun::overlap(*address, *length)).map_err(Stop::bad)?;
@@ -163,9 +166,11 @@ fn ends(args: &EmulateArgs) -> Result<[End; 2], Stop> {
         End::open(namespace, &config).map_err(Stop::bad)
     };
     if !args.program.is_empty() {
-        let inside = Namespace::new().map_err(Stop::bad)?;
-        let ends = [open(&inside, 1)?, open(&Namespace::current().map_err(Stop::bad)?, 2)?];
-        for ((any, _), (router, _)) in defaults().into_iter().zip(addresses(args.net, 2)) {
+        let (inside, here) = (Namespace::new().map_err(Stop::bad)?, Namespace::current().map_err(Stop::bad)?);
+        let v6 = has_ipv6([&inside, &here])?;
+        let ends = [open(&inside, 1, v6)?, open(&here, 2, v6)?];
+        let routers = of_families(addresses(args.net, 2), v6);
+        for ((any, _), (router, _)) in of_families(defaults(), v6).into_iter().zip(routers) {
             inside.route((any, 0), ends[0].device.name(), Some(router)).map_err(Stop::bad)?;
         }
         return Ok(ends);
@@ -186,7 +191,24 @@ fn ends(args: &EmulateArgs) -> Result<[End; 2], Stop> {
     }
     let (client, server) =
         (find(&args.ns_client).map_err(Stop::bad)?, find(&args.ns_server).map_err(Stop::bad)?);
-    Ok([open(&client, 1)?, open(&server, 2)?])
+    let v6 = has_ipv6([&client, &server])?;
+    Ok([open(&client, 1, v6)?, open(&server, 2, v6)?])
+}
+
+/// Whether both ends have IPv6. Where one has none, the path carries IPv4 alone, and the user is told.
+fn has_ipv6(ends: [&Namespace; 2]) -> Result<bool, Stop> {
+    for end in ends {
+        if let Some(why) = end.within(ipv6::why_off).map_err(Stop::bad)? {
+            eprintln!("warning: IPv6 is off ({why}): the path carries IPv4 alone; {}", ipv6::REMEDY);
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Those of IPv4, and with `v6` those of IPv6.
+fn of_families(all: [(IpAddr, u8); 2], v6: bool) -> Vec<(IpAddr, u8)> {
+    all.into_iter().filter(|(a, _)| v6 || a.is_ipv4()).collect()
 }
 
 /// The addresses and interfaces in use.

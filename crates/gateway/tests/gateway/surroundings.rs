@@ -1,0 +1,283 @@
+//! What happens around a gateway: others remove its rules, there is no IPv6, descriptors run out.
+
+use crate::bed::{Bed, CLIENT, FAR, NEAR, Running, SERVER};
+use crate::{PORT, calm, echo, exchange, listen, many, server};
+use serde_json::Value;
+use skyhaul_gateway::doctor::{self, Finding};
+use skyhaul_gateway::{Config, leftover};
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub(crate) const ALL: [(&str, fn()); 5] = [
+    ("rules_that_others_remove_are_restored", rules_that_others_remove_are_restored),
+    ("rules_that_cannot_be_restored_are_reported", rules_that_cannot_be_restored_are_reported),
+    ("without_ipv6_connections_of_ipv4_are_split", without_ipv6_connections_of_ipv4_are_split),
+    ("without_descriptors_connections_are_refused", without_descriptors_connections_are_refused),
+    ("a_keeper_that_does_not_start_is_an_error", a_keeper_that_does_not_start_is_an_error),
+];
+
+const GOOD: &str = "[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n";
+
+fn sh(bed: &Bed, at: usize, line: &str) {
+    let run = || Command::new("sh").args(["-c", line]).output().expect("runs");
+    let done = bed.spaces[at].within(run).expect("enters");
+    assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
+}
+fn status(gateway: &Running) -> Value {
+    serde_json::from_str(&gateway.ask("status")).expect("JSON")
+}
+/// Waits for what happens within seconds on an idle machine.
+fn waits_for(what: &str, happens: impl Fn() -> bool) {
+    for _ in 0..3000 {
+        if happens() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    panic!("{what} did not happen");
+}
+fn examined(bed: &Bed, at: usize, part: &str) -> Finding {
+    let config = Config::parse("near.toml", &format!("name = \"near\"\n{GOOD}")).expect("is good");
+    let all = bed.spaces[at].within(|| doctor::examine(&config, &bed.folder)).expect("enters");
+    all.iter().find(|f| f.what.contains(part)).unwrap_or_else(|| panic!("{part}: {all:#?}")).clone()
+}
+fn events(bed: &Bed, name: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(bed.folder.join("events.jsonl")).unwrap_or_default();
+    let all = text.lines().map(|l| serde_json::from_str::<Value>(l).expect("JSON"));
+    all.filter(|l| l["event"] == name).collect()
+}
+fn logged(bed: &Bed) -> String {
+    format!("[log]\nevents = \"{}\"\n", bed.folder.join("events.jsonl").display())
+}
+
+fn rules_that_others_remove_are_restored() {
+    let Some(bed) = Bed::new("flushed", calm()) else { return };
+    let near = bed.gateway(NEAR, &logged(&bed));
+    let far = bed.gateway(FAR, "");
+    // One that waits through it all, and one that never rests.
+    let serves = echo(listen(&bed, server()), 2);
+    let connect = || TcpStream::connect(server()).expect("connects");
+    let mut quiet = bed.spaces[CLIENT].within(connect).expect("enters");
+    quiet.write_all(b"before").expect("writes");
+    let busy = bed.spaces[CLIENT].within(connect).expect("enters");
+    waits_for("both are split", || near.count("flows") == 2 && far.count("flows") == 2);
+    let over = AtomicBool::new(false);
+    let sent = std::thread::scope(|s| {
+        let load = s.spawn(|| {
+            let (mut busy, mut sent) = (&busy, 0_u64);
+            while !over.load(Ordering::Relaxed) {
+                busy.write_all(&[7; 10_000]).expect("goes on");
+                sent += 10_000;
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            busy.shutdown(Shutdown::Write).expect("half-closes");
+            sent
+        });
+        for (n, by) in ["nft flush ruleset", "nft delete table inet skyhaul_near"].iter().enumerate() {
+            sh(&bed, NEAR, by);
+            waits_for("the repair", || near.count_of("rules", "restored") == n as u64 + 1);
+            assert!(bed.traces(NEAR).contains("skyhaul_near"), "the table is there");
+        }
+        // At the other end, where connections come from the link.
+        sh(&bed, FAR, "nft flush ruleset");
+        waits_for("the repair", || far.count_of("rules", "restored") == 1);
+        over.store(true, Ordering::Relaxed);
+        load.join().expect("sends")
+    });
+    // Single rules, too: one that is missing, and one of somebody else's.
+    sh(&bed, NEAR, "nft flush chain inet skyhaul_near from_hosts");
+    waits_for("the repair", || near.count_of("rules", "restored") == 3);
+    sh(&bed, NEAR, "nft insert rule inet skyhaul_near arrive accept");
+    waits_for("the repair", || near.count_of("rules", "restored") == 4);
+    // Open connections go on, and arrive whole.
+    for (mut s, all) in [(busy, sent), (quiet, 11)] {
+        if all == 11 {
+            s.write_all(b"after").expect("writes");
+            s.shutdown(Shutdown::Write).expect("half-closes");
+        }
+        let mut back = Vec::new();
+        s.read_to_end(&mut back).expect("reads");
+        assert_eq!(back.len() as u64, 32 + all);
+    }
+    serves.join().expect("serves");
+    assert_eq!((near.count("aborted"), far.count("aborted")), (0, 0));
+    // New ones are split again.
+    many(&bed, server(), 4, 10_000);
+    assert_eq!((near.count("from-hosts"), far.count("from-link")), (6, 6));
+    // It says so, everywhere.
+    let s = status(&near);
+    assert_eq!((&s["admits"], &s["rules"]["in-place"]), (&true.into(), &true.into()));
+    assert!(s["rules"]["last-restored"].as_f64().is_some_and(|t| t >= 0.0), "{s}");
+    assert!(s["rules"]["changed-by"].as_str().is_some_and(|by| by.starts_with("nft (process ")), "{s}");
+    let metrics = near.ask("metrics");
+    assert!(metrics.contains("skyhaul_gateway_rules_restored_total{gateway=\"near\"} 4"), "{metrics}");
+    assert!(metrics.contains("skyhaul_gateway_rules_in_place{gateway=\"near\"} 1"), "{metrics}");
+    let all = events(&bed, "rules-restored");
+    assert!(all.len() == 4 && all[0]["level"] == "warning", "{all:?}");
+    let found = examined(&bed, NEAR, "table skyhaul_near");
+    assert!(found.ok && found.doubt && found.says.contains("has restored its rules 4 times"), "{found:?}");
+    // What others do with tables of their own is none of its business.
+    sh(&bed, NEAR, "nft add table inet theirs");
+    assert_eq!(near.ask("reload"), "reloaded\n");
+    assert_eq!(near.count_of("rules", "restored"), 4);
+    // At the moment of a flush it may be asked to reload or to stop.
+    let file = bed.folder.join("near.toml");
+    let text = std::fs::read_to_string(&file).expect("is there");
+    std::fs::write(&file, text + "[split]\nexclude-ports = [22]\n").expect("writes");
+    sh(&bed, NEAR, "nft flush ruleset");
+    assert_eq!(near.ask("reload"), "reloaded\n");
+    many(&bed, server(), 1, 1000);
+    assert_eq!(near.count("from-hosts"), 7, "is split");
+    sh(&bed, NEAR, "nft flush ruleset");
+    near.stop();
+    sh(&bed, FAR, "nft flush ruleset");
+    far.stop();
+}
+
+fn rules_that_cannot_be_restored_are_reported() {
+    let Some(bed) = Bed::new("lost", calm()) else { return };
+    // A program of that name which the test takes away.
+    let folder = bed.folder.join("bin");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let find = Command::new("sh").args(["-c", "command -v nft"]).output().expect("runs").stdout;
+    let real = String::from_utf8(find).expect("a path");
+    let nft = folder.join("nft");
+    let put = || std::os::unix::fs::symlink(real.trim(), &nft).expect("a link");
+    put();
+    let path = format!("PATH={}", folder.display());
+    let near = bed.gateway_by(&["/usr/bin/env", &path], NEAR, &format!("{GOOD}{}", logged(&bed)));
+    assert!(examined(&bed, NEAR, "table skyhaul_near").says.ends_with("a gateway of this name runs"));
+    let refuses = folder.join("refuses");
+    std::fs::write(
+        &refuses,
+        format!(
+            "#!/bin/sh\ncase \"$*\" in *list*) exec {} \"$@\";; esac\necho 'no more rules' >&2\nexit 1\n",
+            real.trim()
+        ),
+    )
+    .expect("writes");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&refuses, mode).expect("sets");
+    std::fs::rename(&refuses, &nft).expect("replaces");
+    sh(&bed, NEAR, "nft flush ruleset");
+    waits_for("a report", || status(&near)["rules"]["in-place"] == false);
+    let s = status(&near);
+    assert_eq!(s["admits"], false, "{s}");
+    assert_eq!(s["rules"]["message"], "nft refuses the rules: no more rules");
+    assert!(near.ask("metrics").contains("skyhaul_gateway_admits{gateway=\"near\"} 0"));
+    assert!(near.ask("metrics").contains("skyhaul_gateway_rules_in_place{gateway=\"near\"} 0"));
+    let found = examined(&bed, NEAR, "table skyhaul_near");
+    assert!(!found.ok && found.says.contains("cannot restore them: nft refuses the rules"), "{found:?}");
+    let all = events(&bed, "rules-lost");
+    assert!(all.len() == 1 && all[0]["level"] == "error", "{all:?}");
+    assert!(near.ask("reload").contains("no more rules"));
+    // As soon as it can, it does.
+    std::fs::remove_file(&nft).expect("removes");
+    put();
+    waits_for("the repair", || status(&near)["rules"]["in-place"] == true);
+    assert_eq!(near.ask("reload"), "reloaded\n");
+    many(&bed, server(), 1, 1000);
+    assert_eq!((near.count("from-hosts"), events(&bed, "rules-restored").len()), (1, 1));
+    near.stop();
+}
+
+fn without_ipv6_connections_of_ipv4_are_split() {
+    let Some(bed) = Bed::new("ipv4", calm()) else { return };
+    // As Docker does it.
+    for at in [NEAR, FAR] {
+        bed.spaces[at].sysctl("net/ipv6/conf/all/disable_ipv6", "1").expect("sets");
+    }
+    let found = examined(&bed, NEAR, "IPv6");
+    assert!(found.doubt && found.says.contains("only connections of IPv4 are split"), "{found:?}");
+    let near = bed.gateway(NEAR, &logged(&bed));
+    let far = bed.gateway(FAR, "");
+    many(&bed, server(), 3, 10_000);
+    assert_eq!((near.count("from-hosts"), far.count("from-link")), (3, 3));
+    let said = events(&bed, "no-ipv6");
+    assert_eq!(said.len(), 1);
+    let line = said[0]["message"].as_str().expect("a line");
+    assert!(line.starts_with("IPv6 is off (net.ipv6.conf.default.disable_ipv6 is 1)"), "{line}");
+    near.stop();
+    far.stop();
+    let clean = || leftover::clean(&bed.folder, "near", false).expect("may");
+    assert_eq!(bed.spaces[NEAR].within(clean).expect("enters"), leftover::Cleaned::Nothing);
+}
+
+fn without_descriptors_connections_are_refused() {
+    let Some(bed) = Bed::new("descriptors", calm()) else { return };
+    if Command::new("prlimit").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no prlimit");
+        return;
+    }
+    let count = |g: &Running| std::fs::read_dir(format!("/proc/{}/fd", g.child.id())).expect("runs").count();
+    let limit = |g: &Running| {
+        let text = std::fs::read_to_string(format!("/proc/{}/limits", g.child.id())).expect("runs");
+        let line = text.lines().find_map(|l| l.strip_prefix("Max open files")).expect("is told").to_owned();
+        line.split_whitespace().next().expect("the soft one").parse::<u64>().expect("a number")
+    };
+    // The soft limit is raised, and the hard one limits connections.
+    let near = bed.gateway_by(&["prlimit", "--nofile=64:200"], NEAR, &format!("{GOOD}{}", logged(&bed)));
+    assert_eq!(limit(&near), 200);
+    let line = events(&bed, "few-descriptors")[0]["message"].as_str().expect("a line").to_owned();
+    assert!(line.contains("this process may open 200: at most 96 connections are split"), "{line}");
+    // Somebody lowers it: to what is in use, and room for one connection.
+    let least = count(&near) + 1;
+    sh(&bed, NEAR, &format!("prlimit --pid {} --nofile={least}:200", near.child.id()));
+    let served = echo(listen(&bed, server()), 1);
+    let ends = bed.spaces[CLIENT].within(|| {
+        let mut first = TcpStream::connect(server()).expect("connects");
+        first.write_all(b"first").expect("writes");
+        waits_for("it is split", || near.count("flows") == 1);
+        // No other hangs: each is reset.
+        let others = (0..20).map(|_| {
+            let reset = TcpStream::connect(server()).and_then(|mut s| s.read(&mut [0; 1]));
+            reset.map_or_else(|e| e.kind(), |_| std::io::ErrorKind::Other)
+        });
+        let others: Vec<_> = others.collect();
+        first.shutdown(Shutdown::Write).expect("half-closes");
+        let mut back = Vec::new();
+        first.read_to_end(&mut back).expect("reads");
+        assert_eq!(back.len(), 37);
+        others
+    });
+    served.join().expect("serves");
+    let ends = ends.expect("enters");
+    assert!(ends.iter().all(|e| *e == std::io::ErrorKind::ConnectionReset), "{ends:?}");
+    assert_eq!(near.count("turned-away"), 20);
+    assert!(near.ask("metrics").contains("skyhaul_gateway_turned_away_total{gateway=\"near\"} 20"));
+    let said = events(&bed, "no-descriptor");
+    assert!(said.len() == 1 && said[0]["level"] == "error", "rationed: {said:?}");
+    // With room again, connections are split again.
+    sh(&bed, NEAR, &format!("prlimit --pid {} --nofile=200:200", near.child.id()));
+    let served = echo(listen(&bed, server()), 1);
+    bed.spaces[CLIENT].within(|| exchange(server(), 1, 1000)).expect("enters");
+    served.join().expect("serves");
+    assert_eq!(near.count("from-hosts"), 22);
+    near.stop();
+    // From the link it is the same: the client is refused.
+    let near = bed.gateway_by(&[], NEAR, GOOD);
+    let _there = bed.spaces[CLIENT]
+        .within(|| std::net::TcpListener::bind(SocketAddr::from(([10, 1, 0, 2], PORT))).expect("listens"))
+        .expect("enters");
+    sh(&bed, NEAR, &format!("prlimit --pid {} --nofile={}", near.child.id(), count(&near)));
+    let called = bed.spaces[SERVER].within(|| TcpStream::connect(SocketAddr::from(([10, 1, 0, 2], PORT))));
+    called.expect("enters").expect_err("is refused");
+    sh(&bed, NEAR, &format!("prlimit --pid {} --nofile=1000", near.child.id()));
+    assert_eq!(near.count("turned-away"), 1);
+    near.stop();
+}
+
+fn a_keeper_that_does_not_start_is_an_error() {
+    let Some(bed) = Bed::new("keeperless", calm()) else { return };
+    let before = bed.traces(NEAR);
+    let file = bed.folder.join("near.toml");
+    let config = Config::parse("near.toml", &format!("name = \"near\"\n{GOOD}")).expect("is good");
+    let around =
+        skyhaul_gateway::Surroundings { folder: bed.folder.clone(), file, keeper: vec!["false".into()] };
+    let ran = bed.spaces[NEAR].within(|| skyhaul_gateway::run(&config, &around, &mut crate::bed::Ready));
+    let e = ran.expect("enters").expect_err("no keeper").to_string();
+    assert!(e.starts_with("the keeper did not start: false ended at once"), "{e}");
+    assert_eq!(bed.traces(NEAR), before);
+}
