@@ -321,7 +321,8 @@ mod tests {
 
     #[test]
     fn whoever_waits_for_it_is_told_to_go_on() {
-        let said = ask(b"PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello");
+        let said =
+            ask(b"PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello");
         assert!(said.starts_with("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n"), "{said}");
         assert!(said.ends_with("5 bytes received\n"), "{said}");
     }
@@ -330,9 +331,9 @@ mod tests {
     fn what_follows_a_body_is_the_next_request() {
         // The body of a GET is not a request.
         let inner = "GET /9 HTTP/1.1\r\nHost: a\r\n\r\n";
-        let said = ask(
-            format!("GET /3 HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{inner}", inner.len()).as_bytes(),
-        );
+        let said =
+            ask(format!("GET /3 HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{inner}", inner.len())
+                .as_bytes());
         assert_eq!(said.matches("HTTP/1.1 200").count(), 1, "{said}");
         assert!(said.ends_with("\r\n\r\nabc"), "{said}");
         // A missing page ends nothing; a refusal does, whatever follows.
