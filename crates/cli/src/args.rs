@@ -167,8 +167,8 @@ pub(crate) struct EmulateArgs {
     /// Largest packet (MTU), bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..=65535))]
     pub(crate) mtu: u16,
-    /// Number of the networks: the client has 10.83.N.1 and fd00:5348:0:N::1, the other end .2 and ::2. N is decimal in
-    /// IPv4 addresses, hexadecimal in IPv6.
+    /// Number of the networks: the client has 10.83.N.1 and fd00:5348:0:N::1, the other end .2 and ::2. N reads the
+    /// same in both: --net 77 is 10.83.77.1 and fd00:5348:0:77::1.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) net: u8,
     /// Write forward.pcapng and reverse.pcapng into this folder; a comment gives the cause of each loss.

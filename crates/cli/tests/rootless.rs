@@ -37,7 +37,7 @@ set -e
 exec 4< <("$SKYHAUL" wire serve --mode http --port 80 --once --address 10.84.0.2 2>&1)
 read -r line <&4
 exec 3<>/dev/tcp/10.84.0.2/80
-printf 'GET /100000 HTTP/1.1\r\nConnection: close\r\n\r\n' >&3
+printf 'GET /100000 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n' >&3
 echo "body $(tail -c 100000 <&3 | wc -c)"
 ip -o link | grep -o 'qlen [0-9]*' | tail -1
 exec 3>&-

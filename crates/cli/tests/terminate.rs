@@ -61,7 +61,7 @@ fn a_server_closes_its_connections() {
     assert!(line(&mut out).starts_with("listening at "));
     let mut s = ns.within(|| TcpStream::connect("10.84.0.2:80")).expect("enters").expect("connects");
     // More than any buffer takes: the answer is under way when the end comes.
-    s.write_all(b"GET /1000000000 HTTP/1.1\r\n\r\n").expect("asks");
+    s.write_all(b"GET /1000000000 HTTP/1.1\r\nHost: a\r\n\r\n").expect("asks");
     let mut first = [0; 4096];
     s.read_exact(&mut first).expect("begins to answer");
     let mut idle = ns.within(|| TcpStream::connect("10.84.0.2:80")).expect("enters").expect("connects");

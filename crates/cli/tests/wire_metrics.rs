@@ -80,7 +80,7 @@ impl Running {
 
 /// Asks for so many bytes, and reads the whole answer.
 fn fetch(s: &mut TcpStream, n: usize) {
-    s.write_all(format!("GET /{n} HTTP/1.1\r\n\r\n").as_bytes()).expect("asks");
+    s.write_all(format!("GET /{n} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes()).expect("asks");
     let (mut got, mut room) = (Vec::new(), [0; 4096]);
     let whole =
         |got: &[u8]| got.windows(4).position(|w| w == b"\r\n\r\n").is_some_and(|at| got.len() == at + 4 + n);
@@ -112,7 +112,7 @@ fn a_server_tells_what_it_has_met() {
     assert!(now["memory_bytes{kind=\"records\"}"] > 1000.0 && now["timers"] > 0.0, "{now:?}");
     // One is closed in order; the other one, which has more to read than it wants, is reset by its kernel.
     drop(one);
-    two.write_all(b"GET /10000000 HTTP/1.1\r\n\r\n").expect("asks");
+    two.write_all(b"GET /10000000 HTTP/1.1\r\nHost: a\r\n\r\n").expect("asks");
     two.read_exact(&mut [0; 1000]).expect("begins");
     drop(two);
     let now = server.until("connections_ended_total{how=\"reset\"}", 1.0);

@@ -134,6 +134,37 @@ pub fn host_packets(data: &[u8], repair: impl Fn(&mut [u8])) {
     assert!(pair.hosts.iter().all(|h| h.counts().unwritable == 0 && h.counts().defects == 0));
 }
 
+/// Bytes of an HTTP client, in pieces of the length that the first byte gives. Where a request ends does not depend on the
+/// pieces, and every response that begins is one of the service's.
+///
+/// # Panics
+/// If that does not hold.
+pub fn http_requests(data: &[u8]) {
+    let Some((&piece, bytes)) = data.split_first() else { return };
+    let said = |piece: usize| {
+        let mut pair = Pair::new();
+        pair.hosts[1].listen(80, endpoint()).expect("free");
+        let id = pair.open(80);
+        let mut app = Serve::new(|_| Http::default(), Duration::from_secs(1), None);
+        pair.settle(&mut app);
+        let mut said = Vec::new();
+        let mut room = [0; 1 << 14];
+        for part in bytes[..bytes.len().min(2000)].chunks(piece) {
+            let now = pair.now;
+            pair.hosts[0].write(now, id, part);
+            pair.settle(&mut app);
+            let n = pair.hosts[0].read(pair.now, id, &mut room);
+            said.extend_from_slice(&room[..n]);
+        }
+        said.truncate(1 << 10);
+        said
+    };
+    let (whole, parts) = (said(bytes.len().max(1)), said(usize::from(piece).max(1)));
+    let n = whole.len().min(parts.len());
+    assert_eq!(whole[..n], parts[..n], "a response depends on the pieces of the request");
+    assert!(whole.is_empty() || whole.starts_with(b"HTTP/1.1 "));
+}
+
 /// Sends bytes in two halves.
 fn talk(pair: &mut Pair, app: &mut impl App, id: ConnId, bytes: &[u8]) {
     let (first, second) = bytes.split_at(bytes.len() / 2);

@@ -35,6 +35,10 @@ pub(crate) struct ServeArgs {
     /// Exit after one connection (iperf3: after one test).
     #[arg(long)]
     pub(crate) once: bool,
+    /// End a connection on which no data moves for this long, such as 600s; 0s: never. Silent peers are asked with keepalives
+    /// in that time, unless --set endpoint.keepalive-idle says when.
+    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = quantity::<Time>)]
+    pub(crate) idle: Time,
     #[command(flatten)]
     pub(crate) stack: StackArgs,
 }

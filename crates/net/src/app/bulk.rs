@@ -1,7 +1,7 @@
 //! Sends as fast as possible, for a time or a number of bytes, over one or several connections.
 
 use super::account::Account;
-use super::lines::{self, Lines};
+use super::lines::Lines;
 use super::meter::Meter;
 use super::session::Session;
 use crate::host::{App, Turn};
@@ -11,8 +11,8 @@ use skyhaul_base::{Duration, Instant};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// How long connections may take to close when the user stops the run: service managers lose patience after some
-/// ten seconds.
+/// How long connections may take to close once the time is over or the user stops the run: service managers lose patience
+/// after some ten seconds.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// When a sender stops.
@@ -55,12 +55,12 @@ impl Stream {
     }
 
     /// Closes the connections because the time is over or the user stopped the run.
-    fn close(&mut self, now: Instant, host: &mut Host, patience: Duration) {
+    fn close(&mut self, now: Instant, host: &mut Host) {
         if let Some(c) = self.lines.id(0).and_then(|id| host.conn(id)) {
             self.meter.finish(now, c);
         }
         self.session.stop(now, &mut self.lines.on(host));
-        self.lines.hurry(now, host, patience);
+        self.lines.hurry(now, host, GRACE);
     }
 
     fn turn(&mut self, now: Instant, host: &mut Host) {
@@ -108,11 +108,11 @@ impl Bulk {
     pub fn accounts(&self) -> impl Iterator<Item = (&Meter, Option<&Account>)> {
         self.streams.iter().map(|s| (&s.meter, s.account.as_ref()))
     }
-    fn close(&mut self, now: Instant, host: &mut Host, patience: Duration) {
+    fn close(&mut self, now: Instant, host: &mut Host) {
         // Only once; afterwards the sender just waits.
         (self.limit, self.deadline) = (Limit::Bytes(0), Instant::MAX);
         for s in self.streams.iter_mut().filter(|s| s.account.is_none()) {
-            s.close(now, host, patience);
+            s.close(now, host);
         }
     }
     /// The failure of the first connection that failed.
@@ -126,7 +126,7 @@ impl App for Bulk {
     fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
         while host.next_changed().is_some() {}
         if now >= self.deadline {
-            self.close(now, host, lines::PATIENCE);
+            self.close(now, host);
         }
         for s in self.streams.iter_mut().filter(|s| s.account.is_none()) {
             if let Some(c) = s.lines.id(0).and_then(|id| host.conn(id)) {
@@ -149,6 +149,6 @@ impl App for Bulk {
     }
 
     fn stop(&mut self, now: Instant, host: &mut Host) {
-        self.close(now, host, GRACE);
+        self.close(now, host);
     }
 }

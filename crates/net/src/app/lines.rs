@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// How long a connection may take to close.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(30);
 /// How long to wait for the peer's FIN after ours was acknowledged: leaving earlier would leave the peer with a FIN
 /// that is never acknowledged.
 const LINGER: Duration = Duration::from_secs(1);

@@ -12,6 +12,7 @@ mod meter;
 mod rated;
 mod serve;
 mod session;
+mod standstill;
 mod tally;
 mod watched;
 

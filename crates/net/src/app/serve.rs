@@ -2,13 +2,22 @@
 
 use super::account::Account;
 use super::meter::Meter;
+use super::standstill::Standstill;
 use crate::host::{App, Turn};
 use crate::host::{ConnId, Failure, Host};
 use skyhaul_base::{Duration, Instant};
+use skyhaul_tcp::State;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// How long a server that has closed discards what still comes, so that a peer that is sending reads the last response
+/// before it is reset (RFC 9112 §9.6).
+const LINGER: Duration = Duration::from_secs(2);
+/// How long a peer may keep its window closed after the server has closed; the same as the endpoint's `fin-timeout`.
+const CLOSED: Duration = Duration::from_secs(60);
+/// Bytes that must move within a time limit after the server has closed.
+const LEAST: u64 = 1024;
 /// How long a stopping server waits for its peers to acknowledge the FIN.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -55,15 +64,62 @@ struct Served<T> {
     talker: T,
     meter: Meter,
     closing: bool,
+    /// Until when to wait for the peer's FIN.
+    linger: Instant,
+    still: Option<Standstill>,
     wake: Instant,
     /// Its next call, as entered in the list of calls.
     due: Instant,
+}
+
+impl<T> Served<T> {
+    /// Whether no data moves any more: how the conversation then ends, or otherwise when to look again.
+    fn stands_still(
+        &mut self,
+        now: Instant,
+        host: &Host,
+        id: ConnId,
+        idle: Duration,
+    ) -> Result<Instant, Talk> {
+        let Some(c) = host.conn(id).filter(|_| !idle.is_zero()) else { return Ok(Instant::MAX) };
+        let still = self.still.get_or_insert_with(|| Standstill::new(now, c, 1));
+        match still.is_over(now, c, idle) {
+            false => Ok(still.next(now, idle)),
+            true if c.tcp().unacked() > 0 => Err(Talk::Abort),
+            true => Err(Talk::Close),
+        }
+    }
+    /// From now on waits for the end.
+    fn close(&mut self, now: Instant, host: &Host, id: ConnId) {
+        self.closing = true;
+        self.still = host.conn(id).map(|c| Standstill::new(now, c, LEAST));
+    }
+    /// Whether a closed connection has no end in sight: the peer has not sent its FIN in time, or data and our FIN
+    /// wait for it. Plans the next look.
+    fn hangs(&mut self, now: Instant, host: &Host, id: ConnId, idle: Duration) -> bool {
+        let Some(c) = host.conn(id).filter(|c| !c.is_over()) else { return false };
+        if c.tcp().state() == State::FinWait2 {
+            // Released after this time; then `fin-timeout` begins.
+            self.linger = self.linger.min(now + LINGER);
+            self.wake = self.linger;
+            return false;
+        }
+        let Some(still) = &mut self.still else { return false };
+        // Nothing is in flight although something waits: the peer keeps its window closed. A peer that acknowledges
+        // nothing may be behind an outage.
+        let closed = c.snapshot().in_flight == 0;
+        let patience = if closed { CLOSED } else { idle.max(CLOSED) };
+        self.wake = still.next(now, patience);
+        still.is_over(now, c, patience)
+    }
 }
 
 /// A server; `greet` creates the protocol handler for a connection to a port.
 pub struct Serve<T, G> {
     greet: G,
     every: Duration,
+    /// How long a connection may stand still; zero means without limit.
+    idle: Duration,
     /// Meters count received data; otherwise sent data.
     receiving: bool,
     served: BTreeMap<ConnId, Served<T>>,
@@ -97,6 +153,7 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
         Self {
             greet,
             every,
+            idle: Duration::ZERO,
             receiving: true,
             served,
             due: BTreeSet::new(),
@@ -107,6 +164,13 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
             stopping: false,
             patience: Instant::MAX,
         }
+    }
+    /// Ends connections on which no data has moved for this long: in order if nothing is left to send, otherwise with
+    /// a RST. Zero, the default, means never.
+    #[must_use]
+    pub fn idle(mut self, idle: Duration) -> Self {
+        self.idle = idle;
+        self
     }
     /// Makes the meters count sent data, for servers that mostly send.
     #[must_use]
@@ -161,34 +225,42 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
         }
         s.wake = Instant::MAX;
         if !s.closing {
-            match s.talker.turn(now, host, id) {
+            let talk = match s.stands_still(now, host, id, self.idle) {
+                Ok(look) => match s.talker.turn(now, host, id) {
+                    Talk::Until(at) => Talk::Until(at.min(look)),
+                    end => end,
+                },
+                Err(talk) => talk,
+            };
+            match talk {
                 Talk::Until(at) => s.wake = at,
                 Talk::Close => {
-                    s.closing = true;
                     host.shutdown(now, id);
+                    s.close(now, host, id);
                 }
                 Talk::Abort => {
                     s.closing = true;
                     host.abort(now, id);
                 }
             }
-        } else {
+        }
+        if s.closing {
             host.discard(now, id);
-            if self.stopping && now >= self.patience {
-                // It keeps sending to a reader that has gone. The RST leaves in this turn; the connection is
-                // released in the next one.
+            // A peer may keep sending to a reader that has gone, vanish, or keep its window closed. The RST leaves in this
+            // turn; the connection is released in the next one.
+            if now >= self.patience || s.hangs(now, host, id, self.idle) {
                 if host.conn(id).is_some_and(|c| !c.is_over()) {
                     s.wake = now + Duration::from_millis(1);
                     host.abort(now, id);
                     return;
                 }
             } else {
-                s.wake = self.patience;
+                s.wake = s.wake.min(self.patience);
             }
         }
         let Some(c) = host.conn(id) else { return };
         // After our FIN in reply to theirs, only acknowledgements are left.
-        let over = c.is_over() || (s.closing && c.tcp().unacked() == 0 && c.at_end());
+        let over = c.is_over() || (s.closing && c.tcp().unacked() == 0 && (c.at_end() || now >= s.linger));
         if over {
             s.meter.finish(now, c);
             self.ended.push(Ended {
@@ -222,7 +294,8 @@ impl<T: Talker, G: FnMut(u16) -> T> App for Serve<T, G> {
                 meter.begin(now);
                 let talker = (self.greet)(port);
                 let (wake, due) = (Instant::MAX, Instant::MAX);
-                self.served.insert(id, Served { talker, meter, closing: false, wake, due });
+                let (closing, linger, still) = (false, Instant::MAX, None);
+                self.served.insert(id, Served { talker, meter, closing, linger, still, wake, due });
             }
             self.one(now, host, id);
         }

@@ -29,7 +29,7 @@ pub fn reset_at_end(s: &TcpStream) {
 /// Asks for so many letters.
 pub fn ask(s: &mut TcpStream, n: usize, close: bool) -> io::Result<()> {
     let end = if close { "Connection: close\r\n" } else { "" };
-    s.write_all(format!("GET /{n} HTTP/1.1\r\n{end}\r\n").as_bytes())
+    s.write_all(format!("GET /{n} HTTP/1.1\r\nHost: a\r\n{end}\r\n").as_bytes())
 }
 
 /// What is left of an answer.
@@ -94,7 +94,7 @@ pub fn fetch(s: &mut TcpStream, n: usize, close: bool) -> io::Result<()> {
 }
 /// Sends so many bytes and waits for the thanks.
 pub fn put(s: &mut TcpStream, n: usize) -> io::Result<()> {
-    s.write_all(format!("PUT /x HTTP/1.1\r\nContent-Length: {n}\r\n\r\n").as_bytes())?;
+    s.write_all(format!("PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: {n}\r\n\r\n").as_bytes())?;
     s.write_all(&vec![b'x'; n])?;
     let thanks = format!("\r\n\r\n{n} bytes received\n");
     let (mut got, mut room) = (Vec::new(), [0; 1024]);

@@ -218,7 +218,9 @@ fn defaults() -> [(IpAddr, u8); 2] {
 
 /// Addresses of an end of network `net`: private ones (RFC 1918, RFC 4193).
 fn addresses(net: u8, end: u8) -> [(IpAddr, u8); 2] {
-    let v6 = [0xfd00, 0x5348, 0, net.into(), 0, 0, 0, end.into()];
+    // IPv6 addresses are written in hexadecimal: the group has the number's decimal digits, so that it reads the same.
+    let digits = u16::from(net / 100) << 8 | u16::from(net / 10 % 10) << 4 | u16::from(net % 10);
+    let v6 = [0xfd00, 0x5348, 0, digits, 0, 0, 0, end.into()];
     [(IpAddr::from([10, 83, net, end]), 24), (IpAddr::from(v6), 64)]
 }
 
@@ -299,5 +301,23 @@ pub(crate) fn init(arguments: &[OsString]) -> Result<(), Stop> {
     match enclosure::init(arguments) {
         0 => Ok(()),
         status => Err(Stop::Status(status)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_number_of_a_network_reads_the_same_in_both_families() {
+        let mut seen = BTreeSet::new();
+        for net in 0..=u8::MAX {
+            let [(v4, _), (v6, _)] = addresses(net, 2);
+            assert_eq!(v4.to_string(), format!("10.83.{net}.2"));
+            let written: IpAddr = format!("fd00:5348:0:{net}::2").parse().expect("an address");
+            assert_eq!(v6, written);
+            assert!(seen.insert(v6), "{net}: another number has this address");
+        }
     }
 }

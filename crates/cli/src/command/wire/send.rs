@@ -2,11 +2,11 @@
 
 use super::document::{Document, Wanted};
 use super::exporter::Exporter;
+use super::printer::Printer;
 use super::settings::Stack;
 use super::show::{self, Met, Told};
 use crate::args::SendArgs;
 use crate::interrupt;
-use crate::output::print;
 use crate::stop::Stop;
 use skyhaul_net::Clock;
 use skyhaul_net::app::{Bulk, Interval, Limit};
@@ -27,16 +27,18 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Stop> {
     let opened =
         Bulk::open(Clock::now(), host, (local, remote), &stack.endpoint, limit, args.streams, stack.every);
     let mut bulk = opened.map_err(Stop::bad)?;
-    let (mut rows, mut unprinted) = (Rows::default(), None);
+    let mut rows = Rows::default();
+    let waker = driver.waker();
+    let printer = Printer::begin(move || waker.wake())?;
     let ran = driver.run(&mut bulk, |_, bulk, host| {
         metrics.answer(host);
         if !args.stack.json {
-            unprinted = unprinted.take().or(rows.show(bulk, false).err());
+            rows.show(&printer, bulk, false);
         }
-        interrupt::requested() || unprinted.is_some()
+        interrupt::requested() || printer.has_failed()
     });
     if !args.stack.json {
-        unprinted = unprinted.or(rows.show(&bulk, true).err());
+        rows.show(&printer, &bulk, true);
     }
     let rtt = bulk.accounts().filter_map(|(meter, _)| meter.sum().srtt).max().unwrap_or_default();
     let ran = ran.map_err(Stop::bad).and_then(|()| metrics.linger(&mut driver, rtt));
@@ -51,17 +53,17 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Stop> {
     let bytes = told.iter().map(|t| t.meter.sum().bytes).sum();
     let outcome = outcome(remote, &told).and(ran);
     let connected = told.iter().any(|t| t.account.connected);
-    if let Some(stop) = unprinted {
-        return Err(stop);
-    }
-    if args.stack.json {
+    let last = if args.stack.json {
         let error = outcome.as_ref().err().map(Stop::to_string);
         let wanted = Wanted { limit: Some(limit), remote, reverse: false, began, error };
         let counters = &met.figures(driver.host()).json();
-        print(&Document { stack: &stack, met: &met, counters, told: &told, wanted: &wanted }.text())?;
+        Document { stack: &stack, met: &met, counters, told: &told, wanted: &wanted }.text()
     } else if connected {
-        print(&format!("{}{}{}", rows.line(), show::results(&told, &stack), met.line(bytes)))?;
-    }
+        format!("{}{}{}", rows.line(), show::results(&told, &stack), met.line(bytes))
+    } else {
+        String::new()
+    };
+    printer.finish(last)?;
     captured?;
     outcome?;
     if interrupt::requested() {
@@ -92,18 +94,18 @@ struct Rows {
 
 impl Rows {
     /// Prints an interval once every connection has finished it or closed.
-    fn show(&mut self, bulk: &Bulk, end: bool) -> Result<(), Stop> {
+    fn show(&mut self, printer: &Printer, bulk: &Bulk, end: bool) {
         loop {
             let at = self.printed;
             let waits = |len: usize, over: bool| len <= at && !over && !end;
             if bulk.accounts().any(|(m, a)| waits(m.intervals().len(), a.is_some())) {
-                return Ok(());
+                return;
             }
             let of = |m: &skyhaul_net::app::Meter| m.intervals().get(at).copied();
             let all: Vec<(u32, Interval)> =
                 (1..).zip(bulk.accounts()).filter_map(|(n, (m, _))| Some((n, of(m)?))).collect();
             if all.is_empty() {
-                return Ok(());
+                return;
             }
             let mut text = if at == 0 { show::head(true) } else { String::new() };
             for (n, interval) in &all {
@@ -113,7 +115,7 @@ impl Rows {
                 text.push_str(&show::row(None, &show::sum(all.iter().map(|(_, i)| i)), true));
             }
             self.printed += 1;
-            print(&text)?;
+            printer.say(text);
         }
     }
     fn line(&self) -> String {

@@ -3,11 +3,11 @@
 use super::datagrams;
 use super::document::{Document, Wanted};
 use super::exporter::Exporter;
+use super::printer::Printer;
 use super::settings::Stack;
 use super::show::{self, Met, Told};
 use crate::args::{Mode, ServeArgs};
 use crate::interrupt;
-use crate::output::print;
 use crate::stop::Stop;
 use serde_json::Value;
 use skyhaul_base::{Duration, Instant};
@@ -15,17 +15,26 @@ use skyhaul_net::app::{Datagrams, Http, Interval, Iperf, Meter, Serve, Sink, Tal
 use skyhaul_net::driver::Driver;
 use skyhaul_net::host::{ConnId, Host};
 use skyhaul_net::{Clock, NetError};
+
 use std::collections::BTreeMap;
 
 /// Largest age of the counters in a document.
 const COUNTERS: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
-    let stack = Stack::read(&args.stack)?;
+    let mut stack = Stack::read(&args.stack)?;
+    let idle = args.idle.0;
+    if !args.stack.set.iter().any(|s| s.trim_start().starts_with("endpoint.keepalive-idle")) {
+        // A quarter of the time in silence, the rest with questions: a shorter outage ends nothing.
+        let keepalive = &mut stack.endpoint.tcp.keepalive;
+        (keepalive.idle, keepalive.interval, keepalive.probes) = (idle / 4, idle / 16, 12);
+    }
     let mut driver = stack.open()?;
     let metrics = Exporter::begin(args.stack.metrics, &driver)?;
     driver.host_mut().listen(args.port, stack.endpoint.clone()).map_err(Stop::bad)?;
     let interface = driver.tun().name().to_owned();
+    let waker = driver.waker();
+    let printer = Printer::begin(move || waker.wake())?;
     if !args.stack.json {
         let at: Vec<String> = stack
             .host
@@ -33,7 +42,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
             .iter()
             .map(|a| std::net::SocketAddr::new(*a, args.port).to_string())
             .collect();
-        print(&format!("listening at {} ({interface})\n", at.join(" and ")))?;
+        printer.say(format!("listening at {} ({interface})\n", at.join(" and ")));
     }
     let mut shown = Shown {
         args,
@@ -48,14 +57,16 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
         counters: (Instant::ZERO, Value::Null),
         head: None,
         rtt: Duration::ZERO,
-        stop: None,
+        printer,
     };
     let most = args.once.then_some(1);
     let ran = match args.mode {
-        Mode::Sink => talk(&mut driver, Serve::new(|_| Sink, stack.every, most), &mut shown, &metrics),
+        Mode::Sink => {
+            talk(&mut driver, Serve::new(|_| Sink, stack.every, most).idle(idle), &mut shown, &metrics)
+        }
         Mode::Http => talk(
             &mut driver,
-            Serve::new(|_| Http::default(), stack.every, most).sending(),
+            Serve::new(|_| Http::new(idle), stack.every, most).idle(idle).sending(),
             &mut shown,
             &metrics,
         ),
@@ -68,7 +79,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
                     shown.test(app.open());
                 }
                 for why in app.take_refused() {
-                    eprintln!("a test was refused: {why}");
+                    shown.printer.warn(format!("a test was refused: {why}"));
                 }
                 for tested in app.take_tested() {
                     shown.tested(tested, host);
@@ -79,13 +90,12 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
     };
     let ran = ran.map_err(Stop::bad).and_then(|()| metrics.linger(&mut driver, shown.rtt));
     let captured = stack.close(&mut driver);
-    if let Some(stop) = shown.stop {
-        return Err(stop);
-    }
-    if !args.stack.json {
-        let met = Met::new(driver.host(), driver.refused(), driver.tun().name(), driver.cpu());
-        print(&met.line(shown.bytes))?;
-    }
+    let last = if args.stack.json {
+        String::new()
+    } else {
+        Met::new(driver.host(), driver.refused(), driver.tun().name(), driver.cpu()).line(shown.bytes)
+    };
+    shown.printer.finish(last)?;
     captured?;
     // Whoever serves without --once has no other end than Ctrl-C and SIGTERM.
     ran
@@ -136,7 +146,7 @@ struct Shown<'a> {
     head: Option<bool>,
     /// The longest round trip of a connection that has ended.
     rtt: Duration,
-    stop: Option<Stop>,
+    printer: Printer,
 }
 
 impl Shown<'_> {
@@ -154,11 +164,6 @@ impl Shown<'_> {
             self.count
         })
     }
-    fn say(&mut self, text: &str) {
-        if self.stop.is_none() {
-            self.stop = print(text).err();
-        }
-    }
     fn rows(&mut self, number: u32, intervals: &[Interval], sending: bool) {
         if self.args.stack.json || intervals.is_empty() {
             return;
@@ -168,7 +173,7 @@ impl Shown<'_> {
         for i in intervals {
             text.push_str(&show::row(Some(number), i, sending));
         }
-        self.say(&text);
+        self.printer.say(text);
     }
     /// Rows of the connections of a test.
     fn test<'m>(&mut self, meters: impl Iterator<Item = &'m mut Meter>) {
@@ -199,7 +204,7 @@ impl Shown<'_> {
                 self.bytes += streams.iter().map(|(_, d)| d.bytes).sum::<u64>();
                 let json = self.args.stack.json;
                 let text = if json { datagrams::json(&streams) } else { datagrams::text(&streams) };
-                self.say(&text);
+                self.printer.say(text);
             }
         }
     }
@@ -225,10 +230,10 @@ impl Shown<'_> {
             show::results(&told, self.stack)
         };
         self.began = Clock::wall_nanos();
-        self.say(&text);
+        self.printer.say(text);
     }
     fn wants_an_end(&self, host: &mut Host) -> bool {
-        let wanted = interrupt::requested() || self.stop.is_some();
+        let wanted = interrupt::requested() || self.printer.has_failed();
         if wanted {
             host.unlisten(self.args.port);
         }

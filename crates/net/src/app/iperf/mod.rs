@@ -218,8 +218,8 @@ impl Iperf {
             }
             patient
         });
-        if let Some(control) = self.test.as_ref().filter(|t| now >= t.patience()).map(|t| t.control) {
-            host.abort(now, control);
+        if let Some(t) = self.test.as_ref().filter(|t| now >= t.patience()) {
+            t.give_up(now, host);
             self.end(now, host, false);
         }
     }

@@ -10,6 +10,9 @@ use skyhaul_base::{Duration, Instant};
 /// How long a client may be silent when it is its turn, and how long a data transfer may stall.
 const SILENCE: Duration = Duration::from_secs(30);
 const STANDSTILL: Duration = Duration::from_secs(120);
+/// How long the server sends beyond the time that the client asked for: the client's word that the test is over takes
+/// its time, above all behind the data of the test.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// The phase of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +48,16 @@ impl Stream {
 }
 
 /// The parameters before the client has sent any.
-const NOTHING: Wish = Wish { udp: false, way: Way::In, parallel: 1, length: 0, rate: 0, wide: false };
+const NOTHING: Wish = Wish {
+    udp: false,
+    way: Way::In,
+    parallel: 1,
+    length: 0,
+    rate: 0,
+    wide: false,
+    time: Duration::ZERO,
+    amount: 0,
+};
 
 /// A test in progress.
 #[derive(Debug)]
@@ -56,9 +68,13 @@ pub(super) struct Test {
     pub(super) wish: Wish,
     pub(super) streams: Vec<Stream>,
     pub(super) input: Vec<u8>,
-    /// When data last moved, and how much had moved by then.
+    /// When the client last showed that it is there, and how much data had moved by then. Datagrams that we send show
+    /// nothing.
     moved: Instant,
     amount: u64,
+    began: Instant,
+    /// When the server stops sending.
+    stops: Instant,
 }
 
 impl Test {
@@ -72,6 +88,8 @@ impl Test {
             input: Vec::new(),
             moved: now,
             amount: 0,
+            began: now,
+            stops: Instant::MAX,
         }
     }
     /// Notes a message of the client.
@@ -81,7 +99,10 @@ impl Test {
     /// All streams are connected: data may flow.
     pub(super) fn begin(&mut self, now: Instant) {
         self.phase = Phase::Running;
-        self.moved = now;
+        (self.moved, self.began) = (now, now);
+        if !self.wish.time.is_zero() {
+            self.stops = now + self.wish.time + GRACE;
+        }
         for s in &mut self.streams {
             if let Stream::Udp(d) = s {
                 d.begin(now);
@@ -95,11 +116,12 @@ impl Test {
 
     /// Moves data; returns when it next needs a call.
     pub(super) fn run(&mut self, now: Instant, host: &mut Host, chunk: &[u8]) -> Instant {
-        let (mut next, mut amount) = (Instant::MAX, 0);
+        let (mut next, mut amount, mut sent) = (Instant::MAX, 0, 0);
+        let sending = now < self.stops;
         for s in &mut self.streams {
             match s {
                 Stream::Tcp { id, sends, meter, .. } => {
-                    if *sends {
+                    if *sends && sending {
                         while host.write(now, *id, chunk) == chunk.len() {}
                     }
                     host.discard(now, *id);
@@ -110,21 +132,39 @@ impl Test {
                     next = next.min(meter.next());
                 }
                 Stream::Udp(d) => {
-                    if d.sends {
+                    if d.sends && sending {
                         next = next.min(d.send(now, host, &self.wish));
                     }
-                    amount += d.bytes;
+                    *(if d.sends { &mut sent } else { &mut amount }) += d.bytes;
                 }
             }
         }
         if amount != self.amount {
             (self.amount, self.moved) = (amount, now);
         }
+        // Losses make the client wait for more than was asked for: it has as long again.
+        if self.wish.amount > 0 && self.stops == Instant::MAX && amount + sent >= self.wish.amount {
+            self.stops = now + (now - self.began) + GRACE;
+        }
         next
     }
-    /// When the client is given up if it stays silent.
+    /// When the client is given up if it stays silent. A client that only receives datagrams says nothing: the keepalives
+    /// of its control connection show whether it is there.
     pub(super) fn patience(&self) -> Instant {
-        self.moved + if self.phase == Phase::Running { STANDSTILL } else { SILENCE }
+        match self.phase {
+            Phase::Running if self.wish.udp && self.wish.way == Way::Out => self.stops + SILENCE,
+            Phase::Running => (self.moved + STANDSTILL).min(self.stops + SILENCE),
+            _ => self.moved + SILENCE,
+        }
+    }
+    /// The client has vanished: its streams are reset.
+    pub(super) fn give_up(&self, now: Instant, host: &mut Host) {
+        host.abort(now, self.control);
+        for s in &self.streams {
+            if let Stream::Tcp { id, .. } = s {
+                host.abort(now, *id);
+            }
+        }
     }
 
     /// Ends the data phase of the test and releases its streams.

@@ -1,9 +1,12 @@
 //! The parameters of a test that a client asks for.
 
 use serde_json::Value;
+use skyhaul_base::Duration;
 
 /// Maximum parallel streams in each direction.
 const MOST_STREAMS: u64 = 128;
+/// The longest test, seconds; iperf3 itself has the same limit.
+const LONGEST: u64 = 86_400;
 /// Header of a datagram: seconds, microseconds and number; the number may have eight bytes.
 const HEADER: u64 = 16;
 
@@ -28,6 +31,10 @@ pub(super) struct Wish {
     pub(super) rate: u64,
     /// Datagrams have numbers of 64 bits.
     pub(super) wide: bool,
+    /// How long the client measures (`-t`), with the time that it omits (`-O`); zero means without limit.
+    pub(super) time: Duration,
+    /// How much the client wants to be moved on all streams (`-n`, `-k`), bytes; zero means without limit.
+    pub(super) amount: u64,
 }
 
 impl Wish {
@@ -50,6 +57,13 @@ impl Wish {
                 "its datagrams have {length} bytes (-l), but only {HEADER} to {longest} fit into a packet without fragmentation"
             ));
         }
+        // 0 asks for no limit; so does whatever is not a number.
+        let seconds = |key: &str| number(key, 0).min(LONGEST);
+        let time = match (seconds("time"), seconds("omit")) {
+            (0, _) => 0,
+            (time, omit) => time + omit,
+        };
+        let blocks = number("blockcount", 0).saturating_mul(length);
         Ok(Self {
             udp,
             way: match (flag("bidirectional"), flag("reverse")) {
@@ -61,6 +75,8 @@ impl Wish {
             length: length as usize,
             rate: number("bandwidth", 0),
             wide: number("udp_counters_64bit", 0) > 0 || flag("udp_counters_64bit"),
+            time: Duration::from_secs(time),
+            amount: number("num", 0).max(blocks),
         })
     }
     /// Total number of streams.
@@ -98,5 +114,17 @@ mod tests {
         let w = read(r#"{"udp":true,"reverse":true,"len":1000,"bandwidth":1000000,"udp_counters_64bit":1}"#)
             .unwrap();
         assert_eq!((w.way, w.streams(), w.sends(0), w.rate, w.wide), (Way::Out, 1, true, 1_000_000, true));
+    }
+
+    #[test]
+    fn how_long_a_test_is_to_last_is_read() {
+        let w = read(r#"{"tcp":true,"time":10,"omit":2}"#).unwrap();
+        assert_eq!((w.time, w.amount), (Duration::from_secs(12), 0));
+        let w = read(r#"{"tcp":true,"time":18446744073709551615,"omit":3}"#).unwrap();
+        assert_eq!(w.time, Duration::from_secs(86_403));
+        let w = read(r#"{"udp":true,"len":1000,"time":0,"omit":3,"blockcount":7}"#).unwrap();
+        assert_eq!((w.time, w.amount), (Duration::ZERO, 7000));
+        let w = read(r#"{"tcp":true,"num":5000}"#).unwrap();
+        assert_eq!((w.time, w.amount), (Duration::ZERO, 5000));
     }
 }

@@ -192,7 +192,7 @@ fn turn(
         let host = &mut w.hosts[0];
         let connected = host.conn(c.id).is_some_and(|conn| conn.is_connected());
         if connected && !c.asked {
-            let words = format!("GET /{} HTTP/1.1\r\n\r\n", c.wanted);
+            let words = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", c.wanted);
             c.asked = host.write(now, c.id, words.as_bytes()) == words.len();
         }
         let n = host.read(now, c.id, room) as u64;

@@ -1,0 +1,35 @@
+//! Whether data moves on a connection.
+
+use crate::host::Conn;
+use skyhaul_base::{Duration, Instant};
+
+/// Notices that a connection moves less than so many bytes, in both directions together, in a given time. What the
+/// server itself sends counts only once the peer has acknowledged it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standstill {
+    least: u64,
+    moved: u64,
+    since: Instant,
+}
+
+impl Standstill {
+    pub(super) fn new(now: Instant, c: &Conn, least: u64) -> Self {
+        Self { least, moved: moved(c), since: now }
+    }
+    /// Whether it has stood still for `patience`; to be called at least at [`Self::next`].
+    pub(super) fn is_over(&mut self, now: Instant, c: &Conn, patience: Duration) -> bool {
+        let moved = moved(c);
+        if moved >= self.moved + self.least {
+            (self.moved, self.since) = (moved, now);
+        }
+        now >= self.since + patience
+    }
+    /// When to look again: acknowledgements alone call nobody.
+    pub(super) fn next(&self, now: Instant, patience: Duration) -> Instant {
+        (self.since + patience).min(now + patience / 4)
+    }
+}
+
+fn moved(c: &Conn) -> u64 {
+    c.bytes_read() + c.counters().bytes_acked
+}
