@@ -89,7 +89,9 @@ def made_here():
 def test_a_class_that_cannot_travel_is_named_before_anything_is_submitted(control):
     with (
         Counted(1, mp_context=get_context("spawn")) as processes,
-        pytest.raises(sh.StudyError, match=rf'controls\["mine"\].*{control.__name__}.*top level of a module') as e,
+        pytest.raises(
+            sh.StudyError, match=rf'controls\["mine"\].*{control.__name__}.*top level of a module'
+        ) as e,
     ):
         study(control).run(executor=processes)
     assert processes.submitted == 0
