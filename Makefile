@@ -6,9 +6,13 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 # The virtual environment that maturin installs into, regardless of any active one.
-IN_VENV := VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(BIN):$$PATH"
+IN_VENV := env -u CONDA_PREFIX VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: help demo reproduce reproduce-quick test test-rust test-python test-lab lab wasm bench bench-wire bench-gateway soak soak-gateway fuzz conformance peers bench-python docs site lint licenses sbom dist deb test-dist lock clean
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+# Cargo shows its progress on a terminal; elsewhere a line per stage is enough.
+QUIET  := $(shell test -t 2 || echo --quiet)
+
+.PHONY: help demo reproduce reproduce-quick test test-rust test-python test-python-with test-lab lab wasm bench bench-wire bench-gateway soak soak-gateway fuzz conformance peers bench-python docs site lint licenses sbom dist deb test-dist lock clean
 
 help:
 	@echo "make demo    a first figure: builds, runs one TCP-Peach study, writes results/demo/"
@@ -35,9 +39,15 @@ help:
 	@echo "make lock    update the Python lock files (needs uv)"
 	@echo "make clean   remove all build products"
 
+# What is missing is said before anything is built.
+.PHONY: needs needs-of-tests
+needs:
+	@PYTHON="$(PYTHON)" tools/check-needs.sh demo
+needs-of-tests:
+	@PYTHON="$(PYTHON)" tools/check-needs.sh test
+
 $(VENV)/.python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "make: $(PYTHON) is older than Python 3.11; name another one: make PYTHON=python3.12 ..." >&2; exit 2; }
+	@PYTHON="$(PYTHON)" tools/check-needs.sh demo >/dev/null
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
@@ -51,10 +61,12 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.build
 
 # The extension module. Cargo decides what must be rebuilt.
 define install
-	$(IN_VENV) maturin develop --profile checkout --locked --quiet
+	@echo "make: building the Python module"
+	$(IN_VENV) maturin develop --profile checkout --locked $(QUIET)
+	@touch $(TARGET)/.built-demo
 endef
 
-demo: $(VENV)/.build
+demo: needs $(VENV)/.build
 	$(install)
 	$(BIN)/skyhaul demo
 
@@ -65,11 +77,30 @@ reproduce:
 reproduce-quick:
 	cargo run --release --locked --quiet -p skyhaul-cli -- reproduce --quick $(REPRODUCE)
 
-test: test-rust wasm test-lab test-python
+# In this order; at the end, what was skipped and why. SKYHAUL_REQUIRE=all makes a skip a failure.
+test: needs-of-tests
+	@mkdir -p $(TARGET) && rm -f $(TARGET)/skipped.txt
+	tools/check-needs-test.sh
+	$(MAKE) test-rust
+	$(MAKE) wasm
+	$(MAKE) test-lab
+	$(MAKE) test-python
+	@touch $(TARGET)/.built-test
+	@if [ -s $(TARGET)/skipped.txt ]; then echo "make: skipped:"; sort -u $(TARGET)/skipped.txt; else echo "make: nothing was skipped"; fi
+
+# With another Python: the same module (abi3) and tests. E.g. make test-python-with OTHER=/usr/bin/python3.
+OTHER ?= /usr/bin/python3
+test-python-with:
+	$(OTHER) -m venv --clear $(TARGET)/other-venv
+	$(TARGET)/other-venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	echo "$(CURDIR)/python" >"$$($(TARGET)/other-venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/skyhaul.pth"
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(TARGET)/other-venv/bin/python -m pytest -rs
 
 # The Python extension has no Rust tests: it is tested through Python.
 test-rust:
-	cargo run -p xtask --locked --quiet -- layers
+	@echo "make: building the tests of the Rust crates"
+	cargo run -p xtask --locked $(QUIET) -- layers
+	cargo test --workspace --exclude skyhaul-py --locked $(QUIET) --no-run
 	cargo test --workspace --exclude skyhaul-py --locked --quiet
 	cargo run -p rust-control --locked --quiet
 	$(PYTHON) tools/scenario_format.py --check
@@ -86,7 +117,7 @@ test-lab:
 
 test-python: $(VENV)/.dev
 	$(install)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -rs
 	$(BIN)/python -m mypy
 	$(BIN)/python -m mypy.stubtest skyhaul._core
 

@@ -1,6 +1,9 @@
 """Execution of cells elsewhere: in other processes or on other machines."""
 
+import concurrent.futures
+import pickle
 import queue
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
@@ -18,6 +21,20 @@ class Executor(Protocol):
         """Starts a call and returns a future."""
 
 
+def pickler(executor: Executor) -> Callable[[object], object] | None:
+    """What makes bytes of a call to the executor; None if it runs calls in threads, or if that is unknown."""
+    kinds = ("ProcessPoolExecutor", "InterpreterPoolExecutor")  # The second since Python 3.14.
+    if isinstance(
+        executor, tuple(getattr(concurrent.futures, k) for k in kinds if hasattr(concurrent.futures, k))
+    ):
+        return pickle.dumps
+    dask = sys.modules.get("distributed")
+    if dask is not None and isinstance(executor, dask.Client):
+        serialize: Callable[[object], object] = dask.protocol.pickle.dumps
+        return serialize
+    return None
+
+
 def answers(
     executor: Executor, work: Callable[[str], str], jobs: Iterable[str], in_flight: int = IN_FLIGHT
 ) -> Iterator[tuple[str, str]]:
@@ -25,7 +42,12 @@ def answers(
 
     A bounded number is in flight at a time, so that a study of any size needs little memory here and on a
     scheduler. When the caller stops, or something fails, what has not begun is cancelled.
+
+    A call that cannot be sent raises its error before anything is submitted: pools of processes up to Python
+    3.11.4 wait for such a job for ever when they are closed.
     """
+    if dumps := pickler(executor):
+        dumps(work)
     done: queue.SimpleQueue[Any] = queue.SimpleQueue()
     waiting = iter(jobs)
     flying: dict[int, tuple[str, Any]] = {}

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,16 @@ def test_workers_of_another_engine_refuse(client):
     assert other != todo[0]
     with pytest.raises(sh.StudyError, match="this is engine"):
         list(answers(client, sh._core.run_cell, [other]))
+
+
+def test_a_class_that_no_pickler_takes_is_named_before_anything_is_submitted(client):
+    class Locked(sh.Control):
+        lock = threading.Lock()
+
+    own = TEXT.replace('"peach"]', '"user:mine"]').replace('{ cc = "peach" }', '{ cc = "user:mine" }')
+    with pytest.raises(sh.StudyError, match=r'controls\["mine"\].*Locked.*top level of a module'):
+        sh.study("cluster", text=own, controls={"mine": Locked}).run(executor=client)
+    assert client.futures == {}
 
 
 def test_no_more_than_a_few_jobs_are_handed_out_at_a_time():

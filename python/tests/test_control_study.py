@@ -66,15 +66,39 @@ def test_executors_take_them_along(tmp_path):
     assert study()._core.jobs(tmp_path) == ([], [])
 
 
-def test_a_class_that_cannot_travel_is_named():
+class Counted(ProcessPoolExecutor):
+    """A pool of processes that counts what is submitted."""
+
+    submitted = 0
+
+    def submit(self, *args, **keys):
+        self.submitted += 1
+        return super().submit(*args, **keys)
+
+
+def made_here():
     class Local(Gentle):
         pass
 
+    return Local
+
+
+@pytest.mark.parametrize(
+    "control", [made_here(), type("Nameless", (Gentle,), {"__module__": __name__})], ids=["local", "nameless"]
+)
+def test_a_class_that_cannot_travel_is_named_before_anything_is_submitted(control):
     with (
-        ProcessPoolExecutor(1, mp_context=get_context("spawn")) as processes,
-        pytest.raises(sh.StudyError, match=r'controls\["mine"\].*Local.*top level of a module'),
+        Counted(1, mp_context=get_context("spawn")) as processes,
+        pytest.raises(
+            sh.StudyError, match=rf'controls\["mine"\].*{control.__name__}.*top level of a module'
+        ) as e,
     ):
-        study(Local).run(executor=processes)
+        study(control).run(executor=processes)
+    assert processes.submitted == 0
+    assert "\n" not in str(e.value)
+    # Threads share the class itself.
+    with ThreadPoolExecutor(1) as threads:
+        assert study(control).run(executor=threads).failed == []
 
 
 def test_what_cannot_run_is_refused_before_anything_does():

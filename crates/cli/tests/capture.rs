@@ -1,6 +1,7 @@
 //! `run --pcap`: the file against the run that made it, read by independent parsers.
 
 use pcap_file::pcapng::{Block, PcapNgReader, blocks::enhanced_packet::EnhancedPacketOption};
+use skyhaul_testkit::need;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -189,8 +190,7 @@ fn a_link_shows_what_goes_in_and_what_comes_out() {
 
 #[test]
 fn wireshark_finds_nothing_wrong_and_as_many_retransmissions() {
-    if Command::new("tshark").arg("--version").output().is_err() {
-        eprintln!("skipped: there is no tshark");
+    if !need::program("tshark") {
         return;
     }
     let folder = folder("capture-tshark");

@@ -5,6 +5,7 @@
 mod prometheus;
 
 use skyhaul_net::Namespace;
+use skyhaul_testkit::need;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::os::unix::process::ExitStatusExt;
@@ -12,13 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 fn space() -> Option<Namespace> {
-    match Namespace::new() {
-        Ok(ns) => Some(ns),
-        Err(e) => {
-            eprintln!("skipped: {e}");
-            None
-        }
-    }
+    need::granted(Namespace::new())
 }
 
 /// A scenario in a folder of the test's own.

@@ -3,6 +3,7 @@
 
 use skyhaul_net::Namespace;
 use skyhaul_net::tun::{Tun, TunConfig};
+use skyhaul_testkit::need;
 use std::fs;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -23,11 +24,10 @@ struct Router {
 impl Router {
     /// `None`, with a message, where the kernel does not grant a namespace or there is no nft.
     fn new(name: &str, more: &str) -> Option<Self> {
-        if Command::new("nft").arg("--version").output().is_err() {
-            eprintln!("skipped: there is no nft");
+        if !need::program("nft") {
             return None;
         }
-        let space = Namespace::new().map_err(|e| eprintln!("skipped: {e}")).ok()?;
+        let space = need::granted(Namespace::new())?;
         let open = |name: &str, address: [u8; 4]| {
             let addresses = vec![(address.into(), 24)];
             let config = TunConfig { name: Some(name.into()), addresses, mtu: 1500, offload: false };

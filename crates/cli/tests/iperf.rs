@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 use skyhaul_net::Namespace;
+use skyhaul_testkit::need;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -14,7 +15,7 @@ const COOKIE: &[u8; 37] = b"abcdefghijklmnopqrstuvwxyz0123456789\0";
 
 /// `None`, with a message, where the kernel does not grant a namespace.
 fn space() -> Option<Namespace> {
-    Namespace::new().map_err(|e| eprintln!("skipped: {e}")).ok()
+    need::granted(Namespace::new())
 }
 /// A server that serves one test.
 fn serve(ns: &Namespace, more: &[&str]) -> (Child, BufReader<ChildStdout>) {
@@ -240,8 +241,7 @@ fn datagrams_that_need_fragments_are_refused_in_words() {
 #[test]
 fn iperf3_itself_is_served() {
     let Some(ns) = space() else { return };
-    if !Command::new("iperf3").arg("--version").output().is_ok_and(|o| o.status.success()) {
-        eprintln!("skipped: iperf3 is not installed; the client of this test's own has been served");
+    if !need::program("iperf3") {
         return;
     }
     for args in [

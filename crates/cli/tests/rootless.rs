@@ -1,6 +1,7 @@
 //! `wire` and `emulate` without root: in a user namespace of one's own (`unshare -Urn`), where the kernel grants one.
 #![cfg(target_os = "linux")]
 
+use skyhaul_testkit::need;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -16,11 +17,11 @@ fn rootless(script: &str) -> Option<Output> {
     match unshare(&["bash", "-c", tun]) {
         Ok(out) if out.status.success() => Some(unshare(&["bash", "-c", script]).expect("starts")),
         Ok(out) => {
-            eprintln!("skipped: {}", String::from_utf8_lossy(&out.stderr).trim());
+            need::skip("unshare", text(&out.stderr));
             None
         }
         Err(e) => {
-            eprintln!("skipped: unshare: {e}");
+            need::skip("unshare", e);
             None
         }
     }
@@ -68,7 +69,7 @@ fn emulate_runs_a_program_in_a_user_namespace() {
     let Some(out) = rootless(&script) else { return };
     let told = text(&out.stderr);
     if told.contains("mount /proc") {
-        eprintln!("skipped: {told}");
+        need::skip("unshare", told);
         return;
     }
     assert_eq!(out.status.code(), Some(7), "{told}");

@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use skyhaul_net::Namespace;
+use skyhaul_testkit::need;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ const TERM: u64 = 1 << 14;
 
 /// `None`, with a message, where the kernel does not grant a namespace.
 fn space() -> Option<Namespace> {
-    Namespace::new().map_err(|e| eprintln!("skipped: {e}")).ok()
+    need::granted(Namespace::new())
 }
 /// Starts the command in a namespace; its standard output is read line by line.
 fn start(ns: &Namespace, args: &[&str]) -> (Child, BufReader<ChildStdout>) {

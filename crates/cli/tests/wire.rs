@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 use skyhaul_net::Namespace;
+use skyhaul_testkit::need;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -15,15 +16,7 @@ const SKYHAUL: &str = env!("CARGO_BIN_EXE_skyhaul");
 
 /// `None`, with a message, where the kernel does not grant a namespace.
 fn space() -> Option<Namespace> {
-    Namespace::new().map_err(|e| eprintln!("skipped: {e}")).ok()
-}
-
-fn installed(program: &str) -> bool {
-    let found = Command::new("which").arg(program).output().is_ok_and(|o| o.status.success());
-    if !found {
-        eprintln!("skipped: {program} is not installed");
-    }
-    found
+    need::granted(Namespace::new())
 }
 
 /// Starts a program in a namespace.
@@ -215,7 +208,7 @@ fn collect(at: &str, v: &Value, keys: &mut BTreeSet<String>) {
 #[test]
 fn curl_and_iperf3_are_served() {
     let Some(ns) = space() else { return };
-    if !installed("curl") || !installed("iperf3") {
+    if !need::program("curl") || !need::program("iperf3") {
         return;
     }
     let (child, out) = serving(&ns, &["--mode", "http", "--port", "80", "--once"]);
@@ -255,7 +248,7 @@ fn curl_and_iperf3_are_served() {
 #[test]
 fn two_of_our_stacks_agree_on_probes_across_two_kernels() {
     let (Some(near), Some(far)) = (space(), space()) else { return };
-    if !installed("ip") {
+    if !need::program("ip") {
         return;
     }
     let mut holder = start(&far, "sleep", &["600"]);
@@ -285,7 +278,7 @@ fn two_of_our_stacks_agree_on_probes_across_two_kernels() {
 #[test]
 fn a_capture_is_readable() {
     let Some(ns) = space() else { return };
-    if !installed("tshark") {
+    if !need::program("tshark") {
         return;
     }
     let file = folder("wire-pcap").join("a.pcapng");
@@ -432,7 +425,7 @@ fn whoever_asks_for_what_cannot_be_gets_one_line() {
             assert!(line.contains(word), "{word:?} is not in: {line}");
         }
     }
-    if installed("setpriv") {
+    if need::program("setpriv") {
         let nobody =
             ["--reuid", "65534", "--clear-groups", SKYHAUL, "wire", "send", "10.84.0.1", "--time", "1s"];
         let mut nobody = nobody.map(str::to_owned);

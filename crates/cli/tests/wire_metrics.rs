@@ -5,6 +5,7 @@ mod prometheus;
 
 use serde_json::Value;
 use skyhaul_net::Namespace;
+use skyhaul_testkit::need;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,7 +13,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 
 /// `None`, with a message, where the kernel does not grant a namespace.
 fn space() -> Option<Namespace> {
-    Namespace::new().map_err(|e| eprintln!("skipped: {e}")).ok()
+    need::granted(Namespace::new())
 }
 
 /// A command with `--metrics`, and where they are.

@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use serde_json::Value;
+use skyhaul_testkit::need;
 use std::process::{Command, Output};
 
 const SHORT: &str = "duration = \"4 s\"\nseed = 3\n[links.sat]\nrate = \"5 Mbit/s\"\ndelay = \"50 ms\"\n\
@@ -14,8 +15,7 @@ fn skyhaul(args: &[&str]) -> Output {
 
 #[test]
 fn a_scenario_runs_in_three_worlds_and_is_drawn() {
-    if let Err(e) = skyhaul_net::Namespace::new() {
-        eprintln!("skipped: {e}");
+    if need::granted(skyhaul_net::Namespace::new()).is_none() {
         return;
     }
     let dir = std::env::temp_dir().join(format!("skyhaul-worlds-{}", std::process::id()));
@@ -68,8 +68,7 @@ const MIXED: &str = "duration = \"4 s\"\nseed = 3\n[links.sat]\nrate = \"5 Mbit/
 
 #[test]
 fn groups_of_flows_with_workloads_of_their_own_are_told_apart() {
-    if let Err(e) = skyhaul_net::Namespace::new() {
-        eprintln!("skipped: {e}");
+    if need::granted(skyhaul_net::Namespace::new()).is_none() {
         return;
     }
     let dir = std::env::temp_dir().join(format!("skyhaul-mixed-{}", std::process::id()));

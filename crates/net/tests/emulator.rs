@@ -5,13 +5,14 @@ mod common;
 mod kernel_side;
 
 use common::hash_of;
-use kernel_side::{installed, kernel_party, space};
+use kernel_side::{kernel_party, space};
 use skyhaul_base::Duration;
 use skyhaul_net::emulator::{Emulation, End, Options, Report, addresses};
 use skyhaul_net::tun::TunConfig;
 use skyhaul_net::{Namespace, NetError};
 use skyhaul_path::DropReason;
 use skyhaul_scenario::Document;
+use skyhaul_testkit::need;
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
 
@@ -42,7 +43,7 @@ fn forward(r: &Report) -> &skyhaul_path::Counters {
 
 #[test]
 fn a_ping_takes_the_time_of_both_links() {
-    if !installed("ping") {
+    if !need::program("ping") {
         return;
     }
     let links = "[links.sat]\nrate = \"10 Mbit/s\"\ndelay = \"60 ms\"\nreverse = { delay = \"40 ms\" }";
@@ -151,7 +152,7 @@ fn a_kernel_transfer_over_geo_is_whole_and_captured_with_the_causes_of_its_losse
     let r = p.emulation.finish().unwrap();
     let c = forward(&r).total();
     assert!(c.dropped(DropReason::Error) > 0, "{c:?}");
-    if installed("tshark") {
+    if need::program("tshark") {
         let count = |filter: &str| {
             let file = dir.join("forward.pcapng");
             let args = ["-r", file.to_str().unwrap(), "-o", "tcp.check_checksum:TRUE", "-Y", filter];
@@ -225,7 +226,7 @@ fn a_run_in_which_nothing_crosses_is_not_trusted() {
 
 #[test]
 fn a_device_that_goes_away_ends_the_emulation_with_an_error() {
-    if !installed("ip") {
+    if !need::program("ip") {
         return;
     }
     let Some(p) = path("[links.sat]\nrate = \"1 Mbit/s\"\ndelay = \"10 ms\"", &Options::default()) else {

@@ -6,6 +6,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use skyhaul_net::tun::{Tun, TunConfig};
 use skyhaul_net::{Namespace, NetError, enclosure};
+use skyhaul_testkit::need;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
@@ -75,13 +76,8 @@ fn ran(outer: &Namespace, program: &[&str]) -> (Option<i32>, String, String) {
 type Test = fn(&Namespace);
 
 fn tests() -> u8 {
-    let outer = match Namespace::new() {
-        Ok(ns) => ns,
-        Err(e) => {
-            eprintln!("skipped: {e}");
-            return 0;
-        }
-    };
+    need::test("all");
+    let Some(outer) = need::granted(Namespace::new()) else { return 0 };
     let all: [(&str, Test); 5] = [
         ("the_status_is_that_of_the_program", the_status_is_that_of_the_program),
         ("a_program_sees_its_own_processes_and_interfaces", a_program_sees_its_own_processes_and_interfaces),

@@ -5,13 +5,14 @@ mod common;
 mod kernel_side;
 
 use common::{Weather, hash_of};
-use kernel_side::{Exchange, Place, endpoint, installed, kernel_party, marked, open, run, space};
+use kernel_side::{Exchange, Place, endpoint, kernel_party, marked, open, run, space};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::ProbeSupport;
 use skyhaul_net::app::{App, Bulk, Http, Iperf, Limit, Serve, Sink, Turn};
 use skyhaul_net::driver::Driver;
 use skyhaul_net::host::{Failure, Host, HostConfig, Secret};
 use skyhaul_net::{Clock, NetError};
+use skyhaul_testkit::need;
 use skyhaul_wire::Profile;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -211,7 +212,7 @@ fn client(ns: &skyhaul_net::Namespace, program: &str, args: &[&str]) -> JoinHand
 #[test]
 fn curl_fetches_and_sends() {
     let Some(ns) = space() else { return };
-    if !installed("curl") {
+    if !need::program("curl") {
         return;
     }
     let place = Place::new(false);
@@ -241,7 +242,7 @@ fn curl_fetches_and_sends() {
 #[test]
 fn an_iperf3_client_measures_with_our_receiver_and_our_sender() {
     let Some(ns) = space() else { return };
-    if !installed("iperf3") {
+    if !need::program("iperf3") {
         return;
     }
     let place = Place::new(false);
@@ -357,7 +358,7 @@ fn refusals_and_resets_of_the_kernel_are_understood() {
 #[test]
 fn a_device_that_is_taken_away_is_an_error_and_no_hang() {
     let Some(ns) = space() else { return };
-    if !installed("ip") {
+    if !need::program("ip") {
         return;
     }
     let place = Place::new(false);
@@ -378,7 +379,7 @@ fn a_device_that_is_taken_away_is_an_error_and_no_hang() {
 #[test]
 fn a_router_of_the_kernels_that_finds_packets_too_long_is_heard() {
     let Some(near) = space() else { return };
-    if !installed("ip") {
+    if !need::program("ip") {
         return;
     }
     let far = space().expect("as the first one");
@@ -431,7 +432,7 @@ impl Drop for Guard {
 #[test]
 fn tshark_reads_what_we_capture_without_a_complaint() {
     let Some(ns) = space() else { return };
-    if !installed("tshark") {
+    if !need::program("tshark") {
         return;
     }
     let place = Place::new(true);

@@ -6,12 +6,13 @@ mod common;
 mod kernel_side;
 
 use common::hash_of;
-use kernel_side::{Exchange, Place, endpoint, installed, kernel_party, space};
+use kernel_side::{Exchange, Place, endpoint, kernel_party, space};
 use skyhaul_net::app::{App, Turn};
 use skyhaul_net::host::Endpoint;
 use skyhaul_net::{Clock, Namespace};
 use skyhaul_tcp::Flags;
 use skyhaul_tcp::config::Ecn;
+use skyhaul_testkit::need;
 use skyhaul_wire::{Packet, Transport, ip};
 use std::net::{TcpListener, TcpStream};
 
@@ -105,14 +106,17 @@ fn exchange(ns: &Namespace, v6: bool, we_open: bool, ecn: Ecn, mark: [Option<u64
 
 /// The kernel's own queue marks a thirtieth of what it sends to us; false, with a message, where it cannot.
 fn let_the_kernel_mark(ns: &Namespace, device: &str) -> bool {
-    if !installed("tc") {
+    if !need::program("tc") {
         return false;
     }
     let words = ["qdisc", "add", "dev", device, "root", "netem", "loss", "3%", "ecn"];
     let added = ns.within(|| std::process::Command::new("tc").args(words).output()).unwrap();
     let ok = added.as_ref().is_ok_and(|o| o.status.success());
     if !ok {
-        eprintln!("skipped: {:?}", added.map(|o| String::from_utf8_lossy(&o.stderr).into_owned()));
+        need::skip(
+            "netem",
+            format_args!("{:?}", added.map(|o| String::from_utf8_lossy(&o.stderr).into_owned())),
+        );
     }
     ok
 }

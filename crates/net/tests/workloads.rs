@@ -5,6 +5,7 @@
 use skyhaul_net::world::{self, FlowOutcome, Outcome, World};
 use skyhaul_scenario::{Document, Resolved};
 use skyhaul_sim::{FlowResult, RunResult};
+use skyhaul_testkit::need;
 
 /// Flows of every kind over two links, by ways of their own.
 const EVERYTHING: &str = include_str!("../../../examples/mix.toml");
@@ -17,11 +18,7 @@ fn simulated(s: &Resolved) -> RunResult {
     skyhaul_sim::run(s, s.seed, skyhaul_trace::Null).expect("runs")
 }
 fn privileged() -> bool {
-    let may = skyhaul_net::Namespace::new();
-    if let Err(e) = &may {
-        eprintln!("skipped: {e}");
-    }
-    may.is_ok()
+    need::granted(skyhaul_net::Namespace::new()).is_some()
 }
 /// In worlds, side by side.
 fn run(s: &Resolved, worlds: &[World]) -> Vec<Outcome> {

@@ -5,6 +5,7 @@
 use skyhaul_net::world::{self, Outcome, World};
 use skyhaul_scenario::{Document, Resolved};
 use skyhaul_sim::{RunResult, run};
+use skyhaul_testkit::need;
 
 /// GEO, one flow with a handshake, so that every packet that draws a loss in one world does so in the other.
 ///
@@ -32,11 +33,7 @@ fn goodput(r: &RunResult) -> f64 {
     r.flows.iter().map(|f| f.goodput).sum()
 }
 fn privileged() -> bool {
-    let may = skyhaul_net::Namespace::new();
-    if let Err(e) = &may {
-        eprintln!("skipped: {e}");
-    }
-    may.is_ok()
+    need::granted(skyhaul_net::Namespace::new()).is_some()
 }
 
 /// What the emulator did, for the message of a test that fails.

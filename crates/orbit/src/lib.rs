@@ -32,6 +32,7 @@ mod passes;
 mod route;
 mod sky;
 mod station;
+mod time_system;
 mod tracker;
 mod vector;
 

@@ -6,6 +6,7 @@
 //! - [`fuzz`]: bodies of the fuzz targets, replayed as tests;
 //! - [`naive`]: literal, slow versions of what the core computes incrementally;
 //! - [`naive_rack`]: the same for loss detection by time;
+//! - [`need`]: what tests need of the machine, and what is skipped without it;
 //! - [`one_line`]: a model is one file and one line;
 //! - [`spy`]: a congestion control that writes down what another one does.
 
@@ -13,6 +14,7 @@ pub mod conformance;
 pub mod fuzz;
 pub mod naive;
 pub mod naive_rack;
+pub mod need;
 pub mod one_line;
 pub mod pair;
 pub mod script;

@@ -8,6 +8,7 @@ use skyhaul_gateway::{Config, Watcher};
 use skyhaul_net::tun::{Tun, TunConfig};
 use skyhaul_net::wait::{Wait, Waker};
 use skyhaul_net::{Clock, Namespace};
+use skyhaul_testkit::need;
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
@@ -334,17 +335,11 @@ impl Bed {
         Self::laid(name, Some(satellite))
     }
     fn laid(name: &str, satellite: Option<Link>) -> Option<Self> {
-        if Command::new("nft").arg("--version").output().is_err() {
-            eprintln!("skipped: there is no nft");
+        if !need::program("nft") {
             return None;
         }
-        let spaces: Vec<_> = match (0..4).map(|_| Namespace::new()).collect() {
-            Ok(spaces) => spaces,
-            Err(e) => {
-                eprintln!("skipped: {e}");
-                return None;
-            }
-        };
+        let spaces: Result<Vec<_>, _> = (0..4).map(|_| Namespace::new()).collect();
+        let spaces = need::granted(spaces)?;
         let [c, g1, g2, s] = [0, 1, 2, 3].map(|n: usize| &spaces[n]);
         let plugs: [[Plug<'_>; 2]; 3] = [
             [

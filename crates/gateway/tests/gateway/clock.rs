@@ -6,6 +6,7 @@ use crate::operations::lines;
 use crate::{listen, many, server};
 use serde_json::Value;
 use skyhaul_base::Duration;
+use skyhaul_testkit::need;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -25,7 +26,7 @@ fn preload(folder: &Path) -> Option<String> {
         .args([SOURCE, "-ldl"])
         .status();
     if !built.is_ok_and(|s| s.success()) {
-        eprintln!("skipped: there is no C compiler (cc)");
+        need::skip("cc", "there is no C compiler that builds the library");
         return None;
     }
     Some(format!("LD_PRELOAD={}", library.display()))
@@ -88,7 +89,7 @@ pub(crate) fn steps_of_the_time_of_day_are_harmless() {
     assert!(retransmitted > 0, "losses were repaired meanwhile");
     let times: Vec<_> = flows.iter().map(|l| hours(l["time"].as_str().expect("a time"))).collect();
     if times.windows(2).all(|w| (w[1] - w[0]).abs() < 1.0) {
-        eprintln!("skipped: this C library has no effect on the program");
+        need::skip("preload", "this C library has no effect on the program");
         return;
     }
     for l in &flows {

@@ -19,6 +19,7 @@ use bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
 use sha2::{Digest, Sha256};
 use skyhaul_base::Duration;
 use skyhaul_gateway::Config;
+use skyhaul_testkit::need;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -71,6 +72,7 @@ fn main() {
     for (name, test) in tests {
         if wanted.is_empty() || wanted.iter().any(|w| name.contains(w.as_str())) {
             eprintln!("gateway: {name}");
+            need::test(name);
             test();
         }
     }
@@ -354,7 +356,7 @@ fn the_class_of_packets_is_kept() {
     let (near, far) = (bed.gateway(NEAR, ""), bed.gateway(FAR, ""));
     // The server's kernel tells the class of a SYN as that of its answer.
     if bed.spaces[SERVER].sysctl("net/ipv4/tcp_reflect_tos", "1").is_err() {
-        eprintln!("skipped: this kernel does not tell the class of a SYN");
+        need::skip("tcp_reflect_tos", "this kernel does not tell the class of a SYN");
         return;
     }
     let listener = listen(&bed, server());

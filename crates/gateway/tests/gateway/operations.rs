@@ -7,6 +7,7 @@ use serde_json::Value;
 use skyhaul_base::Duration;
 use skyhaul_gateway::capture::{self, Request, Summary};
 use skyhaul_gateway::leftover::{self, Cleaned};
+use skyhaul_testkit::need;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -177,10 +178,7 @@ fn a_flow_is_captured_from_its_first_packet() {
 fn tshark(path: &PathBuf, pcap: &[u8], packets: usize) {
     std::fs::write(path, pcap).expect("writes");
     let read = Command::new("tshark").arg("-r").arg(path).args(["-T", "fields", "-e", "tcp.stream"]).output();
-    let Ok(read) = read else {
-        eprintln!("skipped: there is no tshark");
-        return;
-    };
+    let Ok(read) = read else { return need::skip("tshark", "it is not installed") };
     let said = String::from_utf8_lossy(&read.stdout);
     assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
     assert_eq!(said.lines().filter(|l| l.trim() == "0").count(), packets, "one stream");
@@ -327,8 +325,7 @@ fn granted() -> String {
 
 fn the_capabilities_of_the_unit_suffice() {
     let Some(bed) = Bed::new("capabilities", calm()) else { return };
-    if Command::new("setpriv").arg("--version").output().is_err() {
-        eprintln!("skipped: there is no setpriv");
+    if !need::program("setpriv") {
         return;
     }
     let granted = granted();

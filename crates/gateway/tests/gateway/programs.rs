@@ -3,6 +3,7 @@
 use crate::bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
 use crate::{bytes, digest};
 use skyhaul_base::Duration;
+use skyhaul_testkit::need;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration as Patience;
@@ -17,16 +18,6 @@ impl Drop for Serving {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// Whether a program is there.
-fn has(program: &str) -> bool {
-    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
-    let found = found.is_ok_and(|o| o.status.success());
-    if !found {
-        eprintln!("skipped: there is no {program}");
-    }
-    found
 }
 
 /// Whether a socket of the calling thread's namespace listens at a port.
@@ -87,7 +78,7 @@ impl Stage<'_> {
 
     /// Downloads by HTTP: whole, in parts, twice over one connection.
     fn web(&self) {
-        if !has("nginx") || !has("curl") || !has("openssl") {
+        if !need::program("nginx") || !need::program("curl") || !need::program("openssl") {
             return;
         }
         std::fs::write(self.folder.join("film"), &self.data).expect("writes");
@@ -133,7 +124,7 @@ impl Stage<'_> {
 
     /// A file through ssh, to the server and back.
     fn shell(&self) {
-        if !has("sshd") || !has("ssh") || !has("ssh-keygen") {
+        if !need::program("sshd") || !need::program("ssh") || !need::program("ssh-keygen") {
             return;
         }
         for name in ["host", "user"] {
@@ -169,7 +160,7 @@ impl Stage<'_> {
 
     /// What iperf3 sends arrives, in both directions and over several connections.
     fn iperf(&self) {
-        if !has("iperf3") {
+        if !need::program("iperf3") {
             return;
         }
         for (way, port) in [("", 5201), ("-R", 5202), ("-P 3", 5203)] {

@@ -4,6 +4,7 @@ use super::bed::{Bed, CLIENT, FAR, Link, NEAR, Noise, Running, SERVER};
 use super::{PORT, calm, listen, many, server};
 use skyhaul_base::Duration;
 use skyhaul_net::Clock;
+use skyhaul_testkit::need;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
@@ -120,7 +121,7 @@ pub(super) fn routes_limit_segments() {
     let Some(bed) = Bed::new("routes", calm()) else { return };
     let near = bed.gateway(NEAR, "");
     if !ip(&bed, NEAR, "route change 10.2.0.0/24 dev sat0 mtu 1000") {
-        eprintln!("skipped: there is no program ip");
+        need::skip("ip", "it is not installed");
         return;
     }
     let listener = listen(&bed, server());
@@ -141,7 +142,7 @@ pub(super) fn unreachable_hosts_are_reported() {
         let far = far_too.then(|| bed.gateway(FAR, ""));
         let router = if far_too { SERVER } else { FAR };
         if !ip(&bed, router, "route add unreachable 10.2.0.66/32") {
-            eprintln!("skipped: there is no program ip");
+            need::skip("ip", "it is not installed");
             return;
         }
         let connect = || {

@@ -7,6 +7,7 @@ use super::tun::OverTun;
 use skyhaul_testkit::conformance::core::Core;
 use skyhaul_testkit::conformance::target::Target;
 use skyhaul_testkit::conformance::{Case, Pace, files, run};
+use skyhaul_testkit::need;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -134,7 +135,8 @@ fn go() -> Result<bool, String> {
             continue;
         }
         if let (false, Err(e)) = (pace.is_virtual(), &granted) {
-            println!("{name:>12}: skipped: {e}");
+            need::test(&name);
+            need::skip(need::NAMESPACES, e);
             continue;
         }
         let mine: Vec<&Case> = cases.iter().copied().filter(|c| c.is_for(pace)).collect();

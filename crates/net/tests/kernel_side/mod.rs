@@ -15,6 +15,7 @@ use skyhaul_net::driver::Driver;
 use skyhaul_net::host::{ConnId, Endpoint, Host, HostConfig, Secret};
 use skyhaul_net::tun::{Tun, TunConfig};
 use skyhaul_net::{Clock, Namespace};
+use skyhaul_testkit::need;
 use skyhaul_wire::Profile;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -22,13 +23,7 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 
 /// A namespace of the test's own; `None`, with a message, where the kernel does not grant one.
 pub fn space() -> Option<Namespace> {
-    match Namespace::new() {
-        Ok(ns) => Some(ns),
-        Err(e) => {
-            eprintln!("skipped: {e}");
-            None
-        }
-    }
+    need::granted(Namespace::new())
 }
 
 pub fn endpoint(name: &str) -> Endpoint {
@@ -137,15 +132,6 @@ impl App for Exchange {
 pub fn open(driver: &mut Driver, place: &Place, port: u16, endpoint: &Endpoint) -> ConnId {
     let (from, to) = place.out(port);
     driver.host_mut().connect(Clock::now(), from, to, endpoint).expect("opens")
-}
-
-/// True where a program is installed.
-pub fn installed(program: &str) -> bool {
-    let found = std::process::Command::new("which").arg(program).output().is_ok_and(|o| o.status.success());
-    if !found {
-        eprintln!("skipped: {program} is not installed");
-    }
-    found
 }
 
 /// The kernel's side of an exchange: sends so many bytes, closes, and returns what it read: number and hash.

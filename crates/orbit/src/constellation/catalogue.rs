@@ -24,6 +24,20 @@ pub(super) struct Entry {
     pub elements: sgp4::Elements,
 }
 
+/// What this type of ephemeris is, and what is accepted, unless it is that of published elements for SGP4. The numbers are those of CCSDS
+/// 502.0-B-3 §4.2.4.7; published elements have always been of type 0. The mean motion of type 2 is Brouwer's, that of type 0 Kozai's.
+pub(super) fn not_sgp4(ephemeris_type: u8) -> Option<String> {
+    let theory = match ephemeris_type {
+        0 => return None,
+        2 => "SGP4 with Brouwer's mean motion",
+        3 => "PPT3",
+        4 => "SGP4-XP",
+        6 => "special perturbations",
+        _ => "another theory",
+    };
+    Some(format!("{ephemeris_type} ({theory}): accepted is 0 only, elements published for SGP4"))
+}
+
 /// A file with elements, as given in a configuration.
 pub(super) struct File<'a> {
     pub name: &'a str,

@@ -1,15 +1,18 @@
 //! Satellites by orbit mean-elements messages (CCSDS 502.0-B), as CelesTrak publishes them: JSON, CSV, or lines of
 //! `KEY = VALUE`.
 
-use super::catalogue::{CANONICAL, Catalogue, Entry, File};
+use super::catalogue::{CANONICAL, Catalogue, Entry, File, not_sgp4};
 use super::model::Model;
 use crate::epoch::Epoch;
 use crate::invalid::Invalid;
+use crate::time_system::{self, TimeSystem};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::str::FromStr;
 use serde_json::Value;
+use sgp4::chrono::NaiveDateTime;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::Angle;
 
@@ -63,17 +66,51 @@ impl Record {
         };
         let number = |key: &str| {
             let text = get(key).ok_or_else(|| missing(key))?;
-            text.parse().ok().filter(|x: &f64| x.is_finite()).ok_or_else(|| no_number(key, text))
+            let amount = self.amount(file, whose, key, text)?;
+            amount.parse().ok().filter(|x: &f64| x.is_finite()).ok_or_else(|| no_number(key, text))
         };
+        // Not used, but a unit that is not the standard's would not be noticed otherwise.
+        for key in ["MEAN_MOTION_DOT", "MEAN_MOTION_DDOT"] {
+            get(key).map_or(Ok(""), |text| self.amount(file, whose, key, text))?;
+        }
+        let other = |key: &str, value: &str, accepted: &str| {
+            file.wrong(self.line, format!("{key} of {whose} is \"{value}\": accepted is {accepted}"))
+        };
+        // Elements of another theory describe another orbit; the value "indicates the proper method to employ to propagate the
+        // state" (§4.2.3). CelesTrak's JSON and CSV are elements of SGP4 and leave these keys out.
+        for (key, values) in [
+            ("MEAN_ELEMENT_THEORY", &["SGP4", "SGP/SGP4"] as &[&str]),
+            ("CENTER_NAME", &["EARTH"]),
+            ("REF_FRAME", &["TEME", "TEMEOFDATE", "TEME OF DATE"]),
+        ] {
+            if let Some(value) = get(key).filter(|v| !values.iter().any(|a| a.eq_ignore_ascii_case(v))) {
+                let why = "only, since elements are propagated by SGP4";
+                return Err(other(key, value, &format!("{} {why}", values[0])));
+            }
+        }
+        if let Some(text) = get("EPHEMERIS_TYPE") {
+            let number: u8 = text.parse().map_err(|_| no_number("EPHEMERIS_TYPE", text))?;
+            if let Some(why) = not_sgp4(number) {
+                return Err(file.wrong(self.line, format!("EPHEMERIS_TYPE of {whose} is {why}")));
+            }
+        }
         let at = get("EPOCH").ok_or_else(|| missing("EPOCH"))?;
-        let datetime =
-            sgp4::chrono::NaiveDateTime::parse_from_str(at.trim_end_matches('Z'), "%Y-%m-%dT%H:%M:%S%.f")
-                .map_err(|_| {
-                    let message = format!(
-                        "EPOCH of {whose} is \"{at}\", which is not a time such as 2026-11-22T12:00:00"
-                    );
-                    file.wrong(self.line, message)
-                })?;
+        let given = instant(at).ok_or_else(|| {
+            let message = format!(
+                "EPOCH of {whose} is \"{at}\", which is not a time such as 2026-11-22T12:00:00 or 2026-326T12:00:00"
+            );
+            file.wrong(self.line, message)
+        })?;
+        let system = get("TIME_SYSTEM").unwrap_or("UTC");
+        let datetime = TimeSystem::from_str(system)
+            .map_err(|()| other("TIME_SYSTEM", system, time_system::NAMES))?
+            .utc(given)
+            .ok_or_else(|| {
+                file.wrong(
+                    self.line,
+                    format!("EPOCH of {whose} is before 1972: {system} is read from then on"),
+                )
+            })?;
         let norad_id = match get("NORAD_CAT_ID") {
             Some(text) => text.parse().map_err(|_| no_number("NORAD_CAT_ID", text))?,
             None => 0,
@@ -100,6 +137,37 @@ impl Record {
         };
         Ok(Entry { line: self.line, elements })
     }
+
+    /// A value without its unit, which may follow in brackets and must be that of the standard (CCSDS 502.0-B-2 §7.7.1.1, table 4-3).
+    fn amount<'a>(&self, file: &File<'_>, whose: &str, key: &str, text: &'a str) -> Result<&'a str, Invalid> {
+        let Some((amount, unit)) = text.strip_suffix(']').and_then(|t| t.split_once('[')) else {
+            return Ok(text);
+        };
+        let own = match key {
+            "MEAN_MOTION" => "rev/day",
+            "MEAN_MOTION_DOT" => "rev/day**2",
+            "MEAN_MOTION_DDOT" => "rev/day**3",
+            "INCLINATION" | "RA_OF_ASC_NODE" | "ARG_OF_PERICENTER" | "MEAN_ANOMALY" => "deg",
+            "BSTAR" => "1/ER",
+            _ => "",
+        };
+        // The schema of the standard's XML has the units in capitals as well.
+        if !own.is_empty() && unit.trim().eq_ignore_ascii_case(own) {
+            return Ok(amount.trim_end());
+        }
+        let own = if own.is_empty() { "a number without unit".into() } else { format!("[{own}] or no unit") };
+        Err(file.wrong(self.line, format!("{key} of {whose} has the unit [{unit}]: accepted is {own}")))
+    }
+}
+
+/// A time with a calendar date or the day of the year (CCSDS 502.0-B §7.5.10).
+fn instant(text: &str) -> Option<NaiveDateTime> {
+    let text = text.strip_suffix('Z').unwrap_or(text);
+    let format = match text.find('T')? {
+        8 => "%Y-%jT%H:%M:%S%.f",
+        _ => "%Y-%m-%dT%H:%M:%S%.f",
+    };
+    NaiveDateTime::parse_from_str(text, format).ok()
 }
 
 fn records(file: &File<'_>) -> Result<Vec<Record>, Invalid> {
@@ -125,6 +193,7 @@ fn json(file: &File<'_>, text: &str) -> Result<Vec<Record>, Invalid> {
         };
         let text = |v: Value| match v {
             Value::String(text) => text,
+            Value::Null => String::new(),
             other => other.to_string(),
         };
         Ok(Record { line: 0, values: map.into_iter().map(|(k, v)| (k, text(v))).collect() })
@@ -243,5 +312,120 @@ mod tests {
         assert!(refused("A = 1\nnothing".into()).message.contains("nothing"));
         assert!(refused(format!("{},1", csv_text().trim_end())).message.contains("11 values"));
         assert!(refused(json_text().replace(".0001413", "1.5")).message.contains("not describe an orbit"));
+    }
+
+    /// Every form of the message with these values as well.
+    fn forms(more: &[(&'static str, &'static str)]) -> [String; 3] {
+        let fields: BTreeMap<_, _> = FIELDS.iter().chain(more).copied().collect();
+        let row = |f: fn((&'static str, &'static str)) -> &'static str| {
+            fields.clone().into_iter().map(f).collect::<Vec<_>>().join(",")
+        };
+        let json: Vec<String> = fields.iter().map(|(k, v)| format!("\"{k}\": \"{v}\"")).collect();
+        [
+            format!("{}\n{}\n", row(|f| f.0), row(|f| f.1)),
+            format!("[{{{}}}]", json.join(", ")),
+            fields.iter().map(|(k, v)| format!("{k} = {v}\n")).collect(),
+        ]
+    }
+    fn same_place(text: &str, own: &str) -> bool {
+        let now = Moment::new(3_000.0, 1.0);
+        let place = |text| build(text).unwrap_or_else(|e| panic!("{text}: {e}")).place(0, &now).unwrap();
+        place(text).distance(place(own)) < 0.01
+    }
+
+    #[test]
+    fn elements_of_another_theory_frame_or_centre_are_refused() {
+        for (key, value) in [
+            ("MEAN_ELEMENT_THEORY", "SGP4-XP"),
+            ("MEAN_ELEMENT_THEORY", "DSST"),
+            ("MEAN_ELEMENT_THEORY", "USM"),
+            ("MEAN_ELEMENT_THEORY", "SGP"),
+            ("EPHEMERIS_TYPE", "4"),
+            ("EPHEMERIS_TYPE", "2"),
+            ("EPHEMERIS_TYPE", "x"),
+            ("CENTER_NAME", "MARS"),
+            ("REF_FRAME", "EME2000"),
+            ("TIME_SYSTEM", "UT1"),
+            ("TIME_SYSTEM", "TDB"),
+        ] {
+            for text in forms(&[(key, value)]) {
+                let e = build(&text).unwrap_err();
+                assert!(e.message.contains(key) && e.message.contains(value), "{text}: {e}");
+            }
+        }
+        for (key, value) in [
+            ("MEAN_ELEMENT_THEORY", "SGP4"),
+            ("MEAN_ELEMENT_THEORY", "SGP/SGP4"),
+            ("EPHEMERIS_TYPE", "0"),
+            ("CENTER_NAME", "EARTH"),
+            ("REF_FRAME", "TEME"),
+            ("TIME_SYSTEM", "UTC"),
+        ] {
+            for text in forms(&[(key, value)]) {
+                assert!(same_place(&text, &kvn_text()), "{text}");
+            }
+        }
+        let null = json_text().replace("[{", "[{\"TIME_SYSTEM\": null, \"EPHEMERIS_TYPE\": null, ");
+        assert!(same_place(&null, &kvn_text()));
+    }
+
+    #[test]
+    fn epochs_of_other_time_systems_become_utc() {
+        for (system, epoch) in [
+            ("TAI", "2020-07-12T21:16:38.000416"),
+            ("GPS", "2020-07-12T21:16:19.000416"),
+            ("TT", "2020-07-12T21:17:10.184416"),
+            ("UTC", "2020-194T21:16:01.000416"),
+            ("UTC", "2020-194T21:16:01.000416Z"),
+            ("TAI", "2020-194T21:16:38.000416"),
+        ] {
+            for text in forms(&[("TIME_SYSTEM", system), ("EPOCH", epoch)]) {
+                assert!(same_place(&text, &kvn_text()), "{text}");
+            }
+        }
+        for epoch in [
+            "2021-366T00:00:00",
+            "2020-367T00:00:00",
+            "2020-000T00:00:00",
+            "2020-7-12",
+            "2020-02-30T00:00:00",
+        ] {
+            for text in forms(&[("EPOCH", epoch)]) {
+                assert!(build(&text).unwrap_err().message.contains("2026-326T12:00:00"), "{text}");
+            }
+        }
+        let [text, ..] = forms(&[("TIME_SYSTEM", "TAI"), ("EPOCH", "1970-01-01T00:00:00")]);
+        assert!(build(&text).unwrap_err().message.contains("before 1972"));
+    }
+
+    #[test]
+    fn units_in_brackets_are_those_of_the_standard() {
+        let right = [
+            ("MEAN_MOTION", "15.49507896 [rev/day]"),
+            ("INCLINATION", "51.6461[deg]"),
+            ("RA_OF_ASC_NODE", "221.2784 [deg]"),
+            ("ARG_OF_PERICENTER", "89.1723 [ deg ]"),
+            ("MEAN_ANOMALY", "280.4612 [DEG]"),
+            ("BSTAR", "-.31515E-4 [1/ER]"),
+            ("MEAN_MOTION_DOT", "0.0 [rev/day**2]"),
+            ("MEAN_MOTION_DDOT", "0.0 [rev/day**3]"),
+        ];
+        for text in forms(&right) {
+            assert!(same_place(&text, &kvn_text()), "{text}");
+        }
+        for (key, value) in [
+            ("MEAN_MOTION", "15.49507896 [rad/s]"),
+            ("INCLINATION", "0.9 [rad]"),
+            ("ECCENTRICITY", ".0001413 [deg]"),
+            ("BSTAR", "1e-4 [m**2/kg]"),
+            ("MEAN_MOTION_DOT", "0.0 [rev/s**2]"),
+        ] {
+            for text in forms(&[(key, value)]) {
+                let e = build(&text).unwrap_err();
+                assert!(e.message.starts_with(key) && e.message.contains("has the unit"), "{text}: {e}");
+            }
+        }
+        let [text, ..] = forms(&[("INCLINATION", "51.6461 [deg")]);
+        assert!(build(&text).unwrap_err().message.contains("not a number"));
     }
 }

@@ -1,12 +1,13 @@
 //! Satellites by two-line elements, as published by NORAD.
 
-use super::catalogue::{CANONICAL, Catalogue, Entry, File};
+use super::catalogue::{CANONICAL, Catalogue, Entry, File, not_sgp4};
 use super::model::Model;
 use crate::epoch::Epoch;
 use crate::invalid::Invalid;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use sgp4::chrono::NaiveDate;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::Angle;
 
@@ -52,7 +53,9 @@ fn read(file: &File<'_>) -> Result<Vec<Entry>, Invalid> {
         let (n, line) = (n + 1, line.trim_end());
         match (first, line) {
             (_, "") => {}
-            (None, line) if line.starts_with("1 ") => first = Some((n, check(file, n, line)?)),
+            (None, line) if line.starts_with("1 ") => {
+                first = Some((n, first_line(file, n, check(file, n, line)?)?));
+            }
             (None, line) if line.starts_with("2 ") => {
                 return Err(file.wrong(n, "line 2 of two-line elements without line 1 before it".into()));
             }
@@ -76,6 +79,23 @@ fn read(file: &File<'_>) -> Result<Vec<Entry>, Invalid> {
         Some((begin, _)) => Err(file.wrong(begin, "line 2 of these two-line elements is missing".into())),
         None => Ok(entries),
     }
+}
+
+/// What the crate that reads line 1 does not check, or refuses at another column: the theory and the day of the year.
+fn first_line<'a>(file: &File<'_>, n: usize, line: &'a str) -> Result<&'a str, Invalid> {
+    if let Some(why) = line[62..63].parse().ok().and_then(not_sgp4) {
+        return Err(file.wrong(n, format!("the ephemeris type, column 63, is {why}")));
+    }
+    if let (Ok(year), Ok(day)) = (line[18..20].parse::<u8>(), line[20..32].trim_start().parse::<f64>()) {
+        let year = i32::from(year) + if year < 57 { 2_000 } else { 1_900 };
+        let days = if NaiveDate::from_yo_opt(year, 366).is_some() { 366 } else { 365 };
+        if !(1.0..f64::from(days + 1)).contains(&day) {
+            let message =
+                format!("the day of the year, columns 21 to 32, is {day}: accepted is 1 to {days} in {year}");
+            return Err(file.wrong(n, message));
+        }
+    }
+    Ok(line)
 }
 
 /// Length and check digit of a line: the sum of its digits, a minus sign counting 1, modulo 10.
@@ -156,6 +176,46 @@ mod tests {
         let (line, why) = refused(&ISS.replace("1 25544U", "1 25543U"), day);
         assert_eq!((line, why.contains("check digit")), (2, true), "{why}");
         assert!(refused(&ISS.replace("2927", "292é"), day).1.contains("69"));
+    }
+
+    /// The station's first line with another field at a column, and the check digit that fits.
+    fn with(at: usize, field: &str) -> String {
+        let mut lines: Vec<String> = ISS.lines().map(Into::into).collect();
+        lines[1].replace_range(at - 1..at - 1 + field.len(), field);
+        let value = |c: char| c.to_digit(10).unwrap_or(u32::from(c == '-'));
+        let sum = lines[1][..68].chars().map(value).sum::<u32>() % 10;
+        lines[1].replace_range(68.., &format!("{sum}"));
+        lines.join("\n")
+    }
+
+    #[test]
+    fn elements_of_another_theory_are_refused() {
+        for (digit, theory) in
+            [("4", "SGP4-XP"), ("2", "Brouwer"), ("3", "PPT3"), ("6", "special"), ("9", "another")]
+        {
+            let (line, why) = refused(&with(63, digit), "2008-09-20");
+            assert_eq!((line, why.contains("column 63") && why.contains(theory)), (2, true), "{why}");
+        }
+        assert!(build(&with(63, "0"), "2008-09-20").is_ok());
+    }
+
+    #[test]
+    fn a_day_that_its_year_does_not_have_is_refused_at_its_column() {
+        for (field, days) in [
+            ("08000.5", 366),
+            ("08367.5", 366),
+            ("07366.0", 365),
+            ("07-01.5", 365),
+            ("00367.0", 366),
+            ("99366.0", 365),
+        ] {
+            let (line, why) = refused(&with(19, field), "2008-09-20");
+            let right = why.contains("columns 21 to 32") && why.contains(&format!("1 to {days} in"));
+            assert_eq!((line, right), (2, true), "{field}: {why}");
+        }
+        assert!(build(&with(19, "08366.9"), "2008-12-31").is_ok());
+        assert!(build(&with(19, "07365.9"), "2007-12-31").is_ok());
+        assert!(build(&with(19, "08001.0"), "2008-01-01").is_ok());
     }
 
     #[test]
