@@ -37,7 +37,7 @@ pub use pages::Pages;
 pub use stream::{Stream, USUAL_PACKET};
 pub use viewed::{FIXED, FRAME_SHARES, Played, Share, Viewed};
 pub use workload::{
-    Arrival, Demand, Feedback, Kind, Outcome, Refusal, Start, Stop, Streams, Transport, Workload, Written,
+    Arrival, Demand, Feedback, Kind, Outcome, Refusal, Start, Stop, Streams, Transport, Workload,
 };
 
 use core::fmt;
@@ -151,13 +151,6 @@ macro_rules! applications {
             #[inline]
             pub fn poll(&mut self, now: Instant) -> Option<Demand> {
                 match self { $(Self::$variant(w) => w.poll(now),)* }
-            }
-            /// Instead of [`Self::poll`], for drivers that need no [`Demand::Frame`]: the sum of everything that it writes
-            /// by now to its open connection. `None`, and nothing has changed, if it may demand anything else, or
-            /// [listens](Self::listens).
-            #[inline]
-            pub fn write(&mut self, now: Instant) -> Option<Written> {
-                match self { $(Self::$variant(w) => w.write(now),)* }
             }
             /// Everything written to its connection is acknowledged. Needed only while [`Self::is_finite`].
             pub fn acknowledged(&mut self, now: Instant) -> Outcome {

@@ -42,17 +42,6 @@ pub enum Demand {
     Frame(Frame),
 }
 
-/// What an application has written, and its state afterwards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written {
-    /// How many bytes.
-    pub bytes: u64,
-    /// When it must be called next: [`Workload::next`].
-    pub next: Instant,
-    /// Whether its data may come to an end: [`Workload::is_finite`].
-    pub finite: bool,
-}
-
 /// The state of a transport, reported to an application that watches it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Feedback {
@@ -209,11 +198,6 @@ pub trait Workload: Clone + Debug {
     fn next(&self) -> Instant;
     /// Its next demand by now.
     fn poll(&mut self, now: Instant) -> Option<Demand>;
-    /// Instead of [`Self::poll`]: what it writes by now to its open connection; frames are not reported. `None`, and
-    /// nothing has changed, if it may demand anything else, or [listens](Self::listens).
-    fn write(&mut self, _now: Instant) -> Option<Written> {
-        None
-    }
     /// Everything written is acknowledged.
     fn acknowledged(&mut self, _now: Instant) -> Outcome {
         Outcome::Over
@@ -259,10 +243,6 @@ impl<W: Workload> Workload for Box<W> {
     #[inline]
     fn poll(&mut self, now: Instant) -> Option<Demand> {
         (**self).poll(now)
-    }
-    #[inline(always)]
-    fn write(&mut self, now: Instant) -> Option<Written> {
-        (**self).write(now)
     }
     fn acknowledged(&mut self, now: Instant) -> Outcome {
         (**self).acknowledged(now)

@@ -49,7 +49,6 @@ mod sim;
 mod spoof;
 mod spoofing;
 mod tap;
-pub mod timers;
 mod transfer;
 mod truth;
 mod tunnel;

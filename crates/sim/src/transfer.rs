@@ -91,7 +91,7 @@ impl<R: Tap> Sim<R> {
             let index = self.flows.len() as u32;
             self.flows.push(Flow::new(forward, reverse, true, header));
             self.records.push(Record::new(group, number, Instant::ZERO, Instant::MAX));
-            self.timers.grow();
+            self.timers.grow(self.flows.len());
             self.net.witness.truth.grow();
             index
         });

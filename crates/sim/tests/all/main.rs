@@ -17,6 +17,7 @@ mod loss_classifier;
 mod marks;
 mod measures;
 mod newreno_timer;
+mod observers;
 mod path_mtu;
 mod peach_vegas;
 mod rates;

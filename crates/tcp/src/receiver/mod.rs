@@ -322,6 +322,7 @@ impl<S: Store> Receiver<S> {
     #[must_use]
     pub fn admits_in_order(&self, len: u32) -> bool {
         self.sink
+            && self.config.header_prediction
             && !S::KEEPS
             && self.nxt + u64::from(len) <= self.edge
             && self.beyond.is_none()
