@@ -188,6 +188,10 @@ pub trait Kind: Clone + Debug + PartialEq {
     fn opens(&self) -> Option<f64> {
         None
     }
+    /// Most connections that are open at a time; `None` if it uses one.
+    fn connections(&self) -> Option<u32> {
+        None
+    }
     /// A short description for reports, which choose the format of each `number`.
     fn words(&self, number: &dyn Fn(f64) -> String) -> String;
 }
@@ -198,7 +202,7 @@ pub trait Workload: Clone + Debug {
     fn next(&self) -> Instant;
     /// Its next demand by now.
     fn poll(&mut self, now: Instant) -> Option<Demand>;
-    /// Everything written is acknowledged.
+    /// Everything written is acknowledged, over one of its connections if it has several.
     fn acknowledged(&mut self, _now: Instant) -> Outcome {
         Outcome::Over
     }

@@ -1,6 +1,7 @@
 //! From a resolved scenario to a world.
 
 use crate::agent::Agents;
+use crate::budget::Budget;
 use crate::chain::Chain;
 use crate::change;
 use crate::error::{BuildError, caught};
@@ -134,6 +135,7 @@ impl<R: Tap> Sim<R> {
         let sim = Self {
             now: Instant::ZERO,
             events: 0,
+            budget: Budget::new(scenario.memory),
             net,
             timers,
             flows,

@@ -95,6 +95,8 @@ pub(crate) struct Transfer {
     /// Its number, from 0.
     pub(crate) number: u64,
     pub(crate) bytes: u64,
+    /// When it arrived: before its connection opened if it waited for one.
+    pub(crate) arrived: Instant,
 }
 
 /// Sums over the connections of a flow.

@@ -1,6 +1,7 @@
 //! The engine: takes events, moves parcels, calls endpoints.
 
 use crate::agent::{Agent, Agents};
+use crate::budget::Budget;
 use crate::chain::Chain;
 use crate::change;
 use crate::emit::{send, send_from};
@@ -23,7 +24,7 @@ use std::sync::Arc;
 /// Status after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The end of the run has been reached.
+    /// The end of the run has been reached, or that of its memory.
     Finished,
     /// There are more events.
     Running,
@@ -54,6 +55,7 @@ pub(crate) struct Run {
 pub struct Sim<R> {
     pub(crate) now: Instant,
     pub(crate) events: u64,
+    pub(crate) budget: Budget,
     pub(crate) net: Network<R>,
     /// One timer per flow, and two of the world after those of the scenario's flows: the sampler and the changes.
     /// At equal times, they come after the events of links.
@@ -110,7 +112,8 @@ impl<R: Tap> Sim<R> {
         self.net.witness.bodies.len()
     }
 
-    /// Handles all events up to and including `t`, but none after the end of the run.
+    /// Handles all events up to and including `t`, but none after the end of the run, and none once its memory is used up: see
+    /// [`RunResult::ended`](crate::RunResult::ended).
     pub fn run_until(&mut self, t: Instant) -> Status {
         let until = t.min(self.end());
         // A run of length zero has no events, even at its single instant.
@@ -122,6 +125,10 @@ impl<R: Tap> Sim<R> {
                 let at = links.min(timers);
                 if at > until {
                     break;
+                }
+                // Between two instants, where a look at the links changes nothing.
+                if self.events >= self.budget.next && at > self.now && self.is_full() {
+                    return Status::Finished;
                 }
                 debug_assert!(at >= self.now, "time never runs backwards");
                 self.now = at;

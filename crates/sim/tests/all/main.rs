@@ -16,6 +16,7 @@ mod headers;
 mod loss_classifier;
 mod marks;
 mod measures;
+mod memory;
 mod newreno_timer;
 mod observers;
 mod path_mtu;

@@ -24,8 +24,7 @@ pub(crate) struct Control {
 impl Control {
     pub(super) fn new(cc: Algorithm, rng: Rng, byte_window: bool) -> Self {
         let policy = cc.policy();
-        let mut control =
-            Self { cc, window: 0, pacing: None, rng, policy, byte_window, prioritises: false };
+        let mut control = Self { cc, window: 0, pacing: None, rng, policy, byte_window, prioritises: false };
         control.renew_policy();
         control
     }

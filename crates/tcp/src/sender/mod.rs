@@ -198,7 +198,8 @@ impl<S: Store> Sender<S> {
         self.general().truncate()
     }
     /// Memory used by payload, and by records of outstanding segments, bytes.
-    pub(crate) fn held(&self) -> (usize, usize) {
+    #[must_use]
+    pub fn held(&self) -> (usize, usize) {
         let e = &self.engine;
         let by_time = e.by_time.as_ref().map_or(0, |t| t.rack.held());
         let records = e.board.held() + by_time + e.sampler.as_ref().map_or(0, |s| s.held());
