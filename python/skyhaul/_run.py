@@ -2,6 +2,7 @@
 
 import json
 import os
+import warnings
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -82,6 +83,12 @@ class Result:
         return summary
 
     @property
+    def ended_early(self) -> str | None:
+        """Why the run ended before its time, with the results until then; `None` if it did not."""
+        why: str | None = self.summary.get("ended_early")
+        return why
+
+    @property
     def scenario(self) -> str:
         """The fully resolved scenario as TOML; running it gives the same result."""
         return self._core.scenario_toml()
@@ -142,10 +149,15 @@ def run(
     `controls` are your own congestion controls: with `{"mine": MyControl}` the scenario may say
     `cc = "user:mine"`, or `{ name = "user", control = "mine", options = { … } }` with keyword arguments for
     the class. An exception in one of them raises `ControlError`.
+
+    A run that reaches the memory limit of its scenario (`max-memory`) ends there, with a warning;
+    `ended_early` of its result says why.
     """
-    return Result(
-        _core.run(os.fspath(scenario), text, settings(set), count("seed", seed, 0), digest, spec(controls))
-    )
+    core = _core.run(os.fspath(scenario), text, settings(set), count("seed", seed, 0), digest, spec(controls))
+    result = Result(core)
+    if (why := core.ended_early()) is not None:
+        warnings.warn(why, stacklevel=2)
+    return result
 
 
 class Check(dict[str, Any]):

@@ -1,7 +1,8 @@
 //! Short transfers at random times: a Poisson process.
 
 use crate::short;
-use crate::workload::{Demand, Kind, Refusal, Start, Stop, Transport, Workload};
+use crate::workload::{Demand, Kind, Outcome, Refusal, Start, Stop, Transport, Workload};
+use core::num::NonZeroU32;
 use skyhaul_base::amount::{Frequency, plain};
 use skyhaul_base::dist::{InvalidDistribution, Sizes};
 use skyhaul_base::{Duration, Instant, Rng};
@@ -18,7 +19,14 @@ pub struct Config {
     #[serde(deserialize_with = "short::deserialize")]
     #[schemars(with = "short::OrText<Sizes>")]
     pub size: Sizes,
+    /// Largest number of connections that a source opens at a time, as many as an address has ports by default: 65535. Transfers
+    /// that arrive while all are open wait, in their order; the time of a transfer begins with its arrival.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<NonZeroU32>,
 }
+
+/// Ports of an address.
+const PORTS: u32 = 65_535;
 
 /// Why the configuration is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -40,6 +48,8 @@ pub struct Arrivals {
     gaps: Rng,
     sizes: (Sizes, Rng),
     count: u64,
+    /// How many more connections it may open now.
+    free: u32,
 }
 
 impl Kind for Config {
@@ -58,6 +68,7 @@ impl Kind for Config {
             gaps: start.streams.named("arrivals"),
             sizes: (self.size.clone(), start.streams.named("sizes")),
             count: 0,
+            free: self.most(),
         };
         arrivals.draw_next();
         Box::new(arrivals)
@@ -68,9 +79,18 @@ impl Kind for Config {
     fn opens(&self) -> Option<f64> {
         Some(self.rate)
     }
+    fn connections(&self) -> Option<u32> {
+        Some(self.most())
+    }
     fn words(&self, number: &dyn Fn(f64) -> String) -> String {
         let (often, size) = (number(self.rate), number(self.size.mean() / 1e3));
         format!("{often} transfers per second at random times, {size} kB on average")
+    }
+}
+
+impl Config {
+    fn most(&self) -> u32 {
+        self.connections.map_or(PORTS, NonZeroU32::get)
     }
 }
 
@@ -83,20 +103,26 @@ impl Arrivals {
 impl Workload for Arrivals {
     #[inline]
     fn next(&self) -> Instant {
-        self.next
+        // Those that wait are not drawn before there is a connection for them.
+        if self.free == 0 { Instant::MAX } else { self.next }
     }
     fn poll(&mut self, now: Instant) -> Option<Demand> {
-        if self.next > now {
+        if self.next() > now {
             return None;
         }
+        self.free -= 1;
         let (sizes, rng) = &mut self.sizes;
         let demand = Demand::Open { transfer: self.count, bytes: sizes.draw(rng) };
         self.count += 1;
         self.draw_next();
         Some(demand)
     }
+    fn acknowledged(&mut self, _: Instant) -> Outcome {
+        self.free += 1;
+        Outcome::Next
+    }
     fn stop(&mut self) -> Stop {
-        // Transfers in progress continue.
+        // Transfers in progress continue; those that wait are given up.
         self.next = Instant::MAX;
         Stop::Over
     }
@@ -116,7 +142,7 @@ mod tests {
     #[test]
     fn arrivals_come_as_often_as_stated() {
         let (over, streams) = (Transport::Stream { segment: 1000 }, Streams::of(1, "flows.web[0]"));
-        let config = Config { rate: 50.0, size: Sizes::Constant(7) };
+        let config = Config { rate: 50.0, size: Sizes::Constant(7), connections: None };
         let mut arrivals = config.build(&Start { now: Instant::ZERO, over, streams: &streams });
         let end = Instant::ZERO + Duration::from_secs(100);
         while arrivals.next() < end {
@@ -126,5 +152,32 @@ mod tests {
         // 5000 expected, deviation 71.
         assert!((4700..5300).contains(&arrivals.transfers()), "{}", arrivals.transfers());
         assert_eq!((arrivals.stop(), arrivals.poll(end)), (Stop::Over, None));
+    }
+
+    #[test]
+    fn transfers_without_a_connection_wait_in_their_order() {
+        let (over, streams) = (Transport::Stream { segment: 1000 }, Streams::of(1, "flows.web[0]"));
+        let start = Start { now: Instant::ZERO, over, streams: &streams };
+        let config = |connections| Config { rate: 50.0, size: Sizes::Constant(7), connections };
+        let (mut free, mut two) = (config(None).build(&start), config(NonZeroU32::new(2)).build(&start));
+        let arrived: Vec<Instant> = (0..5)
+            .map(|_| {
+                let at = free.next();
+                free.poll(at);
+                at
+            })
+            .collect();
+        let now = Instant::ZERO + Duration::from_secs(1);
+        assert_eq!(two.next(), arrived[0]);
+        assert!(two.poll(now).is_some());
+        assert!(two.poll(now).is_some());
+        assert_eq!((two.poll(now), two.next(), two.transfers()), (None, Instant::MAX, 2));
+        // They are served late, but they arrived when they did.
+        for (n, at) in (2..).zip(&arrived[2..]) {
+            assert_eq!(two.acknowledged(now), Outcome::Next);
+            assert_eq!(two.next(), *at);
+            assert_eq!(two.poll(now), Some(Demand::Open { transfer: n, bytes: 7 }));
+            assert_eq!(two.next(), Instant::MAX);
+        }
     }
 }

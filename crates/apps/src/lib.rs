@@ -37,7 +37,7 @@ pub use pages::Pages;
 pub use stream::{Stream, USUAL_PACKET};
 pub use viewed::{FIXED, FRAME_SHARES, Played, Share, Viewed};
 pub use workload::{
-    Arrival, Demand, Feedback, Kind, Outcome, Refusal, Start, Stop, Streams, Transport, Workload, Written,
+    Arrival, Demand, Feedback, Kind, Outcome, Refusal, Start, Stop, Streams, Transport, Workload,
 };
 
 use core::fmt;
@@ -127,6 +127,11 @@ macro_rules! applications {
             pub fn opens(&self) -> Option<f64> {
                 match self { $(Self::$variant(c) => c.opens(),)* }
             }
+            /// Most connections that are open at a time; `None` if it uses one.
+            #[must_use]
+            pub fn connections(&self) -> Option<u32> {
+                match self { $(Self::$variant(c) => c.connections(),)* }
+            }
             /// A short description for reports, which choose the format of each `number`.
             #[must_use]
             pub fn words(&self, number: &dyn Fn(f64) -> String) -> String {
@@ -152,14 +157,8 @@ macro_rules! applications {
             pub fn poll(&mut self, now: Instant) -> Option<Demand> {
                 match self { $(Self::$variant(w) => w.poll(now),)* }
             }
-            /// Instead of [`Self::poll`], for drivers that need no [`Demand::Frame`]: the sum of everything that it writes
-            /// by now to its open connection. `None`, and nothing has changed, if it may demand anything else, or
-            /// [listens](Self::listens).
-            #[inline]
-            pub fn write(&mut self, now: Instant) -> Option<Written> {
-                match self { $(Self::$variant(w) => w.write(now),)* }
-            }
-            /// Everything written to its connection is acknowledged. Needed only while [`Self::is_finite`].
+            /// Everything written to a connection is acknowledged. Needed only while [`Self::is_finite`], and where it
+            /// [opens many](Self::opens_many).
             pub fn acknowledged(&mut self, now: Instant) -> Outcome {
                 match self { $(Self::$variant(w) => w.acknowledged(now),)* }
             }
@@ -218,8 +217,7 @@ macro_rules! applications {
             pub fn stood(&mut self, now: Instant) -> Option<f64> {
                 match self { $(Self::$variant(w) => w.stood(now),)* }
             }
-            /// Whether transfers have separate, possibly simultaneous connections; acknowledgements then do not
-            /// concern it.
+            /// Whether transfers have separate, possibly simultaneous connections.
             #[must_use]
             pub fn opens_many(&self) -> bool {
                 match self { $(Self::$variant(_) => <$config as Kind>::MANY,)* }

@@ -1,7 +1,7 @@
 //! Data at a constant rate, with or without pauses, over a byte stream or in datagrams.
 
 use crate::short;
-use crate::workload::{Demand, Refusal, Start, Stop, Transport, Workload, Written};
+use crate::workload::{Demand, Refusal, Start, Stop, Transport, Workload};
 use skyhaul_base::amount::RateSpec;
 use skyhaul_base::dist::{InvalidDistribution, Times};
 use skyhaul_base::units::Serializer;
@@ -164,19 +164,6 @@ impl Workload for Stream {
         self.skip_pauses();
         Some(if self.datagrams { Demand::Datagram(self.packet) } else { Demand::Write(self.packet.into()) })
     }
-    #[inline]
-    fn write(&mut self, now: Instant) -> Option<Written> {
-        if self.closed || self.datagrams {
-            return None;
-        }
-        let mut bytes = 0;
-        while self.next <= now {
-            self.on = self.clock.send(self.on, self.packet);
-            self.skip_pauses();
-            bytes += u64::from(self.packet);
-        }
-        Some(Written { bytes, next: self.next, finite: self.stopped })
-    }
     fn stop(&mut self) -> Stop {
         (self.stopped, self.closed) = (true, false);
         (self.next, self.on, self.pauses) = (Instant::MAX, Instant::MAX, None);
@@ -235,13 +222,6 @@ mod tests {
         assert_eq!(s.poll(at(1)), Some(Demand::Open { transfer: 0, bytes: 0 }));
         assert_eq!(s.poll(at(1)), Some(Demand::Write(500)));
         assert_eq!((s.poll(at(1)), s.is_finite()), (None, false));
-        assert_eq!(
-            [1, 2].map(|ms| s.write(at(ms)).map(|w| (w.bytes, w.next, w.finite))),
-            [
-                Some((0, at(1) + Duration::from_micros(500), false)),
-                Some((1000, at(2) + Duration::from_micros(500), false))
-            ]
-        );
         assert_eq!((s.stop(), s.poll(at(9)), s.is_finite()), (Stop::Drain, None, true));
     }
 }

@@ -42,17 +42,6 @@ pub enum Demand {
     Frame(Frame),
 }
 
-/// What an application has written, and its state afterwards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written {
-    /// How many bytes.
-    pub bytes: u64,
-    /// When it must be called next: [`Workload::next`].
-    pub next: Instant,
-    /// Whether its data may come to an end: [`Workload::is_finite`].
-    pub finite: bool,
-}
-
 /// The state of a transport, reported to an application that watches it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Feedback {
@@ -199,6 +188,10 @@ pub trait Kind: Clone + Debug + PartialEq {
     fn opens(&self) -> Option<f64> {
         None
     }
+    /// Most connections that are open at a time; `None` if it uses one.
+    fn connections(&self) -> Option<u32> {
+        None
+    }
     /// A short description for reports, which choose the format of each `number`.
     fn words(&self, number: &dyn Fn(f64) -> String) -> String;
 }
@@ -209,12 +202,7 @@ pub trait Workload: Clone + Debug {
     fn next(&self) -> Instant;
     /// Its next demand by now.
     fn poll(&mut self, now: Instant) -> Option<Demand>;
-    /// Instead of [`Self::poll`]: what it writes by now to its open connection; frames are not reported. `None`, and
-    /// nothing has changed, if it may demand anything else, or [listens](Self::listens).
-    fn write(&mut self, _now: Instant) -> Option<Written> {
-        None
-    }
-    /// Everything written is acknowledged.
+    /// Everything written is acknowledged, over one of its connections if it has several.
     fn acknowledged(&mut self, _now: Instant) -> Outcome {
         Outcome::Over
     }
@@ -259,10 +247,6 @@ impl<W: Workload> Workload for Box<W> {
     #[inline]
     fn poll(&mut self, now: Instant) -> Option<Demand> {
         (**self).poll(now)
-    }
-    #[inline(always)]
-    fn write(&mut self, now: Instant) -> Option<Written> {
-        (**self).write(now)
     }
     fn acknowledged(&mut self, now: Instant) -> Outcome {
         (**self).acknowledged(now)

@@ -10,7 +10,7 @@ use crate::lease::Lease;
 use crate::library::{self, Shelf};
 use crate::reproduce::{Bound, Extent, Reproduction};
 use crate::results;
-use crate::run::{Watch, single};
+use crate::run::{Watch, whole};
 use crate::text::Grid;
 use serde_json::{Value, json};
 use skyhaul_base::Duration;
@@ -181,7 +181,7 @@ impl Evaluating {
             let folder = self.folder().join("studies").join(self.all.name(i)).join(QLOG);
             let lease = Lease::take(&folder)?;
             let case = example(plan);
-            let result = single(&case, false, controls, watch)?;
+            let result = whole(&case, controls, watch)?;
             let mut written = results::write(&folder, &case, &result, None)?;
             let of_case = export::qlog_with(&folder, &folder, &[], controls, watch)?;
             written.extend(of_case.iter().cloned());

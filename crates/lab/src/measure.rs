@@ -137,6 +137,9 @@ pub fn report(scenario: &Resolved, seed: u64, result: &RunResult) -> String {
     let title = if scenario.title.is_empty() { String::new() } else { format!("{} · ", scenario.title) };
     let duration = seconds(result.duration.as_secs_f64());
     let mut out = format!("{title}{duration} · seed {seed} · {} events\n\n", result.events);
+    if let Some(why) = result.ended {
+        out += &format!("{why}\n\n");
+    }
     let mut flows = Grid::new(&[
         "flows",
         "n",

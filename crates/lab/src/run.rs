@@ -67,6 +67,15 @@ pub fn single(
     result
 }
 
+/// As [`single`] without a digest, for what needs the run to its end.
+///
+/// # Errors
+/// As [`single`], and if the run ended early.
+pub fn whole(case: &Case, controls: &Controls, watch: &dyn Watch) -> Result<RunResult, LabError> {
+    let result = single(case, false, controls, watch)?;
+    result.ended.map_or(Ok(result), |why| Err(LabError::Ended(why)))
+}
+
 /// Runs one case and captures its packets. If the run ends early, the capture so far is readable.
 ///
 /// # Errors

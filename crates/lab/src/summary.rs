@@ -38,6 +38,7 @@ impl Serialize for Summary<'_> {
         all.insert("seed".into(), json!(seed));
         all.insert("digest".into(), json!(result.digest.map(|d| format!("{d:016x}"))));
         all.extend(choice.map(|c| ("choice".into(), c.clone())));
+        all.extend(result.ended.map(|why| ("ended_early".into(), json!(why.to_string()))));
         all.extend(RUN.iter().map(|q| (q.column(), value(q.value(result, duration)))));
         let group = |g: crate::measure::Group<'_>| {
             let mut row = Map::new();

@@ -64,6 +64,11 @@ impl RunResult {
         serde_json::to_string(&summary).unwrap_or_default()
     }
 
+    /// Why the run ended before its time.
+    fn ended_early(&self) -> Option<String> {
+        self.result.ended.map(|why| why.to_string())
+    }
+
     /// The output of the command line.
     fn report(&self) -> String {
         measure::report(&self.case.scenario, self.case.seed, &self.result)

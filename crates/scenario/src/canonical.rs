@@ -27,7 +27,7 @@ impl Resolved {
             title: (!self.title.is_empty()).then(|| self.title.clone()),
             duration: Some(Time(self.duration)),
             seed: Some(self.seed),
-            max_memory: memory::needed_limit(self).map(Size),
+            max_memory: (self.memory != memory::USUAL_LIMIT).then_some(Size(self.memory)),
             record: (self.record.sample.is_some() || !self.record.series.is_empty()).then(|| RecordSpec {
                 sample: self.record.sample.map(Time),
                 series: Some(self.record.series.clone()),

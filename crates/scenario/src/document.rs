@@ -1,6 +1,5 @@
 //! A scenario before resolution: a file, the files it extends, and overrides.
 
-use crate::amount::Size;
 use crate::error::{LoadError, OVERRIDE, Problem, ScenarioError, did_you_mean};
 use crate::model::{Scenario, expand, expand_default, fill, is_trace, tags};
 use crate::{Resolved, event, explain, memory, preset, resolve};
@@ -227,7 +226,7 @@ impl Document {
         let model = self.model()?;
         let place = |problem| self.place(problem);
         let mut resolved = resolve::resolve(&model).map_err(place)?;
-        fits(&resolved, model.max_memory).map_err(place)?;
+        fits(&resolved).map_err(place)?;
         if model.event.is_empty() {
             return Ok(resolved);
         }
@@ -299,8 +298,8 @@ pub fn resolve_text(
 }
 
 /// Refuses a scenario that needs more memory than allowed.
-fn fits(scenario: &Resolved, limit: Option<Size>) -> Result<(), Problem> {
-    let (memory, limit) = (memory::estimate(scenario), limit.map_or(memory::USUAL_LIMIT, |s| s.0));
+fn fits(scenario: &Resolved) -> Result<(), Problem> {
+    let (memory, limit) = (memory::estimate(scenario), scenario.memory);
     if memory.total() <= limit as f64 {
         return Ok(());
     }

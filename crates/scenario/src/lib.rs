@@ -17,7 +17,7 @@ mod document;
 mod error;
 mod event;
 mod explain;
-mod memory;
+pub mod memory;
 pub mod model;
 pub mod orbit;
 pub mod preset;

@@ -1,26 +1,40 @@
-//! Memory that a run will need: an estimate before it starts, so that a typing error is refused instead of ending in
-//! an out-of-memory kill.
+//! Memory that a run needs: an estimate before it starts, so that a typing error is refused instead of ending in
+//! an out-of-memory kill, and the sizes by which the simulator counts what it holds during the run.
 
 use crate::resolved::{FlowGroup, Resolved, Series};
 use serde::Serialize;
+use skyhaul_path::Limit;
 
-/// Memory of a flow from its start, bytes: both ends of a connection, and its counters. Measured with a million
-/// flows.
-const FLOW: f64 = 6500.0;
+/// Memory of a flow, bytes: both ends of a connection, and its counters. Measured with a million flows.
+pub const FLOW: u64 = 6500;
+/// Memory of a packet that waits or is in flight, bytes: its place in a queue that grows by doubling, what its segment says
+/// besides, and its record at the sender.
+pub const PACKET: u64 = 200;
+/// Memory of the duration of a page or transfer, bytes, in a list that grows by doubling.
+pub const PAGE: u64 = 16;
 /// Bytes of a row of a series besides its values: the time and the number of the flow or link.
-const ROW: f64 = 12.0;
+const ROW: u64 = 12;
 /// Columns grow by doubling, and the old and the new one exist at the same time.
-const GROWTH: f64 = 2.0;
+const GROWTH: u64 = 2;
 /// Default memory limit of a scenario, bytes.
-pub(crate) const USUAL_LIMIT: u64 = 4_000_000_000;
+pub const USUAL_LIMIT: u64 = 4_000_000_000;
 
-/// Memory that a run will need, by purpose, bytes. Packets in flight are not counted: links bound them.
+/// Memory of so many rows of a sampled series of so many columns, bytes.
+#[must_use]
+pub fn of_rows(rows: f64, columns: usize) -> f64 {
+    if columns == 0 { 0.0 } else { GROWTH as f64 * rows * (ROW + 8 * columns as u64) as f64 }
+}
+
+/// Memory that a run will need, by purpose, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Memory {
     /// Flows that exist from the start.
     pub flows: f64,
-    /// Short transfers that arrive faster than the path can carry them and accumulate.
+    /// Short transfers: those that are open at a time, and the durations of all.
     pub arrivals: f64,
+    /// Packets that wait in queues or are in flight. Where no link of a path has a rate there is no estimate, only the limit
+    /// during the run.
+    pub packets: f64,
     /// Series over time.
     pub samples: f64,
 }
@@ -29,18 +43,24 @@ impl Memory {
     /// The total.
     #[must_use]
     pub fn total(&self) -> f64 {
-        self.flows + self.arrivals + self.samples
+        self.flows + self.arrivals + self.packets + self.samples
     }
 
-    /// The largest item, and how to reduce it.
+    /// The largest item: its key, its name, and how to reduce it.
     pub(crate) fn worst(&self) -> (&'static str, &'static str, &'static str) {
-        if self.samples >= self.flows.max(self.arrivals) {
-            ("record.sample", "samples", "a longer sampling interval, or fewer series")
-        } else if self.arrivals >= self.flows {
-            ("flows", "transfers that arrive faster than the path can carry them", "a lower arrival rate")
-        } else {
-            ("flows", "flows", "fewer of them")
-        }
+        let items = [
+            (self.samples, ("record.sample", "samples", "a longer sampling interval, or fewer series")),
+            (self.arrivals, ("flows", "transfers", "a lower arrival rate, or fewer connections at a time")),
+            (
+                self.packets,
+                ("links", "packets in queues and in flight", "a shorter queue, or less data on the way"),
+            ),
+            (self.flows, ("flows", "flows", "fewer of them")),
+        ];
+        items
+            .into_iter()
+            .fold((0.0, ("flows", "flows", "fewer of them")), |a, b| if b.0 > a.0 { b } else { a })
+            .1
     }
 }
 
@@ -48,23 +68,69 @@ impl Memory {
 pub(crate) fn estimate(scenario: &Resolved) -> Memory {
     let count: f64 = scenario.flows.iter().map(|f| f64::from(f.count)).sum();
     let duration = scenario.duration.as_secs_f64();
-    let arrivals: f64 = scenario.flows.iter().map(|f| piled_up(scenario, f, duration)).sum();
-    Memory { flows: FLOW * count, arrivals: FLOW * arrivals, samples: samples(scenario, count, duration) }
+    Memory {
+        flows: FLOW as f64 * count,
+        arrivals: scenario.flows.iter().map(|f| transfers(scenario, f, duration)).sum(),
+        packets: PACKET as f64 * scenario.flows.iter().map(|f| packets(scenario, f, duration)).sum::<f64>(),
+        samples: samples(scenario, count, duration),
+    }
 }
 
-/// The limit that a scenario must state if it needs more than the default.
-pub(crate) fn needed_limit(scenario: &Resolved) -> Option<u64> {
-    let bytes = estimate(scenario).total().ceil() as u64;
-    (bytes > USUAL_LIMIT).then_some(bytes)
+/// Payload and headers of a group's data in the long run, bit/s on the wire per flow, and of one packet, bit.
+fn on_wire(group: &FlowGroup) -> Option<(f64, f64)> {
+    let (offered, header, mss) =
+        (group.app.offered()?, f64::from(group.endpoint.header), f64::from(group.endpoint.mss));
+    let size = match group.app.opens() {
+        // Each transfer ends with a short segment.
+        Some(opens) => offered / opens / 8.0,
+        None => mss,
+    };
+    let segments = (size / mss).ceil().max(1.0);
+    let bytes = size + segments * header;
+    Some((offered * bytes / size, 8.0 * bytes / segments))
 }
 
-/// Transfers of a group that have arrived but not finished at the end of the run.
-fn piled_up(scenario: &Resolved, group: &FlowGroup, duration: f64) -> f64 {
-    let (Some(opened), Some(offered)) = (group.app.opens(), group.app.offered()) else { return 0.0 };
-    let slowest = group.path.iter().filter_map(|&i| group.data_way(&scenario.links[i]).rate.mean());
-    let capacity = slowest.map(|r| r.bits_per_sec() as f64).fold(f64::INFINITY, f64::min);
+/// The lowest mean rate of the links that a group's data crosses, bit/s; infinite if none has a rate.
+fn capacity(scenario: &Resolved, group: &FlowGroup) -> f64 {
+    let rates = group.path.iter().filter_map(|&i| group.data_way(&scenario.links[i]).rate.mean());
+    rates.map(|r| r.bits_per_sec() as f64).fold(f64::INFINITY, f64::min)
+}
+
+/// Memory for the transfers of a group: those that have arrived faster than the path carries them are open at the end of the run,
+/// as many as its sources open at a time.
+fn transfers(scenario: &Resolved, group: &FlowGroup, duration: f64) -> f64 {
+    let (Some(opened), Some((wire, _))) = (group.app.opens(), on_wire(group)) else { return 0.0 };
     let count = f64::from(group.count);
-    opened * duration * count * (1.0 - capacity / (offered * count)).max(0.0)
+    let share = (1.0 - capacity(scenario, group) / (wire * count)).max(0.0);
+    let most = group.app.connections().map_or(f64::INFINITY, |most| f64::from(most) * count);
+    let all = opened * duration * count;
+    (all * share).min(most) * FLOW as f64 + all * (1.0 - share) * PAGE as f64
+}
+
+/// Packets of a group that wait or are in flight at a time: what its windows admit, unless the path holds less.
+fn packets(scenario: &Resolved, group: &FlowGroup, duration: f64) -> f64 {
+    let capacity = capacity(scenario, group);
+    if capacity.is_infinite() {
+        return 0.0;
+    }
+    let count = f64::from(group.count);
+    let size = 8.0 * f64::from(group.endpoint.mss + group.endpoint.header);
+    let sent = if group.transport == crate::resolved::Transport::Tcp {
+        let window = group.endpoint.receive_buffer.min(group.endpoint.send_buffer) as f64;
+        count * window / f64::from(group.endpoint.mss)
+    } else {
+        group.app.offered().map_or(f64::INFINITY, |offered| offered * count * duration / size)
+    };
+    let held = group.path.iter().map(|&i| {
+        let way = group.data_way(&scenario.links[i]);
+        let waiting = match way.queue.limit {
+            Limit::Packets(n) => f64::from(n),
+            Limit::Bytes(n) => 8.0 * n as f64 / size,
+            Limit::Unlimited => f64::INFINITY,
+        };
+        waiting + capacity * way.delay.base().as_secs_f64() / size
+    });
+    held.sum::<f64>().min(sent)
 }
 
 fn samples(scenario: &Resolved, flows: f64, duration: f64) -> f64 {
@@ -72,9 +138,8 @@ fn samples(scenario: &Resolved, flows: f64, duration: f64) -> f64 {
     let rows = duration / interval.as_secs_f64() + 1.0;
     let (of_links, of_flows): (Vec<Series>, Vec<Series>) =
         scenario.record.series.iter().partition(|s| of_link(**s));
-    let row = |kinds: &[Series]| if kinds.is_empty() { 0.0 } else { ROW + 8.0 * kinds.len() as f64 };
     let links = 2.0 * scenario.links.len() as f64;
-    GROWTH * rows * (flows * row(&of_flows) + links * row(&of_links))
+    of_rows(rows * flows, of_flows.len()) + of_rows(rows * links, of_links.len())
 }
 
 /// Whether the series is sampled per direction of a link instead of per flow.
@@ -112,10 +177,17 @@ mod tests {
                 "[flows.a]\npath = [\"sat\"]\napp = {{ kind = \"arrivals\", rate = \"{rate}\", size = \"10 kB\" }}"
             )
         };
-        // 80 kbit each: 12.5 a second fill the link.
-        assert_eq!(of(&app("12 /s")).unwrap().arrivals, 0.0);
+        // 84 kbit each with headers: 12 a second fill the link.
+        assert_eq!(of(&app("11 /s")).unwrap().arrivals, 1100.0 * PAGE as f64);
         let m = of(&app("25 /s")).unwrap();
-        assert!((m.arrivals - 1250.0 * 6500.0).abs() < 1.0, "{m:?}");
+        // Half a gain of the link is for headers: 11 segments of 40 bytes with each.
+        let share = 1.0 - 1e6 / (25.0 * 8.0 * (1e4 + 11.0 * 40.0));
+        let expected = 2500.0 * (share * FLOW as f64 + (1.0 - share) * PAGE as f64);
+        assert!((m.arrivals - expected).abs() < 1.0, "{m:?} {expected}");
+        // A byte is mostly headers, and a source opens no more than its ports.
+        let tiny = app("20000 /s").replace("10 kB", "1 B");
+        let m = of(&tiny).unwrap();
+        assert!((m.arrivals / FLOW as f64 - 65_535.0).abs() < 2000.0, "{m:?}");
     }
 
     #[test]

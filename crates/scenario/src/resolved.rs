@@ -25,6 +25,8 @@ pub struct Resolved {
     pub duration: Duration,
     /// Seed of all random streams.
     pub seed: u64,
+    /// Memory that the run may use, bytes. One that would need more is refused, and one that reaches it ends there.
+    pub memory: u64,
     /// Links, sorted by name: the order in the file does not matter.
     pub links: Vec<Link>,
     /// Flow groups, sorted by name; never empty. Each leg of a chain is a group.

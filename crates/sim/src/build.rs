@@ -1,6 +1,7 @@
 //! From a resolved scenario to a world.
 
 use crate::agent::Agents;
+use crate::budget::Budget;
 use crate::chain::Chain;
 use crate::change;
 use crate::error::{BuildError, caught};
@@ -10,12 +11,12 @@ use crate::network::Network;
 use crate::sampler::Sampler;
 use crate::sim::{Run, Sim};
 use crate::tap::Tap;
-use crate::timers::Timers;
 use crate::truth::Truth;
 use crate::tunnel;
 use crate::user::check_controls;
 use skyhaul_base::{Instant, Rng};
 use skyhaul_cc::{Controls, SharedRules};
+use skyhaul_path::chain::Tournament;
 use skyhaul_scenario::resolved::{FlowGroup, Resolved, Start};
 use skyhaul_tcp::config::LossClassifier;
 use std::sync::Arc;
@@ -102,7 +103,7 @@ impl<R: Tap> Sim<R> {
         let mut net = Network::new(links.hops, links.routes, Truth::new(watched), recorder);
         // One timer per flow, then the sampler and the changes, then connections that come and go. The two in the
         // middle have dummy flows, so that a timer and its flow have the same number.
-        let mut timers = Timers::new(flows.len() + 2);
+        let mut timers = Tournament::new(flows.len() + 2);
         for (i, r) in (0..named_flows).zip(&records) {
             timers.set(i, r.start);
             flows[i as usize].armed = r.start;
@@ -134,7 +135,7 @@ impl<R: Tap> Sim<R> {
         let sim = Self {
             now: Instant::ZERO,
             events: 0,
-            postpones: false,
+            budget: Budget::new(scenario.memory),
             net,
             timers,
             flows,

@@ -1,5 +1,7 @@
 //! What the ends of a flow have to send becomes parcels, and enters the network.
 
+use crate::agent::Agent;
+use crate::flow::Flow;
 use crate::network::Network;
 use crate::observe;
 use crate::parcel::{Label, Parcel};
@@ -21,21 +23,6 @@ pub(crate) fn send_data<R: Tap>(
         while let Some(head) = source.poll_plain(now) {
             dispatch(net, now, Parcel::plain(&head, header, way));
         }
-    }
-    send_any(net, now, way, header, source);
-}
-
-/// As [`send_data`], for what the application has just written.
-#[inline(always)]
-pub(crate) fn send_written<R: Tap>(
-    net: &mut Network<R>,
-    now: Instant,
-    way: Label,
-    header: u32,
-    source: &mut Source<Counted>,
-) {
-    while let Some(head) = source.poll_written(now) {
-        dispatch(net, now, Parcel::plain(&head, header, way));
     }
     send_any(net, now, way, header, source);
 }
@@ -85,6 +72,37 @@ pub(crate) fn send<R: Tap>(
 ) {
     let parcel = Parcel::pack(head, beside, header, label, &mut net.witness.bodies, R::PACKETS);
     dispatch(net, now, parcel);
+}
+
+/// Sends what the end of a TCP flow has to send that gets the segments of this direction; returns its next deadline.
+pub(crate) fn send_from<R: Tap>(
+    net: &mut Network<R>,
+    now: Instant,
+    index: u32,
+    flow: &mut Flow,
+    backward: bool,
+) -> Instant {
+    let (way, header) = (flow.way(index, !backward), flow.header);
+    match &mut flow.agent {
+        Agent::OneWay(ends) if backward => {
+            send_any(net, now, way, header, &mut ends.source);
+            ends.source.next_timeout()
+        }
+        Agent::OneWay(ends) => {
+            send_acks(net, now, way, header, &mut ends.sink);
+            ends.sink.next_timeout()
+        }
+        Agent::Connections(ends) => {
+            let end = ends.end(backward);
+            while let Some(out) = &end.poll_transmit(now) {
+                send_whole(net, now, way, header, out);
+            }
+            end.next_timeout()
+        }
+        Agent::Leg(_) | Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => {
+            Instant::MAX
+        }
+    }
 }
 
 /// Sends a segment of a full connection.

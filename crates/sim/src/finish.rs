@@ -58,6 +58,7 @@ impl<R: Tap> Sim<R> {
             series: self.sampler.series().clone(),
             events: self.events,
             digest: self.net.witness.recorder.digest(),
+            ended: self.budget.ended,
         }
     }
 

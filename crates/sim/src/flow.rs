@@ -26,8 +26,6 @@ pub(crate) struct Flow {
     pub(crate) finite: bool,
     /// The application is informed of arrivals.
     pub(crate) watched: bool,
-    /// Its application is asked for its writes only when they are needed: enough of them wait for the window.
-    pub(crate) waits: bool,
     /// Header bytes of a packet.
     pub(crate) header: u32,
     /// Time of the last acknowledgement; `Instant::MAX` before the first one.
@@ -97,6 +95,8 @@ pub(crate) struct Transfer {
     /// Its number, from 0.
     pub(crate) number: u64,
     pub(crate) bytes: u64,
+    /// When it arrived: before its connection opened if it waited for one.
+    pub(crate) arrived: Instant,
 }
 
 /// Sums over the connections of a flow.
@@ -221,7 +221,6 @@ impl Flow {
             reverse,
             finite,
             watched: false,
-            waits: false,
             header,
             last_ack: Instant::MAX,
             armed: Instant::MAX,
@@ -230,14 +229,6 @@ impl Flow {
         }
     }
 
-    /// Whether enough data waits at the sender, so that what else its application writes by now makes no difference.
-    pub(crate) fn is_supplied(&self) -> bool {
-        matches!(&self.agent, Agent::OneWay(ends) if ends.source.sender().is_supplied())
-    }
-    /// The same, if the next acknowledgement is any that announces this window.
-    pub(crate) fn is_amply_supplied(&self, window: u32) -> bool {
-        matches!(&self.agent, Agent::OneWay(ends) if ends.source.sender().is_amply_supplied(window.into()))
-    }
     /// The chain that it starts.
     pub(crate) fn chain(&self) -> Option<u32> {
         Some(self.chain).filter(|&c| c != NO_CHAIN)

@@ -19,6 +19,7 @@
 
 mod account;
 mod agent;
+mod budget;
 mod build;
 mod chain;
 mod change;
@@ -49,7 +50,6 @@ mod sim;
 mod spoof;
 mod spoofing;
 mod tap;
-pub mod timers;
 mod transfer;
 mod truth;
 mod tunnel;
@@ -59,7 +59,7 @@ mod watch;
 pub use agent::Agents;
 pub use error::{BuildError, Failure, RunError, caught};
 pub use result::{
-    ChainResult, ClassResult, FlowResult, LinkResult, RateResult, RunResult, SampledSeries, Telemetry,
+    ChainResult, ClassResult, Ended, FlowResult, LinkResult, RateResult, RunResult, SampledSeries, Telemetry,
 };
 pub use samples::Spread;
 pub use sim::{Sim, Status};

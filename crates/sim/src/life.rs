@@ -195,7 +195,7 @@ impl<R: Tap> Sim<R> {
         if let Some(sender) = flow.agent.sender() {
             record.history().path_state = sender.learnt();
         }
-        (flow.agent, flow.waits) = (Agent::Silent, false);
+        flow.agent = Agent::Silent;
         flow.generation = flow.generation.wrapping_add(1);
         self.net.witness.truth.forget(index);
     }

@@ -2,6 +2,7 @@
 
 use crate::samples::Spread;
 use crate::truth::{Cuts, Verdicts};
+use core::fmt;
 use skyhaul_analysis::fairness;
 use skyhaul_apps::{Measured, Viewed};
 use skyhaul_base::{Duration, Instant};
@@ -24,6 +25,31 @@ pub struct RunResult {
     pub events: u64,
     /// Hash of all events, if the recorder computed one.
     pub digest: Option<u64>,
+    /// Why the run ended before its time; its results are those until then.
+    pub ended: Option<Ended>,
+}
+
+/// A run held as much memory as its scenario allows, and ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The simulated time reached.
+    pub at: Instant,
+    /// Memory that it held, by the simulator's count, bytes.
+    pub memory: u64,
+    /// The limit, bytes.
+    pub limit: u64,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [held, limit] = [self.memory, self.limit].map(|bytes| bytes as f64 / 1e9);
+        let at = self.at.as_secs_f64();
+        write!(
+            f,
+            "max-memory: the run ended at {at:.6} s of simulated time, when it held {held:.3} GB of memory, more than the {limit:.3} GB \
+             that it may use: make it shorter or smaller, or write a larger max-memory"
+        )
+    }
 }
 
 /// The results of one flow. Segments are full segments of the sender's maximum size.

@@ -1,19 +1,20 @@
 //! The engine: takes events, moves parcels, calls endpoints.
 
 use crate::agent::{Agent, Agents};
+use crate::budget::Budget;
 use crate::chain::Chain;
 use crate::change;
-use crate::emit::{send, send_acks, send_any, send_whole};
+use crate::emit::{send, send_from};
 use crate::flow::{Flow, Record};
 use crate::network::Network;
 use crate::observe;
 use crate::parcel::Parcel;
 use crate::sampler::Sampler;
 use crate::tap::{Place, Tap};
-use crate::timers::Timers;
 use crate::watch;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{Controls, SharedRules};
+use skyhaul_path::chain::Tournament;
 use skyhaul_path::{Agenda, Apart, PacketView};
 use skyhaul_scenario::resolved::{FlowGroup, Gateway, Misfortune, Mishap};
 use skyhaul_tcp::{Config, Segment};
@@ -23,7 +24,7 @@ use std::sync::Arc;
 /// Status after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The end of the run has been reached.
+    /// The end of the run has been reached, or that of its memory.
     Finished,
     /// There are more events.
     Running,
@@ -54,16 +55,15 @@ pub(crate) struct Run {
 pub struct Sim<R> {
     pub(crate) now: Instant,
     pub(crate) events: u64,
+    pub(crate) budget: Budget,
     pub(crate) net: Network<R>,
     /// One timer per flow, and two of the world after those of the scenario's flows: the sampler and the changes.
     /// At equal times, they come after the events of links.
-    pub(crate) timers: Timers,
+    pub(crate) timers: Tournament,
     /// The scenario's flows, two dummies (whose timers are those of the world), and connections of flows whose
     /// transfers come and go.
     pub(crate) flows: Vec<Flow>,
     pub(crate) records: Vec<Record>,
-    /// Some application has been asked for its writes only when they were needed.
-    pub(crate) postpones: bool,
     /// Number of flows in the scenario.
     pub(crate) named_flows: u32,
     /// Closed connections, for reuse.
@@ -112,7 +112,8 @@ impl<R: Tap> Sim<R> {
         self.net.witness.bodies.len()
     }
 
-    /// Handles all events up to and including `t`, but none after the end of the run.
+    /// Handles all events up to and including `t`, but none after the end of the run, and none once its memory is used up: see
+    /// [`RunResult::ended`](crate::RunResult::ended).
     pub fn run_until(&mut self, t: Instant) -> Status {
         let until = t.min(self.end());
         // A run of length zero has no events, even at its single instant.
@@ -124,6 +125,10 @@ impl<R: Tap> Sim<R> {
                 let at = links.min(timers);
                 if at > until {
                     break;
+                }
+                // Between two instants, where a look at the links changes nothing.
+                if self.events >= self.budget.next && at > self.now && self.is_full() {
+                    return Status::Finished;
                 }
                 debug_assert!(at >= self.now, "time never runs backwards");
                 self.now = at;
@@ -140,37 +145,30 @@ impl<R: Tap> Sim<R> {
             }
         }
         self.now = self.now.max(until);
-        self.catch_up_all();
         self.net.settle(self.now);
         if self.now >= self.end() { Status::Finished } else { Status::Running }
     }
 
     /// The earliest timer is due.
     fn expire(&mut self) {
-        let Some(due) = self.timers.peek() else { return };
-        match due.slot.wrapping_sub(self.named_flows) {
+        let slot = self.timers.winner();
+        match slot.wrapping_sub(self.named_flows) {
             0 => {
                 let named = self.named_flows as usize;
                 let custody: Vec<u64> = (0..self.chains.len() as u32).map(|c| self.custody(c)).collect();
                 let (flows, records) = (&self.flows[..named], &mut self.records[..named]);
                 let (groups, net) = (&self.run.groups, &mut self.net);
                 let next = self.sampler.sample(self.now, flows, records, groups, net, &custody);
-                self.timers.set(due.slot, next);
+                self.timers.set(slot, next);
             }
             1 => {
                 let mut down = Vec::new();
                 let next = change::make(self.now, &mut self.agenda, &mut self.net, &mut down);
                 down.into_iter().for_each(|hop| self.tell_of_outage(hop as usize / 2));
                 let next = next.min(self.suffer());
-                self.timers.set(due.slot, next);
+                self.timers.set(slot, next);
             }
-            _ => {
-                if !(self.may_wake_plain(due.slot)
-                    && (self.keeps_waiting(due.slot) || self.wake_plain(due.slot)))
-                {
-                    self.wake(due.slot);
-                }
-            }
+            _ => self.wake(slot),
         }
     }
 
@@ -179,7 +177,6 @@ impl<R: Tap> Sim<R> {
     fn tell_of_outage(&mut self, link: usize) {
         let now = self.now;
         for index in 0..self.flows.len() as u32 {
-            self.catch_up(index, now);
             let group = &self.run.groups[self.records[index as usize].group];
             if group.endpoint.outage_probe.is_none() || !group.path.contains(&link) {
                 continue;
@@ -224,9 +221,6 @@ impl<R: Tap> Sim<R> {
         if self.run.classified {
             self.inform(index);
         }
-        if parcel.backward() {
-            self.catch_up_for_ack(index, parcel.numbers().2, now);
-        }
         let Self { flows, chains, .. } = self;
         let flow = &flows[index as usize];
         if parcel.generation() != flow.generation {
@@ -265,32 +259,17 @@ impl<R: Tap> Sim<R> {
             flow.last_ack = now;
         }
         let before = flow.watched.then(|| watch::before(flow, &head, backward)).flatten();
-        let (refused, next) = match &mut flow.agent {
+        let refused = match &mut flow.agent {
             Agent::Silent => return,
-            Agent::OneWay(ends) if backward => {
-                let source = &mut ends.source;
-                let refused = source.handle(now, &head, extras.as_ref()).is_err();
-                send_any(net, now, way, header, source);
-                (refused, source.next_timeout())
-            }
-            Agent::OneWay(ends) => {
-                let sink = &mut ends.sink;
-                let refused = sink.handle(now, &head, extras.as_ref()).is_err();
-                send_acks(net, now, way, header, sink);
-                (refused, sink.next_timeout())
-            }
+            Agent::OneWay(ends) if backward => ends.source.handle(now, &head, extras.as_ref()).is_err(),
+            Agent::OneWay(ends) => ends.sink.handle(now, &head, extras.as_ref()).is_err(),
             Agent::Connections(ends) => {
-                let end = ends.end(backward);
                 let segment = Segment::join(&head, &extras.unwrap_or_default());
-                let refused = end.handle(now, &segment, &[]).is_err();
+                let refused = ends.end(backward).handle(now, &segment, &[]).is_err();
                 if !backward {
                     ends.answer_end(now);
                 }
-                let end = ends.end(backward);
-                while let Some(out) = &end.poll_transmit(now) {
-                    send_whole(net, now, way, header, out);
-                }
-                (refused, end.next_timeout())
+                refused
             }
             Agent::Leg(leg) => {
                 if let Some(rated) = &mut leg.rated {
@@ -325,26 +304,21 @@ impl<R: Tap> Sim<R> {
                 return;
             }
         };
+        if refused {
+            records[index as usize].rejected += 1;
+        }
+        // What arrived is recorded before what it causes.
+        if let Some(before) = before {
+            watch::after(now, index, before, flow, &mut records[index as usize], net);
+        }
+        let next = send_from(net, now, index, flow, backward);
         if next < flow.armed {
             flow.armed = next;
             timers.set_earlier(index, next);
         }
-        if refused {
-            records[index as usize].rejected += 1;
-        }
-        if let Some(before) = before {
-            watch::after(now, index, before, flow, &mut records[index as usize], net);
-        }
         // Nothing changes at the sender when data arrives.
-        let ended = backward && flow.waits && !flow.is_supplied();
-        if ended {
-            self.catch_up(index, now);
-        }
         if backward {
             self.acknowledged(index);
-        }
-        if ended {
-            self.stop_waiting(index);
         }
     }
 
@@ -398,7 +372,6 @@ impl<R: Tap> Sim<R> {
     #[inline(never)]
     pub(crate) fn wake(&mut self, index: u32) {
         let now = self.now;
-        self.catch_up(index, now);
         let record = &mut self.records[index as usize];
         if record.started.is_none() && record.stop <= now {
             // Stopped before it started: there is nothing to do.
@@ -471,7 +444,7 @@ impl<R: Tap> Sim<R> {
     pub(crate) fn flush(&mut self, index: u32) {
         let now = self.now;
         let flow = &mut self.flows[index as usize];
-        let (forward, back, header) = (flow.way(index, false), flow.way(index, true), flow.header);
+        let way = flow.way(index, false);
         let net = &mut self.net;
         match &mut flow.agent {
             Agent::Silent | Agent::Datagrams(_) => return,
@@ -483,20 +456,14 @@ impl<R: Tap> Sim<R> {
                 self.carry(index);
                 return;
             }
-            Agent::OneWay(ends) => {
-                send_any(net, now, forward, header, &mut ends.source);
-                send_acks(net, now, back, header, &mut ends.sink);
-            }
-            Agent::Connections(ends) => {
-                for (backward, way) in [(true, forward), (false, back)] {
-                    while let Some(out) = &ends.end(backward).poll_transmit(now) {
-                        send_whole(net, now, way, header, out);
-                    }
-                }
+            Agent::OneWay(_) | Agent::Connections(_) => {
+                send_from(net, now, index, flow, true);
+                send_from(net, now, index, flow, false);
             }
             Agent::FixedWindow(w) => {
+                let header = flow.header;
                 while let Some(out) = w.poll_transmit() {
-                    send(net, now, forward, header, &out, None);
+                    send(net, now, way, header, &out, None);
                 }
             }
         }
@@ -511,10 +478,9 @@ impl<R: Tap> Sim<R> {
     pub(crate) fn arm(&mut self, index: u32) {
         let record = &self.records[index as usize];
         let flow = &mut self.flows[index as usize];
-        flow.waits = flow.waits && flow.is_supplied();
         let more = match &record.app {
-            Some(app) if !flow.waits => app.next(),
-            _ => Instant::MAX,
+            Some(app) => app.next(),
+            None => Instant::MAX,
         };
         let at = match &flow.agent {
             // Finished, between two pages, or a flow whose transfers have their own connections.

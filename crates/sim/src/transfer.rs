@@ -40,6 +40,7 @@ impl<R: Tap> Sim<R> {
         }
         loop {
             let Some(app) = &mut self.records[index as usize].app else { return };
+            let arrived = app.next().min(now);
             let Some(demand) = app.poll(now) else {
                 // A video may have ended.
                 let flow = &mut self.flows[index as usize];
@@ -57,7 +58,7 @@ impl<R: Tap> Sim<R> {
                     rated.sender.offer(now, packet);
                 }
                 (Demand::Open { transfer, bytes }, _) if app.opens_many() => {
-                    self.begin(Transfer { owner: index, number: transfer, bytes });
+                    self.begin(Transfer { owner: index, number: transfer, bytes, arrived });
                 }
                 (Demand::Open { transfer, bytes }, _) => self.open(index, transfer, bytes),
                 (Demand::Write(n), Agent::OneWay(ends)) => ends.source.offer(now, n),
@@ -91,7 +92,7 @@ impl<R: Tap> Sim<R> {
             let index = self.flows.len() as u32;
             self.flows.push(Flow::new(forward, reverse, true, header));
             self.records.push(Record::new(group, number, Instant::ZERO, Instant::MAX));
-            self.timers.grow();
+            self.timers.grow(self.flows.len());
             self.net.witness.truth.grow();
             index
         });
@@ -117,6 +118,7 @@ impl<R: Tap> Sim<R> {
             self.net.witness.recorder.record(self.now, &Event::FlowStarted { flow: index });
         }
         self.open(index, transfer.number, transfer.bytes);
+        self.records[index as usize].page_began = transfer.arrived;
         self.flush(index);
         self.arm(index);
     }
@@ -168,6 +170,13 @@ impl<R: Tap> Sim<R> {
             self.net.witness.recorder.record(now, &Event::FlowFinished { flow: index });
         }
         self.idle.push(index);
+        let Some(app) = &mut self.records[owner as usize].app else { return };
+        app.acknowledged(now);
+        if app.next() <= now {
+            // It waited for a connection.
+            self.produce(owner);
+        }
+        self.arm(owner);
     }
 
     /// Totals of incomplete transfers, flow by flow.

@@ -126,6 +126,7 @@ impl CellRunner for Simulator {
 
     fn run(&self, scenario: &Resolved, seed: u64) -> Result<Observed, Failure> {
         match skyhaul_sim::run_with(scenario, seed, Null, &self.controls) {
+            Ok(RunResult { ended: Some(why), .. }) => Err(why.to_string().into()),
             Ok(result) => Ok(observe(&result)),
             Err(RunError::Build(e)) => Err(e.to_string().into()),
             Err(RunError::Failed(e)) => Err(Failure { message: e.to_string(), detail: e.detail }),

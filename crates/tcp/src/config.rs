@@ -268,6 +268,9 @@ pub struct Config {
     pub byte_window: bool,
     /// Hold small segments back while data is outstanding (RFC 896).
     pub nagle: bool,
+    /// Ordinary segments take a short way through the code (Van Jacobson's header prediction), which changes nothing but
+    /// the time that it takes. Tests forbid it to compare.
+    pub header_prediction: bool,
     /// Receive buffer, bytes.
     pub receive_buffer: u64,
     /// The receive buffer starts at 64 KiB and grows to `receive_buffer` as the application reads (dynamic
@@ -373,6 +376,7 @@ impl Config {
             window_validation: false,
             byte_window: false,
             nagle: false,
+            header_prediction: true,
             receive_buffer: 20 * 960,
             receive_autotuning: false,
             send_buffer: u64::MAX,

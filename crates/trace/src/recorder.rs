@@ -17,6 +17,10 @@ pub trait Recorder {
     fn digest(&self) -> Option<u64> {
         None
     }
+    /// Memory that grows with the number of events, bytes.
+    fn held(&self) -> usize {
+        0
+    }
 }
 
 /// Records nothing, at no cost.
@@ -56,6 +60,9 @@ impl Recorder for Memory {
     fn record(&mut self, now: Instant, event: &Event) {
         self.events.push((now, *event));
     }
+    fn held(&self) -> usize {
+        self.events.capacity() * size_of::<(Instant, Event)>()
+    }
 }
 
 /// Both recorders; the digest is that of the first that has one.
@@ -69,6 +76,9 @@ impl<A: Recorder, B: Recorder> Recorder for (A, B) {
     fn digest(&self) -> Option<u64> {
         self.0.digest().or_else(|| self.1.digest())
     }
+    fn held(&self) -> usize {
+        self.0.held() + self.1.held()
+    }
 }
 
 /// A borrowed recorder, so that the caller can look at it afterwards.
@@ -80,6 +90,9 @@ impl<R: Recorder> Recorder for &mut R {
     }
     fn digest(&self) -> Option<u64> {
         (**self).digest()
+    }
+    fn held(&self) -> usize {
+        (**self).held()
     }
 }
 

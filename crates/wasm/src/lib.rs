@@ -109,7 +109,8 @@ fn handle(request: &Request) -> Result<Value, Value> {
             let at =
                 |seconds: f64| Instant::from_secs_f64(seconds.clamp(0.0, scenario.duration.as_secs_f64()));
             let crossings = Crossings::new(part.flow, at(part.from), at(part.to));
-            let mut sim = Sim::new(&scenario, seed, crossings).map_err(|e| refuse(e.to_string()))?;
+            let mut sim =
+                Sim::new(&within_page(&scenario), seed, crossings).map_err(|e| refuse(e.to_string()))?;
             sim.run_until(at(part.until));
             Ok(sim.recorder().to_json())
         }
@@ -125,13 +126,14 @@ fn handle(request: &Request) -> Result<Value, Value> {
             let scenario = resolve(subject)?;
             let seed = subject.seed.unwrap_or(scenario.seed);
             let Some(intervals) = subject.intervals else {
-                let result = skyhaul_sim::run(&scenario, seed, Digest::default());
+                let result = skyhaul_sim::run(&within_page(&scenario), seed, Digest::default());
                 let result = result.map_err(|e| refuse(e.to_string()))?;
                 return Ok(measured(&scenario, seed, &result, subject.series));
             };
             let mut losses = Losses::new(scenario.duration, intervals);
             let recorder = (Digest::default(), &mut losses);
-            let result = skyhaul_sim::run(&scenario, seed, recorder).map_err(|e| refuse(e.to_string()))?;
+            let result = skyhaul_sim::run(&within_page(&scenario), seed, recorder)
+                .map_err(|e| refuse(e.to_string()))?;
             let mut value = measured(&scenario, seed, &result, subject.series);
             value["over_time"] = losses.to_json();
             Ok(value)
@@ -139,6 +141,14 @@ fn handle(request: &Request) -> Result<Value, Value> {
         Request::Schema {} => Ok(skyhaul_scenario::scenario_schema()),
         Request::Version {} => Ok(env!("CARGO_PKG_VERSION").into()),
     }
+}
+
+/// Memory that a run of the page may use, bytes: a module has 4 GB of addresses, and the page runs several.
+const PAGE: u64 = 1_000_000_000;
+
+/// The scenario with a memory limit that the page can bear.
+fn within_page(scenario: &Resolved) -> Resolved {
+    Resolved { memory: scenario.memory.min(PAGE), ..scenario.clone() }
 }
 
 fn resolve(subject: &Subject) -> Result<Resolved, Value> {
@@ -173,6 +183,9 @@ fn measured(scenario: &Resolved, seed: u64, result: &RunResult, series: bool) ->
         ("digest", json!(result.digest.map(|d| format!("{d:016x}")))),
     ];
     let mut value = object(keys, RUN, result, duration);
+    if let Some(why) = result.ended {
+        value["ended_early"] = json!(why.to_string());
+    }
     value["flows"] = result.flows.iter().map(flow).collect();
     value["links"] = result.links.iter().map(link).collect();
     if series {

@@ -23,6 +23,8 @@ type Quantities = Record<string, number | string | null>;
 
 export interface Run {
   digest: string;
+  /** Why the run ended before its time. */
+  ended_early?: string;
   duration_s: number;
   events: number;
   goodput_bit_s: number | null;

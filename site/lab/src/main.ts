@@ -184,9 +184,10 @@ async function show(files: string[]): Promise<void> {
   by("table").replaceChildren(...rows(runs, labels, known.link));
   scenarioFile(files, 0);
   by("legend").replaceChildren(...labels.map((l, i) => entry(swatch(i), l)));
-  const warnings = check!.warnings.map((w) => {
+  const early = runs.flatMap((r, i) => (r.ended_early ? [`${labels[i]}: ${r.ended_early}`] : []));
+  const warnings = [...early, ...check!.warnings.map((w) => `${w.key}: ${w.message}`)].map((text) => {
     const li = document.createElement("li");
-    li.textContent = `${w.key}: ${w.message}`;
+    li.textContent = text;
     return li;
   });
   by("warnings").replaceChildren(...warnings);

@@ -14,7 +14,7 @@ use super::view::{Settings, Viewer};
 use super::whole::round;
 use crate::frame::{Fate, Frame};
 use crate::viewed::Viewed;
-use crate::workload::{Arrival, Demand, Feedback, Start, Stop, Transport, Workload, Written};
+use crate::workload::{Arrival, Demand, Feedback, Start, Stop, Transport, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Instant};
@@ -104,9 +104,6 @@ struct Drawn {
     /// The number of the first of them in the film, and the next one of them.
     first: u64,
     next: usize,
-    /// How many of them [`Video::write_next`] may write, and the time between them.
-    ready: usize,
-    interval: Duration,
     /// Bytes of the frames before the next one.
     bytes: u64,
     /// The end of the film, once it is known.
@@ -159,15 +156,7 @@ impl Video {
             cutter: Cutter::new(cut),
             overhead: Overhead::new(cut, header.unwrap_or(0)),
             in_advance,
-            drawn: Drawn {
-                frames: Coded::NONE,
-                first: 0,
-                next: 0,
-                ready: 0,
-                interval: Duration::ZERO,
-                bytes: 0,
-                ends: Instant::MAX,
-            },
+            drawn: Drawn { frames: Coded::NONE, first: 0, next: 0, bytes: 0, ends: Instant::MAX },
             clock: Clock::new(begin, frames),
             tick: 0,
             number: 0,
@@ -289,56 +278,6 @@ impl Video {
             self.draw();
         }
     }
-    /// What is written if one frame is due that was drawn in advance, and not the last one of these: the usual case.
-    #[inline(always)]
-    fn write_next(&mut self, now: Instant) -> Option<Written> {
-        let Drawn { frames, next, ready, interval, bytes, .. } = &mut self.drawn;
-        let after = self.tick_at + *interval;
-        if (*next + 1 >= *ready) | (self.tick_at > now) | (after <= now) {
-            return None;
-        }
-        let written = u64::from(*frames.bytes().get(*next)?);
-        *next += 1;
-        *bytes += written;
-        self.tick_at = after;
-        Some(Written { bytes: written, next: after, finite: false })
-    }
-    /// The bytes of all frames that are due: what [`Self::produce_drawn`] does with each of them, without the rest.
-    #[inline(never)]
-    fn write_drawn(&mut self, now: Instant) -> Option<Written> {
-        if self.closed | !self.in_advance || self.rest.left > 0 {
-            return None;
-        }
-        let (before, none) = (self.packed(), self.drawn.bytes == 0);
-        while self.tick_at <= now {
-            if self.tick_at == self.drawn.ends {
-                self.end(self.tick_at);
-                break;
-            }
-            let Drawn { ref frames, first, next, .. } = self.drawn;
-            let count = frames.count;
-            let interval = self.clock.regular(first + count as u64);
-            let due =
-                interval.map_or(1, |interval| (now - self.tick_at).as_nanos() / interval.as_nanos() + 1);
-            self.take_drawn((count - next).min(due as usize));
-        }
-        if none {
-            // The viewer may wait for the first frame.
-            self.tell();
-        }
-        let Drawn { frames, first, ready, interval, .. } = &mut self.drawn;
-        let count = frames.count;
-        let regular = self.clock.regular(*first + count as u64);
-        (*ready, *interval) = match regular.filter(|_| self.cutter.cut().is_apart() && !self.over) {
-            Some(regular) => (count, regular),
-            None => (0, Duration::ZERO),
-        };
-        Some(Written { bytes: self.packed() - before, next: self.tick_at, finite: self.over })
-    }
-    /// Bytes of the packets of the film that were written of frames drawn in advance.
-    fn packed(&self) -> u64 {
-        self.cutter.cut().packed(self.drawn.bytes)
-    }
     /// Tells the viewer how many frames that were drawn in advance are written.
     fn tell(&mut self) {
         if self.in_advance {
@@ -371,7 +310,6 @@ impl Video {
 
     fn end(&mut self, now: Instant) {
         self.over = true;
-        self.drawn.ready = 0;
         self.tick_at = Instant::MAX;
         self.tell();
         self.viewer.over(now);
@@ -384,7 +322,6 @@ impl Workload for Video {
         if self.rest.left > 0 { self.rest.due.min(self.tick_at) } else { self.tick_at }
     }
     fn poll(&mut self, now: Instant) -> Option<Demand> {
-        self.drawn.ready = 0;
         if self.closed {
             self.closed = false;
             return Some(Demand::Open { transfer: 0, bytes: 0 });
@@ -404,10 +341,6 @@ impl Workload for Video {
                 return Some(Demand::Frame(frame));
             }
         }
-    }
-    #[inline(always)]
-    fn write(&mut self, now: Instant) -> Option<Written> {
-        self.write_next(now).or_else(|| self.write_drawn(now))
     }
     fn stop(&mut self) -> Stop {
         self.closed = false;
@@ -508,34 +441,6 @@ mod tests {
                     "{size} {part}/{of}"
                 );
             }
-        }
-    }
-
-    #[test]
-    fn what_is_written_is_the_sum_of_what_is_demanded() {
-        for options in ["\"pad\": false", "\"pad\": true", "\"flush\": false"] {
-            let (mut one, mut other) =
-                (video(&format!("{{{options}}}"), STREAM), video(&format!("{{{options}}}"), STREAM));
-            assert_eq!(one.write(at(0)), None, "the connection comes first");
-            assert_eq!(
-                [&mut one, &mut other].map(|v| v.poll(at(0))),
-                [Some(Demand::Open { transfer: 0, bytes: 0 }); 2]
-            );
-            // Some calls are late.
-            for ms in (0..2000).step_by(70) {
-                let mut sum = 0;
-                while let Some(d) = other.poll(at(ms)) {
-                    sum += if let Demand::Write(n) = d { n } else { 0 };
-                }
-                let written = Written { bytes: sum, next: other.next(), finite: false };
-                assert_eq!((one.write(at(ms)), one.next()), (Some(written), other.next()));
-            }
-            assert_eq!(one.viewed(at(2000)), other.viewed(at(2000)));
-        }
-        for (options, over) in [("\"spread\": \"even\"", STREAM), ("\"pad\": false", UDP)] {
-            let mut v = video(&format!("{{{options}}}"), over);
-            while v.poll(at(0)).is_some() {}
-            assert_eq!(v.write(at(1000)), None, "packets are sent one by one");
         }
     }
 

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
     if args.scenario.json {
         print(&as_json(&cases, &done))?;
         tell(&cases);
-        return Ok(());
+        return complete(&cases, &done);
     }
     let mut out = String::new();
     for (i, (case, result)) in cases.iter().zip(&done).enumerate() {
@@ -67,7 +67,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
     }
     print(&out)?;
     tell(&cases);
-    Ok(())
+    complete(&cases, &done)
+}
+
+/// Reports the runs that ended before their time, whose results have been written all the same.
+fn complete(cases: &[cases::Case], done: &[RunResult]) -> Result<(), Stop> {
+    let ended: Vec<_> = cases.iter().zip(done).filter_map(|(case, run)| Some((case, run.ended?))).collect();
+    for (case, why) in &ended {
+        let which = if case.choice.is_empty() { String::new() } else { format!("{}: ", case.label()) };
+        warn(&format!("{which}{why}"));
+    }
+    if ended.is_empty() { Ok(()) } else { Err(Stop::Status(1)) }
 }
 
 /// Prints the warnings of `skyhaul check` after the results, each line once for all cases.

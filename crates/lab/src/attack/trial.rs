@@ -184,7 +184,7 @@ impl Trial {
         let scenario = self.scenario(point, role, seed).map_err(failed)?;
         let case = Case { choice: Vec::new(), scenario, seed };
         // A control that fails is what is searched for, and no reason to end.
-        let result = run::single(&case, false, &self.controls, watch).map_err(failed)?;
+        let result = run::whole(&case, &self.controls, watch).map_err(failed)?;
         Ok(self.numbers(point, &case.scenario, &result))
     }
 

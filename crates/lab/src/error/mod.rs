@@ -13,7 +13,7 @@ pub use export::ExportError;
 pub use figure::FigureError;
 
 use skyhaul_scenario::ScenarioError;
-use skyhaul_sim::{BuildError, Failure};
+use skyhaul_sim::{BuildError, Ended, Failure};
 use skyhaul_study::{StudyError, io_words};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,9 @@ pub enum LabError {
     /// A user-defined control failed during a run.
     #[error(transparent)]
     Failed(#[from] Failure),
+    /// A run that was needed to its end used up its memory.
+    #[error("{0}")]
+    Ended(Ended),
     /// A study cannot be planned, run or written.
     #[error(transparent)]
     Study(#[from] StudyError),

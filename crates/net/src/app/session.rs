@@ -200,11 +200,14 @@ impl Session {
             told.unacknowledged += left;
             self.app.feedback(now, &told);
         }
-        while let Some(demand) = self.app.poll(until) {
+        loop {
+            // One that waited for a connection began when it arrived.
+            let began = if self.app.opens_many() { self.app.next().min(now) } else { now };
+            let Some(demand) = self.app.poll(until) else { break };
             match demand {
                 Demand::Open { transfer, bytes } => {
                     carrier.open(now, transfer)?;
-                    self.open.push(Transfer { number: transfer, left: bytes, began: now, finished: false });
+                    self.open.push(Transfer { number: transfer, left: bytes, began, finished: false });
                 }
                 Demand::Write(bytes) => {
                     if let Some(t) = self.open.last_mut() {
@@ -243,7 +246,7 @@ impl Session {
                 return true;
             }
             carrier.release(now, t.number);
-            let outcome = if app.opens_many() { Outcome::Next } else { app.acknowledged(now) };
+            let outcome = app.acknowledged(now);
             if outcome != Outcome::Over {
                 pages.push(now - t.began);
             }
@@ -348,7 +351,7 @@ mod tests {
         s.turn(at(25), &mut c).unwrap();
         assert_eq!((s.finished(), s.pages().len()), (Some(at(25)), 0), "cut short: no page");
 
-        let config = arrivals::Config { rate: 1000.0, size: Sizes::Constant(700) };
+        let config = arrivals::Config { rate: 1000.0, size: Sizes::Constant(700), connections: None };
         let (mut s, mut c) = (session(config, STREAM, 0, at(20)), Script { room: 500, ..Script::default() });
         for ms in 0..=20 {
             s.turn(at(ms), &mut c).unwrap();

@@ -357,11 +357,13 @@ impl<P: Routed> Chain<P> {
         self.deliveries.set(index, hop.next_delivery());
     }
 
-    /// Advances all links to `now`, before their queues are inspected.
+    /// Advances all links to `now`, before their queues are inspected. Events that are due earlier than needed stay, so that
+    /// an inspection does not change their number.
     pub fn settle(&mut self, now: Instant, observer: &mut impl Observer<P>) {
-        for index in 0..self.hops.len() as u32 {
-            self.serve(now, index, observer);
+        for (index, Hop { link, acks, .. }) in (0..).zip(&mut self.hops) {
+            link.serve(now, &mut |p, why| lose((now, index), acks, Apart(p), why, observer));
         }
+        (0..self.hops.len() as u32).for_each(|index| self.arm(index));
     }
 }
 

@@ -1,4 +1,8 @@
-//! The pending events of links: a winner tree over a fixed number of slots.
+//! Pending events: a winner tree over slots.
+//!
+//! A *slot* is a static identity: the service or delivery of a link, the timer of a flow. Each is pending at most once, so
+//! the key (time, slot) is unique. The order of simultaneous events is therefore a property of the model, not of the
+//! data structure or the order of insertion.
 //!
 //! Links have few slots but produce almost all events, interleaved in an order that branch predictors cannot learn.
 //! A change of a slot replays its matches up to the root: few steps without branches.
@@ -13,7 +17,7 @@ struct Entry {
     slot: u32,
 }
 
-/// The earliest of a fixed number of slots; among simultaneous ones the lowest.
+/// The earliest of a number of slots; among simultaneous ones the lowest.
 #[derive(Clone, Debug)]
 pub struct Tournament {
     /// The winner.
@@ -35,10 +39,13 @@ impl Tournament {
         Self { root: first, matches: core::iter::once([first; 2]).chain(played).collect() }
     }
 
-    /// How many slots it has room for.
-    #[must_use]
-    pub fn room(&self) -> usize {
-        self.matches.len()
+    /// Makes room for this many slots. Those that are added are not pending.
+    pub fn grow(&mut self, slots: usize) {
+        let room = self.matches.len();
+        if slots > room {
+            let small = core::mem::replace(self, Self::new(slots));
+            (0..room as u32).for_each(|slot| self.set(slot, small.due(slot)));
+        }
     }
     /// When the earliest slot is due; `Instant::MAX` if none is pending.
     #[inline]
@@ -99,11 +106,13 @@ mod tests {
     proptest! {
         #[test]
         fn behaves_like_a_sorted_map(
-            slots in 1..20u32,
+            slots in 1..40u32,
+            first in 0..=40usize,
             // Few distinct times, so that many events are simultaneous; 20 stands for never.
             ops in proptest::collection::vec((any::<u32>(), 0..=20u64, any::<bool>()), 0..200),
         ) {
-            let mut tree = Tournament::new(slots as usize);
+            let mut tree = Tournament::new(first);
+            (first..=slots as usize).for_each(|slots| tree.grow(slots));
             let mut model: BTreeMap<u32, u64> = BTreeMap::new();
             for (slot, t, earlier) in ops {
                 let slot = slot % slots;

@@ -61,7 +61,8 @@ pub struct Scenario {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 9_223_372_036_854_775_807_u64))]
     pub seed: Option<u64>,
-    /// Memory limit: a run that would need more is refused; "4 GB" by default.
+    /// Memory limit, by the simulator's own count; "4 GB" by default. A run whose estimate exceeds it is refused, and one that
+    /// reaches it ends there, with the results so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_memory: Option<Size>,
     /// What to record.

@@ -8,6 +8,7 @@ mod repair;
 
 use crate::amount::{Count, Span};
 use crate::error::{Problem, did_you_mean};
+use crate::memory;
 use crate::model::{FlowSpec, Scenario, Short, StartSpec};
 use crate::resolved::{FlowGroup, Link, Part, Record, Resolved, Series, Start, Transport};
 use crate::workload;
@@ -114,6 +115,7 @@ pub(crate) fn resolve(model: &Scenario) -> Result<Resolved> {
         title,
         duration: duration.0,
         seed,
+        memory: model.max_memory.map_or(memory::USUAL_LIMIT, |s| s.0),
         links,
         flows,
         gateways,

@@ -91,59 +91,6 @@ fn losses_show_and_worse_ones_show_more() {
     }
 }
 
-/// Whether fewer events happen if writes that only wait are postponed, which must change no result.
-fn writes_wait(s: &Resolved, cell: &str) -> bool {
-    // Whoever records events sees each write at its time.
-    let mut at_once = run(s, 1, &mut Memory::default()).expect("a world");
-    let mut postponed = run(s, 1, Null).expect("a world");
-    let fewer = postponed.events < at_once.events;
-    at_once.digest = postponed.digest;
-    at_once.events = postponed.events;
-    assert_eq!(format!("{at_once:?}"), format!("{postponed:?}"), "{cell}");
-    // Nor does it matter when the run is looked at.
-    let mut sim = Sim::new(s, 1, Null).expect("a world");
-    for ms in (0..100_000).step_by(777) {
-        sim.run_until(Instant::ZERO + Duration::from_millis(ms));
-    }
-    postponed = sim.finish();
-    postponed.events = at_once.events;
-    assert_eq!(format!("{at_once:?}"), format!("{postponed:?}"), "{cell}");
-    fewer
-}
-
-#[test]
-fn writes_that_are_postponed_while_data_waits_change_no_result() {
-    let mut fewer = 0;
-    for cc in ["sack", "newreno", "tahoe", "gaimd", "westwood", "cubic", "vegas", "peach", "bbr", "hark"] {
-        for (loss, rate) in [(1e-3, 320_000), (1e-2, 320_000), (2e-2, 60_000)] {
-            let film = Config { rate: Some(RateSpec::Bits(Rate::from_bits_per_sec(rate))), ..film() };
-            let mut flow = group(Transport::Tcp, &film);
-            flow.cc = bulk("video", 2, cc, 240, RTT).cc;
-            // A film that stops while data waits.
-            flow.stop = Some(Duration::from_secs(70));
-            fewer += u32::from(writes_wait(&world(100.0, loss, flow), &format!("{cc} {loss}")));
-        }
-    }
-    assert!(fewer > 5, "{fewer}");
-}
-
-#[test]
-fn nor_does_it_while_the_window_of_the_peer_grows() {
-    let mut fewer = 0;
-    for cc in ["sack", "cubic", "hark"] {
-        for loss in [0.0, 1e-3, 1e-2] {
-            // More than the path carries, so that ever more waits.
-            let film = Config { rate: Some(RateSpec::Bits(Rate::from_bits_per_sec(20_000_000))), ..film() };
-            let mut flow = group(Transport::Tcp, &film);
-            flow.cc = bulk("video", 2, cc, 240, RTT).cc;
-            flow.endpoint =
-                Endpoint { receive_buffer: 4 << 20, receive_autotuning: true, ..Endpoint::ns2_2001() };
-            fewer += u32::from(writes_wait(&world(30.0, loss, flow), &format!("{cc} {loss}")));
-        }
-    }
-    assert!(fewer > 3, "{fewer}");
-}
-
 /// The viewer of a flow, from the events of a run and nothing else but how frames were cut.
 fn from_events(
     events: &[(Instant, Event)],

@@ -76,13 +76,6 @@ impl<S: Store> Source<S> {
         }
     }
 
-    /// Accepts `n` bytes that the application wrote before; see [`Sender::offer_late`].
-    pub fn offer_late(&mut self, n: u64) {
-        if !self.is_closed() {
-            self.sender.offer_late(n);
-        }
-    }
-
     /// Handles an arriving acknowledgement. Poll for transmissions until there are none before handling the next.
     ///
     /// # Errors
@@ -133,16 +126,6 @@ impl<S: Store> Source<S> {
             return None;
         }
         let out = self.sender.poll_plain(now)?;
-        Some(self.segment(now, &out, &mut None))
-    }
-
-    /// As [`Self::poll_plain`], for what [`Self::offer`] has just added.
-    #[inline(always)]
-    pub fn poll_written(&mut self, now: Instant) -> Option<Head> {
-        if self.dresses {
-            return None;
-        }
-        let out = self.sender.poll_written(now)?;
         Some(self.segment(now, &out, &mut None))
     }
 

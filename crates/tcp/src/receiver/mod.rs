@@ -322,6 +322,7 @@ impl<S: Store> Receiver<S> {
     #[must_use]
     pub fn admits_in_order(&self, len: u32) -> bool {
         self.sink
+            && self.config.header_prediction
             && !S::KEEPS
             && self.nxt + u64::from(len) <= self.edge
             && self.beyond.is_none()
@@ -514,7 +515,8 @@ impl<S: Store> Receiver<S> {
     }
 
     /// Memory use, bytes: all payload, payload beyond a gap, and the records of the latter.
-    pub(crate) fn held(&self) -> (usize, usize, usize) {
+    #[must_use]
+    pub fn held(&self) -> (usize, usize, usize) {
         let ranges = self.beyond.as_ref().map_or(0, |b| b.held());
         let answers = self.probe_answers.as_ref().map_or(0, |a| a.0.capacity() * size_of::<ProbeAnswer>());
         (self.store.held(), self.store.beyond(), ranges + answers)

@@ -19,15 +19,12 @@ pub(crate) struct Control {
     byte_window: bool,
     /// The algorithm must be asked for the priority of each segment.
     prioritises: bool,
-    /// See [`Self::ignores_waiting_data`].
-    silent: bool,
 }
 
 impl Control {
     pub(super) fn new(cc: Algorithm, rng: Rng, byte_window: bool) -> Self {
         let policy = cc.policy();
-        let mut control =
-            Self { cc, window: 0, pacing: None, rng, policy, byte_window, prioritises: false, silent: false };
+        let mut control = Self { cc, window: 0, pacing: None, rng, policy, byte_window, prioritises: false };
         control.renew_policy();
         control
     }
@@ -42,9 +39,6 @@ impl Control {
         self.policy = self.cc.policy();
         // A user's control may forget to set this.
         self.prioritises = self.policy.low_priority_data || matches!(self.cc, Algorithm::Custom(_));
-        let p = &self.policy;
-        let active = p.max_burst > 0 || p.probes || p.rate_samples || p.watch_head;
-        self.silent = !(active || self.prioritises || p.transmit_events || p.sent_events);
     }
 
     /// The congestion window, bytes.
@@ -66,12 +60,6 @@ impl Control {
     #[inline]
     pub(super) fn listens_to_transmit(&self) -> bool {
         self.policy.transmit_events && self.cc.wants_transmit()
-    }
-    /// Whether it neither looks at the amount of data that waits for its window nor has segments sent at times of its
-    /// own: it is told of acknowledgements, losses and timeouts only, and is no user's own.
-    #[inline]
-    pub(super) fn ignores_waiting_data(&self) -> bool {
-        self.silent && self.pacing.is_none()
     }
     /// Whether a segment that starts `offset` bytes into the stream has low priority.
     #[inline]

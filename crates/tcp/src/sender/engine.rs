@@ -311,14 +311,6 @@ impl<S: Store> Engine<S> {
         n
     }
 
-    /// More data waits behind data that waits for the window.
-    pub(super) fn extend(&mut self, n: u64) {
-        if self.space.fin == FinState::Open {
-            self.store.append(&[], n);
-            self.space.end = self.space.end.saturating_add(n).min(u64::MAX / 2);
-        }
-    }
-
     /// Schedules the send loop; if it was already scheduled, the earlier clock remains.
     pub(super) fn run_loop(&mut self, clock: Clock) {
         self.pending = Some(self.pending.unwrap_or(clock));

@@ -187,52 +187,6 @@ impl<S: Store> Sender<S> {
         self.engine.offer(now, n);
         self.steady &= self.engine.beginning.is_none();
     }
-    /// Whether a full segment of data waits that was never sent.
-    #[inline(always)]
-    fn has_full_segment(&self) -> bool {
-        let e = &self.engine;
-        e.space.end >= e.board.max() + u64::from(e.space.smss)
-    }
-    /// Whether a full segment waits for the congestion window, so that more data of the application changes nothing for
-    /// now but how much waits, which nobody looks at. The driver may then postpone [`Self::offer`] until something else
-    /// happens: another acknowledgement, unless [enough](Self::is_well_supplied) [waits](Self::is_amply_supplied) for it, a
-    /// timeout, or a question about the sender's state; see [`Self::offer_late`].
-    #[inline(always)]
-    #[must_use]
-    pub fn is_supplied(&self) -> bool {
-        let e = &self.engine;
-        self.has_full_segment() && e.window_limited && !e.active() && e.ignores_waiting_data()
-    }
-    /// Whether [`Self::is_supplied`] still holds after an acknowledgement.
-    #[inline(always)]
-    #[must_use]
-    pub fn stays_supplied(&self) -> bool {
-        let e = &self.engine;
-        if !self.steady || e.control.pacing().is_some() {
-            return self.is_supplied();
-        }
-        // Of what matters, nothing else changes in the steady state.
-        self.has_full_segment() && e.window_limited && e.pending.is_none()
-    }
-    /// Whether what waits suffices for whatever an ordinary acknowledgement may release: it grows the window to three
-    /// times its size at most (RFC 3465 §2.2, with two segments for each).
-    #[inline(always)]
-    #[must_use]
-    pub fn is_well_supplied(&self) -> bool {
-        let e = &self.engine;
-        e.space.end > e.board.max() + 4 * (e.control.window() + u64::from(e.space.smss))
-    }
-    /// Whether what waits suffices for whatever any acknowledgement may release, and leaves a full segment: nothing is sent
-    /// beyond the peer's window. `window` is the one that it announces, 0 without an acknowledgement.
-    #[must_use]
-    pub fn is_amply_supplied(&self, window: u64) -> bool {
-        let e = &self.engine;
-        e.space.end >= e.board.max() + e.space.max_window.max(window) + u64::from(e.space.smss)
-    }
-    /// [`Self::offer`] that was postponed since [`Self::is_supplied`]: the bytes wait behind the others.
-    pub fn offer_late(&mut self, n: u64) {
-        self.engine.extend(n);
-    }
     /// Notes that a link of the path is down; see [`Config::outage_probe`].
     pub fn outage(&mut self, now: Instant) {
         if let Some(wait) = self.engine.config.outage_probe {
@@ -244,7 +198,8 @@ impl<S: Store> Sender<S> {
         self.general().truncate()
     }
     /// Memory used by payload, and by records of outstanding segments, bytes.
-    pub(crate) fn held(&self) -> (usize, usize) {
+    #[must_use]
+    pub fn held(&self) -> (usize, usize) {
         let e = &self.engine;
         let by_time = e.by_time.as_ref().map_or(0, |t| t.rack.held());
         let records = e.board.held() + by_time + e.sampler.as_ref().map_or(0, |s| s.held());

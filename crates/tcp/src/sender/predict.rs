@@ -128,25 +128,13 @@ impl<S: Store> Sender<S> {
     /// The next segment of the fast path; [`Self::poll`] handles all others.
     #[inline(always)]
     pub fn poll_plain(&mut self, now: Instant) -> Option<Out> {
-        self.poll_ordinary::<false>(now)
-    }
-
-    /// As [`Self::poll_plain`], for what the application has just written: a short segment is as likely as a full one.
-    #[inline(always)]
-    pub fn poll_written(&mut self, now: Instant) -> Option<Out> {
-        self.poll_ordinary::<true>(now)
-    }
-
-    #[inline(always)]
-    fn poll_ordinary<const WRITTEN: bool>(&mut self, now: Instant) -> Option<Out> {
         if !self.steady {
             return None;
         }
         let clock = self.engine.pending?;
-        match self.engine.next_ordinary::<WRITTEN>(now) {
+        match self.engine.next_ordinary(now) {
             Turn::Sent(out) => {
-                // Usually one acknowledgement releases one segment, and an application writes a few at a time: saves
-                // the attempt at one more.
+                // Usually one acknowledgement releases one segment: saves the attempt at one more.
                 if let Some(blocked) = self.engine.surely_at_end() {
                     self.end_ordinary(now, clock, blocked);
                 }
@@ -218,7 +206,8 @@ impl<S: Store> Engine<S> {
     /// Whether the sender is in its normal state; see the module documentation.
     fn is_steady(&self) -> bool {
         let p = self.control.policy();
-        self.phase == Phase::Open
+        self.config.header_prediction
+            && self.phase == Phase::Open
             && self.space.fin == FinState::Open
             && self.space.nxt == self.board.max()
             && self.board.is_clean()
@@ -238,22 +227,6 @@ impl<S: Store> Engine<S> {
             && self.repair.as_ref().is_none_or(|r| !r.undo.watch && r.limited_sent == 0)
             && self.classifier().is_none_or(|c| !c.listens())
             && !(p.watch_head || p.sent_events)
-    }
-
-    /// Whether it makes no difference how much data waits while a full segment of it waits for the window.
-    #[inline]
-    pub(super) fn ignores_waiting_data(&self) -> bool {
-        // What looks at the amount, at the end of each turn of the send loop, sends at times of its own, or makes segments
-        // longer.
-        self.control.ignores_waiting_data()
-            && self.space.fin == FinState::Open
-            && self.by_time.is_none()
-            && self.beginning.is_none()
-            && self.sampler.is_none()
-            && self.mtu_search().is_none()
-            && !self.suspects_path()
-            && !self.held.is_on()
-            && self.classifier().is_none()
     }
 
     /// Processes an acknowledgement if it is ordinary.
@@ -324,9 +297,9 @@ impl<S: Store> Engine<S> {
         if disturbed { Ordinary::Disturbed } else { Ordinary::Done }
     }
 
-    /// The next new segment of the fast path; `WRITTEN` if the application has just written.
+    /// The next new segment of the fast path.
     #[inline(always)]
-    fn next_ordinary<const WRITTEN: bool>(&mut self, now: Instant) -> Turn {
+    fn next_ordinary(&mut self, now: Instant) -> Turn {
         if self.control.is_metered() {
             if let Some(blocked) = self.withheld(now) {
                 return Turn::Blocked(blocked);
@@ -341,11 +314,7 @@ impl<S: Store> Engine<S> {
             if self.space.end <= max {
                 return Turn::Blocked(Blocked::App);
             }
-            return if WRITTEN {
-                self.next_short(now, flight, window)
-            } else {
-                self.next_short_apart(now, flight, window)
-            };
+            return self.next_short(now, flight, window);
         }
         if flight + smss > window {
             return Turn::Blocked(Blocked::Cwnd);
@@ -405,12 +374,6 @@ impl<S: Store> Engine<S> {
             return Turn::Blocked(Blocked::Cwnd);
         }
         Turn::Sent(self.send_ordinary(now, max, len as u32, full))
-    }
-
-    /// [`Self::next_short`] out of line, for where it is rare.
-    #[inline(never)]
-    fn next_short_apart(&mut self, now: Instant, flight: u64, window: u64) -> Turn {
-        self.next_short(now, flight, window)
     }
 
     /// Sends a new segment, which is `full` or the end of the written data.

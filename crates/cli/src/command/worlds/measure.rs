@@ -3,8 +3,9 @@
 use crate::progress::Runs;
 use crate::stop::Stop;
 use skyhaul_base::Duration;
+use skyhaul_cc::Controls;
 use skyhaul_lab::cases::Case;
-use skyhaul_lab::run::execute;
+use skyhaul_lab::run::whole;
 use skyhaul_net::world::{FlowOutcome, Outcome, Sample};
 use skyhaul_scenario::resolved::{Record, Series, Transport};
 use skyhaul_sim::FlowResult;
@@ -158,7 +159,7 @@ pub(super) fn simulate(case: &Case, seed: u64) -> Result<Done, Stop> {
     let sample = scenario.record.sample.unwrap_or(Duration::from_millis(100));
     scenario.record = Record { sample: Some(sample), series: vec![Series::Acked, Series::Cwnd] };
     let case = Case { scenario, seed, choice: case.choice.clone() };
-    let r = execute(std::slice::from_ref(&case), 1, false, &Runs::new())?.remove(0);
+    let r = whole(&case, &Controls::default(), &Runs::new())?;
     // The segment size of each flow, if it is TCP.
     let segments: Vec<Option<f64>> = case
         .scenario

@@ -70,6 +70,7 @@ pub fn scenario(seconds: f64, links: Vec<Link>, flows: Vec<FlowGroup>) -> Resolv
         title: String::new(),
         duration: Duration::from_secs_f64(seconds),
         seed: 1,
+        memory: skyhaul_scenario::memory::USUAL_LIMIT,
         links,
         flows,
         gateways: Vec::new(),
