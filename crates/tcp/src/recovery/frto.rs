@@ -39,6 +39,10 @@ impl Frto {
     pub(crate) fn is_active(&self) -> bool {
         self.step != Step::Off
     }
+    /// Whether no acknowledgement has come since the timeout.
+    pub(crate) fn waits(&self) -> bool {
+        self.step == Step::First
+    }
     /// Whether the next acknowledgement decides.
     #[inline]
     pub(crate) fn decides(&self) -> bool {

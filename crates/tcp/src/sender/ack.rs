@@ -415,7 +415,11 @@ impl<S: Store> Engine<S> {
             // Data not sent at that time proves nothing.
             let (first, tick) = (t.acked.first_sent, self.config.timestamp_tick);
             let age = a.echo.filter(|age| first.is_some_and(|f| *age <= now - f + tick));
-            let news = News { advanced: t.advanced, duplicate: t.duplicate, original: t.original, age };
+            // A peer that negotiated SACK and reports no blocks answers new data with bare duplicates: they show as well as
+            // blocks would that nothing older has arrived (RFC 5682 §3.1 step 3a).
+            let bare = a.pure && t.outstanding && t.same_window && a.ack == self.board.una();
+            let duplicate = t.duplicate || !t.advanced && bare && a.answer.is_none();
+            let news = News { advanced: t.advanced, duplicate, original: t.original, age };
             self.reconsider(now, a, t.dsack, news);
         }
     }

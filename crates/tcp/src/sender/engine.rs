@@ -515,6 +515,11 @@ impl<S: Store> Engine<S> {
     pub(super) fn repair(&mut self) -> &mut Repair {
         self.repair.get_or_insert_with(|| Box::new(Repair::new()))
     }
+    /// The head leaves again: the retransmission timer gives it a whole timeout, within the limit for data that waits.
+    pub(super) fn guard_head(&mut self, now: Instant) {
+        self.restart_timer(now);
+        self.hasten(Timer::Retransmission, self.patience());
+    }
     /// Restarts the retransmission timer.
     pub(super) fn restart_timer(&mut self, now: Instant) {
         self.timers.set(Timer::Retransmission, now + self.rtt.rto());

@@ -51,12 +51,18 @@ impl<S: Store> Engine<S> {
             return;
         }
         let head = self.board.head();
-        // Retransmissions for reasons other than a timeout do not show whether the peer is alive.
-        let tries = head.map_or(0, |h| h.rtx_count).min(self.rtt.backoff());
-        let limit = self.config.user_timeout;
-        if self.is_hopeless(now, tries, limit) {
+        let tries = if self.space.window == 0 {
+            // The peer has taken its window back, so this repetition is a window probe. A peer that answers those is never
+            // given up (RFC 9293 §3.8.6.1, SHLD-17), but one that has vanished is.
+            self.unanswered
+        } else {
+            // Retransmissions for reasons other than a timeout do not show whether the peer is alive.
+            head.map_or(0, |h| h.rtx_count).min(self.rtt.backoff())
+        };
+        if self.is_hopeless(now, tries) {
             return;
         }
+        self.unanswered += 1;
         self.counters.timeouts += 1;
         let spared = self.control.policy().losses_are_errors;
         self.rtt.back_off(&self.config.rto, spared);
@@ -80,14 +86,14 @@ impl<S: Store> Engine<S> {
         self.force_head = self.by_time.is_some();
         self.begin_frto(now, before, reneged || shorter);
         // Restarted when the head is retransmitted; a closed window must not leave it stopped.
-        self.restart_timer(now);
-        self.hasten(Timer::Retransmission, limit);
+        self.guard_head(now);
         self.pending = Some(Clock::Timer);
     }
 
     /// Whether to give the peer up: after too many retransmissions, or when data has waited too long. An expired
     /// timer has run since the last progress, unless it has expired before without any.
-    fn is_hopeless(&mut self, now: Instant, tries: u32, limit: Duration) -> bool {
+    fn is_hopeless(&mut self, now: Instant, tries: u32) -> bool {
+        let limit = self.patience();
         let una = self.board.una();
         if self.stuck.0 != una {
             self.stuck = (una, now - self.rtt.rto());
@@ -101,9 +107,17 @@ impl<S: Store> Engine<S> {
         hopeless
     }
 
-    /// Limits a timer to this maximum time without progress.
-    fn hasten(&mut self, timer: Timer, limit: Duration) {
-        if !limit.is_zero() {
+    /// How long data may wait without progress; zero means without end. If the application has closed both directions, it
+    /// waits at a closed window no longer than for the peer's FIN.
+    pub(super) fn patience(&self) -> Duration {
+        let closed = self.abandoned && self.space.window == 0;
+        let limits = [self.config.user_timeout, if closed { self.config.fin_timeout } else { Duration::ZERO }];
+        limits.into_iter().filter(|l| !l.is_zero()).min().unwrap_or(Duration::ZERO)
+    }
+
+    /// Limits a timer to this maximum time without progress, if it is known since when there has been none.
+    pub(super) fn hasten(&mut self, timer: Timer, limit: Duration) {
+        if !limit.is_zero() && self.stuck.0 == self.board.una() {
             self.timers.set(timer, self.timers.at(timer).min(self.stuck.1 + limit));
         }
     }
@@ -124,22 +138,19 @@ impl<S: Store> Engine<S> {
             self.timers.stop(Timer::Persist);
             return;
         }
-        let patience = if self.abandoned { self.config.fin_timeout } else { Duration::ZERO };
-        let limits = [self.config.user_timeout, patience];
-        let limit = limits.into_iter().filter(|l| !l.is_zero()).min().unwrap_or(Duration::ZERO);
         if self.space.edge > self.board.max() {
             // The window is open but small: after a timeout a small segment may be sent (RFC 9293 §3.8.6.2.1).
             self.space.force_small = true;
             self.run_loop(Clock::Timer);
             self.timers.stop(Timer::Persist);
-        } else if !self.is_hopeless(now, self.unanswered, limit) {
+        } else if !self.is_hopeless(now, self.unanswered) {
             // A peer that answers is never given up for its closed window (RFC 9293 §3.8.6.1), but one that has
             // vanished is.
             self.unanswered += 1;
             self.ask();
             let wait = self.rtt.rto() * (1 << self.persist_backoff);
             self.timers.set(Timer::Persist, now + wait.min(self.config.rto.max));
-            self.hasten(Timer::Persist, limit);
+            self.hasten(Timer::Persist, self.patience());
         }
     }
 }

@@ -414,7 +414,7 @@ impl<S: Store> Engine<S> {
         if sent > 1 {
             self.note_ordinary_burst(sent);
         }
-        self.window_limited = blocked == Blocked::Cwnd;
+        self.window_limited = self.is_window_limited(blocked);
         self.app_limited = blocked == Blocked::App;
         if self.app_limited && (self.sampler.is_some() | self.board.is_full()) {
             self.nothing_left();

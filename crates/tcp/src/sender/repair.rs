@@ -288,9 +288,10 @@ impl<S: Store> Engine<S> {
 
     /// Step 1: the timer expired; `before` is the phase at that time. F-RTO is not used in a recovery, whose
     /// retransmissions would confuse it (as in Linux), nor during the repair after an earlier timeout, nor with a
-    /// receiver that reneges.
+    /// receiver that reneges. The timer may expire several times for the same segment: as long as no acknowledgement has
+    /// come since, nothing else was retransmitted, and `recover` is not set.
     pub(super) fn begin_frto(&mut self, now: Instant, before: Phase, reneged: bool) {
-        let fresh = before == Phase::Open || self.frto_active();
+        let fresh = before == Phase::Open || self.repair.as_ref().is_some_and(|r| r.frto.waits());
         let wanted = self.config.f_rto && fresh && self.evidence_counts() && !reneged;
         if !wanted {
             if let Some(repair) = &mut self.repair {

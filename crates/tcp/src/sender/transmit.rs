@@ -160,7 +160,7 @@ impl<S: Store> Engine<S> {
         self.pending = None;
         let sent = core::mem::take(&mut self.loop_sent);
         self.note_burst(now, sent);
-        self.window_limited = blocked == Blocked::Cwnd;
+        self.window_limited = self.is_window_limited(blocked);
         self.app_limited = blocked == Blocked::App;
         if self.app_limited {
             self.note_app_limit();
@@ -176,6 +176,21 @@ impl<S: Store> Engine<S> {
         }
         if self.control.listens_to_transmit() {
             self.tell_of_transmission(now, &Transmit { sent, clock, blocked });
+        }
+    }
+
+    /// Whether the congestion window limits the sender, which ended its loop for this reason. One that its pacer, or the
+    /// limit of a burst, holds back is limited by the window if it would fill the window otherwise (RFC 9002 §7.8,
+    /// RFC 7661 §4.2): if what the application has written and the peer accepts suffices.
+    #[inline]
+    pub(super) fn is_window_limited(&self, blocked: Blocked) -> bool {
+        match blocked {
+            Blocked::Cwnd => true,
+            Blocked::Pacing | Blocked::Burst => {
+                let offered = self.space.end.min(self.space.edge).saturating_sub(self.board.una());
+                offered.min(self.config.send_buffer) >= self.control.window()
+            }
+            _ => false,
         }
     }
 
@@ -371,9 +386,11 @@ impl<S: Store> Engine<S> {
         let impatient = self.mode() == RecoveryMode::NewReno
             && self.config.rto.restart_on_first_partial_only
             && self.repair.as_ref().is_some_and(|r| r.partial_acks > 1);
-        if self.fast_recovery() && index == 0 && !impatient {
-            // RFC 6298 §5 with RFC 6675 §5 step 4.3: the timer guards the retransmission.
-            self.restart_timer(now);
+        if index == 0 && !impatient {
+            // RFC 6298 §5.6, RFC 6675 §5 step 4.3: the timer guards the copy of the head, which gets a whole RTO in every
+            // phase. After F-RTO found a timeout genuine, the copy leaves most of an RTT after the acknowledgement that
+            // started the timer.
+            self.guard_head(now);
         }
         self.after_send(now, item.seq, item.len, true);
         Out {
