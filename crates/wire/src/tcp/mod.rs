@@ -64,15 +64,16 @@ impl<'a> Tcp<'a> {
         }
         let short = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
         let long = |at: usize| u32::from(short(at)) << 16 | u32::from(short(at + 2));
+        let flags = Flags::from_bits(head[13]);
         Ok(Self {
             src_port: short(0),
             dst_port: short(2),
             seq: Seq(long(4)),
             ack: Seq(long(8)),
-            flags: Flags::from_bits(head[13]),
+            flags,
             reserved: head[12] & 0x0f,
             window: short(14),
-            options: Options::parse(&bytes[HEADER..header])?,
+            options: Options::parse(&bytes[HEADER..header], flags.has(Flags::SYN))?,
             payload: &bytes[header..],
             dscp: ip.dscp,
             ecn: ip.ecn,
