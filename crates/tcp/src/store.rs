@@ -12,7 +12,8 @@ pub trait Store: Default + Debug {
 
     /// Appends `n` bytes; `data` contains them, or is empty if only lengths are kept.
     fn append(&mut self, data: &[u8], n: u64);
-    /// Writes `data` at `at`, possibly beyond a gap (reassembly). Existing bytes stay.
+    /// Writes `data` at `at`, possibly beyond a gap (reassembly). Bytes in order stay, and bytes beyond a gap stay if `data`
+    /// begins beyond it too. Data that continues the bytes in order replaces what it covers beyond the gap.
     fn write_at(&mut self, at: u64, data: &[u8]);
     /// Copies the bytes from `at` into `out`.
     fn read_at(&self, at: u64, out: &mut [u8]);
@@ -256,6 +257,20 @@ mod tests {
         s.release(11_000);
         s.trim();
         assert!(s.held() < 100, "{} bytes", s.held());
+    }
+
+    #[test]
+    fn what_arrives_twice_stays_unless_data_in_order_covers_it() {
+        let mut s = Bytes::default();
+        s.write_at(0, &[1; 4]);
+        s.write_at(6, &[2; 4]);
+        // In order, beyond the gap, and across the gap.
+        s.write_at(0, &[3; 4]);
+        s.write_at(5, &[4; 3]);
+        s.write_at(2, &[5; 5]);
+        let mut out = [9; 10];
+        s.read_at(0, &mut out);
+        assert_eq!(out, [1, 1, 1, 1, 5, 5, 5, 2, 2, 2]);
     }
 
     #[test]

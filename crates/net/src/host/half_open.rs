@@ -27,8 +27,8 @@ const REPEATS: u8 = 4;
 const REPEATS_IN_A_CROWD: u8 = 1;
 /// Maximum window announced in a SYN-ACK.
 const FIRST_WINDOW: i32 = 65_535;
-/// Minimum time between answers to repeated SYNs, and between challenge ACKs (as in Linux:
-/// `tcp_invalid_ratelimit`).
+/// Minimum time between answers to what the peer repeats or should not have sent: repeated SYNs, and segments that get a
+/// challenge ACK (as in Linux: `tcp_invalid_ratelimit`). The first one is answered at once.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// A connection that waits for admission.
@@ -155,8 +155,8 @@ pub(super) struct HalfOpen {
     number: u64,
     began: Instant,
     sent: Instant,
-    /// Earliest time of the next challenge ACK.
-    challenge_from: Instant,
+    /// Earliest time of the next answer to a repeated SYN, and of the next challenge ACK.
+    answer_from: Instant,
     repeats: u8,
     /// Memory was short when it started, so little was offered.
     pressed: bool,
@@ -178,7 +178,7 @@ impl HalfOpen {
             number,
             began: now,
             sent: now,
-            challenge_from: now,
+            answer_from: now,
             repeats: 0,
             pressed,
             waits: false,
@@ -433,7 +433,8 @@ impl Host {
         } else if f.has(Flags::SYN) {
             if !f.has(Flags::ACK) && tcp.seq == half.syn.seq {
                 // Our SYN-ACK was lost, or the peer is impatient.
-                if now >= half.sent + PAUSE {
+                if let Some(half) = self.half_open.get_mut(at).filter(|h| now >= h.answer_from) {
+                    half.answer_from = now + PAUSE;
                     self.repeat(now, at, &endpoint, true, out);
                 }
             } else {
@@ -479,8 +480,8 @@ impl Host {
     /// Sends a challenge ACK for an invalid segment in the window (RFC 5961 §4).
     fn challenge(&mut self, now: Instant, at: u32, out: &mut impl Outlet) {
         let ends = self.half_open.ends(at);
-        let Some(half) = self.half_open.get_mut(at).filter(|h| now >= h.challenge_from) else { return };
-        half.challenge_from = now + PAUSE;
+        let Some(half) = self.half_open.get_mut(at).filter(|h| now >= h.answer_from) else { return };
+        half.answer_from = now + PAUSE;
         let half = *half;
         if !self.may_answer(now, ends.remote().ip()) {
             return;

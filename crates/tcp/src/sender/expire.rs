@@ -111,7 +111,8 @@ impl<S: Store> Engine<S> {
     /// waits at a closed window no longer than for the peer's FIN.
     pub(super) fn patience(&self) -> Duration {
         let closed = self.abandoned && self.space.window == 0;
-        let limits = [self.config.user_timeout, if closed { self.config.fin_timeout } else { Duration::ZERO }];
+        let limits =
+            [self.config.user_timeout, if closed { self.config.fin_timeout } else { Duration::ZERO }];
         limits.into_iter().filter(|l| !l.is_zero()).min().unwrap_or(Duration::ZERO)
     }
 

@@ -59,6 +59,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Refusal> {
     let mut extensions = 0;
     loop {
         match next {
+            // RFC 8200 §4, §4.1: only directly after the IPv6 header.
+            HOP_BY_HOP if extensions > 0 => return Err(Refusal::ExtensionHeader),
             HOP_BY_HOP | ROUTING | DESTINATION => {
                 let [after, eighths, ..] = *payload else { return Err(Refusal::ExtensionHeader) };
                 let length = usize::from(eighths) * 8 + 8;
@@ -128,6 +130,16 @@ mod tests {
             assert_eq!(with(DESTINATION, &[6, 0, kind, 4, 0, 0, 0, 0]), Err(Refusal::IpOption), "{kind}");
         }
         assert_eq!(with(DESTINATION, &[6, 0, 1, 9, 0, 0, 0, 0]), Err(Refusal::ExtensionHeader), "cut");
+        let behind =
+            |kind, first: u8| with(kind, &[[first, 0, 1, 4, 0, 0, 0, 0], [6, 0, 1, 4, 0, 0, 0, 0]].concat());
+        assert_eq!(behind(HOP_BY_HOP, DESTINATION), Ok(()));
+        for kind in [HOP_BY_HOP, DESTINATION] {
+            assert_eq!(
+                behind(kind, HOP_BY_HOP),
+                Err(Refusal::ExtensionHeader),
+                "not the first one, after {kind}"
+            );
+        }
         assert_eq!(with(ROUTING, &[6, 0, 0, 0, 0, 0, 0, 0]), Ok(()));
         assert_eq!(with(ROUTING, &[6, 0, 4, 1, 0, 0, 0, 0]), Err(Refusal::SourceRoute));
     }

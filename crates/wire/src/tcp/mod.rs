@@ -60,15 +60,16 @@ impl<'a> Tcp<'a> {
         if !verified && ip.pseudo(bytes.len()).bytes(bytes).finish() != 0 {
             return Err(Refusal::TcpChecksum);
         }
+        let flags = Flags::from_bits(head[13]);
         Ok(Self {
             src_port: u16::from_be_bytes([head[0], head[1]]),
             dst_port: u16::from_be_bytes([head[2], head[3]]),
             seq: Seq(u32::from_be_bytes([head[4], head[5], head[6], head[7]])),
             ack: Seq(u32::from_be_bytes([head[8], head[9], head[10], head[11]])),
-            flags: Flags::from_bits(head[13]),
+            flags,
             reserved: head[12] & 0x0f,
             window: u16::from_be_bytes([head[14], head[15]]),
-            options: Options::parse(options)?,
+            options: Options::parse(options, flags.has(Flags::SYN))?,
             payload,
             dscp: ip.dscp,
             ecn: ip.ecn,

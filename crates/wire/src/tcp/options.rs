@@ -81,10 +81,18 @@ fn each(mut bytes: &[u8]) -> impl Iterator<Item = Result<(u8, &[u8]), Refusal>> 
 }
 
 impl<'a> Options<'a> {
-    pub(super) fn parse(all: &'a [u8]) -> Result<Self, Refusal> {
+    /// `syn`: they are those of a SYN, which is taken all the same if one of them is malformed, as in Linux: an option of a
+    /// wrong length is skipped, and one that is cut ends them. The SYN would be repeated in vain otherwise, and what it
+    /// fails to say is not used. In any other segment a malformed option shows damage, or a segment made by hand: without
+    /// its timestamp or blocks the segment could be mistaken for another, and its sender repeats it.
+    pub(super) fn parse(all: &'a [u8], syn: bool) -> Result<Self, Refusal> {
         let mut o = Self { all, ..Self::default() };
         for option in each(all) {
-            match option? {
+            let option = match option {
+                Err(_) if syn => break,
+                option => option?,
+            };
+            match option {
                 (MSS, &[a, b]) => o.mss = Some(u16::from_be_bytes([a, b])),
                 (WINDOW_SCALE, &[shift]) => o.window_scale = Some(shift),
                 (SACK_PERMITTED, &[]) => o.sack_permitted = true,
@@ -92,7 +100,7 @@ impl<'a> Options<'a> {
                     o.timestamps = Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])));
                 }
                 (SACK, blocks) if !blocks.is_empty() && blocks.len() % 8 == 0 => o.sack = blocks,
-                (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) => {
+                (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) if !syn => {
                     return Err(Refusal::OptionLength);
                 }
                 (EXPERIMENT, _) => o.experiments = true,
