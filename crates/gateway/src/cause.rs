@@ -29,6 +29,8 @@ pub(crate) enum Cause {
     Stuck,
     /// Nothing moved for `limits.idle`.
     Idle,
+    /// A defect of the gateway ended it.
+    Defect,
     /// The gateway stopped before it was over.
     Stopped,
 }
@@ -51,6 +53,7 @@ impl Cause {
             Some(Failure::Reset) => Self::LinkReset,
             Some(Failure::TimedOut) => Self::LinkTimedOut,
             Some(Failure::Unreachable) => Self::LinkUnreachable,
+            Some(Failure::Defect) => Self::Defect,
             None if from_link && !opened => Self::HostsRefused,
             None => Self::HostsAborted,
         }
@@ -64,5 +67,6 @@ pub(crate) fn failure(why: Failure) -> &'static str {
         Failure::Reset => "reset",
         Failure::TimedOut => "timed-out",
         Failure::Unreachable => "unreachable",
+        Failure::Defect => "defect",
     }
 }

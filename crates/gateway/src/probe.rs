@@ -78,7 +78,7 @@ impl Probe {
             Some((true, _)) => Outcome::Connected,
             Some((_, Some(Failure::Refused | Failure::Reset))) => Outcome::Refused,
             Some((_, Some(Failure::Unreachable))) => Outcome::Unreachable,
-            Some((_, Some(Failure::TimedOut))) | None => Outcome::Silence,
+            Some((_, Some(Failure::TimedOut | Failure::Defect))) | None => Outcome::Silence,
             Some((false, None)) if now >= self.ends() => Outcome::Silence,
             Some((false, None)) => return false,
         };

@@ -2,6 +2,7 @@
 //! `fuzz/` passes it to libFuzzer; `tests/fuzz.rs` replays the corpus and mutations of it without a fuzzer.
 
 use crate::app::{App, Http, Inbox, Iperf, Serve, Sink};
+use crate::device::offload::{Device, Exit};
 use crate::emulator::Class;
 use crate::host::{ConnId, Endpoint, Host, HostConfig, Secret};
 use skyhaul_base::{Duration, Instant};
@@ -14,39 +15,64 @@ struct Pair {
     hosts: [Host; 2],
     /// From the client to the server, and back.
     flying: [Vec<Vec<u8>>; 2],
+    /// Packets leave each host as super-packets, which are split before they go on.
+    devices: [Option<Device>; 2],
+    /// Maximum segment size of the client, bytes.
+    mss: u32,
+}
+
+/// A host does something; what it sends is on its way then.
+fn act(
+    host: &mut Host,
+    device: &mut Option<Device>,
+    flying: &mut Vec<Vec<u8>>,
+    what: impl FnOnce(&mut Host, &mut Exit<'_>),
+) {
+    let mut take = |p: &[u8]| flying.push(p.to_vec());
+    let mut out = Exit::new(device.as_mut(), &mut take);
+    what(host, &mut out);
+    out.flush();
 }
 
 impl Pair {
-    fn new() -> Self {
+    fn new(merges: bool, mss: u32) -> Self {
         let host =
             |n: u8| Host::new(HostConfig::new(vec![IpAddr::from([10, 84, 0, n])], Secret::fixed([n; 16])));
-        Self { now: Instant::ZERO + MS, hosts: [host(1), host(2)], flying: [vec![], vec![]] }
+        let device = || merges.then(Device::default);
+        Self {
+            now: Instant::ZERO + MS,
+            hosts: [host(1), host(2)],
+            flying: [vec![], vec![]],
+            devices: [device(), device()],
+            mss,
+        }
     }
     /// Lets both sides talk until they are silent, or for a limited time.
     fn settle(&mut self, app: &mut impl App) {
         for _ in 0..200 {
-            let Self { now, hosts: [a, b], flying: [up, down] } = self;
+            let Self { now, hosts: [a, b], flying: [up, down], devices: [ours, theirs], .. } = self;
             let _ = app.turn(*now, b);
             while a.next_changed().is_some() {}
-            a.flush(*now, &mut |p: &[u8]| up.push(p.to_vec()));
-            b.flush(*now, &mut |p: &[u8]| down.push(p.to_vec()));
+            act(a, ours, up, |h, out| h.flush(*now, out));
+            act(b, theirs, down, |h, out| h.flush(*now, out));
             if up.is_empty() && down.is_empty() && !b.has_news() {
                 break;
             }
             *now += MS;
             for p in std::mem::take(up) {
-                b.arrive(*now, &p, &mut |p: &[u8]| down.push(p.to_vec()));
+                act(b, theirs, down, |h, out| h.arrive(*now, &p, out));
             }
             for p in std::mem::take(down) {
-                a.arrive(*now, &p, &mut |p: &[u8]| up.push(p.to_vec()));
+                act(a, ours, up, |h, out| h.arrive(*now, &p, out));
             }
-            a.handle_timeout(*now, &mut |p: &[u8]| up.push(p.to_vec()));
-            b.handle_timeout(*now, &mut |p: &[u8]| down.push(p.to_vec()));
+            act(a, ours, up, |h, out| h.handle_timeout(*now, out));
+            act(b, theirs, down, |h, out| h.handle_timeout(*now, out));
         }
     }
     fn open(&mut self, port: u16) -> ConnId {
         let end = |n, port| SocketAddr::from(([10, 84, 0, n], port));
-        let e = endpoint();
+        let mut e = endpoint();
+        e.tcp.mss = self.mss;
         self.hosts[0].connect(self.now, end(1, 0), end(2, port), &e).expect("a free port")
     }
 }
@@ -55,7 +81,7 @@ fn endpoint() -> Endpoint {
     Endpoint::host(skyhaul_cc::Config::by_name("peach").expect("known"))
 }
 
-/// The first byte selects the input: packets to a host with a connection (each with a length prefix), a request to
+/// The first byte selects whether packets leave as super-packets, the segment size of the client, and the input: packets to a host with a connection (each with a length prefix), a request to
 /// the HTTP server, or bytes of an iperf3 client. All input is refused or understood, and everything that the host
 /// sends can be encoded.
 ///
@@ -63,7 +89,9 @@ fn endpoint() -> Endpoint {
 /// If that does not hold.
 pub fn host_packets(data: &[u8], repair: impl Fn(&mut [u8])) {
     let Some((&choice, mut bytes)) = data.split_first() else { return };
-    let mut pair = Pair::new();
+    // Sizes around those of headers, which are longer than a part of what follows them.
+    let mss = [1460, 1, 48, 63][usize::from(choice / 6 % 4)] + u32::from(choice / 24);
+    let mut pair = Pair::new(choice / 3 % 2 == 1, mss);
     pair.hosts[1].listen(80, endpoint()).expect("free");
     let id = pair.open(80);
     let every = Duration::from_secs(1);
@@ -81,10 +109,13 @@ pub fn host_packets(data: &[u8], repair: impl Fn(&mut [u8])) {
                 aim(&mut packet, pair.hosts[0].conn(id).map(|c| c.local().port()));
                 repair(&mut packet);
                 let now = pair.now;
-                pair.hosts[1].arrive(now, &packet, &mut |_: &[u8]| {});
+                let Pair { hosts: [_, b], devices: [_, device], flying: [_, down], .. } = &mut pair;
+                act(b, device, down, |h, out| h.arrive(now, &packet, out));
                 let far = now + Duration::from_millis(u64::from(len) * 50);
                 pair.now = far;
-                pair.hosts[1].handle_timeout(far, &mut |_: &[u8]| {});
+                let Pair { hosts: [_, b], devices: [_, device], flying: [_, down], .. } = &mut pair;
+                act(b, device, down, |h, out| h.handle_timeout(far, out));
+                down.clear();
                 inbox.read(&mut pair.hosts[1]);
             }
             pair.settle(&mut app);
@@ -100,7 +131,7 @@ pub fn host_packets(data: &[u8], repair: impl Fn(&mut [u8])) {
             talk(&mut pair, &mut app, id, bytes);
         }
     }
-    assert!(pair.hosts.iter().all(|h| h.counts().unwritable == 0));
+    assert!(pair.hosts.iter().all(|h| h.counts().unwritable == 0 && h.counts().defects == 0));
 }
 
 /// Sends bytes in two halves.

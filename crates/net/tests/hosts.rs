@@ -2,6 +2,8 @@
 #![cfg(target_os = "linux")]
 
 mod common;
+#[path = "hosts/contain.rs"]
+mod contain;
 #[path = "hosts/early.rs"]
 mod early;
 #[path = "hosts/merged.rs"]

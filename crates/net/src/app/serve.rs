@@ -7,6 +7,7 @@ use crate::host::{ConnId, Failure, Host};
 use skyhaul_base::{Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How long a stopping server waits for its peers to acknowledge the FIN.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -128,7 +129,14 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
 
     /// Calls the handler of a connection, and notes when it next wants to be called.
     fn one(&mut self, now: Instant, host: &mut Host, id: ConnId) {
-        self.talk(now, host, id);
+        // A panic of one handler ends its connection alone.
+        if catch_unwind(AssertUnwindSafe(|| self.talk(now, host, id))).is_err() {
+            host.note_defect();
+            host.abort(now, id);
+            if let Some(s) = self.served.get_mut(&id) {
+                (s.closing, s.wake) = (true, now);
+            }
+        }
         self.plan(id);
     }
     fn plan(&mut self, id: ConnId) {

@@ -49,7 +49,13 @@ impl Host {
         let rst = Segment { seq: Seq(0), ack: syn.add(1), flags, ..Segment::default() };
         self.reset(ends.local(), ends.remote(), &rst, out);
     }
-    fn reset(&mut self, local: SocketAddr, remote: SocketAddr, rst: &Segment, out: &mut impl Outlet) {
+    pub(super) fn reset(
+        &mut self,
+        local: SocketAddr,
+        remote: SocketAddr,
+        rst: &Segment,
+        out: &mut impl Outlet,
+    ) {
         let envelope = Envelope::new(local, remote);
         let agreed = Agreement { plan: self.config.plan, ..Agreement::default() };
         let write = |room: &mut [u8]| {

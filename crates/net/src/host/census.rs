@@ -114,6 +114,7 @@ impl Past {
         let end = match conn.failure() {
             Some(Failure::Refused | Failure::Reset) => &mut self.lives.reset,
             Some(Failure::TimedOut | Failure::Unreachable) => &mut self.lives.vanished,
+            Some(Failure::Defect) => &mut self.lives.aborted,
             None if conn.ended_in_order() || conn.tcp().state() == State::TimeWait => &mut self.lives.closed,
             None => &mut self.lives.aborted,
         };

@@ -38,6 +38,9 @@ pub enum Failure {
     /// A router reported the peer as unreachable.
     #[error("the peer cannot be reached (ICMP)")]
     Unreachable,
+    /// A defect of this program has ended it.
+    #[error("a defect of this program has ended it")]
+    Defect,
 }
 
 /// One connection of a host.
@@ -80,6 +83,8 @@ pub struct Conn {
     bytes_written: u64,
     /// Arriving data is discarded at once.
     sinks: bool,
+    /// Its next work panics, for tests.
+    pub(super) breaks: bool,
     pub(super) journal: Option<Box<Journal>>,
     /// Tells somebody what happens to it.
     tracer: Option<Box<Tracer>>,
@@ -130,6 +135,7 @@ impl Conn {
             bytes_read: 0,
             bytes_written: 0,
             sinks: false,
+            breaks: false,
             journal: None,
             tracer: None,
         }
@@ -153,6 +159,14 @@ impl Conn {
     /// The address of the end that opened the connection.
     pub(super) fn client(&self) -> std::net::IpAddr {
         if self.listener.is_some() { self.remote.ip() } else { self.local.ip() }
+    }
+    /// The encoding of our segments.
+    pub(super) fn agreement(&self) -> Agreement {
+        self.ours
+    }
+    /// It has come to this end.
+    pub(super) fn fail(&mut self, why: Failure) {
+        self.failure = Some(why);
     }
     /// The endpoint.
     #[must_use]
@@ -243,6 +257,7 @@ impl Conn {
     // ----- the application ----------------------------------------------------------------------------------
 
     pub(super) fn write(&mut self, now: Instant, data: &[u8]) -> usize {
+        self.hold();
         let n = (data.len() as u64).min(self.room());
         let taken = self.tcp.write(now, data.get(..n as usize).unwrap_or(data), n);
         self.note(now, Op::Write(taken));
@@ -357,6 +372,7 @@ impl Conn {
         states: Option<Capability>,
         payload: &[u8],
     ) -> Result<(), Rejected> {
+        self.hold();
         if seg.flags.has(Flags::SYN) {
             self.negotiate(now, states, &mut seg);
         } else if !seg.mark.is_answer() {
@@ -518,6 +534,7 @@ impl Conn {
     }
     /// Handles expired timers. Returns true if memory was released.
     pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
+        self.hold();
         let idle = self.trim_at <= now && self.is_idle();
         if self.trim_at <= now {
             self.trim_at = Instant::MAX;
@@ -639,6 +656,10 @@ impl Conn {
         dead && self.released
     }
 
+    /// Panics if a test has told it to.
+    fn hold(&self) {
+        assert!(!self.breaks, "a test has told this connection to break");
+    }
     fn note(&mut self, now: Instant, op: Op) {
         if let Some(j) = &mut self.journal {
             j.op(now, op);

@@ -57,6 +57,8 @@ pub struct Counts {
     pub messages_refused: u64,
     /// Reductions of a path MTU.
     pub paths_narrowed: u64,
+    /// Panics that were contained: a defect of ours, never of a peer's. Each has cost one connection, or the half-open ones.
+    pub defects: u64,
     /// Segments that could not be encoded: a defect of ours, never of a peer's.
     pub unwritable: u64,
 }

@@ -272,29 +272,33 @@ impl Host {
     /// Carries out the application's decisions on connections that waited for admission.
     pub(super) fn answer_asked(&mut self, now: Instant, out: &mut impl Outlet) {
         for ends in core::mem::take(&mut self.admitted) {
-            let Some((at, _)) = self.waits(&ends) else { continue };
-            let Some(endpoint) = self.endpoint_of(at) else { continue };
-            if let Some(half) = self.half_open.get_mut(at) {
-                // The RTT measurement starts with the answer.
-                (half.waits, half.began, half.sent) = (false, now, now);
-                let half = *half;
-                let early = self.early.remove(&ends).filter(|_| self.demux.len() < self.config.most);
-                let (mut conn, synack) = self.made(&half, &ends, &endpoint, early.as_deref());
-                if let Some(seg) = synack {
-                    conn.say(&seg, &mut self.counts, out);
-                }
-                if early.is_some() {
-                    // It can be read and written before the handshake is complete.
-                    self.half_open.remove(at);
-                    let slot = self.install(conn, ends);
-                    self.pump(now, slot, out);
-                    continue;
-                }
-                self.half_open.arm(at, now + endpoint.tcp.rto.initial.min(LIFE));
-            }
+            self.contain(now, |host| host.answer_admitted(now, ends, out));
         }
         for (ends, syn) in core::mem::take(&mut self.refused) {
             self.reset_syn(&ends, syn, out);
+        }
+        self.reset_broken(out);
+    }
+    fn answer_admitted(&mut self, now: Instant, ends: Ends, out: &mut impl Outlet) {
+        let Some((at, _)) = self.waits(&ends) else { return };
+        let Some(endpoint) = self.endpoint_of(at) else { return };
+        if let Some(half) = self.half_open.get_mut(at) {
+            // The RTT measurement starts with the answer.
+            (half.waits, half.began, half.sent) = (false, now, now);
+            let half = *half;
+            let early = self.early.remove(&ends).filter(|_| self.demux.len() < self.config.most);
+            let (mut conn, synack) = self.made(&half, &ends, &endpoint, early.as_deref());
+            if let Some(seg) = synack {
+                conn.say(&seg, &mut self.counts, out);
+            }
+            if early.is_some() {
+                // It can be read and written before the handshake is complete.
+                self.half_open.remove(at);
+                let slot = self.install(conn, ends);
+                self.pump(now, slot, out);
+                return;
+            }
+            self.half_open.arm(at, now + endpoint.tcp.rto.initial.min(LIFE));
         }
     }
 

@@ -94,10 +94,11 @@ impl Host {
         }
         self.ledger.swept = now;
         for beyond_gaps in [true, false] {
-            for slot in &mut self.slots {
+            for (number, slot) in self.slots.iter_mut().enumerate() {
                 if !self.ledger.presses() {
                     return;
                 }
+                self.at_work = Some(number as u32);
                 let Some(conn) = slot.conn.as_deref_mut() else { continue };
                 let m = &mut self.ledger.memory;
                 if beyond_gaps && conn.tcp().held().beyond > 0 {

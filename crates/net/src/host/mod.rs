@@ -14,6 +14,7 @@ mod app;
 mod census;
 mod config;
 mod conn;
+mod contain;
 mod cookie;
 mod count;
 mod datagram;
@@ -134,6 +135,10 @@ pub struct Host {
     ready: Ready,
     /// Connections that changed since the application last saw them.
     changed: VecDeque<u32>,
+    /// The connection that was used last, which is given up if that panics.
+    at_work: Option<u32>,
+    /// Connections that were given up, whose peers are not reset yet.
+    broken: Vec<contain::Broken>,
     paths: Arc<Paths>,
     /// MTUs of routes, and when they were looked up.
     routes: BTreeMap<IpAddr, (Option<u32>, Instant)>,
@@ -171,6 +176,8 @@ impl Host {
             datagrams: Datagrams::default(),
             deadlines: Deadlines::default(),
             changed: VecDeque::new(),
+            at_work: None,
+            broken: Vec::new(),
             routes: BTreeMap::new(),
             answers: Allowance::new(),
             opened: 0,
@@ -327,7 +334,7 @@ impl Host {
     /// Passes the path state of an earlier connection to the same peer ([`skyhaul_tcp::Connection::path_state`]) to
     /// a new one. To be called directly after [`Self::connect`], before anything leaves.
     pub fn recall(&mut self, now: Instant, id: ConnId, state: PathState) {
-        self.act(id, |c| c.recall(now, state));
+        self.act(now, id, |c| c.recall(now, state));
     }
 
     /// The next connection that changed since it was last returned here: accepted, readable, writable, closed or
@@ -346,7 +353,7 @@ impl Host {
     /// Number of connections that may have something to send.
     #[must_use]
     pub fn ready(&self) -> usize {
-        self.ready.len() + self.admitted.len() + self.refused.len()
+        self.ready.len() + self.admitted.len() + self.refused.len() + self.broken.len()
     }
     /// Whether [`Self::next_changed`] has something to return.
     #[must_use]
@@ -361,6 +368,10 @@ impl Host {
     }
     /// Writes as much as there is room for; returns how many bytes.
     pub fn write(&mut self, now: Instant, id: ConnId, data: &[u8]) -> usize {
+        self.contain(now, |host| host.write_to(now, id, data)).unwrap_or(0)
+    }
+    fn write_to(&mut self, now: Instant, id: ConnId, data: &[u8]) -> usize {
+        self.at_work = Some(id.slot);
         let Self { slots, ledger, .. } = self;
         let slot = slots.get_mut(id.slot as usize).filter(|s| s.generation == id.generation);
         let Some(conn) = slot.and_then(|s| s.conn.as_deref_mut()) else { return 0 };
@@ -374,34 +385,34 @@ impl Host {
     }
     /// Reads into `out`; returns how many bytes.
     pub fn read(&mut self, now: Instant, id: ConnId, out: &mut [u8]) -> usize {
-        self.act(id, |c| c.read(now, out)).unwrap_or(0)
+        self.act(now, id, |c| c.read(now, out)).unwrap_or(0)
     }
     /// Reads and discards everything available; returns how many bytes.
     pub fn discard(&mut self, now: Instant, id: ConnId) -> u64 {
-        self.act(id, |c| c.discard(now)).unwrap_or(0)
+        self.act(now, id, |c| c.discard(now)).unwrap_or(0)
     }
     /// From now on all data is read and discarded on arrival, so that the window never shrinks, as for the sinks of
     /// the simulator.
     pub fn sink(&mut self, now: Instant, id: ConnId) {
-        self.act(id, |c| c.sink(now));
+        self.act(now, id, |c| c.sink(now));
     }
     /// No more data from our side: a FIN follows what was written.
     pub fn shutdown(&mut self, now: Instant, id: ConnId) {
-        self.act(id, |c| c.shutdown(now));
+        self.act(now, id, |c| c.shutdown(now));
     }
     /// Takes back data that was written but never sent; returns how many bytes.
     pub fn take_back(&mut self, now: Instant, id: ConnId) -> u64 {
-        self.act(id, |c| c.take_back(now)).unwrap_or(0)
+        self.act(now, id, |c| c.take_back(now)).unwrap_or(0)
     }
     /// Aborts the connection with a RST.
     pub fn abort(&mut self, now: Instant, id: ConnId) {
-        self.act(id, |c| c.abort(now));
+        self.act(now, id, |c| c.abort(now));
     }
     /// Releases the connection: it is closed in order if it was not, and removed as soon as possible. The
     /// endpoint's `fin_timeout` limits the wait for the peer.
     pub fn release(&mut self, now: Instant, id: ConnId) {
         // Removed by the next flush, after it has sent what is due, such as a RST.
-        self.act(id, |c| c.release(now));
+        self.act(now, id, |c| c.release(now));
     }
 
     /// Aborts all connections with a RST.
@@ -425,6 +436,9 @@ impl Host {
     /// Handles an arriving packet. Responses go to `out`.
     pub fn arrive(&mut self, now: Instant, packet: &[u8], out: &mut impl Outlet) {
         self.counts.packets_in += 1;
+        self.contain(now, |host| host.packet(now, packet, out));
+    }
+    fn packet(&mut self, now: Instant, packet: &[u8], out: &mut impl Outlet) {
         let bytes = packet;
         let Some(packet) = self.counts.refusals.count(Packet::parse(packet)) else { return };
         if !self.config.transparent && !self.config.addresses.contains(&packet.ip.dst) {
@@ -456,6 +470,10 @@ impl Host {
         packets: u64,
         out: &mut impl Outlet,
     ) -> bool {
+        // What panics is not given a second time.
+        self.contain(now, |host| host.merged(now, packet, packets, out)).unwrap_or(true)
+    }
+    fn merged(&mut self, now: Instant, packet: &[u8], packets: u64, out: &mut impl Outlet) -> bool {
         let Ok(packet) = Packet::parse_verified(packet) else { return false };
         let Transport::Tcp(tcp) = packet.transport else { return false };
         // Its addresses are valid, since a connection has them.
@@ -480,10 +498,12 @@ impl Host {
         // If the outlet is limited, connections with more to send are ready again, at the end of the queue.
         while out.allowance() > 0 {
             let Some(slot) = self.ready.pop() else { break };
-            if let Some(c) = self.at_mut(slot) {
-                c.ready = false;
-                self.pump(now, slot, out);
-            }
+            self.contain(now, |host| {
+                if let Some(c) = host.at_mut(slot) {
+                    c.ready = false;
+                    host.pump(now, slot, out);
+                }
+            });
         }
         self.flush_datagrams(out);
     }
@@ -496,16 +516,18 @@ impl Host {
     /// Handles all expired deadlines, and sends the resulting segments.
     pub fn handle_timeout(&mut self, now: Instant, out: &mut impl Outlet) {
         while let Some((slot, generation)) = self.deadlines.due(now) {
-            let Some(s) = self.slots.get_mut(slot as usize).filter(|s| s.generation == generation) else {
-                continue;
-            };
-            let Some(conn) = s.conn.as_deref_mut() else { continue };
-            conn.armed = Instant::MAX;
-            self.ledger.memory.trimmed += u64::from(conn.handle_timeout(now));
-            self.pump(now, slot, out);
+            self.contain(now, |host| {
+                let Some(conn) = host.get_mut(ConnId { slot, generation }) else { return };
+                conn.armed = Instant::MAX;
+                let trimmed = conn.handle_timeout(now);
+                host.ledger.memory.trimmed += u64::from(trimmed);
+                host.pump(now, slot, out);
+            });
         }
-        self.grow_old(now, out);
-        self.bury(now);
+        self.contain(now, |host| {
+            host.grow_old(now, out);
+            host.bury(now);
+        });
     }
 
     // ----- arrivals -----------------------------------------------------------------------------------------
@@ -564,6 +586,7 @@ impl Host {
 
     /// Sends everything that a connection has to send, then updates its state.
     fn pump(&mut self, now: Instant, slot: u32, out: &mut impl Outlet) {
+        self.at_work = Some(slot);
         let Self { slots, counts, .. } = self;
         let Some(conn) = slots.get_mut(slot as usize).and_then(|s| s.conn.as_deref_mut()) else { return };
         let done = conn.depart(now, counts, out);

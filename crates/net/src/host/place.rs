@@ -83,15 +83,22 @@ impl Host {
         self.slots.get(slot as usize)?.conn.as_deref()
     }
     pub(super) fn at_mut(&mut self, slot: u32) -> Option<&mut Conn> {
+        self.at_work = Some(slot);
         self.slots.get_mut(slot as usize)?.conn.as_deref_mut()
     }
     pub(super) fn get_mut(&mut self, id: ConnId) -> Option<&mut Conn> {
+        self.at_work = Some(id.slot);
         let slot = self.slots.get_mut(id.slot as usize).filter(|s| s.generation == id.generation)?;
         slot.conn.as_deref_mut()
     }
     /// The application uses a connection, which may then have something to send.
-    pub(super) fn act<T>(&mut self, id: ConnId, what: impl FnOnce(&mut Conn) -> T) -> Option<T> {
-        let done = what(self.get_mut(id)?);
+    pub(super) fn act<T>(
+        &mut self,
+        now: Instant,
+        id: ConnId,
+        what: impl FnOnce(&mut Conn) -> T,
+    ) -> Option<T> {
+        let done = self.contain(now, |host| host.get_mut(id).map(what)).flatten()?;
         self.mark_ready(id.slot);
         Some(done)
     }

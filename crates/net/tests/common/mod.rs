@@ -10,6 +10,7 @@
 use sha2::{Digest, Sha256};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_net::host::{ConnId, Endpoint, Host, HostConfig, Secret};
+use skyhaul_net::offload::{Device, Exit};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
@@ -41,6 +42,10 @@ pub struct World {
     pub now: Instant,
     /// Client and server.
     pub hosts: [Host; 2],
+    /// Where a side's packets leave by a device with super-packets.
+    pub devices: [Option<Device>; 2],
+    /// A test breaks something, so that panics are expected.
+    pub may_break: bool,
     pub weather: [Weather; 2],
     /// For what leaves each side.
     pub boxes: [Option<Mangler>; 2],
@@ -69,6 +74,8 @@ impl World {
         Self {
             now: start,
             hosts: [host(0), host(1)],
+            devices: [None, None],
+            may_break: false,
             weather: [weather.clone(), weather],
             boxes: [None, None],
             sent: [0; 2],
@@ -79,6 +86,17 @@ impl World {
         }
     }
 
+    /// A side does something, and what it sends is put on its way.
+    fn act(&mut self, side: usize, what: impl FnOnce(&mut Host, Instant, &mut Exit<'_>)) {
+        let mut packets = Vec::new();
+        let mut take = |p: &[u8]| packets.push(p.to_vec());
+        let mut out = Exit::new(self.devices[side].as_mut(), &mut take);
+        what(&mut self.hosts[side], self.now, &mut out);
+        out.flush();
+        // Hosts contain panics: nobody would see them.
+        assert!(self.may_break || self.hosts[side].counts().defects == 0, "it panicked");
+        self.send(side, packets);
+    }
     /// Puts what one side sent on its way.
     pub fn send(&mut self, side: usize, packets: Vec<Vec<u8>>) {
         for mut p in packets {
@@ -114,15 +132,11 @@ impl World {
     }
     /// Gives a side a packet that nobody sent.
     pub fn inject(&mut self, to: usize, packet: &[u8]) {
-        let mut out = Vec::new();
-        self.hosts[to].arrive(self.now, packet, &mut |p: &[u8]| out.push(p.to_vec()));
-        self.send(to, out);
+        self.act(to, |host, now, out| host.arrive(now, packet, out));
     }
     pub fn flush(&mut self) {
         for side in 0..2 {
-            let mut out = Vec::new();
-            self.hosts[side].flush(self.now, &mut |p: &[u8]| out.push(p.to_vec()));
-            self.send(side, out);
+            self.act(side, |host, now, out| host.flush(now, out));
         }
     }
     /// When something happens next.
@@ -151,9 +165,7 @@ impl World {
         }
         self.now = self.now.max(at);
         for side in 0..2 {
-            let mut out = Vec::new();
-            self.hosts[side].handle_timeout(self.now, &mut |p: &[u8]| out.push(p.to_vec()));
-            self.send(side, out);
+            self.act(side, |host, now, out| host.handle_timeout(now, out));
         }
         true
     }

@@ -3,6 +3,7 @@
 use super::ours::{Ours, host};
 use skyhaul_base::Instant;
 use skyhaul_net::host::{Host, Secret};
+use skyhaul_net::offload::{Device, Exit};
 use skyhaul_testkit::conformance::packet::{Damage, Packet};
 use skyhaul_testkit::conformance::target::Look;
 use skyhaul_testkit::conformance::{Answer, Call, Given, Pace, Sight, Target};
@@ -14,17 +15,27 @@ pub(crate) struct Virtual {
     ours: Ours,
     now: Instant,
     out: VecDeque<(Instant, Packet)>,
+    device: Option<Device>,
 }
 
 impl Virtual {
-    pub(crate) fn new(given: &Given) -> Result<Self, String> {
+    /// With `offload`, packets leave as super-packets, and are split before they are looked at.
+    pub(crate) fn new(given: &Given, offload: bool) -> Result<Self, String> {
         let host = host(given, Secret::fixed([7; 16]));
-        Ok(Self { host, ours: Ours::new(given)?, now: Instant::ZERO, out: VecDeque::new() })
+        Ok(Self {
+            host,
+            ours: Ours::new(given)?,
+            now: Instant::ZERO,
+            out: VecDeque::new(),
+            device: offload.then(Device::default),
+        })
     }
-    fn drive(&mut self, mut what: impl FnMut(&mut Host, Instant, &mut dyn FnMut(&[u8]))) {
-        let Self { host, now, out, .. } = self;
+    fn drive(&mut self, what: impl FnOnce(&mut Host, Instant, &mut Exit<'_>)) {
+        let Self { host, now, out, device, .. } = self;
         let mut take = |bytes: &[u8]| out.extend(Packet::decode(bytes).map(|p| (*now, p)));
-        what(host, *now, &mut take);
+        let mut exit = Exit::new(device.as_mut(), &mut take);
+        what(host, *now, &mut exit);
+        exit.flush();
     }
 }
 
@@ -37,7 +48,7 @@ impl Target for Virtual {
     }
     fn arrives(&mut self, packet: &Packet, damage: &Damage) -> Result<(), String> {
         for bytes in packet.encode(damage) {
-            self.drive(|host, now, out| host.arrive(now, &bytes, &mut |p: &[u8]| out(p)));
+            self.drive(|host, now, out| host.arrive(now, &bytes, out));
         }
         Ok(())
     }
@@ -52,12 +63,12 @@ impl Target for Virtual {
                 return Ok(None);
             }
             self.now = self.now.max(due);
-            self.drive(|host, now, out| host.handle_timeout(now, &mut |p: &[u8]| out(p)));
+            self.drive(|host, now, out| host.handle_timeout(now, out));
         }
     }
     fn call(&mut self, peer: SocketAddr, call: &Call, data: &[u8]) -> Result<Answer, String> {
         let answer = self.ours.call(&mut self.host, self.now, peer, call, data);
-        self.drive(|host, now, out| host.flush(now, &mut |p: &[u8]| out(p)));
+        self.drive(|host, now, out| host.flush(now, out));
         answer
     }
     fn sight(&mut self, peer: SocketAddr) -> Result<Sight, String> {

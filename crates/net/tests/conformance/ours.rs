@@ -107,6 +107,7 @@ impl Ours {
             Some(Failure::Reset) => Sight::Reset,
             Some(Failure::TimedOut) => Sight::TimedOut,
             Some(Failure::Unreachable) => Sight::Unreachable,
+            Some(Failure::Defect) => return Err("it panicked".into()),
             None if conn.at_end() => Sight::End,
             None => Sight::Nothing,
         })

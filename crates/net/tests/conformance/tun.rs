@@ -53,7 +53,8 @@ pub(crate) struct OverTun {
 }
 
 impl OverTun {
-    pub(crate) fn new(given: &Given) -> Result<Self, String> {
+    /// With `offload`, the interface takes and gives super-packets.
+    pub(crate) fn new(given: &Given, offload: bool) -> Result<Self, String> {
         let ns = space()?;
         ns.enter().map_err(|e| e.to_string())?;
         let [_, peer] = addresses(given.v6);
@@ -63,8 +64,7 @@ impl OverTun {
         } else {
             (24, [10, 84, 0, 254].into(), [10, 84, 1, 254].into())
         };
-        let config =
-            TunConfig { name: None, addresses: vec![(ours_side, prefix)], mtu: given.mtu, offload: false };
+        let config = TunConfig { name: None, addresses: vec![(ours_side, prefix)], mtu: given.mtu, offload };
         let tun = Tun::open(&config).map_err(|e| e.to_string())?;
         let side = ScriptSide::open((peer_side, prefix), given.mtu, peer)?;
         let host = host(given, Secret::draw().map_err(|e| e.to_string())?);

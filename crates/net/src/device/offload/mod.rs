@@ -8,12 +8,14 @@
 
 mod arrivals;
 mod departures;
+mod exit;
 mod headers;
 #[cfg(test)]
 mod tests;
 
 pub use arrivals::Arrivals;
 pub use departures::Departures;
+pub use exit::{Device, Exit};
 
 use tun_rs::VIRTIO_NET_HDR_LEN;
 

@@ -9,6 +9,7 @@ use crate::stop;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_net::app::{App, Http, Serve};
 use skyhaul_net::host::{ConnId, Host, HostConfig};
+use skyhaul_net::offload::Device;
 use skyhaul_testkit::fuzz::repair;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -99,6 +100,8 @@ fn fuzz(wanted: u64) -> Went {
     );
     for side in 0..2 {
         let config = w.hosts[side].config().clone();
+        // As over a device with super-packets.
+        w.devices[side] = Some(Device::default());
         w.hosts[side] = Host::new(HostConfig {
             record: false,
             memory: MEMORY,
@@ -175,7 +178,12 @@ fn turn(
         let wanted = [10, 3000, 40_000, 400_000][rng.below(4) as usize];
         let ends = crate::common::addresses(false);
         let (from, to) = ((ends[0], 0).into(), (ends[1], 80).into());
-        if let Ok(id) = w.hosts[0].connect(now, from, to, &endpoint()) {
+        let mut e = endpoint();
+        if rng.below(4) == 0 {
+            // Whose segments are shorter than their headers.
+            e.tcp.mss = 1 + rng.below(100) as u32;
+        }
+        if let Ok(id) = w.hosts[0].connect(now, from, to, &e) {
             clients.push(Fetch { id, since: now, asked: false, wanted, got: 0 });
         }
     }
