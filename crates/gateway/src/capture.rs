@@ -5,6 +5,7 @@
 //! ```
 //! The gateway itself opens no file: the program that asks writes them, with its own rights. A slow reader costs packets, which
 //! are counted, and never holds up the data path.
+#![warn(clippy::indexing_slicing)]
 
 use crate::control;
 use crate::error::GatewayError;
@@ -138,7 +139,7 @@ impl Write for Part {
         let mut part = Vec::with_capacity(5 + n);
         part.push(self.kind);
         part.extend((n as u32).to_be_bytes());
-        part.extend(&bytes[..n]);
+        part.extend(bytes.iter().take(n));
         self.to.write_all(&part)?;
         Ok(n)
     }
@@ -307,15 +308,18 @@ pub fn run(
     let (mut stopped, mut silent) = (false, std::time::Duration::ZERO);
     // The stop is passed on to the gateway, which then sends the rest.
     let mut read = |from: &mut UnixStream, into: &mut [u8]| -> io::Result<()> {
-        let mut at = 0;
-        while at < into.len() {
+        let mut into = into;
+        while !into.is_empty() {
             if stop() && !stopped {
                 stopped = true;
                 from.shutdown(std::net::Shutdown::Write)?;
             }
-            match from.read(&mut into[at..]) {
+            match from.read(into) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(n) => (at, silent) = (at + n, std::time::Duration::ZERO),
+                Ok(n) => {
+                    into = into.get_mut(n..).unwrap_or_default();
+                    silent = std::time::Duration::ZERO;
+                }
                 Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
                     silent += LOOK;
                     // It answers a stop at once.

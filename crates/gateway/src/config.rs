@@ -534,8 +534,8 @@ impl Satellite {
 
 /// Whether a congestion control sends packets that are meant to give way to others, and does not find out by itself whether they do.
 pub(crate) fn low_priority(endpoint: &Endpoint) -> bool {
-    let policy = endpoint.cc.build(&endpoint.tcp.rules).policy();
-    (policy.probes || policy.low_priority_data) && !policy.judges_priority
+    let policy = endpoint.cc.policy(&endpoint.tcp.rules);
+    policy.is_some_and(|p| (p.probes || p.low_priority_data) && !p.judges_priority)
 }
 
 /// Two networks of which one contains the other.

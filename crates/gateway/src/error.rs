@@ -87,4 +87,8 @@ impl GatewayError {
         let what = what.into();
         move |source| Self::Os { what, source }
     }
+    /// A thread has panicked: the whole gateway ends, so that its supervisor starts another.
+    pub(crate) fn panicked() -> Self {
+        Self::os("run")(io::Error::other("a thread of the gateway has panicked: standard error says where"))
+    }
 }

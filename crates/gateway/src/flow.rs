@@ -1,4 +1,5 @@
 //! One connection: its two legs, and the relay between them.
+#![warn(clippy::indexing_slicing)]
 
 use crate::far;
 use crate::near::{self, Near};

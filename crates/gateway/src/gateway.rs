@@ -1,5 +1,7 @@
 //! All connections of a gateway: an application on the gateway's own host.
+#![warn(clippy::indexing_slicing)]
 
+mod contain;
 mod observe;
 mod open;
 mod team;
@@ -81,6 +83,9 @@ pub struct Gateway {
     /// Flows that wait for the first bytes of their clients: until when, which, and when it began.
     opening: VecDeque<(Instant, u32, Instant)>,
     terms: Terms,
+    /// The flow that is worked on, which is given up if that panics, and how many panics were reported.
+    at_work: Option<u32>,
+    told_defects: u64,
     /// Flows to process in this turn.
     listed: Vec<u32>,
     happened: Vec<Happened>,
@@ -165,6 +170,8 @@ impl Gateway {
             admitted: BTreeMap::new(),
             opening: VecDeque::new(),
             terms: Terms::new(config),
+            at_work: None,
+            told_defects: 0,
             listed: Vec::new(),
             happened: Vec::new(),
             spare: RefCell::default(),
@@ -313,7 +320,7 @@ impl Gateway {
             memory: host.memory().held,
             paths_narrowed: host.counts().paths_narrowed,
             queues_full: 0,
-            counts: self.counts,
+            counts: Counts { defects: self.defects(host), ..self.counts },
             list: flows.map(|f| Self::row(now, f, host)).collect(),
             evidence: self.evidence.as_ref().map(|e| e.report(false)),
             priority: self.terms.trust().map(|t| t.status(now)),
@@ -351,9 +358,11 @@ impl Gateway {
         self.flows.len() - self.free.len()
     }
 
+    fn flow(&mut self, number: u32) -> Option<&mut Flow> {
+        self.flows.get_mut(number as usize)?.as_deref_mut()
+    }
     fn list(&mut self, number: u32) {
-        if let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_mut).filter(|f| !f.listed)
-        {
+        if let Some(flow) = self.flow(number).filter(|f| !f.listed) {
             flow.listed = true;
             self.listed.push(number);
         }
@@ -368,16 +377,19 @@ impl Gateway {
                 accepts = true;
                 continue;
             };
-            let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_mut) else { continue };
-            let waits = flow.from == From::Link && flow.far.is_none();
-            let Some(near) = flow.near_mut() else { continue };
-            let connecting = near.is_connecting();
-            near.wake(h.readable, h.writable);
-            let answered = near.has_failed() || (connecting && !near.is_connecting());
-            if waits && answered {
-                self.answered(now, host, number as u32);
-            }
-            self.list(number as u32);
+            let number = number as u32;
+            self.contain(now, host, Some(number), |gateway, host| {
+                let Some(flow) = gateway.flow(number) else { return };
+                let waits = flow.from == From::Link && flow.far.is_none();
+                let Some(near) = flow.near_mut() else { return };
+                let connecting = near.is_connecting();
+                near.wake(h.readable, h.writable);
+                let answered = near.has_failed() || (connecting && !near.is_connecting());
+                if waits && answered {
+                    gateway.answered(now, host, number);
+                }
+                gateway.list(number);
+            });
         }
         self.happened = happened;
         if accepts {
@@ -387,25 +399,29 @@ impl Gateway {
 
     fn news(&mut self, now: Instant, host: &mut Host) {
         while let Some(id) = host.next_changed() {
-            let number = self.by_conn.get(&id).copied().or_else(|| {
-                let conn = host.conn(id)?;
-                let number = self.admitted.remove(&(conn.local(), conn.remote()))?;
-                self.by_conn.insert(id, number);
-                self.counts.early_received += u64::from(conn.early().taken > 0);
-                let flow = self.flows.get_mut(number as usize)?.as_mut()?;
-                flow.far = Some(id);
-                let named = flow.number;
-                self.trace(now, host, named, id);
-                Some(number)
-            });
-            match number {
-                Some(number) => self.list(number),
-                None if self.probe.as_ref().is_some_and(|p| p.id == id) => {}
-                // The terrestrial leg ended during the handshake over the link.
-                None => {
-                    host.abort(now, id);
-                    host.release(now, id);
-                }
+            let number = self.by_conn.get(&id).copied();
+            self.contain(now, host, number, |gateway, host| gateway.news_of(now, host, id));
+        }
+    }
+    fn news_of(&mut self, now: Instant, host: &mut Host, id: ConnId) {
+        let number = self.by_conn.get(&id).copied().or_else(|| {
+            let conn = host.conn(id)?;
+            let number = self.admitted.remove(&(conn.local(), conn.remote()))?;
+            self.by_conn.insert(id, number);
+            self.counts.early_received += u64::from(conn.early().taken > 0);
+            let flow = self.flows.get_mut(number as usize)?.as_mut()?;
+            flow.far = Some(id);
+            let named = flow.number;
+            self.trace(now, host, named, id);
+            Some(number)
+        });
+        match number {
+            Some(number) => self.list(number),
+            None if self.probe.as_ref().is_some_and(|p| p.id == id) => {}
+            // The terrestrial leg ended during the handshake over the link.
+            None => {
+                host.abort(now, id);
+                host.release(now, id);
             }
         }
     }
@@ -414,44 +430,51 @@ impl Gateway {
     fn withdrawn(&mut self, now: Instant, host: &mut Host) {
         while let Some(ends) = host.next_withdrawn() {
             if let Some(number) = self.admitted.remove(&ends) {
-                self.end(now, host, number, Cause::Withdrawn);
+                self.contain(now, host, Some(number), |gateway, host| {
+                    gateway.end(now, host, number, Cause::Withdrawn);
+                });
             }
         }
     }
 
     fn pump(&mut self, now: Instant, host: &mut Host) {
         for number in core::mem::take(&mut self.listed) {
-            let Some(flow) = self.flows[number as usize].as_mut() else { continue };
-            flow.listed = false;
-            if flow.may_open() {
-                self.open(now, host, number);
-            }
-            let Some(flow) = self.flows[number as usize].as_mut() else { continue };
-            let far = flow.far.and_then(|id| host.conn(id));
-            let opened = far.is_some_and(Conn::is_connected);
-            if opened && !flow.met {
-                flow.met = true;
-                flow.gateway = far.and_then(Conn::peer_gateway).or(flow.gateway);
-                if let Some(gateway) = flow.gateway {
-                    let host = if flow.from == From::Hosts { flow.server } else { flow.client };
-                    self.team.peers().meet(now, gateway, host.ip());
-                    if let Some(trust) = self.terms.trust() {
-                        trust.meet(now, gateway, host.ip());
-                    }
-                    if let Some(far) = far {
-                        Self::note_early(&mut self.team.peers(), &mut self.counts, now, gateway, far);
-                    }
+            self.contain(now, host, Some(number), |gateway, host| gateway.pump_flow(now, host, number));
+        }
+    }
+    fn pump_flow(&mut self, now: Instant, host: &mut Host, number: u32) {
+        let Some(flow) = self.flow(number) else { return };
+        flow.listed = false;
+        if flow.may_open() {
+            self.open(now, host, number);
+        }
+        let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_deref_mut) else {
+            return;
+        };
+        let far = flow.far.and_then(|id| host.conn(id));
+        let opened = far.is_some_and(Conn::is_connected);
+        if opened && !flow.met {
+            flow.met = true;
+            flow.gateway = far.and_then(Conn::peer_gateway).or(flow.gateway);
+            if let Some(gateway) = flow.gateway {
+                let host = if flow.from == From::Hosts { flow.server } else { flow.client };
+                self.team.peers().meet(now, gateway, host.ip());
+                if let Some(trust) = self.terms.trust() {
+                    trust.meet(now, gateway, host.ip());
+                }
+                if let Some(far) = far {
+                    Self::note_early(&mut self.team.peers(), &mut self.counts, now, gateway, far);
                 }
             }
-            match flow.pump(now, host, &self.spare) {
-                State::Open => {}
-                State::Finished => self.end(now, host, number, Cause::Finished),
-                State::Aborted => {
-                    self.counts.refused += u64::from(!opened);
-                    let failure = flow.far.and_then(|id| host.conn(id)?.failure());
-                    let cause = Cause::of(failure, opened, flow.from == From::Link);
-                    self.end(now, host, number, cause);
-                }
+        }
+        match flow.pump(now, host, &self.spare) {
+            State::Open => {}
+            State::Finished => self.end(now, host, number, Cause::Finished),
+            State::Aborted => {
+                self.counts.refused += u64::from(!opened);
+                let failure = flow.far.and_then(|id| host.conn(id)?.failure());
+                let cause = Cause::of(failure, opened, flow.from == From::Link);
+                self.end(now, host, number, cause);
             }
         }
     }
@@ -468,7 +491,14 @@ impl Gateway {
     }
 
     fn end(&mut self, now: Instant, host: &mut Host, number: u32, cause: Cause) {
-        let Some(mut flow) = self.flows[number as usize].take() else { return };
+        let Some(mut flow) = self.flows.get_mut(number as usize).and_then(Option::take) else { return };
+        // What concerns others comes first.
+        self.free.push(number);
+        self.team.flows.fetch_sub(1, Ordering::Relaxed);
+        match flow.far {
+            Some(id) => drop(self.by_conn.remove(&id)),
+            None => drop(self.admitted.remove(&(flow.server, flow.client))),
+        }
         let in_order = cause.in_order();
         let level = if cause.is_fault() { Level::Warning } else { Level::Info };
         if let Some(log) = self.log.as_ref().filter(|l| l.wants_flows(level)) {
@@ -479,18 +509,13 @@ impl Gateway {
             Self::learn(&mut peers, now, host, &flow);
             peers.leave(gateway);
         }
-        self.free.push(number);
-        self.team.flows.fetch_sub(1, Ordering::Relaxed);
         let passed = flow.passed();
         self.counts.bytes_to_link += passed.to_link;
         self.counts.bytes_to_hosts += passed.to_hosts;
         self.counts.bytes_lost += passed.lost;
         *if in_order { &mut self.counts.finished } else { &mut self.counts.aborted } += 1;
-        if let Some(id) = flow.far {
-            self.by_conn.remove(&id);
-        } else if flow.from == From::Link {
+        if flow.far.is_none() && flow.from == From::Link {
             host.refuse(flow.server, flow.client);
-            self.admitted.remove(&(flow.server, flow.client));
         }
         flow.close(now, host, in_order);
     }
@@ -517,11 +542,12 @@ impl Gateway {
             Self::learn(&mut self.team.peers(), now, host, flow);
         }
         self.flows.iter_mut().flatten().filter_map(|f| f.near_mut()).for_each(Near::keep_alive);
-        for number in 0..self.flows.len() {
-            let over = self.flows[number].as_ref().filter(|f| f.is_stuck(now, stuck, idle));
+        for number in 0..self.flows.len() as u32 {
+            let over = self.flow(number).filter(|f| f.is_stuck(now, stuck, idle));
             if let Some(waits) = over.map(|f| f.passed().waiting > 0) {
                 self.counts.stuck += 1;
-                self.end(now, host, number as u32, if waits { Cause::Stuck } else { Cause::Idle });
+                let cause = if waits { Cause::Stuck } else { Cause::Idle };
+                self.contain(now, host, Some(number), |gateway, host| gateway.end(now, host, number, cause));
             }
         }
     }
@@ -531,13 +557,13 @@ impl App for Gateway {
     fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
         self.looked = now;
         while let Ok(task) = self.tasks.try_recv() {
-            task(now, self, host);
+            self.contain(now, host, None, |gateway, host| task(now, gateway, host));
         }
         self.happened(now, host);
         // First, since the same addresses and ports may be requested again.
         self.withdrawn(now, host);
         while let Some(asked) = host.next_asked() {
-            self.open_to_host(now, host, asked);
+            self.contain(now, host, None, |gateway, host| gateway.open_to_host(now, host, asked));
         }
         self.news(now, host);
         if self.probe.as_ref().is_some_and(|p| p.is_over(now, host)) {
@@ -546,6 +572,7 @@ impl App for Gateway {
         self.open_late(now, host);
         self.pump(now, host);
         self.sweep(now, host);
+        self.tell_defects(host);
         let most = self.config.limits.flows;
         let open = self.team.flows.load(Ordering::Relaxed);
         let full = open >= if self.is_full() { most - most / 10 } else { most };

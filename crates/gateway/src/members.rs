@@ -70,10 +70,7 @@ impl Members {
                     last.push(status);
                     failure = failure.or(ran.err().map(GatewayError::from));
                 }
-                Err(_) => {
-                    let cause = std::io::Error::other("a thread of the gateway has panicked");
-                    failure = failure.or(Some(GatewayError::os("run")(cause)));
-                }
+                Err(_) => failure = failure.or(Some(GatewayError::panicked())),
             }
         }
         (last, failure)

@@ -1,4 +1,5 @@
 //! Readiness events of the kernel sockets (epoll).
+#![warn(clippy::indexing_slicing)]
 
 use crate::error::GatewayError;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -47,7 +48,7 @@ impl Poll {
                 Err(nix::Error::EINTR) => continue,
                 Err(e) => return Err(fail(e)),
             };
-            into.extend(events[..n].iter().map(|e| {
+            into.extend(events.iter().take(n).map(|e| {
                 let has = |f| e.events().intersects(f);
                 let over = has(EpollFlags::EPOLLERR | EpollFlags::EPOLLHUP);
                 Happened {

@@ -21,6 +21,7 @@ use skyhaul_net::tun::{Tun, TunConfig};
 use skyhaul_net::{Clock, NetError, wait::Waker};
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -180,7 +181,7 @@ pub fn run(
     watcher.ready(waker);
     let mut failure = None;
     let (mut told, mut stopping) = (false, false);
-    let ran = driver.run(&mut gateway, |now, gateway, host| {
+    let each = |now, gateway: &mut Gateway, host: &mut Host| {
         // First, so that the status reported below is already in effect.
         let admits = installed.admits();
         if let Err(e) = installed.admit(gateway.orders().admit) {
@@ -244,8 +245,18 @@ pub fn run(
         while let Some(line) = service.as_ref().and_then(|s| s.trust().next_line()) {
             watcher.note(&line);
         }
-        // A thread that has failed ends the gateway.
-        told |= members.have_ended();
+        // A thread that has failed ends the gateway: its supervisor starts another.
+        let others = [
+            observer.as_ref().is_some_and(Observer::has_ended),
+            service.as_ref().is_some_and(Service::has_ended),
+        ];
+        if others.contains(&true) {
+            failure.get_or_insert_with(GatewayError::panicked);
+        }
+        if (others.contains(&true) || members.have_ended()) && !told {
+            log.event(Level::Error, "thread-lost", json!({}));
+            told = true;
+        }
         if watcher.is_due() && gateway.all_run() {
             watcher.lives(&|list| gateway.status(now, host, list));
         }
@@ -255,13 +266,16 @@ pub fn run(
             log.event(Level::Info, "stopping", json!({ "flows": gateway.status(now, host, false).flows }));
         }
         told
-    });
+    };
+    // A panic outside the work of a connection: nothing can be said of the state of this thread.
+    let ran = catch_unwind(AssertUnwindSafe(|| driver.run(&mut gateway, each)));
+    let ran = ran.map_or_else(|_| Some(GatewayError::panicked()), |ran| ran.err().map(GatewayError::from));
     captures.end();
     let (others, failed) = members.end();
     let mut last = gateway.status(Clock::now(), driver.host(), false);
     others.into_iter().for_each(|other| last.add(other, 0));
     drop(installed);
-    let failure = ran.err().map(GatewayError::from).or(failed).or(failure);
+    let failure = ran.or(failed).or(failure);
     let message = failure.as_ref().map_or(Value::Null, |e| e.to_string().into());
     let level = if failure.is_some() { Level::Error } else { Level::Info };
     log.event(level, "stopped", json!({ "counts": last.counts, "message": message }));

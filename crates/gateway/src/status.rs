@@ -35,6 +35,8 @@ pub struct Counts {
     pub early_received: u64,
     /// Connections over the link with `satellite.fallback-cc`, because low priority is not known to work on their path.
     pub fallback: u64,
+    /// Panics that were contained: each is a defect of the gateway, and has ended a connection or half-open ones.
+    pub defects: u64,
     /// Bytes passed on to the link.
     pub bytes_to_link: u64,
     /// Bytes passed on to hosts.
@@ -126,6 +128,7 @@ impl std::ops::AddAssign for Counts {
             early_taken,
             early_received,
             fallback,
+            defects,
             bytes_to_link,
             bytes_to_hosts,
             bytes_lost,
@@ -143,6 +146,7 @@ impl std::ops::AddAssign for Counts {
             (early_taken, other.early_taken),
             (early_received, other.early_received),
             (fallback, other.fallback),
+            (defects, other.defects),
             (bytes_to_link, other.bytes_to_link),
             (bytes_to_hosts, other.bytes_to_hosts),
             (bytes_lost, other.bytes_lost),
@@ -203,6 +207,7 @@ impl Status {
                 "Connections with the fallback control, on paths that are not trusted.",
                 c.fallback,
             ),
+            ("defects_total", "Panics that were contained: defects of the gateway.", c.defects),
             ("to_link_bytes_total", "Bytes passed on to the link.", c.bytes_to_link),
             ("to_hosts_bytes_total", "Bytes passed on to hosts.", c.bytes_to_hosts),
             ("lost_bytes_total", "Bytes that waited when an end gave up.", c.bytes_lost),

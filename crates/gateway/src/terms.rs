@@ -77,7 +77,7 @@ impl Terms {
             (Some(trust), Beyond::Gateway(g)) => trust.allows(now, g),
             (Some(_), Beyond::Unknown) => false,
         };
-        match (trusted || !self.low[usize::from(second)], second) {
+        match (trusted || !self.low.get(usize::from(second)).is_some_and(|low| *low), second) {
             (false, _) => FALLBACK,
             (true, true) => OTHER,
             (true, false) => SATELLITE,

@@ -27,6 +27,10 @@ impl Worker {
         let thread = thread.map_err(GatewayError::os("start a thread"))?;
         Ok(Self { stop, thread: Some(thread) })
     }
+    /// Whether it has ended by itself: it has panicked.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_some_and(JoinHandle::is_finished)
+    }
 }
 
 impl Drop for Worker {

@@ -21,7 +21,8 @@ impl Arm {
         let mut len = 0;
         let mut put = |part: &[u8]| {
             // The kernel keeps every part in registers of 32 bits, filled with zeros.
-            bytes[len..len + part.len()].copy_from_slice(part);
+            let room = bytes.iter_mut().skip(len);
+            room.zip(part).for_each(|(to, from)| *to = *from);
             len += part.len().next_multiple_of(4);
         };
         put_address(&mut put, client.ip());
@@ -30,7 +31,7 @@ impl Arm {
             put(&client.port().to_be_bytes());
             put(&server.port().to_be_bytes());
         }
-        let hash = jhash(&bytes[..len], settings.seed);
+        let hash = jhash(bytes.get(..len).unwrap_or(&bytes), settings.seed);
         // `reciprocal_scale` of the kernel.
         let share = (u64::from(hash) * u64::from(SHARES)) >> 32;
         if share < u64::from(settings.threshold()) { Self::First } else { Self::Second }
@@ -57,16 +58,17 @@ pub(crate) fn condition(settings: &Settings, ip: &str) -> String {
 fn jhash(key: &[u8], seed: u32) -> u32 {
     let word = |bytes: &[u8]| {
         let mut four = [0; 4];
-        four[..bytes.len()].copy_from_slice(bytes);
+        four.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
         u32::from_ne_bytes(four)
     };
     let start = 0xdead_beef_u32.wrapping_add(key.len() as u32).wrapping_add(seed);
     let (mut a, mut b, mut c) = (start, start, start);
     let mut rest = key;
-    while rest.len() > 12 {
-        a = a.wrapping_add(word(&rest[..4]));
-        b = b.wrapping_add(word(&rest[4..8]));
-        c = c.wrapping_add(word(&rest[8..12]));
+    // What is left behind the last block is not empty.
+    while let Some((block, after)) = rest.split_first_chunk::<12>().filter(|(_, after)| !after.is_empty()) {
+        a = a.wrapping_add(word(&block[..4]));
+        b = b.wrapping_add(word(&block[4..8]));
+        c = c.wrapping_add(word(&block[8..]));
         let step = |x: &mut u32, y: u32, bits: u32| *x = x.wrapping_sub(y) ^ y.rotate_left(bits);
         step(&mut a, c, 4);
         c = c.wrapping_add(b);
@@ -80,7 +82,7 @@ fn jhash(key: &[u8], seed: u32) -> u32 {
         a = a.wrapping_add(c);
         step(&mut c, b, 4);
         b = b.wrapping_add(a);
-        rest = &rest[12..];
+        rest = after;
     }
     if rest.is_empty() {
         return c;

@@ -30,16 +30,16 @@ impl Head {
 }
 
 fn short(bytes: &[u8], at: usize) -> Option<usize> {
-    let two = bytes.get(at..at + 2)?;
-    Some(usize::from(two[0]) << 8 | usize::from(two[1]))
+    Some(usize::from(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?)))
 }
 
 /// Reads the header of a TCP segment of which `bytes` were captured and that has `length` bytes; `None` if it is none, a fragment,
 /// or has extension headers.
 pub(crate) fn parse(bytes: &[u8], length: usize) -> Option<Head> {
-    let (addresses, tcp, end): ([IpAddr; 2], usize, usize) = match bytes.first()? >> 4 {
+    let first = bytes.first()?;
+    let (addresses, tcp, end): ([IpAddr; 2], usize, usize) = match first >> 4 {
         4 => {
-            let header = usize::from(bytes[0] & 15) * 4;
+            let header = usize::from(first & 15) * 4;
             let fragment = short(bytes, 6)? & 0x3fff;
             if header < 20 || *bytes.get(9)? != 6 || fragment != 0 {
                 return None;

@@ -11,6 +11,7 @@
 //! table       all observed connections
 //! report      for people and programs
 //! ```
+#![warn(clippy::indexing_slicing)]
 
 pub(crate) mod arm;
 mod connection;
@@ -70,7 +71,7 @@ impl Results {
 #[derive(Debug)]
 pub(crate) struct Observer {
     results: Results,
-    _worker: Worker,
+    worker: Worker,
 }
 
 impl Observer {
@@ -86,7 +87,11 @@ impl Observer {
         let results = Results(Arc::new(Mutex::new(Table::new(config))));
         let theirs = results.clone();
         let worker = Worker::start("evidence", move |stop| observe(tap, &theirs, stop))?;
-        Ok(Some(Self { results, _worker: worker }))
+        Ok(Some(Self { results, worker }))
+    }
+    /// Whether it observes no more.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.worker.has_ended()
     }
     /// What it finds.
     pub(crate) fn results(&self) -> Results {
@@ -135,11 +140,12 @@ pub(crate) fn observe_bytes(data: &[u8], config: &Config) -> Evidence {
         now += u64::from(*later) << 24;
         let length = usize::from(*high) << 8 | usize::from(*low);
         let captured = usize::from(*captured).min(after.len()).min(header::CAPTURED);
-        if let Some(head) = header::parse(&after[..captured], length) {
+        let (packet, after) = after.split_at(captured);
+        if let Some(head) = header::parse(packet, length) {
             assert!(head.payload as usize <= length.max(65_535));
             table.take(now, way & 1 == 0, &head);
         }
-        rest = &after[captured..];
+        rest = after;
     }
     table.report(true)
 }

@@ -46,9 +46,10 @@ pub(crate) struct Grouped([(u64, f64); GROUPS]);
 
 impl Grouped {
     pub(crate) fn add(&mut self, group: usize, x: f64) {
-        let of = &mut self.0[group % GROUPS];
-        of.0 += 1;
-        of.1 += x;
+        if let Some(of) = self.0.get_mut(group % GROUPS) {
+            of.0 += 1;
+            of.1 += x;
+        }
     }
     /// The ratio estimator of a mean over clusters (Cochran, Sampling Techniques, 3rd ed., §9A.2).
     fn mean(&self) -> Option<Mean> {

@@ -127,7 +127,8 @@ impl Tap {
             let at = at.unwrap_or_else(Clock::now).as_nanos();
             let arrives = got.address.is_none_or(|a| a.pkttype() != OUTGOING);
             let length = got.bytes;
-            return Some(Captured { bytes: &bytes[..length.min(CAPTURED)], length, at, arrives });
+            let bytes = bytes.get(..length).unwrap_or(bytes);
+            return Some(Captured { bytes, length, at, arrives });
         }
     }
 }

@@ -45,14 +45,17 @@ impl Gateway {
             self.flows.push(None);
             (self.flows.len() - 1) as u32
         });
-        self.flows[number as usize] = Some(Box::new(flow));
+        if let Some(place) = self.flows.get_mut(number as usize) {
+            *place = Some(Box::new(flow));
+        }
+        self.at_work = Some(number);
         number
     }
     /// Accepts connections of terrestrial hosts.
     pub(super) fn accept(&mut self, now: Instant, host: &mut Host) {
         self.again = Instant::MAX;
         for n in 0..self.listeners.len() {
-            let to = self.listeners[n].to;
+            let Some(to) = self.listeners.get(n).map(|l| l.to) else { break };
             for k in 0..=ACCEPTED {
                 if k == ACCEPTED {
                     self.again = now;
@@ -63,12 +66,16 @@ impl Gateway {
                     self.again = now + SWEEP;
                     break;
                 }
-                match self.listeners[n].socket.accept() {
+                let Some(listener) = self.listeners.get(n) else { break };
+                match listener.socket.accept() {
                     Ok((stream, client)) => {
                         let asked = stream.local_addr();
                         if let Some(server) = to.or(asked.ok()) {
                             let local = to.map_or(client, |_| SocketAddr::new(forward::ADDRESS.into(), 0));
-                            self.hand_on(now, host, Accepted { stream, client, local, server });
+                            let accepted = Accepted { stream, client, local, server };
+                            self.contain(now, host, None, |gateway, host| {
+                                gateway.hand_on(now, host, accepted)
+                            });
                         }
                     }
                     Err(e) if matches!(e.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
@@ -144,7 +151,7 @@ impl Gateway {
                 self.counts.resumed += u64::from(window.is_some());
                 self.counts.fallback += u64::from(Terms::is_fallback(which));
                 self.by_conn.insert(far, number);
-                if let Some(flow) = self.flows[number as usize].as_mut() {
+                if let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_deref_mut) {
                     flow.far = Some(far);
                     flow.control = self.terms.endpoint(which).cc.name();
                     let named = flow.number;
@@ -168,8 +175,10 @@ impl Gateway {
             }
             self.opening.pop_front();
             if waits {
-                self.open(now, host, number);
-                self.list(number);
+                self.contain(now, host, Some(number), |gateway, host| {
+                    gateway.open(now, host, number);
+                    gateway.list(number);
+                });
             }
         }
     }
@@ -262,7 +271,8 @@ impl Gateway {
     }
 
     fn watch(&mut self, number: u32) {
-        let near = self.flows[number as usize].as_mut().and_then(|f| f.near_mut());
+        let flow = self.flows.get_mut(number as usize).and_then(Option::as_deref_mut);
+        let near = flow.and_then(Flow::near_mut);
         if let Some(near) = near {
             // If the kernel cannot watch it, no event would arrive: it is treated as ready.
             if self.poll.watch(near.stream(), u64::from(number) + FLOWS).is_err() {

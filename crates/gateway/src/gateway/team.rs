@@ -70,16 +70,18 @@ impl Team {
     }
     /// How a member is woken.
     pub(super) fn wakes(&self, member: usize, waker: Waker) {
-        let _ = self.members[member].waker.set(waker);
+        if let Some(member) = self.members.get(member) {
+            let _ = member.waker.set(waker);
+        }
     }
     pub(super) fn wake(&self, member: usize) {
-        if let Some(waker) = self.members[member].waker.get() {
+        if let Some(waker) = self.members.get(member).and_then(|m| m.waker.get()) {
             waker.wake();
         }
     }
     /// A member is to do something. If it has ended, nothing happens.
     pub(super) fn post(&self, member: usize, task: Task) {
-        if self.members[member].tasks.send(task).is_ok() {
+        if self.members.get(member).is_some_and(|m| m.tasks.send(task).is_ok()) {
             self.wake(member);
         }
     }

@@ -119,21 +119,23 @@ pub(crate) fn judge(train: &[Probe], sent: &[i64], arrivals: &[Arrival], dscp: u
     let mut arrived: Vec<Option<(usize, i64)>> = vec![None; train.len()];
     for (place, a) in arrivals.iter().enumerate() {
         let index = usize::from(a.index);
-        if let (Some(slot @ None), Some(left)) = (arrived.get_mut(index), sent.get(index)) {
+        if let (Some(slot @ None), Some(left), Some(probe)) =
+            (arrived.get_mut(index), sent.get(index), train.get(index))
+        {
             *slot = Some((place, i64::from(a.at) - left));
-            counts.remarked += u32::from(train[index].low && a.dscp != dscp);
+            counts.remarked += u32::from(probe.low && a.dscp != dscp);
         }
     }
     let normal: Vec<i64> =
         train.iter().zip(&arrived).filter(|(p, _)| !p.low).filter_map(|(_, a)| Some(a.as_ref()?.1)).collect();
     let lost = arrived.iter().filter(|a| a.is_none()).count();
     let quarter = normal.len().div_ceil(4);
-    let median = |part: &[i64]| {
-        let mut part = part.to_vec();
+    let median = |part: Option<&[i64]>| {
+        let mut part = part.unwrap_or_default().to_vec();
         part.sort_unstable();
         part.get(part.len() / 2).copied().unwrap_or(0)
     };
-    let grows = median(&normal[normal.len() - quarter..]) - median(&normal[..quarter]) >= QUEUE;
+    let grows = median(normal.get(normal.len() - quarter..)) - median(normal.get(..quarter)) >= QUEUE;
     if !grows && lost < LOSSES {
         return counts;
     }
@@ -141,7 +143,8 @@ pub(crate) fn judge(train: &[Probe], sent: &[i64], arrivals: &[Arrival], dscp: u
     for pair in 0..=u8::MAX {
         let of = |low| train.iter().position(|p| p.pair == Some(pair) && p.low == low);
         let (Some(low), Some(normal)) = (of(true), of(false)) else { break };
-        match (arrived[low], arrived[normal]) {
+        let of = |index: usize| arrived.get(index).copied().flatten();
+        match (of(low), of(normal)) {
             (Some((a, slow)), Some((b, fast))) => {
                 counts.pairs += 1;
                 counts.low_second += u32::from(a > b);

@@ -48,10 +48,14 @@ pub(crate) enum Message {
 impl Message {
     /// Writes the message; returns its length.
     pub(crate) fn write(&self, out: &mut [u8; ROOM]) -> usize {
-        let mut at = 0;
+        let mut room = &mut out[..];
         let mut put = |bytes: &[u8]| {
-            out[at..at + bytes.len()].copy_from_slice(bytes);
-            at += bytes.len();
+            // The longest message fits.
+            let Some((to, rest)) = core::mem::take(&mut room).split_at_mut_checked(bytes.len()) else {
+                return;
+            };
+            to.copy_from_slice(bytes);
+            room = rest;
         };
         put(&MAGIC);
         let least = match self {
@@ -91,9 +95,8 @@ impl Message {
                 0
             }
         };
-        if at < least {
-            out[at..least].fill(0);
-        }
+        let at = ROOM - room.len();
+        room.iter_mut().take(least.saturating_sub(at)).for_each(|b| *b = 0);
         at.max(least)
     }
 

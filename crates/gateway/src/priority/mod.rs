@@ -10,6 +10,7 @@
 //! trust     the results
 //! service   the thread and its sockets
 //! ```
+#![warn(clippy::indexing_slicing)]
 
 mod answer;
 mod judge;

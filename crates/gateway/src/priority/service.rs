@@ -55,7 +55,7 @@ fn open(v6: bool, port: u16, interface: &str) -> std::io::Result<Socket> {
 #[derive(Debug)]
 pub(crate) struct Service {
     trust: Trust,
-    _worker: Worker,
+    worker: Worker,
 }
 
 impl Service {
@@ -91,7 +91,11 @@ impl Service {
         let answerer = Answerer::new(gateway);
         let tests = Tests { sockets, tester, answerer, trust: trust.clone(), plan };
         let worker = Worker::start("priority", move |stop| tests.run(stop, &wake))?;
-        Ok(Some(Self { trust, _worker: worker }))
+        Ok(Some(Self { trust, worker }))
+    }
+    /// Whether it tests and answers no more.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.worker.has_ended()
     }
     /// What it finds.
     pub(crate) fn trust(&self) -> Trust {
@@ -146,7 +150,7 @@ impl Tests {
         let to = SockaddrStorage::from(out.to);
         let _ = sendmsg(
             socket.as_raw_fd(),
-            &[IoSlice::new(&bytes[..n])],
+            &[IoSlice::new(bytes.get(..n).unwrap_or(&bytes))],
             &with,
             MsgFlags::MSG_DONTWAIT,
             Some(&to),
@@ -156,11 +160,11 @@ impl Tests {
     fn receive(&mut self) {
         let mut control = nix::cmsg_space!(nix::sys::time::TimeSpec, i32);
         let mut bytes = [0; ROOM];
-        for k in 0..self.sockets.len() {
+        let sockets: Vec<_> = self.sockets.iter().map(AsRawFd::as_raw_fd).collect();
+        for raw in sockets {
             // What arrives meanwhile waits for the next turn.
             for _ in 0..1024 {
                 let mut into = [IoSliceMut::new(&mut bytes)];
-                let raw = self.sockets[k].as_raw_fd();
                 let got =
                     recvmsg::<SockaddrStorage>(raw, &mut into, Some(&mut control), MsgFlags::MSG_DONTWAIT);
                 let Ok(got) = got else { break };
@@ -174,7 +178,7 @@ impl Tests {
                     }
                 }
                 let (n, from) = (got.bytes, got.address.as_ref().and_then(address));
-                let Some(message) = Message::read(&bytes[..n.min(ROOM)]) else { continue };
+                let Some(message) = Message::read(bytes.get(..n).unwrap_or(&bytes)) else { continue };
                 let Some(from) = from else { continue };
                 let at = stamped.map_or_else(Clock::now, stamp::arrival);
                 self.tester.take(Clock::now(), from, &message);

@@ -122,6 +122,7 @@ pub(crate) struct Tester {
     found: Vec<(NonZeroU32, Finding)>,
 }
 
+#[expect(clippy::indexing_slicing, reason = "numbers of its own paths")]
 impl Tester {
     pub(crate) fn new(now: Instant, settings: &Settings, dscp: u8, rng: Rng) -> Self {
         let at = |ip: &IpAddr| SocketAddr::new(*ip, settings.port);

@@ -33,12 +33,21 @@ impl Watcher for Ready {
 }
 
 /// A program with a bed starts itself once more, as a gateway and as its keeper. Whether it was that, and is done.
+/// With this in the environment, connections of the second arm of a gateway's A/B test panic.
+pub(crate) const BREAKS: &str = "SKYHAUL_TEST_BREAKS";
+
 pub(crate) fn stands_in(args: &[String]) -> bool {
     match args.first().map(String::as_str) {
         Some("gateway-run") => {
             let run = || {
                 let file = Path::new(&args[1]);
-                let config = Config::read(file)?;
+                let mut config = Config::read(file)?;
+                if std::env::var_os(BREAKS).is_some() {
+                    // No program has provided this control: whoever wants one panics.
+                    if let Some(other) = &mut config.other {
+                        other.cc = skyhaul_cc::Config::User(skyhaul_cc::user::Config::new("missing"));
+                    }
+                }
                 skyhaul_gateway::run(&config, &surroundings(file, Path::new(&args[2])), &mut Ready)
             };
             if let Err(e) = run() {

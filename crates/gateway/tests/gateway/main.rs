@@ -4,6 +4,7 @@
 
 mod bed;
 mod clock;
+mod contain;
 mod doctor;
 mod evidence;
 mod operations;
@@ -53,6 +54,7 @@ fn main() {
         ("real_programs_work", programs::real_programs_work),
         ("nothing_is_left_behind", nothing_is_left_behind),
         ("steps_of_the_time_of_day_are_harmless", clock::steps_of_the_time_of_day_are_harmless),
+        ("a_panic_ends_one_connection", contain::a_panic_ends_one_connection),
         ("shadow_touches_nothing", evidence::shadow_touches_nothing),
         ("arms_are_those_of_the_kernel", evidence::arms_are_those_of_the_kernel),
         ("a_b_tests_find_what_helps", evidence::a_b_tests_find_what_helps),
