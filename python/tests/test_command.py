@@ -55,17 +55,19 @@ def test_programs_run_behind_an_emulated_link(tmp_path):
         'schema = 1\nduration = "60 s"\n[links.sat]\nrate = "10 Mbit/s"\ndelay = "5 ms"\nqueue = "50 packets"\n'
         '[flows.bulk]\ncc = "sack"\n'
     )
+
+    def run(line):
+        return subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+
     script = Path(sys.executable).with_name("skyhaul")
     link = tmp_path / "linked"
     link.symlink_to(script)
     for front in ([script], [link], [sys.executable, "-m", "skyhaul"]):
         line = ["unshare", "-n", *front, "emulate", scenario, "--"]
-        done = subprocess.run(
-            [*line, "sh", "-c", "echo here; exit 3"], capture_output=True, text=True, check=False
-        )
+        done = run([*line, "sh", "-c", "echo here; exit 3"])
         assert (done.returncode, done.stdout) == (3, "here\n"), done.stderr
         assert "ModuleNotFoundError" not in done.stderr
-        done = subprocess.run([*line, "/no/such/program"], capture_output=True, text=True, check=False)
+        done = run([*line, "/no/such/program"])
         assert done.returncode == 127
         lines = [text for text in done.stderr.splitlines() if "warning: " not in text]
         assert lines == ["skyhaul: cannot start /no/such/program: no such program"]
