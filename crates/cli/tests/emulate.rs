@@ -266,3 +266,48 @@ fn a_second_emulation_on_the_same_net_is_refused() {
     first.kill().expect("runs");
     first.wait().expect("ends");
 }
+
+#[test]
+fn a_program_that_does_not_start_has_no_report() {
+    let Some(ns) = space() else { return };
+    let path = scenario("absent");
+    let out = within(&ns, skyhaul(&["emulate", path.to_str().expect("UTF-8"), "--", "/no/such/program"]));
+    let line = "skyhaul: cannot start /no/such/program: no such program\n";
+    assert_eq!((out.status.code(), text(&out.stderr).as_str()), (Some(127), line));
+}
+
+#[test]
+fn without_ipv6_the_path_carries_ipv4() {
+    let Some(ns) = space() else { return };
+    // As Docker does it.
+    ns.sysctl("net/ipv6/conf/all/disable_ipv6", "1").expect("sets");
+    let path = scenario("ipv4");
+    let path = path.to_str().expect("UTF-8");
+    let _listener = ns.within(|| TcpListener::bind("0.0.0.0:7002").expect("binds")).expect("enters");
+    let say = "exec 3<>/dev/tcp/10.83.7.2/7002 && exit 6";
+    let out = within(&ns, skyhaul(&["emulate", path, "--net", "7", "--", "bash", "-c", say]));
+    let said = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(6), "{said}");
+    let first = said.lines().next().expect("a line");
+    assert!(first.starts_with("warning: IPv6 is off (") && first.contains("IPv4 alone"), "{said}");
+    let found = text(&within(&ns, skyhaul(&["doctor"])).stdout);
+    assert!(found.contains("ipv6") && found.contains("go on with IPv4 alone"), "{found}");
+    // What really lacks privileges still says so.
+    let Ok(true) = Command::new("setpriv").arg("--version").status().map(|s| s.success()) else { return };
+    let mut command = Command::new("setpriv");
+    command.args([
+        "--bounding-set",
+        "-all",
+        "--inh-caps",
+        "-all",
+        "--no-new-privs",
+        env!("CARGO_BIN_EXE_skyhaul"),
+    ]);
+    command
+        .args(["emulate", path, "--", "true"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let out = within(&ns, command);
+    assert!(text(&out.stderr).contains("CAP_NET_ADMIN"), "{}", text(&out.stderr));
+}

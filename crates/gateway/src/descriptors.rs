@@ -1,7 +1,7 @@
 //! The limit of open descriptors, of which each split connection needs one.
 
 use crate::config::Config;
-use crate::error::GatewayError;
+use crate::error::{GatewayError, MORE_DESCRIPTORS};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 /// Descriptors that a gateway needs beside those of connections: its own and those of each thread, with room for programs that it
@@ -36,14 +36,10 @@ pub(crate) fn room(config: &Config, limit: u64) -> Result<(usize, Option<String>
     }
     let line = format!(
         "limits.flows = {flows} needs {needs} descriptors, and this process may open {limit}: at most {room} connections are split; \
-         {REMEDY}, or lower limits.flows"
+         {MORE_DESCRIPTORS}, or lower limits.flows"
     );
     Ok((room as usize, Some(line)))
 }
-
-/// What raises the limit.
-pub(crate) const REMEDY: &str =
-    "raise the hard limit (ulimit -Hn; systemd: LimitNOFILE=; a container: --ulimit nofile=)";
 
 /// Whether the system has no descriptor, or no memory, for another socket.
 pub(crate) fn are_used_up(e: &std::io::Error) -> bool {

@@ -266,7 +266,7 @@ fn rule_kinds(config: &Config) -> Vec<Finding> {
             "create table inet {table} {{ flags dormant; }}\nadd chain inet {table} c {{ type {kind} hook prerouting priority \
              mangle; }}\nadd rule inet {table} c {rule}\ndelete table inet {table}\n"
         );
-        match crate::system::nft(&text) {
+        match crate::nft::nft(&text) {
             Ok(()) => finding(what, true, "the kernel knows it"),
             Err(e) => finding(what, false, e.to_string()),
         }

@@ -3,6 +3,10 @@
 use skyhaul_net::NetError;
 use std::io;
 
+/// What raises the limit of descriptors.
+pub(crate) const MORE_DESCRIPTORS: &str =
+    "raise the hard limit (ulimit -Hn; systemd: LimitNOFILE=; a container: --ulimit nofile=)";
+
 /// An error of a gateway.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
@@ -35,7 +39,7 @@ pub enum GatewayError {
     /// The process may open too few descriptors.
     #[error(
         "this process may open {limit} descriptors, and limits.flows needs {needs}: {}, or lower limits.flows",
-        crate::descriptors::REMEDY
+        MORE_DESCRIPTORS
     )]
     FewDescriptors {
         /// How many it may open.

@@ -22,6 +22,7 @@
 //! probe     a connection that shows whether the path works
 //! watch     notices when others change or remove the table, so that it is restored
 //! descriptors  the limit of open descriptors
+//! nft       the program of this name
 //! before    what was there before the system was changed, in a file
 //! leftover  removal of what a killed gateway has left behind
 //! peer      other gateways: the congestion windows of earlier connections to them, and their cookies for data in SYNs
@@ -55,6 +56,7 @@ pub mod log;
 mod members;
 mod near;
 mod network;
+mod nft;
 mod peer;
 mod poll;
 pub mod priority;

@@ -4,7 +4,7 @@ use crate::capture::{self, Request};
 use crate::config::Config;
 use crate::control::{self, Answer, Control};
 use crate::descriptors;
-use crate::error::GatewayError;
+use crate::error::{GatewayError, MORE_DESCRIPTORS};
 use crate::evidence::Observer;
 use crate::forward;
 use crate::gateway::Gateway;
@@ -232,7 +232,7 @@ pub fn run(
             let line = format!(
                 "{} connections were refused, since the process has no descriptor left for them: {}",
                 away - std::mem::replace(&mut turned_away, away),
-                descriptors::REMEDY
+                MORE_DESCRIPTORS
             );
             log.event(Level::Error, "no-descriptor", json!({ "message": line }));
             watcher.note(&line);

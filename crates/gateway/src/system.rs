@@ -7,6 +7,7 @@ use crate::before::{self, Before};
 use crate::config::{Config, OnFailure};
 use crate::control;
 use crate::error::GatewayError;
+use crate::nft::{self, nft};
 use crate::rules::{self, Ends, MARKS, PRIORITY, Ports, TABLES};
 use crate::watch::Intended;
 use skyhaul_net::routing::{self, Everything, MarkRule};
@@ -18,48 +19,6 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// Applies commands with `nft`: all of them, or none.
-///
-/// # Errors
-/// If `nft` is not installed, the privileges are missing, or it refuses a command.
-pub fn nft(rules: &str) -> Result<(), GatewayError> {
-    let spawned = Command::new("nft")
-        .args(["-f", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut child = spawned.map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound => GatewayError::NoNft,
-        _ => GatewayError::os("start nft")(e),
-    })?;
-    if let Some(mut stdin) = child.stdin.take() {
-        let _ = stdin.write_all(rules.as_bytes());
-    }
-    let done = child.wait_with_output().map_err(GatewayError::os("wait for nft"))?;
-    if done.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&done.stderr);
-    let mut lines = said.lines();
-    let why = lines.next().unwrap_or("it gives no reason").to_owned();
-    // The command that was refused. Only a new rule can lack a module: any other lacks what it is about.
-    let command = lines.next().unwrap_or_default().trim();
-    let about = ["flush ", "delete ", "list ", "add element "].iter().any(|w| command.starts_with(w));
-    if why.contains("Operation not permitted") {
-        return Err(NetError::Privileges { what: "set rules of nftables".into() }.into());
-    }
-    // The answer to a kind of rule that the kernel does not know, or to a module that cannot be loaded.
-    if !about
-        && ["Could not process rule: No such file", "Could not process rule: Operation not supported"]
-            .iter()
-            .any(|w| why.contains(w))
-    {
-        return Err(GatewayError::NoModule);
-    }
-    Err(GatewayError::Nft(if about { format!("{why}: {command}") } else { why }))
-}
-
 fn mark_rules() -> [MarkRule; 2] {
     [0, 1].map(|n| MarkRule { mark: MARKS[n], table: TABLES[n], priority: PRIORITY })
 }
@@ -67,19 +26,6 @@ fn mark_rules() -> [MarkRule; 2] {
 /// Address families of the namespace; true is IPv6.
 fn families() -> impl Iterator<Item = bool> {
     [false, true].into_iter().filter(|v6| !v6 || ipv6::is_on())
-}
-
-/// What `nft` prints of a table, without the connections in its sets; `None`: there is no such table.
-///
-/// # Errors
-/// If `nft` cannot be run.
-pub(crate) fn listing(table: &str) -> Result<Option<String>, GatewayError> {
-    let asked = Command::new("nft").args(["-s", "-t", "list", "table", "inet", table]).output();
-    let done = asked.map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound => GatewayError::NoNft,
-        _ => GatewayError::os("start nft")(e),
-    })?;
-    Ok(done.status.success().then(|| String::from_utf8_lossy(&done.stdout).into_owned()))
 }
 
 /// Early demultiplexing: the kernel looks for a socket before it looks for a route. A packet that the gateway's host sends has
@@ -312,7 +258,7 @@ impl Installed {
     }
     /// The table is now as intended.
     fn remember(&self) -> Result<(), GatewayError> {
-        self.intended.set(listing(&self.before.table)?.unwrap_or_default());
+        self.intended.set(nft::listing(&self.before.table)?.unwrap_or_default());
         Ok(())
     }
     /// What the table is to be.

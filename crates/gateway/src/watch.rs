@@ -5,10 +5,10 @@
 //! Watch    a thread: looks at the table when the kernel says that something has changed, and compares
 //! Rules    what has become of the table so far, for the status, the log and metrics
 //! ```
-//! The thread only looks. The gateway's own thread repairs ([`crate::system::Installed::mend`]), since it alone changes the table.
+//! The thread only looks. The gateway's own thread repairs (`system::Installed::mend`), since it alone changes the table.
 
 use crate::error::GatewayError;
-use crate::system;
+use crate::nft;
 use crate::worker::Worker;
 use nix::poll::{PollFd, PollFlags, poll};
 use serde::Serialize;
@@ -44,7 +44,7 @@ impl Intended {
     /// # Errors
     /// If that cannot be found out.
     pub(crate) fn is_met(&self, table: &str) -> Result<bool, GatewayError> {
-        let found = system::listing(table)?;
+        let found = nft::listing(table)?;
         Ok(found.as_ref() == Some(&*lock(&self.0)))
     }
 }

@@ -15,13 +15,14 @@
 use crate::device::Namespace;
 use crate::error::NetError;
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, pipe2};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -64,7 +65,9 @@ pub fn start(namespace: &Namespace, again: &[OsString], program: &[OsString]) ->
     let (ourselves, first) = again.split_first().expect("the command line that starts us once more");
     let mut command = Command::new(ourselves);
     // The first process opens its end by way of our /proc, and writes a byte as soon as the program runs.
-    let (mut started, writes) = io::pipe().map_err(|e| NetError::os("make a pipe", e))?;
+    let (mut started, writes) = pipe2(OFlag::O_CLOEXEC)
+        .map(|(a, b)| (File::from(a), b))
+        .map_err(|e| NetError::os("make a pipe", e))?;
     command.args(first).args([std::process::id().to_string(), writes.as_raw_fd().to_string()]).args(program);
     let namespace = namespace.clone();
     let (tell, told) = mpsc::sync_channel(1);

@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn who_has_no_page_is_told_how_to_build_it() {
-        let e = find(Some(Path::new("/nonexistent"))).expect_err("no page");
+        let e = find(Some(Path::new("/nonexistent")), None).expect_err("no page");
         assert!(e.to_string().contains("make lab"), "{e}");
     }
 }

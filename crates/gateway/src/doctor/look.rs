@@ -3,7 +3,7 @@
 use super::{Finding, doubt, finding};
 use crate::config::Config;
 use crate::error::GatewayError;
-use crate::{rules, system};
+use crate::{nft, rules};
 use serde_json::Value;
 use skyhaul_base::Duration;
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ impl Look {
         for (chain, rule) in rules {
             let _ = writeln!(text, "add rule inet {table} {chain} {rule}");
         }
-        system::nft(&text)?;
+        nft::nft(&text)?;
         Ok(Self { table })
     }
     /// What was counted: by counter, and by set and interface (`SET INTERFACE`).
@@ -59,7 +59,7 @@ impl Look {
 
 impl Drop for Look {
     fn drop(&mut self) {
-        let _ = system::nft(&format!("delete table inet {}\n", self.table));
+        let _ = nft::nft(&format!("delete table inet {}\n", self.table));
     }
 }
 
