@@ -23,10 +23,9 @@ class Executor(Protocol):
 
 def pickler(executor: Executor) -> Callable[[object], object] | None:
     """What makes bytes of a call to the executor; None if it runs calls in threads, or if that is unknown."""
-    kinds = ("ProcessPoolExecutor", "InterpreterPoolExecutor")  # The second since Python 3.14.
-    if isinstance(
-        executor, tuple(getattr(concurrent.futures, k) for k in kinds if hasattr(concurrent.futures, k))
-    ):
+    names = ("ProcessPoolExecutor", "InterpreterPoolExecutor")  # The second since Python 3.14.
+    pools = tuple(getattr(concurrent.futures, n) for n in names if hasattr(concurrent.futures, n))
+    if isinstance(executor, pools):
         return pickle.dumps
     dask = sys.modules.get("distributed")
     if dask is not None and isinstance(executor, dask.Client):

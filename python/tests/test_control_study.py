@@ -87,11 +87,10 @@ def made_here():
     "control", [made_here(), type("Nameless", (Gentle,), {"__module__": __name__})], ids=["local", "nameless"]
 )
 def test_a_class_that_cannot_travel_is_named_before_anything_is_submitted(control):
+    why = rf'controls\["mine"\].*{control.__name__}.*top level of a module'
     with (
         Counted(1, mp_context=get_context("spawn")) as processes,
-        pytest.raises(
-            sh.StudyError, match=rf'controls\["mine"\].*{control.__name__}.*top level of a module'
-        ) as e,
+        pytest.raises(sh.StudyError, match=why) as e,
     ):
         study(control).run(executor=processes)
     assert processes.submitted == 0
