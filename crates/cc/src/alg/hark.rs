@@ -38,11 +38,11 @@ use crate::rules::SharedRules;
 pub use config::{Config, Invalid};
 use delay::{Delay, Round, target};
 use losses::Losses;
-use probing::{ENOUGH, Probing};
+use probing::Probing;
 use rival::Rival;
 use skyhaul_base::{Duration, Instant, Rate};
 use start::{FIRST, FIRST_PROBES, PAGE, PAGE_PACE, Page, Start};
-use train::Purpose;
+use train::{ENOUGH, Purpose};
 use window::{LATE_MOST, LEAST, Quiet};
 
 mod config;

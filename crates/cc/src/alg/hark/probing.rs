@@ -1,7 +1,7 @@
 //! When Hark sends probes, and what it makes of their answers.
 
 use super::delay::{Delay, Delays, Round, target};
-use super::train::{Purpose, Train};
+use super::train::{ENOUGH, Purpose, Train};
 use super::window::{Quiet, Spare};
 use crate::action::{self, ProbeSource};
 use crate::event::{Cx, Path, ProbeSupport};
@@ -10,8 +10,6 @@ use skyhaul_base::{Duration, Instant};
 /// The delay has grown if it is longer by this multiple of the distance between the minimum and the lower quartile of
 /// the RTTs of a round without a train: jitter alone hardly ever makes as much of it.
 const NOISE: f64 = 4.0;
-/// Below this many probes the share of answers is random: fewer are not sent.
-pub(super) const ENOUGH: f64 = 8.0;
 /// Below this share of answers a train starved.
 const STARVED: f64 = 0.5;
 /// Probes of a test: enough for a share, too few to make a queue.

@@ -1,7 +1,6 @@
 //! The start of a connection: probes open the window, or a short transfer is sent at once.
 
-use super::probing::ENOUGH;
-use super::train::MOST;
+use super::train::{ENOUGH, MOST};
 use skyhaul_base::{Duration, Instant};
 
 /// Initial window, segments (RFC 6928).
