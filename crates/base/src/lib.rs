@@ -11,6 +11,7 @@ pub mod amount;
 pub mod decimal;
 pub mod dist;
 pub mod hash;
+mod kinds;
 pub mod math;
 pub mod ring;
 pub mod rng;

@@ -39,16 +39,18 @@ pub(crate) fn controls_of(
 ) -> (Algorithm, Algorithm) {
     let Config::User(own) = &group.cc else { return (group.cc.build(rules), group.cc.build(rules)) };
     let flow = format!("{}[{index}]", group.name);
+    let fail = |message| resume_unwind(Box::new(Failed { message, detail: None, source: None }));
     match controls.build(own, rules, &flow) {
         Ok(control) => {
-            let peer = Peer { policy: control.policy() };
-            (control.into(), Algorithm::custom(peer))
+            let policy = control.policy();
+            // What a built-in control is refused for before the run: this policy was not known then.
+            if let Err(why) = group.check_policy(&policy) {
+                fail(why);
+            }
+            (control.into(), Algorithm::custom(Peer { policy }))
         }
         // Checked before the run, so only a failing constructor gets here.
-        Err(why) => {
-            let message = format!("flow {flow}: cannot make the control \"{}\": {why}", own.control);
-            resume_unwind(Box::new(Failed { message, detail: None, source: None }))
-        }
+        Err(why) => fail(format!("flow {flow}: cannot make the control \"{}\": {why}", own.control)),
     }
 }
 

@@ -99,7 +99,7 @@ impl List<'_> {
 /// The lines of a list.
 fn rows(text: &str) -> Vec<Row<'_>> {
     fn row(line: &str) -> Option<Row<'_>> {
-        let (name, rest) = line.strip_prefix("    \"")?.split_once("\" ")?;
+        let (name, rest) = line.trim_start().strip_prefix('"')?.split_once("\" ")?;
         let rest = rest.strip_suffix(',')?;
         let (variant, path) = match rest.split_once(": ") {
             Some(parts) => parts,
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_list_is_read_in_both_forms() {
-        let text = "list! {\n    \"on-off\" OnOff(on_off::Config),\n    \"reno\" Reno: reno::Reno,\n    \"x\" X(Y),\n}";
+        let text = "list! {\n        \"on-off\" OnOff(on_off::Config),\n    \"reno\" Reno: reno::Reno,\n    \"x\" X(Y),\n}";
         let rows: Vec<_> = rows(text).iter().map(|r| (r.name, r.variant, r.module())).collect();
         assert_eq!(rows, [("on-off", "OnOff", "on_off"), ("reno", "Reno", "reno")]);
     }

@@ -17,52 +17,37 @@ use alloc::boxed::Box;
 
 pub use model::{Grid, Model, Motion};
 
-/// Expands the list below into the enum of constellations, their names in files, and the dispatch to each.
-macro_rules! constellations {
-    ($($name:literal $variant:ident($config:ty)),* $(,)?) => {
-        /// Satellites of one kind. Short form: the name of a known constellation, such as "leo550".
-        #[derive(Clone, Debug, PartialEq)]
-        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ConstellationSpec"))]
-        #[expect(missing_docs, reason = "the configuration of each constellation documents itself")]
-        pub enum Constellation {
-            $(#[cfg_attr(feature = "serde", serde(rename = $name))] $variant($config),)*
-        }
-
-        /// The names of all kinds of constellations in files.
-        pub const NAMES: &[&str] = &[$($name),*];
-
-        impl Constellation {
-            /// The moving constellation, for a run that starts at `start`, if it needs a start time.
-            ///
-            /// # Errors
-            /// Names the key and says what to write instead.
-            pub fn build(&self, start: Option<Epoch>) -> Result<Box<dyn Motion + Send + Sync>, Invalid> {
-                match self { $(Self::$variant(c) => Ok(Box::new(c.build(start)?)),)* }
-            }
-            /// Minimum elevation at which a station uses a satellite, degrees.
-            #[must_use]
-            pub fn least_elevation(&self) -> f64 {
-                match self { $(Self::$variant(c) => c.least_elevation(),)* }
-            }
-            /// The canonical form, shared by all equivalent configurations.
-            #[must_use]
-            pub fn canonical(self) -> Self {
-                match self { $(Self::$variant(c) => c.canonical().into(),)* }
-            }
-        }
-
-        $(impl From<$config> for Constellation {
-            fn from(c: $config) -> Self {
-                Self::$variant(c)
-            }
-        })*
-    };
+skyhaul_base::kinds! {
+    each;
+    /// Satellites of one kind. Short form: the name of a known constellation, such as "leo550".
+    #[derive(Clone, Debug, PartialEq)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ConstellationSpec"))]
+    #[expect(missing_docs, reason = "the configuration of each constellation documents itself")]
+    pub enum Constellation {
+        "omm" Omm(omm::Config),
+        "stationary" Stationary(stationary::Config),
+        "tle" Tle(tle::Config),
+        "walker" Walker(walker::Config),
+    }
 }
 
-constellations! {
-    "omm" Omm(omm::Config),
-    "stationary" Stationary(stationary::Config),
-    "tle" Tle(tle::Config),
-    "walker" Walker(walker::Config),
+impl Constellation {
+    /// The moving constellation, for a run that starts at `start`, if it needs a start time.
+    ///
+    /// # Errors
+    /// Names the key and says what to write instead.
+    pub fn build(&self, start: Option<Epoch>) -> Result<Box<dyn Motion + Send + Sync>, Invalid> {
+        each!(self, Constellation(c) => Ok(Box::new(c.build(start)?)))
+    }
+    /// Minimum elevation at which a station uses a satellite, degrees.
+    #[must_use]
+    pub fn least_elevation(&self) -> f64 {
+        each!(self, Constellation(c) => c.least_elevation())
+    }
+    /// The canonical form, shared by all equivalent configurations.
+    #[must_use]
+    pub fn canonical(self) -> Self {
+        each!(self, Constellation(c) => c.canonical().into())
+    }
 }

@@ -12,70 +12,54 @@ use crate::invalid::Invalid;
 
 pub use model::{Candidate, Model};
 
-/// Expands the list below into the enum of policies, their names in files, and the dispatch to each.
-macro_rules! policies {
-    ($($name:literal $variant:ident($policy:ty)),* $(,)?) => {
-        /// Which of the visible satellites serves. Short form: the name of a policy.
-        #[derive(Clone, Copy, Debug, PartialEq)]
-        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "HandoverSpec"))]
-        #[expect(missing_docs, reason = "each policy documents itself")]
-        pub enum Policy {
-            $(#[cfg_attr(feature = "serde", serde(rename = $name))] $variant($policy),)*
-        }
-
-        /// The names of all policies in files.
-        pub const NAMES: &[&str] = &[$($name),*];
-
-        impl Policy {
-            /// The policy of this name with default parameters.
-            #[must_use]
-            pub fn find(name: &str) -> Option<Self> {
-                $(if name == $name { return Some(Self::$variant(<$policy>::default())); })*
-                None
-            }
-            /// Its name in files.
-            #[must_use]
-            pub fn name(&self) -> &'static str {
-                match self { $(Self::$variant(_) => $name,)* }
-            }
-            /// Refuses parameters outside their domain.
-            ///
-            /// # Errors
-            /// Names the key and says what to write instead.
-            pub fn validate(&self) -> Result<(), Invalid> {
-                match self { $(Self::$variant(p) => p.validate(),)* }
-            }
-            /// The next serving satellite: `serving`, which is still visible, or another candidate; the first of
-            /// equals. `remaining` returns for how many more seconds a satellite is visible.
-            pub fn choose(
-                &self,
-                serving: Option<&Candidate>,
-                candidates: &[Candidate],
-                remaining: &mut dyn FnMut(u32) -> f64,
-            ) -> Option<u32> {
-                match self { $(Self::$variant(p) => p.choose(serving, candidates, remaining),)* }
-            }
-            /// Whether it compares the delays of whole paths, so that both ends of a path over inter-satellite
-            /// links are chosen together.
-            #[must_use]
-            pub fn shortens(&self) -> bool {
-                match self { $(Self::$variant(p) => p.shortens(),)* }
-            }
-        }
-
-        $(impl From<$policy> for Policy {
-            fn from(p: $policy) -> Self {
-                Self::$variant(p)
-            }
-        })*
-    };
+skyhaul_base::kinds! {
+    each;
+    /// Which of the visible satellites serves. Short form: the name of a policy.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "HandoverSpec"))]
+    #[expect(missing_docs, reason = "each policy documents itself")]
+    pub enum Policy {
+        "longest" Longest(longest::Config),
+        "max-elevation" MaxElevation(max_elevation::Config),
+        "nearest-path" NearestPath(nearest_path::Config),
+    }
 }
 
-policies! {
-    "longest" Longest(longest::Config),
-    "max-elevation" MaxElevation(max_elevation::Config),
-    "nearest-path" NearestPath(nearest_path::Config),
+impl Policy {
+    /// The policy of this name with default parameters.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        each!(named name, Policy)
+    }
+    /// Its name in files.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        each!(self, Policy => name)
+    }
+    /// Refuses parameters outside their domain.
+    ///
+    /// # Errors
+    /// Names the key and says what to write instead.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        each!(self, Policy(p) => p.validate())
+    }
+    /// The next serving satellite: `serving`, which is still visible, or another candidate; the first of
+    /// equals. `remaining` returns for how many more seconds a satellite is visible.
+    pub fn choose(
+        &self,
+        serving: Option<&Candidate>,
+        candidates: &[Candidate],
+        remaining: &mut dyn FnMut(u32) -> f64,
+    ) -> Option<u32> {
+        each!(self, Policy(p) => p.choose(serving, candidates, remaining))
+    }
+    /// Whether it compares the delays of whole paths, so that both ends of a path over inter-satellite
+    /// links are chosen together.
+    #[must_use]
+    pub fn shortens(&self) -> bool {
+        each!(self, Policy(p) => p.shortens())
+    }
 }
 
 impl Default for Policy {

@@ -26,91 +26,57 @@ pub const LONGEST: Duration = Duration::from_secs(3_600);
 #[error("longer than an hour one way")]
 pub struct TooLong;
 
-/// Expands the list below into the enum of delays, their names in files, and the dispatch to each.
-macro_rules! delays {
-    ($($name:literal $variant:ident($delay:ty)),* $(,)?) => {
-        // Jitter is drawn once per packet, even if the channel then corrupts the packet. Without `allow_reorder`
-        // ([`crate::LinkConfig`]) a link delays an arrival until the previous one: a FIFO radio link never
-        // reorders, and a falling delay shows as a burst (*our choice*).
-        /// Propagation delay. Short form: a time.
-        #[derive(Clone, Debug, PartialEq, Eq)]
-        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "DelaySpec"))]
-        #[expect(missing_docs, reason = "each delay documents itself")]
-        pub enum Delay {
-            $(#[cfg_attr(feature = "serde", serde(rename = $name))] $variant($delay),)*
-            /// As a function of the time at which the last bit leaves. No draws.
-            #[cfg_attr(feature = "serde", serde(skip))]
-            Trace(Arc<DelayTrace>),
-            /// Along a straight line, as set by a course while time passes. No draws.
-            #[cfg_attr(feature = "serde", serde(skip))]
-            Ramp(Ramp),
-        }
-
-        /// The names of all delays in files.
-        pub const NAMES: &[&str] = &[$($name),*];
-
-        impl Delay {
-            /// The minimum delay.
-            #[must_use]
-            pub fn base(&self) -> Duration {
-                match self { $(Self::$variant(d) => d.base(),)* Self::Trace(d) => d.base(), Self::Ramp(d) => d.base() }
-            }
-            /// The minimum delay of a packet whose last bit leaves at `departure`.
-            #[must_use]
-            pub fn base_at(&self, departure: Instant) -> Duration {
-                match self {
-                    $(Self::$variant(d) => d.base_at(departure),)*
-                    Self::Trace(d) => d.base_at(departure),
-                    Self::Ramp(d) => d.base_at(departure),
-                }
-            }
-            /// The delay of a packet whose last bit leaves at `departure`.
-            #[inline]
-            pub fn sample(&mut self, departure: Instant, rng: &mut Rng) -> Duration {
-                match self {
-                    $(Self::$variant(d) => d.sample(departure, rng),)*
-                    Self::Trace(d) => d.sample(departure, rng),
-                    Self::Ramp(d) => d.sample(departure, rng),
-                }
-            }
-            /// The delay of all packets, if it is constant.
-            #[must_use]
-            pub fn constant(&self) -> Option<Duration> {
-                match self { $(Self::$variant(d) => d.constant(),)* Self::Trace(_) => None, Self::Ramp(d) => d.constant() }
-            }
-            /// Refuses a delay, or a jitter, beyond [`LONGEST`].
-            ///
-            /// # Errors
-            /// [`TooLong`].
-            pub fn validate(&self) -> Result<(), TooLong> {
-                let spread = match self {
-                    $(Self::$variant(d) => d.spread(),)*
-                    Self::Trace(d) => d.spread(),
-                    Self::Ramp(d) => d.spread(),
-                };
-                if self.base().max(spread) > LONGEST { Err(TooLong) } else { Ok(()) }
-            }
-        }
-
-        impl From<Ramp> for Delay {
-            fn from(d: Ramp) -> Self {
-                Self::Ramp(d)
-            }
-        }
-
-        $(impl From<$delay> for Delay {
-            fn from(d: $delay) -> Self {
-                Self::$variant(d)
-            }
-        })*
-    };
+skyhaul_base::kinds! {
+    each;
+    // Jitter is drawn once per packet, even if the channel then corrupts the packet. Without `allow_reorder`
+    // ([`crate::LinkConfig`]) a link delays an arrival until the previous one: a FIFO radio link never
+    // reorders, and a falling delay shows as a burst (*our choice*).
+    /// Propagation delay. Short form: a time.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "DelaySpec"))]
+    #[expect(missing_docs, reason = "each delay documents itself")]
+    pub enum Delay {
+        "fixed" Fixed(fixed::Fixed),
+        "normal" Normal(normal::Normal),
+        "uniform" Uniform(uniform::Uniform),
+    } + {
+        /// As a function of the time at which the last bit leaves. No draws.
+        Trace(Arc<DelayTrace>),
+        /// Along a straight line, as set by a course while time passes. No draws.
+        Ramp(Ramp),
+    }
 }
 
-delays! {
-    "fixed" Fixed(fixed::Fixed),
-    "normal" Normal(normal::Normal),
-    "uniform" Uniform(uniform::Uniform),
+impl Delay {
+    /// The minimum delay.
+    #[must_use]
+    pub fn base(&self) -> Duration {
+        each!(self, Delay(d) => d.base())
+    }
+    /// The minimum delay of a packet whose last bit leaves at `departure`.
+    #[must_use]
+    pub fn base_at(&self, departure: Instant) -> Duration {
+        each!(self, Delay(d) => d.base_at(departure))
+    }
+    /// The delay of a packet whose last bit leaves at `departure`.
+    #[inline]
+    pub fn sample(&mut self, departure: Instant, rng: &mut Rng) -> Duration {
+        each!(self, Delay(d) => d.sample(departure, rng))
+    }
+    /// The delay of all packets, if it is constant.
+    #[must_use]
+    pub fn constant(&self) -> Option<Duration> {
+        each!(self, Delay(d) => d.constant())
+    }
+    /// Refuses a delay, or a jitter, beyond [`LONGEST`].
+    ///
+    /// # Errors
+    /// [`TooLong`].
+    pub fn validate(&self) -> Result<(), TooLong> {
+        let spread = each!(self, Delay(d) => d.spread());
+        if self.base().max(spread) > LONGEST { Err(TooLong) } else { Ok(()) }
+    }
 }
 
 impl Delay {

@@ -25,134 +25,112 @@ use skyhaul_base::Rng;
 pub use list::Scope;
 pub use model::{Losses, Model};
 
-/// Expands the list below into the enum of configurations, the enum of running models, the names, and the dispatch
-/// between them.
-macro_rules! error_models {
-    ($($name:literal $variant:ident($config:ty)),* $(,)?) => {
-        /// Channel losses. Short form: "none".
-        #[derive(Clone, Debug, PartialEq)]
-        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ErrorSpec"))]
-        #[expect(missing_docs, reason = "the configuration of each model documents itself")]
-        pub enum Config {
-            $(#[cfg_attr(feature = "serde", serde(rename = $name))] $variant($config),)*
-        }
-
-        /// A running model of channel losses.
-        ///
-        /// Models with more than a few bytes of state are boxed: most links have none, and links are scanned often.
-        #[derive(Clone, Debug)]
-        #[expect(missing_docs, reason = "each model documents itself")]
-        pub enum ErrorModel {
-            $($variant(<$config as Model>::Losses),)*
-        }
-
-        /// Why a configuration is invalid.
-        #[derive(Clone, Debug, PartialEq)]
-        #[expect(missing_docs, reason = "the error of each model documents itself")]
-        pub enum Invalid {
-            $($variant(<$config as Model>::Invalid),)*
-        }
-
-        /// The names of all models in files.
-        pub const NAMES: &[&str] = &[$($name),*];
-
-        impl Config {
-            /// The model's name in files.
-            #[must_use]
-            pub fn name(&self) -> &'static str {
-                match self { $(Self::$variant(_) => $name,)* }
-            }
-            /// Refuses parameters that are outside their domain or contradict each other.
-            ///
-            /// # Errors
-            /// The key, and a sentence that says what to write instead.
-            pub fn validate(&self) -> Result<(), Invalid> {
-                match self { $(Self::$variant(c) => c.validate().map_err(Invalid::$variant),)* }
-            }
-            /// The running model before the first packet.
-            ///
-            /// # Panics
-            /// If [`Self::validate`] refuses the configuration.
-            #[must_use]
-            pub fn build(&self) -> ErrorModel {
-                if let Err(e) = self.validate() {
-                    panic!("{}: {e}", e.key());
-                }
-                match self { $(Self::$variant(c) => ErrorModel::$variant(c.build()),)* }
-            }
-            /// The canonical form, shared by all equivalent configurations.
-            ///
-            /// # Errors
-            /// As [`Self::validate`].
-            pub fn canonical(self) -> Result<Self, Invalid> {
-                self.validate()?;
-                Ok(match self { $(Self::$variant(c) => c.canonical().into(),)* })
-            }
-            /// Long-run fraction of packets of `size` bytes lost; 0 if it does not exist. The parameters must be
-            /// valid ([`Self::validate`]).
-            #[must_use]
-            pub fn mean_loss(&self, size: u32) -> f64 {
-                match self { $(Self::$variant(c) => c.mean_loss(size),)* }
-            }
-            /// A short description for reports, which choose the format of each `number`.
-            #[must_use]
-            pub fn words(&self, number: &dyn Fn(f64) -> String) -> String {
-                match self { $(Self::$variant(c) => c.words(number),)* }
-            }
-        }
-
-        $(impl From<$config> for Config {
-            fn from(c: $config) -> Self {
-                Self::$variant(c)
-            }
-        })*
-
-        impl ErrorModel {
-            /// Whether the packet is lost; advances the model by one packet.
-            #[inline(always)]
-            pub fn loses(&mut self, p: &impl PacketView, rng: &mut Rng) -> bool {
-                match self { $(Self::$variant(m) => Losses::loses(m, p, rng),)* }
-            }
-            /// Longest packet sent in one piece, bytes.
-            pub(crate) fn longest_whole(&self) -> u32 {
-                match self { $(Self::$variant(m) => m.longest_whole(),)* }
-            }
-            /// Bytes that a packet of `size` bytes takes on the link: more than `size` if it is fragmented.
-            pub(crate) fn on_wire(&self, size: u32) -> u32 {
-                match self { $(Self::$variant(m) => m.on_wire(size),)* }
-            }
-            /// Whether it loses nothing and draws nothing.
-            #[must_use]
-            pub fn is_lossless(&self) -> bool {
-                match self { $(Self::$variant(m) => m.is_lossless(),)* }
-            }
-        }
-
-        impl fmt::Display for Invalid {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self { $(Self::$variant(e) => e.fmt(f),)* }
-            }
-        }
-
-        impl core::error::Error for Invalid {}
-
-        impl Refusal for Invalid {
-            fn key(&self) -> &'static str {
-                match self { $(Self::$variant(e) => e.key(),)* }
-            }
-        }
-    };
+skyhaul_base::kinds! {
+    each;
+    /// Channel losses. Short form: "none".
+    #[derive(Clone, Debug, PartialEq)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ErrorSpec"))]
+    #[expect(missing_docs, reason = "the configuration of each model documents itself")]
+    pub enum Config {
+        "ber" Ber(ber::Config),
+        "bursts" Bursts(bursts::Config),
+        "gilbert-elliott" GilbertElliott(gilbert::Config),
+        "list" List(list::Config),
+        "mtu" Mtu(mtu::Config),
+        "none" None(none::Config),
+        "per" Per(per::Config),
+    }
+    /// A running model of channel losses.
+    ///
+    /// Models with more than a few bytes of state are boxed: most links have none, and links are scanned often.
+    #[derive(Clone, Debug)]
+    #[expect(missing_docs, reason = "each model documents itself")]
+    pub enum ErrorModel = Model::Losses;
+    /// Why a configuration is invalid.
+    #[derive(Clone, Debug, PartialEq)]
+    #[expect(missing_docs, reason = "the error of each model documents itself")]
+    pub enum Invalid = Model::Invalid;
 }
 
-error_models! {
-    "ber" Ber(ber::Config),
-    "bursts" Bursts(bursts::Config),
-    "gilbert-elliott" GilbertElliott(gilbert::Config),
-    "list" List(list::Config),
-    "mtu" Mtu(mtu::Config),
-    "none" None(none::Config),
-    "per" Per(per::Config),
+impl Config {
+    /// The model's name in files.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        each!(self, Config => name)
+    }
+    /// Refuses parameters that are outside their domain or contradict each other.
+    ///
+    /// # Errors
+    /// The key, and a sentence that says what to write instead.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        each!(self, Config(c), Invalid(refuse) => c.validate().map_err(refuse))
+    }
+    /// The running model before the first packet.
+    ///
+    /// # Panics
+    /// If [`Self::validate`] refuses the configuration.
+    #[must_use]
+    pub fn build(&self) -> ErrorModel {
+        if let Err(e) = self.validate() {
+            panic!("{}: {e}", e.key());
+        }
+        each!(self, Config(c), ErrorModel(running) => running(c.build()))
+    }
+    /// The canonical form, shared by all equivalent configurations.
+    ///
+    /// # Errors
+    /// As [`Self::validate`].
+    pub fn canonical(self) -> Result<Self, Invalid> {
+        self.validate()?;
+        Ok(each!(self, Config(c) => c.canonical().into()))
+    }
+    /// Long-run fraction of packets of `size` bytes lost; 0 if it does not exist. The parameters must be
+    /// valid ([`Self::validate`]).
+    #[must_use]
+    pub fn mean_loss(&self, size: u32) -> f64 {
+        each!(self, Config(c) => c.mean_loss(size))
+    }
+    /// A short description for reports, which choose the format of each `number`.
+    #[must_use]
+    pub fn words(&self, number: &dyn Fn(f64) -> String) -> String {
+        each!(self, Config(c) => c.words(number))
+    }
+}
+
+impl ErrorModel {
+    /// Whether the packet is lost; advances the model by one packet.
+    #[inline(always)]
+    pub fn loses(&mut self, p: &impl PacketView, rng: &mut Rng) -> bool {
+        each!(self, ErrorModel(m) => Losses::loses(m, p, rng))
+    }
+    /// Longest packet sent in one piece, bytes.
+    pub(crate) fn longest_whole(&self) -> u32 {
+        each!(self, ErrorModel(m) => m.longest_whole())
+    }
+    /// Bytes that a packet of `size` bytes takes on the link: more than `size` if it is fragmented.
+    pub(crate) fn on_wire(&self, size: u32) -> u32 {
+        each!(self, ErrorModel(m) => m.on_wire(size))
+    }
+    /// Whether it loses nothing and draws nothing.
+    #[must_use]
+    pub fn is_lossless(&self) -> bool {
+        each!(self, ErrorModel(m) => m.is_lossless())
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        each!(self, Invalid(e) => e.fmt(f))
+    }
+}
+
+impl core::error::Error for Invalid {}
+
+impl Refusal for Invalid {
+    fn key(&self) -> &'static str {
+        each!(self, Invalid(e) => e.key())
+    }
 }
 
 impl Config {

@@ -28,85 +28,67 @@ pub use crate::param::Invalid;
 pub use model::{Model, Sky, Weather};
 pub use series::Series;
 
-/// Expands the list below into the enum of fades, their names in files, and the dispatch to each.
-macro_rules! fades {
-    ($($name:literal $variant:ident($config:ty)),* $(,)?) => {
-        /// A fade.
-        #[derive(Clone, Debug, PartialEq)]
-        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FadeSpec"))]
-        #[expect(missing_docs, reason = "each fade documents itself")]
-        pub enum Config {
-            $(#[cfg_attr(feature = "serde", serde(rename = $name))] $variant($config),)*
-            /// Attenuation that follows a file. No draws.
-            #[cfg_attr(feature = "serde", serde(skip))]
-            Series(Series),
-        }
-
-        /// The names of all fades in files.
-        pub const NAMES: &[&str] = &[$($name),*];
-
-        impl Config {
-            /// Refuses parameters that are outside their domain or contradict each other.
-            ///
-            /// # Errors
-            /// The key, and a sentence that says what to write instead.
-            pub fn validate(&self) -> Result<(), Invalid> {
-                match self { $(Self::$variant(c) => c.validate(),)* Self::Series(c) => c.validate() }
-            }
-            /// The fading carrier; `None` if packets are lost without one.
-            #[must_use]
-            pub fn carrier(&self) -> Option<&carrier::Config> {
-                match self { $(Self::$variant(c) => c.carrier(),)* Self::Series(c) => c.carrier() }
-            }
-            /// The same, for filling in what follows from the link.
-            pub fn carrier_mut(&mut self) -> Option<&mut carrier::Config> {
-                match self { $(Self::$variant(c) => c.carrier_mut(),)* Self::Series(c) => c.carrier_mut() }
-            }
-            /// Whether both directions of a link fade together, if both fade: they then need a common random
-            /// stream.
-            #[must_use]
-            pub fn shared(&self) -> bool {
-                match self { $(Self::$variant(c) => c.shared(),)* Self::Series(c) => c.shared() }
-            }
-            /// Long-run fraction of time with an attenuation above `a` dB; for a file, up to its last time.
-            #[must_use]
-            pub fn exceeded(&self, a: f64) -> f64 {
-                match self { $(Self::$variant(c) => c.exceeded(a),)* Self::Series(c) => c.exceeded(a) }
-            }
-            /// Long-run fraction of packets lost in addition to those lost by the carrier.
-            #[must_use]
-            pub fn lost(&self) -> f64 {
-                match self { $(Self::$variant(c) => c.lost(),)* Self::Series(c) => c.lost() }
-            }
-            /// A short description for reports.
-            #[must_use]
-            pub fn words(&self) -> String {
-                match self { $(Self::$variant(c) => c.words(),)* Self::Series(c) => c.words() }
-            }
-            /// Its changes of a directed link from the start of the run, drawn from `rng`. The parameters must be
-            /// valid ([`Self::validate`]).
-            #[must_use]
-            pub fn course(&self, rng: Rng) -> Box<dyn Course> {
-                let carrier = self.carrier().map(carrier::Config::build);
-                match self {
-                    $(Self::$variant(c) => Fading::start(c.run(rng), carrier),)*
-                    Self::Series(c) => Fading::start(c.run(rng), carrier),
-                }
-            }
-        }
-
-        $(impl From<$config> for Config {
-            fn from(c: $config) -> Self {
-                Self::$variant(c)
-            }
-        })*
-    };
+skyhaul_base::kinds! {
+    each;
+    /// A fade.
+    #[derive(Clone, Debug, PartialEq)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FadeSpec"))]
+    #[expect(missing_docs, reason = "each fade documents itself")]
+    pub enum Config {
+        "rain" Rain(rain::Config),
+        "shadowing" Shadowing(shadowing::Config),
+    } + {
+        /// Attenuation that follows a file. No draws.
+        Series(Series),
+    }
 }
 
-fades! {
-    "rain" Rain(rain::Config),
-    "shadowing" Shadowing(shadowing::Config),
+impl Config {
+    /// Refuses parameters that are outside their domain or contradict each other.
+    ///
+    /// # Errors
+    /// The key, and a sentence that says what to write instead.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        each!(self, Config(c) => c.validate())
+    }
+    /// The fading carrier; `None` if packets are lost without one.
+    #[must_use]
+    pub fn carrier(&self) -> Option<&carrier::Config> {
+        each!(self, Config(c) => c.carrier())
+    }
+    /// The same, for filling in what follows from the link.
+    pub fn carrier_mut(&mut self) -> Option<&mut carrier::Config> {
+        each!(self, Config(c) => c.carrier_mut())
+    }
+    /// Whether both directions of a link fade together, if both fade: they then need a common random
+    /// stream.
+    #[must_use]
+    pub fn shared(&self) -> bool {
+        each!(self, Config(c) => c.shared())
+    }
+    /// Long-run fraction of time with an attenuation above `a` dB; for a file, up to its last time.
+    #[must_use]
+    pub fn exceeded(&self, a: f64) -> f64 {
+        each!(self, Config(c) => c.exceeded(a))
+    }
+    /// Long-run fraction of packets lost in addition to those lost by the carrier.
+    #[must_use]
+    pub fn lost(&self) -> f64 {
+        each!(self, Config(c) => c.lost())
+    }
+    /// A short description for reports.
+    #[must_use]
+    pub fn words(&self) -> String {
+        each!(self, Config(c) => c.words())
+    }
+    /// Its changes of a directed link from the start of the run, drawn from `rng`. The parameters must be
+    /// valid ([`Self::validate`]).
+    #[must_use]
+    pub fn course(&self, rng: Rng) -> Box<dyn Course> {
+        let carrier = self.carrier().map(carrier::Config::build);
+        each!(self, Config(c) => Fading::start(c.run(rng), carrier))
+    }
 }
 
 impl Config {

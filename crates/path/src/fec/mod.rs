@@ -19,87 +19,69 @@ use skyhaul_base::math;
 
 pub use model::{Code, Model, Shape};
 
-/// Expands the list below into the enum of configurations, the names, and the dispatch to each.
-macro_rules! codes {
-    ($($name:literal $variant:ident($config:ty)),* $(,)?) => {
-        /// Forward error correction of a link.
-        #[derive(Clone, Debug, PartialEq)]
-        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FecSpec"))]
-        #[expect(missing_docs, reason = "the configuration of each kind documents itself")]
-        pub enum Config {
-            $(#[cfg_attr(feature = "serde", serde(rename = $name))] $variant($config),)*
-        }
-
-        /// Why a configuration is invalid.
-        #[derive(Clone, Debug, PartialEq)]
-        #[expect(missing_docs, reason = "the error of each kind documents itself")]
-        pub enum Invalid {
-            $($variant(<$config as Model>::Invalid),)*
-        }
-
-        /// The names of all kinds in files.
-        pub const NAMES: &[&str] = &[$($name),*];
-
-        impl Config {
-            /// The kind's name in files.
-            #[must_use]
-            pub fn name(&self) -> &'static str {
-                match self { $(Self::$variant(_) => $name,)* }
-            }
-            /// Refuses parameters that are outside their domain or contradict each other.
-            ///
-            /// # Errors
-            /// The key, and a sentence that says what to write instead.
-            pub fn validate(&self) -> Result<(), Invalid> {
-                match self { $(Self::$variant(c) => c.validate().map_err(Invalid::$variant),)* }
-            }
-            /// The canonical form, shared by all equivalent configurations.
-            ///
-            /// # Errors
-            /// As [`Self::validate`].
-            pub fn canonical(self) -> Result<Self, Invalid> {
-                self.validate()?;
-                Ok(match self { $(Self::$variant(c) => c.canonical().into(),)* })
-            }
-            /// Its effect on packets; the parameters must be valid ([`Self::validate`]).
-            #[must_use]
-            pub fn code(&self) -> Code {
-                match self { $(Self::$variant(c) => c.code(),)* }
-            }
-            /// A short description for reports, which choose the format of each `number`.
-            #[must_use]
-            pub fn words(&self, number: &dyn Fn(f64) -> String) -> String {
-                match self { $(Self::$variant(c) => c.words(number),)* }
-            }
-        }
-
-        $(impl From<$config> for Config {
-            fn from(c: $config) -> Self {
-                Self::$variant(c)
-            }
-        })*
-
-        impl fmt::Display for Invalid {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self { $(Self::$variant(e) => e.fmt(f),)* }
-            }
-        }
-
-        impl core::error::Error for Invalid {}
-
-        impl Refusal for Invalid {
-            fn key(&self) -> &'static str {
-                match self { $(Self::$variant(e) => e.key(),)* }
-            }
-        }
-    };
+skyhaul_base::kinds! {
+    each;
+    /// Forward error correction of a link.
+    #[derive(Clone, Debug, PartialEq)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FecSpec"))]
+    #[expect(missing_docs, reason = "the configuration of each kind documents itself")]
+    pub enum Config {
+        "block" Block(block::Config),
+        "rate" Rate(code_rate::Config),
+        "repeat" Repeat(repeat::Config),
+    }
+    /// Why a configuration is invalid.
+    #[derive(Clone, Debug, PartialEq)]
+    #[expect(missing_docs, reason = "the error of each kind documents itself")]
+    pub enum Invalid = Model::Invalid;
 }
 
-codes! {
-    "block" Block(block::Config),
-    "rate" Rate(code_rate::Config),
-    "repeat" Repeat(repeat::Config),
+impl Config {
+    /// The kind's name in files.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        each!(self, Config => name)
+    }
+    /// Refuses parameters that are outside their domain or contradict each other.
+    ///
+    /// # Errors
+    /// The key, and a sentence that says what to write instead.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        each!(self, Config(c), Invalid(refuse) => c.validate().map_err(refuse))
+    }
+    /// The canonical form, shared by all equivalent configurations.
+    ///
+    /// # Errors
+    /// As [`Self::validate`].
+    pub fn canonical(self) -> Result<Self, Invalid> {
+        self.validate()?;
+        Ok(each!(self, Config(c) => c.canonical().into()))
+    }
+    /// Its effect on packets; the parameters must be valid ([`Self::validate`]).
+    #[must_use]
+    pub fn code(&self) -> Code {
+        each!(self, Config(c) => c.code())
+    }
+    /// A short description for reports, which choose the format of each `number`.
+    #[must_use]
+    pub fn words(&self, number: &dyn Fn(f64) -> String) -> String {
+        each!(self, Config(c) => c.words(number))
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        each!(self, Invalid(e) => e.fmt(f))
+    }
+}
+
+impl core::error::Error for Invalid {}
+
+impl Refusal for Invalid {
+    fn key(&self) -> &'static str {
+        each!(self, Invalid(e) => e.key())
+    }
 }
 
 impl Code {

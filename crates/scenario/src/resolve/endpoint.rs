@@ -3,8 +3,9 @@
 use super::{Result, refuse};
 use crate::amount::Window;
 use crate::model::{EndpointSpec, FlowSpec};
+use crate::resolved::FlowGroup;
 use skyhaul_base::Duration;
-use skyhaul_cc::Config as Control;
+use skyhaul_cc::{Config as Control, Policy};
 use skyhaul_tcp::Config;
 use skyhaul_tcp::config::{AckCc, Ecn, LossClassifier, LossDetection, RttSource};
 
@@ -22,7 +23,9 @@ pub(super) fn resolve(key: &str, spec: &FlowSpec, cc: &Control) -> Result<Config
     check_undo(&at, &mut config, wanted)?;
     check(&at, &config)?;
     check_ack_cc(&at, &config)?;
-    check_loss_detection(&at, &config, cc)?;
+    if let Some(policy) = cc.policy(&config.rules) {
+        check_policy(key, &config, cc, &policy)?;
+    }
     check_loss_classifier(&at, config.loss_classifier)?;
     if let Some(rwnd) = spec.rwnd {
         config.receive_buffer = window(&format!("{key}.rwnd"), rwnd, config.mss)?;
@@ -74,23 +77,23 @@ fn check_ack_cc(at: &str, c: &Config) -> Result<()> {
     Ok(())
 }
 
-/// RACK and SNACK need selective acknowledgements, and a recovery that repairs losses in any order (RFC 8985 §4).
-fn check_loss_detection(at: &str, c: &Config, cc: &Control) -> Result<()> {
-    let at = |k: &str| format!("{at}.{k}");
-    if c.loss_detection == LossDetection::DupAcks {
-        let asked_for = cc.policy(&c.rules).is_some_and(|p| p.rack);
-        return if c.tail_loss_probe && !asked_for {
-            let why = "only \"rack\" can evaluate the answer to a tail loss probe: also write loss-detection = \"rack\"";
-            refuse(at("tail-loss-probe"), why)
-        } else {
-            Ok(())
-        };
+/// Refuses a control whose recovery does not fit the endpoint of the flow at `key`: RACK and SNACK need selective
+/// acknowledgements and a recovery that repairs losses in any order (RFC 8985 §4), and such a recovery needs them itself.
+fn check_policy(key: &str, c: &Config, cc: &Control, policy: &Policy) -> Result<()> {
+    let at = |k: &str| format!("{key}.endpoint.{k}");
+    let (name, by_sack) = (cc.label(), policy.recovery.uses_pipe());
+    let way = match c.loss_detection {
+        LossDetection::DupAcks => None,
+        LossDetection::Rack => Some("rack"),
+        LossDetection::Snack => Some("snack"),
+    };
+    if way.is_none() && c.tail_loss_probe && !policy.rack {
+        let why = "only \"rack\" can evaluate the answer to a tail loss probe: also write loss-detection = \"rack\"";
+        return refuse(at("tail-loss-probe"), why);
     }
-    let way = if c.loss_detection == LossDetection::Snack { "snack" } else { "rack" };
-    let name = cc.name();
-    if cc.policy(&c.rules).is_some_and(|p| !p.recovery.uses_pipe()) {
+    if let (Some(way), false) = (way, by_sack) {
         let auto = if c.sack.is_none() { " (so sack = \"auto\" is off)" } else { "" };
-        let plain = Control::by_name(name).is_some_and(|plain| plain == *cc);
+        let plain = Control::by_name(&name).is_some_and(|plain| plain == *cc);
         let with = if plain { "" } else { " with these options" };
         return refuse(
             at("loss-detection"),
@@ -100,11 +103,31 @@ fn check_loss_detection(at: &str, c: &Config, cc: &Control) -> Result<()> {
             ),
         );
     }
-    if c.sack == Some(false) {
+    if let (Some(way), Some(false)) = (way, c.sack) {
         let why = format!("\"{way}\" needs SACK: write sack = true, or leave sack out");
         return refuse(at("loss-detection"), why);
     }
+    if by_sack && c.sack == Some(false) {
+        return refuse(
+            at("sack"),
+            format!(
+                "false, but cc = \"{name}\" needs selective acknowledgements to repair losses: write \
+                 sack = true, recovery = \"newreno\" in cc if \"{name}\" has that option, or cc = \"newreno\""
+            ),
+        );
+    }
     Ok(())
+}
+
+impl FlowGroup {
+    /// Refuses the policy of a user's control as that of a built-in one, which was known when the scenario was resolved.
+    ///
+    /// # Errors
+    /// Names the key and says what to write instead.
+    pub fn check_policy(&self, policy: &Policy) -> core::result::Result<(), String> {
+        check_policy(&format!("flows.{}", self.name), &self.endpoint, &self.cc, policy)
+            .map_err(|p| format!("{}: {}", p.key, p.message))
+    }
 }
 
 fn check_loss_classifier(at: &str, c: LossClassifier) -> Result<()> {

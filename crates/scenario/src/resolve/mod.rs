@@ -204,17 +204,6 @@ impl<'a> Flow<'a> {
             return refuse(format!("{key}.cc"), why);
         }
         let endpoint = endpoint::resolve(&key, spec, &cc)?;
-        let repairs_by_sack = cc.policy(&endpoint.rules).is_some_and(|p| p.recovery.uses_pipe());
-        if endpoint.sack == Some(false) && repairs_by_sack {
-            let name = cc.name();
-            return refuse(
-                format!("{key}.endpoint.sack"),
-                format!(
-                    "false, but cc = \"{name}\" needs selective acknowledgements to repair losses: write \
-                     sack = true, recovery = \"newreno\" in cc if \"{name}\" has that option, or cc = \"newreno\""
-                ),
-            );
-        }
         let path = path(model, &key, spec)?;
         Ok(Self { key, written, spec, count, path, extra_delay, transport, endpoint, cc })
     }

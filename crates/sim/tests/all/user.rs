@@ -7,7 +7,7 @@ use skyhaul_apps::pages::Config as Pages;
 use skyhaul_base::Duration;
 use skyhaul_cc::alg::gaimd::{self, Gaimd};
 use skyhaul_cc::user::{self, OptionValue, Request};
-use skyhaul_cc::{Ack, Config, CongestionControl, Controls, Cx, Signal, Start, Window};
+use skyhaul_cc::{Ack, Config, CongestionControl, Controls, Cx, Policy, RecoveryMode, Signal, Start, Window};
 use skyhaul_scenario::resolved::{App, Resolved};
 use skyhaul_sim::{BuildError, RunError, Sim, check_controls, run, run_with};
 use skyhaul_trace::{Digest, Null};
@@ -173,5 +173,53 @@ fn there_is_one_instance_per_connection() {
         s.flows[0].known_rtt = s.flows[0].known_rtt.filter(|_| !handshake);
         run_with(&s, 1, Null, &controls).expect("a run");
         assert_eq!(made.load(Ordering::Relaxed), 5);
+    }
+}
+
+/// A control that repairs losses without SACK.
+#[derive(Debug)]
+struct Plain(Policy);
+
+impl CongestionControl for Plain {
+    fn window(&self) -> Window {
+        Window { cwnd: 4.0, ssthresh: 4.0 }
+    }
+    fn policy(&self) -> Policy {
+        self.0
+    }
+    fn on_ack(&mut self, _: &mut Cx<'_>, _: &Ack) {}
+    fn on_congestion(&mut self, _: &mut Cx<'_>, _: Signal) {}
+    fn on_timeout(&mut self, _: &mut Cx<'_>, _: u32) {}
+}
+
+#[test]
+fn a_policy_that_does_not_fit_the_endpoint_is_refused_as_that_of_a_built_in_control() {
+    use skyhaul_tcp::config::LossDetection::{DupAcks, Rack};
+    for (recovery, detection, sack, words) in [
+        (
+            RecoveryMode::NewReno,
+            Rack,
+            None,
+            "flows.bulk.endpoint.loss-detection: \"rack\" needs a congestion control",
+        ),
+        (RecoveryMode::Sack, Rack, Some(false), "flows.bulk.endpoint.loss-detection: \"rack\" needs SACK"),
+        (
+            RecoveryMode::Sack,
+            DupAcks,
+            Some(false),
+            "flows.bulk.endpoint.sack: false, but cc = \"user:plain\"",
+        ),
+        (RecoveryMode::Sack, Rack, None, ""),
+        (RecoveryMode::NewReno, DupAcks, Some(false), ""),
+    ] {
+        let mut controls = Controls::default();
+        let policy = Policy { recovery, ..Policy::default() };
+        controls.provide("plain", move |_: &Request<'_>| Ok(Box::new(Plain(policy)) as _));
+        let mut s = s0(1, "user:plain", 0.0, 10.0);
+        (s.flows[0].endpoint.loss_detection, s.flows[0].endpoint.sack) = (detection, sack);
+        match run_with(&s, 1, Null, &controls) {
+            Ok(_) => assert_eq!(words, ""),
+            Err(e) => assert!(!words.is_empty() && e.to_string().contains(words), "{e}"),
+        }
     }
 }

@@ -4,8 +4,9 @@ use skyhaul_base::Duration;
 
 /// Maximum samples kept per round: enough for a quantile of 90 %, few enough to sort once a round.
 const KEPT: usize = 64;
-/// Below this many samples the minimum stands for the lower quartile, and below this many there is no quantile.
+/// Below this many samples the minimum stands for the lower quartile: the smallest of fewer is none.
 const QUARTILE: usize = 8;
+/// Below this many samples there is no quantile at all.
 const FEW: usize = 3;
 
 /// The samples of the current round, in seconds. When there are too many, every second one is dropped, and from

@@ -1,6 +1,9 @@
-use super::probing::DOUBT_MOST;
+use super::delay::{OWN, OWN_SHARE};
+use super::losses::CUT;
+use super::probing::{DOUBT, DOUBT_MOST, Router};
+use super::window::{BLIND_MOST, FAR_MOST, LATE, LATE_LEFT, OPENING_MOST};
 use super::*;
-use crate::event::RateSample;
+use crate::event::{ProbeSupport, RateSample};
 use crate::rules::Rules;
 use crate::testing::{self, Stage};
 use crate::{Actions, Clock};
@@ -51,10 +54,15 @@ fn rounds(s: &mut Stage<Hark>, n: u32, rtt: Duration) -> Actions {
 fn steady(config: &Config, quiet: f64) -> Stage<Hark> {
     let (mut s, _) = started(config);
     round(&mut s, RTT);
-    (s.cc.starting, s.cc.unheard, s.cc.starved, s.cc.late) = (false, false, false, 0.0);
-    (s.cc.quiet, s.cc.train) = (quiet, None);
+    (s.cc.start, s.cc.probing.starved, s.cc.quiet.late) = (None, false, 0.0);
+    (s.cc.quiet.window, s.cc.probing.train) = (quiet, None);
     s.cc.apply(&s.path.clone());
     s
+}
+
+/// Ten probes leave now.
+fn send(s: &mut Stage<Hark>, purpose: Purpose) {
+    s.call(|cc, cx| assert_eq!(cc.probing.send(cx, 10.0, purpose, &cc.delay), 10));
 }
 
 fn ms(ms: u64) -> Duration {
@@ -110,10 +118,7 @@ fn without_probes_the_start_is_slow_start() {
         }
         // A queue of 20 ms in a window of 160: 6 own segments against a target of 3.
         round(&mut s, ms(20));
-        assert_eq!(
-            (s.cwnd(), s.cc.starting),
-            (160.0 + (Hark::target(160.0) - 160.0 * s.cc.queue / 0.52), false)
-        );
+        assert_eq!((s.cwnd(), s.cc.start), (160.0 + (target(160.0) - 160.0 * s.cc.delay.queue / 0.52), None));
     }
 }
 
@@ -148,14 +153,14 @@ fn a_page_on_a_full_path_begins_again() {
     s.path.delivered = 12_000;
     let act = s.wake();
     assert!(act.rewind);
-    assert_eq!((s.cwnd(), s.cc.starting), (24.0, false), "twice what came through");
+    assert_eq!((s.cwnd(), s.cc.start), (24.0, None), "twice what came through");
     assert_eq!(s.cc.priority(20_000, false), Priority::Normal);
 }
 
 #[test]
 fn losses_leave_the_window_and_reduce_the_firm_one() {
     let mut s = steady(&Config::default(), 100.0);
-    s.cc.firm = 60.0;
+    s.cc.rival.firm = 60.0;
     s.path.lost = 1000;
     s.congestion(Signal::Loss);
     assert_eq!((s.cwnd(), s.variable("firm")), (100.0, 42.0));
@@ -217,11 +222,11 @@ fn a_collapse_is_answered_whatever_the_delay() {
 fn a_competitor_is_one_whose_queue_stands_for_five_rounds() {
     for compete in [true, false] {
         let mut s = steady(&Config { compete, ..Config::default() }, 100.0);
-        s.cc.firm = 100.0;
+        s.cc.rival.firm = 100.0;
         rounds(&mut s, 4, ms(100));
         assert_eq!(s.variable("rival"), 0.0, "ours, perhaps");
         // A window gives back what it has in the queue beyond its target.
-        let yielded = (0..4).fold(100.0, |w, _| w - (w * 100.0 / 600.0 - Hark::target(w)));
+        let yielded = (0..4).fold(100.0, |w, _| w - (w * 100.0 / 600.0 - target(w)));
         assert!((s.variable("quiet") - yielded).abs() < 1e-6, "{yielded}");
         round(&mut s, ms(100));
         assert_eq!(s.variable("rival"), f64::from(u8::from(compete)));
@@ -237,7 +242,7 @@ fn a_competitor_is_one_whose_queue_stands_for_five_rounds() {
 #[test]
 fn a_queue_that_shrinks_is_no_competitors() {
     let mut s = steady(&Config::default(), 100.0);
-    s.cc.firm = 100.0;
+    s.cc.rival.firm = 100.0;
     for delay in [200, 170, 140, 120, 100, 80, 65, 50] {
         round(&mut s, ms(delay));
     }
@@ -247,7 +252,7 @@ fn a_queue_that_shrinks_is_no_competitors() {
 #[test]
 fn a_loss_beside_a_competitor_asks_whether_it_is_still_there() {
     let mut s = steady(&Config::default(), 100.0);
-    s.cc.firm = 100.0;
+    s.cc.rival.firm = 100.0;
     rounds(&mut s, 5, ms(100));
     s.congestion(Signal::Loss);
     assert_eq!((s.variable("rival"), s.cwnd()), (0.0, s.variable("quiet")));
@@ -263,7 +268,7 @@ fn ten_probes_that_come_back_tell_that_the_path_is_longer() {
     assert_eq!(test.map(|t| t.count), Some(10), "is it one?");
     assert!(s.variable("quiet") < 95.0, "it yielded meanwhile");
     answered(&mut s, 10);
-    s.cc.firm = 90.0;
+    s.cc.rival.firm = 90.0;
     rounds(&mut s, 4, ms(40));
     assert_eq!((s.variable("shift-ms").round(), s.variable("queue-ms").round()), (40.0, 0.0));
     assert!(s.cwnd() > 85.0, "{}", s.cwnd());
@@ -279,8 +284,8 @@ fn probes_that_vanish_leave_the_delay_and_show_that_the_router_has_priorities() 
     answered(&mut s, 2);
     rounds(&mut s, 3, ms(40));
     assert_eq!(s.variable("shift-ms"), 0.0);
-    assert!(s.cc.priorities);
-    assert_eq!(s.cc.doubt, 2 * DOUBT, "tests become rarer");
+    assert_eq!(s.cc.probing.router, Router::HasPriorities);
+    assert_eq!(s.cc.probing.doubt, 2 * DOUBT, "tests become rarer");
 }
 
 #[test]
@@ -306,21 +311,20 @@ fn answers_become_window_by_half() {
 #[test]
 fn probes_that_displace_data_are_given_up() {
     let mut s = steady(&Config::default(), 100.0);
-    let ask = |s: &mut Stage<Hark>, test| {
-        let mut act = Actions::default();
-        s.cc.ask(&mut Cx { now: s.now, path: &s.path, rng: &mut s.rng, act: &mut act }, 10.0, test);
+    let ask = |s: &mut Stage<Hark>| {
+        send(s, Purpose::Test);
         answered(s, 10);
     };
-    ask(&mut s, true);
+    ask(&mut s);
     rounds(&mut s, 3, ms(10));
     assert_eq!(s.variable("shift-ms").round(), 10.0, "the first one is believed");
     // The delay grows by more than half of what the window alone explains.
     for delay in [20, 30] {
-        ask(&mut s, true);
-        s.cc.quiet *= 1.01;
+        ask(&mut s);
+        s.cc.quiet.window *= 1.01;
         rounds(&mut s, 3, ms(delay));
     }
-    assert!(s.cc.deaf(&s.path));
+    assert!(s.cc.probing.is_useless(&s.path));
     assert_eq!(s.variable("shift-ms"), 0.0, "and what they said is void");
     assert_eq!(rounds(&mut s, 12, RTT).train, None);
 }
@@ -328,7 +332,7 @@ fn probes_that_displace_data_are_given_up() {
 #[test]
 fn few_segments_are_no_reason_for_probes() {
     let mut s = steady(&Config::default(), 6.0);
-    s.cc.priorities = true;
+    s.cc.probing.router = Router::HasPriorities;
     for _ in 0..5 {
         let act = round(&mut s, RTT);
         assert!(s.cwnd() >= 8.0 || act.train.is_none());
@@ -407,7 +411,7 @@ fn answers_within_an_rtt_are_to_earlier_probes() {
     let act = round(&mut s, RTT);
     // These were sent before the train that has just begun.
     s.probe(act.train.expect("the queue is empty").count);
-    assert_eq!((s.cc.answers, s.cc.train.expect("it goes on").share()), (0.0, 0.0));
+    assert_eq!((s.cc.probing.answers, s.cc.probing.train.expect("it goes on").share()), (0.0, 0.0));
 }
 
 #[test]
@@ -418,7 +422,7 @@ fn answers_wait_for_the_verdict_on_their_train() {
         let before = s.variable("quiet");
         answered(&mut s, if through { asked } else { asked / 3 });
         // The delay is 8 ms longer: the queue does not look empty while the train is under way.
-        s.cc.noise = 0.008;
+        s.cc.delay.noise = 0.008;
         round(&mut s, ms(8));
         assert!(s.variable("quiet") <= before + 2.0);
         rounds(&mut s, 3, ms(8));
@@ -431,66 +435,65 @@ fn jitter_is_no_sign_of_a_router_without_priorities() {
     for (noise, given_up) in [(0.0, true), (0.02, false)] {
         let mut s = steady(&Config::default(), 100.0);
         for _ in 0..2 {
-            let mut act = Actions::default();
-            s.cc.ask(&mut Cx { now: s.now, path: &s.path, rng: &mut s.rng, act: &mut act }, 10.0, false);
-            s.cc.noise = noise;
+            send(&mut s, Purpose::Room);
+            s.cc.delay.noise = noise;
             answered(&mut s, 10);
             rounds(&mut s, 2, ms(40));
-            s.cc.train = None;
+            s.cc.probing.train = None;
             rounds(&mut s, 2, RTT);
-            s.cc.train = None;
+            s.cc.probing.train = None;
         }
-        assert_eq!(s.cc.deaf(&s.path), given_up);
+        assert_eq!(s.cc.probing.is_useless(&s.path), given_up);
     }
 }
 
 #[test]
 fn of_two_flows_in_one_queue_the_larger_one_is_above_its_target() {
     // A queue of 10 ms in an RTT of 560 ms.
-    let surplus = |window: f64| window * 10.0 / 560.0 - Hark::target(window);
+    let surplus = |window: f64| window * 10.0 / 560.0 - target(window);
     assert!(surplus(300.0) > 0.0 && surplus(150.0) < 0.0, "{} {}", surplus(300.0), surplus(150.0));
-    assert_eq!((Hark::target(1.0), Hark::target(10_000.0)), (OWN, OWN_SHARE * 10_000.0));
+    assert_eq!((target(1.0), target(10_000.0)), (OWN, OWN_SHARE * 10_000.0));
 }
 
 #[test]
 fn a_latecomer_grows_as_in_slow_start_until_its_share_of_that_is_used_up() {
     let (mut s, _) = started(&Config::default());
     rounds(&mut s, 3, RTT);
-    assert_eq!((s.cc.unheard, s.cc.late), (true, LATE_MOST), "no probe was answered");
+    assert!(matches!(s.cc.start, Some(Start::Latecomer { .. })), "no probe was answered");
+    assert_eq!(s.cc.quiet.late, LATE_MOST);
     s.cc.leave_start();
     let mut gain = |quiet: f64, rtt| {
-        (s.cc.quiet, s.cc.starved) = (quiet, true);
+        (s.cc.quiet.window, s.cc.probing.starved) = (quiet, true);
         round(&mut s, rtt);
-        (s.cc.quiet - quiet, s.cc.late)
+        (s.cc.quiet.window - quiet, s.cc.quiet.late)
     };
     assert_eq!(gain(10.0, RTT), (5.0, LATE_MOST), "half of the window");
-    let (added, target) = (gain(100.0, RTT).0, Hark::target(100.0));
-    assert!((added - LATE * target).abs() < 1e-9, "six times the distance: {added}");
+    let added = gain(100.0, RTT).0;
+    assert!((added - LATE * target(100.0)).abs() < 1e-9, "six times the distance: {added}");
     // Each round above the target takes a part of it.
     let (lost, late) = gain(100.0, ms(50));
     assert!(lost < 0.0 && (late - LATE_LEFT * LATE_MOST).abs() < 1e-9, "{lost} {late}");
     let late: Vec<f64> = (0..20).map(|_| gain(100.0, ms(50)).1).collect();
     assert_eq!(late[19], 0.0, "{late:?}");
-    assert!(gain(100.0, RTT).0 <= OPENING_MOST * Hark::target(100.0));
+    assert!(gain(100.0, RTT).0 <= OPENING_MOST * target(100.0));
 }
 
 #[test]
 fn without_probes_the_window_returns_to_where_the_queue_began() {
     let mut s = steady(&Config { probes: false, ..Config::default() }, 100.0);
-    s.cc.last_window = 100.0;
+    s.cc.quiet.last = 100.0;
     round(&mut s, ms(50));
     let knee = 100.0 * 500.0 / 550.0;
-    assert!((s.cc.knee - knee).abs() < 1e-6, "{}", s.cc.knee);
-    s.cc.quiet = 50.0;
+    assert!((s.cc.quiet.knee - knee).abs() < 1e-6, "{}", s.cc.quiet.knee);
+    s.cc.quiet.window = 50.0;
     let mut windows = [50.0; 13];
     for window in &mut windows[1..] {
         round(&mut s, RTT);
-        *window = s.cc.quiet;
+        *window = s.cc.quiet.window;
     }
     let at = windows.iter().position(|w| *w > knee - 0.5).expect("it gets there");
-    let most = |share: f64| {
-        move |w: &[f64]| w[1] <= ((1.0 + share) * w[0]).max(w[0] + OPENING_MOST * Hark::target(w[0]))
-    };
+    let most =
+        |share: f64| move |w: &[f64]| w[1] <= ((1.0 + share) * w[0]).max(w[0] + OPENING_MOST * target(w[0]));
     assert!((5..11).contains(&at) && windows[..=at].windows(2).all(most(FAR_MOST)), "{windows:?}");
     assert!(windows[at] < knee + 0.5 && windows[at..].windows(2).all(most(BLIND_MOST)), "{windows:?}");
 }
@@ -498,13 +501,13 @@ fn without_probes_the_window_returns_to_where_the_queue_began() {
 #[test]
 fn a_delay_unlike_any_before_is_tested_again_soon() {
     let mut s = steady(&Config::default(), 100.0);
-    (s.cc.doubt, s.cc.until_test, s.cc.longest) = (DOUBT_MOST, DOUBT_MOST, 0.03);
+    (s.cc.probing.doubt, s.cc.probing.until_test, s.cc.delay.longest) = (DOUBT_MOST, DOUBT_MOST, 0.03);
     assert_eq!(rounds(&mut s, DOUBT, ms(50)).train, None, "such queues have failed tests");
-    s.cc.firm = 100.0;
+    s.cc.rival.firm = 100.0;
     // The path is 500 ms longer, and the quiet window yields until it is too small for a test of its own.
     let tests: Vec<bool> = (0..8).map(|_| round(&mut s, RTT * 2).train.is_some()).collect();
     assert_eq!(tests.iter().position(|t| *t), Some(DOUBT as usize - 1), "{tests:?}");
-    (s.cc.quiet, s.cc.train, s.cc.until_test) = (2.0, None, 1);
+    (s.cc.quiet.window, s.cc.probing.train, s.cc.probing.until_test) = (2.0, None, 1);
     assert_eq!(round(&mut s, RTT * 2).train.map(|t| t.count), Some(10), "the firm window is in use");
 }
 
@@ -521,8 +524,8 @@ fn probes_that_return_from_a_queue_that_has_drained_prove_nothing() {
         let mut s = steady(&Config::default(), 100.0);
         assert!(rounds(&mut s, DOUBT, ms(40)).train.is_some());
         answered(&mut s, 10);
-        (s.cc.quiet, s.cc.firm, s.cc.longest) = (20.0, 90.0, 0.04);
+        (s.cc.quiet.window, s.cc.rival.firm, s.cc.delay.longest) = (20.0, 90.0, 0.04);
         rounds(&mut s, 4, if drains { ms(1) } else { ms(40) });
-        assert_eq!(s.cc.quiet < 30.0, drains, "{}", s.cc.quiet);
+        assert_eq!(s.cc.quiet.window < 30.0, drains, "{}", s.cc.quiet.window);
     }
 }

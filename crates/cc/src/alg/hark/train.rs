@@ -6,12 +6,28 @@ use skyhaul_base::{Duration, Instant};
 /// Share of a train's probes that must be answered. Random losses take some (5 % on the worst channels that still
 /// carry TCP: 64 probes lose 3 ± 2), a queue that serves them last takes nearly all.
 pub(super) const MOST: f64 = 0.8;
-/// Loss rate of data, up to which it counts as spared.
+/// Below this many probes the share of answers is random: fewer are not sent.
+pub(super) const ENOUGH: f64 = 8.0;
+/// Loss rate of data, up to which it counts as spared: more than most channels lose.
 const SPARED: f64 = 0.1;
+/// Time for delayed acknowledgements and the timers of both ends, s.
+const TIMERS: f64 = 0.02;
+
+/// What a train asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// How much room does the path have?
+    Room,
+    /// Is the delay that of a queue?
+    Test,
+}
 
 /// A train of probes in progress.
+///
+/// *Invariant*: answers that arrive within an RTT of its start are to an earlier train, and do not count.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
+pub(super) struct Train {
+    purpose: Purpose,
     /// Its start.
     since: Instant,
     /// Time until all answers must have arrived: the train takes one RTT, and its last answer another.
@@ -29,17 +45,26 @@ pub(super) struct Asked {
     lower: [f64; 2],
     /// Maximum loss rate of data in a round since.
     lost: f64,
-    /// It tests whether the delay is that of a queue.
-    pub(super) test: bool,
 }
 
-impl Asked {
-    pub(super) fn new(now: Instant, count: u32, rtt: f64, queue: f64, test: bool) -> Self {
-        // 20 ms for delayed acknowledgements and the timers of both ends.
-        let patience = Duration::from_secs_f64(2.0 * rtt + 0.02);
-        let (longest, least, lost) = (0.0, f64::INFINITY, 0.0);
-        let lower = [0.0; 2];
-        Self { since: now, patience, count, answered: 0, before: queue, longest, least, lower, lost, test }
+impl Train {
+    pub(super) fn new(now: Instant, count: u32, rtt: f64, queue: f64, purpose: Purpose) -> Self {
+        Self {
+            purpose,
+            since: now,
+            patience: Duration::from_secs_f64(2.0 * rtt + TIMERS),
+            count,
+            answered: 0,
+            before: queue,
+            longest: 0.0,
+            least: f64::INFINITY,
+            lower: [0.0; 2],
+            lost: 0.0,
+        }
+    }
+
+    pub(super) fn is_test(&self) -> bool {
+        self.purpose == Purpose::Test
     }
 
     /// A round has passed with this queueing delay, s, these RTTs if there were any, and this loss rate.
@@ -53,7 +78,8 @@ impl Asked {
         self.lost = self.lost.max(lost);
     }
 
-    /// Counts answers that arrive now. False if they are to earlier probes: the minimum RTT, s, has not passed since the train began.
+    /// Counts answers that arrive now. False if they are to
+    /// earlier probes: the minimum RTT, `base`, s, has not passed since the train began.
     pub(super) fn answer(&mut self, now: Instant, count: u32, base: f64) -> bool {
         let to_this = now.since(self.since).as_secs_f64() >= base;
         if to_this {
@@ -103,7 +129,7 @@ mod tests {
 
     #[test]
     fn one_round_with_a_queue_does_not_make_the_path_longer() {
-        let mut train = Asked::new(Instant::ZERO, 10, 0.5, 0.0, true);
+        let mut train = Train::new(Instant::ZERO, 10, 0.5, 0.0, Purpose::Test);
         for (least, lower) in [(0.5, 0.51), (0.5, 0.6), (0.5, 0.52)] {
             train.saw(lower - 0.5, rtts(least, lower), 0.0);
         }
@@ -113,7 +139,7 @@ mod tests {
 
     #[test]
     fn an_answer_takes_an_rtt() {
-        let mut train = Asked::new(Instant::from_secs_f64(1.0), 10, 0.5, 0.0, true);
+        let mut train = Train::new(Instant::from_secs_f64(1.0), 10, 0.5, 0.0, Purpose::Test);
         assert!(!train.answer(Instant::from_secs_f64(1.4), 5, 0.5));
         assert!(train.answer(Instant::from_secs_f64(1.5), 8, 0.5));
         assert!((train.share() - 0.8).abs() < 1e-9 && train.came_through());
