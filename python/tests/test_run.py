@@ -204,3 +204,24 @@ def test_what_needs_too_much_memory_is_refused_before_it_starts():
     ):
         sh.run("preset:peach-geo", set={"record.sample": "1 ns"})
     assert sh.check("preset:peach-geo")["memory"]["flows"] > 0
+
+
+VAST = """
+duration = "5 s"
+max-memory = "1 MB"
+[links.sat]
+rate = "unlimited"
+delay = "1 s"
+[flows.bulk]
+path = ["sat"]
+transport = "udp"
+app = { kind = "cbr", rate = "100 Mbit/s", packet = "1000 B" }
+"""
+
+
+def test_a_run_that_uses_up_its_memory_ends_with_what_was_reached() -> None:
+    with pytest.warns(UserWarning, match="max-memory: the run ended at 0"):
+        r = sh.run("vast", text=VAST)
+    assert r.ended_early is not None and r.ended_early.startswith("max-memory: ")
+    assert 0 < r.summary["duration_s"] < 1 and len(r.flows) == 1
+    assert sh.run("vast", text=VAST, set={"max-memory": "4 GB"}).ended_early is None

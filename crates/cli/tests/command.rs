@@ -411,6 +411,57 @@ fn cells_that_fail_do_not_stop_the_others_and_are_a_status() {
     assert!(page.contains("3 of 6 cells failed"));
 }
 
+/// A path whose links have no rate is not estimated: what is on it shows during the run.
+const VAST: &str = r#"schema = 1
+duration = "5 s"
+max-memory = "1 MB"
+[links.sat]
+rate = "unlimited"
+delay = "1 s"
+[flows.bulk]
+path = ["sat"]
+transport = "udp"
+app = { kind = "cbr", rate = "100 Mbit/s", packet = "1000 B" }
+"#;
+
+#[test]
+fn a_run_that_uses_up_its_memory_ends_with_what_was_reached() {
+    let here = folder("memory");
+    fs::write(here.join("vast.toml"), VAST).expect("writable");
+    for args in [&["run", "vast.toml", "--out", "out"][..], &["run", "vast.toml", "--json"]] {
+        let out = run(&here, args);
+        let (told, said) = (text(&out.stdout), text(&out.stderr));
+        assert_eq!(out.status.code(), Some(1), "{said}");
+        let line = said.lines().find(|l| l.contains("max-memory")).expect("a line");
+        assert!(
+            line.starts_with("skyhaul: max-memory: the run ended at 0.")
+                && line.ends_with("larger max-memory"),
+            "{line}"
+        );
+        assert!(told.contains("max-memory: the run ended at 0.") && told.contains("bulk"), "{told}");
+    }
+    let summary = fs::read_to_string(here.join("out/summary.json")).expect("nothing is lost");
+    assert!(
+        summary.contains("\"ended_early\": \"max-memory: ") && summary.contains("\"duration_s\": 0."),
+        "{summary}"
+    );
+    // With more it runs to its end.
+    let all = run(&here, &["run", "vast.toml", "--json", "--set", "max-memory=4 GB"]);
+    assert!(all.status.success() && !text(&all.stdout).contains("ended_early"));
+    // Of a study, only this cell has no result.
+    let study = STUDY.replace("values = [\"sack\", \"peach\"]", "values = [\"sack\", { value = \"peach\", set = { max-memory = \"20 kB\", \"flows.bulk.rwnd\" = \"2000 segments\", \"links.sat.rate\" = \"unlimited\", \"links.sat.queue\" = \"50 packets\" } }]");
+    fs::write(here.join("geo.toml"), GEO).expect("writable");
+    fs::write(here.join("small.toml"), study).expect("writable");
+    let out = run(&here, &["study", "report", "small.toml", "--out", "study"]);
+    let said = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    let last = said.lines().last().expect("a line");
+    assert!(
+        last.starts_with("skyhaul: 3 of 6 cells failed") && last.contains("max-memory: the run ended at"),
+        "{said}"
+    );
+}
+
 #[test]
 fn controls_of_a_user_are_refused_here() {
     let here = folder("own-controls");

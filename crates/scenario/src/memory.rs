@@ -1,7 +1,7 @@
 //! Memory that a run needs: an estimate before it starts, so that a typing error is refused instead of ending in
 //! an out-of-memory kill, and the sizes by which the simulator counts what it holds during the run.
 
-use crate::resolved::{FlowGroup, Resolved, Series};
+use crate::resolved::{FlowGroup, Resolved, Series, Transport};
 use serde::Serialize;
 use skyhaul_path::Limit;
 
@@ -113,24 +113,31 @@ fn packets(scenario: &Resolved, group: &FlowGroup, duration: f64) -> f64 {
     if capacity.is_infinite() {
         return 0.0;
     }
-    let count = f64::from(group.count);
-    let size = 8.0 * f64::from(group.endpoint.mss + group.endpoint.header);
-    let sent = if group.transport == crate::resolved::Transport::Tcp {
-        let window = group.endpoint.receive_buffer.min(group.endpoint.send_buffer) as f64;
-        count * window / f64::from(group.endpoint.mss)
-    } else {
-        group.app.offered().map_or(f64::INFINITY, |offered| offered * count * duration / size)
+    let (count, endpoint) = (f64::from(group.count), &group.endpoint);
+    let tcp = group.transport == Transport::Tcp;
+    let full = u64::from(endpoint.mss + endpoint.header);
+    let size = 8.0 * if tcp { full } else { group.app.packet().unwrap_or(full) } as f64;
+    // A queue without a limit grows by what comes faster than it is served. Slow start doubles what it serves.
+    let too_much = match group.app.offered() {
+        Some(offered) if !tcp => (offered * count - capacity).max(0.0),
+        _ => capacity,
     };
     let held = group.path.iter().map(|&i| {
         let way = group.data_way(&scenario.links[i]);
         let waiting = match way.queue.limit {
+            _ if way.rate.mean().is_none() => 0.0,
             Limit::Packets(n) => f64::from(n),
             Limit::Bytes(n) => 8.0 * n as f64 / size,
             Limit::Unlimited => f64::INFINITY,
         };
-        waiting + capacity * way.delay.base().as_secs_f64() / size
+        waiting.min(too_much * duration / size) + capacity * way.delay.base().as_secs_f64() / size
     });
-    held.sum::<f64>().min(sent)
+    let windows = if tcp {
+        count * endpoint.receive_buffer.min(endpoint.send_buffer) as f64 / f64::from(endpoint.mss)
+    } else {
+        f64::INFINITY
+    };
+    held.sum::<f64>().min(windows)
 }
 
 fn samples(scenario: &Resolved, flows: f64, duration: f64) -> f64 {
@@ -177,17 +184,35 @@ mod tests {
                 "[flows.a]\npath = [\"sat\"]\napp = {{ kind = \"arrivals\", rate = \"{rate}\", size = \"10 kB\" }}"
             )
         };
-        // 84 kbit each with headers: 12 a second fill the link.
+        // 83 kbit each with headers: 12 a second fill the link.
         assert_eq!(of(&app("11 /s")).unwrap().arrivals, 1100.0 * PAGE as f64);
         let m = of(&app("25 /s")).unwrap();
-        // Half a gain of the link is for headers: 11 segments of 40 bytes with each.
-        let share = 1.0 - 1e6 / (25.0 * 8.0 * (1e4 + 11.0 * 40.0));
+        // Seven segments with headers of 52 bytes.
+        let share = 1.0 - 1e6 / (25.0 * 8.0 * (1e4 + 7.0 * 52.0));
         let expected = 2500.0 * (share * FLOW as f64 + (1.0 - share) * PAGE as f64);
         assert!((m.arrivals - expected).abs() < 1.0, "{m:?} {expected}");
         // A byte is mostly headers, and a source opens no more than its ports.
         let tiny = app("20000 /s").replace("10 kB", "1 B");
         let m = of(&tiny).unwrap();
         assert!((m.arrivals / FLOW as f64 - 65_535.0).abs() < 2000.0, "{m:?}");
+    }
+
+    #[test]
+    fn packets_are_those_that_queues_and_windows_admit() {
+        let packets = |queue: &str, flow: &str| {
+            let text = format!(
+                "duration = \"100 s\"\n[links.sat]\nrate = \"12 Mbit/s\"\ndelay = \"250 ms\"\nqueue = {{ limit = {queue} }}\n\
+                 [flows.a]\npath = [\"sat\"]\n{flow}"
+            );
+            let document = Document::parse("big.toml", &text, &no_files).expect("TOML");
+            (estimate(&document.resolve().unwrap()).packets / PACKET as f64).round()
+        };
+        // 1000 packets of 1500 bytes a second: 250 in flight, as many as wait, as many as the windows of two flows.
+        assert_eq!(packets("\"80 packets\"", "count = 2"), 330.0);
+        assert_eq!(packets("\"80 packets\"", "count = 2\nrwnd = \"40 segments\""), 80.0);
+        // Twice what the link carries, and no limit.
+        let udp = "transport = \"udp\"\napp = { kind = \"cbr\", rate = \"24 Mbit/s\", packet = \"1500 B\" }";
+        assert_eq!(packets("\"unlimited\"", udp), 100_250.0);
     }
 
     #[test]

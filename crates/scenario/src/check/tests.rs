@@ -188,7 +188,7 @@ fn text_and_json() {
     let want = "\
 TCP-Peach over GEO
   run          550 s, seed 1
-  memory       about 0.791 MB
+  memory       about 0.873 MB
   hash         HASH
 
 link sat
