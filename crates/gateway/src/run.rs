@@ -205,6 +205,7 @@ pub fn run(
     }
     watcher.ready(waker);
     let (mut turned_away, mut said) = (0, None);
+    let mut failure = None;
     let (mut told, mut stopping) = (false, false);
     let each = |now, gateway: &mut Gateway, host: &mut Host| {
         // First, so that the status reported below is already in effect.
@@ -326,7 +327,7 @@ pub fn run(
     others.into_iter().for_each(|other| last.add(other, 0));
     drop(watch);
     drop(installed);
-    let failure = ran.or(failed);
+    let failure = ran.or(failed).or(failure);
     let message = failure.as_ref().map_or(Value::Null, |e| e.to_string().into());
     let level = if failure.is_some() { Level::Error } else { Level::Info };
     log.event(level, "stopped", json!({ "counts": last.counts, "message": message }));

@@ -142,7 +142,7 @@ pub fn host_packets(data: &[u8], repair: impl Fn(&mut [u8])) {
 pub fn http_requests(data: &[u8]) {
     let Some((&piece, bytes)) = data.split_first() else { return };
     let said = |piece: usize| {
-        let mut pair = Pair::new();
+        let mut pair = Pair::new(false, 1460);
         pair.hosts[1].listen(80, endpoint()).expect("free");
         let id = pair.open(80);
         let mut app = Serve::new(|_| Http::default(), Duration::from_secs(1), None);

@@ -97,6 +97,8 @@ struct Seen {
     writable: bool,
     connected: bool,
     finished: bool,
+    /// Our FIN is acknowledged, and the peer has sent none.
+    half_closed: bool,
     over: bool,
 }
 
@@ -640,6 +642,7 @@ impl Conn {
             writable: self.connected && self.room() > 0,
             connected: self.connected,
             finished: self.tcp.peer_finished(),
+            half_closed: self.tcp.state() == State::FinWait2,
             over: self.is_over(),
         };
         let old = self.seen;
@@ -648,6 +651,7 @@ impl Conn {
             || (now.writable && !old.writable)
             || now.connected != old.connected
             || now.finished != old.finished
+            || now.half_closed && !old.half_closed
             || now.over != old.over
     }
     /// Whether it can be removed: nothing more will happen, and no application holds it.

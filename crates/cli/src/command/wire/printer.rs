@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn what_cannot_be_written_is_reported_and_wakes_the_stack() {
         let (wake, woken) = mpsc::channel();
-        let printer = Printer::with(move || drop(wake.send(())), |_| Err(Stop::Closed)).unwrap();
+        let printer = Printer::with(move || wake.send(()).unwrap(), |_| Err(Stop::Closed)).unwrap();
         printer.say("a row".into());
         woken.recv().unwrap();
         assert!(printer.has_failed());
