@@ -49,11 +49,11 @@ def test_the_report_of_a_study_has_pictures(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="needs Linux and root")
 def test_programs_run_behind_an_emulated_link(tmp_path):
-    """The command starts itself again in the same environment: by its script, by a link to it, and as a module."""
+    """The command starts itself again in the same environment: its script, a link to it, the module."""
     scenario = tmp_path / "short.toml"
     scenario.write_text(
-        'schema = 1\nduration = "60 s"\n[links.sat]\nrate = "10 Mbit/s"\ndelay = "5 ms"\nqueue = "50 packets"\n'
-        '[flows.bulk]\ncc = "sack"\n'
+        'schema = 1\nduration = "60 s"\n[links.sat]\nrate = "10 Mbit/s"\ndelay = "5 ms"\n'
+        'queue = "50 packets"\n[flows.bulk]\ncc = "sack"\n'
     )
 
     def run(line):

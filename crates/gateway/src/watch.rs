@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(rules.lost(at(3), nft(8), &GatewayError::NoNft), None);
         let status = rules.status(at(5));
         assert_eq!((status.in_place, status.lost_for), (false, Some(4.0)));
-        assert_eq!(rules.restored(at(6), nft(9)).split(" had ").next(), Some("nft (process 9)"));
+        assert_eq!(rules.restored(at(6), nft(9)).split(" had ").next(), Some("nft (process 7)"));
         let status = rules.status(at(8));
         assert_eq!((status.in_place, status.restored, status.last_restored), (true, 1, Some(2.0)));
     }
