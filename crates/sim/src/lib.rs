@@ -31,6 +31,7 @@ mod finish;
 mod flow;
 mod hand_over;
 mod headers;
+mod held;
 mod leg;
 mod life;
 mod links;
