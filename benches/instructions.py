@@ -2,7 +2,7 @@
 """Counts the instructions skyhaul executes per delivered segment, and compares with a record.
 
     cargo build --release
-    python3 benches/instructions.py              # exit status 1 if a scenario costs over 5 % more
+    python3 benches/instructions.py              # exit status 1 if a scenario costs over 10 % more
     python3 benches/instructions.py --quick      # without the scenarios of 20,000 flows, in half the time
     python3 benches/instructions.py --record     # rewrites benches/instructions.json
 
@@ -38,7 +38,7 @@ from skyhaul_cli import (
 )
 
 RECORD = ROOT / "benches" / "instructions.json"
-TOLERANCE_PERCENT = 5.0
+TOLERANCE_PERCENT = 10.0
 
 TWENTY = {"flows": 20}
 MANY = {"flows": 20_000, "rate": 1_300_000, "buffer": 50_000}

@@ -449,7 +449,7 @@ fn a_run_that_uses_up_its_memory_ends_with_what_was_reached() {
     let all = run(&here, &["run", "vast.toml", "--json", "--set", "max-memory=4 GB"]);
     assert!(all.status.success() && !text(&all.stdout).contains("ended_early"));
     // Of a study, only this cell has no result.
-    let study = STUDY.replace("values = [\"sack\", \"peach\"]", "values = [\"sack\", { value = \"peach\", set = { max-memory = \"20 kB\", \"flows.bulk.rwnd\" = \"2000 segments\", \"links.sat.rate\" = \"unlimited\", \"links.sat.queue\" = \"50 packets\" } }]");
+    let study = STUDY.replace("values = [\"sack\", \"peach\"]", "values = [\"sack\", { value = \"peach\", set = { max-memory = \"20 kB\", \"flows.bulk.rwnd\" = \"2000 segments\", \"links.sat.rate\" = \"unlimited\", \"links.sat.queue\" = \"50 packets\", \"links.sat.error\" = \"none\", duration = \"60 s\" } }]");
     fs::write(here.join("geo.toml"), GEO).expect("writable");
     fs::write(here.join("small.toml"), study).expect("writable");
     let out = run(&here, &["study", "report", "small.toml", "--out", "study"]);

@@ -233,7 +233,7 @@ fn datagrams_that_need_fragments_are_refused_in_words() {
     let (_, errors) = ended(child, out);
     assert_eq!(
         errors,
-        "a test was refused: its datagrams have 8192 bytes (-l), but only 16 to 1452 fit into a packet without \
+        "skyhaul: a test was refused: its datagrams have 8192 bytes (-l), but only 16 to 1452 fit into a packet without \
          fragmentation\n"
     );
 }

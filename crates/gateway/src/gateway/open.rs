@@ -96,8 +96,9 @@ impl Gateway {
     /// Refuses the next connection for which no descriptor is left, by means of the one in reserve: closed at once, it is reset. False
     /// if that does not work either.
     fn turn_away(&mut self, listener: usize) -> bool {
+        let Some(listener) = self.listeners.get(listener) else { return false };
         drop(self.reserve.take());
-        let taken = self.listeners[listener].socket.accept();
+        let taken = listener.socket.accept();
         let done = taken.is_ok();
         drop(taken);
         self.reserve = File::open("/dev/null").ok();

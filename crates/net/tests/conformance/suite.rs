@@ -135,7 +135,7 @@ fn go() -> Result<bool, String> {
             continue;
         }
         if let (false, Err(e)) = (pace.is_virtual(), &granted) {
-            need::test(&name);
+            need::test(name);
             need::skip(need::NAMESPACES, e);
             continue;
         }

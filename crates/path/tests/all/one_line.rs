@@ -87,7 +87,6 @@ fn no_other_source_file_names_a_queue() {
     let elsewhere = [
         ("fifo-pushout", "crates/testkit/src/fuzz/queue.rs", "a naive queue to compare with"),
         ("strict-pushout", "crates/testkit/src/fuzz/queue.rs", "a naive queue to compare with"),
-        ("strict-pushout", "crates/study/src/fingerprint.rs", "the scenario of the fingerprint"),
         ("threshold", "crates/testkit/src/fuzz/queue.rs", "a naive queue to compare with"),
     ];
     check("crates/path/src/queue", names, Some("drop-tail"), QUEUES, &elsewhere);

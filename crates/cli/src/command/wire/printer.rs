@@ -7,7 +7,7 @@ use crate::stop::Stop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Texts that may wait for the reader: an interval of all connections, or a document.
 const QUEUE: usize = 256;
@@ -33,7 +33,7 @@ pub(super) struct Printer {
 impl Printer {
     /// `wake` is called if standard output can no longer be written.
     pub(super) fn begin(wake: impl Fn() + Send + 'static) -> Result<Self, Stop> {
-        Self::with(wake, |text| print(text))
+        Self::with(wake, print)
     }
 
     fn with(
@@ -94,13 +94,13 @@ impl Printer {
     /// If standard output could not be written.
     pub(super) fn finish(self, last: String) -> Result<(), Stop> {
         let Self { texts, lost: _, stop, done } = self;
-        let (mut last, mut until) = (Some(Text::Output(last)), None);
+        let (mut last, mut waited) = (Some(Text::Output(last)), Duration::ZERO);
         let mut texts = Some(texts);
         loop {
-            if let (Some(text), Some(to)) = (last.take(), &texts) {
-                if let Err(TrySendError::Full(text)) = to.try_send(text) {
-                    last = Some(text);
-                }
+            if let (Some(text), Some(to)) = (last.take(), &texts)
+                && let Err(TrySendError::Full(text)) = to.try_send(text)
+            {
+                last = Some(text);
             }
             if last.is_none() {
                 texts = None;
@@ -108,8 +108,11 @@ impl Printer {
             if done.recv_timeout(LOOK) == Err(RecvTimeoutError::Disconnected) {
                 break;
             }
-            if interrupt::requested() && Instant::now() >= *until.get_or_insert(Instant::now() + PATIENCE) {
-                break;
+            if interrupt::requested() {
+                waited += LOOK;
+                if waited >= PATIENCE {
+                    break;
+                }
             }
         }
         let stop = stop.lock().unwrap_or_else(PoisonError::into_inner).take();
