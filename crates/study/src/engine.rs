@@ -26,7 +26,7 @@ pub struct Simulator {
 }
 
 impl Simulator {
-    /// The simulator of engine `version`. Its name in keys also carries the [fingerprint](crate::fingerprint) of the code
+    /// The simulator of engine `version`. Its name in keys also carries the [`fingerprint`] of the code
     /// that all controls share: it keeps apart the results of engines that were changed without a new version.
     #[must_use]
     pub fn new(version: &str) -> Self {
