@@ -19,7 +19,7 @@ wanted() { case "$parts" in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
 
 program="target/$target/wheel/skyhaul"
 if wanted static || wanted deb; then
-  rustup target list --installed 2>/dev/null | grep -qx "$target" || rustup target add "$target"
+  rustup target list --installed 2>/dev/null | grep -cx "$target" >/dev/null || rustup target add "$target"
   cargo build --profile wheel --target "$target" -p skyhaul-cli --locked --quiet
   tree="target/dist/skyhaul-$version-linux-$arch"
   rm -rf "$tree" && mkdir -p "$tree/completions"

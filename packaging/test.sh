@@ -69,7 +69,7 @@ for file in dist/skyhaul_"$version"_*.deb; do
   # Scripts of the package run here, told by DPKG_ROOT that this machine is not meant: there is no shell inside.
   dpkg_in() { dpkg --root="$root" --log="$work/dpkg.log" --force-not-root --force-script-chrootless "$@"; }
   dpkg_in -i "$file" >/dev/null
-  dpkg_in -s skyhaul | grep -q "^Status: install ok installed"
+  dpkg_in -s skyhaul | grep -c "^Status: install ok installed" >/dev/null
   inside "$root" /usr/bin/skyhaul demo --out /demo >/dev/null
   demo_of "$root/demo"
   for path in man/man1/skyhaul-run.1.gz bash-completion/completions/skyhaul zsh/vendor-completions/_skyhaul \
