@@ -100,8 +100,8 @@ test-python-with:
 test-rust:
 	@echo "make: building the tests of the Rust crates"
 	cargo run -p xtask --locked $(QUIET) -- layers
-	cargo test --workspace --exclude skyhaul-py --locked $(QUIET) --no-run
-	cargo test --workspace --exclude skyhaul-py --locked --quiet
+	$(PYTHON) tools/run-tests.py
+	cargo test --workspace --exclude skyhaul-py --locked --quiet --doc
 	cargo run -p rust-control --locked --quiet
 	$(PYTHON) tools/scenario_format.py --check
 

@@ -22,12 +22,13 @@ use skyhaul_gateway::Config;
 use skyhaul_testkit::need;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-fn main() {
+fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if bed::stands_in(&args) || args.iter().any(|a| a == "--list") {
-        return;
+        return ExitCode::SUCCESS;
     }
     // For example: cargo test --test gateway -- --threads=2
     if let Some(n) = args.iter().find_map(|a| a.strip_prefix("--threads=")) {
@@ -69,13 +70,50 @@ fn main() {
     tests.extend(surroundings::ALL);
     tests.extend(refusals::ALL);
     tests.extend(doctor::ALL);
-    for (name, test) in tests {
-        if wanted.is_empty() || wanted.iter().any(|w| name.contains(w.as_str())) {
-            eprintln!("gateway: {name}");
-            need::test(name);
-            test();
-        }
+    if let Some(name) = args.iter().find_map(|a| a.strip_prefix("--exact=")) {
+        let (_, test) = tests.iter().find(|(n, _)| *n == name).expect("a test of this program");
+        need::test(name);
+        test();
+        return ExitCode::SUCCESS;
     }
+    let chosen = |name: &str| wanted.is_empty() || wanted.iter().any(|w| name.contains(w.as_str()));
+    let names: Vec<&str> = tests.iter().map(|(n, _)| *n).filter(|n| chosen(n)).collect();
+    if side_by_side(&names, &args) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Tests wait most of the time, each in namespaces of its own: so many run at a time.
+const AT_ONCE: usize = 4;
+
+/// Runs each test in a process of its own; says which pass, and what those said that do not.
+fn side_by_side(names: &[&str], args: &[String]) -> bool {
+    let program = std::env::current_exe().expect("is known");
+    let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let one = |name: &str| {
+        let started = std::time::Instant::now();
+        let options = args.iter().filter(|a| a.starts_with("--threads="));
+        let done =
+            Command::new(&program).arg(format!("--exact={name}")).args(options).output().expect("runs");
+        let seconds = started.elapsed().as_secs_f64();
+        if done.status.success() {
+            eprintln!("gateway: {name}: {seconds:.1} s");
+        } else {
+            failed.fetch_add(1, Ordering::Relaxed);
+            let said = String::from_utf8_lossy(&done.stderr);
+            eprintln!("gateway: {name}: FAILED ({}) after {seconds:.1} s\n{said}", done.status);
+        }
+    };
+    std::thread::scope(|s| {
+        for _ in 0..AT_ONCE {
+            s.spawn(|| {
+                while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    one(name);
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner();
+    eprintln!("gateway: {} passed, {failed} failed", names.len() - failed);
+    failed == 0
 }
 
 /// A short link on which nothing happens.
