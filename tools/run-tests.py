@@ -3,7 +3,8 @@
 
     tools/run-tests.py [--jobs N] [WORD ...]
 
-With words, only the programs whose `package::target` contains one of them run. What a program prints is shown if it fails.
+With words, only the programs whose `package::target` contains one of them run.
+What a program prints is shown if it fails.
 """
 
 import argparse
@@ -20,7 +21,7 @@ SELECTION = ["--workspace", "--exclude", "skyhaul-py", "--locked"]
 
 
 def built() -> list[tuple[str, pathlib.Path, pathlib.Path]]:
-    """Each test program: `package::target`, its file, and the folder of its package, where Cargo would start it."""
+    """Each test program: `package::target`, its file, and the folder where Cargo would start it."""
     command = ["cargo", "test", *SELECTION, "--no-run", "--message-format", "json-render-diagnostics"]
     cargo = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if cargo.returncode:

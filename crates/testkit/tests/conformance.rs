@@ -25,7 +25,7 @@ fn long_cases_are_marked() {
         for case in cases.iter().filter(|c| c.slow.is_none()) {
             let waits = case.steps.iter().filter_map(|s| s.after).map(|(_, latest)| latest);
             let total = waits.fold(Duration::ZERO, |sum, t| sum + t);
-            assert!(total <= longest, "{}/{} may take {total} and has no \"slow:\"", case.file, case.name);
+            assert!(total <= longest, "{}/{} may take {total:?} and has no \"slow:\"", case.file, case.name);
         }
     }
 }
