@@ -2,23 +2,24 @@
 
 use skyhaul_base::{Duration, Instant, Rate};
 
-/// Delays each packet until the previous one has had its time at the pacing rate.
+/// Delays each packet until the previous one has had its time at the pacing rate. That is the rate of the moment, not
+/// the one at which the previous packet left: when a timeout is undone, the wait for the window of one segment ends with
+/// that window.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pacer {
-    next: Instant,
+    /// Departure and length of the previous packet.
+    left: Instant,
+    bits: u64,
 }
 
 impl Pacer {
     /// When the next packet may leave.
-    pub(crate) fn next(&self) -> Instant {
-        self.next
+    pub(crate) fn next(&self, rate: Rate) -> Instant {
+        self.left + Duration::from_nanos(self.bits * 1_000_000_000 / rate.bits_per_sec().max(1))
     }
-    /// A packet of `bytes` leaves at `now`.
-    pub(crate) fn sent(&mut self, now: Instant, bytes: u32, rate: Rate) {
-        let bits = u64::from(bytes) * 8 * 1_000_000_000;
-        let time = Duration::from_nanos(bits / rate.bits_per_sec().max(1));
-        // An idle sender collects no credit: it does not catch up in a burst.
-        self.next = self.next.max(now) + time;
+    /// A packet of `bytes` leaves at `now`. An idle sender collects no credit: it does not catch up in a burst.
+    pub(crate) fn sent(&mut self, now: Instant, bytes: u32) {
+        (self.left, self.bits) = (now, u64::from(bytes) * 8);
     }
 }
 
@@ -30,10 +31,18 @@ mod tests {
     fn departures_are_spaced_and_silence_gives_no_credit() {
         let mut p = Pacer::default();
         let rate = Rate::from_bits_per_sec(8_000_000);
-        p.sent(Instant::ZERO, 1000, rate);
-        p.sent(p.next(), 1000, rate);
-        assert_eq!(p.next(), Instant::ZERO + Duration::from_millis(2));
-        p.sent(Instant::from_secs_f64(5.0), 1000, rate);
-        assert_eq!(p.next(), Instant::from_secs_f64(5.001));
+        p.sent(Instant::ZERO, 1000);
+        p.sent(p.next(rate), 1000);
+        assert_eq!(p.next(rate), Instant::ZERO + Duration::from_millis(2));
+        p.sent(Instant::from_secs_f64(5.0), 1000);
+        assert_eq!(p.next(rate), Instant::from_secs_f64(5.001));
+    }
+
+    #[test]
+    fn a_rate_that_rises_ends_the_wait_of_a_lower_one() {
+        let mut p = Pacer::default();
+        p.sent(Instant::ZERO, 1000);
+        assert_eq!(p.next(Rate::from_bits_per_sec(8_000)), Instant::from_secs_f64(1.0));
+        assert_eq!(p.next(Rate::from_bits_per_sec(8_000_000)), Instant::from_secs_f64(0.001));
     }
 }

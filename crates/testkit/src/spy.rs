@@ -1,4 +1,5 @@
-//! A congestion control that passes everything on and writes the window down after each call.
+//! A congestion control that passes everything on and writes the window down after each call. It may pace what the other
+//! one does not.
 
 use skyhaul_base::{Instant, Rate};
 use skyhaul_cc::{
@@ -53,6 +54,9 @@ pub type Notes = Arc<Mutex<Vec<Note>>>;
 pub struct Spy {
     inner: Algorithm,
     notes: Notes,
+    /// Windows per smoothed RTT at which it paces, and the rate of the moment.
+    gain: Option<f64>,
+    rate: Option<Rate>,
 }
 
 impl Spy {
@@ -60,11 +64,20 @@ impl Spy {
     #[must_use]
     pub fn on(inner: Algorithm) -> (Algorithm, Notes) {
         let notes = Notes::default();
-        (Algorithm::custom(Self { inner, notes: notes.clone() }), notes)
+        (Algorithm::custom(Self { inner, notes: notes.clone(), gain: None, rate: None }), notes)
     }
 
-    fn note(&self, cx: &Cx<'_>, call: Call) {
+    /// Wraps a control that does not pace, and paces it at `gain` windows per smoothed RTT.
+    #[must_use]
+    pub fn pacing(inner: Algorithm, gain: f64) -> Algorithm {
+        Algorithm::custom(Self { inner, notes: Notes::default(), gain: Some(gain), rate: None })
+    }
+
+    fn note(&mut self, cx: &Cx<'_>, call: Call) {
         let Window { cwnd, ssthresh } = self.inner.window();
+        if let (Some(gain), Some(srtt)) = (self.gain, cx.path.srtt) {
+            self.rate = Rate::from_bytes_over(gain * cwnd * f64::from(cx.path.smss), srtt);
+        }
         let (mut wdsn, mut adsn) = (0.0, 0.0);
         self.inner.telemetry(&mut |name, value| match name {
             "wdsn" => wdsn = value,
@@ -81,7 +94,7 @@ impl CongestionControl for Spy {
         self.inner.window()
     }
     fn pacing(&self) -> Option<Rate> {
-        self.inner.pacing()
+        self.inner.pacing().or(self.rate)
     }
     fn policy(&self) -> Policy {
         self.inner.policy()

@@ -1,10 +1,13 @@
-//! Detection of spurious timeouts without any option: F-RTO (RFC 5682 §3, the SACK version, which does not need
-//! SACK).
+//! Detection of spurious timeouts: F-RTO (RFC 5682), the SACK-enhanced version of §3.1 where SACK was agreed on, and the
+//! basic one of §2.1 where it was not.
 //!
 //! After a timeout only the first segment is retransmitted. If its acknowledgement leaves data outstanding, two
 //! *new* segments are sent instead of old ones, and the next acknowledgement decides. If it covers data sent before
 //! the timeout and not retransmitted, that data was merely delayed. Otherwise the timeout was genuine, and the
 //! repair continues one RTT later.
+//!
+//! The versions differ in step 2: a duplicate acknowledgement ends the basic one, while the SACK-enhanced one waits for the
+//! acknowledgement of the head.
 
 use super::News;
 use skyhaul_base::Instant;
@@ -60,9 +63,18 @@ impl Frto {
         (self.point, self.since)
     }
 
-    /// Steps 2 and 3: processes an acknowledgement; `SND.UNA` is now `una`. `new_data`: new data may be sent.
-    pub(crate) fn step(&mut self, news: &News, una: u64, new_data: impl FnOnce() -> bool) -> Verdict {
+    /// Steps 2 and 3: processes an acknowledgement; `SND.UNA` is now `una`. `sack`: the version of §3.1. `new_data`: new
+    /// data may be sent.
+    pub(crate) fn step(
+        &mut self,
+        news: &News,
+        una: u64,
+        sack: bool,
+        new_data: impl FnOnce() -> bool,
+    ) -> Verdict {
         match self.step {
+            // §2.1 step 2a; in §3.1 step 2 duplicates leave the sender where it is.
+            Step::First if news.duplicate && !sack => Verdict::Genuine,
             // An acknowledgement of RecoveryPoint decides nothing (2a), nor does one without new data to send.
             Step::First if news.advanced && una < self.point && new_data() => {
                 self.step = Step::Second(NEW_SEGMENTS);

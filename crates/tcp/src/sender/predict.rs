@@ -330,8 +330,9 @@ impl<S: Store> Engine<S> {
         if max_burst > 0 && self.loop_sent >= u32::from(max_burst) {
             return Some(Blocked::Burst);
         }
-        if self.control.pacing().is_some() && now < self.pacer.next() {
-            self.timers.set(Timer::Pacing, self.pacer.next());
+        let next = self.control.pacing().map(|rate| self.pacer.next(rate)).filter(|next| now < *next);
+        if let Some(next) = next {
+            self.timers.set(Timer::Pacing, next);
             return Some(Blocked::Pacing);
         }
         None
@@ -398,9 +399,9 @@ impl<S: Store> Engine<S> {
             self.restart_timer(now);
         }
         self.loop_sent += 1;
-        if let Some(rate) = self.control.pacing() {
+        if self.control.pacing().is_some() {
             // Payload only, as in delivery-rate samples.
-            self.pacer.sent(now, len, rate);
+            self.pacer.sent(now, len);
         }
         let low_priority = self.control.low_priority(seq - FIRST, false);
         Out { seq, len, fin: false, first: true, low_priority, mark: Mark::None, probe_id: None }

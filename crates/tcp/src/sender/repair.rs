@@ -222,7 +222,7 @@ impl<S: Store> Engine<S> {
         let legacy = self.prober.expects_legacy();
         let (una, smss) = (self.board.una(), self.space.smss);
         self.repair();
-        let Self { repair, config, space, board, .. } = self;
+        let Self { repair, config, space, board, sack, .. } = self;
         let Some(repair) = repair else { return };
         let mut spurious = false;
         if config.dsack_undo && dsack && !legacy {
@@ -233,10 +233,17 @@ impl<S: Store> Engine<S> {
         if news.advanced && config.eifel {
             spurious |= repair.undo.older(now, news.age, config.timestamp_tick);
         }
-        match repair.frto.step(&news, una, || space.new_len(board, config).is_ok()) {
+        match repair.frto.step(&news, una, *sack, || space.new_len(board, config).is_ok()) {
             Verdict::Open => {}
             Verdict::Spurious => spurious = true,
-            Verdict::Genuine => self.end_frto(),
+            Verdict::Genuine => {
+                self.end_frto();
+                if self.sack && !news.advanced && a.blocks.is_empty() {
+                    // Without blocks the new segments stay in the pipe and fill the window, and no later acknowledgement
+                    // would let the repair begin. RFC 5682 §3.1 step 3a admits a third segment.
+                    self.repeat_head();
+                }
+            }
         }
         let repair = self.repair();
         repair.undo.watch = repair.undo.asks() || repair.frto.is_active();
@@ -286,10 +293,11 @@ impl<S: Store> Engine<S> {
         self.repair.as_ref().is_some_and(|r| r.undo.watch && r.frto.decides())
     }
 
-    /// Step 1: the timer expired; `before` is the phase at that time. F-RTO is not used in a recovery, whose
-    /// retransmissions would confuse it (as in Linux), nor during the repair after an earlier timeout, nor with a
-    /// receiver that reneges. The timer may expire several times for the same segment: as long as no acknowledgement has
-    /// come since, nothing else was retransmitted, and `recover` is not set.
+    /// Step 1: the timer expired; `before` is the phase at that time. F-RTO is not used during a fast recovery or the
+    /// repair after an earlier timeout (`recover` or RecoveryPoint is not below `SND.UNA`), nor with a receiver that
+    /// reneges. If the timer expires again before any acknowledgement of new data, step 2 has set neither of them, and
+    /// §3.1 goes to step 1 of the algorithm: nothing but the head was retransmitted, and the timeouts are as spurious as
+    /// the first.
     pub(super) fn begin_frto(&mut self, now: Instant, before: Phase, reneged: bool) {
         let fresh = before == Phase::Open || self.repair.as_ref().is_some_and(|r| r.frto.waits());
         let wanted = self.config.f_rto && fresh && self.evidence_counts() && !reneged;
@@ -303,6 +311,11 @@ impl<S: Store> Engine<S> {
         let repair = self.repair();
         repair.frto.begin(max, now);
         repair.undo.watch = true;
+        self.repeat_head();
+    }
+
+    /// The head is retransmitted whatever the window, and go-back-N continues behind it.
+    fn repeat_head(&mut self) {
         self.force_head = true;
         if let (None, Some(head)) = (&self.by_time, self.board.head()) {
             self.space.nxt = head.end();
@@ -327,11 +340,12 @@ impl<S: Store> Engine<S> {
 
     /// The loss was real, or nothing can be decided: lost data is retransmitted as usual.
     fn end_frto(&mut self) {
-        let active = self.frto_active();
+        // In step 2 the retransmission of the head is in flight, and `SND.NXT` is behind it.
+        let decides = self.repair.as_ref().is_some_and(|r| r.frto.decides());
         if let Some(repair) = &mut self.repair {
             repair.frto.stop();
         }
-        if active && self.by_time.is_none() && self.phase == Phase::Loss {
+        if decides && self.by_time.is_none() && self.phase == Phase::Loss {
             self.space.nxt = self.board.una();
         }
     }

@@ -244,13 +244,14 @@ impl<S: Store> Engine<S> {
             return Err(Blocked::Burst);
         }
         if let Some(rate) = self.control.pacing() {
-            if now < self.pacer.next() {
-                self.timers.set(Timer::Pacing, self.pacer.next());
+            let next = self.pacer.next(rate);
+            if now < next {
+                self.timers.set(Timer::Pacing, next);
                 return Err(Blocked::Pacing);
             }
             let out = self.choose(now)?;
             // Payload only, as in delivery-rate samples.
-            self.pacer.sent(now, out.len, rate);
+            self.pacer.sent(now, out.len);
             return Ok(out);
         }
         self.choose(now)

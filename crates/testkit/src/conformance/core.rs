@@ -4,9 +4,9 @@ use super::given::Given;
 use super::option::Opt;
 use super::packet::{ACK, Damage, Packet, SYN, Tcp, Transport};
 use super::target::{Answer, Call, Look, PORT, Pace, Sight, Target, addresses, our_config, our_control};
-use skyhaul_base::{Instant, Rng};
+use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_tcp::config::ProbeNegotiation;
-use skyhaul_tcp::{Bytes, Connection, Event, Flags, Mark, SackBlocks, Segment, Seq, State};
+use skyhaul_tcp::{Bytes, Config, Connection, Event, Flags, Mark, SackBlocks, Segment, Seq, State};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -14,6 +14,8 @@ use std::net::SocketAddr;
 #[derive(Debug)]
 pub struct Core {
     given: Given,
+    /// Length of its times, per cent of the usual.
+    percent: u64,
     conn: Option<Connection<Bytes>>,
     now: Instant,
     out: VecDeque<(Instant, Packet)>,
@@ -31,9 +33,16 @@ impl Core {
     /// An endpoint as the case wants it.
     #[must_use]
     pub fn new(given: &Given) -> Self {
+        Self::stretched(given, 100)
+    }
+
+    /// The same with times of `percent` of the usual length.
+    #[must_use]
+    pub(super) fn stretched(given: &Given, percent: u64) -> Self {
         let [stack, peer] = addresses(false);
         Self {
             given: given.clone(),
+            percent,
             conn: None,
             now: Instant::ZERO,
             out: VecDeque::new(),
@@ -48,6 +57,7 @@ impl Core {
         let limit = u32::from(self.given.mtu) - HEADERS;
         (config.segment_limit, config.mss) = (Some(limit), limit);
         config.probe_ids = true;
+        stretch(&mut config, self.percent);
         config.probes = match self.given.profile.as_str() {
             "off" => ProbeNegotiation::Off,
             "paper" => ProbeNegotiation::Paper,
@@ -174,6 +184,25 @@ impl Target for Core {
     }
     fn look(&mut self, _: SocketAddr) -> Result<Look, String> {
         self.conn().map(|c| look_at(c))
+    }
+}
+
+/// Every time of an endpoint but the resolution of its clocks.
+fn stretch(c: &mut Config, percent: u64) {
+    let times = [
+        &mut c.rto.initial,
+        &mut c.rto.min,
+        &mut c.rto.margin,
+        &mut c.rto.max,
+        &mut c.delayed_ack.delay,
+        &mut c.time_wait,
+        &mut c.user_timeout,
+        &mut c.keepalive.idle,
+        &mut c.keepalive.interval,
+        &mut c.fin_timeout,
+    ];
+    for t in times {
+        *t = Duration::from_nanos(t.as_nanos() / 100 * percent);
     }
 }
 

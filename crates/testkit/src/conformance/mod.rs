@@ -37,6 +37,7 @@ pub mod pattern;
 pub mod peer;
 pub mod run;
 pub mod step;
+pub mod stretched;
 pub mod table;
 pub mod target;
 pub mod wording;

@@ -1,0 +1,86 @@
+//! Our endpoint on a path that is longer or shorter than the one of a case. A case says when things happen on a path of
+//! 100 ms; what the documents say in round trips and timeouts has to happen on any other path at the same multiples of its
+//! round-trip time. The constants of the endpoint (shortest timeout, delay of acknowledgements and so on) are stretched as the
+//! path is, so that all times are.
+
+use super::core::Core;
+use super::given::Given;
+use super::option::Opt;
+use super::packet::{Damage, Packet, Transport};
+use super::target::{Answer, Call, Look, Pace, Sight, Target};
+use skyhaul_base::{Duration, Instant};
+use std::net::SocketAddr;
+
+/// The endpoint, which lives in the time of its path; the case looks at it in its own.
+#[derive(Debug)]
+pub struct Stretched {
+    core: Core,
+    percent: u64,
+    /// The newest timestamp that has left.
+    stamp: u32,
+}
+
+impl Stretched {
+    /// An endpoint as the case wants it, on a path of `percent` of the length.
+    #[must_use]
+    pub fn new(given: &Given, percent: u64) -> Self {
+        Self { core: Core::stretched(given, percent), percent, stamp: 0 }
+    }
+    fn inside(&self, at: Instant) -> Instant {
+        Instant::from_nanos((u128::from(at.as_nanos()) * u128::from(self.percent) / 100) as u64)
+    }
+    fn outside(&self, at: Instant) -> Instant {
+        // Upwards, so that looking there again finds the same.
+        Instant::from_nanos((u128::from(at.as_nanos()) * 100).div_ceil(u128::from(self.percent)) as u64)
+    }
+}
+
+impl Target for Stretched {
+    fn pace(&self) -> Pace {
+        Pace::Core
+    }
+    fn now(&self) -> Instant {
+        self.outside(self.core.now())
+    }
+    fn arrives(&mut self, packet: &Packet, damage: &Damage) -> Result<(), String> {
+        let mut packet = packet.clone();
+        if let Transport::Tcp(tcp) = &mut packet.transport {
+            for o in &mut tcp.options {
+                // An echo of some time ago.
+                if let Opt::Stamps(_, echo) = o {
+                    let age = i64::from(self.stamp.wrapping_sub(*echo).cast_signed());
+                    if *echo != 0 && age > 0 {
+                        *echo = self.stamp.wrapping_sub((age * self.percent.cast_signed() / 100) as u32);
+                    }
+                }
+            }
+        }
+        self.core.arrives(&packet, damage)
+    }
+    fn leaves(&mut self, until: Instant) -> Result<Option<(Instant, Packet)>, String> {
+        let left = self.core.leaves(self.inside(until))?;
+        for o in left.iter().filter_map(|(_, p)| match &p.transport {
+            Transport::Tcp(tcp) => Some(&tcp.options),
+            _ => None,
+        }) {
+            for o in o {
+                if let Opt::Stamps(value, _) = o {
+                    self.stamp = self.stamp.max(*value);
+                }
+            }
+        }
+        Ok(left.map(|(at, p)| (self.outside(at), p)))
+    }
+    fn call(&mut self, peer: SocketAddr, call: &Call, data: &[u8]) -> Result<Answer, String> {
+        self.core.call(peer, call, data)
+    }
+    fn sight(&mut self, peer: SocketAddr) -> Result<Sight, String> {
+        self.core.sight(peer)
+    }
+    fn look(&mut self, peer: SocketAddr) -> Result<Look, String> {
+        let look = self.core.look(peer)?;
+        let rto =
+            Duration::from_nanos((u128::from(look.rto.as_nanos()) * 100 / u128::from(self.percent)) as u64);
+        Ok(Look { rto, ..look })
+    }
+}
