@@ -22,6 +22,7 @@ mod peach_traces;
 mod rack_gains;
 mod rack_oracle;
 mod rack_traces;
+mod reports;
 mod rounds;
 mod scoreboard_oracle;
 mod segments;
