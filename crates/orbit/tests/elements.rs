@@ -81,7 +81,7 @@ fn messages_may_hold_numbers_or_texts() {
     let lines = two_lines("25544");
     for number in ["25544", "105544", "799500123"] {
         for quote in ["", "\""] {
-            let all = fields.iter().chain([&("NORAD_CAT_ID", number)]);
+            let all = fields.into_iter().chain([("NORAD_CAT_ID", number)]);
             let all: String = all.map(|(key, value)| format!(", \"{key}\": {quote}{value}{quote}")).collect();
             let sky = message(&format!("[{{\"EPOCH\": \"2020-07-12T21:16:01.000416\"{all}}}]"));
             assert_eq!(sky.name(0), number);

@@ -93,7 +93,8 @@ fn poles_and_the_date_line_are_places_like_others() {
         tracker.step().path.expect("a path").begin
     };
     let here = over(0.0, -10.0, 15.0);
-    for there in [over(180.0, 170.0, -165.0), over(-180.0, 170.0, -165.0), over(180.0, 170.0, 195.0 - 360.0)] {
+    for there in [over(180.0, 170.0, -165.0), over(-180.0, 170.0, -165.0), over(180.0, 170.0, 195.0 - 360.0)]
+    {
         assert!(there.abs_diff(here) < Duration::from_nanos(10), "{there:?} {here:?}");
     }
     // Polar orbits serve the poles themselves, whatever longitude is written there, within the bounds of all other places.

@@ -215,11 +215,10 @@ fn times_that_are_no_seconds_of_utc_are_refused() {
     let hash = |epoch: &str| at(epoch).unwrap().hash();
     assert_eq!(hash("\"2008-09-20T12:00:00Z\""), hash("2008-09-20T12:00:00Z"));
     assert_ne!(hash("\"2008-09-20T12:00:00Z\""), hash("\"2008-09-20\""));
-    for time in ["2008-09-20T23:59:60Z", "2008-09-20T12:00:00.5Z", "2008-09-20T12:00:00", "2008-09-20T12:00:00+02:00"] {
+    for time in
+        ["2008-09-20T23:59:60Z", "2008-09-20T12:00:00.5Z", "2008-09-20T12:00:00", "2008-09-20T12:00:00+02:00"]
+    {
         let refusal = at(&format!("\"{time}\"")).unwrap_err();
-        assert!(
-            refusal.contains(&format!("\"{time}\" is not a UTC time: write, say, \"2026-")),
-            "{refusal}"
-        );
+        assert!(refusal.contains(&format!("\"{time}\" is not a UTC time: write, say, \"2026-")), "{refusal}");
     }
 }

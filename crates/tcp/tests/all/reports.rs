@@ -6,10 +6,10 @@ use crate::common;
 use common::{explain, rack, secs};
 use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::Config as Control;
-use skyhaul_path::error::per;
 use skyhaul_tcp::config::PRESETS;
 use skyhaul_tcp::{Bytes, Config, Counted, State};
 use skyhaul_testkit::pair::{Act, What};
+use skyhaul_testkit::path::error::per;
 use skyhaul_testkit::{Pair, Setup, Side};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -56,7 +56,10 @@ fn delayed_acknowledgements_and_tiny_windows_do_not_wait_for_each_other() {
         let mut longest = Duration::ZERO;
         p.run_with(secs(1000.0), |p| {
             let new = p.end(S).received;
-            if new > 0 && new < 100_000 && p.log.last().is_some_and(|e| e.side == S && e.what == What::Arrived) {
+            if new > 0
+                && new < 100_000
+                && p.log.last().is_some_and(|e| e.side == S && e.what == What::Arrived)
+            {
                 longest = longest.max(p.now() - last);
                 last = p.now();
             }
@@ -72,7 +75,7 @@ fn the_answer_to_a_half_closed_request_is_whole() {
     for preset in PRESETS {
         let config = Config::preset(preset).expect("a preset");
         let mut setup = Setup::new(config, &control("cubic"), Duration::from_millis(50));
-        setup.links[S.index()].error = per::Config { p: 1e-3 }.into();
+        setup.links[1].error = per::Config { p: 1e-3 }.into();
         let mut p: Pair<Bytes> = setup.build();
         p.send(C, 31, true);
         p.run_until(secs(5.0));
@@ -87,13 +90,15 @@ fn the_answer_to_a_half_closed_request_is_whole() {
 /// quinn#2791, s2n-quic#1680: random losses are taken for a path that swallows long packets, and the segments stay short.
 #[test]
 fn random_losses_are_no_black_hole() {
-    for (search, by_time, cc) in [(false, false, "newreno"), (false, true, "cubic"), (true, true, "prr"), (false, true, "bbr")] {
+    for (search, by_time, cc) in
+        [(false, false, "newreno"), (false, true, "cubic"), (true, true, "prr"), (false, true, "bbr")]
+    {
         for loss in [0.01, 0.05, 0.1] {
             let config = Config { segment_limit: Some(1460), mtu_search: search, ..Config::modern() };
             let config = if by_time { rack(config) } else { config };
             let mut setup = Setup::new(config, &control(cc), Duration::from_millis(25));
-            setup.links[C.index()].error = per::Config { p: loss }.into();
-            setup.links[C.index()].rate = Rate::from_bits_per_sec(10_000_000).into();
+            setup.links[0].error = per::Config { p: loss }.into();
+            setup.links[0].rate = Rate::from_bits_per_sec(10_000_000).into();
             let mut p: Pair<Counted> = setup.build();
             p.logging = false;
             let (short, all) = (Rc::new(Cell::new(0u64)), Rc::new(Cell::new(0u64)));

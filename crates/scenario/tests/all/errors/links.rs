@@ -272,7 +272,7 @@ fn no_key_of_a_link_duplicates_packets() {
         (
             "kind = \"per\", p = 1e-3",
             "kind = \"duplicate\", p = 1e-3",
-            "geo.toml:8: links.sat.error: there is no error model \"duplicate\" ",
+            "geo.toml:8: links.sat.error.kind: \"duplicate\" is unknown ",
         ),
     ]);
 }
