@@ -38,6 +38,26 @@ def test_paths_in_the_text_exist():
             assert (ROOT / path).exists(), f"{page.name}: {path}"
 
 
+# How a test, or a case, is written in a file of each kind.
+WRITTEN = {".rs": r"\bfn {}\(", ".py": r"^def {}\(", ".case": r"^case {}:"}
+
+
+def test_reports_name_tests_that_exist():
+    """Each report has a verdict of the list, and a test that is in the file, or the day of a trial by hand."""
+    page = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
+    verdicts = set(re.findall(r"^\* \*\*([^*]+)\*\*:", page, re.M))
+    rows = [r for r in re.findall(r"^\| (.*) \|$", page, re.M) if not r.startswith("source |")]
+    assert len(rows) >= 59
+    for source, *_, verdict, held in (row.split(" | ") for row in rows):
+        assert verdict.strip("*") in verdicts, source
+        found = re.findall(r"((?:`[\w-]+`, )*`[\w-]+`) in `([\w./-]+)`", held)
+        assert bool(found) != bool(re.fullmatch(r"by hand, \d{4}-\d\d-\d\d", held)), source
+        for names, file in found:
+            text = (ROOT / file).read_text(encoding="utf-8")
+            for name in re.findall(r"`([\w-]+)`", names):
+                assert re.search(WRITTEN[Path(file).suffix].format(name), text, re.M), f"{source}: {name} in {file}"
+
+
 def test_anchors_on_the_page_of_the_scenario_format_are_unique_and_exist():
     text = (ROOT / "docs" / "scenario-format.md").read_text(encoding="utf-8")
     anchors = re.findall(r'<a id="([^"]+)"', text)

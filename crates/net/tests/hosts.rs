@@ -11,6 +11,7 @@ mod merged;
 
 use common::{Party, Weather, World, accepted, addresses, check, transfer};
 use skyhaul_base::{Duration, Instant};
+use skyhaul_net::app::Meter;
 use skyhaul_net::host::{Endpoint, Failure, Host, HostConfig, Secret};
 use skyhaul_tcp::State;
 use skyhaul_wire::Profile;
@@ -351,4 +352,36 @@ fn the_longest_segment_of_a_path_that_swallows_is_found_without_a_timeout() {
         assert_eq!(c.counters().timeouts, 0);
         assert!(c.counters().recoveries > 0 && c.snapshot().ssthresh == f64::INFINITY, "{:?}", c.snapshot());
     }
+}
+
+/// iperf#72, #613, #725: intervals in which nothing happens, and those that are cut short, have numbers like others.
+#[test]
+fn idle_intervals_have_zeros() {
+    let mut w = World::new(Instant::ZERO, false, Weather::calm(ms(10)));
+    let e = endpoint("cubic");
+    w.hosts[1].listen(80, e.clone()).unwrap();
+    let id = w.open(false, 80, &e);
+    let mut meter = Meter::new(false, ms(1000));
+    let mut party = Party::new(100_000);
+    while w.now < Instant::ZERO + ms(22_500) {
+        // Nothing is written before 20 s.
+        if w.now >= Instant::ZERO + ms(20_000) {
+            party.turn(w.now, &mut w.hosts[0], id);
+            w.flush();
+        }
+        if let Some(c) = w.hosts[0].conn(id).filter(|c| c.is_connected()) {
+            meter.begin(Instant::ZERO);
+            meter.turn(w.now, c);
+        }
+        w.step_by(w.now + ms(50));
+    }
+    meter.finish(w.now, w.hosts[0].conn(id).unwrap());
+    // A second end in the same instant adds no interval without length.
+    meter.finish(w.now, w.hosts[0].conn(id).unwrap());
+    let all = meter.intervals();
+    let lengths: Vec<_> = all.iter().map(|i| i.to - i.from).collect();
+    assert_eq!((all.len(), lengths[21], lengths[22]), (23, ms(1000), w.now - Instant::ZERO - ms(22_000)));
+    assert!(all[..20].iter().all(|i| (i.bytes, i.retransmissions, i.goodput()) == (0, 0, 0.0)), "{all:?}");
+    assert!(all.iter().all(|i| i.goodput().is_finite()));
+    assert_eq!(all.iter().map(|i| i.bytes).sum::<u64>(), 100_000);
 }

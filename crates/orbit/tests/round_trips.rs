@@ -81,3 +81,31 @@ fn over_low_orbits_a_round_trip_is_7_to_37_ms() {
         assert!(seen >= 3, "{name}: {seen}");
     }
 }
+
+/// A pass over a pole or across the date line is like any other: what matters is the angle between station and satellite.
+#[test]
+fn poles_and_the_date_line_are_places_like_others() {
+    // Stations on both sides of the date line as on both sides of Greenwich, under a satellite there.
+    let over = |longitude: f64, from: f64, to: f64| {
+        let geo = stationary::Config { longitude, elevation: 5.0 };
+        let config = Config::new(Station::at(10.0, from), Station::at(-20.0, to), geo);
+        let mut tracker = Tracker::new(&config, Arc::new(Sky::new(&config).unwrap()));
+        tracker.step().path.expect("a path").begin
+    };
+    let here = over(0.0, -10.0, 15.0);
+    for there in [over(180.0, 170.0, -165.0), over(-180.0, 170.0, -165.0), over(180.0, 170.0, 195.0 - 360.0)]
+    {
+        assert!(there.abs_diff(here) < Duration::from_nanos(10), "{there:?} {here:?}");
+    }
+    // Polar orbits serve the poles themselves, whatever longitude is written there, within the bounds of all other places.
+    let bounds = [four_slants_ms(780.0), four_slants_ms(range(radius(780.0), 8.2))];
+    for pole in [90.0, -90.0] {
+        let found = |longitude: f64| round_trips(pole, longitude, named::find("leo780").unwrap());
+        let (low, high) = found(0.0).expect("a polar orbit passes the pole");
+        assert!(low >= bounds[0] - 1e-3 && high <= bounds[1] + 0.3, "{pole}: {low} {high}");
+        for longitude in [90.0, 180.0, -120.0] {
+            let (l, h) = found(longitude).expect("the same place");
+            assert!((l - low).abs() < 1e-6 && (h - high).abs() < 1e-6, "{pole} {longitude}: {l} {h}");
+        }
+    }
+}

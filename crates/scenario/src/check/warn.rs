@@ -13,6 +13,9 @@ use skyhaul_tcp::config::ProbeNegotiation;
 const USUAL_QUEUE: (f64, f64) = (0.25, 4.0);
 /// Packet loss from which a bit error rate raises one.
 const MUCH_LOSS: f64 = 1e-3;
+/// A control that measures the minimum RTT more often than once in so many of them does little else: sending less while the
+/// queue drains, and the measurement itself, take two.
+const FEW_RTTS: f64 = 5.0;
 /// Number of recorded values from which a file grows beyond a few hundred megabytes.
 const MANY_VALUES: f64 = 2e7;
 
@@ -23,6 +26,7 @@ pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
     windows(scenario, check, &mut out);
     errors(scenario, check, &mut out);
     intervals(scenario, check, &mut out);
+    timers(scenario, check, &mut out);
     repairs(scenario, check, &mut out);
     priorities(scenario, check, &mut out);
     loads(scenario, check, &mut out);
@@ -137,6 +141,47 @@ fn intervals(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
                 short(rtt)
             );
             push(out, "interval-short", format!("{}.queue.{key}", carrier.key), message);
+        }
+    }
+}
+
+/// Times of an endpoint and of its control that are shorter than the path is long.
+fn timers(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
+    for (group, flow) in scenario.flows.iter().zip(&check.flows) {
+        if group.transport != Transport::Tcp || group.rate_leg().is_some() {
+            continue;
+        }
+        let (rtt, rto) = (flow.base_rtt_s, &group.endpoint.rto);
+        let (initial, most) = (rto.initial.as_secs_f64(), rto.max.as_secs_f64());
+        // Without a handshake the sender knows the RTT from the start.
+        let late = if most < rtt {
+            Some(("rto-max", most, "every segment is"))
+        } else if initial < rtt && group.handshake {
+            Some(("initial-rto", initial, "each SYN is"))
+        } else {
+            None
+        };
+        if let Some((key, time, what)) = late {
+            let message = format!(
+                "{} s is less than the RTT, {} s: {what} sent again before an answer can have come; write more than that RTT",
+                short(time),
+                short(rtt)
+            );
+            push(out, "timer-short", format!("flows.{}.endpoint.{key}", flow.name), message);
+        }
+        // Whatever its name, a control with such an option sends less while it measures.
+        let options = serde_json::to_value(&group.cc).unwrap_or_default();
+        let of = |key| options.get(key).and_then(serde_json::Value::as_f64).map(|time| (key, time));
+        let shortest = ["min-rtt-window", "probe-rtt-interval"].into_iter().filter_map(of);
+        let Some((key, time)) = shortest.min_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
+        if time < FEW_RTTS * rtt {
+            let message = format!(
+                "{} s are {} RTTs: {} spends much of its time sending less to measure the RTT; write some tens of RTTs",
+                short(time),
+                short(time / rtt),
+                flow.cc
+            );
+            push(out, "rtt-probing", format!("flows.{}.cc.{key}", flow.name), message);
         }
     }
 }

@@ -200,3 +200,25 @@ fn every_preset_that_moves_has_a_way_from_the_start_on() {
         assert!(orbit.handovers > 0 && orbit.outages_s.is_empty(), "{name}: {orbit}");
     }
 }
+
+/// Leap seconds, fractions and times without a zone are refused with an example rather than rounded or guessed; a date that
+/// TOML itself knows needs no quotes.
+#[test]
+fn times_that_are_no_seconds_of_utc_are_refused() {
+    let at = |epoch: &str| {
+        let orbit = format!(
+            "orbit = {{ from = \"Houston\", to = \"Houston\", epoch = {epoch}, constellation = {{ kind = \"tle\", file = \
+             \"iss.tle\", elevation = \"0 deg\" }} }}"
+        );
+        resolve(&orbit, &["duration=24 h"])
+    };
+    let hash = |epoch: &str| at(epoch).unwrap().hash();
+    assert_eq!(hash("\"2008-09-20T12:00:00Z\""), hash("2008-09-20T12:00:00Z"));
+    assert_ne!(hash("\"2008-09-20T12:00:00Z\""), hash("\"2008-09-20\""));
+    for time in
+        ["2008-09-20T23:59:60Z", "2008-09-20T12:00:00.5Z", "2008-09-20T12:00:00", "2008-09-20T12:00:00+02:00"]
+    {
+        let refusal = at(&format!("\"{time}\"")).unwrap_err();
+        assert!(refusal.contains(&format!("\"{time}\" is not a UTC time: write, say, \"2026-")), "{refusal}");
+    }
+}

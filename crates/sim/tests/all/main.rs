@@ -22,6 +22,7 @@ mod observers;
 mod path_mtu;
 mod peach_vegas;
 mod rates;
+mod reports;
 mod return_link;
 mod reverse;
 mod scps;

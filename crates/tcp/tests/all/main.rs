@@ -24,6 +24,7 @@ mod rack_gains;
 mod rack_oracle;
 mod rack_traces;
 mod round_trip_times;
+mod reports;
 mod rounds;
 mod scoreboard_oracle;
 mod segments;

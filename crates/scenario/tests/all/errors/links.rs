@@ -259,3 +259,20 @@ fn links() {
         ),
     ]);
 }
+
+/// lightyear#1553: what netem calls `duplicate` is not served (docs/reports.md).
+#[test]
+fn no_key_of_a_link_duplicates_packets() {
+    refused(&[
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = \"10.4 Mbit/s\"\nduplicate = 0.01",
+            "geo.toml:6: links.sat.duplicate: unknown key ",
+        ),
+        (
+            "kind = \"per\", p = 1e-3",
+            "kind = \"duplicate\", p = 1e-3",
+            "geo.toml:8: links.sat.error.kind: \"duplicate\" is unknown ",
+        ),
+    ]);
+}
