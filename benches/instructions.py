@@ -28,7 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from skyhaul_cli import (
-    DEFAULT_BINARY,
+    CHECKOUT_BINARY,
     ROOT,
     Unusable,
     exit_unusable,
@@ -116,7 +116,7 @@ def compilers():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--skyhaul", type=Path, default=DEFAULT_BINARY, help="the skyhaul program")
+    parser.add_argument("--skyhaul", type=Path, default=CHECKOUT_BINARY, help="the skyhaul program")
     parser.add_argument("--record", action="store_true", help="rewrite the recorded numbers")
     parser.add_argument(
         "--only", action="append", choices=sorted(SCENARIOS), help="compare this scenario only"

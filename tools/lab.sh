@@ -34,9 +34,9 @@ mkdir -p "${CARGO_TARGET_DIR:-target}"
 target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
 (
   eval "$toolchain"
-  cargo build -p skyhaul-wasm --profile checkout --locked --quiet --target-dir "$target/wasm"
+  cargo build -p skyhaul-wasm --release --locked --quiet --target-dir "$target/wasm"
 )
-(cd site/lab && npm run --silent check && node build.mjs "$target/wasm/wasm32-unknown-unknown/checkout/skyhaul_wasm.wasm")
+(cd site/lab && npm run --silent check && node build.mjs "$target/wasm/wasm32-unknown-unknown/release/skyhaul_wasm.wasm")
 [ "$what" = test ] || exit 0
 
 cargo build -p skyhaul-cli --locked --quiet

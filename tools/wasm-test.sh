@@ -18,5 +18,5 @@ toolchain=$(sh tools/wasm-toolchain.sh .cache/wasm) || skip "no compiler for was
 eval "$toolchain"
 
 target=${CARGO_TARGET_DIR:-target}/wasm # a folder of its own: the compiler may be another one
-cargo build -p skyhaul-wasm --profile checkout --locked --quiet --target-dir "$target"
-node tools/wasm-golden.mjs "$target/wasm32-unknown-unknown/checkout/skyhaul_wasm.wasm" "$@"
+cargo build -p skyhaul-wasm --release --locked --quiet --target-dir "$target"
+node tools/wasm-golden.mjs "$target/wasm32-unknown-unknown/release/skyhaul_wasm.wasm" "$@"
