@@ -245,7 +245,8 @@ fn the_end_of_a_transfer_is_repaired_by_a_probe_or_one_timeout() {
         // RFC 8985 §7.2: two smoothed round trips after the last segment or acknowledgement, and what a lone segment's
         // acknowledgement may be delayed.
         let last: Vec<_> = p.sent(C).filter(|e| e.segment.flags.has(Flags::FIN)).map(|e| e.at).collect();
-        let acked = p.arrived(C).filter(|e| e.at < last[1]).map(|e| e.at).max().unwrap_or(Instant::ZERO);
+        let acks = p.arrived(C).filter(|e| is_pure_ack(&e.segment) && e.at < last[1]);
+        let acked = acks.map(|e| e.at).max().unwrap_or(Instant::ZERO);
         let waited = last[1] - last[0].max(acked);
         let most = flow.rtt * 2 + flow.config.delayed_ack.delay * 3;
         assert!(waited >= flow.rtt * 2 && waited <= most, "{}: {waited:?}", flow.name);
