@@ -384,7 +384,8 @@ impl<S: Store> Engine<S> {
         }
         // In the impatient variant of RFC 6582 §4 only the first partial acknowledgement, and so only its
         // retransmission, restarts the timer.
-        let impatient = self.mode() == RecoveryMode::NewReno
+        let impatient = self.fast_recovery()
+            && self.mode() == RecoveryMode::NewReno
             && self.config.rto.restart_on_first_partial_only
             && self.repair.as_ref().is_some_and(|r| r.partial_acks > 1);
         if index == 0 && !impatient {

@@ -6,7 +6,7 @@ use crate::common::{explain, iss};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{Config as Control, CongestionControl, NAMES, Phase, RecoveryMode};
 use skyhaul_tcp::config::Keepalive;
-use skyhaul_tcp::{Config, Counted, Event, State};
+use skyhaul_tcp::{Config, Counted, Event, Flags, State};
 use skyhaul_testkit::pair::{Act, Handshake, is_pure_ack};
 use skyhaul_testkit::{Fate, Pair, Setup, Side, What};
 use std::collections::BTreeMap;
@@ -182,7 +182,7 @@ fn a_delay_that_looks_like_a_loss_changes_little() {
         let mut timer = Timer::new(&flow);
         let from = Instant::ZERO + flow.rtt * 8;
         timer.run(&mut p, from);
-        let before = p.conn(C).snapshot();
+        let (before, repeated) = (p.conn(C).snapshot(), p.conn(C).counters().retransmissions);
         // Beyond the first timeout, which a tail loss probe may have put off.
         let to = from + flow.rtt * 2 + before.rto * 2;
         p.faults(
@@ -201,7 +201,7 @@ fn a_delay_that_looks_like_a_loss_changes_little() {
                 flow.name,
                 explain(&p)
             );
-            assert!(count.retransmissions <= 4, "{}: {count:?}", flow.name);
+            assert!(count.retransmissions <= repeated + 4, "{}: {count:?}", flow.name);
         }
         end(&mut p, &mut timer, to + flow.rtt * 100 + Duration::from_secs(10));
         assert!(timer.since(to + flow.rtt * 2) <= 1, "{}: {:?}", flow.name, timer.timeouts);
@@ -214,14 +214,15 @@ fn the_end_of_a_transfer_is_repaired_by_a_probe_or_one_timeout() {
         let n = 60;
         let mut p = flow.begin(n);
         let mut timer = Timer::new(&flow);
-        // The last three segments, when they are sent first.
-        let (first, mss) = ((n - 3) * flow.mss() + 1, flow.mss());
-        let mut lost = 0;
+        // The last three segments and the FIN, when they are sent first.
+        let first = (n - 3) * flow.mss() + 1;
+        let mut highest = first;
         p.faults(C, move |d| {
-            let seq = u64::from(d.segment.seq.0.wrapping_sub(iss(C)));
-            let hit = d.is_data() && seq >= first && (seq - first) / mss == lost;
-            lost += u64::from(hit);
-            if hit { Fate::Lose } else { Fate::Deliver }
+            let end = u64::from(d.segment.seq.0.wrapping_sub(iss(C))) + u64::from(d.segment.len);
+            let end = end + u64::from(d.segment.flags.has(Flags::FIN));
+            let new = end > highest;
+            highest = highest.max(end);
+            if new { Fate::Lose } else { Fate::Deliver }
         });
         let limit = Instant::ZERO + flow.rtt * 100 + Duration::from_secs(10);
         end(&mut p, &mut timer, limit);
@@ -229,9 +230,10 @@ fn the_end_of_a_transfer_is_repaired_by_a_probe_or_one_timeout() {
         if p.conn(C).sender().rack().is_some() && flow.config.tail_loss_probe {
             assert!(
                 probes >= 1 && timer.since(Instant::ZERO + flow.rtt * 2) == 0,
-                "{}: {:?}",
+                "{}: {:?}\n{}",
                 flow.name,
-                timer.timeouts
+                timer.timeouts,
+                explain(&p)
             );
         }
         // Before the first measurement a timeout of one second is too short for a path of 10 s.
@@ -242,10 +244,9 @@ fn the_end_of_a_transfer_is_repaired_by_a_probe_or_one_timeout() {
         }
         // RFC 8985 §7.2: two smoothed round trips after the last segment or acknowledgement, and what a lone segment's
         // acknowledgement may be delayed.
-        let is_last = |seq: u64| seq + mss > n * mss;
-        let at = |e: &skyhaul_testkit::Entry| u64::from(e.segment.seq.0.wrapping_sub(iss(C)));
-        let last: Vec<_> = p.data_sent(C).filter(|e| is_last(at(e))).map(|e| e.at).collect();
-        let acked = p.arrived(C).filter(|e| e.at < last[1]).map(|e| e.at).max().unwrap_or(Instant::ZERO);
+        let last: Vec<_> = p.sent(C).filter(|e| e.segment.flags.has(Flags::FIN)).map(|e| e.at).collect();
+        let acks = p.arrived(C).filter(|e| is_pure_ack(&e.segment) && e.at < last[1]);
+        let acked = acks.map(|e| e.at).max().unwrap_or(Instant::ZERO);
         let waited = last[1] - last[0].max(acked);
         let most = flow.rtt * 2 + flow.config.delayed_ack.delay * 3;
         assert!(waited >= flow.rtt * 2 && waited <= most, "{}: {waited:?}", flow.name);
@@ -295,7 +296,7 @@ fn a_lost_window_update_is_found_out_by_probes_that_back_off() {
         let asked = p.conn(C).next_timeout();
         assert!(asked < Instant::MAX, "{}: nothing will ask", flow.name);
         end(&mut p, &mut timer, asked + flow.rtt * 100 + Duration::from_secs(10));
-        assert!(timer.timeouts.is_empty(), "{}: {:?}", flow.name, timer.timeouts);
+        assert!(timer.since(open) == 0, "{}: {:?}", flow.name, timer.timeouts);
     }
 }
 

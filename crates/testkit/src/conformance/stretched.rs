@@ -48,9 +48,9 @@ impl Target for Stretched {
             for o in &mut tcp.options {
                 // An echo of some time ago.
                 if let Opt::Stamps(_, echo) = o {
-                    let age = i64::from(self.stamp.wrapping_sub(*echo).cast_signed());
+                    let age = i64::from(self.stamp.wrapping_sub(*echo) as i32);
                     if *echo != 0 && age > 0 {
-                        *echo = self.stamp.wrapping_sub((age * self.percent.cast_signed() / 100) as u32);
+                        *echo = self.stamp.wrapping_sub((age * self.percent as i64 / 100) as u32);
                     }
                 }
             }
