@@ -43,7 +43,7 @@ WRITTEN = {".rs": r"\bfn {}\(", ".py": r"^def {}\(", ".case": r"^case {}:"}
 
 
 def test_reports_name_tests_that_exist():
-    """Each report has a verdict of the list, and tests that are in their files, or the day of a trial by hand."""
+    """Each report has a verdict of the list, and tests that exist, or the day of a trial by hand."""
     page = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
     verdicts = set(re.findall(r"^\* \*\*([^*]+)\*\*:", page, re.M))
     rows = [r for r in re.findall(r"^\| (.*) \|$", page, re.M) if not r.startswith("source |")]
