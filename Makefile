@@ -125,12 +125,12 @@ bench: $(VENV)/.python
 	cargo bench -p skyhaul-sim --locked
 	cargo build --release --locked -p skyhaul-cli
 	$(BIN)/python benches/instructions.py
-	cargo build --profile package --locked -p skyhaul-cli
+	cargo build --profile packaged --locked -p skyhaul-cli
 	$(BIN)/python benches/algorithms.py
 	$(BIN)/python benches/video.py
 	$(BIN)/python benches/moving.py --check
 	$(BIN)/python benches/compare_ns2.py
-	cargo run --profile package --locked --quiet -p skyhaul-sim --example memory
+	cargo run --profile packaged --locked --quiet -p skyhaul-sim --example memory
 
 # Creates its own namespaces and TUN interfaces; needs root, or unshare -Urn make bench-wire.
 bench-wire:
@@ -170,7 +170,7 @@ bench-python: $(VENV)/.build
 
 # Resumes after Ctrl-C; needs ns2 and libns3-dev (Debian, Ubuntu). E.g. make peers PEERS="--jobs 2".
 peers: $(VENV)/.python
-	cargo build --profile package --locked -p skyhaul-cli
+	cargo build --profile packaged --locked -p skyhaul-cli
 	$(BIN)/python benches/compare_peers.py $(PEERS)
 
 docs:

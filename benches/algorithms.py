@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Instructions per segment of every built-in congestion control, relative to NewReno with SACK.
 
-    cargo build --profile package
+    cargo build --profile packaged
     python3 benches/algorithms.py              # exit status 1 if a control costs more than it may
     python3 benches/algorithms.py --json FILE
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures skyhaul against ns-2 on the same long bulk transfers, in one interleaved run.
 
-    cargo build --profile package
+    cargo build --profile packaged
     python3 benches/compare_ns2.py                     # table, and benches/results/compare-ns2.json
     python3 benches/compare_ns2.py --check             # exit status 1 if a target is missed
 

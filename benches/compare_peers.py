@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds Skyhaul against ns-2 and ns-3 on the same scenario: goodput of nine controls over seven loss rates.
 
-    cargo build --profile package -p skyhaul-cli
+    cargo build --profile packaged -p skyhaul-cli
     python3 benches/compare_peers.py                # `make peers` does both
     python3 benches/compare_peers.py --quick        # two loss rates, three seeds: some minutes
     python3 benches/compare_peers.py --docs         # also renews the tables in docs/peers.md

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Instructions per packet of a link whose satellites move, relative to one with a constant delay.
 
-    cargo build --profile package
+    cargo build --profile packaged
     python3 benches/moving.py
     python3 benches/moving.py --check      # exit status 1 if a moving link costs more than it may
     python3 benches/moving.py --json FILE

@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # Times are those of the program that packages contain. Instructions are counted in that of a checkout,
 # which CI builds anyway.
-DEFAULT_BINARY = ROOT / "target" / "package" / "skyhaul"
+DEFAULT_BINARY = ROOT / "target" / "packaged" / "skyhaul"
 CHECKOUT_BINARY = ROOT / "target" / "release" / "skyhaul"
 
 SCENARIO = ROOT / "benches" / "scenarios" / "ns2-geo-sack.toml"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Instructions per packet of a cell with video, relative to a cell with bulk transfers.
 
-    cargo build --profile package
+    cargo build --profile packaged
     python3 benches/video.py
     python3 benches/video.py --check      # exit status 1 if video costs more than it may
     python3 benches/video.py --json FILE

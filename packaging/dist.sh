@@ -17,10 +17,10 @@ mkdir -p dist
 
 wanted() { case "$parts" in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
 
-program="target/$target/package/skyhaul"
+program="target/$target/packaged/skyhaul"
 if wanted static || wanted deb; then
   rustup target list --installed 2>/dev/null | grep -cx "$target" >/dev/null || rustup target add "$target"
-  cargo build --profile package --target "$target" -p skyhaul-cli --locked --quiet
+  cargo build --profile packaged --target "$target" -p skyhaul-cli --locked --quiet
   tree="target/dist/skyhaul-$version-linux-$arch"
   rm -rf "$tree" && mkdir -p "$tree/completions"
   install -m 755 "$program" "$tree/skyhaul"
@@ -37,7 +37,7 @@ if wanted deb; then
   packaging/deb.sh "$tree" "$version"
 fi
 if wanted wheel; then
-  PATH="$tools:$PATH" "$tools/maturin" build --profile package --locked --zig --compatibility manylinux2014 --quiet --out dist
+  PATH="$tools:$PATH" "$tools/maturin" build --profile packaged --locked --zig --compatibility manylinux2014 --quiet --out dist
 fi
 if wanted sdist; then
   "$tools/maturin" sdist --out dist
