@@ -104,21 +104,21 @@ fn exchange(ns: &Namespace, v6: bool, we_open: bool, ecn: Ecn, mark: [Option<u64
     ([from_kernel, from_us], answered.get())
 }
 
-/// The kernel's own queue marks a thirtieth of what it sends to us; false, with a message, where it cannot.
+/// The kernel marks a thirtieth of what it sends to us, wherever it can be marked; false, with a message, without `nft`.
 fn let_the_kernel_mark(ns: &Namespace, device: &str) -> bool {
-    if !need::program("tc") {
+    if !need::program("nft") {
         return false;
     }
-    let words = ["qdisc", "add", "dev", device, "root", "netem", "loss", "3%", "ecn"];
-    let added = ns.within(|| std::process::Command::new("tc").args(words).output()).unwrap();
-    let ok = added.as_ref().is_ok_and(|o| o.status.success());
-    if !ok {
-        need::skip(
-            "netem",
-            format_args!("{:?}", added.map(|o| String::from_utf8_lossy(&o.stderr).into_owned())),
-        );
-    }
-    ok
+    let rule = |family| format!("{family} ecn {{ ect0, ect1 }} numgen random mod 30 0 {family} ecn set ce");
+    let table = format!(
+        "table inet marks {{ chain out {{ type filter hook postrouting priority 0
+        oifname {device} {}\noifname {device} {} }} }}",
+        rule("ip"),
+        rule("ip6")
+    );
+    let added = ns.within(|| std::process::Command::new("nft").arg(table).output()).unwrap().expect("runs");
+    assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+    true
 }
 
 #[test]
