@@ -189,6 +189,7 @@ site: $(SITE)/.done
 lint: $(VENV)/.dev
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
