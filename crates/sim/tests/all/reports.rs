@@ -96,8 +96,11 @@ fn bbr_fills_the_longest_paths_if_it_seldom_measures_the_rtt() {
     };
     let sack = with("\"sack\"");
     let seldom = "min-rtt-window = 200.0";
-    for (cc, options) in [("bbr", seldom.to_owned()), ("bbr3", format!("{seldom}, probe-rtt-interval = 100.0"))] {
-        let (usual, seldom) = (with(&format!("\"{cc}\"")), with(&format!("{{ name = \"{cc}\", {options} }}")));
+    for (cc, options) in
+        [("bbr", seldom.to_owned()), ("bbr3", format!("{seldom}, probe-rtt-interval = 100.0"))]
+    {
+        let (usual, seldom) =
+            (with(&format!("\"{cc}\"")), with(&format!("{{ name = \"{cc}\", {options} }}")));
         assert!(sack > 0.9 && usual < 0.6 && seldom > 0.8, "{cc}: {sack} {usual} {seldom}");
     }
 }
