@@ -69,7 +69,7 @@ fn waiting_for_the_pacer_is_no_want_of_data() {
         let scenario = resolve(&one(300, "10 Mbit/s", "\"275 ms\"", link, &flow));
         (1..=4).map(|seed| run(&scenario, seed, Null).expect("a run").flows[0].goodput / 4e6).sum::<f64>()
     };
-    // Paced at cwnd/SRTT it reaches three quarters of what it does in bursts; the fault left a quarter.
+    // Paced at cwnd/SRTT it may be somewhat slower than in bursts; the fault left a quarter.
     let (paced, plain) = (mean(true), mean(false));
     assert!(paced > 0.6 * plain && plain > 5.0, "{paced} {plain}");
 }
