@@ -10,6 +10,8 @@ mod args;
 mod command;
 mod interrupt;
 mod output;
+#[cfg(target_os = "linux")]
+mod printer;
 mod progress;
 mod stop;
 

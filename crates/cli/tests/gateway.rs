@@ -286,3 +286,36 @@ fn the_doctor_names_missing_programs_and_modules() {
     assert!(!ok && says.contains("modprobe nft_tproxy"), "{says}");
     assert!(of(&all, "socket (module nft_socket)").1 && of(&all, "fib (module nft_fib_inet)").1);
 }
+
+#[test]
+fn notes_that_nobody_reads_stop_no_gateway() {
+    let Some(router) = Router::new("unread", "") else { return };
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    let mut command = router.command(&["run", "g.toml", "--runtime", "run"]);
+    command.stderr(writer.try_clone().expect("another end"));
+    // Whatever room there is, somebody else takes it.
+    let filler =
+        std::thread::spawn(move || while std::io::Write::write_all(&mut writer, &[b'.'; 512]).is_ok() {});
+    let mut child = router.start(&mut command);
+    drop(command);
+    router.ready();
+    // Each of these is worth a note.
+    for n in 1..4 {
+        let flush = || Command::new("nft").args(["flush", "ruleset"]).status().is_ok_and(|s| s.success());
+        assert!(router.space.within(flush).expect("enters"));
+        let restored = format!("restored {}", if n == 1 { "once".into() } else { format!("{n} times") });
+        let mut page = String::new();
+        for _ in 0..3000 {
+            page = router.good(&["status"]);
+            if page.contains(&restored) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(page.contains(&restored), "{page}");
+    }
+    assert_eq!(router.good(&["stop"]), "stopping\n");
+    assert_eq!(child.wait().expect("ends").code(), Some(0));
+    drop(reader);
+    filler.join().expect("ends");
+}

@@ -278,3 +278,58 @@ fn iperf3_itself_is_served() {
         }
     }
 }
+
+/// Runs short tests until one succeeds: the server is free again.
+fn is_free(ns: &Namespace) {
+    for _ in 0..600 {
+        let next = || Command::new("iperf3").args(["-c", "10.84.0.2", "-n", "100K"]).output();
+        if ns.within(next).expect("enters").expect("starts").status.success() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("the server stays busy");
+}
+
+#[test]
+fn a_client_that_is_killed_or_vanishes_keeps_no_server() {
+    let Some(ns) = space() else { return };
+    if !need::program("iperf3") || !need::program("ip") {
+        return;
+    }
+    let mut c = Command::new(env!("CARGO_BIN_EXE_skyhaul"));
+    c.args(["wire", "serve", "--mode", "iperf3", "--idle", "2s", "--tun", "sky0"]);
+    c.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut server = ns.within(|| c.spawn()).expect("enters").expect("starts");
+    is_free(&ns);
+    let link = |way: &str| {
+        let set = || Command::new("ip").args(["link", "set", "sky0", way]).status();
+        assert!(ns.within(set).expect("enters").expect("starts").success());
+    };
+    for args in [&["-u", "-R", "-b", "5M"][..], &["--bidir"], &["-u", "--bidir", "-b", "5M"]] {
+        // Killed, its kernel closes its connections; behind a link that is down, nothing tells of its end.
+        for vanishes in [false, true] {
+            let mut client = Command::new("iperf3");
+            client.args(["-c", "10.84.0.2", "-t", "600", "-i", "0.1", "--forceflush"]).args(args);
+            client.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+            let mut client = ns.within(|| client.spawn()).expect("enters").expect("starts");
+            let rows = BufReader::new(client.stdout.take().expect("piped")).lines();
+            let mut rows = rows.map(|l| l.expect("text")).filter(|l| l.contains("bits/sec"));
+            assert!(rows.by_ref().nth(5).is_some(), "{args:?}: data moves");
+            if vanishes {
+                link("down");
+            }
+            client.kill().expect("is ours");
+            client.wait().expect("ends");
+            if vanishes {
+                // Longer than the server has patience.
+                std::thread::sleep(Duration::from_secs(3));
+                link("up");
+            }
+            is_free(&ns);
+        }
+    }
+    assert!(server.try_wait().expect("a child").is_none(), "it serves on");
+    server.kill().expect("is ours");
+    server.wait().expect("ends");
+}

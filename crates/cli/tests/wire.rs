@@ -341,6 +341,96 @@ fn ctrl_c_ends_in_order() {
     assert!(sender.join().expect("ends") > 0);
 }
 
+/// Waits for what happens soon on an idle machine.
+fn waits_for(what: &str, mut happens: impl FnMut() -> bool) {
+    for _ in 0..6000 {
+        if happens() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{what} does not happen");
+}
+
+#[test]
+fn output_that_nobody_reads_stops_nobody() {
+    let Some(ns) = space() else { return };
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let full = writer.try_clone().expect("another end");
+    let mut c = Command::new(SKYHAUL);
+    // Rows of both connections fill the pipe within seconds.
+    c.args(["wire", "serve", "--interval", "1ms"]).stdin(Stdio::null()).stdout(writer).stderr(Stdio::piped());
+    let mut child = ns.within(|| c.spawn()).expect("enters").expect("starts");
+    drop(c);
+    let connect = || ns.within(|| std::net::TcpStream::connect("10.84.0.2:5201")).expect("enters");
+    let mut busy = Vec::new();
+    waits_for("a listener", || {
+        busy.extend(connect().ok());
+        !busy.is_empty()
+    });
+    waits_for("a full pipe", || {
+        let data = vec![1; 1 << 16];
+        std::io::Write::write_all(&mut busy[0], &data).expect("the stack reads");
+        let mut ends =
+            [nix::poll::PollFd::new(std::os::fd::AsFd::as_fd(&full), nix::poll::PollFlags::POLLOUT)];
+        nix::poll::poll(&mut ends, nix::poll::PollTimeout::ZERO).expect("polls") == 0
+    });
+    // More than the kernel's buffers hold, on the old connection and on another one: the stack reads on.
+    busy.push(connect().expect("is served"));
+    for s in &mut busy {
+        std::io::Write::write_all(s, &vec![2; 20_000_000]).expect("the stack reads");
+        s.shutdown(std::net::Shutdown::Write).expect("half-closes");
+        assert_eq!(s.read(&mut [0]).expect("a FIN"), 0);
+    }
+    assert!(child.try_wait().expect("a child").is_none(), "it runs");
+    // The first signal ends it, though its last words find no room.
+    interrupt(&child);
+    let status = child.wait().expect("ends");
+    assert_eq!(status.code(), Some(0));
+    drop((reader, full));
+}
+
+#[test]
+fn a_sender_leaves_a_peer_that_does_not_finish() {
+    let Some(ns) = space() else { return };
+    // It accepts and reads nothing.
+    let listener = ns.within(|| TcpListener::bind("[::]:0")).expect("enters").expect("binds");
+    let to = format!("10.84.0.1:{}", listener.local_addr().expect("an address").port());
+    let out = run(&ns, SKYHAUL, &["wire", "send", &to, "--time", "200ms"]);
+    bad(&out, &format!("{to}: given up: the peer did not close in time"));
+}
+
+#[test]
+fn a_client_of_http_that_vanishes_is_left() {
+    let Some(ns) = space() else { return };
+    if !need::program("curl") || !need::program("ip") {
+        return;
+    }
+    let serve = ["--mode", "http", "--port", "80", "--idle", "1s", "--tun", "sky0", "--interval", "20ms"];
+    let (child, mut out) = serving(&ns, &serve);
+    let mut curl = start(&ns, "curl", &["-sS", "-o", "/dev/null", "http://10.84.0.2/1000000000000"]);
+    let mut line = String::new();
+    while !line.starts_with("[  1]") {
+        line.clear();
+        out.read_line(&mut line).expect("rows");
+    }
+    ip(&ns, "link set sky0 down");
+    // The end of the connection, and nothing that waits for curl.
+    while !line.contains("10.84.0.2:80 -> 10.84.0.1:") {
+        line.clear();
+        assert!(out.read_line(&mut line).expect("rows") > 0, "it ends");
+    }
+    assert!(!line.contains("closed in order"), "{line}");
+    curl.kill().expect("is ours");
+    curl.wait().expect("ends");
+    ip(&ns, "link set sky0 up");
+    let next = run(&ns, "curl", &["-sS", "http://10.84.0.2/3000"]);
+    assert_eq!((next.status.code(), next.stdout.len()), (Some(0), 3000), "{}", text(&next.stderr));
+    interrupt(&child);
+    let rest = ended(child, out);
+    assert!(rest.contains(": closed in order\n"), "{rest}");
+}
+
 #[test]
 fn whoever_asks_for_what_cannot_be_gets_one_line() {
     let Some(ns) = space() else { return };

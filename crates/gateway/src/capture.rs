@@ -5,7 +5,6 @@
 //! ```
 //! The gateway itself opens no file: the program that asks writes them, with its own rights. A slow reader costs packets, which
 //! are counted, and never holds up the data path.
-#![warn(clippy::indexing_slicing)]
 
 use crate::control;
 use crate::error::GatewayError;
@@ -14,8 +13,7 @@ use nix::sys::socket::{MsgFlags, recv};
 use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::Clock;
-use skyhaul_net::tap::{EndFilter, Filter, Reader, Socket, Tapped};
-use skyhaul_net::trace::Traced;
+use skyhaul_net::tap::{EndFilter, Filter, Reader, Socket, Tapped, Traced};
 use skyhaul_trace::calendar::rfc3339_millis;
 use skyhaul_trace::qlog::{About, Log};
 use skyhaul_wire::pcapng::Capture;

@@ -16,6 +16,7 @@ pub use look::watch;
 pub use prove::prove;
 
 use crate::config::Config;
+use crate::status::Status;
 use crate::system::Lock;
 use crate::watch::RulesStatus;
 use crate::{control, descriptors, evidence, rules};
@@ -147,8 +148,7 @@ fn rules_of(config: &Config, folder: &Path) -> Finding {
         };
     }
     let said = control::ask(folder, &config.name, "status").unwrap_or_default();
-    let status: serde_json::Value = serde_json::from_str(&said).unwrap_or_default();
-    let rules: Option<RulesStatus> = serde_json::from_value(status["rules"].clone()).ok();
+    let rules = serde_json::from_str::<Status>(&said).ok().map(|s| s.rules);
     let who = |r: &RulesStatus| r.changed_by.clone().unwrap_or_else(|| "somebody".into());
     match rules {
         Some(r) if !r.in_place => finding(

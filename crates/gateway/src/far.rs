@@ -1,5 +1,4 @@
 //! The satellite side: a connection of our own host, as an end of a relay.
-#![warn(clippy::indexing_slicing)]
 
 use crate::near::CHUNK;
 use skyhaul_base::Instant;

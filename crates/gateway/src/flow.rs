@@ -1,5 +1,4 @@
 //! One connection: its two legs, and the relay between them.
-#![warn(clippy::indexing_slicing)]
 
 use crate::far;
 use crate::near::{self, Near};
@@ -11,7 +10,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
 /// The side that opened a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum From {
     /// A host on the terrestrial side.
@@ -44,8 +43,10 @@ pub(crate) struct Flow {
     near: Option<Near>,
     /// The address from which the leg over the link will be opened, while it waits for the client's first bytes.
     pub(crate) opens_from: Option<SocketAddr>,
-    /// The leg over the link; `None` until the connection is admitted or opened.
+    /// The leg over the link; `None` until it is opened.
     pub(crate) far: Option<ConnId>,
+    /// That leg waits for admission, or for its peer's acknowledgement: there is no connection yet.
+    pub(crate) waits: bool,
     /// The gateway at the other end of the link, if there is one.
     pub(crate) gateway: Option<NonZeroU32>,
     /// The leg over the link is established; a gateway at its other end counts the flow.
@@ -86,6 +87,7 @@ impl Flow {
             near,
             opens_from: None,
             far: None,
+            waits: false,
             gateway: None,
             met: false,
             relay,
@@ -122,7 +124,7 @@ impl Flow {
     /// Moves data between the legs as far as both allow.
     pub(crate) fn pump(&mut self, now: Instant, host: &mut Host, spare: &RefCell<Vec<u8>>) -> State {
         let Some(near) = &mut self.near else { return State::Aborted };
-        let Some(id) = self.far else {
+        let Some(id) = self.far.filter(|_| !self.waits) else {
             return if near.has_failed() { State::Aborted } else { State::Open };
         };
         let mut a = near::Side { near, spare };

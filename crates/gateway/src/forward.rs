@@ -62,7 +62,7 @@ fn server<'de, D: serde::Deserializer<'de>>(d: D) -> Result<SocketAddrV4, D::Err
 /// The first contradiction among ports: the key, and what is wrong.
 pub(crate) fn contradiction(forward: &[Forward], publish: &[Publish]) -> Option<(String, String)> {
     for (n, f) in forward.iter().enumerate() {
-        if forward[..n].iter().any(|other| other.listen == f.listen) {
+        if forward.iter().take(n).any(|other| other.listen == f.listen) {
             let message = format!("{} is listed twice: choose another port", f.listen);
             return Some((format!("forward[{n}].listen"), message));
         }
@@ -72,7 +72,7 @@ pub(crate) fn contradiction(forward: &[Forward], publish: &[Publish]) -> Option<
         if p.port == 0 {
             return Some((key, "write a port of 1 to 65535".into()));
         }
-        if publish[..n].iter().any(|other| other.port == p.port) {
+        if publish.iter().take(n).any(|other| other.port == p.port) {
             return Some((key, format!("{} is listed twice: choose another port", p.port)));
         }
     }

@@ -1,5 +1,4 @@
 //! All connections of a gateway: an application on the gateway's own host.
-#![warn(clippy::indexing_slicing)]
 
 mod contain;
 mod observe;
@@ -26,7 +25,7 @@ use crate::watch::Rules;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::app::{App, Turn};
 use skyhaul_net::host::exchange::Exchange;
-use skyhaul_net::host::{Admission, Conn, ConnId, Host, HostConfig, Secret, Share};
+use skyhaul_net::host::{Admission, Conn, ConnId, Host, HostConfig, Secret, Share, Transparent};
 use skyhaul_net::ipv6;
 use skyhaul_net::tap::Tap;
 use skyhaul_net::wait::Waker;
@@ -81,8 +80,6 @@ pub struct Gateway {
     flows: Vec<Option<Box<Flow>>>,
     free: Vec<u32>,
     by_conn: BTreeMap<ConnId, u32>,
-    /// Connections from the link that were admitted: (server, client).
-    admitted: BTreeMap<(SocketAddr, SocketAddr), u32>,
     /// Flows that wait for the first bytes of their clients: until when, which, and when it began.
     opening: VecDeque<(Instant, u32, Instant)>,
     terms: Terms,
@@ -174,7 +171,6 @@ impl Gateway {
             flows: Vec::new(),
             free: Vec::new(),
             by_conn: BTreeMap::new(),
-            admitted: BTreeMap::new(),
             opening: VecDeque::new(),
             terms: Terms::new(config),
             at_work: None,
@@ -315,8 +311,11 @@ impl Gateway {
         all
     }
     fn own_ends(&self, host: &Host) -> Vec<Ends> {
-        let open = self.flows.iter().flatten().filter_map(|f| host.conn(f.far?));
-        open.map(|far| (far.local(), far.remote())).chain(self.admitted.keys().copied()).collect()
+        let ends = |f: &Flow| {
+            let far = host.conn(f.far?).map(|far| (far.local(), far.remote()));
+            far.or(f.waits.then_some((f.server, f.client)))
+        };
+        self.flows.iter().flatten().filter_map(|f| ends(f)).collect()
     }
     /// Connections that were refused because no descriptor was left.
     pub(crate) fn turned_away(&self) -> u64 {
@@ -409,7 +408,7 @@ impl Gateway {
             let number = number as u32;
             self.contain(now, host, Some(number), |gateway, host| {
                 let Some(flow) = gateway.flow(number) else { return };
-                let waits = flow.from == From::Link && flow.far.is_none();
+                let waits = flow.waits;
                 let Some(near) = flow.near_mut() else { return };
                 let connecting = near.is_connecting();
                 near.wake(h.readable, h.writable);
@@ -433,17 +432,14 @@ impl Gateway {
         }
     }
     fn news_of(&mut self, now: Instant, host: &mut Host, id: ConnId) {
-        let number = self.by_conn.get(&id).copied().or_else(|| {
-            let conn = host.conn(id)?;
-            let number = self.admitted.remove(&(conn.local(), conn.remote()))?;
-            self.by_conn.insert(id, number);
-            self.counts.early_received += u64::from(conn.early().taken > 0);
-            let flow = self.flows.get_mut(number as usize)?.as_mut()?;
-            flow.far = Some(id);
+        let number = self.by_conn.get(&id).copied();
+        let flow = number.and_then(|number| self.flow(number));
+        if let Some(flow) = flow.filter(|f| f.waits) {
+            flow.waits = false;
             let named = flow.number;
+            self.counts.early_received += u64::from(host.conn(id).is_some_and(|c| c.early().taken > 0));
             self.trace(now, host, named, id);
-            Some(number)
-        });
+        }
         match number {
             Some(number) => self.list(number),
             None if self.probe.as_ref().is_some_and(|p| p.id == id) => {}
@@ -457,8 +453,8 @@ impl Gateway {
 
     /// Ends flows whose clients gave up before the connection over the link was established.
     fn withdrawn(&mut self, now: Instant, host: &mut Host) {
-        while let Some(ends) = host.next_withdrawn() {
-            if let Some(number) = self.admitted.remove(&ends) {
+        while let Some(id) = host.next_withdrawn() {
+            if let Some(number) = self.by_conn.get(&id).copied() {
                 self.contain(now, host, Some(number), |gateway, host| {
                     gateway.end(now, host, number, Cause::Withdrawn);
                 });
@@ -524,9 +520,8 @@ impl Gateway {
         // What concerns others comes first.
         self.free.push(number);
         self.team.flows.fetch_sub(1, Ordering::Relaxed);
-        match flow.far {
-            Some(id) => drop(self.by_conn.remove(&id)),
-            None => drop(self.admitted.remove(&(flow.server, flow.client))),
+        if let Some(id) = flow.far {
+            self.by_conn.remove(&id);
         }
         let in_order = cause.in_order();
         let level = if cause.is_fault() { Level::Warning } else { Level::Info };
@@ -543,8 +538,8 @@ impl Gateway {
         self.counts.bytes_to_hosts += passed.to_hosts;
         self.counts.bytes_lost += passed.lost;
         *if in_order { &mut self.counts.finished } else { &mut self.counts.aborted } += 1;
-        if flow.far.is_none() && flow.from == From::Link {
-            host.refuse(flow.server, flow.client);
+        if let Some(id) = flow.far.filter(|_| flow.waits) {
+            host.refuse(id);
         }
         flow.close(now, host, in_order);
     }

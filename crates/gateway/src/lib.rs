@@ -36,7 +36,9 @@
 //! doctor    checks for anything that would keep it from working
 //! ```
 #![cfg(target_os = "linux")]
+#![warn(clippy::indexing_slicing)]
 
+mod absent;
 mod before;
 pub mod capture;
 mod cause;

@@ -1,6 +1,5 @@
 //! Kernel sockets of the terrestrial side: connections of hosts to addresses behind the link, and connections to hosts with the
 //! address of a client behind the link (IP_TRANSPARENT, Documentation/networking/tproxy.rst of the kernel).
-#![warn(clippy::indexing_slicing)]
 
 use crate::config::Preserve;
 use crate::error::GatewayError;

@@ -3,7 +3,6 @@
 //! A connection to a known gateway starts with half the congestion window of an earlier one (the jump window of
 //! draft-ietf-tsvwg-careful-resume §4), divided among the connections that are open. This requires pacing: a window sent at
 //! once would overflow the queue of the link.
-#![warn(clippy::indexing_slicing)]
 
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::host::{Cookie, Early};

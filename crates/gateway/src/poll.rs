@@ -1,5 +1,4 @@
 //! Readiness events of the kernel sockets (epoll).
-#![warn(clippy::indexing_slicing)]
 
 use crate::error::GatewayError;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};

@@ -1,7 +1,8 @@
 //! Events of a connection over the link, as events of a qlog: the schema of docs/exports.md.
 
+use crate::absent::with_any;
 use serde_json::{Value, json};
-use skyhaul_net::trace::{End, Head, Kind, Metrics, Traced};
+use skyhaul_net::tap::{End, Head, Kind, Metrics, Traced};
 
 /// The name of an event, and its data.
 pub(crate) fn event(what: &Traced) -> (&'static str, Value) {
@@ -9,11 +10,7 @@ pub(crate) fn event(what: &Traced) -> (&'static str, Value) {
         Traced::Began => ("connection_started", json!({})),
         Traced::Connected => ("connection_state_updated", json!({ "new": "established" })),
         Traced::Sent(head, again) => {
-            let mut data = packet(head);
-            if *again {
-                data["is_retransmission"] = json!(true);
-            }
-            ("packet_sent", data)
+            ("packet_sent", with_any(packet(head), "is_retransmission", again.then_some(true)))
         }
         Traced::Received(head) => ("packet_received", packet(head)),
         Traced::Metrics(m) => ("metrics_updated", metrics(m)),
@@ -38,23 +35,14 @@ fn packet(head: &Head) -> Value {
         Kind::Ack => "ack",
         Kind::Reset => "reset",
     };
-    let mut header = json!({ "packet_type": kind, "seq": head.seq, "ack": head.ack, "flags": head.flags, "window": head.window });
-    if head.sacks > 0 {
-        header["sack_blocks"] = json!(head.sacks);
-    }
-    if head.low_priority {
-        header["low_priority"] = json!(true);
-    }
+    let header = json!({ "packet_type": kind, "seq": head.seq, "ack": head.ack, "flags": head.flags, "window": head.window });
+    let header = with_any(header, "sack_blocks", (head.sacks > 0).then_some(head.sacks));
+    let header = with_any(header, "low_priority", head.low_priority.then_some(true));
     json!({ "header": header, "raw": { "payload_length": head.len } })
 }
 
 fn metrics(m: &Metrics) -> Value {
-    let mut data = json!({ "congestion_window": m.cwnd, "bytes_in_flight": m.in_flight });
-    if let Some(ssthresh) = m.ssthresh {
-        data["ssthresh"] = json!(ssthresh);
-    }
-    if let Some(srtt) = m.srtt {
-        data["smoothed_rtt"] = json!(srtt.as_secs_f64() * 1e3);
-    }
-    data
+    let data = json!({ "congestion_window": m.cwnd, "bytes_in_flight": m.in_flight });
+    let data = with_any(data, "ssthresh", m.ssthresh);
+    with_any(data, "smoothed_rtt", m.srtt.map(|t| t.as_secs_f64() * 1e3))
 }

@@ -1,5 +1,6 @@
 //! The line of a finished connection.
 
+use crate::absent::with;
 use crate::cause::Cause;
 use crate::flow::{Flow, From};
 use crate::near::Near;
@@ -28,37 +29,45 @@ impl Kernel {
 pub(crate) fn flow(now: Instant, host: &Host, flow: &mut Flow, cause: Cause) -> Value {
     let passed = flow.passed();
     let far = flow.far.and_then(|id| host.conn(id));
-    let mut line = ends(flow.from, flow.client, flow.server);
-    line["flow"] = json!(flow.number);
-    line["seconds"] = json!((now - flow.began).as_secs_f64());
-    line["end"] = json!(cause);
-    line["bytes"] = json!({ "to-link": passed.to_link, "to-hosts": passed.to_hosts, "lost": passed.lost });
-    line["link"] = json!({
+    let mut link = json!({
         "control": flow.control,
         "gateway": flow.gateway.is_some(),
         "srtt-ms": far.and_then(|c| c.snapshot().srtt).map(|t| t.as_secs_f64() * 1e3),
         "cwnd": far.map(|c| c.snapshot().cwnd),
     });
     if let Some(c) = far.map(Conn::counters) {
-        line["link"]["segments"] = json!(c.segments_sent);
-        line["link"]["retransmitted"] = json!(c.retransmissions);
-        line["link"]["timeouts"] = json!(c.timeouts);
-        line["link"]["recoveries"] = json!(c.recoveries);
-        line["link"]["probes"] = json!(c.probes_sent);
+        for (key, n) in [
+            ("segments", c.segments_sent),
+            ("retransmitted", c.retransmissions),
+            ("timeouts", c.timeouts),
+            ("recoveries", c.recoveries),
+            ("probes", c.probes_sent),
+        ] {
+            link = with(link, key, n);
+        }
     }
     // Of a socket that was reset, the kernel tells nothing.
-    line["hosts"] = match flow.near_mut().and_then(Near::state) {
-        Some(k) => json!({ "srtt-ms": k.srtt.as_secs_f64() * 1e3, "retransmitted": k.retransmitted }),
-        None => Value::Null,
-    };
+    let state = flow.near_mut().and_then(Near::state);
+    let hosts =
+        state.map(|k| json!({ "srtt-ms": k.srtt.as_secs_f64() * 1e3, "retransmitted": k.retransmitted }));
+    let bytes = json!({ "to-link": passed.to_link, "to-hosts": passed.to_hosts, "lost": passed.lost });
+    let mut line = ends(flow.from, flow.client, flow.server);
+    for (key, value) in [
+        ("flow", json!(flow.number)),
+        ("seconds", json!((now - flow.began).as_secs_f64())),
+        ("end", json!(cause)),
+        ("bytes", bytes),
+        ("link", link),
+        ("hosts", json!(hosts)),
+    ] {
+        line = with(line, key, value);
+    }
     line
 }
 
 /// A connection that the gateway could not take.
 pub(crate) fn refused(from: From, client: SocketAddr, server: SocketAddr) -> Value {
-    let mut line = ends(from, client, server);
-    line["end"] = json!("not-taken");
-    line
+    with(ends(from, client, server), "end", "not-taken")
 }
 
 fn ends(from: From, client: SocketAddr, server: SocketAddr) -> Value {

@@ -257,12 +257,12 @@ pub fn routing(config: &Config) -> String {
     }
     for ip in ["ip", "ip -6"] {
         let any = if ip == "ip" { "0.0.0.0/0" } else { "::/0" };
-        for (n, way) in ["local {any} dev lo", "{any} dev {tun}"].iter().enumerate() {
+        let ways = ["local {any} dev lo", "{any} dev {tun}"];
+        for ((way, mark), table) in ways.into_iter().zip(MARKS).zip(TABLES) {
             let way = way.replace("{any}", any).replace("{tun}", &config.interface());
             let _ = writeln!(
                 text,
-                "{ip} rule add priority {PRIORITY} fwmark {:#x} lookup {}\n{ip} route add {way} table {}",
-                MARKS[n], TABLES[n], TABLES[n]
+                "{ip} rule add priority {PRIORITY} fwmark {mark:#x} lookup {table}\n{ip} route add {way} table {table}"
             );
         }
         if config.on_failure == OnFailure::Block {

@@ -162,22 +162,23 @@ pub fn run(
         offload: config.satellite.rate.is_none(),
     };
     let queues = Tun::open_queues(&device, config.limits.threads)?;
-    let index = queues[0].index()?;
     let mut drivers = drivers(&gateways, queues, Gateway::hosts(config)?)?;
+    let mut driver = drivers.remove(0);
+    let index = driver.tun().index()?;
     if let Some(rate) = config.satellite.rate {
-        drivers[0].shape(rate);
+        driver.shape(rate);
     }
     let observer = Observer::start(config)?;
     if let Some(observer) = &observer {
         gateways.iter_mut().for_each(|g| g.observed_by(observer.results()));
     }
-    let waker = drivers[0].waker();
+    let waker = driver.waker();
     let wake = waker.clone();
-    let service = Service::start(config, drivers[0].host().config().gateway, move || wake.wake())?;
+    let service = Service::start(config, driver.host().config().gateway, move || wake.wake())?;
     if let Some(service) = &service {
         gateways.iter_mut().for_each(|g| g.test_with(service.trust()));
     }
-    let (mut gateway, mut driver) = (gateways.remove(0), drivers.remove(0));
+    let mut gateway = gateways.remove(0);
     let mut members = Members::start(gateways.into_iter().zip(drivers).collect(), &waker)?;
     gateway.set_log(log.clone());
     let wake = waker.clone();

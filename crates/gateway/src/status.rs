@@ -4,12 +4,12 @@ use crate::evidence::Evidence;
 use crate::flow::From;
 use crate::priority::PriorityStatus;
 use crate::watch::RulesStatus;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::net::SocketAddr;
 
 /// Counters since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Counts {
     /// Connections opened by hosts on the terrestrial side.
@@ -47,7 +47,7 @@ pub struct Counts {
 }
 
 /// The state of one connection.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct FlowStatus {
     /// Its number since the gateway's start, from 1.
@@ -81,7 +81,7 @@ pub struct FlowStatus {
 }
 
 /// The state of a gateway.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Status {
     /// Its name.
@@ -111,10 +111,10 @@ pub struct Status {
     /// Up to 1000 connections, if requested.
     pub list: Vec<FlowStatus>,
     /// What was observed of connections, if they are.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
     /// The path priority test, if the congestion control needs one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<PriorityStatus>,
 }
 
@@ -259,8 +259,8 @@ mod tests {
             "[terrestrial]\ninterface = \"a\"\n[satellite]\ninterface = \"b\"\n[evidence]\nmode = \"ab\"\n";
         let mut evidence = evidence::observe_bytes(&[], &Config::parse("g.toml", file).expect("is good"));
         evidence.groups[0].comparisons.push(Comparison {
-            of: "goodput",
-            class: "all",
+            of: "goodput".into(),
+            class: "all".into(),
             n: [20, 20],
             ratio: 1.0,
             pointwise: [0.9, 1.1],

@@ -20,7 +20,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 fn mark_rules() -> [MarkRule; 2] {
-    [0, 1].map(|n| MarkRule { mark: MARKS[n], table: TABLES[n], priority: PRIORITY })
+    let [near, far] = MARKS;
+    let [here, there] = TABLES;
+    [(near, here), (far, there)].map(|(mark, table)| MarkRule { mark, table, priority: PRIORITY })
 }
 
 /// Address families of the namespace; true is IPv6.

@@ -8,7 +8,7 @@ use skyhaul_net::host::Endpoint;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
-/// Numbers of the endpoints of a host ([`skyhaul_net::host::Host::admit_as`]).
+/// Numbers of the endpoints of a host ([`skyhaul_net::host::Transparent::admit`]).
 const SATELLITE: u8 = 0;
 const FALLBACK: u8 = 1;
 const OTHER: u8 = 2;

@@ -2,7 +2,7 @@
 //! firewalls start.
 //!
 //! ```text
-//! Watch    a thread: looks at the table when the kernel says that something has changed, and compares
+//! Watch    a thread: looks at the table when the kernel says that something of it has changed, and compares
 //! Rules    what has become of the table so far, for the status, the log and metrics
 //! ```
 //! The thread only looks. The gateway's own thread repairs (`system::Installed::mend`), since it alone changes the table.
@@ -21,8 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How often to see whether it is to end, milliseconds.
 const PATIENCE: u16 = 200;
-/// Least time between two looks: others may change rules of their own all the time.
-const LEAST: Duration = Duration::from_millis(500);
+/// Least time between two looks. What passes while the rules are missing goes astray, so it is short.
+const LEAST: Duration = Duration::from_millis(50);
 /// Time between looks while the table is not as it should be, or where the kernel sends no notices; and otherwise.
 const OFTEN: Duration = Duration::from_secs(2);
 const SELDOM: Duration = Duration::from_secs(60);
@@ -69,12 +69,12 @@ impl Watch {
         let alarm = Arc::<Mutex<Option<Option<Author>>>>::default();
         let raised = alarm.clone();
         // Without notices it looks every few seconds.
-        let changes = Changes::new().ok();
+        let mut changes = Changes::new(&table).ok();
         let look = move |stop: &AtomicBool| {
             let (mut looked, mut due) = (Instant::ZERO, Clock::now());
             let mut last = None;
             while !stop.load(Ordering::Relaxed) {
-                let (changed, author) = changes.as_ref().map_or_else(
+                let (changed, author) = changes.as_mut().map_or_else(
                     || {
                         std::thread::sleep(std::time::Duration::from_millis(PATIENCE.into()));
                         (false, None)

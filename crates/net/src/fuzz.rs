@@ -1,5 +1,6 @@
 //! The body of the fuzz target `host_packets`: bytes from the network, and bytes from peers to applications.
 //! `fuzz/` passes it to libFuzzer; `tests/fuzz.rs` replays the corpus and mutations of it without a fuzzer.
+#![expect(clippy::indexing_slicing, reason = "code of tests alone: a panic is a finding")]
 
 use crate::app::{App, Http, Inbox, Iperf, Serve, Sink};
 use crate::device::offload::{Device, Exit};

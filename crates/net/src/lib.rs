@@ -9,6 +9,7 @@
 //! ```
 //! The crates below (`tcp`, `path`, `wire`) read no clock and own no socket; this crate does both.
 #![cfg(target_os = "linux")]
+#![warn(clippy::indexing_slicing)]
 
 pub mod app;
 mod device;
@@ -26,4 +27,4 @@ pub mod world;
 pub use device::offload;
 pub use device::{Clock, Namespace, ipv6, nftables, routing, sockets, tun, wait};
 pub use error::NetError;
-pub use host::{driver, tap, trace};
+pub use host::{driver, tap};

@@ -1,5 +1,4 @@
 //! Where packets go.
-#![warn(clippy::indexing_slicing)]
 
 use skyhaul_wire::Checksum;
 

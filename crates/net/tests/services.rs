@@ -5,8 +5,8 @@ mod common;
 
 use common::{Weather, World};
 use skyhaul_base::{Duration, Instant};
-use skyhaul_net::app::{App, Http, Iperf, Serve, Sink};
-use skyhaul_net::host::{ConnId, Endpoint};
+use skyhaul_net::app::{App, Bulk, Farewell, Http, Iperf, Limit, Serve, Sink, Turn};
+use skyhaul_net::host::{ConnId, Endpoint, Host, HostConfig};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -65,7 +65,7 @@ fn a_client_of_http_that_vanishes_or_does_nothing_loses_its_connection() {
     for (said, closes, alive, vanished) in [
         (&b""[..], false, (59, 63), (59, 361)),
         (b"GET /1", false, (59, 63), (59, 361)),
-        (CLOSE, false, (59, 63), (59, 301)),
+        (CLOSE, false, (59, 63), (59, 376)),
         (LONG, false, (299, 376), (299, 376)),
         (LONG, true, (299, 376), (299, 376)),
         (PUT, false, (299, 376), (299, 376)),
@@ -174,5 +174,209 @@ fn a_receiver_of_datagrams_that_has_vanished_gets_no_more_of_them() {
         say(&mut w, &mut app, next, COOKIE);
         let mut state = [0; 4];
         assert_eq!((w.hosts[0].read(w.now, next, &mut state), state[0]), (1, 9), "{limit}, both {both}");
+    }
+}
+
+/// What is left of a long response after `Connection: close`, all of which the server's buffer holds.
+const FAREWELL: &[u8] = b"GET /100000 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+/// An endpoint with a receive buffer of so many bytes.
+fn with_room(bytes: u64) -> Endpoint {
+    let mut e = endpoint();
+    (e.tcp.receive_buffer, e.tcp.receive_autotuning) = (bytes, false);
+    e
+}
+/// A client that asks for [`FAREWELL`] and has room for a part of it.
+fn asks_to_close(idle: Duration) -> (World, Serve<Http, impl FnMut(u16) -> Http>, ConnId) {
+    let (mut w, _) = world(80);
+    let mut app = Serve::new(move |_| Http::new(idle), SECOND, None).idle(idle);
+    let id = w.open(false, 80, &with_room(8192));
+    assert_eq!(pass(&mut w, &mut app, 1), None);
+    say(&mut w, &mut app, id, FAREWELL);
+    (w, app, id)
+}
+/// Reads so much of it every so many seconds; returns after how many seconds the server held no connection, and how much was read.
+fn sips(w: &mut World, app: &mut impl App, id: ConnId, bytes: usize, every: u64) -> (u64, usize) {
+    let (began, mut read) = (w.now, 0);
+    loop {
+        read += w.hosts[0].read(w.now, id, &mut vec![0; bytes]);
+        if w.hosts[0].conn(id).is_some_and(|c| c.at_end()) {
+            w.hosts[0].shutdown(w.now, id);
+        }
+        let over = pass(w, app, every);
+        let seconds = (w.now - began).as_nanos() / 1_000_000_000;
+        if over.is_some() || seconds > 20_000 {
+            // What the client has acknowledged is no affair of the server any more.
+            return (seconds, read + w.hosts[0].discard(w.now, id) as usize);
+        }
+    }
+}
+
+#[test]
+fn a_window_that_stays_closed_ends_a_closed_connection_in_time() {
+    // The limit is looked at four times.
+    for idle in [300, 60, 20] {
+        let (mut w, mut app, _) = asks_to_close(SECOND * idle);
+        within(pass(&mut w, &mut app, 1000), idle - 2, idle + idle / 4 + 1, &format!("--idle {idle}s"));
+        w.now += SECOND;
+        let _ = app.turn(w.now, &mut w.hosts[1]);
+        assert!(app.take_ended().len() == 1 && app.next_timeout() == Instant::MAX);
+    }
+    // Without a limit, never.
+    let (mut w, mut app, id) = asks_to_close(Duration::ZERO);
+    assert_eq!(pass(&mut w, &mut app, 3000), None);
+    let (_, read) = sips(&mut w, &mut app, id, 100_000, 1);
+    assert!(read > 100_000, "all of it: {read}");
+}
+
+#[test]
+fn a_slow_reader_is_no_dead_one() {
+    // A full segment every forty seconds: 100 kB take 46 minutes. The window opens when the server asks, which it does ever less.
+    let (mut w, mut app, id) = asks_to_close(IDLE);
+    let (took, read) = sips(&mut w, &mut app, id, 1460, 40);
+    assert!(took > 2500 && read > 100_000, "{read} bytes in {took} s");
+    assert_eq!(w.hosts[0].conn(id).and_then(|c| c.failure()), None);
+    // So little that a window opens every ten minutes: only without a limit.
+    let (mut w, mut app, id) = asks_to_close(Duration::ZERO);
+    let (took, read) = sips(&mut w, &mut app, id, 100, 15);
+    assert!(took > 14_000 && read > 100_000, "{read} bytes in {took} s");
+    assert_eq!(w.hosts[0].conn(id).and_then(|c| c.failure()), None);
+}
+
+#[test]
+fn a_server_that_stops_waits_for_those_who_still_acknowledge() {
+    // A queue of more than a second at 10 kB/s, from which something is acknowledged all the time; and a peer that acknowledges nothing.
+    for there in [true, false] {
+        let (mut w, here) = world(80);
+        let mut app = Serve::new(|_| Http::new(IDLE), SECOND, None).idle(IDLE);
+        let id = w.open(false, 80, &endpoint());
+        assert_eq!(pass(&mut w, &mut app, 1), None);
+        w.rates[1] = Some(10_000);
+        w.hosts[0].write(w.now, id, LONG);
+        // The first window of ten segments is on its way.
+        let soon = w.now + Duration::from_millis(200);
+        while w.now < soon {
+            let _ = app.turn(w.now, &mut w.hosts[1]);
+            w.flush();
+            w.step_by(w.now + Duration::from_millis(5));
+        }
+        here.set(there);
+        app.stop(w.now, &mut w.hosts[1]);
+        let (mut read, began) = (0, w.now);
+        loop {
+            let turn = app.turn(w.now, &mut w.hosts[1]);
+            w.flush();
+            read += w.hosts[0].discard(w.now, id);
+            if w.hosts[0].conn(id).is_some_and(|c| c.at_end()) {
+                w.hosts[0].shutdown(w.now, id);
+            }
+            if turn == Turn::Done {
+                break;
+            }
+            let next = app.next_timeout().max(w.now + Duration::from_millis(1));
+            w.step_by(next.min(w.now + Duration::from_millis(10)));
+        }
+        let ended = app.take_ended();
+        assert_eq!((ended.len(), ended[0].failure), (1, None));
+        let took = w.now - began;
+        if there {
+            assert!(ended[0].account.in_order, "after {took:?} and {read} bytes");
+            assert!(took > SECOND && took < SECOND * 4, "{took:?}");
+        } else {
+            assert!(took >= SECOND && took < SECOND * 2, "{took:?}");
+        }
+    }
+}
+
+#[test]
+fn connections_that_do_nothing_keep_nobody_out_for_ever() {
+    const MOST: usize = 500;
+    let mut w = World::new(Instant::ZERO, false, Weather::calm(Duration::from_millis(10)));
+    for side in 0..2 {
+        let most = if side == 1 { MOST } else { 65_536 };
+        let config = HostConfig { record: false, most, ..w.hosts[side].config().clone() };
+        w.hosts[side] = Host::new(config);
+    }
+    w.hosts[1].listen(80, endpoint()).unwrap();
+    let mut app = Serve::new(|_| Http::new(IDLE), SECOND, None).idle(IDLE);
+    // More than there is room for. They do nothing, and do not answer the server's FIN; half of them have asked for a page.
+    let idle: Vec<ConnId> = (0..MOST + 100).map(|_| w.open(false, 80, &endpoint())).collect();
+    assert_eq!(pass(&mut w, &mut app, 3), None);
+    for id in idle.iter().step_by(2) {
+        w.hosts[0].write(w.now, *id, b"GET /5 HTTP/1.1\r\nHost: a\r\n\r\n");
+    }
+    assert_eq!(pass(&mut w, &mut app, 3), None);
+    assert!(w.hosts[1].census().states.contains(&("established", MOST as u64)), "full");
+    // Somebody who wants something: his SYN is repeated until there is room.
+    let mut patient = endpoint();
+    patient.tcp.rto.max = SECOND * 10;
+    let id = w.open(false, 80, &patient);
+    assert_eq!(pass(&mut w, &mut app, 10), None);
+    assert!(!w.hosts[0].conn(id).unwrap().is_connected(), "there is no room yet");
+    let mut answer = Vec::new();
+    w.hosts[0].write(w.now, id, CLOSE);
+    for _ in 0..200 {
+        pass(&mut w, &mut app, 1);
+        let mut room = [0; 1000];
+        let n = w.hosts[0].read(w.now, id, &mut room);
+        answer.extend_from_slice(&room[..n]);
+        if answer.ends_with(&[b'v'; 1]) {
+            break;
+        }
+    }
+    assert!(answer.starts_with(b"HTTP/1.1 200 OK"), "{:?}", String::from_utf8_lossy(&answer));
+    // In the end nobody is left of all of them.
+    w.hosts[0].abort_all(w.now);
+    assert!(pass(&mut w, &mut app, 400).is_some());
+    assert!(app.take_ended().len() >= MOST);
+}
+
+/// What the peer of a sender does instead of reading and closing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Peer {
+    /// It reads, and does not close.
+    Reads,
+    /// It reads nothing.
+    Waits,
+    /// It has vanished.
+    Vanishes,
+}
+
+#[test]
+fn a_sender_whose_time_is_over_waits_five_seconds_for_its_peer() {
+    for peer in [Peer::Reads, Peer::Waits, Peer::Vanishes] {
+        let (mut w, there) = world(9);
+        let [a, b] = common::addresses(false).map(|ip| std::net::SocketAddr::new(ip, 0));
+        let to = std::net::SocketAddr::new(b.ip(), 9);
+        let limit = Limit::Time(SECOND * 2);
+        let mut app =
+            Bulk::open(w.now, &mut w.hosts[0], (a, to), &endpoint(), limit, 2, SECOND).expect("opens");
+        let began = w.now;
+        let mut over = None;
+        while over.is_none() {
+            assert!(w.now < began + SECOND * 60, "{peer:?}: it goes on");
+            if peer == Peer::Vanishes && w.now > began + SECOND {
+                there.set(false);
+            }
+            let turn = app.turn(w.now, &mut w.hosts[0]);
+            over = (turn == Turn::Done).then_some(w.now - began);
+            while let Some(id) = w.hosts[1].next_changed() {
+                if peer != Peer::Waits {
+                    w.hosts[1].sink(w.now, id);
+                }
+            }
+            w.flush();
+            w.step_by(app.next_timeout().max(w.now + Duration::from_micros(100)));
+        }
+        // Two for the handshake and the work, and five; a peer that has everything and does not close is left after one.
+        let (least, most) = if peer == Peer::Reads { (3, 4) } else { (7, 8) };
+        assert!(over.is_some_and(|t| t >= SECOND * least && t < SECOND * most), "{peer:?}: {over:?}");
+        // What the command does then.
+        let mut last = Farewell::new(Duration::from_millis(20));
+        let began = w.now;
+        while last.turn(w.now, &mut w.hosts[0]) != Turn::Done {
+            w.flush();
+            assert!(w.now < began + SECOND * 6, "{peer:?}: the last packets");
+            w.step_by(last.next_timeout().max(w.now + Duration::from_micros(100)));
+        }
     }
 }

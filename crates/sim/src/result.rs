@@ -42,12 +42,18 @@ pub struct Ended {
 
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [held, limit] = [self.memory, self.limit].map(|bytes| bytes as f64 / 1e9);
+        // Both in the unit that fits the limit.
+        let (unit, size) = match self.limit {
+            0..1_000_000 => ("kB", 1e3),
+            1_000_000..1_000_000_000 => ("MB", 1e6),
+            _ => ("GB", 1e9),
+        };
+        let [held, limit] = [self.memory, self.limit].map(|bytes| bytes as f64 / size);
         let at = self.at.as_secs_f64();
         write!(
             f,
-            "max-memory: the run ended at {at:.6} s of simulated time, when it held {held:.3} GB of memory, more than the {limit:.3} GB \
-             that it may use: make it shorter or smaller, or write a larger max-memory"
+            "max-memory: the run ended at {at:.6} s of simulated time, when it held {held:.3} {unit} of memory, more than the \
+             {limit:.3} {unit} that it may use: make it shorter or smaller, or write a larger max-memory"
         )
     }
 }

@@ -1,18 +1,10 @@
 //! What `skyhaul gateway evidence` and the status of a gateway print of observed connections and tested paths.
 
-use serde_json::Value;
+use skyhaul_gateway::evidence::{ArmReport, Evidence, Group, Mode, Verdict};
+use skyhaul_gateway::priority;
+use skyhaul_gateway::status::Status;
 use skyhaul_lab::text::{Grid, bit_rate, percent, seconds};
 use std::fmt::Write;
-
-fn number(v: &Value) -> f64 {
-    v.as_f64().unwrap_or(f64::NAN)
-}
-fn text(v: &Value) -> &str {
-    v.as_str().unwrap_or("?")
-}
-fn items(v: &Value) -> &[Value] {
-    v.as_array().map_or(&[], Vec::as_slice)
-}
 
 /// A time or a goodput, with its unit.
 fn amount(of: &str, value: f64) -> String {
@@ -20,40 +12,50 @@ fn amount(of: &str, value: f64) -> String {
 }
 
 /// A number of things, in the singular if it is one.
-fn how_many(n: &Value, one: &str) -> String {
-    format!("{n} {one}{}", if *n == 1 { "" } else { "s" })
+fn how_many(n: u64, one: &str) -> String {
+    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
+}
+
+fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Off => "off",
+        Mode::Shadow => "shadow",
+        Mode::Ab => "ab",
+    }
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Undecided => "undecided",
+    }
 }
 
 /// The state of the measurements.
-pub(super) fn page(v: &Value) -> String {
-    if v.is_null() {
+pub(super) fn page(observed: Option<&Evidence>) -> String {
+    let Some(e) = observed else {
         return "no connections are observed: write [evidence] with mode = \"shadow\" or \"ab\" into the gateway's file\n".into();
-    }
-    let mut out = match text(&v["mode"]) {
-        "shadow" => "shadow: connections are measured, none is split\n".to_owned(),
-        _ => {
-            let arms: Vec<_> = items(&v["arms"]).iter().map(text).collect();
-            let share = percent(number(&v["fraction"]));
-            format!(
-                "A/B: {share} of new connections {}, the others {}\n",
-                arms[0],
-                arms.get(1).unwrap_or(&"?")
-            )
-        }
     };
-    let _ = write!(out, "{} observed now", how_many(&v["open"], "connection"));
-    for (what, of, one) in [
-        ("not observed, since there were too many", "unobserved", "connection"),
-        ("not observed, since they came too fast", "missed", "packet"),
-        ("in prefixes that are not listed", "unlisted", "connection"),
+    let mut out = if e.mode == Mode::Shadow {
+        "shadow: connections are measured, none is split\n".to_owned()
+    } else {
+        let arm = |n: usize| e.arms.get(n).map_or("?", |arm| arm.as_ref());
+        format!("A/B: {} of new connections {}, the others {}\n", percent(e.fraction), arm(0), arm(1))
+    };
+    let _ = write!(out, "{} observed now", how_many(e.open as u64, "connection"));
+    for (what, n, one) in [
+        ("not observed, since there were too many", e.unobserved, "connection"),
+        ("not observed, since they came too fast", e.missed, "packet"),
+        ("in prefixes that are not listed", e.unlisted, "connection"),
     ] {
-        if v[of] != 0 {
-            let _ = write!(out, "; {what}: {}", how_many(&v[of], one));
+        if n != 0 {
+            let _ = write!(out, "; {what}: {}", how_many(n, one));
         }
     }
     out.push('\n');
-    items(&v["groups"]).iter().for_each(|g| group(&mut out, g));
-    if items(&v["arms"]).len() > 1 {
+    e.groups.iter().for_each(|g| group(&mut out, g));
+    if e.arms.len() > 1 {
         out += "\nratio: how many times as good the first arm is. Of times: those of the second arm divided by those of the first.\n\
                 at any time: holds whenever you look. pointwise: holds only at a moment that was fixed in advance.\n\
                 Each interval is right with a probability of 95 %: among 20 of them, one may be wrong.\n";
@@ -61,9 +63,8 @@ pub(super) fn page(v: &Value) -> String {
     out
 }
 
-fn group(out: &mut String, g: &Value) {
-    let of = text(&g["of"]);
-    let _ = writeln!(out, "\n{}", if of == "all" { "all connections" } else { of });
+fn group(out: &mut String, g: &Group) {
+    let _ = writeln!(out, "\n{}", if g.of == "all" { "all connections" } else { &g.of });
     let mut ends = Grid::new(&[
         "arm",
         "finished",
@@ -78,22 +79,22 @@ fn group(out: &mut String, g: &Value) {
         Grid::new(&["geometric mean", "bytes to hosts", "arm", "connections", "value", "95 % interval"]);
     typical = typical.left(1).left(2).left(5);
     let mut any = false;
-    for a in items(&g["arms"]) {
-        let bytes = number(&a["bytes-to-hosts"]);
-        let all = (bytes + number(&a["bytes-to-link"])).max(1.0);
-        let mut row = vec![text(&a["arm"]).to_owned()];
-        row.extend(["finished", "reset", "silent", "unanswered", "crossed"].map(|key| a[key].to_string()));
-        row.extend([format!("{:.1} MB", bytes / 1e6), percent(number(&a["bytes-again"]) / all)]);
+    for ArmReport { arm, ended, typical: means } in &g.arms {
+        let bytes = ended.bytes_to_hosts as f64;
+        let all = (bytes + ended.bytes_to_link as f64).max(1.0);
+        let counts = [ended.finished, ended.reset, ended.silent, ended.unanswered, ended.crossed];
+        let mut row = vec![arm.to_string()];
+        row.extend(counts.map(|n| n.to_string()));
+        row.extend([format!("{:.1} MB", bytes / 1e6), percent(ended.bytes_again as f64 / all)]);
         ends.row(row);
-        for t in items(&a["typical"]) {
+        for t in means {
             any = true;
-            let of = text(&t["of"]);
-            let [value, low, high] = ["value", "low", "high"].map(|key| amount(of, number(&t[key])));
+            let [value, low, high] = [t.value, t.low, t.high].map(|x| amount(&t.of, x));
             typical.row(vec![
-                of.into(),
-                text(&t["class"]).into(),
-                text(&a["arm"]).into(),
-                t["n"].to_string(),
+                t.of.to_string(),
+                t.class.to_string(),
+                arm.to_string(),
+                t.n.to_string(),
                 value,
                 format!("{low} to {high}"),
             ]);
@@ -104,8 +105,7 @@ fn group(out: &mut String, g: &Value) {
         out.push('\n');
         out.push_str(&typical.lines(2));
     }
-    let compared = items(&g["comparisons"]);
-    if !compared.is_empty() {
+    if !g.comparisons.is_empty() {
         let mut ratios = Grid::new(&[
             "ratio",
             "bytes to hosts",
@@ -116,24 +116,24 @@ fn group(out: &mut String, g: &Value) {
             "verdict",
         ]);
         ratios = ratios.left(1).left(6);
-        for c in compared {
-            let range = |of: &Value| format!("{:.3} to {:.3}", number(&of[0]), number(&of[1]));
+        for c in &g.comparisons {
+            let range = |[low, high]: [f64; 2]| format!("{low:.3} to {high:.3}");
+            let [first, second] = c.n;
             ratios.row(vec![
-                text(&c["of"]).into(),
-                text(&c["class"]).into(),
-                format!("{} and {}", c["n"][0], c["n"][1]),
-                format!("{:.3}", number(&c["ratio"])),
-                range(&c["lasting"]),
-                range(&c["pointwise"]),
-                text(&c["verdict"]).into(),
+                c.of.to_string(),
+                c.class.to_string(),
+                format!("{first} and {second}"),
+                format!("{:.3}", c.ratio),
+                range(c.lasting),
+                range(c.pointwise),
+                verdict(c.verdict).into(),
             ]);
         }
         out.push('\n');
         out.push_str(&ratios.lines(2));
     }
-    let f = &g["finished"];
-    if !f.is_null() {
-        let [difference, low, high] = ["difference", "low", "high"].map(|key| 100.0 * number(&f[key]));
+    if let Some(f) = &g.finished {
+        let [difference, low, high] = [f.difference, f.low, f.high].map(|share| 100.0 * share);
         let _ = writeln!(
             out,
             "\n  share that finished: {difference:+.1} percentage points in the first arm ({low:+.1} to {high:+.1} pointwise)"
@@ -142,54 +142,44 @@ fn group(out: &mut String, g: &Value) {
 }
 
 /// Lines of a status: a summary of the measurements, and tested paths.
-pub(super) fn summary(status: &Value) -> String {
+pub(super) fn summary(status: &Status) -> String {
     let mut out = String::new();
-    let e = &status["evidence"];
-    if !e.is_null() {
-        let all = &e["groups"][0];
-        let counts: Vec<_> = items(&all["arms"])
-            .iter()
-            .map(|a| format!("{} finished {}", text(&a["arm"]), a["finished"]))
-            .collect();
-        let _ = write!(out, "evidence ({})  {}", text(&e["mode"]), counts.join("  "));
-        let c = items(&all["comparisons"]).iter().find(|c| c["of"] == "transfer time" && c["class"] == "all");
+    if let Some((e, all)) = status.evidence.as_ref().and_then(|e| Some((e, e.groups.first()?))) {
+        let counts: Vec<_> =
+            all.arms.iter().map(|a| format!("{} finished {}", a.arm, a.ended.finished)).collect();
+        let _ = write!(out, "evidence ({})  {}", mode(e.mode), counts.join("  "));
+        let c = all.comparisons.iter().find(|c| c.of == "transfer time" && c.class == "all");
         if let Some(c) = c {
-            let _ = write!(
-                out,
-                "  transfers {:.2} times as fast, {:.2} to {:.2}: {}",
-                number(&c["ratio"]),
-                number(&c["lasting"][0]),
-                number(&c["lasting"][1]),
-                text(&c["verdict"])
-            );
+            let [low, high] = c.lasting;
+            let (ratio, says) = (c.ratio, verdict(c.verdict));
+            let _ = write!(out, "  transfers {ratio:.2} times as fast, {low:.2} to {high:.2}: {says}");
         }
         out.push('\n');
     }
-    let p = &status["priority"];
-    if !p.is_null() {
-        let fallback = text(&p["fallback"]);
-        let paths = items(&p["paths"]);
-        if paths.is_empty() {
+    if let Some(p) = &status.priority {
+        let fallback = &p.fallback;
+        if p.paths.is_empty() {
             let _ = writeln!(out, "low priority: no path is tested yet: connections use {fallback}");
         }
-        for path in paths {
-            let c = &path["last"]["counts"];
+        for path in &p.paths {
+            let c = &path.last.counts;
+            let verdict = match path.verdict {
+                priority::Verdict::Honoured => "honoured",
+                priority::Verdict::Ignored => "ignored",
+                priority::Verdict::Unknown => "unknown",
+            };
             let _ = writeln!(
                 out,
-                "low priority  gateway {:08x}  {}  tested {:.0} s ago: low second in {} of {} pairs, low lost in {} of {}  {}{}",
-                path["gateway"].as_u64().unwrap_or(0),
-                text(&path["verdict"]),
-                number(&path["age"]),
-                c["low-second"],
-                c["pairs"],
-                c["low-lost"],
-                c["broken"],
-                if path["trusted"] == true {
-                    "trusted".into()
-                } else {
-                    format!("connections use {fallback}")
-                },
-                path["last"]["why"].as_str().map_or(String::new(), |why| format!(": {why}"))
+                "low priority  gateway {:08x}  {verdict}  tested {:.0} s ago: low second in {} of {} pairs, low lost in {} of {}  \
+                 {}{}",
+                path.gateway,
+                path.age,
+                c.low_second,
+                c.pairs,
+                c.low_lost,
+                c.broken,
+                if path.trusted { "trusted".into() } else { format!("connections use {fallback}") },
+                path.last.why.as_ref().map_or(String::new(), |why| format!(": {why}"))
             );
         }
     }

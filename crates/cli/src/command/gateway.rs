@@ -11,13 +11,16 @@ use crate::args::{
 };
 use crate::interrupt;
 use crate::output::print;
+use crate::printer::Printer;
 use crate::stop::Stop;
 use notify::Manager;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use skyhaul_gateway::config::{OnFailure, Preserve};
-use skyhaul_gateway::evidence::{By, Mode};
+use skyhaul_gateway::evidence::{By, Evidence, Mode};
 use skyhaul_gateway::leftover::{self, Cleaned};
 use skyhaul_gateway::status::Status;
+use skyhaul_gateway::watch::RulesStatus;
 use skyhaul_gateway::{Config, Surroundings, Watcher, control, doctor, rules, system};
 use skyhaul_lab::text::{Grid, percent};
 use skyhaul_net::wait::Waker;
@@ -47,7 +50,10 @@ pub(crate) fn run(command: &GatewayCommand, again: &[OsString]) -> Result<(), St
         GatewayCommand::Top(args) => top(args),
         GatewayCommand::Evidence(args) => {
             let v = asked(&args.of, "evidence")?;
-            if args.json { print(&format!("{v:#}\n")) } else { print(&evidence::page(&v)) }
+            if args.json {
+                return print(&format!("{v:#}\n"));
+            }
+            print(&evidence::page(understood::<Option<Evidence>>(&args.of, v)?.as_ref()))
         }
         GatewayCommand::Stop(args) => {
             control::ask(&args.runtime, &args.name, "stop").map_err(Stop::bad).and_then(|said| print(&said))
@@ -195,6 +201,8 @@ struct Watch {
     metrics: Option<Metrics>,
     name: String,
     manager: Manager,
+    /// Lines for people, which nobody may read.
+    notes: Printer,
 }
 
 impl Watcher for Watch {
@@ -205,7 +213,7 @@ impl Watcher for Watch {
         }
         let again = waker.clone();
         interrupt::listen_and(move || again.wake());
-        eprintln!("gateway {} runs; Ctrl-C ends it", self.name);
+        self.notes.say(format!("gateway {} runs; Ctrl-C ends it\n", self.name));
         self.manager.ready(waker);
     }
     fn turn(&mut self, status: &dyn Fn(bool) -> Status) -> bool {
@@ -229,7 +237,7 @@ impl Watcher for Watch {
         self.manager.stops();
     }
     fn note(&mut self, line: &str) {
-        eprintln!("gateway {}: {line}", self.name);
+        self.notes.say(format!("gateway {}: {line}\n", self.name));
     }
 }
 
@@ -250,93 +258,98 @@ fn serve(args: &GatewayRunArgs, again: &[OsString]) -> Result<(), Stop> {
     let metrics = args.metrics.map(Metrics::open).transpose()?;
     let keeper = keeper(again);
     let surroundings = Surroundings { folder: args.runtime.clone(), file: args.file.file.clone(), keeper };
-    let mut watch = Watch { metrics, name: config.name.clone(), manager: Manager::find() };
-    let last = skyhaul_gateway::run(&config, &surroundings, &mut watch).map_err(Stop::bad)?;
-    eprintln!(
-        "gateway {} has ended: {} connections in all, {} of them reset, {:.1} MB carried",
-        last.name,
-        last.counts.from_hosts + last.counts.from_link,
-        last.counts.aborted,
-        (last.counts.bytes_to_link + last.counts.bytes_to_hosts) as f64 / 1e6
-    );
-    Ok(())
+    let notes = Printer::of_notes()?;
+    let mut watch = Watch { metrics, name: config.name.clone(), manager: Manager::find(), notes };
+    let ran = skyhaul_gateway::run(&config, &surroundings, &mut watch).map_err(Stop::bad);
+    let last = ran.as_ref().map_or(String::new(), |last| {
+        format!(
+            "gateway {} has ended: {} connections in all, {} of them reset, {:.1} MB carried\n",
+            last.name,
+            last.counts.from_hosts + last.counts.from_link,
+            last.counts.aborted,
+            (last.counts.bytes_to_link + last.counts.bytes_to_hosts) as f64 / 1e6
+        )
+    });
+    watch.notes.finish(last)?;
+    ran.map(drop)
 }
 
+/// What a gateway says to a word, as JSON.
 fn asked(of: &GatewayNameArgs, word: &str) -> Result<Value, Stop> {
     let said = control::ask(&of.runtime, &of.name, word).map_err(Stop::bad)?;
     serde_json::from_str(&said)
         .map_err(|_| Stop::bad(format!("the gateway {:?} says: {}", of.name, said.trim())))
 }
-
-fn number(v: &Value, key: &str) -> f64 {
-    v.get(key).and_then(Value::as_f64).unwrap_or(0.0)
-}
-
-/// What has become of the rules of nftables, if others have removed or changed them.
-fn rules_line(rules: &Value) -> Option<String> {
-    let who = rules["changed-by"].as_str().unwrap_or("somebody");
-    if rules["in-place"] == false {
-        return Some(format!(
-            "GONE for {:.0} s by {who}, new connections pass unsplit and open ones stand still; it tries again: {}",
-            number(rules, "lost-for"),
-            rules["message"].as_str().unwrap_or_default()
-        ));
-    }
-    let restored = number(rules, "restored");
-    (restored > 0.0).then(|| {
-        let times = if restored == 1.0 { "once".into() } else { format!("{restored} times") };
-        format!("restored {times}, last {:.0} s ago, after {who}", number(rules, "last-restored"))
+/// The same, as what this program knows it as.
+fn understood<T: DeserializeOwned>(of: &GatewayNameArgs, said: Value) -> Result<T, Stop> {
+    serde_json::from_value(said).map_err(|e| {
+        Stop::bad(format!("the gateway {:?} is another version of skyhaul than this one: {e}", of.name))
     })
 }
 
-fn page(v: &Value) -> String {
-    let c = &v["counts"];
-    let count = |key: &str| number(c, key);
-    let flows = number(v, "flows");
-    let megabytes = |n: f64| format!("{:.1} MB", n / 1e6);
+/// What has become of the rules of nftables, if others have removed or changed them.
+fn rules_line(rules: &RulesStatus) -> Option<String> {
+    let who = rules.changed_by.as_deref().unwrap_or("somebody");
+    if !rules.in_place {
+        return Some(format!(
+            "GONE for {:.0} s by {who}, new connections pass unsplit and open ones stand still; it tries again: {}",
+            rules.lost_for.unwrap_or(0.0),
+            rules.message.as_deref().unwrap_or_default()
+        ));
+    }
+    (rules.restored > 0).then(|| {
+        let times = if rules.restored == 1 { "once".into() } else { format!("{} times", rules.restored) };
+        format!("restored {times}, last {:.0} s ago, after {who}", rules.last_restored.unwrap_or(0.0))
+    })
+}
+
+fn page(s: &Status) -> String {
+    let (c, flows) = (&s.counts, s.flows);
+    let megabytes = |n: u64| format!("{:.1} MB", n as f64 / 1e6);
     let mut out = format!(
         "{}: up {:.0} s, {}, {flows} connection{} open, {} of memory over the link\n",
-        v["name"].as_str().unwrap_or("?"),
-        number(v, "uptime"),
-        if v["admits"] == true { "splits new connections" } else { "FORWARDS new connections unsplit" },
-        if flows == 1.0 { "" } else { "s" },
-        megabytes(number(v, "memory")),
+        s.name,
+        s.uptime,
+        if s.admits { "splits new connections" } else { "FORWARDS new connections unsplit" },
+        if flows == 1 { "" } else { "s" },
+        megabytes(s.memory),
     );
     let mut line = |what: &str, cells: &[(&str, String)]| {
         let cells: Vec<_> = cells.iter().map(|(what, n)| format!("{what} {n}")).collect();
         let _ = writeln!(out, "{what:<9}{}", cells.join("   "));
     };
-    let whole = |key: &str| count(key).to_string();
-    line("opened", &[("by hosts", whole("from-hosts")), ("from behind the link", whole("from-link"))]);
+    line(
+        "opened",
+        &[("by hosts", c.from_hosts.to_string()), ("from behind the link", c.from_link.to_string())],
+    );
     line(
         "ended",
         &[
-            ("in order", whole("finished")),
-            ("reset", whole("aborted")),
-            ("refused", whole("refused")),
-            ("timed out", whole("stuck")),
+            ("in order", c.finished.to_string()),
+            ("reset", c.aborted.to_string()),
+            ("refused", c.refused.to_string()),
+            ("timed out", c.stuck.to_string()),
         ],
     );
     line(
         "carried",
         &[
-            ("to the link", megabytes(count("bytes-to-link"))),
-            ("to hosts", megabytes(count("bytes-to-hosts"))),
-            ("lost in resets", format!("{} bytes", count("bytes-lost"))),
+            ("to the link", megabytes(c.bytes_to_link)),
+            ("to hosts", megabytes(c.bytes_to_hosts)),
+            ("lost in resets", format!("{} bytes", c.bytes_lost)),
         ],
     );
-    if let Some(says) = rules_line(&v["rules"]) {
+    if let Some(says) = rules_line(&s.rules) {
         line("rules", &[("of nftables", says)]);
     }
-    if number(v, "turned-away") > 0.0 {
-        line("refused", &[("for want of descriptors", number(v, "turned-away").to_string())]);
+    if s.turned_away > 0 {
+        line("refused", &[("for want of descriptors", s.turned_away.to_string())]);
     }
-    if number(v, "queues-full") > 0.0 {
-        line("dropped", &[("between threads", format!("{} packets", number(v, "queues-full")))]);
+    if s.queues_full > 0 {
+        line("dropped", &[("between threads", format!("{} packets", s.queues_full))]);
     }
-    out += &evidence::summary(v);
-    let list = v["list"].as_array().map_or(&[][..], Vec::as_slice);
-    if list.is_empty() {
+    out += &evidence::summary(s);
+    if s.list.is_empty() {
         return out;
     }
     let head = [
@@ -352,20 +365,18 @@ fn page(v: &Value) -> String {
         "resent",
     ];
     let mut table = Grid::new(&head).left(1).left(2);
-    for f in list {
-        let end = |key: &str| f[key].as_str().unwrap_or("?").to_owned();
-        let n = |key: &str| number(f, key);
+    for f in &s.list {
         table.row(vec![
-            n("number").to_string(),
-            end("client"),
-            end("server"),
-            format!("{:.1}", n("age")),
-            n("to-link").to_string(),
-            n("to-hosts").to_string(),
-            n("waiting").to_string(),
-            format!("{:.0}", n("cwnd")),
-            format!("{:.1}", n("srtt") * 1e3),
-            n("retransmitted").to_string(),
+            f.number.to_string(),
+            f.client.to_string(),
+            f.server.to_string(),
+            format!("{:.1}", f.age),
+            f.to_link.to_string(),
+            f.to_hosts.to_string(),
+            f.waiting.to_string(),
+            format!("{:.0}", f.cwnd),
+            format!("{:.1}", f.srtt * 1e3),
+            f.retransmitted.to_string(),
         ]);
     }
     out.push('\n');
@@ -374,15 +385,15 @@ fn page(v: &Value) -> String {
 
 fn status(args: &GatewayStatusArgs) -> Result<(), Stop> {
     let v = asked(&args.of, if args.flows { "list" } else { "status" })?;
-    if args.json { print(&format!("{v:#}\n")) } else { print(&page(&v)) }
+    if args.json { print(&format!("{v:#}\n")) } else { print(&page(&understood(&args.of, v)?)) }
 }
 
 fn top(args: &GatewayNameArgs) -> Result<(), Stop> {
     interrupt::listen();
     while !interrupt::requested() {
-        let v = asked(args, "list")?;
+        let s = understood(args, asked(args, "list")?)?;
         // From the upper left corner, over what was there.
-        print(&format!("\x1b[H\x1b[2J{}", page(&v)))?;
+        print(&format!("\x1b[H\x1b[2J{}", page(&s)))?;
         for _ in 0..10 {
             if !interrupt::requested() {
                 std::thread::sleep(std::time::Duration::from_millis(100));

@@ -40,7 +40,7 @@ fn dropped(config: &Config, chain: &str) -> Finding {
 fn closed(listed: &Value) -> Vec<String> {
     let chains = listed["nftables"].as_array().into_iter().flatten().map(|o| &o["chain"]);
     let closed = chains.filter(|c| c["hook"] == "forward" && c["policy"] == "drop");
-    let name = |c: &Value, key| c[key].as_str().unwrap_or_default().to_owned();
+    let name = |c: &Value, key| c.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     closed.map(|c| format!("{} {} {}", name(c, "family"), name(c, "table"), name(c, "name"))).collect()
 }
 

@@ -65,15 +65,17 @@ impl Drop for Look {
 
 fn counts(listed: &Value) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
-    let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
-    for object in listed["nftables"].as_array().into_iter().flatten() {
+    let text = |v: &Value, at: &str| v.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let number = |v: &Value, at: &str| v.pointer(at).and_then(Value::as_u64).unwrap_or(0);
+    let items = |v: &Value, at: &str| v.pointer(at).and_then(Value::as_array).cloned().unwrap_or_default();
+    for object in items(listed, "/nftables") {
         if let Some(counter) = object.get("counter") {
-            all.insert(text(&counter["name"]), counter["packets"].as_u64().unwrap_or(0));
+            all.insert(text(counter, "/name"), number(counter, "/packets"));
         }
         if let Some(set) = object.get("set") {
-            for e in set["elem"].as_array().into_iter().flatten() {
-                let packets = e["elem"]["counter"]["packets"].as_u64().unwrap_or(0);
-                all.insert(format!("{} {}", text(&set["name"]), text(&e["elem"]["val"])), packets);
+            for e in items(set, "/elem") {
+                let key = format!("{} {}", text(set, "/name"), text(&e, "/elem/val"));
+                all.insert(key, number(&e, "/elem/counter/packets"));
             }
         }
     }

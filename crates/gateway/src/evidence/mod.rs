@@ -11,7 +11,6 @@
 //! table       all observed connections
 //! report      for people and programs
 //! ```
-#![warn(clippy::indexing_slicing)]
 
 pub(crate) mod arm;
 mod connection;

@@ -2,17 +2,18 @@
 
 use super::settings::Mode;
 use super::tally::Group;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// The state of all measurements.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Evidence {
     /// Whether connections are split.
     pub mode: Mode,
     /// Names of the arms.
-    pub arms: Vec<&'static str>,
+    pub arms: Vec<Cow<'static, str>>,
     /// Share of the first arm.
     pub fraction: f64,
     /// Connections that are observed now.
@@ -48,7 +49,7 @@ impl Evidence {
                 ("silent", e.silent),
                 ("unanswered", e.unanswered),
             ] {
-                let arm = a.arm;
+                let arm = &a.arm;
                 let _ = writeln!(
                     page,
                     "skyhaul_gateway_evidence_connections_total{{gateway=\"{gateway}\",arm=\"{arm}\",end=\"{end}\"}} {n}"
@@ -72,7 +73,7 @@ impl Evidence {
         );
         for c in &all.comparisons {
             for (bound, value) in [("estimate", c.ratio), ("low", c.lasting[0]), ("high", c.lasting[1])] {
-                let (of, class) = (c.of, c.class);
+                let (of, class) = (&c.of, &c.class);
                 let _ = writeln!(
                     page,
                     "skyhaul_gateway_evidence_ratio{{gateway=\"{gateway}\",of=\"{of}\",class=\"{class}\",bound=\"{bound}\"}} {value}"

@@ -10,6 +10,7 @@ use super::tally::{Tally, names};
 use crate::config::Config;
 use crate::network::Network;
 use skyhaul_base::hash::Fnv;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
@@ -189,7 +190,7 @@ impl Table {
             let listed = by_size.into_iter().take(LISTED);
             groups.extend(listed.map(|(prefix, t)| t.report(prefix.to_string(), &self.settings)));
         }
-        let arms = names(&self.settings);
+        let arms = names(&self.settings).map(Cow::from);
         Evidence {
             mode: self.settings.mode,
             arms: if self.settings.mode == Mode::Ab { arms.to_vec() } else { arms[..1].to_vec() },

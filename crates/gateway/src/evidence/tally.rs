@@ -4,7 +4,9 @@ use super::arm::Arm;
 use super::connection::{Ending, Measured};
 use super::moments::{self, Interval, Samples};
 use super::settings::{Mode, Settings};
-use serde::Serialize;
+use crate::absent;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// Bounds of the size classes, bytes from the link to hosts: transfers that differ by orders of magnitude are not averaged.
 const BOUNDS: [u64; 2] = [100_000, 1_000_000];
@@ -49,7 +51,7 @@ impl Measure {
 }
 
 /// Counts of an arm.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Ended {
     /// Connections that ended in order.
@@ -149,7 +151,7 @@ impl Tally {
                     .filter_map(move |(class, s)| typical(measure.name(), class, measure, s))
             });
             ArmReport {
-                arm: names(settings)[n],
+                arm: names(settings)[n].into(),
                 ended: half.ended,
                 typical: typical("handshake", "all", Measure::Active, &half.setup)
                     .into_iter()
@@ -190,7 +192,8 @@ fn typical(name: &'static str, class: &'static str, measure: Measure, samples: &
     let mean = samples.mean()?;
     let (log, half) = moments::alone(mean);
     let (x, y) = (measure.value(log - half), measure.value(log + half));
-    Some(Typical { of: name, class, n: mean.n, value: measure.value(log), low: x.min(y), high: x.max(y) })
+    let (of, class, value) = (name.into(), class.into(), measure.value(log));
+    Some(Typical { of, class, n: mean.n, value, low: x.min(y), high: x.max(y) })
 }
 
 /// Names of the arms.
@@ -203,7 +206,7 @@ pub(crate) fn names(settings: &Settings) -> [&'static str; 2] {
 }
 
 /// What the connections of a prefix yield.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Group {
     /// The prefix, or "all".
@@ -217,11 +220,11 @@ pub struct Group {
 }
 
 /// One arm.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ArmReport {
     /// Its name.
-    pub arm: &'static str,
+    pub arm: Cow<'static, str>,
     /// Counts.
     #[serde(flatten)]
     pub ended: Ended,
@@ -230,45 +233,51 @@ pub struct ArmReport {
 }
 
 /// A geometric mean with its pointwise 95 % interval: seconds, or bit/s of a goodput.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Typical {
     /// Quantity.
-    pub of: &'static str,
+    pub of: Cow<'static, str>,
     /// Size class.
-    pub class: &'static str,
+    pub class: Cow<'static, str>,
     /// Number of connections.
     pub n: u64,
     /// The mean.
+    #[serde(deserialize_with = "absent::number")]
     pub value: f64,
     /// Lower end.
+    #[serde(deserialize_with = "absent::number")]
     pub low: f64,
     /// Upper end.
+    #[serde(deserialize_with = "absent::number")]
     pub high: f64,
 }
 
 /// The first arm compared with the second.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Comparison {
     /// Quantity.
-    pub of: &'static str,
+    pub of: Cow<'static, str>,
     /// Size class; "all": every class by itself, then averaged.
-    pub class: &'static str,
+    pub class: Cow<'static, str>,
     /// Connections of each arm.
     pub n: [u64; 2],
     /// How many times as good the first arm is: goodput as a multiple of the second arm's, or the inverse of a time as a multiple.
+    #[serde(deserialize_with = "absent::number")]
     pub ratio: f64,
     /// Pointwise 95 % interval: valid at one moment that was fixed in advance.
+    #[serde(deserialize_with = "absent::interval")]
     pub pointwise: [f64; 2],
     /// Lasting 95 % interval: valid whenever one looks.
+    #[serde(deserialize_with = "absent::interval")]
     pub lasting: [f64; 2],
     /// What the lasting interval says of the first arm.
     pub verdict: Verdict,
 }
 
 /// What an interval says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// The first arm is better.
@@ -292,8 +301,8 @@ impl Comparison {
         // The arms came in the order second, first.
         let n = [i.n[1], i.n[0]];
         Self {
-            of,
-            class,
+            of: of.into(),
+            class: class.into(),
             n,
             ratio: i.value.exp(),
             pointwise: around(i.pointwise),
@@ -304,14 +313,17 @@ impl Comparison {
 }
 
 /// Difference of the shares of finished connections, first arm minus second.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Finished {
     /// The difference.
+    #[serde(deserialize_with = "absent::number")]
     pub difference: f64,
     /// Lower end of its pointwise 95 % interval.
+    #[serde(deserialize_with = "absent::number")]
     pub low: f64,
     /// Upper end.
+    #[serde(deserialize_with = "absent::number")]
     pub high: f64,
 }
 

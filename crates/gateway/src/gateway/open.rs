@@ -13,7 +13,7 @@ use crate::route;
 use crate::terms::{Beyond, Terms};
 use skyhaul_base::Instant;
 use skyhaul_cc::InitialWindow;
-use skyhaul_net::host::{Asked, ConnId, Cookie, Endpoint, Host, HostError};
+use skyhaul_net::host::{Asked, ConnId, Cookie, Endpoint, Host, HostError, Transparent};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -236,12 +236,12 @@ impl Gateway {
 
     /// A client behind the link connects to a terrestrial host.
     pub(super) fn open_to_host(&mut self, now: Instant, host: &mut Host, asked: Asked) {
-        let Asked { local: server, remote: client, dscp, gateway } = asked;
+        let Asked { id, local: server, remote: client, dscp, gateway } = asked;
         host.look_up_route(now, client.ip(), route::mtu);
         self.counts.from_link += 1;
         let Some((to, preserve)) = self.place(server) else {
             self.refuse(From::Link, client, server);
-            host.refuse(server, client);
+            host.refuse(id);
             return;
         };
         let near = match Near::connect(client, to, preserve, dscp) {
@@ -250,14 +250,14 @@ impl Gateway {
                 let without = u64::from(descriptors::are_used_up(&e));
                 self.team.turned_away.fetch_add(without, Ordering::Relaxed);
                 self.refuse(From::Link, client, server);
-                host.refuse(server, client);
+                host.refuse(id);
                 return;
             }
         };
         let mut flow = Flow::new(now, From::Link, (client, server), near, self.config.limits.buffer.0);
-        flow.gateway = gateway;
+        (flow.far, flow.waits, flow.gateway) = (Some(id), true, gateway);
         let number = self.insert(flow);
-        self.admitted.insert((server, client), number);
+        self.by_conn.insert(id, number);
         self.watch(number);
     }
 
@@ -265,17 +265,17 @@ impl Gateway {
     pub(super) fn answered(&mut self, now: Instant, host: &mut Host, number: u32) {
         let Some(flow) = self.flows.get(number as usize).and_then(Option::as_deref) else { return };
         let (client, server, gateway) = (flow.client, flow.server, flow.gateway);
+        let Some(id) = flow.far else { return };
         if flow.near().is_none_or(Near::has_failed) {
             self.counts.refused += 1;
-            host.refuse(server, client);
-            self.admitted.remove(&(server, client));
+            host.refuse(id);
             return;
         }
         let window = gateway.and_then(|g| self.window(now, g));
         self.counts.resumed += u64::from(window.is_some());
         let which = self.terms.of(now, client, server, gateway.map_or(Beyond::Nobody, Beyond::Gateway));
         self.counts.fallback += u64::from(Terms::is_fallback(which));
-        host.admit_as(server, client, window, which);
+        host.admit(id, window, which);
     }
 
     /// Counts a connection that the gateway cannot take.

@@ -8,7 +8,7 @@
 //! contrary.
 
 use super::message::Arrival;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use skyhaul_base::Rng;
 
 /// Share of pairs in which low priority fares worse; above it the path honours low priority.
@@ -23,7 +23,7 @@ const QUEUE: i64 = 2000;
 const LOSSES: usize = 8;
 
 /// How a path treats low priority.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Low priority is delayed or dropped first.
@@ -61,7 +61,7 @@ pub(crate) fn train(length: usize, rng: &mut Rng) -> Vec<Probe> {
 }
 
 /// Counts of a train, or of several.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Counts {
     /// Trains that loaded the link, of all.

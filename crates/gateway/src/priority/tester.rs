@@ -8,8 +8,9 @@
 use super::judge::{self, Counts, Probe, Verdict};
 use super::message::{LONGEST, Message};
 use super::settings::Settings;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Instant, Rng};
+use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 
@@ -29,14 +30,14 @@ const AGAIN: Duration = Duration::from_secs(60);
 const FAILURES: u32 = 3;
 
 /// The result of a test.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Finding {
     /// How the path treats low priority.
     pub verdict: Verdict,
     /// Why there is no result.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<&'static str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<Cow<'static, str>>,
     /// What was counted.
     pub counts: Counts,
 }
@@ -261,7 +262,7 @@ impl Tester {
             0 => "its probes do not fill a queue: the link is faster than they are sent",
             _ => "its probes show no clear difference, and no clear equality",
         });
-        let finding = Finding { verdict, why, counts: p.counts };
+        let finding = Finding { verdict, why: why.map(Cow::from), counts: p.counts };
         self.found.extend(p.gateway.map(|g| (g, finding)));
         self.rest(now, n, self.settings.interval.0);
     }
@@ -269,7 +270,7 @@ impl Tester {
     fn give_up(&mut self, now: Instant, n: usize, why: &'static str) {
         let p = &mut self.paths[n];
         p.failures += 1;
-        let finding = Finding { verdict: Verdict::Unknown, why: Some(why), counts: p.counts };
+        let finding = Finding { verdict: Verdict::Unknown, why: Some(why.into()), counts: p.counts };
         self.found.extend(p.gateway.map(|g| (g, finding)));
         if p.failures >= FAILURES && !p.fixed {
             self.paths.remove(n);
@@ -393,7 +394,7 @@ mod tests {
         // It goes away: its number is not asked for any more, and it is greeted until it is back.
         w.answerer = None;
         w.run(1200);
-        assert_eq!(w.found.last().unwrap().why, Some("nobody answers at its port"));
+        assert_eq!(w.found.last().unwrap().why.as_deref(), Some("nobody answers at its port"));
         let known = w.found.len();
         w.answerer = Some(Answerer::new(GATEWAY));
         w.per_probe = Duration::from_micros(800);

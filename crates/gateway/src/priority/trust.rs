@@ -2,7 +2,7 @@
 
 use super::judge::Verdict;
 use super::tester::Finding;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Maximum number of gateways, and of those that wait to be tested.
 const MOST: usize = 256;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Record {
     finding: Finding,
     tested: Instant,
@@ -48,7 +48,7 @@ impl Inner {
             ),
             Verdict::Unknown => format!(
                 "the path to gateway {gateway:08x} could not be tested for low priority: {}; connections use {fallback}",
-                finding.why.unwrap_or("no reason is known")
+                finding.why.as_deref().unwrap_or("no reason is known")
             ),
         }
     }
@@ -63,7 +63,7 @@ pub(crate) struct Trust {
 }
 
 /// What is known of the path to one gateway.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PathStatus {
     /// The number that the gateway states in handshakes.
@@ -79,7 +79,7 @@ pub struct PathStatus {
 }
 
 /// The state of the path priority test.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PriorityStatus {
     /// Congestion control on paths that are not trusted.
@@ -149,20 +149,17 @@ impl Trust {
         if inner.records.len() >= MOST && !inner.records.contains_key(&gateway) {
             return;
         }
-        let before = inner.records.get(&gateway).copied();
-        let valid = before.filter(|r| now < r.until);
-        let record = match (finding.verdict, valid) {
+        let before = inner.records.get(&gateway).map(|r| (r.verdict, r.until));
+        let (verdict, until) = match (finding.verdict, before.filter(|(_, until)| now < *until)) {
             // Without a result, an earlier one holds until it expires.
-            (Verdict::Unknown, Some(r)) => Record { finding, tested: now, ..r },
-            (verdict, _) => Record { finding, tested: now, until: now + self.valid, verdict },
+            (Verdict::Unknown, Some(valid)) => valid,
+            (verdict, _) => (verdict, now + self.valid),
         };
-        inner.records.insert(gateway, record);
-        if before.is_none_or(|r| r.verdict != record.verdict) {
-            let line = inner.line(gateway, record.verdict, &finding);
-            if inner.news.len() < MOST {
-                inner.news.push_back(line);
-            }
+        if before.is_none_or(|(before, _)| before != verdict) && inner.news.len() < MOST {
+            let line = inner.line(gateway, verdict, &finding);
+            inner.news.push_back(line);
         }
+        inner.records.insert(gateway, Record { finding, tested: now, until, verdict });
     }
     /// The next line for the log.
     pub(crate) fn next_line(&self) -> Option<String> {
@@ -176,7 +173,7 @@ impl Trust {
             verdict: if now < r.until { r.verdict } else { Verdict::Unknown },
             trusted: r.verdict == Verdict::Honoured && now < r.until,
             age: now.since(r.tested).as_secs_f64(),
-            last: r.finding,
+            last: r.finding.clone(),
         };
         PriorityStatus { fallback: inner.fallback.clone(), paths: inner.records.iter().map(path).collect() }
     }

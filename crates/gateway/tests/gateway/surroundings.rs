@@ -6,10 +6,13 @@ use serde_json::Value;
 use skyhaul_gateway::doctor::{self, Finding};
 use skyhaul_gateway::{Config, leftover};
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-pub(crate) const ALL: [(&str, fn()); 5] = [
+pub(crate) const ALL: [(&str, fn()); 6] = [
+    ("connections_whose_peers_vanish_end", connections_whose_peers_vanish_end),
     ("rules_that_others_remove_are_restored", rules_that_others_remove_are_restored),
     ("rules_that_cannot_be_restored_are_reported", rules_that_cannot_be_restored_are_reported),
     ("without_ipv6_connections_of_ipv4_are_split", without_ipv6_connections_of_ipv4_are_split),
@@ -51,23 +54,55 @@ fn logged(bed: &Bed) -> String {
     format!("[log]\nevents = \"{}\"\n", bed.folder.join("events.jsonl").display())
 }
 
+/// A server that gives back what comes, at once, and closes when its client does.
+fn replies(listener: TcpListener, connections: usize) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        let served: Vec<_> = (0..connections)
+            .map(|_| {
+                let (mut s, _) = listener.accept().expect("accepts");
+                std::thread::spawn(move || {
+                    let mut room = vec![0; 1 << 16];
+                    loop {
+                        match s.read(&mut room).expect("comes") {
+                            0 => return,
+                            n => s.write_all(&room[..n]).expect("goes back"),
+                        }
+                    }
+                })
+            })
+            .collect();
+        served.into_iter().for_each(|s| s.join().expect("serves"));
+    })
+}
+
 fn rules_that_others_remove_are_restored() {
     let Some(bed) = Bed::new("flushed", calm()) else { return };
     let near = bed.gateway(NEAR, &logged(&bed));
     let far = bed.gateway(FAR, "");
-    // One that waits through it all, and one that carries data between the repairs. What passes while the rules are missing
-    // reaches the server itself, which resets a connection that it does not know.
-    let serves = echo(listen(&bed, server()), 2);
+    // One that waits through it all, and one that carries data all the time. What passes while the rules are missing reaches hosts and
+    // gateways with the numbers of another connection, which refuse it.
+    let serves = replies(listen(&bed, server()), 2);
     let connect = || TcpStream::connect(server()).expect("connects");
     let mut quiet = bed.spaces[CLIENT].within(connect).expect("enters");
     quiet.write_all(b"before").expect("writes");
-    let mut busy = bed.spaces[CLIENT].within(connect).expect("enters");
+    let busy = bed.spaces[CLIENT].within(connect).expect("enters");
     waits_for("both are split", || near.count("flows") == 2 && far.count("flows") == 2);
-    let mut carried = 0;
-    let mut goes_on = || {
-        busy.write_all(&[7; 10_000]).expect("goes on");
-        busy.read_exact(&mut [0; 10_000]).expect("comes back");
-        carried += 10_000;
+    let over = Arc::new(AtomicBool::new(false));
+    let carried = Arc::new(AtomicU64::new(0));
+    let carrier = std::thread::spawn({
+        let (over, carried, mut busy) = (over.clone(), carried.clone(), busy);
+        move || {
+            while !over.load(Ordering::Relaxed) {
+                busy.write_all(&[7; 10_000]).expect("goes on");
+                busy.read_exact(&mut [0; 10_000]).expect("comes back");
+                carried.fetch_add(10_000, Ordering::Relaxed);
+            }
+            busy
+        }
+    });
+    let goes_on = || {
+        let before = carried.load(Ordering::Relaxed);
+        waits_for("data", || carried.load(Ordering::Relaxed) > before + 10_000);
     };
     goes_on();
     for (n, by) in ["nft flush ruleset", "nft delete table inet skyhaul_near"].iter().enumerate() {
@@ -86,13 +121,15 @@ fn rules_that_others_remove_are_restored() {
     sh(&bed, NEAR, "nft insert rule inet skyhaul_near arrive accept");
     waits_for("the repair", || near.count_of("rules", "restored") == 4);
     goes_on();
+    over.store(true, Ordering::Relaxed);
+    let busy = carrier.join().expect("carries");
     // Open connections go on, and arrive whole.
     quiet.write_all(b"after").expect("writes");
-    for (mut s, left) in [(busy, 32), (quiet, 32 + 11)] {
+    for (mut s, left) in [(busy, 0), (quiet, 11)] {
         s.shutdown(Shutdown::Write).expect("half-closes");
         let mut back = Vec::new();
         s.read_to_end(&mut back).expect("reads");
-        assert_eq!(back.len(), left, "after {carried}");
+        assert_eq!(back.len(), left, "after {carried:?}");
     }
     serves.join().expect("serves");
     assert_eq!((near.count("aborted"), far.count("aborted")), (0, 0));
@@ -204,24 +241,34 @@ fn without_descriptors_connections_are_refused() {
         eprintln!("skipped: there is no prlimit");
         return;
     }
-    // From here on it can open nothing more. What it opens for a moment is waited for.
-    let exhaust = |g: &Running| {
-        let open = || {
-            let all = std::fs::read_dir(format!("/proc/{}/fd", g.child.id())).expect("runs");
-            let names = all.map(|f| f.expect("an entry").file_name().into_string().expect("a number"));
-            names.map(|n| n.parse::<u64>().expect("a number")).collect::<std::collections::BTreeSet<_>>()
-        };
-        let mut before = open();
+    let open = |g: &Running| {
+        let all = std::fs::read_dir(format!("/proc/{}/fd", g.child.id())).expect("runs");
+        let names = all.map(|f| f.expect("an entry").file_name().into_string().expect("a number"));
+        names.map(|n| n.parse::<u64>().expect("a number")).collect::<std::collections::BTreeSet<_>>()
+    };
+    // How many it has open while nothing happens. What it opens for a moment as it starts is waited for.
+    let idle = |g: &Running| {
+        let mut before = open(g);
         loop {
             std::thread::sleep(std::time::Duration::from_millis(500));
-            let now = open();
+            let now = open(g);
             if before == now {
-                break;
+                return now.len();
             }
             before = now;
         }
+    };
+    // From here on it can open nothing more, with so many open: those of requests about its state, which it may close late, are none of
+    // them.
+    let exhaust = |g: &Running, wanted: usize| loop {
+        waits_for("the end of requests", || open(g).len() == wanted);
+        let before = open(g);
         let free = (0..).find(|n| !before.contains(n)).expect("a number");
         sh(&bed, NEAR, &format!("prlimit --pid {} --nofile={free}:200", g.child.id()));
+        if before.len() == wanted && open(g) == before {
+            break;
+        }
+        sh(&bed, NEAR, &format!("prlimit --pid {} --nofile=200:200", g.child.id()));
     };
     let relieve = |g: &Running| sh(&bed, NEAR, &format!("prlimit --pid {} --nofile=200:200", g.child.id()));
     let limit = |g: &Running| {
@@ -234,12 +281,14 @@ fn without_descriptors_connections_are_refused() {
     assert_eq!(limit(&near), 200);
     let line = events(&bed, "few-descriptors")[0]["message"].as_str().expect("a line").to_owned();
     assert!(line.contains("this process may open 200: at most 96 connections are split"), "{line}");
+    let without = idle(&near);
     let served = echo(listen(&bed, server()), 1);
     let ends = bed.spaces[CLIENT].within(|| {
         let mut first = TcpStream::connect(server()).expect("connects");
         first.write_all(b"first").expect("writes");
         waits_for("it is split", || near.count("flows") == 1);
-        exhaust(&near);
+        // One is that of the connection.
+        exhaust(&near, without + 1);
         // No other hangs: each is reset.
         let others = (0..20).map(|_| {
             let reset = TcpStream::connect(server()).and_then(|mut s| s.read(&mut [0; 1]));
@@ -272,12 +321,62 @@ fn without_descriptors_connections_are_refused() {
     let _there = bed.spaces[CLIENT]
         .within(|| std::net::TcpListener::bind(SocketAddr::from(([10, 1, 0, 2], PORT))).expect("listens"))
         .expect("enters");
-    exhaust(&near);
+    exhaust(&near, idle(&near));
     let called = bed.spaces[SERVER].within(|| TcpStream::connect(SocketAddr::from(([10, 1, 0, 2], PORT))));
     called.expect("enters").expect_err("is refused");
     relieve(&near);
     assert_eq!(near.count("turned-away"), 1);
     near.stop();
+}
+
+/// Descriptors that a gateway has open.
+fn descriptors(gateway: &Running) -> usize {
+    std::fs::read_dir(format!("/proc/{}/fd", gateway.child.id())).expect("runs").count()
+}
+
+fn connections_whose_peers_vanish_end() {
+    let Some(bed) = Bed::new("vanished", calm()) else { return };
+    // Some have said all that they had to say, one stands still in the middle of its data.
+    let limits = "[limits]\nidle = \"3 s\"\nstuck = \"2 s\"\n";
+    let (near, far) = (bed.gateway(NEAR, limits), bed.gateway(FAR, limits));
+    let before = [descriptors(&near), descriptors(&far)];
+    let listener = listen(&bed, server());
+    let connect = || TcpStream::connect(server()).expect("connects");
+    let mut held = Vec::new();
+    for n in 0..5 {
+        let mut client = bed.spaces[CLIENT].within(connect).expect("enters");
+        let (mut served, _) = listener.accept().expect("accepts");
+        client.write_all(b"words").expect("writes");
+        served.read_exact(&mut [0; 5]).expect("come");
+        if n == 0 {
+            served.set_nonblocking(true).expect("sets");
+            while served.write(&[7; 1 << 16]).is_ok() {}
+        }
+        held.push((client, served));
+    }
+    waits_for("all are split", || near.count("flows") == 5 && far.count("flows") == 5);
+    // From here on neither hears or says anything, not even a FIN.
+    for at in [CLIENT, SERVER] {
+        for line in [
+            "add table inet gone",
+            "add chain inet gone in { type filter hook input priority 0; policy drop; }",
+            "add chain inet gone out { type filter hook output priority 0; policy drop; }",
+        ] {
+            sh(&bed, at, &format!("nft '{line}'"));
+        }
+    }
+    waits_for("the end of all", || near.count("flows") == 0 && far.count("flows") == 0);
+    for (gateway, before) in [(&near, before[0]), (&far, before[1])] {
+        waits_for("the return of descriptors", || descriptors(gateway) <= before);
+        // A fraction of what the one that stood still has held.
+        waits_for("the return of memory", || gateway.count("memory") < 65_536);
+        // The other one may have reset what this one would have given up.
+        assert_eq!(gateway.count("finished"), 0);
+        assert_eq!(gateway.count("aborted"), 5);
+    }
+    drop(held);
+    near.stop();
+    far.stop();
 }
 
 fn a_keeper_that_does_not_start_is_an_error() {

@@ -17,6 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// that is never acknowledged.
 const LINGER: Duration = Duration::from_secs(1);
 /// The content of all data sent, repeated.
+#[expect(clippy::indexing_slicing, reason = "made before the program runs")]
 static PATTERN: [u8; 1 << 16] = {
     let (mut bytes, mut i) = ([0; 1 << 16], 0);
     while i < bytes.len() {
@@ -178,8 +179,9 @@ impl Carrier for OnHost<'_> {
         let mut written = 0;
         while written < most {
             let from = self.host.conn(id).map_or(0, |c| c.bytes_written() as usize % PATTERN.len());
-            let wanted = (most - written).min((PATTERN.len() - from) as u64) as usize;
-            let n = self.host.write(now, id, &PATTERN[from..from + wanted]);
+            let rest = PATTERN.get(from..).unwrap_or_default();
+            let wanted = (most - written).min(rest.len() as u64) as usize;
+            let n = self.host.write(now, id, rest.get(..wanted).unwrap_or(rest));
             written += n as u64;
             if n < wanted {
                 break;

@@ -202,7 +202,7 @@ impl Meter {
     /// Intervals not reported yet.
     pub fn news(&mut self) -> &[Interval] {
         let from = std::mem::replace(&mut self.told, self.intervals.len());
-        &self.intervals[from..]
+        self.intervals.get(from..).unwrap_or_default()
     }
     /// All intervals merged into one.
     #[must_use]

@@ -4,7 +4,7 @@ use super::account::Account;
 use super::meter::Meter;
 use super::standstill::Standstill;
 use crate::host::{App, Turn};
-use crate::host::{ConnId, Failure, Host};
+use crate::host::{Conn, ConnId, Failure, Host};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::State;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,12 +14,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// How long a server that has closed discards what still comes, so that a peer that is sending reads the last response
 /// before it is reset (RFC 9112 §9.6).
 const LINGER: Duration = Duration::from_secs(2);
-/// How long a peer may keep its window closed after the server has closed; the same as the endpoint's `fin-timeout`.
-const CLOSED: Duration = Duration::from_secs(60);
-/// Bytes that must move within a time limit after the server has closed.
+/// Bytes that must move within the server's time limit after it has closed: who acknowledges a byte a minute would otherwise
+/// hold a connection for ever.
 const LEAST: u64 = 1024;
-/// How long a stopping server waits for its peers to acknowledge the FIN.
+/// How long a stopping server waits for a peer that acknowledges nothing more, or two round trips if that is longer; and for one that
+/// does. Service managers lose patience after some ten seconds, of which [`super::Farewell`] takes five.
 const PATIENCE: Duration = Duration::from_secs(1);
+const MOST: Duration = Duration::from_secs(4);
 
 /// The next step of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +67,10 @@ struct Served<T> {
     closing: bool,
     /// Until when to wait for the peer's FIN.
     linger: Instant,
+    /// Whether anything moves, or, once it is closing, whether enough does.
     still: Option<Standstill>,
+    /// In a server that stops: the bytes acknowledged when it last looked, and when it looks again.
+    stops: (u64, Instant),
     wake: Instant,
     /// Its next call, as entered in the list of calls.
     due: Instant,
@@ -104,13 +108,29 @@ impl<T> Served<T> {
             self.wake = self.linger;
             return false;
         }
-        let Some(still) = &mut self.still else { return false };
-        // Nothing is in flight although something waits: the peer keeps its window closed. A peer that acknowledges
-        // nothing may be behind an outage.
-        let closed = c.snapshot().in_flight == 0;
-        let patience = if closed { CLOSED } else { idle.max(CLOSED) };
-        self.wake = still.next(now, patience);
-        still.is_over(now, c, patience)
+        // A slow reader cannot be told from one that keeps its window closed (RFC 9293 §3.8.6.2.2), nor from one behind an outage:
+        // without a limit, each has all the time that it wants.
+        let Some(still) = self.still.as_mut().filter(|_| !idle.is_zero()) else { return false };
+        let over = still.is_over(now, c, idle);
+        self.wake = still.next(now, idle);
+        over
+    }
+    /// Whether a stopping server, which waits until `most` at the latest, waits no more for this connection.
+    fn is_dropped(&mut self, now: Instant, host: &Host, id: ConnId, most: Instant) -> bool {
+        let Some(c) = host.conn(id) else { return true };
+        let (acked, look) = self.stops;
+        let moves = c.counters().bytes_acked > acked && c.tcp().unacked() > 0;
+        if now >= look && (!moves || now >= most) {
+            return true;
+        }
+        if now >= look {
+            self.looks(now, c, most);
+        }
+        false
+    }
+    fn looks(&mut self, now: Instant, c: &Conn, most: Instant) {
+        let round_trips = c.snapshot().srtt.map_or(Duration::ZERO, |rtt| rtt * 2);
+        self.stops = (c.counters().bytes_acked, (now + PATIENCE.max(round_trips)).min(most));
     }
 }
 
@@ -132,8 +152,8 @@ pub struct Serve<T, G> {
     most: Option<u64>,
     taken: u64,
     stopping: bool,
-    /// Until when peers may acknowledge the FIN of a stopping server.
-    patience: Instant,
+    /// Until when peers may acknowledge what a stopping server has sent.
+    ends: Instant,
 }
 
 impl<T, G> std::fmt::Debug for Serve<T, G> {
@@ -162,7 +182,7 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
             most,
             taken: 0,
             stopping: false,
-            patience: Instant::MAX,
+            ends: Instant::MAX,
         }
     }
     /// Ends connections on which no data has moved for this long: in order if nothing is left to send, otherwise with
@@ -248,14 +268,15 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
             host.discard(now, id);
             // A peer may keep sending to a reader that has gone, vanish, or keep its window closed. The RST leaves in this
             // turn; the connection is released in the next one.
-            if now >= self.patience || s.hangs(now, host, id, self.idle) {
+            let stops = self.stopping && s.is_dropped(now, host, id, self.ends);
+            if stops || s.hangs(now, host, id, self.idle) {
                 if host.conn(id).is_some_and(|c| !c.is_over()) {
                     s.wake = now + Duration::from_millis(1);
                     host.abort(now, id);
                     return;
                 }
-            } else {
-                s.wake = s.wake.min(self.patience);
+            } else if self.stopping {
+                s.wake = s.wake.min(s.stops.1);
             }
         }
         let Some(c) = host.conn(id) else { return };
@@ -294,8 +315,9 @@ impl<T: Talker, G: FnMut(u16) -> T> App for Serve<T, G> {
                 meter.begin(now);
                 let talker = (self.greet)(port);
                 let (wake, due) = (Instant::MAX, Instant::MAX);
-                let (closing, linger, still) = (false, Instant::MAX, None);
-                self.served.insert(id, Served { talker, meter, closing, linger, still, wake, due });
+                let (closing, linger, stops) = (false, Instant::MAX, (0, Instant::MAX));
+                let still = None;
+                self.served.insert(id, Served { talker, meter, closing, linger, still, stops, wake, due });
             }
             self.one(now, host, id);
         }
@@ -314,12 +336,15 @@ impl<T: Talker, G: FnMut(u16) -> T> App for Serve<T, G> {
 
     fn stop(&mut self, now: Instant, host: &mut Host) {
         self.stopping = true;
-        self.patience = now + PATIENCE;
+        self.ends = now + MOST;
         for (id, s) in &mut self.served {
             s.closing = true;
-            s.wake = self.patience;
             host.take_back(now, *id);
             host.shutdown(now, *id);
+            if let Some(c) = host.conn(*id) {
+                s.looks(now, c, self.ends);
+            }
+            s.wake = s.stops.1;
         }
         let all: Vec<ConnId> = self.served.keys().copied().collect();
         all.into_iter().for_each(|id| self.plan(id));

@@ -1,6 +1,5 @@
 //! Services of the operating system: devices and super-packets, namespaces, a clock, waiting, and the kernel's own
 //! connections. This module does not know our connections.
-#![warn(clippy::indexing_slicing)]
 
 mod clock;
 pub mod ipv6;

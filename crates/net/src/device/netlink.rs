@@ -1,10 +1,11 @@
-//! Requests to the kernel over netlink: bring an interface up, set its queue length, add a route, list connections and neighbours.
+//! Requests to the kernel over netlink: bring an interface up, set its queue length, add an address or a route, list connections and neighbours.
 
 use crate::error::NetError;
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader,
-    NetlinkMessage, NetlinkPayload, NetlinkSerializable,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkDeserializable,
+    NetlinkHeader, NetlinkMessage, NetlinkPayload, NetlinkSerializable,
 };
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
@@ -22,6 +23,7 @@ pub(super) fn ask(what: &str, request: RouteNetlinkMessage, flags: u16) -> Resul
     let v6 = match &request {
         RouteNetlinkMessage::NewRoute(m) => m.header.address_family == AddressFamily::Inet6,
         RouteNetlinkMessage::NewRule(m) => m.header.family == AddressFamily::Inet6,
+        RouteNetlinkMessage::NewAddress(m) => m.header.family == AddressFamily::Inet6,
         _ => false,
     };
     match question(what, request, NLM_F_ACK | flags)? {
@@ -68,6 +70,17 @@ pub(crate) fn set_queue(index: u32, packets: u32) -> Result<(), NetError> {
     m.header.index = index;
     m.attributes.push(LinkAttribute::TxQueueLen(packets));
     ask("set the queue length of an interface", RouteNetlinkMessage::SetLink(m), 0)
+}
+
+/// Gives an interface in the calling thread's namespace an address.
+pub(crate) fn add_address(index: u32, address: IpAddr, prefix: u8) -> Result<(), NetError> {
+    let mut m = AddressMessage::default();
+    m.header.family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    m.header.prefix_len = prefix;
+    m.header.index = index;
+    m.attributes.extend([AddressAttribute::Local(address), AddressAttribute::Address(address)]);
+    let what = format!("give an interface the address {address}");
+    ask(&what, RouteNetlinkMessage::NewAddress(m), NLM_F_CREATE | NLM_F_EXCL)
 }
 
 /// Adds a route in the calling thread's namespace.

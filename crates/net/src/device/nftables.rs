@@ -12,10 +12,17 @@ const HEADERS: usize = 16 + 4;
 const NEW_GENERATION: u16 = 10 << 8 | 15;
 const PROCESS: u16 = 2;
 const NAME: u16 = 3;
+/// The attribute with the name of the table in all other messages (NFTA_TABLE_NAME, NFTA_CHAIN_TABLE, NFTA_RULE_TABLE and so on).
+const TABLE: u16 = 1;
 
-/// Notices of changes.
+/// Notices of changes to a table.
 #[derive(Debug)]
-pub struct Changes(Socket);
+pub struct Changes {
+    socket: Socket,
+    table: Vec<u8>,
+    /// The transaction of which messages are coming concerns the table.
+    concerned: bool,
+}
 
 /// The process that has changed something.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,11 +34,11 @@ pub struct Author {
 }
 
 impl Changes {
-    /// Of the calling thread's namespace, from now on.
+    /// Of a table in the calling thread's namespace, from now on.
     ///
     /// # Errors
     /// If the privileges are missing, or the kernel has no nftables.
-    pub fn new() -> Result<Self, NetError> {
+    pub fn new(table: &str) -> Result<Self, NetError> {
         let open = || {
             let mut socket = Socket::new(NETLINK_NETFILTER)?;
             socket.bind(&SocketAddr::new(0, 0))?;
@@ -39,17 +46,26 @@ impl Changes {
             socket.set_non_blocking(true)?;
             Ok(socket)
         };
-        open().map(Self).map_err(|e: io::Error| NetError::os("follow changes to nftables", e))
+        let socket = open().map_err(|e: io::Error| NetError::os("follow changes to nftables", e))?;
+        // Names end with a zero byte.
+        Ok(Self { socket, table: [table.as_bytes(), &[0]].concat(), concerned: false })
     }
 
-    /// Whether anything has changed since the last call, and who did it last, if the kernel says so.
-    pub fn take(&self) -> (bool, Option<Author>) {
+    /// Whether a transaction since the last call has changed something of the table, and who made the last such one, if the kernel says
+    /// so.
+    pub fn take(&mut self) -> (bool, Option<Author>) {
         let (mut any, mut author) = (false, None);
         loop {
-            match self.0.recv_from_full() {
+            match self.socket.recv_from_full() {
                 Ok((datagram, _)) => {
-                    any = true;
-                    author = last_author(&datagram).or(author);
+                    for (kind, content) in messages(&datagram) {
+                        if kind != NEW_GENERATION {
+                            self.concerned |= attributes(content).any(|a| a == (TABLE, &self.table));
+                        } else if std::mem::take(&mut self.concerned) {
+                            any = true;
+                            author = author_of(content).or(author);
+                        }
+                    }
                 }
                 // Some did not fit.
                 Err(e) if e.raw_os_error() == Some(nix::errno::Errno::ENOBUFS as i32) => any = true,
@@ -62,7 +78,7 @@ impl Changes {
 
 impl AsFd for Changes {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.socket.as_fd()
     }
 }
 
@@ -87,11 +103,18 @@ fn long(text: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(text.get(at..at + 4)?.try_into().ok()?))
 }
 
-fn last_author(datagram: &[u8]) -> Option<Author> {
-    let messages = pieces(datagram, HEADERS, |t| Some((short(t, 4)?, long(t, 0)? as usize)));
-    let (_, generation) = messages.filter(|(kind, _)| *kind == NEW_GENERATION).last()?;
+/// The messages of a datagram, by type, without their headers.
+fn messages(datagram: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    pieces(datagram, HEADERS, |t| Some((short(t, 4)?, long(t, 0)? as usize)))
+}
+fn attributes(content: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    pieces(content, 4, |t| Some((short(t, 2)?, short(t, 0)?.into())))
+}
+
+/// The author of a transaction, from its last message.
+fn author_of(generation: &[u8]) -> Option<Author> {
     let mut author = Author::default();
-    for (kind, content) in pieces(generation, 4, |t| Some((short(t, 2)?, short(t, 0)?.into()))) {
+    for (kind, content) in attributes(generation) {
         match kind {
             PROCESS => author.process = u32::from_be_bytes(content.try_into().ok()?),
             NAME => author.name = String::from_utf8_lossy(content).trim_end_matches('\0').to_owned(),
@@ -114,13 +137,20 @@ mod tests {
         if nft("list tables").is_err() {
             return;
         }
-        let changes = ns.within(Changes::new).expect("enters").expect("may");
+        let mut changes = ns.within(|| Changes::new("ours")).expect("enters").expect("may");
         assert_eq!(changes.take(), (false, None));
-        assert!(nft("add table inet theirs").expect("runs").success());
-        let (changed, author) = changes.take();
-        assert_eq!((changed, author.map(|a| a.name)), (true, Some("nft".into())));
-        assert!(nft("list ruleset").expect("runs").success());
-        assert_eq!(changes.take(), (false, None), "to look is no change");
+        for rule in
+            ["add table inet ours", "add chain inet ours c", "add rule inet ours c accept", "flush ruleset"]
+        {
+            assert!(nft(rule).expect("runs").success());
+            let (changed, author) = changes.take();
+            assert_eq!((changed, author.map(|a| a.name)), (true, Some("nft".into())), "{rule}");
+        }
+        // To look is no change, and another table is another's.
+        for rule in ["list ruleset", "add table inet theirs", "add chain inet theirs ours", "flush ruleset"] {
+            assert!(nft(rule).expect("runs").success());
+            assert_eq!(changes.take(), (false, None), "{rule}");
+        }
     }
 
     #[test]
@@ -129,6 +159,10 @@ mod tests {
             let mut m = vec![len, 0, 0, 0, 15, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
             m.extend([8, 0, 2, 0, 0, 0, 1, 2, 8, 0, 3, 0, b'n', b'f', b't', 0]);
             m
+        };
+        let last_author = |datagram: &[u8]| {
+            let all = messages(datagram).filter(|(kind, _)| *kind == NEW_GENERATION);
+            all.filter_map(|(_, content)| author_of(content)).last()
         };
         let found = Author { process: 258, name: "nft".into() };
         let whole = generation(36);

@@ -103,38 +103,26 @@ impl Tun {
         }
         let fail = |e: io::Error| match e.raw_os_error().map(Errno::from_raw) {
             Some(Errno::EBUSY) => NetError::NameInUse(config.name.clone().unwrap_or_default()),
-            Some(Errno::EEXIST) => NetError::InUse { what: "an address of the interface".into() },
             Some(Errno::ENODEV | Errno::ENXIO) => NetError::NoTun,
             _ => NetError::os("create a TUN interface", e),
         };
         let device = b.build_sync().map_err(fail)?;
         device.set_nonblocking(true).map_err(fail)?;
         let name = device.name().map_err(fail)?;
+        let index = device.if_index().map_err(fail)?;
         // Not set by the builder: the kernel refuses its ioctl in a user namespace, but allows rtnetlink. A short
         // queue is no reason to fail, since its drops are counted.
-        let short_queue = device
-            .if_index()
-            .map_err(fail)
-            .and_then(|index| netlink::set_queue(index, QUEUE))
-            .err()
-            .map(|e| {
-                format!(
-                    "{name} keeps its short queue, so the kernel may drop packets before they are read: {e}"
-                )
-            });
+        let short_queue = netlink::set_queue(index, QUEUE).err().map(|e| {
+            format!("{name} keeps its short queue, so the kernel may drop packets before they are read: {e}")
+        });
         // Addresses are usable at once: duplicate address detection is pointless here.
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{name}/accept_dad"), "0");
         for (address, prefix) in &config.addresses {
-            let added = match address {
-                IpAddr::V4(a) => device.add_address_v4(*a, *prefix),
-                IpAddr::V6(a) => device.add_address_v6(*a, *prefix),
-            };
-            added.map_err(|e| match e.raw_os_error().map(Errno::from_raw) {
-                Some(Errno::EEXIST) => NetError::InUse { what: address.to_string() },
-                Some(Errno::EPERM | Errno::EACCES) => {
-                    NetError::of_family(address.is_ipv6(), format!("give {name} the address {address}"), e)
+            netlink::add_address(index, *address, *prefix).map_err(|e| match e {
+                NetError::Os { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
+                    NetError::InUse { what: address.to_string() }
                 }
-                _ => fail(e),
+                e => e,
             })?;
         }
         settle_v6(config, &name);

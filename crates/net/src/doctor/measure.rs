@@ -41,7 +41,10 @@ pub fn lateness(wait: &mut Wait, n: usize) -> Result<Lateness, NetError> {
         late.push(now - due);
     }
     late.sort_unstable();
-    let at = |share: f64| late[((late.len() - 1) as f64 * share).round() as usize];
+    let at = |share: f64| {
+        let n = (late.len().saturating_sub(1) as f64 * share).round() as usize;
+        late.get(n).copied().unwrap_or_default()
+    };
     Ok(Lateness { median: at(0.5), p99: at(0.99), most: at(1.0) })
 }
 
@@ -78,7 +81,7 @@ pub(super) fn forwarded(space: &Namespace, packets: usize) -> Result<f64, NetErr
         let before = got;
         while let Some(n) = exit.read(&mut buffer)? {
             // Ignores the kernel's own packets, such as router solicitations.
-            got += usize::from(n == SIZE && buffer[9] == packet[9]);
+            got += usize::from(n == SIZE && buffer.get(9) == packet.get(9));
         }
         idle = if got == before { idle + 1 } else { 0 };
         if idle > MAX_IDLE {
@@ -91,17 +94,15 @@ pub(super) fn forwarded(space: &Namespace, packets: usize) -> Result<f64, NetErr
 
 /// A datagram of [`SIZE`] bytes (UDP without a checksum, which IPv4 permits).
 fn datagram(from: [u8; 4], to: [u8; 4]) -> Vec<u8> {
-    let mut p = vec![0; SIZE];
-    p[0] = 0x45;
-    p[2..4].copy_from_slice(&(SIZE as u16).to_be_bytes());
-    p[8] = 64;
-    p[9] = skyhaul_wire::udp::PROTOCOL;
-    p[12..16].copy_from_slice(&from);
-    p[16..20].copy_from_slice(&to);
-    let sum = Sum::default().bytes(&p[..ip::V4_HEADER]).finish();
-    p[10..12].copy_from_slice(&sum.to_be_bytes());
-    // The discard service (RFC 863).
-    p[22..24].copy_from_slice(&9u16.to_be_bytes());
-    p[24..26].copy_from_slice(&((SIZE - ip::V4_HEADER) as u16).to_be_bytes());
-    p
+    let length = (SIZE as u16).to_be_bytes();
+    let mut head =
+        [0x45, 0, length[0], length[1], 0, 0, 0, 0, 64, skyhaul_wire::udp::PROTOCOL, 0, 0].to_vec();
+    head.extend(from.iter().chain(&to));
+    let sum = Sum::default().bytes(&head).finish().to_be_bytes();
+    drop(head.splice(10..12, sum));
+    // From any port to the discard service (RFC 863).
+    let ports = [0, 9, (SIZE - ip::V4_HEADER) as u16].map(u16::to_be_bytes);
+    head.extend(ports.as_flattened());
+    head.resize(SIZE, 0);
+    head
 }

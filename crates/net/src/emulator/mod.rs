@@ -8,7 +8,6 @@
 //! packet, timestamps it, and advances the links in virtual time to the present. A late thread processes each event
 //! at its due time, so lateness shows in single packets and never in rates. The lateness of every packet is
 //! measured, and the report says whether the run is trustworthy ([`Report::doubts`]).
-#![warn(clippy::indexing_slicing)]
 
 mod accuracy;
 mod ack;

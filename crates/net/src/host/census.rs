@@ -4,7 +4,8 @@
 //! its counters to the totals; a census sums up the present ones.
 
 use super::Host;
-use super::conn::{Conn, Failure};
+use super::conn::Conn;
+use super::failure::Failure;
 use skyhaul_tcp::State;
 
 /// States of connections, with the names used in reports.

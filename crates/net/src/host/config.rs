@@ -1,9 +1,8 @@
 //! Configuration of a host.
 
-use super::early::Numbers;
 use super::paths::Paths;
 use super::secret::Secret;
-use super::share::Share;
+use super::transparent::Numbers;
 use skyhaul_wire::Plan;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -13,8 +12,26 @@ use std::sync::atomic::AtomicU64;
 /// Default memory limit of connections, bytes.
 pub const MEMORY: u64 = 1 << 30;
 
+/// What each connection may always use in each direction, bytes.
+pub(super) const ALWAYS: u64 = 16 << 10;
+
 /// Default limit of SYN-ACKs per second.
 pub const SYN_ACKS: u32 = 100_000;
+
+/// The part of all connections that a host has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The number of this host, from 0.
+    pub number: usize,
+    /// The number of hosts.
+    pub of: usize,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self { number: 0, of: 1 }
+    }
+}
 
 /// Configuration of a host.
 #[derive(Clone, Debug)]
@@ -26,7 +43,7 @@ pub struct HostConfig {
     pub transparent: bool,
     /// Number by which other gateways know this gateway; announced in each SYN.
     pub gateway: Option<NonZeroU32>,
-    /// Connections to and from other gateways may carry data in their SYNs ([`Host::connect_early`](super::Host)). All
+    /// Connections to and from other gateways may carry data in their SYNs ([`super::Transparent::connect_early`]). All
     /// hosts with the same [`Self::gateway`] share the numbers of these SYNs. `None`: never.
     pub early: Option<Arc<Numbers>>,
     /// When the outlet is busy, clients take turns instead of connections.

@@ -1,12 +1,12 @@
 //! One connection of a host: the endpoint, its addresses, and the encoding of its segments.
 
+use super::config::ALWAYS;
 use super::count::Counts;
-use super::early::Cookie;
+use super::failure::Failure;
 use super::journal::Journal;
 use super::journal::Op;
-use super::memory;
-use super::tap::Tap;
-use super::trace::{End, Tracer};
+use super::tap::{End, Tap, Tracer};
+use super::transparent::Cookie;
 use crate::outlet::{Merge, Outlet};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{PathState, ProbeSupport};
@@ -22,26 +22,6 @@ const BITS_ZEROED_AFTER: u64 = 8;
 
 /// How long empty buffers keep their memory.
 const IDLE: Duration = Duration::from_secs(1);
-
-/// Why a connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
-    /// The peer does not listen on that port.
-    #[error("connection refused: nothing listens there")]
-    Refused,
-    /// The peer reset it.
-    #[error("connection reset by the peer")]
-    Reset,
-    /// The peer did not answer.
-    #[error("the peer no longer answers")]
-    TimedOut,
-    /// A router reported the peer as unreachable.
-    #[error("the peer cannot be reached (ICMP)")]
-    Unreachable,
-    /// A defect of this program has ended it.
-    #[error("a defect of this program has ended it")]
-    Defect,
-}
 
 /// One connection of a host.
 #[derive(Debug)]
@@ -147,6 +127,16 @@ impl Conn {
     #[must_use]
     pub fn peer_gateway(&self) -> Option<NonZeroU32> {
         self.gateway
+    }
+    /// The cookie in the SYN-ACK of a gateway: its presence says that later SYNs may carry data.
+    #[must_use]
+    pub fn peer_cookie(&self) -> Option<Cookie> {
+        self.cookie
+    }
+    /// Data in its SYN.
+    #[must_use]
+    pub fn early(&self) -> skyhaul_tcp::Early {
+        self.tcp.early()
     }
     /// Local address and port.
     #[must_use]
@@ -561,7 +551,7 @@ impl Conn {
     /// Bytes that may be written now.
     fn room(&self) -> u64 {
         let room = self.tcp.writable();
-        if self.pressed { room.min(memory::ALWAYS.saturating_sub(self.tcp.unacked())) } else { room }
+        if self.pressed { room.min(ALWAYS.saturating_sub(self.tcp.unacked())) } else { room }
     }
     /// Whether it holds memory for empty buffers.
     pub(super) fn is_idle(&self) -> bool {
@@ -582,7 +572,7 @@ impl Conn {
             return;
         }
         self.pressed = pressed;
-        let most = pressed.then_some(memory::ALWAYS);
+        let most = pressed.then_some(ALWAYS);
         self.tcp.offer_at_most(most);
         self.note(now, Op::Offer(most));
     }

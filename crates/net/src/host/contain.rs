@@ -1,9 +1,11 @@
 //! What a defect of ours may cost: a panic ends the connection that it concerns, or the half-open ones, and never the others.
 
-use super::conn::{Conn, Failure};
+use super::conn::Conn;
 use super::ends::Ends;
+use super::failure::Failure;
 use super::table::Table;
-use super::{ConnId, Host, early};
+use super::transparent::Arrivals;
+use super::{ConnId, Host};
 use crate::outlet::Outlet;
 use skyhaul_base::{Instant, Rng};
 use skyhaul_tcp::{Connection, Flags, Segment, Seq};
@@ -66,8 +68,11 @@ impl Host {
     /// Whoever wants a connection repeats its SYN.
     fn forget_strangers(&mut self) {
         self.half_open = Table::new(&self.config.secret);
-        self.early = early::Arrivals::default();
+        self.early = Arrivals::default();
         self.waiting = Table::new(&self.config.secret);
+        for id in self.vacate_all() {
+            self.admissions.withdraw(id);
+        }
     }
 
     /// Resets the peers of connections that were given up.

@@ -1,9 +1,9 @@
 //! Runs a host on a TUN device, in real time.
 
 use super::app::{App, Turn};
-use super::exchange::Exchange;
 use super::shaper::Shaper;
 use super::tap::{Socket, Tap};
+use super::transparent::exchange::Exchange;
 use crate::device::Clock;
 use crate::device::offload::{Arrivals, Departures};
 use crate::device::tun::Tun;

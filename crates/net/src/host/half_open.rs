@@ -10,18 +10,17 @@ use super::cookie::{self, Offer};
 use super::endpoint::unstated_mss;
 use super::ends::Ends;
 use super::journal::{Journal, Origin};
-use super::{Admission, Endpoint, Host};
+use super::{Admission, ConnId, Endpoint, Host};
 use crate::outlet::{Merge, Outlet};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::InitialWindow;
 use skyhaul_tcp::{Flags, Segment, Seq, State, SynOptions, Waves};
 use skyhaul_wire::tcp::{ProbeOption, Tcp};
 use skyhaul_wire::{Agreement, Capability, Checksum, Envelope};
-use std::net::SocketAddr;
 use std::num::{NonZeroU16, NonZeroU32};
 
 /// Lifetime of half-open connections.
-const LIFE: Duration = Duration::from_secs(60);
+pub(super) const LIFE: Duration = Duration::from_secs(60);
 /// Maximum retransmissions of a SYN-ACK, normally and while more than half of the table is in use.
 const REPEATS: u8 = 4;
 const REPEATS_IN_A_CROWD: u8 = 1;
@@ -31,23 +30,10 @@ const FIRST_WINDOW: i32 = 65_535;
 /// challenge ACK (as in Linux: `tcp_invalid_ratelimit`). The first one is answered at once.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// A connection that waits for admission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// Its local end.
-    pub local: SocketAddr,
-    /// Its remote end, which opens it.
-    pub remote: SocketAddr,
-    /// DSCP of its SYN.
-    pub dscp: u8,
-    /// The gateway that opens it on behalf of `remote`.
-    pub gateway: Option<NonZeroU32>,
-}
-
 /// Contents of a SYN.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Syn {
-    seq: Seq,
+    pub(super) seq: Seq,
     timestamp: u32,
     window: u16,
     mss: Option<NonZeroU16>,
@@ -59,8 +45,9 @@ pub(super) struct Syn {
     waves: bool,
     ack_cc: bool,
     states: Option<Capability>,
-    dscp: u8,
-    gateway: Option<NonZeroU32>,
+    pub(super) dscp: u8,
+    /// The gateway that has sent it.
+    pub(super) gateway: Option<NonZeroU32>,
 }
 
 impl Syn {
@@ -82,12 +69,8 @@ impl Syn {
             states,
         }
     }
-    /// The gateway that has sent it.
-    pub(super) fn gateway(&self) -> Option<NonZeroU32> {
-        self.gateway
-    }
     /// Whether it asks for a cookie.
-    pub(super) fn asks_for_cookie(&self) -> bool {
+    fn asks_for_cookie(&self) -> bool {
         self.states.is_some_and(|c| c.has(Capability::EARLY))
     }
     fn segment(&self) -> Segment {
@@ -149,25 +132,25 @@ const PROBES: Capability = Capability { flags: Capability::ANSWERS | Capability:
 /// A half-open connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HalfOpen {
-    syn: Syn,
+    pub(super) syn: Syn,
     iss: Seq,
     /// Number of the connection within the host.
     number: u64,
-    began: Instant,
-    sent: Instant,
+    pub(super) began: Instant,
+    pub(super) sent: Instant,
     /// Earliest time of the next answer to a repeated SYN, and of the next challenge ACK.
     answer_from: Instant,
     repeats: u8,
     /// Memory was short when it started, so little was offered.
     pressed: bool,
     /// The application has not admitted it yet: nothing was answered.
-    waits: bool,
-    /// The application was asked whether it admits it.
-    asked: bool,
+    pub(super) waits: bool,
+    /// The application was asked whether it admits it: its slot is reserved.
+    pub(super) id: Option<ConnId>,
     /// The initial window that the application has given it, segments.
-    window: Option<NonZeroU16>,
+    pub(super) window: Option<NonZeroU16>,
     /// The endpoint that the application has chosen ([`Listeners::chosen`](super::listeners::Listeners::chosen)).
-    which: u8,
+    pub(super) which: u8,
 }
 
 impl HalfOpen {
@@ -182,7 +165,7 @@ impl HalfOpen {
             repeats: 0,
             pressed,
             waits: false,
-            asked: false,
+            id: None,
             window: None,
             which: 0,
         }
@@ -229,12 +212,15 @@ impl Host {
         let pressed = self.ledger.presses();
         let half = HalfOpen::new(syn, iss, self.opened, now, pressed);
         if waits {
-            if !self.take_early(now, ends, tcp, &endpoint) {
+            let id = self.reserve();
+            if !self.take_early(now, (id, &ends), tcp, &endpoint) {
+                self.vacate(id);
                 return self.reset_syn(&ends, tcp.seq, out);
             }
-            let at = self.half_open.insert(ends, HalfOpen { waits, asked: true, ..half });
+            let at = self.half_open.insert(ends, HalfOpen { waits, id: Some(id), ..half });
             self.half_open.arm(at, now + LIFE);
-            self.asked.push_back(ends);
+            self.hold(id, at);
+            self.admissions.ask(id);
             return;
         }
         let (mut conn, synack) = self.made(&half, &ends, &endpoint, None);
@@ -245,65 +231,8 @@ impl Host {
         self.half_open.arm(at, now + endpoint.tcp.rto.initial.min(LIFE));
     }
 
-    /// The contents of the SYN of a connection that waits for admission.
-    pub(super) fn asked(&self, ends: &Ends) -> Option<Asked> {
-        let half = self.half_open.get(self.half_open.find(ends)?).filter(|half| half.waits)?;
-        let (dscp, gateway) = (half.syn.dscp, half.syn.gateway);
-        Some(Asked { local: ends.local(), remote: ends.remote(), dscp, gateway })
-    }
-    /// Sets the initial window and the endpoint of a waiting connection.
-    pub(super) fn set_terms(&mut self, at: u32, window: Option<NonZeroU16>, which: u8) {
-        if let Some(half) = self.half_open.get_mut(at) {
-            (half.window, half.which) = (window, which);
-        }
-    }
-    /// The endpoint of a half-open connection.
-    fn endpoint_of(&self, at: u32) -> Option<Endpoint> {
-        let which = self.half_open.get(at)?.which;
-        self.listeners.chosen(self.half_open.ends(at).local().port(), which).cloned()
-    }
-
-    /// A connection that waits for admission: its slot, and the sequence number of its SYN.
-    pub(super) fn waits(&self, ends: &Ends) -> Option<(u32, Seq)> {
-        let at = self.half_open.find(ends)?;
-        self.half_open.get(at).filter(|half| half.waits).map(|half| (at, half.syn.seq))
-    }
-
-    /// Carries out the application's decisions on connections that waited for admission.
-    pub(super) fn answer_asked(&mut self, now: Instant, out: &mut impl Outlet) {
-        for ends in core::mem::take(&mut self.admitted) {
-            self.contain(now, |host| host.answer_admitted(now, ends, out));
-        }
-        for (ends, syn) in core::mem::take(&mut self.refused) {
-            self.reset_syn(&ends, syn, out);
-        }
-        self.reset_broken(out);
-    }
-    fn answer_admitted(&mut self, now: Instant, ends: Ends, out: &mut impl Outlet) {
-        let Some((at, _)) = self.waits(&ends) else { return };
-        let Some(endpoint) = self.endpoint_of(at) else { return };
-        if let Some(half) = self.half_open.get_mut(at) {
-            // The RTT measurement starts with the answer.
-            (half.waits, half.began, half.sent) = (false, now, now);
-            let half = *half;
-            let early = self.early.remove(&ends).filter(|_| self.demux.len() < self.config.most);
-            let (mut conn, synack) = self.made(&half, &ends, &endpoint, early.as_deref());
-            if let Some(seg) = synack {
-                conn.say(&seg, &mut self.counts, out);
-            }
-            if early.is_some() {
-                // It can be read and written before the handshake is complete.
-                self.half_open.remove(at);
-                let slot = self.install(conn, ends);
-                self.pump(now, slot, out);
-                return;
-            }
-            self.half_open.arm(at, now + endpoint.tcp.rto.initial.min(LIFE));
-        }
-    }
-
     /// The endpoint of a half-open connection, including the SYN-ACK it has sent; `early`: data of its SYN that it takes.
-    fn made(
+    pub(super) fn made(
         &self,
         half: &HalfOpen,
         ends: &Ends,
@@ -330,8 +259,10 @@ impl Host {
             // The host that it stands in for would answer in the class of the SYN.
             agreed.dscp = half.syn.dscp;
         }
-        if self.may_be_early(endpoint) {
-            agreed.early = self.cookie_for(half.began, &half.syn, remote.ip());
+        if let Some(gateway) = half.syn.gateway.filter(|_| half.syn.asks_for_cookie())
+            && self.may_be_early(endpoint)
+        {
+            agreed.early = Some(self.cookie_for(half.began, gateway, remote.ip()));
         }
         let mut conn = Conn::new(origin.open(), local, remote, agreed, Some(local.port()));
         conn.gateway = half.syn.gateway;
@@ -402,7 +333,7 @@ impl Host {
         let half = HalfOpen::new(syn, iss, self.opened, now, false);
         let (mut conn, _) = self.made(&half, ends, &endpoint, None);
         conn.forget_when_it_began(now);
-        let taken = self.establish(now, ends, conn, tcp, out);
+        let taken = self.establish(now, (*ends, None), conn, tcp, out);
         self.counts.cookies_taken += u64::from(taken);
         taken
     }
@@ -449,7 +380,7 @@ impl Host {
             self.counts.syns_dropped += 1;
         } else {
             let (conn, _) = self.made(&half, &ends, &endpoint, None);
-            if self.establish(now, &ends, conn, tcp, out) {
+            if self.establish(now, (ends, half.id), conn, tcp, out) {
                 self.half_open.remove(at);
             } else {
                 self.challenge(now, at, out);
@@ -461,7 +392,7 @@ impl Host {
     fn establish(
         &mut self,
         now: Instant,
-        ends: &Ends,
+        (ends, id): (Ends, Option<ConnId>),
         mut conn: Conn,
         tcp: &Tcp<'_>,
         out: &mut impl Outlet,
@@ -472,7 +403,7 @@ impl Host {
         if matches!(conn.tcp().state(), State::Listen | State::SynReceived | State::Closed) {
             return false;
         }
-        let slot = self.install(conn, *ends);
+        let slot = self.install(conn, ends, id);
         self.pump(now, slot, out);
         true
     }
@@ -521,12 +452,11 @@ impl Host {
 
     /// Forgets one whose handshake failed.
     fn withdraw(&mut self, at: u32) {
-        if self.half_open.get(at).is_some_and(|half| half.asked) {
-            let ends = self.half_open.ends(at);
-            self.early.remove(&ends);
-            self.withdrawn.push_back(ends);
+        if let Some(id) = self.half_open.remove(at).and_then(|half| half.id) {
+            self.early.remove(id);
+            self.vacate(id);
+            self.admissions.withdraw(id);
         }
-        self.half_open.remove(at);
     }
 
     /// Retransmits SYN-ACKs and drops expired connections.

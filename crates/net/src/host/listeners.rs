@@ -9,7 +9,7 @@ pub enum Admission {
     /// Immediately.
     #[default]
     AtOnce,
-    /// Once the application has admitted the connection ([`super::Host::admit`]). A proxy can then refuse it
+    /// Once the application has admitted the connection ([`super::Transparent::admit`]). A proxy can then refuse it
     /// exactly as the real server would.
     WhenAdmitted,
 }

@@ -7,6 +7,7 @@
 //! small amount, so that all make progress.
 
 use super::Host;
+use super::config::ALWAYS;
 use super::conn::Conn;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::Flags;
@@ -14,8 +15,6 @@ use skyhaul_wire::tcp::Tcp;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What each connection may always use in each direction, bytes.
-pub(super) const ALWAYS: u64 = 16 << 10;
 /// Minimum time between two rounds of reclaiming memory from connections.
 const SWEEP: Duration = Duration::from_millis(100);
 

@@ -6,7 +6,6 @@
 //! ```
 //! A host reads no clock and owns no device. The same code runs over TUN ([`driver`]) and, in tests, over paths
 //! that lose, duplicate, reorder, corrupt and strip packets according to a script.
-#![warn(clippy::indexing_slicing)]
 
 mod allowance;
 mod answer;
@@ -21,11 +20,11 @@ mod datagram;
 mod deadline;
 mod demux;
 pub mod driver;
-mod early;
 mod endpoint;
 mod ends;
 mod error;
-pub mod exchange;
+mod failure;
+mod glance;
 mod half_open;
 mod journal;
 mod keys;
@@ -36,32 +35,30 @@ mod place;
 mod ready;
 mod secret;
 mod shaper;
-mod share;
 mod synacks;
 mod table;
 pub mod tap;
 mod time_wait;
-pub mod trace;
+pub mod transparent;
 
 pub use crate::outlet::{Merge, Outlet};
 pub use app::{App, Turn};
 pub use census::{Census, Lives, MemoryUse, Traffic};
-pub use config::{HostConfig, MEMORY, SYN_ACKS};
-pub use conn::{Conn, Failure};
+pub use config::{HostConfig, MEMORY, SYN_ACKS, Share};
+pub use conn::Conn;
 pub use count::Counts;
 pub use datagram::Arrived;
-pub use early::{Cookie, Numbers};
 pub use endpoint::Endpoint;
 pub use error::HostError;
-pub use half_open::Asked;
+pub use failure::Failure;
 pub use journal::{Difference, Journal, Op};
 pub use keys::Keys;
 pub use listeners::Admission;
 pub use memory::Memory;
 pub use paths::Paths;
 pub use secret::Secret;
-pub use share::Share;
 pub use skyhaul_tcp::Early;
+pub use transparent::{Asked, Cookie, Numbers, Transparent, exchange};
 
 use allowance::Allowance;
 use census::Past;
@@ -75,16 +72,16 @@ use memory::Ledger;
 use ready::Ready;
 use skyhaul_base::Instant;
 use skyhaul_cc::PathState;
-use skyhaul_tcp::{Flags, Rejected, Seq, State};
+use skyhaul_tcp::{Flags, Rejected, State};
 use skyhaul_wire::tcp::Tcp;
 use skyhaul_wire::{Packet, Transport, ip};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
-use std::num::NonZeroU16;
 use std::sync::Arc;
 use synacks::SynAcks;
 use table::Table;
 use time_wait::Waiting;
+use transparent::{Admissions, Arrivals};
 
 /// Identifier of a connection of a host; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,6 +102,8 @@ const FIRST_PORT: u16 = 49_152;
 struct Slot {
     generation: u32,
     conn: Option<Box<Conn>>,
+    /// The half-open connection for which it is reserved.
+    reserved: Option<u32>,
 }
 
 /// The connections of one host.
@@ -116,19 +115,13 @@ pub struct Host {
     demux: Demux,
     half_open: Table<HalfOpen>,
     /// Data of their SYNs.
-    early: early::Arrivals,
+    early: Arrivals,
     waiting: Table<Waiting>,
     syn_acks: SynAcks,
     /// Until when an acknowledgement may return a cookie.
     cookies_until: Instant,
     listeners: Listeners,
-    /// Connections that wait for admission and that the application has not seen yet, admitted connections, and
-    /// refused ones.
-    asked: VecDeque<Ends>,
-    /// Those of them whose peers gave up before the handshake was complete.
-    withdrawn: VecDeque<Ends>,
-    admitted: Vec<Ends>,
-    refused: Vec<(Ends, Seq)>,
+    admissions: Admissions,
     datagrams: Datagrams,
     deadlines: Deadlines,
     /// Connections that may have something to send.
@@ -159,7 +152,7 @@ impl Host {
             next_port: FIRST_PORT + (config.secret.of(b"port", &[]) % 16_000) as u16,
             demux: Demux::new(&config.secret),
             half_open: Table::new(&config.secret),
-            early: early::Arrivals::default(),
+            early: Arrivals::default(),
             waiting: Table::new(&config.secret),
             syn_acks: SynAcks::default(),
             cookies_until: Instant::ZERO,
@@ -169,10 +162,7 @@ impl Host {
             slots: Vec::new(),
             free: Vec::new(),
             listeners: Listeners::default(),
-            asked: VecDeque::new(),
-            withdrawn: VecDeque::new(),
-            admitted: Vec::new(),
-            refused: Vec::new(),
+            admissions: Admissions::default(),
             datagrams: Datagrams::default(),
             deadlines: Deadlines::default(),
             changed: VecDeque::new(),
@@ -236,61 +226,6 @@ impl Host {
     pub fn unlisten(&mut self, port: u16) {
         self.listeners.remove(port);
     }
-    /// Accepts connections to every port without a listener of its own; `None` stops this.
-    pub fn listen_elsewhere(&mut self, taker: Option<(Endpoint, Admission)>) {
-        self.listeners.set_elsewhere(taker);
-    }
-
-    /// Further endpoints for connections that [`Self::listen_elsewhere`] takes, of which [`Self::admit_as`] chooses.
-    pub fn offer(&mut self, choice: Vec<Endpoint>) {
-        self.listeners.set_choice(choice);
-    }
-
-    /// The next connection that waits for admission: each is returned once.
-    pub fn next_asked(&mut self) -> Option<Asked> {
-        while let Some(ends) = self.asked.pop_front() {
-            // It may be gone already.
-            if let Some(asked) = self.asked(&ends) {
-                return Some(asked);
-            }
-        }
-        None
-    }
-    /// Admits a waiting connection. Its SYN-ACK leaves with the next [`Self::flush`]; false if it no longer exists.
-    ///
-    /// `window` is its initial window, segments, if it differs from the endpoint's.
-    pub fn admit(&mut self, local: SocketAddr, remote: SocketAddr, window: Option<NonZeroU16>) -> bool {
-        self.admit_as(local, remote, window, 0)
-    }
-    /// The same; `which` is 0 for the listener's endpoint, or the number of one that was offered ([`Self::offer`]), counted from 1.
-    pub fn admit_as(
-        &mut self,
-        local: SocketAddr,
-        remote: SocketAddr,
-        window: Option<NonZeroU16>,
-        which: u8,
-    ) -> bool {
-        let ends = Ends::new(local, remote);
-        let Some((at, _)) = self.waits(&ends) else { return false };
-        self.set_terms(at, window, which);
-        self.admitted.push(ends);
-        true
-    }
-    /// A connection that [`Self::next_asked`] has returned and that failed: its peer has given up, or has not
-    /// acknowledged the answer.
-    pub fn next_withdrawn(&mut self) -> Option<(SocketAddr, SocketAddr)> {
-        self.withdrawn.pop_front().map(|ends| (ends.local(), ends.remote()))
-    }
-    /// Refuses a waiting connection with a RST.
-    pub fn refuse(&mut self, local: SocketAddr, remote: SocketAddr) {
-        let ends = Ends::new(local, remote);
-        if let Some((at, syn)) = self.waits(&ends) {
-            self.half_open.remove(at);
-            self.early.remove(&ends);
-            self.refused.push((ends, syn));
-        }
-    }
-
     /// Opens a connection; a local port of 0 chooses a free one. The SYN leaves with the next [`Self::flush`].
     ///
     /// # Errors
@@ -326,7 +261,7 @@ impl Host {
             conn.journal = Some(Box::new(Journal::new(origin)));
         }
         conn.feel(now, self.ledger.presses());
-        let slot = self.install(conn, Ends::new(local, remote));
+        let slot = self.install(conn, Ends::new(local, remote), None);
         self.mark_ready(slot);
         Ok(self.id(slot))
     }
@@ -353,7 +288,7 @@ impl Host {
     /// Number of connections that may have something to send.
     #[must_use]
     pub fn ready(&self) -> usize {
-        self.ready.len() + self.admitted.len() + self.refused.len() + self.broken.len()
+        self.ready.len() + self.admissions.decided() + self.broken.len()
     }
     /// Whether [`Self::next_changed`] has something to return.
     #[must_use]

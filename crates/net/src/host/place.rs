@@ -51,15 +51,50 @@ impl Host {
         Rng::stream(self.config.seed, &format!("connection.{number}"))
     }
 
-    pub(super) fn install(&mut self, conn: Conn, ends: Ends) -> u32 {
-        let lives = &mut self.past.lives;
-        *if conn.accepted_at().is_some() { &mut lives.accepted } else { &mut lives.opened } += 1;
-        let slot = self.free.pop().unwrap_or_else(|| {
+    fn vacant(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             (self.slots.len() - 1) as u32
-        });
+        })
+    }
+    /// Reserves a slot for a connection that is not made yet. It is installed there, or the slot is given back ([`Self::vacate`]).
+    pub(super) fn reserve(&mut self) -> ConnId {
+        let slot = self.vacant();
+        self.id(slot)
+    }
+    /// Notes for which half-open connection a slot is reserved.
+    pub(super) fn hold(&mut self, id: ConnId, half_open: u32) {
+        if let Some(s) = self.slots.get_mut(id.slot as usize) {
+            s.reserved = Some(half_open);
+        }
+    }
+    /// The half-open connection for which a slot is reserved.
+    pub(super) fn reserved(&self, id: ConnId) -> Option<u32> {
+        self.slots.get(id.slot as usize).filter(|s| s.generation == id.generation)?.reserved
+    }
+    /// Gives back a slot that was reserved.
+    pub(super) fn vacate(&mut self, id: ConnId) {
+        let slot = self.slots.get_mut(id.slot as usize);
+        if let Some(s) = slot.filter(|s| s.generation == id.generation && s.conn.is_none()) {
+            (s.reserved, s.generation) = (None, s.generation.wrapping_add(1));
+            self.free.push(id.slot);
+        }
+    }
+    /// Gives back all slots that are reserved, and returns what they were reserved for.
+    pub(super) fn vacate_all(&mut self) -> Vec<ConnId> {
+        let all = (0..self.slots.len() as u32).map(|slot| self.id(slot));
+        let all: Vec<ConnId> = all.filter(|id| self.reserved(*id).is_some()).collect();
+        all.iter().for_each(|id| self.vacate(*id));
+        all
+    }
+
+    /// Puts a connection in the slot that is reserved for it, or in any.
+    pub(super) fn install(&mut self, conn: Conn, ends: Ends, reserved: Option<ConnId>) -> u32 {
+        let lives = &mut self.past.lives;
+        *if conn.accepted_at().is_some() { &mut lives.accepted } else { &mut lives.opened } += 1;
+        let slot = reserved.map_or_else(|| self.vacant(), |id| id.slot);
         if let Some(s) = self.slots.get_mut(slot as usize) {
-            s.conn = Some(Box::new(conn));
+            (s.reserved, s.conn) = (None, Some(Box::new(conn)));
         }
         self.demux.insert(ends, slot);
         slot

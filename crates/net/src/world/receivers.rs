@@ -172,8 +172,9 @@ impl Reading {
                 match socket.recv_from(room) {
                     Ok((n, from)) => {
                         let (now, from) = (Clock::now(), plain(from));
-                        inbox.arrived(now, from, &room[..n]);
-                        watched.datagram(now, from, *port, &room[..n]);
+                        let datagram = room.get(..n).unwrap_or_default();
+                        inbox.arrived(now, from, datagram);
+                        watched.datagram(now, from, *port, datagram);
                     }
                     Err(e) if e.kind() == ErrorKind::WouldBlock => break,
                     // ICMP errors about sent packets: we send none.

@@ -151,8 +151,8 @@ impl Carrier for Sockets<'_> {
         let Some(line) = self.line(transfer) else { return 0 };
         let mut written = 0;
         while written < most {
-            let n = (most - written).min(ZEROS.len() as u64) as usize;
-            match line.stream.write(&ZEROS[..n]) {
+            let most = usize::try_from(most - written).unwrap_or(usize::MAX);
+            match line.stream.write(ZEROS.get(..most).unwrap_or(&ZEROS)) {
                 Ok(n) => written += n as u64,
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,

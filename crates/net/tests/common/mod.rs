@@ -47,6 +47,10 @@ pub struct World {
     /// A test breaks something, so that panics are expected.
     pub may_break: bool,
     pub weather: [Weather; 2],
+    /// Bytes per second that leave each side, if they are limited; others wait.
+    pub rates: [Option<u64>; 2],
+    /// When what has left each side is through.
+    through: [Instant; 2],
     /// For what leaves each side.
     pub boxes: [Option<Mangler>; 2],
     pub sent: [u64; 2],
@@ -77,6 +81,8 @@ impl World {
             devices: [None, None],
             may_break: false,
             weather: [weather.clone(), weather],
+            rates: [None; 2],
+            through: [Instant::ZERO; 2],
             boxes: [None, None],
             sent: [0; 2],
             bytes: [0; 2],
@@ -110,7 +116,12 @@ impl World {
             if !passes {
                 continue;
             }
-            let w = self.weather[side].clone();
+            let mut w = self.weather[side].clone();
+            if let Some(rate) = self.rates[side] {
+                let takes = Duration::from_nanos(p.len() as u64 * 1_000_000_000 / rate);
+                self.through[side] = self.through[side].max(self.now) + takes;
+                w.delay = w.delay + (self.through[side] - self.now);
+            }
             let draws: Vec<f64> = (0..5).map(|_| self.rng.unit()).collect();
             if draws[0] < w.loss {
                 continue;

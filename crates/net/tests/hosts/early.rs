@@ -3,7 +3,7 @@
 use super::common::{Weather, World, addresses};
 use super::ms;
 use skyhaul_base::{Duration, Instant, Rng};
-use skyhaul_net::host::{Admission, ConnId, Cookie, Endpoint, Host, HostConfig};
+use skyhaul_net::host::{Admission, ConnId, Cookie, Endpoint, Host, HostConfig, Transparent};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -103,7 +103,7 @@ impl Gateways {
     fn turn(&mut self) {
         let (now, host) = (self.w.now, &mut self.w.hosts[1]);
         while let Some(asked) = host.next_asked() {
-            assert!(host.admit(asked.local, asked.remote, None));
+            assert!(host.admit(asked.id, None, 0));
         }
         while host.next_withdrawn().is_some() {}
         while let Some(id) = host.next_changed() {
@@ -213,7 +213,7 @@ fn data_of_a_syn_waits_until_the_connection_is_admitted_and_a_refusal_drops_it()
     }
     let asked = g.w.hosts[1].next_asked().expect("asks");
     assert_eq!((g.w.hosts[1].next_changed(), asked.gateway), (None, NonZeroU32::new(1)));
-    g.w.hosts[1].refuse(asked.local, asked.remote);
+    g.w.hosts[1].refuse(asked.id);
     assert!(g.answer(id).is_empty());
     let failure = g.w.hosts[0].conn(id).and_then(|c| c.failure());
     assert_eq!(failure, Some(skyhaul_net::host::Failure::Refused));

@@ -9,8 +9,6 @@ mod exporter;
 #[cfg(target_os = "linux")]
 mod figures;
 #[cfg(target_os = "linux")]
-mod printer;
-#[cfg(target_os = "linux")]
 mod send;
 #[cfg(target_os = "linux")]
 mod serve;

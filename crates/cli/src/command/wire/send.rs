@@ -2,11 +2,11 @@
 
 use super::document::{Document, Wanted};
 use super::exporter::Exporter;
-use super::printer::Printer;
 use super::settings::Stack;
 use super::show::{self, Met, Told};
 use crate::args::SendArgs;
 use crate::interrupt;
+use crate::printer::Printer;
 use crate::stop::Stop;
 use skyhaul_net::Clock;
 use skyhaul_net::app::{Bulk, Interval, Limit};

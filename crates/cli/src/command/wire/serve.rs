@@ -3,11 +3,11 @@
 use super::datagrams;
 use super::document::{Document, Wanted};
 use super::exporter::Exporter;
-use super::printer::Printer;
 use super::settings::Stack;
 use super::show::{self, Met, Told};
 use crate::args::{Mode, ServeArgs};
 use crate::interrupt;
+use crate::printer::Printer;
 use crate::stop::Stop;
 use serde_json::Value;
 use skyhaul_base::{Duration, Instant};

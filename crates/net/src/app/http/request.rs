@@ -58,7 +58,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, Request)>, &'static st
         Err(_) => return Err(BAD),
     };
     // The library takes LF alone for the end of a line, which others do not (RFC 9112 §2.2).
-    if bytes[..n].iter().enumerate().any(|(i, b)| *b == b'\n' && (i == 0 || bytes[i - 1] != b'\r')) {
+    let before = std::iter::once(&0).chain(bytes);
+    if bytes.iter().take(n).zip(before).any(|(b, before)| *b == b'\n' && *before != b'\r') {
         return Err(BAD);
     }
     let old = r.version == Some(0);

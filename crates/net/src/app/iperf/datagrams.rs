@@ -116,13 +116,13 @@ impl Datagrams {
             self.room.resize(wish.length, 0);
             let number = self.packets + 1;
             let (secs, micros) = (now.as_nanos() / 1_000_000_000, now.as_nanos() / 1000 % 1_000_000);
-            self.room[..4].copy_from_slice(&(secs as u32).to_be_bytes());
-            self.room[4..8].copy_from_slice(&(micros as u32).to_be_bytes());
+            let mut header = [(secs as u32).to_be_bytes(), (micros as u32).to_be_bytes()].concat();
             if wish.wide {
-                self.room[8..16].copy_from_slice(&number.to_be_bytes());
+                header.extend(number.to_be_bytes());
             } else {
-                self.room[8..12].copy_from_slice(&(number as u32).to_be_bytes());
+                header.extend((number as u32).to_be_bytes());
             }
+            self.room.iter_mut().zip(header).for_each(|(place, byte)| *place = byte);
             // It fits: the length was checked before the test.
             if host.send_to(self.local, self.remote, &self.room).is_err() {
                 return Instant::MAX;

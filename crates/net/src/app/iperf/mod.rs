@@ -245,7 +245,7 @@ impl Iperf {
             if n > 0 {
                 t.heard(now);
             }
-            t.input.extend_from_slice(&buf[..n]);
+            t.input.extend(buf.iter().take(n));
             if n < buf.len() {
                 break;
             }
@@ -321,8 +321,9 @@ impl App for Iperf {
             if !known {
                 let (mut cookie, since) = self.new.remove(&id).unwrap_or((Vec::new(), now));
                 let mut buf = [0; COOKIE];
-                let n = host.read(now, id, &mut buf[..COOKIE - cookie.len()]);
-                cookie.extend_from_slice(&buf[..n]);
+                let room = buf.get_mut(cookie.len()..).unwrap_or_default();
+                let n = host.read(now, id, room);
+                cookie.extend(room.iter().take(n));
                 if cookie.len() == COOKIE {
                     self.greet(now, host, id, cookie);
                 } else if over {

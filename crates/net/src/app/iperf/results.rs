@@ -20,10 +20,11 @@ pub(super) fn of(test: &Test, control_name: &str) -> Value {
                 "packets": d.packets, "end_time": d.time.as_secs_f64(),
             }),
         };
-        // iperf3 numbers its streams 1, 3, 4, 5 and so on.
-        told["id"] = json!(if i == 0 { 1 } else { i + 2 });
-        for nothing in ["omitted_errors", "omitted_packets", "start_time"] {
-            told[nothing] = json!(0);
+        if let Some(told) = told.as_object_mut() {
+            // iperf3 numbers its streams 1, 3, 4, 5 and so on.
+            told.insert("id".into(), json!(if i == 0 { 1 } else { i + 2 }));
+            let nothing = ["omitted_errors", "omitted_packets", "start_time"];
+            told.extend(nothing.map(|key| (key.into(), json!(0))));
         }
         told
     });

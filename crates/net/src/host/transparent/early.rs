@@ -14,11 +14,9 @@
 //! The other one keeps a window of the numbers that it has seen, as in IPsec (RFC 4303 §3.4.3). A late copy of a SYN
 //! is thus recognised long after its connection is forgotten.
 
-use super::conn::Conn;
-use super::ends::Ends;
-use super::half_open::Syn;
-use super::secret::Secret;
-use super::{ConnId, Endpoint, Host, HostError};
+use crate::host::ends::Ends;
+use crate::host::secret::Secret;
+use crate::host::{ConnId, Endpoint, Host, HostError};
 use siphasher::sip::SipHasher24;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::Seq;
@@ -107,26 +105,26 @@ impl Numbers {
 
 /// Data in SYNs that has arrived.
 #[derive(Debug, Default)]
-pub(super) struct Arrivals {
+pub(in crate::host) struct Arrivals {
     /// Of connections that wait for admission.
-    waiting: BTreeMap<Ends, Box<[u8]>>,
+    waiting: BTreeMap<ConnId, Box<[u8]>>,
     held: usize,
 }
 
 impl Arrivals {
     /// Bytes that wait.
-    pub(super) fn held(&self) -> usize {
+    pub(in crate::host) fn held(&self) -> usize {
         self.held
     }
-    fn keep(&mut self, ends: Ends, data: &[u8]) {
+    fn keep(&mut self, id: ConnId, data: &[u8]) {
         if !data.is_empty() && self.held + data.len() <= MOST_WAITING {
             self.held += data.len();
-            self.waiting.insert(ends, data.into());
+            self.waiting.insert(id, data.into());
         }
     }
     /// The data of a connection that no longer waits.
-    pub(super) fn remove(&mut self, ends: &Ends) -> Option<Box<[u8]>> {
-        let data = self.waiting.remove(ends)?;
+    pub(in crate::host) fn remove(&mut self, id: ConnId) -> Option<Box<[u8]>> {
+        let data = self.waiting.remove(&id)?;
         self.held -= data.len();
         Some(data)
     }
@@ -162,21 +160,15 @@ fn has_room(endpoint: &Endpoint) -> bool {
 
 impl Host {
     /// Whether SYNs of this endpoint may carry data.
-    pub(super) fn may_be_early(&self, endpoint: &Endpoint) -> bool {
+    pub(in crate::host) fn may_be_early(&self, endpoint: &Endpoint) -> bool {
         self.config.early.is_some() && self.config.gateway.is_some() && has_room(endpoint)
     }
 
-    /// Opens a connection as [`Self::connect`] does. If the application writes before the next [`Self::flush`], the SYN
-    /// carries the first bytes, as far as they fit. `cookie` is that of an earlier connection to this gateway in the name of
-    /// the same client ([`Conn::peer_cookie`]).
-    ///
-    /// # Errors
-    /// As [`Self::connect`].
-    pub fn connect_early(
+    /// Opens a connection whose SYN may carry data ([`super::Transparent::connect_early`]).
+    pub(super) fn open_early(
         &mut self,
         now: Instant,
-        local: SocketAddr,
-        remote: SocketAddr,
+        (local, remote): (SocketAddr, SocketAddr),
         endpoint: &Endpoint,
         (gateway, cookie): (NonZeroU32, Cookie),
     ) -> Result<ConnId, HostError> {
@@ -193,18 +185,17 @@ impl Host {
         Ok(id)
     }
 
-    /// What a SYN-ACK to a gateway states about data in later SYNs.
-    pub(super) fn cookie_for(&self, half_began: Instant, syn: &Syn, client: IpAddr) -> Option<Cookie> {
-        let gateway = syn.gateway().filter(|_| syn.asks_for_cookie())?;
-        Some(cookie(&self.config.secret, period(half_began), gateway, client))
+    /// What a SYN-ACK to a gateway that asks for it states about data in later SYNs.
+    pub(in crate::host) fn cookie_for(&self, began: Instant, gateway: NonZeroU32, client: IpAddr) -> Cookie {
+        cookie(&self.config.secret, period(began), gateway, client)
     }
 
     /// Checks what a SYN without a connection states about its data, and keeps the data if all is well. False if its number was
     /// seen before: its connection must not be opened again.
-    pub(super) fn take_early(
+    pub(in crate::host) fn take_early(
         &mut self,
         now: Instant,
-        ends: Ends,
+        (id, ends): (ConnId, &Ends),
         tcp: &Tcp<'_>,
         endpoint: &Endpoint,
     ) -> bool {
@@ -225,7 +216,7 @@ impl Host {
             return true;
         };
         match self.config.early.as_ref().and_then(|n| n.note(period, now, gateway, serial)) {
-            Some(true) => self.early.keep(ends, tcp.payload),
+            Some(true) => self.early.keep(id, tcp.payload),
             Some(false) => {
                 self.counts.early_repeated += 1;
                 return false;
@@ -233,19 +224,6 @@ impl Host {
             None => self.counts.early_refused += 1,
         }
         true
-    }
-}
-
-impl Conn {
-    /// The cookie in the SYN-ACK of a gateway: its presence says that later SYNs may carry data.
-    #[must_use]
-    pub fn peer_cookie(&self) -> Option<Cookie> {
-        self.cookie
-    }
-    /// Data in its SYN.
-    #[must_use]
-    pub fn early(&self) -> skyhaul_tcp::Early {
-        self.tcp().early()
     }
 }
 
@@ -304,13 +282,13 @@ mod tests {
     #[test]
     fn what_waits_is_limited_and_numbers_are_kept_as_long_as_their_cookies() {
         let mut a = Arrivals::default();
-        let ends = |n: u16| Ends::new(([10, 0, 0, 1], 80).into(), ([10, 0, 0, 2], n).into());
+        let id = |slot| ConnId { slot, generation: 0 };
         for n in 0..5000 {
-            a.keep(ends(n), &[0; 1000]);
+            a.keep(id(n), &[0; 1000]);
         }
         assert!(a.held() <= MOST_WAITING && a.held() > MOST_WAITING - 1000);
-        assert_eq!(a.remove(&ends(0)).map(|d| d.len()), Some(1000));
-        assert_eq!(a.remove(&ends(4999)), None, "there was no room");
+        assert_eq!(a.remove(id(0)).map(|d| d.len()), Some(1000));
+        assert_eq!(a.remove(id(4999)), None, "there was no room");
         let (g, a) = (|n: u32| NonZeroU32::new(n).unwrap(), Numbers::default());
         for n in 1..=MOST as u32 {
             assert_eq!(a.note(7, 7, g(n), 3), Some(true));

@@ -30,13 +30,13 @@ impl Exchange {
         self.0.get(host).map(|inbox| inbox.lock().unwrap_or_else(PoisonError::into_inner))
     }
     /// How a host is woken.
-    pub(super) fn opens(&self, host: usize, waker: Waker) {
+    pub(in crate::host) fn opens(&self, host: usize, waker: Waker) {
         if let Some(mut inbox) = self.of(host) {
             inbox.waker = Some(waker);
         }
     }
     /// Passes a packet to a host.
-    pub(super) fn pass(&self, host: usize, packet: &[u8]) {
+    pub(in crate::host) fn pass(&self, host: usize, packet: &[u8]) {
         let Some(mut inbox) = self.of(host) else { return };
         if inbox.packets.len() >= MOST {
             inbox.dropped += 1;
@@ -51,7 +51,7 @@ impl Exchange {
         }
     }
     /// Moves the packets for a host to `into`, which is empty.
-    pub(super) fn take(&self, host: usize, into: &mut Vec<Box<[u8]>>) {
+    pub(in crate::host) fn take(&self, host: usize, into: &mut Vec<Box<[u8]>>) {
         if let Some(mut inbox) = self.of(host) {
             std::mem::swap(&mut inbox.packets, into);
         }

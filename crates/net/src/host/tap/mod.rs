@@ -3,7 +3,13 @@
 //!
 //! The data path never waits for the reader: what does not fit into the queue is dropped and counted.
 
-use super::trace::Traced;
+mod traced;
+mod tracer;
+
+pub use traced::{End, Head, Kind, Metrics, Traced};
+pub(super) use tracer::Tracer;
+
+use super::glance::{About, TCP, about, network};
 use skyhaul_base::Instant;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -50,49 +56,8 @@ impl Filter {
     /// connection of the packet that it quotes.
     #[must_use]
     pub fn takes(&self, packet: &[u8]) -> bool {
-        ends(packet).is_some_and(|(a, b)| self.matches(a, b) || self.matches(b, a))
-    }
-}
-
-pub(super) const ICMP: u8 = 1;
-pub(super) const TCP: u8 = 6;
-pub(super) const ICMPV6: u8 = 58;
-/// Bytes before the quoted packet in an ICMP message (RFC 792, RFC 4443).
-pub(super) const QUOTED: usize = 8;
-
-/// Source and destination of a TCP packet, or of the one that an ICMP message quotes. Checksums are not looked at: a capture
-/// shows corrupt packets, too.
-fn ends(packet: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
-    let (protocol, src, dst, payload) = network(packet)?;
-    let quoted = match protocol {
-        TCP => return addressed(src, dst, payload),
-        ICMP | ICMPV6 => payload.get(QUOTED..)?,
-        _ => return None,
-    };
-    let (protocol, src, dst, payload) = network(quoted)?;
-    if protocol == TCP { addressed(src, dst, payload) } else { None }
-}
-
-pub(super) fn addressed(src: IpAddr, dst: IpAddr, tcp: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
-    let port = |at: usize| Some(u16::from_be_bytes([*tcp.get(at)?, *tcp.get(at + 1)?]));
-    Some((SocketAddr::new(src, port(0)?), SocketAddr::new(dst, port(2)?)))
-}
-
-/// Protocol, addresses and payload of an IP packet without extension headers.
-pub(super) fn network(packet: &[u8]) -> Option<(u8, IpAddr, IpAddr, &[u8])> {
-    let first = packet.first()?;
-    match first >> 4 {
-        4 => {
-            let length = usize::from(first & 15) * 4;
-            let address = |at: usize| Some(IpAddr::from(<[u8; 4]>::try_from(packet.get(at..at + 4)?).ok()?));
-            Some((*packet.get(9)?, address(12)?, address(16)?, packet.get(length.max(20)..)?))
-        }
-        6 => {
-            let address =
-                |at: usize| Some(IpAddr::from(<[u8; 16]>::try_from(packet.get(at..at + 16)?).ok()?));
-            Some((*packet.get(6)?, address(8)?, address(24)?, packet.get(40..)?))
-        }
-        _ => None,
+        let Some(About::Itself(a, b) | About::Quoted(a, b)) = about(packet) else { return false };
+        self.matches(a, b) || self.matches(b, a)
     }
 }
 
@@ -247,18 +212,9 @@ impl Socket {
     }
 }
 
-/// An IPv4 packet with no more than [`network`] reads.
-#[cfg(test)]
-pub(super) fn v4(protocol: u8, src: [u8; 4], dst: [u8; 4], payload: &[u8]) -> Vec<u8> {
-    let mut p = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocol, 0, 0];
-    p.extend(src);
-    p.extend(dst);
-    p.extend(payload);
-    p
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::glance::{ICMP, v4};
     use super::*;
 
     fn tcp(src: u16, dst: u16, options: usize, data: &[u8]) -> Vec<u8> {

@@ -1,112 +1,14 @@
-//! What happens to one connection, for an event log: segments, the congestion control's state, timeouts, the end.
+//! Tells a tap what happens to one connection.
 
-use super::conn::Failure;
-use super::tap::{Tap, Tapped};
-use skyhaul_base::{Duration, Instant};
+use super::traced::{End, Head, Kind, Metrics, Traced};
+use super::{Tap, Tapped};
+use skyhaul_base::Instant;
 use skyhaul_cc::Phase;
 use skyhaul_tcp::{Bytes, Connection, Counters, Flags, Segment};
 
-/// What a segment is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// It opens the connection.
-    Syn,
-    /// It carries data, or closes a direction.
-    Data,
-    /// A low-priority probe of the congestion control.
-    Probe,
-    /// An acknowledgement without data, window probes and answers to probes included.
-    Ack,
-    /// It resets the connection.
-    Reset,
-}
-
-/// The part of a segment that an event log shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
-    /// What it is for.
-    pub kind: Kind,
-    /// Sequence number of its first byte.
-    pub seq: u32,
-    /// Acknowledgement number, valid with the ACK flag.
-    pub ack: u32,
-    /// Flags, as in the thirteenth byte of the header.
-    pub flags: u8,
-    /// Payload, bytes.
-    pub len: u32,
-    /// Receive window, bytes.
-    pub window: u32,
-    /// Number of SACK blocks.
-    pub sacks: u8,
-    /// It is marked as low priority.
-    pub low_priority: bool,
-}
-
-impl Head {
-    fn new(seg: &Segment, kind: Kind) -> Self {
-        Self {
-            kind,
-            seq: seg.seq.0,
-            ack: seg.ack.0,
-            flags: seg.flags.bits(),
-            len: seg.len,
-            window: seg.window,
-            sacks: seg.sack.as_slice().len() as u8,
-            low_priority: seg.low_priority,
-        }
-    }
-}
-
-/// The state of the sending half, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Metrics {
-    /// Congestion window.
-    pub cwnd: u64,
-    /// Slow start threshold; `None` while it is infinite.
-    pub ssthresh: Option<u64>,
-    /// Smoothed RTT.
-    pub srtt: Option<Duration>,
-    /// Data in flight (RFC 6675 pipe).
-    pub in_flight: u64,
-}
-
-/// An event of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Traced {
-    /// The connection is traced from here on.
-    Began,
-    /// The handshake is complete.
-    Connected,
-    /// It has sent a segment; `again`: a retransmission.
-    Sent(Head, bool),
-    /// A segment has arrived.
-    Received(Head),
-    /// The state of the sending half has changed.
-    Metrics(Metrics),
-    /// The retransmission timer has expired.
-    Timeout,
-    /// Loss recovery by duplicate or selective acknowledgements has begun.
-    RecoveryBegan,
-    /// Loss recovery is over.
-    RecoveryEnded,
-    /// It has ended.
-    Ended(End),
-}
-
-/// How a connection has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// Both directions were closed, and everything was acknowledged.
-    InOrder,
-    /// The application aborted it.
-    Aborted,
-    /// It failed.
-    Failed(Failure),
-}
-
 /// Traces one connection.
 #[derive(Debug)]
-pub(super) struct Tracer {
+pub(in crate::host) struct Tracer {
     tap: Tap,
     flow: u64,
     metrics: Metrics,
@@ -116,11 +18,17 @@ pub(super) struct Tracer {
     connected: bool,
     ended: bool,
     /// Somebody reads it.
-    pub(super) read: bool,
+    pub(in crate::host) read: bool,
 }
 
 impl Tracer {
-    pub(super) fn new(now: Instant, tap: Tap, flow: u64, tcp: &Connection<Bytes>, connected: bool) -> Self {
+    pub(in crate::host) fn new(
+        now: Instant,
+        tap: Tap,
+        flow: u64,
+        tcp: &Connection<Bytes>,
+        connected: bool,
+    ) -> Self {
         let c = tcp.counters();
         let mut new = Self {
             tap,
@@ -143,7 +51,7 @@ impl Tracer {
     }
 
     /// A segment has arrived and was processed.
-    pub(super) fn received(&mut self, now: Instant, seg: &Segment) {
+    pub(in crate::host) fn received(&mut self, now: Instant, seg: &Segment) {
         let kind = match () {
             () if seg.flags.has(Flags::RST) => Kind::Reset,
             () if seg.flags.has(Flags::SYN) => Kind::Syn,
@@ -155,7 +63,7 @@ impl Tracer {
     }
 
     /// A segment leaves; `before`: the counters before it was made.
-    pub(super) fn sent(&mut self, now: Instant, seg: &Segment, before: &Counters, after: &Counters) {
+    pub(in crate::host) fn sent(&mut self, now: Instant, seg: &Segment, before: &Counters, after: &Counters) {
         let kind = match () {
             () if seg.flags.has(Flags::RST) => Kind::Reset,
             () if seg.flags.has(Flags::SYN) => Kind::Syn,
@@ -169,7 +77,7 @@ impl Tracer {
     }
 
     /// Tells what has changed since it last looked.
-    pub(super) fn look(&mut self, now: Instant, tcp: &Connection<Bytes>) {
+    pub(in crate::host) fn look(&mut self, now: Instant, tcp: &Connection<Bytes>) {
         let (c, s) = (tcp.counters(), tcp.snapshot());
         for _ in self.timeouts..c.timeouts {
             self.tell(now, Traced::Timeout);
@@ -198,7 +106,7 @@ impl Tracer {
     }
 
     /// Tells of the beginning and the end of the connection, once each.
-    pub(super) fn notice(&mut self, now: Instant, connected: bool, over: Option<End>) {
+    pub(in crate::host) fn notice(&mut self, now: Instant, connected: bool, over: Option<End>) {
         if connected && !std::mem::replace(&mut self.connected, true) {
             self.tell(now, Traced::Connected);
         }

@@ -2,8 +2,9 @@
 //! stack: what finds the queue full is dropped, counted and reported.
 
 use crate::interrupt;
-use crate::output::{print, warn};
+use crate::output::{print, tame, warn};
 use crate::stop::Stop;
+use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,18 +23,34 @@ enum Text {
 }
 
 /// Writes on its own thread. Only [`Self::finish`] waits.
-pub(super) struct Printer {
+pub(crate) struct Printer {
     texts: SyncSender<Text>,
     lost: Arc<AtomicU64>,
     stop: Arc<Mutex<Option<Stop>>>,
     /// Disconnected when everything has been written.
     done: Receiver<()>,
+    /// The last text waits for its reader only for a moment, signal or not.
+    hurries: bool,
 }
 
 impl Printer {
     /// `wake` is called if standard output can no longer be written.
-    pub(super) fn begin(wake: impl Fn() + Send + 'static) -> Result<Self, Stop> {
+    ///
+    /// # Errors
+    /// If the system has no room for a thread.
+    pub(crate) fn begin(wake: impl Fn() + Send + 'static) -> Result<Self, Stop> {
         Self::with(wake, print)
+    }
+    /// A printer to standard error, which is for people alone: that nobody can read it stops nothing.
+    ///
+    /// # Errors
+    /// If the system has no room for a thread.
+    pub(crate) fn of_notes() -> Result<Self, Stop> {
+        let write = |text: &str| {
+            let _ = std::io::stderr().write_all(tame(text).as_bytes());
+            Ok(())
+        };
+        Ok(Self { hurries: true, ..Self::with(|| {}, write)? })
     }
 
     fn with(
@@ -66,15 +83,15 @@ impl Printer {
             .name("output".into())
             .spawn(work)
             .map_err(|e| Stop::bad(format!("cannot start a thread: {}", skyhaul_study::io_words(&e))))?;
-        Ok(Self { texts, lost, stop, done })
+        Ok(Self { texts, lost, stop, done, hurries: false })
     }
 
-    /// Text for standard output.
-    pub(super) fn say(&self, text: String) {
+    /// Text for standard output, or for standard error where that is what it is for.
+    pub(crate) fn say(&self, text: String) {
         self.give(Text::Output(text));
     }
     /// A line for standard error.
-    pub(super) fn warn(&self, line: String) {
+    pub(crate) fn warn(&self, line: String) {
         self.give(Text::Warning(line));
     }
     fn give(&self, text: Text) {
@@ -84,7 +101,7 @@ impl Printer {
         }
     }
     /// Whether standard output can no longer be written.
-    pub(super) fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.stop.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
@@ -92,8 +109,8 @@ impl Printer {
     ///
     /// # Errors
     /// If standard output could not be written.
-    pub(super) fn finish(self, last: String) -> Result<(), Stop> {
-        let Self { texts, lost: _, stop, done } = self;
+    pub(crate) fn finish(self, last: String) -> Result<(), Stop> {
+        let Self { texts, lost: _, stop, done, hurries } = self;
         let (mut last, mut waited) = (Some(Text::Output(last)), Duration::ZERO);
         let mut texts = Some(texts);
         loop {
@@ -108,7 +125,7 @@ impl Printer {
             if done.recv_timeout(LOOK) == Err(RecvTimeoutError::Disconnected) {
                 break;
             }
-            if interrupt::requested() {
+            if hurries || interrupt::requested() {
                 waited += LOOK;
                 if waited >= PATIENCE {
                     break;

@@ -3,24 +3,9 @@
 //! A keyed hash of the ends decides, so that every host knows where a packet belongs, whatever queue of the device it arrives at
 //! ([`super::exchange`]).
 
-use super::HostConfig;
-use super::tap::{ICMP, ICMPV6, QUOTED, TCP, addressed, network};
+use crate::host::HostConfig;
+use crate::host::glance::{About, about};
 use std::net::SocketAddr;
-
-/// The part of all connections that a host has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
-    /// The number of this host, from 0.
-    pub number: usize,
-    /// The number of hosts.
-    pub of: usize,
-}
-
-impl Default for Share {
-    fn default() -> Self {
-        Self { number: 0, of: 1 }
-    }
-}
 
 impl HostConfig {
     /// The number of the host that has the connection with these ends.
@@ -37,7 +22,7 @@ impl HostConfig {
         self.owner(local, remote) == self.share.number
     }
     /// The number of the host that an arriving packet is for. Any host takes what belongs to no connection.
-    pub(super) fn addressee(&self, packet: &[u8]) -> usize {
+    pub(in crate::host) fn addressee(&self, packet: &[u8]) -> usize {
         ends(packet).map_or(self.share.number, |(local, remote)| self.owner(local, remote))
     }
 }
@@ -45,21 +30,16 @@ impl HostConfig {
 /// Our end and the other one of the connection that an arriving packet belongs to, or that the packet quoted in an ICMP message
 /// belongs to: that one is ours.
 fn ends(packet: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
-    let (protocol, src, dst, payload) = network(packet)?;
-    let quoted = match protocol {
-        TCP => return addressed(src, dst, payload).map(|(remote, local)| (local, remote)),
-        ICMP | ICMPV6 => payload.get(QUOTED..)?,
-        _ => return None,
-    };
-    let (protocol, src, dst, payload) = network(quoted)?;
-    if protocol == TCP { addressed(src, dst, payload) } else { None }
+    match about(packet)? {
+        About::Itself(remote, local) | About::Quoted(local, remote) => Some((local, remote)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::Secret;
-    use crate::host::tap::v4;
+    use crate::host::glance::{ICMP, TCP, v4};
+    use crate::host::{Secret, Share};
 
     #[test]
     fn every_host_names_the_same_owner_and_each_has_its_part() {

@@ -1,0 +1,123 @@
+//! Connections that wait for admission. They are half open, but have a slot already, and so the identity of the connection that they
+//! become.
+
+use crate::host::ends::Ends;
+use crate::host::half_open::LIFE;
+use crate::host::{ConnId, Endpoint, Host};
+use crate::outlet::Outlet;
+use skyhaul_base::Instant;
+use skyhaul_tcp::Seq;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::num::{NonZeroU16, NonZeroU32};
+
+/// A connection that waits for admission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The connection that it becomes.
+    pub id: ConnId,
+    /// Its local end.
+    pub local: SocketAddr,
+    /// Its remote end, which opens it.
+    pub remote: SocketAddr,
+    /// DSCP of its SYN.
+    pub dscp: u8,
+    /// The gateway that opens it on behalf of `remote`.
+    pub gateway: Option<NonZeroU32>,
+}
+
+/// What the application is to decide, and what it has decided.
+#[derive(Debug, Default)]
+pub(in crate::host) struct Admissions {
+    /// Those that the application has not seen yet.
+    pub(super) asked: VecDeque<ConnId>,
+    /// Those whose peers gave up before the handshake was complete.
+    pub(super) withdrawn: VecDeque<ConnId>,
+    admitted: Vec<ConnId>,
+    refused: Vec<(Ends, Seq)>,
+}
+
+impl Admissions {
+    /// Number of those that were decided on, and whose peers do not know yet.
+    pub(in crate::host) fn decided(&self) -> usize {
+        self.admitted.len() + self.refused.len()
+    }
+    /// One is to be asked about.
+    pub(in crate::host) fn ask(&mut self, id: ConnId) {
+        self.asked.push_back(id);
+    }
+    /// The application is told that one has failed.
+    pub(in crate::host) fn withdraw(&mut self, id: ConnId) {
+        self.withdrawn.push_back(id);
+    }
+}
+
+impl Host {
+    /// A connection that waits for admission: its entry in the table of half-open ones.
+    fn waits(&self, id: ConnId) -> Option<u32> {
+        let at = self.reserved(id)?;
+        self.half_open.get(at).is_some_and(|half| half.waits).then_some(at)
+    }
+    pub(super) fn asked(&self, id: ConnId) -> Option<Asked> {
+        let at = self.waits(id)?;
+        let (ends, syn) = (self.half_open.ends(at), &self.half_open.get(at)?.syn);
+        let (local, remote) = (ends.local(), ends.remote());
+        Some(Asked { id, local, remote, dscp: syn.dscp, gateway: syn.gateway })
+    }
+    /// Admits one with this initial window and endpoint; false if it is gone.
+    pub(super) fn set_terms(&mut self, id: ConnId, window: Option<NonZeroU16>, which: u8) -> bool {
+        let waits = self.waits(id);
+        let Some(half) = waits.and_then(|at| self.half_open.get_mut(at)) else { return false };
+        (half.window, half.which) = (window, which);
+        self.admissions.admitted.push(id);
+        true
+    }
+    pub(super) fn turn_away(&mut self, id: ConnId) {
+        let Some(at) = self.waits(id) else { return };
+        let ends = self.half_open.ends(at);
+        if let Some(half) = self.half_open.remove(at) {
+            self.admissions.refused.push((ends, half.syn.seq));
+        }
+        self.early.remove(id);
+        self.vacate(id);
+    }
+    /// The endpoint of a half-open connection.
+    pub(in crate::host) fn endpoint_of(&self, at: u32) -> Option<Endpoint> {
+        let which = self.half_open.get(at)?.which;
+        self.listeners.chosen(self.half_open.ends(at).local().port(), which).cloned()
+    }
+
+    /// Carries out the application's decisions on connections that waited for admission.
+    pub(in crate::host) fn answer_asked(&mut self, now: Instant, out: &mut impl Outlet) {
+        for id in core::mem::take(&mut self.admissions.admitted) {
+            self.contain(now, |host| host.answer_admitted(now, id, out));
+        }
+        for (ends, syn) in core::mem::take(&mut self.admissions.refused) {
+            self.reset_syn(&ends, syn, out);
+        }
+        self.reset_broken(out);
+    }
+    fn answer_admitted(&mut self, now: Instant, id: ConnId, out: &mut impl Outlet) {
+        let Some(at) = self.waits(id) else { return };
+        let (ends, endpoint) = (self.half_open.ends(at), self.endpoint_of(at));
+        let Some(endpoint) = endpoint else { return };
+        if let Some(half) = self.half_open.get_mut(at) {
+            // The RTT measurement starts with the answer.
+            (half.waits, half.began, half.sent) = (false, now, now);
+            let half = *half;
+            let early = self.early.remove(id).filter(|_| self.demux.len() < self.config.most);
+            let (mut conn, synack) = self.made(&half, &ends, &endpoint, early.as_deref());
+            if let Some(seg) = synack {
+                conn.say(&seg, &mut self.counts, out);
+            }
+            if early.is_some() {
+                // It can be read and written before the handshake is complete.
+                self.half_open.remove(at);
+                let slot = self.install(conn, ends, half.id);
+                self.pump(now, slot, out);
+                return;
+            }
+            self.half_open.arm(at, now + endpoint.tcp.rto.initial.min(LIFE));
+        }
+    }
+}
