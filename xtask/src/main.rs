@@ -137,7 +137,10 @@ fn layers() -> ExitCode {
         }
     }
     for group in &mended {
-        wrong.push(format!("no circle any more: take it out of TO_GO in xtask/src/main.rs: {}", group.join(", ")));
+        wrong.push(format!(
+            "no circle any more: take it out of TO_GO in xtask/src/main.rs: {}",
+            group.join(", ")
+        ));
     }
     for w in &wrong {
         eprintln!("layers: {w}");

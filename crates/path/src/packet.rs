@@ -38,7 +38,7 @@ pub trait PacketView: Default {
 /// packet that is passed by value is passed by address, and all others would have to lie in memory with it instead of
 /// in registers.
 #[derive(Debug)]
-pub struct Apart<P>(pub P);
+pub struct OutOfLine<P>(pub P);
 
 /// The properties of a packet that error models use, apart from it for the same reason.
 #[derive(Clone, Copy, Debug, Default)]

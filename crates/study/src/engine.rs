@@ -247,7 +247,7 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
             Change::Up(true) => "up".to_owned(),
             Change::Up(false) => "down".to_owned(),
             // No file says so: courses do, as time passes.
-            Change::Fade(_) | Change::Visible(_) | Change::Way(..) | Change::Handover(_) => continue,
+            Change::Fade(_) | Change::Visible(_) | Change::Path(..) | Change::Handover(_) => continue,
         };
         let at = number(e.at.as_secs_f64());
         words.push((format!("At {at} s"), format!("link {}{way}: {becomes}", s.links[e.link].name)));

@@ -115,10 +115,10 @@ fn policies_do_what_their_names_say() {
         let config = Config { handover: policy, ..config.clone() };
         steps(&config, 900)
     };
-    let elevation = |step: &Step, s: u32| sky.elevation(Seen::Both, s, &sky.moment(step.from)).unwrap();
+    let elevation = |step: &Step, s: u32| sky.elevation(Stations::Both, s, &sky.moment(step.from)).unwrap();
     let all_in_sight = |step: &Step| {
         let mut list = Vec::new();
-        sky.candidates(Seen::Both, &sky.moment(step.from), &mut list);
+        sky.candidates(Stations::Both, &sky.moment(step.from), &mut list);
         list
     };
     let highest = run(max_elevation::Config { hysteresis: 5.0 }.into());
@@ -139,7 +139,7 @@ fn policies_do_what_their_names_say() {
     let count = |steps: &[Step]| handovers(steps).len();
     assert!(count(&longest) < count(&highest) && count(&highest) <= count(&nearest));
     for (at, change) in handovers(&longest) {
-        assert!(!sky.sees(Seen::Both, change.from.unwrap(), &sky.moment(at)));
+        assert!(!sky.sees(Stations::Both, change.from.unwrap(), &sky.moment(at)));
     }
 }
 

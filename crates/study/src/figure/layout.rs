@@ -18,7 +18,7 @@ pub(super) enum Names {
     Level,
     Slanted,
     /// At the side, for many long names.
-    Aside,
+    Beside,
 }
 
 pub(super) fn names<'a>(labels: impl Iterator<Item = &'a str>, points: bool, width: usize) -> Names {
@@ -27,8 +27,8 @@ pub(super) fn names<'a>(labels: impl Iterator<Item = &'a str>, points: bool, wid
     all.dedup();
     let longest = all.iter().map(|l| l.chars().count()).max().unwrap_or(0);
     match longest * LETTER * all.len() > width {
-        // Lines along categories would be drawn in the order of the values: only points go aside.
-        true if points && longest > LONG => Names::Aside,
+        // Lines along categories would be drawn in the order of the values: only points go beside.
+        true if points && longest > LONG => Names::Beside,
         true => Names::Slanted,
         false => Names::Level,
     }
