@@ -200,7 +200,7 @@ impl Reproduction {
         self.run_on(simulator(), options)
     }
 
-    /// The same with the runner that the studies were planned for.
+    /// Runs all cells with the runner that the studies were planned for.
     ///
     /// # Errors
     /// A file that cannot be written.

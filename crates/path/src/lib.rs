@@ -34,6 +34,8 @@ pub mod queue;
 pub mod rate;
 pub mod stats;
 mod table;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod trace;
 
 pub use agenda::Agenda;

@@ -80,7 +80,7 @@ pub struct Acknowledgement {
     pub ecn: u8,
     /// The sender's timestamp, which wraps.
     pub stamp: Option<u32>,
-    /// It has SACK blocks, or another option that a link does not read.
+    /// The acknowledgement has SACK blocks, or another option that a link does not read.
     pub tells_more: bool,
 }
 

@@ -28,11 +28,11 @@ fn native_runs_give_the_recorded_digests() {
     let bless = std::env::var_os("SKYHAUL_BLESS").is_some();
     let mut wrong = Vec::new();
     for run in golden["runs"].as_array_mut().expect("a list") {
-        let scenario = run["scenario"].as_str().expect("a name");
+        let scenario = run["scenario"].as_str().expect("a name").to_owned();
         let text = if scenario.starts_with("preset:") {
-            scenario.to_owned()
+            scenario.clone()
         } else {
-            std::fs::read_to_string(folder.join(scenario)).expect("a scenario beside this list")
+            std::fs::read_to_string(folder.join(&scenario)).expect("a scenario beside this list")
         };
         let request = json!({ "run": { "scenario": text, "set": run["set"], "seed": run["seed"] } });
         let answer: Value =

@@ -26,16 +26,16 @@ use skyhaul_base::{Duration, Instant, Rate};
 pub enum Offered {
     /// Refused.
     Dropped,
-    /// It waits: [`Link::next_service`] may have changed.
+    /// The packet waits: [`Link::next_service`] may have changed.
     Queued,
     /// Its transmission has started, or its start is known: [`Link::next_delivery`] may have changed.
     Sent,
-    /// It waits or is in flight, but no event changes: others are ahead of it, or the channel has lost it.
+    /// The packet waits or is in flight, but no event changes: others are ahead of it, or the channel has lost it.
     Behind,
 }
 
 impl Offered {
-    /// It is in flight; `first` if it is the next to arrive.
+    /// A packet in flight; `first` if it is the next to arrive.
     #[inline]
     fn sent(first: bool) -> Self {
         if first { Self::Sent } else { Self::Behind }

@@ -50,7 +50,7 @@ impl Channel {
 }
 
 fn parity(size: u32) -> Pkt {
-    Pkt { id: u32::MAX, size, low: false }
+    Pkt { id: u32::MAX, size, low: false, ..Pkt::default() }
 }
 
 /// The definition of a block code: what is sent, one after the other, and then for each block when the k-th arrives.
@@ -501,7 +501,7 @@ proptest! {
                 Step::Limit(limit) => link.set_limit(limit),
                 Step::Offer { size, low } => {
                     let before = link.counters().total().lost();
-                    let p = Pkt { id: offered, size, low };
+                    let p = Pkt { id: offered, size, low, ..Pkt::default() };
                     offered += 1;
                     let taken = link.offer(now, p, &mut on_loss).is_taken();
                     prop_assert!(taken || link.counters().total().lost() == before + 1);

@@ -108,7 +108,7 @@ fn a_way_that_ends_loses_its_copies_and_the_other_way_brings_the_packets() {
         link.set_path(ms(5), way, None, &mut |_, why| panic!("{why:?}"));
     }
     link.set_path(ms(6), 0, Some(after(30)), &mut |_, why| panic!("{why:?}"));
-    let late = Pkt { id: 1, size: 1000, low: false };
+    let late = Pkt { id: 1, size: 1000, low: false, ..Pkt::default() };
     link.offer(ms(6), late, &mut |p, why| fates.set(p, Fate::Lost(why)));
     events_until(&mut link, Instant::MAX, &mut fates);
     let lost = Some(Fate::Lost(DropReason::LinkDown));
@@ -144,7 +144,7 @@ proptest! {
             match change {
                 Some(change) => change.apply(now, &mut link, &mut |p, why| fates.set(p, Fate::Lost(why))),
                 None => {
-                    let p = Pkt { id, size: 1000, low: id % 3 == 0 };
+                    let p = Pkt { id, size: 1000, low: id % 3 == 0, ..Pkt::default() };
                     link.offer(now, p, &mut |p, why| fates.set(p, Fate::Lost(why)));
                     id += 1;
                 }

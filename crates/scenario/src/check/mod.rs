@@ -246,7 +246,7 @@ fn ack(f: &FlowGroup) -> u32 {
     (f.endpoint.header + report).max(1)
 }
 
-/// The same on a link that may compress headers.
+/// Size of the packets on the return path on a link that may compress headers.
 fn ack_on(f: &FlowGroup, l: &Link) -> u32 {
     let compressed = f.ack_direction(l).ack_size.filter(|_| f.transport == Transport::Tcp);
     ack(f).min(compressed.unwrap_or(u32::MAX))

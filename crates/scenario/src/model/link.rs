@@ -80,7 +80,8 @@ macro_rules! specs {
             pub reverse: Option<DirectionSpec>,
         }
 
-        /// The keys of the reverse direction of a link. A key that is left out has the value of the forward direction.
+        /// The keys of the reverse direction of a link. A key that is left out has the value of the forward direction, not the
+        /// default that its description names.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
         pub struct DirectionSpec {

@@ -15,9 +15,11 @@ pub(super) const STEP: usize = 22;
 
 /// Placement of the category names.
 pub(super) enum Names {
+    /// Level, below the plot.
     Level,
+    /// Slanted, below the plot.
     Slanted,
-    /// At the side, for many long names.
+    /// At the side, for many long names: the axes are exchanged.
     Beside,
 }
 
@@ -27,7 +29,7 @@ pub(super) fn names<'a>(labels: impl Iterator<Item = &'a str>, points: bool, wid
     all.dedup();
     let longest = all.iter().map(|l| l.chars().count()).max().unwrap_or(0);
     match longest * LETTER * all.len() > width {
-        // Lines along categories would be drawn in the order of the values: only points go beside.
+        // Lines along categories would be drawn in the order of the values: only names of points go to the side.
         true if points && longest > LONG => Names::Beside,
         true => Names::Slanted,
         false => Names::Level,
