@@ -157,37 +157,50 @@ impl House {
         self.rooms.len()
     }
 
-    /// The circles: in each the files, with which of the others they use. The files of a folder and the one that heads it
-    /// are one room: what they share may stand in the head.
+    /// The circles: in each the files, with which of the others they use. A folder's head and its files may use each other,
+    /// since what the files share may stand in the head; the files among themselves may not.
     pub(crate) fn circles(&self) -> Vec<Vec<(&str, Vec<&str>)>> {
         let uses: Vec<_> = (0..self.rooms.len()).map(|i| self.uses(i)).collect();
-        let reached: Vec<BTreeSet<usize>> = (0..uses.len()).map(|i| reach(&uses, i)).collect();
-        let mut seen: BTreeSet<usize> = BTreeSet::new();
         let mut circles = Vec::new();
-        for i in 0..uses.len() {
-            if !reached[i].contains(&i) || seen.contains(&i) {
-                continue;
+        let mut open = vec![(0..uses.len()).collect::<BTreeSet<_>>()];
+        while let Some(among) = open.pop() {
+            for mut members in loops(&uses, &among) {
+                let heads = |h: &usize| {
+                    let head = &self.rooms[*h].module;
+                    !head.is_empty() && members.iter().all(|j| self.rooms[*j].module.starts_with(head))
+                };
+                if let Some(head) = members.iter().copied().find(heads) {
+                    members.remove(&head);
+                    open.push(members);
+                    continue;
+                }
+                let file = |j: usize| self.rooms[j].file.as_str();
+                let used =
+                    |j: usize| uses[j].iter().filter(|k| members.contains(k)).map(|k| file(*k)).collect();
+                circles.push(members.iter().map(|j| (file(*j), used(*j))).collect());
             }
-            let members: Vec<_> = reached[i].iter().copied().filter(|j| reached[*j].contains(&i)).collect();
-            seen.extend(members.iter().copied());
-            let heads =
-                |h: &[String]| !h.is_empty() && members.iter().all(|j| self.rooms[*j].module.starts_with(h));
-            if members.iter().any(|h| heads(&self.rooms[*h].module)) {
-                continue;
-            }
-            let file = |j: usize| self.rooms[j].file.as_str();
-            let among = |j: usize| uses[j].iter().filter(|k| members.contains(k)).map(|k| file(*k)).collect();
-            circles.push(members.iter().map(|j| (file(*j), among(*j))).collect());
         }
         circles
     }
 }
 
-/// Everything that can be reached from a file.
-fn reach(uses: &[BTreeSet<usize>], from: usize) -> BTreeSet<usize> {
+/// The sets of files, out of `among`, that reach each other.
+fn loops(uses: &[BTreeSet<usize>], among: &BTreeSet<usize>) -> Vec<BTreeSet<usize>> {
+    let reached: BTreeMap<usize, _> = among.iter().map(|&i| (i, reach(uses, among, i))).collect();
+    let mut loops: Vec<BTreeSet<usize>> = Vec::new();
+    for (i, own) in &reached {
+        if own.contains(i) && !loops.iter().any(|l| l.contains(i)) {
+            loops.push(own.iter().copied().filter(|j| reached[j].contains(i)).collect());
+        }
+    }
+    loops
+}
+
+/// Everything out of `among` that can be reached from a file.
+fn reach(uses: &[BTreeSet<usize>], among: &BTreeSet<usize>, from: usize) -> BTreeSet<usize> {
     let (mut reached, mut open) = (BTreeSet::new(), vec![from]);
     while let Some(i) = open.pop() {
-        open.extend(uses[i].iter().filter(|j| reached.insert(**j)));
+        open.extend(uses[i].iter().filter(|j| among.contains(j) && reached.insert(**j)));
     }
     reached
 }
@@ -358,9 +371,13 @@ mod tests {
         assert!(circles(&[parent, x, y]).is_empty());
         let uses = ("m", "mod x;\nmod y;\npub use x::X;\npub use y::Y;\npub struct Z(X);");
         assert!(circles(&[uses, x, y]).is_empty());
-        // A folder and its head are one room, the root of the crate is none of those.
+        // A folder's head and its file may use each other; the root of a crate is no such head.
         let back = ("m::x", "use super::Z;\npub struct X(Z);");
         assert!(circles(&[uses, back, y]).is_empty());
+        let sibling = ("m::y", "pub struct Y(super::x::X);");
+        assert!(circles(&[uses, back, sibling]).is_empty());
+        let both = ("m::x", "use super::{Y, Z};\npub struct X(Y, Z);");
+        assert_eq!(circles(&[uses, both, sibling]), [["m::x", "m::y"]]);
         assert_eq!(circles(&[("", uses.1), ("x", back.1), ("y", y.1)]), [["", "x"]]);
         let all = ("m", "mod x;\nmod y;\npub use x::*;\npub use y::*;");
         assert!(circles(&[all, x, y]).is_empty());

@@ -40,216 +40,184 @@ pub use workload::{
     Arrival, Demand, Feedback, Kind, Outcome, Refusal, Start, Stop, Streams, Transport, Workload,
 };
 
-use core::fmt;
 use skyhaul_base::Instant;
 
-/// Expands the list below into the enum of configurations, the enum of running workloads, the names, and the
-/// dispatch between them.
-macro_rules! applications {
-    ($($name:literal $variant:ident($config:ty)),* $(,)?) => {
-        /// The application of a sender. Short form: "bulk".
-        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-        #[serde(tag = "kind")]
-        #[schemars(rename = "AppSpec")]
-        #[expect(missing_docs, reason = "the configuration of each workload documents itself")]
-        pub enum Config {
-            $(#[serde(rename = $name)] $variant($config),)*
-        }
-
-        /// A running workload.
-        #[derive(Clone, Debug)]
-        #[expect(missing_docs, reason = "each workload documents itself")]
-        pub enum App {
-            $($variant(<$config as Kind>::Workload),)*
-        }
-
-        /// Why a configuration is invalid.
-        #[derive(Clone, Debug, PartialEq)]
-        #[expect(missing_docs, reason = "the error of each workload documents itself")]
-        pub enum Invalid {
-            $($variant(<$config as Kind>::Invalid),)*
-        }
-
-        /// The names of all workloads in files.
-        pub const NAMES: &[&str] = &[$($name),*];
-
-        impl Config {
-            /// The workload's name in files.
-            #[must_use]
-            pub fn name(&self) -> &'static str {
-                match self { $(Self::$variant(_) => $name,)* }
-            }
-            /// Whether it can send datagrams; the others need a byte stream.
-            #[must_use]
-            pub fn sends_datagrams(&self) -> bool {
-                match self { $(Self::$variant(_) => <$config as Kind>::DATAGRAMS,)* }
-            }
-            /// Whether it has a viewer at the other end, which must be informed of arrivals.
-            #[must_use]
-            pub fn is_watched(&self) -> bool {
-                match self { $(Self::$variant(_) => <$config as Kind>::WATCHES,)* }
-            }
-            /// Size of a datagram with its headers, bytes, if the file gives it.
-            #[must_use]
-            pub fn packet(&self) -> Option<u64> {
-                match self { $(Self::$variant(c) => c.packet(),)* }
-            }
-            /// Whether each of its units, such as a frame, ends with a short segment: delaying that segment delays
-            /// the unit.
-            #[must_use]
-            pub fn ends_short(&self) -> bool {
-                match self { $(Self::$variant(c) => c.ends_short(),)* }
-            }
-            /// The workload with defaults filled in: everything that follows from its transport is set.
-            ///
-            /// # Errors
-            /// The key, and a sentence that says what to write instead.
-            pub fn resolve(&self, over: Transport) -> Result<Self, Invalid> {
-                Ok(match self {
-                    $(Self::$variant(c) => Self::$variant(c.resolve(over).map_err(Invalid::$variant)?),)*
-                })
-            }
-            /// The running workload, which starts now.
-            ///
-            /// # Panics
-            /// If the configuration was not returned by [`Self::resolve`].
-            #[must_use]
-            pub fn build(&self, start: &Start<'_>) -> App {
-                match self { $(Self::$variant(c) => App::$variant(c.build(start)),)* }
-            }
-            /// Long-run data rate, bit/s; `None` means as fast as the network allows.
-            #[must_use]
-            pub fn offered(&self) -> Option<f64> {
-                match self { $(Self::$variant(c) => c.offered(),)* }
-            }
-            /// Connections opened per second, each for a separate transfer; `None` if it uses one connection.
-            #[must_use]
-            pub fn opens(&self) -> Option<f64> {
-                match self { $(Self::$variant(c) => c.opens(),)* }
-            }
-            /// Most connections that are open at a time; `None` if it uses one.
-            #[must_use]
-            pub fn connections(&self) -> Option<u32> {
-                match self { $(Self::$variant(c) => c.connections(),)* }
-            }
-            /// A short description for reports, which choose the format of each `number`.
-            #[must_use]
-            pub fn words(&self, number: &dyn Fn(f64) -> String) -> String {
-                match self { $(Self::$variant(c) => c.words(number),)* }
-            }
-        }
-
-        $(impl From<$config> for Config {
-            fn from(c: $config) -> Self {
-                Self::$variant(c)
-            }
-        })*
-
-        impl App {
-            /// When [`Self::poll`] must be called; [`Instant::MAX`] means not before another event.
-            #[inline]
-            #[must_use]
-            pub fn next(&self) -> Instant {
-                match self { $(Self::$variant(w) => w.next(),)* }
-            }
-            /// Its next demand by now; to be called until there is none.
-            #[inline]
-            pub fn poll(&mut self, now: Instant) -> Option<Demand> {
-                match self { $(Self::$variant(w) => w.poll(now),)* }
-            }
-            /// Everything written to a connection is acknowledged. Needed only while [`Self::is_finite`], and where it
-            /// [opens many](Self::opens_many).
-            pub fn acknowledged(&mut self, now: Instant) -> Outcome {
-                match self { $(Self::$variant(w) => w.acknowledged(now),)* }
-            }
-            /// Stops it: it demands nothing more.
-            pub fn stop(&mut self) -> Stop {
-                match self { $(Self::$variant(w) => w.stop(),)* }
-            }
-            /// Whether its data may come to an end, so that the driver must check whether everything is
-            /// acknowledged.
-            #[inline]
-            #[must_use]
-            pub fn is_finite(&self) -> bool {
-                match self { $(Self::$variant(w) => w.is_finite(),)* }
-            }
-            /// Number of transfers that have arrived at random, complete or not.
-            #[must_use]
-            pub fn transfers(&self) -> u64 {
-                match self { $(Self::$variant(w) => w.transfers(),)* }
-            }
-            /// Whether it must be informed of arrivals ([`Self::arrived`]).
-            #[must_use]
-            pub fn watches(&self) -> bool {
-                match self { $(Self::$variant(_) => <$config as Kind>::WATCHES,)* }
-            }
-            /// Whether it must be informed of the transport's state ([`Self::feedback`]).
-            #[inline]
-            #[must_use]
-            pub fn listens(&self) -> bool {
-                match self { $(Self::$variant(w) => w.listens(),)* }
-            }
-            /// Reports the transport's state to a workload that listens; to be called before [`Self::poll`].
-            pub fn feedback(&mut self, now: Instant, told: &Feedback) {
-                match self { $(Self::$variant(w) => w.feedback(now, told),)* }
-            }
-            /// Reports an arrival at the other end to a workload that watches.
-            #[inline]
-            pub fn arrived(&mut self, now: Instant, arrival: &Arrival) {
-                match self { $(Self::$variant(w) => w.arrived(now, arrival),)* }
-            }
-            /// The transport gave up: nothing more will arrive.
-            pub fn died(&mut self, now: Instant) {
-                match self { $(Self::$variant(w) => w.died(now),)* }
-            }
-            /// The results of its viewer until `end`, if there is one.
-            #[must_use]
-            pub fn viewed(&mut self, end: Instant) -> Option<Viewed> {
-                match self { $(Self::$variant(w) => w.viewed(end),)* }
-            }
-            /// Video in the viewer's buffer, s.
-            #[must_use]
-            pub fn buffered(&mut self, now: Instant) -> Option<f64> {
-                match self { $(Self::$variant(w) => w.buffered(now),)* }
-            }
-            /// Total stall time of the viewer so far, s.
-            #[must_use]
-            pub fn stood(&mut self, now: Instant) -> Option<f64> {
-                match self { $(Self::$variant(w) => w.stood(now),)* }
-            }
-            /// Whether transfers have separate, possibly simultaneous connections.
-            #[must_use]
-            pub fn opens_many(&self) -> bool {
-                match self { $(Self::$variant(_) => <$config as Kind>::MANY,)* }
-            }
-        }
-
-        impl fmt::Display for Invalid {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self { $(Self::$variant(e) => e.fmt(f),)* }
-            }
-        }
-
-        impl core::error::Error for Invalid {}
-
-        impl Refusal for Invalid {
-            fn key(&self) -> String {
-                match self { $(Self::$variant(e) => e.key(),)* }
-            }
-            fn file(&self) -> Option<(&str, usize)> {
-                match self { $(Self::$variant(e) => e.file(),)* }
-            }
-        }
-    };
+skyhaul_base::kinds! {
+    each;
+    always serde;
+    /// The application of a sender. Short form: "bulk".
+    #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+    #[serde(tag = "kind")]
+    #[schemars(rename = "AppSpec")]
+    #[expect(missing_docs, reason = "the configuration of each workload documents itself")]
+    pub enum Config {
+        "arrivals" Arrivals(arrivals::Config),
+        "bulk" Bulk(bulk::Config),
+        "cbr" Cbr(cbr::Config),
+        "on-off" OnOff(on_off::Config),
+        "pages" Pages(pages::Config),
+        "video" Video(video::Config),
+    }
+    /// A running workload.
+    #[derive(Clone, Debug)]
+    #[expect(missing_docs, reason = "each workload documents itself")]
+    pub enum App = Kind::Workload;
+    /// Why a configuration is invalid.
+    #[derive(Clone, Debug, PartialEq)]
+    #[expect(missing_docs, reason = "the error of each workload documents itself")]
+    pub error Invalid = Kind::Invalid;
 }
 
-applications! {
-    "arrivals" Arrivals(arrivals::Config),
-    "bulk" Bulk(bulk::Config),
-    "cbr" Cbr(cbr::Config),
-    "on-off" OnOff(on_off::Config),
-    "pages" Pages(pages::Config),
-    "video" Video(video::Config),
+impl Config {
+    /// The workload's name in files.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        each!(self, Config => name)
+    }
+    /// Whether it can send datagrams; the others need a byte stream.
+    #[must_use]
+    pub fn sends_datagrams(&self) -> bool {
+        each!(self, Config as C => <C as Kind>::DATAGRAMS)
+    }
+    /// Whether it has a viewer at the other end, which must be informed of arrivals.
+    #[must_use]
+    pub fn is_watched(&self) -> bool {
+        each!(self, Config as C => <C as Kind>::WATCHES)
+    }
+    /// Size of a datagram with its headers, bytes, if the file gives it.
+    #[must_use]
+    pub fn packet(&self) -> Option<u64> {
+        each!(self, Config(c) => c.packet())
+    }
+    /// Whether each of its units, such as a frame, ends with a short segment: delaying that segment delays
+    /// the unit.
+    #[must_use]
+    pub fn ends_short(&self) -> bool {
+        each!(self, Config(c) => c.ends_short())
+    }
+    /// The workload with defaults filled in: everything that follows from its transport is set.
+    ///
+    /// # Errors
+    /// The key, and a sentence that says what to write instead.
+    pub fn resolve(&self, over: Transport) -> Result<Self, Invalid> {
+        each!(self, Config(c), Invalid(refuse) => c.resolve(over).map(Self::from).map_err(refuse))
+    }
+    /// The running workload, which starts now.
+    ///
+    /// # Panics
+    /// If the configuration was not returned by [`Self::resolve`].
+    #[must_use]
+    pub fn build(&self, start: &Start<'_>) -> App {
+        each!(self, Config(c), App(app) => app(c.build(start)))
+    }
+    /// Long-run data rate, bit/s; `None` means as fast as the network allows.
+    #[must_use]
+    pub fn offered(&self) -> Option<f64> {
+        each!(self, Config(c) => c.offered())
+    }
+    /// Connections opened per second, each for a separate transfer; `None` if it uses one connection.
+    #[must_use]
+    pub fn opens(&self) -> Option<f64> {
+        each!(self, Config(c) => c.opens())
+    }
+    /// Most connections that are open at a time; `None` if it uses one.
+    #[must_use]
+    pub fn connections(&self) -> Option<u32> {
+        each!(self, Config(c) => c.connections())
+    }
+    /// A short description for reports, which choose the format of each `number`.
+    #[must_use]
+    pub fn words(&self, number: &dyn Fn(f64) -> String) -> String {
+        each!(self, Config(c) => c.words(number))
+    }
+}
+
+impl App {
+    /// When [`Self::poll`] must be called; [`Instant::MAX`] means not before another event.
+    #[inline]
+    #[must_use]
+    pub fn next(&self) -> Instant {
+        each!(self, App(w) => w.next())
+    }
+    /// Its next demand by now; to be called until there is none.
+    #[inline]
+    pub fn poll(&mut self, now: Instant) -> Option<Demand> {
+        each!(self, App(w) => w.poll(now))
+    }
+    /// Everything written to a connection is acknowledged. Needed only while [`Self::is_finite`], and where it
+    /// [opens many](Self::opens_many).
+    pub fn acknowledged(&mut self, now: Instant) -> Outcome {
+        each!(self, App(w) => w.acknowledged(now))
+    }
+    /// Stops it: it demands nothing more.
+    pub fn stop(&mut self) -> Stop {
+        each!(self, App(w) => w.stop())
+    }
+    /// Whether its data may come to an end, so that the driver must check whether everything is
+    /// acknowledged.
+    #[inline]
+    #[must_use]
+    pub fn is_finite(&self) -> bool {
+        each!(self, App(w) => w.is_finite())
+    }
+    /// Number of transfers that have arrived at random, complete or not.
+    #[must_use]
+    pub fn transfers(&self) -> u64 {
+        each!(self, App(w) => w.transfers())
+    }
+    /// Whether it must be informed of arrivals ([`Self::arrived`]).
+    #[must_use]
+    pub fn watches(&self) -> bool {
+        each!(self, App as C => <C as Kind>::WATCHES)
+    }
+    /// Whether it must be informed of the transport's state ([`Self::feedback`]).
+    #[inline]
+    #[must_use]
+    pub fn listens(&self) -> bool {
+        each!(self, App(w) => w.listens())
+    }
+    /// Reports the transport's state to a workload that listens; to be called before [`Self::poll`].
+    pub fn feedback(&mut self, now: Instant, told: &Feedback) {
+        each!(self, App(w) => w.feedback(now, told))
+    }
+    /// Reports an arrival at the other end to a workload that watches.
+    #[inline]
+    pub fn arrived(&mut self, now: Instant, arrival: &Arrival) {
+        each!(self, App(w) => w.arrived(now, arrival))
+    }
+    /// The transport gave up: nothing more will arrive.
+    pub fn died(&mut self, now: Instant) {
+        each!(self, App(w) => w.died(now))
+    }
+    /// The results of its viewer until `end`, if there is one.
+    #[must_use]
+    pub fn viewed(&mut self, end: Instant) -> Option<Viewed> {
+        each!(self, App(w) => w.viewed(end))
+    }
+    /// Video in the viewer's buffer, s.
+    #[must_use]
+    pub fn buffered(&mut self, now: Instant) -> Option<f64> {
+        each!(self, App(w) => w.buffered(now))
+    }
+    /// Total stall time of the viewer so far, s.
+    #[must_use]
+    pub fn stood(&mut self, now: Instant) -> Option<f64> {
+        each!(self, App(w) => w.stood(now))
+    }
+    /// Whether transfers have separate, possibly simultaneous connections.
+    #[must_use]
+    pub fn opens_many(&self) -> bool {
+        each!(self, App as C => <C as Kind>::MANY)
+    }
+}
+
+impl Refusal for Invalid {
+    fn key(&self) -> String {
+        each!(self, Invalid(e) => e.key())
+    }
+    fn file(&self) -> Option<(&str, usize)> {
+        each!(self, Invalid(e) => e.file())
+    }
 }
 
 impl Config {

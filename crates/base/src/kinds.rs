@@ -6,6 +6,7 @@
 /// ```
 /// mod square {
 ///     #[derive(Debug)]
+///     #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 ///     pub struct Config { pub side: f64 }
 ///     impl super::Shape for Config {
 ///         type Invalid = &'static str;
@@ -21,10 +22,11 @@
 ///     each;
 ///     /// A shape.
 ///     #[derive(Debug)]
+///     #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 ///     pub enum Config { "square" Square(square::Config) }
 ///     /// Why a shape is refused.
 ///     #[derive(Debug)]
-///     pub enum Invalid = Shape::Invalid;
+///     pub error Invalid = Shape::Invalid;
 /// }
 ///
 /// impl Config {
@@ -37,21 +39,26 @@
 ///     let square = Config::from(square::Config { side: 2.0 });
 ///     assert_eq!((square.name(), NAMES), ("square", &["square"][..]));
 ///     assert_eq!(square.area().unwrap(), 4.0);
+///     assert_eq!(Invalid::Square("not a square").to_string(), "not a square");
 /// }
 /// ```
 ///
-/// * `NAMES` lists the names. With the feature `serde` of the calling crate, each variant has its name in files; the tag, the
-///   derives and the schema are attributes of the enum.
+/// * `NAMES` lists the names. With the feature `serde` of the calling crate, or after `always serde;`, each variant has its name in
+///   files; the tag, the derives and the schema are attributes of the enum.
 /// * `+ { Series(Series) }` after the list adds kinds without a form in files.
-/// * `enum Invalid = Shape::Invalid;` is an enum with the same variants, which hold that associated type of each kind.
+/// * `enum Invalid = Shape::Invalid;` is an enum with the same variants, which hold that associated type of each kind;
+///   `enum Order<P> = Shape::Order;` one of a generic associated type. `error Invalid = Shape::Invalid;` also is an error that
+///   displays as the one it holds.
+/// * `kind Kind;` is an enum of the kinds without their configurations, in order in `Kind::ALL`; `Config::kind` returns it.
 /// * The macro, here `each`, is a `match` over all kinds:
 ///   - `each!(self, Config(c) => …)` uses the content of the variant as `c`;
 ///   - `each!(self, Config(c), Invalid(refuse) => …)` also has the constructor of the same variant of another enum;
+///   - `each!(self, Config as C => …)` has the type of the content as `C`;
 ///   - `each!(self, Config => name)` is the name in files, `each!(named name, Config)` the kind of that name with its defaults.
 #[macro_export]
 macro_rules! kinds {
     // The configurations.
-    (@enum [$($meta:tt)*] [$vis:vis] $Enum:ident
+    (@enum ($serde:meta) [$($meta:tt)*] [$vis:vis] $Enum:ident
         { $($(#[$doc:meta])* $name:literal $variant:ident($kind:ty)),* $(,)? }
         { $($(#[$more_doc:meta])* $more:ident($more_kind:ty)),* $(,)? }
     ) => {
@@ -59,12 +66,12 @@ macro_rules! kinds {
         $vis enum $Enum {
             $(
                 $(#[$doc])*
-                #[cfg_attr(feature = "serde", serde(rename = $name))]
+                #[cfg_attr($serde, serde(rename = $name))]
                 $variant($kind),
             )*
             $(
                 $(#[$more_doc])*
-                #[cfg_attr(feature = "serde", serde(skip))]
+                #[cfg_attr($serde, serde(skip))]
                 $more($more_kind),
             )*
         }
@@ -83,13 +90,82 @@ macro_rules! kinds {
             }
         })*
     };
+    // What follows the list.
+    (@more $serde:tt $Enum:ident $list:tt) => {};
     // An enum with an associated type of each.
-    (@same [$($meta:tt)*] [$vis:vis] $Enum:ident $Trait:ident $assoc:ident
+    (@more $serde:tt $Enum:ident $list:tt
+        $(#[$meta:meta])* $vis:vis enum $Same:ident$(<$P:ident>)? = $Trait:ident::$assoc:ident;
+        $($rest:tt)*
+    ) => {
+        $crate::kinds!(@same [$(#[$meta])*] [$vis] $Same [$($P)?] $Trait $assoc $list);
+        $crate::kinds!(@more $serde $Enum $list $($rest)*);
+    };
+    (@more $serde:tt $Enum:ident $list:tt
+        $(#[$meta:meta])* $vis:vis error $Same:ident = $Trait:ident::$assoc:ident;
+        $($rest:tt)*
+    ) => {
+        $crate::kinds!(@same [$(#[$meta])*] [$vis] $Same [] $Trait $assoc $list);
+        $crate::kinds!(@error $Same $list);
+        $crate::kinds!(@more $serde $Enum $list $($rest)*);
+    };
+    (@more $serde:tt $Enum:ident $list:tt
+        $(#[$meta:meta])* $vis:vis kind $Kind:ident;
+        $($rest:tt)*
+    ) => {
+        $crate::kinds!(@kind $serde [$(#[$meta])*] [$vis] $Enum $Kind $list);
+        $crate::kinds!(@more $serde $Enum $list $($rest)*);
+    };
+    (@same [$($meta:tt)*] [$vis:vis] $Same:ident [] $Trait:ident $assoc:ident
         { $($(#[$doc:meta])* $name:literal $variant:ident($kind:ty)),* $(,)? }
     ) => {
         $($meta)*
-        $vis enum $Enum {
+        $vis enum $Same {
             $($variant(<$kind as $Trait>::$assoc),)*
+        }
+    };
+    (@same [$($meta:tt)*] [$vis:vis] $Same:ident [$P:ident] $Trait:ident $assoc:ident
+        { $($(#[$doc:meta])* $name:literal $variant:ident($kind:ty)),* $(,)? }
+    ) => {
+        $($meta)*
+        $vis enum $Same<$P> {
+            $($variant(<$kind as $Trait>::$assoc<$P>),)*
+        }
+    };
+    (@error $Error:ident { $($(#[$doc:meta])* $name:literal $variant:ident($kind:ty)),* $(,)? }) => {
+        impl core::fmt::Display for $Error {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                match self { $(Self::$variant(e) => e.fmt(f),)* }
+            }
+        }
+
+        impl core::error::Error for $Error {}
+    };
+    // The kinds without their configurations.
+    (@kind ($serde:meta) [$($meta:tt)*] [$vis:vis] $Enum:ident $Kind:ident
+        { $($(#[$doc:meta])* $name:literal $variant:ident($kind:ty)),* $(,)? }
+    ) => {
+        $($meta)*
+        $vis enum $Kind {
+            $(#[cfg_attr($serde, serde(rename = $name))] $variant,)*
+        }
+
+        impl $Kind {
+            /// All kinds.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The name in files and results.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+
+        impl $Enum {
+            /// The kind, without its configuration.
+            #[must_use]
+            pub const fn kind(&self) -> $Kind {
+                match self { $(Self::$variant(_) => $Kind::$variant,)* }
+            }
         }
     };
     (@each $each:ident
@@ -105,6 +181,9 @@ macro_rules! kinds {
             ($self_:expr, $Enum:ident => name) => {
                 match $self_ { $($Enum::$variant(_) => $name,)* }
             };
+            ($self_:expr, $Enum:ident as $C:ident => $call:expr) => {
+                match $self_ { $($Enum::$variant { .. } => { type $C = $kind; $call })* }
+            };
             ($self_:expr, $Enum:ident($c:ident) => $call:expr) => {
                 match $self_ {
                     $($Enum::$variant($c) => $call,)*
@@ -118,16 +197,28 @@ macro_rules! kinds {
             };
         }
     };
-    (
-        $each:ident;
+    (@all $serde:tt $each:ident
         $(#[$meta:meta])*
-        $vis:vis enum $Enum:ident $list:tt $(+ { $($more:tt)* })?
-        $($(#[$same_meta:meta])* $same_vis:vis enum $Same:ident = $Trait:ident::$assoc:ident;)*
+        $vis:vis enum $Enum:ident $list:tt + $more:tt
+        $($rest:tt)*
     ) => {
-        $crate::kinds!(@enum [$(#[$meta])*] [$vis] $Enum $list { $($($more)*)? });
-        $($crate::kinds!(
-            @same [$(#[$same_meta])*] [$same_vis] $Same $Trait $assoc $list
-        );)*
-        $crate::kinds!(@each $each $list { $($($more)*)? });
+        $crate::kinds!(@enum $serde [$(#[$meta])*] [$vis] $Enum $list $more);
+        $crate::kinds!(@more $serde $Enum $list $($rest)*);
+        $crate::kinds!(@each $each $list $more);
+    };
+    (@all $serde:tt $each:ident
+        $(#[$meta:meta])*
+        $vis:vis enum $Enum:ident $list:tt
+        $($rest:tt)*
+    ) => {
+        $crate::kinds!(@enum $serde [$(#[$meta])*] [$vis] $Enum $list {});
+        $crate::kinds!(@more $serde $Enum $list $($rest)*);
+        $crate::kinds!(@each $each $list {});
+    };
+    ($each:ident; always serde; $($rest:tt)*) => {
+        $crate::kinds!(@all (all()) $each $($rest)*);
+    };
+    ($each:ident; $($rest:tt)*) => {
+        $crate::kinds!(@all (feature = "serde") $each $($rest)*);
     };
 }

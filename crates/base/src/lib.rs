@@ -13,6 +13,7 @@ pub mod dist;
 pub mod hash;
 mod kinds;
 pub mod math;
+mod options;
 pub mod ring;
 pub mod rng;
 pub mod slab;

@@ -13,7 +13,7 @@ use crate::{picture, results};
 use serde_json::json;
 use skyhaul_study::StudyError;
 use skyhaul_study::batch::{Totals, run_all};
-use skyhaul_study::book::{Book, Chapter, Part, Refused};
+use skyhaul_study::book::{Book, Chapter, Entry, Refused};
 use skyhaul_study::cache::Cache;
 use skyhaul_study::claim::Verdict;
 use skyhaul_study::evaluation::{Evaluation, evaluate};
@@ -200,7 +200,7 @@ impl Reproduction {
         self.run_on(simulator(), options)
     }
 
-    /// The same with the runner that the studies were planned for.
+    /// Runs all cells with the runner that the studies were planned for.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -316,12 +316,12 @@ fn planned<R: CellRunner>(runner: &R, mut file: StudyFile, extent: Extent) -> Re
 
 fn bind(papers: Vec<Planned>, outcomes: Outcomes, profile: Profile) -> Book {
     let chapter = |(of, outcomes): (Planned, Vec<Option<Result<Evaluation, Refused>>>)| {
-        let part = |(name, outcome): (String, Option<Result<Evaluation, Refused>>)| Part {
+        let part = |(name, outcome): (String, Option<Result<Evaluation, Refused>>)| Entry {
             name,
             outcome: outcome.unwrap_or_else(|| Err(Refused { line: "it did not run".to_owned() })),
         };
-        let parts = of.studies.into_iter().zip(outcomes).map(part).collect();
-        Chapter { name: of.name, paper: of.paper, parts }
+        let entries = of.studies.into_iter().zip(outcomes).map(part).collect();
+        Chapter { name: of.name, paper: of.paper, entries }
     };
     Book {
         profile,
@@ -337,7 +337,7 @@ fn pictures(book: &Book, folder: &Path, renderer: Option<&dyn FigureRenderer>, w
     let command = picture::Command::find();
     let Some(renderer) = renderer.or(command.as_ref().map(|c| c as &dyn FigureRenderer)) else { return };
     for c in &book.chapters {
-        for (part, e) in c.parts.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
+        for (part, e) in c.entries.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
             studies::pictures(e, &folder.join("studies").join(&c.name).join(&part.name), renderer, warn);
         }
     }
@@ -388,7 +388,7 @@ pub fn shown(book: &Book) -> String {
         grid.lines(1)
     );
     for c in &book.chapters {
-        for (part, e) in c.parts.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
+        for (part, e) in c.entries.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
             for claim in &e.claims {
                 if matches!(claim.verdict(), Verdict::Holds | Verdict::NotInProfile) {
                     continue;

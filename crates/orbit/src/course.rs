@@ -49,12 +49,12 @@ impl Flight {
             self.pending.push_back(Change::Visible(false));
         }
         if let Some(used) = &mut self.both {
-            for (i, (way, used)) in (0..).zip(step.ways.iter().zip(used)) {
-                if way.is_some() || *used {
-                    let delay = way.map(|path| line(step.from, step.until, &path));
-                    self.pending.push_back(Change::Way(i, delay));
+            for (i, (path, used)) in (0..).zip(step.paths.iter().zip(used)) {
+                if path.is_some() || *used {
+                    let delay = path.map(|path| line(step.from, step.until, &path));
+                    self.pending.push_back(Change::Path(i, delay));
                 }
-                *used = way.is_some();
+                *used = path.is_some();
             }
         }
         if visible != self.visible && !sets || self.pending.is_empty() {
@@ -179,8 +179,8 @@ mod tests {
         let (mut used, mut ends, mut sum) = ([false; 2], 0, 0);
         for (at, change) in until(&config, 600) {
             match change {
-                Change::Way(way, delay) => {
-                    let was = core::mem::replace(&mut used[usize::from(way)], delay.is_some());
+                Change::Path(path, delay) => {
+                    let was = core::mem::replace(&mut used[usize::from(path)], delay.is_some());
                     assert!(was || delay.is_some(), "{at:?}: it cannot be used, and was not");
                     ends += u32::from(was && delay.is_none());
                     sum += 1;

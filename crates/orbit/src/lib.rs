@@ -44,7 +44,7 @@ pub use invalid::Invalid;
 pub use moment::Moment;
 pub use passes::{Pass, passes};
 pub use route::Route;
-pub use sky::{Seen, Sky};
+pub use sky::{Sky, Stations};
 pub use station::Station;
 pub use tracker::{Path, Step, Tracker};
 pub use vector::Vector;

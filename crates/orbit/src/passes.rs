@@ -1,6 +1,6 @@
 //! Visibility times of satellites.
 
-use crate::sky::{Seen, Sky};
+use crate::sky::{Sky, Stations};
 use alloc::vec::Vec;
 use skyhaul_base::{Duration, Instant};
 
@@ -20,14 +20,14 @@ pub struct Pass {
 /// All passes from `from` to `until`, ordered by their start. Passes of a low orbit shorter than about ten seconds
 /// may be missed.
 #[must_use]
-pub fn passes(sky: &Sky, seen: Seen, from: Instant, until: Instant) -> Vec<Pass> {
-    let mut all: Vec<Pass> = (0..sky.count()).flat_map(|s| of_one(sky, seen, s, from, until)).collect();
+pub fn passes(sky: &Sky, stations: Stations, from: Instant, until: Instant) -> Vec<Pass> {
+    let mut all: Vec<Pass> = (0..sky.count()).flat_map(|s| of_one(sky, stations, s, from, until)).collect();
     all.sort_by_key(|p| (p.rise, p.satellite));
     all
 }
 
-fn of_one(sky: &Sky, seen: Seen, satellite: u32, from: Instant, until: Instant) -> Vec<Pass> {
-    let sees = |at: Instant| sky.sees(seen, satellite, &sky.moment(at));
+fn of_one(sky: &Sky, stations: Stations, satellite: u32, from: Instant, until: Instant) -> Vec<Pass> {
+    let sees = |at: Instant| sky.sees(stations, satellite, &sky.moment(at));
     let stride = sky.step() * 100;
     let mut list = Vec::new();
     let mut rise = sees(from).then_some(from);
@@ -37,14 +37,14 @@ fn of_one(sky: &Sky, seen: Seen, satellite: u32, from: Instant, until: Instant) 
         match (rise, sees(next)) {
             (None, true) => rise = Some(edge(&sees, at, next)),
             (Some(begin), false) => {
-                list.push(pass(sky, seen, satellite, begin, edge(&sees, at, next)));
+                list.push(pass(sky, stations, satellite, begin, edge(&sees, at, next)));
                 rise = None;
             }
             _ => {}
         }
         at = next;
     }
-    list.extend(rise.map(|begin| pass(sky, seen, satellite, begin, until)));
+    list.extend(rise.map(|begin| pass(sky, stations, satellite, begin, until)));
     list
 }
 
@@ -58,8 +58,8 @@ fn edge(sees: &impl Fn(Instant) -> bool, mut before: Instant, mut after: Instant
     after
 }
 
-fn pass(sky: &Sky, seen: Seen, satellite: u32, rise: Instant, set: Instant) -> Pass {
-    let elevation = |at: Instant| sky.elevation(seen, satellite, &sky.moment(at)).unwrap_or(-90.0);
+fn pass(sky: &Sky, stations: Stations, satellite: u32, rise: Instant, set: Instant) -> Pass {
+    let elevation = |at: Instant| sky.elevation(stations, satellite, &sky.moment(at)).unwrap_or(-90.0);
     // The elevation rises and falls once: a ternary search.
     let (mut low, mut high) = (rise, set);
     while high - low > Duration::from_millis(10) {
@@ -81,7 +81,7 @@ mod tests {
 
     fn seen_from(station: Station, constellation: walker::Config, hours: u64) -> Vec<Pass> {
         let sky = Sky::new(&Config::new(station.clone(), station, constellation)).unwrap();
-        passes(&sky, Seen::By(0), Instant::ZERO, Instant::ZERO + Duration::from_secs(3_600 * hours))
+        passes(&sky, Stations::One(0), Instant::ZERO, Instant::ZERO + Duration::from_secs(3_600 * hours))
     }
 
     #[test]

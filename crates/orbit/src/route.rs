@@ -2,7 +2,7 @@
 
 use crate::earth::{LIGHT, RADIUS};
 use crate::moment::Moment;
-use crate::sky::{Seen, Sky};
+use crate::sky::{Sky, Stations};
 use crate::vector::Vector;
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
@@ -147,7 +147,7 @@ impl Router {
         let mut ends = [Vec::new(), Vec::new()];
         for (end, list) in ends.iter_mut().enumerate() {
             let mut candidates = Vec::new();
-            sky.candidates(Seen::By(end), moment, &mut candidates);
+            sky.candidates(Stations::One(end), moment, &mut candidates);
             list.extend(candidates.iter().map(|c| c.satellite));
         }
         let [first, last] = ends;
@@ -176,7 +176,7 @@ mod tests {
         let grid = sky.grid().unwrap();
         let place = |s| sky.place(s, moment).unwrap();
         let toll = sky.processing() * LIGHT;
-        let begin = |s| match sky.sees(Seen::By(0), s, moment) {
+        let begin = |s| match sky.sees(Stations::One(0), s, moment) {
             true => sky.station(0).distance(place(s)) + toll,
             false => f64::INFINITY,
         };
@@ -189,7 +189,7 @@ mod tests {
                 }
             }
         }
-        let last = (0..sky.count()).filter(|s| sky.sees(Seen::By(1), *s, moment));
+        let last = (0..sky.count()).filter(|s| sky.sees(Stations::One(1), *s, moment));
         last.map(|s| length[s as usize] + place(s).distance(sky.station(1))).fold(f64::INFINITY, f64::min)
             / LIGHT
     }

@@ -39,11 +39,11 @@ struct Shell {
 
 /// Stations from which a satellite must be visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum Stations {
     /// Both.
     Both,
     /// This one: 0 for the senders' end, 1 for the receivers'.
-    By(usize),
+    One(usize),
 }
 
 impl Sky {
@@ -125,31 +125,31 @@ impl Sky {
     pub fn look(&self, end: usize, satellite: u32, moment: &Moment) -> Option<Look> {
         Some(look(self.station(end), self.place(satellite, moment)?))
     }
-    fn stations(&self, seen: Seen) -> &[Vector] {
-        match seen {
-            Seen::Both => &self.ups,
-            Seen::By(end) => core::slice::from_ref(&self.ups[end]),
+    fn positions(&self, stations: Stations) -> &[Vector] {
+        match stations {
+            Stations::Both => &self.ups,
+            Stations::One(end) => core::slice::from_ref(&self.ups[end]),
         }
     }
     /// Whether a satellite is above the minimum elevation at this time.
     #[must_use]
-    pub fn sees(&self, seen: Seen, satellite: u32, moment: &Moment) -> bool {
+    pub fn sees(&self, stations: Stations, satellite: u32, moment: &Moment) -> bool {
         let Some(shell) = self.shell(satellite) else { return false };
         let Some(place) = shell.motion.place(satellite - shell.first, moment) else { return false };
-        self.stations(seen).iter().all(|up| is_above(*up, place, shell.sine))
+        self.positions(stations).iter().all(|up| is_above(*up, place, shell.sine))
     }
     /// Its elevation in degrees, at the station where it is lower.
     #[must_use]
-    pub fn elevation(&self, seen: Seen, satellite: u32, moment: &Moment) -> Option<f64> {
+    pub fn elevation(&self, stations: Stations, satellite: u32, moment: &Moment) -> Option<f64> {
         let place = self.place(satellite, moment)?;
         let of = |up: &Vector| look(*up * RADIUS, place).elevation();
-        self.stations(seen).iter().map(of).reduce(f64::min)
+        self.positions(stations).iter().map(of).reduce(f64::min)
     }
     /// The visible satellites, in order. The delay of each is that of the path over it between both stations, or to
     /// the one station that sees it.
-    pub fn candidates(&self, seen: Seen, moment: &Moment, into: &mut Vec<Candidate>) {
+    pub fn candidates(&self, stations: Stations, moment: &Moment, into: &mut Vec<Candidate>) {
         into.clear();
-        let ups = self.stations(seen);
+        let ups = self.positions(stations);
         for Shell { motion, first, sine } in &self.shells {
             motion.each(moment, &mut |number, place| {
                 if !ups.iter().all(|up| is_above(*up, place, *sine)) {
@@ -168,13 +168,13 @@ impl Sky {
     }
     /// For how many more seconds a satellite is visible; to the second, at most a day.
     #[must_use]
-    pub fn remaining(&self, seen: Seen, satellite: u32, moment: &Moment) -> f64 {
+    pub fn remaining(&self, stations: Stations, satellite: u32, moment: &Moment) -> f64 {
         const DAY: f64 = 86_400.0;
         let Some(shell) = self.shell(satellite) else { return 0.0 };
         if shell.motion.stands_still() {
             return DAY;
         }
-        let sees = |after: f64| self.sees(seen, satellite, &Moment::new(moment.time + after, self.angle));
+        let sees = |after: f64| self.sees(stations, satellite, &Moment::new(moment.time + after, self.angle));
         // Steps in which a satellite moves by a few degrees.
         let stride = shell.motion.step().as_secs_f64() * 100.0;
         let mut still = 0.0;
@@ -235,10 +235,10 @@ mod tests {
         for (s, place) in places.iter().enumerate() {
             assert_eq!(sky.place(s as u32, &now), Some(*place));
         }
-        sky.candidates(Seen::Both, &now, &mut all);
+        sky.candidates(Stations::Both, &now, &mut all);
         assert!(all.iter().any(|c| c.satellite == 86 && c.delay > 0.25));
         for s in 0..sky.count() {
-            assert_eq!(all.iter().any(|c| c.satellite == s), sky.sees(Seen::Both, s, &now), "{s}");
+            assert_eq!(all.iter().any(|c| c.satellite == s), sky.sees(Stations::Both, s, &now), "{s}");
         }
     }
 
@@ -267,14 +267,14 @@ mod tests {
         let sky = Sky::new(&config("leo780")).unwrap();
         let now = sky.moment(Instant::ZERO);
         let mut all = Vec::new();
-        sky.candidates(Seen::By(0), &now, &mut all);
+        sky.candidates(Stations::One(0), &now, &mut all);
         assert!(!all.is_empty());
         for c in all {
-            let left = sky.remaining(Seen::By(0), c.satellite, &now);
+            let left = sky.remaining(Stations::One(0), c.satellite, &now);
             let after = |s: f64| Moment::new(left + s, 0.0);
             assert!(
-                sky.sees(Seen::By(0), c.satellite, &after(0.0))
-                    && !sky.sees(Seen::By(0), c.satellite, &after(1.0))
+                sky.sees(Stations::One(0), c.satellite, &after(0.0))
+                    && !sky.sees(Stations::One(0), c.satellite, &after(1.0))
             );
         }
     }

@@ -4,7 +4,7 @@ use crate::config::{Config, Diversity, Relay};
 use crate::handover::{Candidate, Policy};
 use crate::moment::Moment;
 use crate::route::{Route, Router};
-use crate::sky::{Seen, Sky};
+use crate::sky::{Sky, Stations};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use skyhaul_base::{Duration, Instant};
@@ -23,7 +23,7 @@ pub struct Step {
     /// The path that packets take, the nearer one of two; `None` while there is none.
     pub path: Option<Path>,
     /// Both paths of a link over two satellites at a time.
-    pub ways: [Option<Path>; 2],
+    pub paths: [Option<Path>; 2],
     /// Handovers at its start.
     pub handovers: Vec<Handover>,
 }
@@ -130,7 +130,7 @@ impl Tracker {
             }
         }
         let path = path.map(|(route, begin)| self.path(route, begin, until));
-        let ways = [0, 1].map(|i| {
+        let paths = [0, 1].map(|i| {
             let slot = self.slots.get(i).filter(|s| self.slots.len() == 2 && s.ready <= at)?;
             let route = slot.route.as_ref()?;
             Some(self.path(route, route.delay(&self.sky, &now)?, until))
@@ -140,7 +140,7 @@ impl Tracker {
             handovers.clear();
         }
         self.at = until;
-        Step { from: at, until, path, ways, handovers }
+        Step { from: at, until, path, paths, handovers }
     }
 
     /// A path until a given time; its current delay is known.
@@ -174,7 +174,7 @@ impl Tracker {
 
     /// Selects the serving satellite of a bent pipe.
     fn check_pipes(&mut self, at: Instant, now: &Moment, handovers: &mut Vec<Handover>) {
-        self.sky.candidates(Seen::Both, now, &mut self.candidates);
+        self.sky.candidates(Stations::Both, now, &mut self.candidates);
         let (sky, policy, candidates) = (&self.sky, &self.policy, &self.candidates);
         let elevation = |slot: &Slot| {
             let serving = slot.route.as_ref().map(Route::first);
@@ -198,7 +198,7 @@ impl Tracker {
             if slot.ready > at || (changing && serving.is_some()) {
                 continue;
             }
-            let mut remaining = |satellite| sky.remaining(Seen::Both, satellite, now);
+            let mut remaining = |satellite| sky.remaining(Stations::Both, satellite, now);
             let new = policy.choose(serving, &free, &mut remaining);
             if new == old {
                 continue;
@@ -249,12 +249,12 @@ impl Tracker {
     fn shortest(&mut self, now: &Moment, old: Option<&Route>) -> Option<Route> {
         let (best, delay) = self.router.best(&self.sky, now)?;
         let serve = old.filter(|r| {
-            self.sky.sees(Seen::By(0), r.first(), now) && self.sky.sees(Seen::By(1), r.last(), now)
+            self.sky.sees(Stations::One(0), r.first(), now) && self.sky.sees(Stations::One(1), r.last(), now)
         });
         let kept = serve.and_then(|r| self.between(now, r.first(), r.last()));
-        let way = |satellite, delay| Candidate { satellite, elevation: 0.0, delay };
+        let candidate = |satellite, delay| Candidate { satellite, elevation: 0.0, delay };
         let Some((route, kept_delay)) = kept else { return Some(best) };
-        let (kept, other) = (way(0, kept_delay), way(1, delay));
+        let (kept, other) = (candidate(0, kept_delay), candidate(1, delay));
         match self.policy.choose(Some(&kept), &[kept, other], &mut |_| 0.0) {
             Some(0) => Some(route),
             _ => Some(best),
@@ -265,10 +265,10 @@ impl Tracker {
     fn by_ends(&mut self, now: &Moment, old: Option<&Route>) -> Option<Route> {
         let mut chosen = [0; 2];
         for (end, chosen) in chosen.iter_mut().enumerate() {
-            self.sky.candidates(Seen::By(end), now, &mut self.candidates);
+            self.sky.candidates(Stations::One(end), now, &mut self.candidates);
             let serving = old.map(|r| if end == 0 { r.first() } else { r.last() });
             let serving = self.candidates.iter().find(|c| Some(c.satellite) == serving);
-            let mut remaining = |satellite| self.sky.remaining(Seen::By(end), satellite, now);
+            let mut remaining = |satellite| self.sky.remaining(Stations::One(end), satellite, now);
             *chosen = self.policy.choose(serving, &self.candidates, &mut remaining)?;
         }
         self.between(now, chosen[0], chosen[1]).map(|r| r.0)

@@ -27,7 +27,7 @@ pub enum Change {
     /// Whether its satellite is visible: the link is up while it is both up and visible.
     Visible(bool),
     /// One of two simultaneous paths, 0 or 1, has a new delay, or with `None` cannot be used.
-    Way(u8, Option<Delay>),
+    Path(u8, Option<Delay>),
     /// A handover to another satellite. It changes nothing by itself: delay and visibility have their own changes.
     Handover(Handover),
 }
@@ -64,7 +64,7 @@ impl Change {
             Self::Up(up) => link.set_up(now, *up, lost),
             Self::Fade(loss) => link.set_fade(*loss),
             Self::Visible(visible) => link.set_visible(now, *visible, lost),
-            Self::Way(way, delay) => link.set_way(now, *way, delay.clone(), lost),
+            Self::Path(path, delay) => link.set_path(now, *path, delay.clone(), lost),
             Self::Handover(_) => {}
         }
     }

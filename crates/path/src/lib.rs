@@ -34,6 +34,8 @@ pub mod queue;
 pub mod rate;
 pub mod stats;
 mod table;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod trace;
 
 pub use agenda::Agenda;
@@ -43,7 +45,7 @@ pub use course::Course;
 pub use delay::Delay;
 pub use error::ErrorModel;
 pub use link::{Link, LinkConfig, Offered, Streams};
-pub use packet::{Acknowledgement, Apart, DropReason, KINDS, PacketView};
+pub use packet::{Acknowledgement, DropReason, KINDS, OutOfLine, PacketView};
 pub use param::{ParamError, Refusal};
 pub use queue::{Discipline, Limit, Queue, QueueConfig, Victim};
 pub use stats::{Counters, KindCounters};

@@ -38,7 +38,7 @@ pub trait PacketView: Default {
 /// packet that is passed by value is passed by address, and all others would have to lie in memory with it instead of
 /// in registers.
 #[derive(Debug)]
-pub struct Apart<P>(pub P);
+pub struct OutOfLine<P>(pub P);
 
 /// The properties of a packet that error models use, apart from it for the same reason.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,7 +80,7 @@ pub struct Acknowledgement {
     pub ecn: u8,
     /// The sender's timestamp, which wraps.
     pub stamp: Option<u32>,
-    /// It has SACK blocks, or another option that a link does not read.
+    /// The acknowledgement has SACK blocks, or another option that a link does not read.
     pub tells_more: bool,
 }
 

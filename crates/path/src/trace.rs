@@ -9,20 +9,20 @@ pub enum End {
     /// The last value holds.
     #[default]
     Hold,
-    /// It restarts; the time of its last point is the period.
+    /// The trace restarts; the time of its last point is the period.
     Loop,
 }
 
 /// An invalid trace. Points are counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
-    /// It has no point.
+    /// The trace has no point.
     #[error("the trace is empty: it needs at least one point")]
     Empty,
     /// The time of this point is not after that of the previous one.
     #[error("times must ascend")]
     NotAscending(usize),
-    /// It repeats, but its last point is at 0.
+    /// The trace repeats, but its last point is at 0.
     #[error("the last time is 0, which is not a period to repeat: end with a later time")]
     NoPeriod,
     /// From some time on the rate is zero for ever.

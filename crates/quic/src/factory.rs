@@ -5,16 +5,16 @@ use skyhaul_cc::{Config, HalvingBase, InitialWindow, Rules, SharedRules};
 /// Why a control cannot run in QUIC.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    /// Its options contradict each other.
+    /// The options of the control contradict each other.
     #[error("{0}")]
     Invalid(String),
-    /// It is user-defined, and this crate cannot build it.
+    /// The control is user-defined, and this crate cannot build it.
     #[error("the control {0:?} is user-defined: only built-in controls run in QUIC")]
     UserDefined(String),
-    /// It sends data at low priority.
+    /// The control sends data at low priority.
     #[error("the control {0:?} sends data at low priority, which QUIC cannot do")]
     LowPriority(&'static str),
-    /// It depends on reports of the receiver.
+    /// The control depends on reports of the receiver.
     #[error("the control {0:?} needs the rate that the receiver reports, which QUIC does not")]
     ReceiverRate(&'static str),
 }

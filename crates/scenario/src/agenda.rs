@@ -12,16 +12,16 @@ impl Direction {
         self.orbit.is_some() || self.fade.is_some()
     }
 
-    /// The courses that change it by themselves in run `seed`. `link` is its link, and `way` is "forward" or
+    /// The courses that change it by themselves in run `seed`. `link` is its link, and `direction` is "forward" or
     /// "reverse".
-    fn courses(&self, seed: u64, link: &Link, way: &str) -> Vec<Box<dyn Course>> {
+    fn courses(&self, seed: u64, link: &Link, direction: &str) -> Vec<Box<dyn Course>> {
         let mut courses: Vec<_> = self.orbit.iter().map(|orbit| orbit.course()).collect();
         if let Some(fade) = &self.fade {
             // What both directions share is drawn twice, from streams with the same name.
             let stream = if fade.shared() {
                 format!("links.{}.fade", link.name)
             } else {
-                format!("links.{}.{way}.fade", link.name)
+                format!("links.{}.{direction}.fade", link.name)
             };
             courses.push(fade.course(Rng::stream(seed, &stream)));
         }
@@ -41,10 +41,14 @@ impl Resolved {
         });
         let (mut courses, mut first) = (Vec::new(), Vec::new());
         for (i, link) in self.links.iter().enumerate() {
-            for (forward, way, d) in [(true, "forward", &link.forward), (false, "reverse", &link.reverse)] {
+            for (forward, direction, d) in
+                [(true, "forward", &link.forward), (false, "reverse", &link.reverse)]
+            {
                 if mine(i, forward) {
                     first.extend((!d.up).then(|| (number(i, forward), Change::Up(false))));
-                    courses.extend(d.courses(seed, link, way).into_iter().map(|c| (number(i, forward), c)));
+                    courses.extend(
+                        d.courses(seed, link, direction).into_iter().map(|c| (number(i, forward), c)),
+                    );
                 }
             }
         }

@@ -1,20 +1,17 @@
 //! The resolved scenario as a file: every value explicit, in canonical units, so that reading it back gives the same
 //! scenario.
 
-use crate::amount::{Count, QueueLimit, RateSpec, Size, Span, Time, Window};
+use crate::amount::{Count, RateSpec, Size, Span, Time, Window};
 use crate::memory;
 use crate::model::{
-    ArqSpec, CcSpec, ChainSpec, DirectionSpec, EndpointSpec, EventSpec, FadeSpec, FecSpec, FeedbackSpec,
-    FlowSpec, GatewaySpec, HandOverSpec, LinkSpec, OrTrace, QueueSpec, RateOrKind, RecordSpec, RepeatsSpec,
-    Scenario, Short, StartSpec,
+    CcSpec, ChainSpec, EndpointSpec, EventSpec, FlowSpec, GatewayHandoverSpec, GatewaySpec, LinkSpec,
+    RecordSpec, Scenario, Short, StartSpec,
 };
 use crate::resolve::chain::spec_of;
-use crate::resolved::{
-    Direction, Event, FlowGroup, Gateway, HandOver, Misfortune, Resolved, Start, Transport,
-};
-use crate::trace;
+use crate::resolve::direction::{delay_spec, limit_spec, rate_spec, write};
+use crate::resolved::{Event, FlowGroup, Gateway, GatewayHandover, Misfortune, Resolved, Start, Transport};
 use sha2::{Digest, Sha256};
-use skyhaul_path::{Change, Delay, Limit, QueueConfig, arq, rate};
+use skyhaul_path::Change;
 use std::fmt::Write;
 
 impl Resolved {
@@ -36,38 +33,9 @@ impl Resolved {
                 .links
                 .iter()
                 .map(|l| {
-                    let forward = direction(&l.forward);
                     let orbit = l.forward.orbit.as_ref().map(|o| Box::new(o.config().clone()));
-                    // Default values are not written, except where the reverse direction would otherwise inherit
-                    // another value.
-                    let own = direction(&l.reverse);
-                    let reverse = DirectionSpec {
-                        up: own.up.or(forward.up.map(|_| true)),
-                        drop_in_flight: own.drop_in_flight.or(forward.drop_in_flight.map(|_| false)),
-                        fec: own.fec.or(forward.fec.as_ref().map(|_| Short::default())),
-                        fade: own.fade.or(forward.fade.as_ref().map(|_| FadeSpec::None)),
-                        arq: own.arq.or(forward.arq.as_ref().map(|_| Short::default())),
-                        ..own
-                    };
-                    let spec = LinkSpec {
-                        packet: None,
-                        rate: forward.rate,
-                        delay: forward.delay,
-                        orbit,
-                        allow_reorder: forward.allow_reorder,
-                        queue: forward.queue,
-                        error: forward.error,
-                        ack_errors: forward.ack_errors,
-                        up: forward.up,
-                        drop_in_flight: forward.drop_in_flight,
-                        fade: forward.fade,
-                        fec: forward.fec,
-                        arq: forward.arq,
-                        ack_size: forward.ack_size,
-                        reconstruct_acks: forward.reconstruct_acks,
-                        reverse: Some(reverse),
-                    };
-                    (l.name.clone(), spec)
+                    let (forward, reverse) = (write(&l.forward, &l.forward), write(&l.reverse, &l.forward));
+                    (l.name.clone(), LinkSpec::of(orbit, forward, reverse))
                 })
                 .collect(),
             gateways: self.gateways.iter().map(|g| (g.name.clone(), self.gateway(g))).collect(),
@@ -110,22 +78,22 @@ impl Resolved {
 
     /// An event as written in a file; `None` for changes by courses, which no file can express.
     fn event(&self, event: &Event) -> Option<EventSpec> {
-        let way = if event.forward { "" } else { ".reverse" };
-        let key = |k: &str| format!("links.{}{way}.{k}", self.links[event.link].name);
+        let suffix = if event.forward { "" } else { ".reverse" };
+        let key = |k: &str| format!("links.{}{suffix}.{k}", self.links[event.link].name);
         let (key, value) = match &event.change {
-            Change::Rate(rate) => (key("rate"), written(transmitter(rate))),
-            Change::Delay(d) => (key("delay"), written(delay(d))),
+            Change::Rate(rate) => (key("rate"), written(rate_spec(rate))),
+            Change::Delay(d) => (key("delay"), written(delay_spec(d))),
             Change::Error(e) => (key("error"), written(e)),
-            Change::Limit(limit) => (key("queue.limit"), written(queue_limit(limit))),
+            Change::Limit(limit) => (key("queue.limit"), written(limit_spec(limit))),
             Change::Up(up) => (key("up"), toml::Value::Boolean(*up)),
-            Change::Fade(_) | Change::Visible(_) | Change::Way(..) | Change::Handover(_) => return None,
+            Change::Fade(_) | Change::Visible(_) | Change::Path(..) | Change::Handover(_) => return None,
         };
         Some(EventSpec {
             at: Time(event.at),
             set: [(key, value)].into_iter().collect(),
             crash: None,
             reroute: None,
-            hand_over: None,
+            handover: None,
         })
     }
 
@@ -139,8 +107,8 @@ impl Resolved {
                 set: toml::Table::new(),
                 crash: (m.what == Misfortune::Crash).then(name),
                 reroute: (m.what == Misfortune::Reroute).then(name),
-                hand_over: match &m.what {
-                    Misfortune::HandOver(h) => Some(self.hand_over(name(), h)),
+                handover: match &m.what {
+                    Misfortune::Handover(h) => Some(self.handover(name(), h)),
                     Misfortune::Crash | Misfortune::Reroute => None,
                 },
             }
@@ -148,9 +116,9 @@ impl Resolved {
         links.chain(gateways).collect()
     }
 
-    fn hand_over(&self, from: String, h: &HandOver) -> HandOverSpec {
+    fn handover(&self, from: String, h: &GatewayHandover) -> GatewayHandoverSpec {
         let names = |path: &Vec<usize>| path.iter().map(|&i| self.links[i].name.clone()).collect();
-        HandOverSpec {
+        GatewayHandoverSpec {
             from: Some(from),
             to: Some(self.gateways[h.to].name.clone()),
             path: h.path.as_ref().map(names),
@@ -227,73 +195,4 @@ impl Resolved {
 /// The value as written in a file.
 fn written(value: impl serde::Serialize) -> toml::Value {
     toml::Value::try_from(value).expect("a resolved value is made of texts, numbers and tables")
-}
-
-fn direction(d: &Direction) -> DirectionSpec {
-    DirectionSpec {
-        rate: Some(transmitter(&d.rate)),
-        delay: d.orbit.is_none().then(|| delay(&d.delay)),
-        allow_reorder: Some(d.allow_reorder),
-        queue: Some(Short(queue(&d.queue))),
-        error: Some(Short(d.error.clone())),
-        ack_errors: Some(d.ack_errors),
-        // Only values that differ from the default, so that new keys do not change the hash of existing scenarios.
-        up: (!d.up).then_some(false),
-        drop_in_flight: (d.drop_in_flight || d.orbit.is_some()).then_some(d.drop_in_flight),
-        fade: d.fade.as_ref().map(|f| trace::fade_spec(f)),
-        fec: d.fec.clone().map(|fec| Short(FecSpec(Some(fec)))),
-        arq: d.arq.map(|arq| Short(ArqSpec(Some(repeats(&arq))))),
-        ack_size: d.ack_size.map(|n| Size(n.into())),
-        reconstruct_acks: d.reconstruct_acks.map(|n| Size(n.into())),
-    }
-}
-
-fn repeats(arq: &arq::Config) -> RepeatsSpec {
-    let feedback = match arq.feedback {
-        arq::Feedback::Ideal => FeedbackSpec::Ideal,
-        arq::Feedback::After(time) => FeedbackSpec::After { time: Time(time) },
-    };
-    RepeatsSpec {
-        window: Some(QueueLimit::Packets(arq.window.into())),
-        retries: Some(Count(arq.retries.into())),
-        in_order: Some(arq.in_order),
-        guard: Some(Time(arq.guard)),
-        feedback: Some(Short(feedback)),
-    }
-}
-
-fn transmitter(rate: &rate::Config) -> OrTrace<RateOrKind> {
-    let own = |rate| OrTrace::Own(RateOrKind::Rate(rate));
-    if let Some(kind) = rate.kind() {
-        return OrTrace::Own(RateOrKind::Kind(kind));
-    }
-    match rate {
-        rate::Config::Unlimited => own(RateSpec::Unlimited),
-        rate::Config::Constant(rate) => own(RateSpec::Bits(*rate)),
-        varying => OrTrace::Trace(trace::rate_spec(varying)),
-    }
-}
-
-fn delay(d: &Delay) -> OrTrace<Short<Delay>> {
-    match d {
-        Delay::Trace(trace) => OrTrace::Trace(trace::delay_spec(trace)),
-        own => OrTrace::Own(Short(own.clone())),
-    }
-}
-
-fn queue_limit(limit: &Limit) -> QueueLimit {
-    match *limit {
-        Limit::Bytes(n) => QueueLimit::Bytes(n),
-        Limit::Packets(n) => QueueLimit::Packets(n.into()),
-        Limit::Unlimited => QueueLimit::Unlimited,
-    }
-}
-
-fn queue(q: &QueueConfig) -> QueueSpec {
-    QueueSpec {
-        discipline: q.discipline,
-        limit: Some(queue_limit(&q.limit)),
-        count_in_service: Some(q.count_in_service),
-        ns2_limit: Some(q.ns2_limit),
-    }
 }

@@ -1,4 +1,4 @@
-//! Which way the data of a flow goes.
+//! The direction of the data of a flow.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -2,8 +2,8 @@
 
 use crate::amount::RateSpec;
 use crate::error::{Problem, did_you_mean};
-use crate::model::{EventSpec, HandOverSpec, is_trace};
-use crate::resolved::{Direction, Event, FlowGroup, HandOver, Link, Misfortune, Mishap, Resolved};
+use crate::model::{EventSpec, GatewayHandoverSpec, is_trace};
+use crate::resolved::{Direction, Event, FlowGroup, GatewayHandover, Link, Misfortune, Mishap, Resolved};
 use skyhaul_base::{Duration, Rate};
 use skyhaul_path::Change;
 use toml::{Table, Value};
@@ -12,7 +12,7 @@ use toml::{Table, Value};
 const KNOWN: &str =
     "links.NAME.rate, .delay, .error, .queue.limit and .up, and the same of links.NAME.reverse";
 
-/// Default signalling time of a hand-over between gateways.
+/// Default signalling time of a handover between gateways.
 const SIGNALLING: Duration = Duration::from_millis(50);
 /// Default rate between two gateways.
 const BACKHAUL: Rate = Rate::from_bits_per_sec(100_000_000);
@@ -31,7 +31,7 @@ pub(crate) fn resolve(
     let mut changes = Vec::new();
     for index in order {
         let event = &events[index];
-        let of_gateway = event.crash.is_some() || event.reroute.is_some() || event.hand_over.is_some();
+        let of_gateway = event.crash.is_some() || event.reroute.is_some() || event.handover.is_some();
         if of_gateway && event.set.is_empty() {
             continue;
         }
@@ -90,9 +90,9 @@ pub(crate) fn mishaps(events: &[EventSpec], start: &Resolved) -> Result<Vec<Mish
             let Some(name) = name else { continue };
             found.push(Mishap { at: event.at.0, gateway: gateway(start, key(k), name)?, what });
         }
-        if let Some(spec) = &event.hand_over {
-            let (gateway, what) = hand_over(start, spec, &|k| key(&format!("hand-over.{k}")))?;
-            found.push(Mishap { at: event.at.0, gateway, what: Misfortune::HandOver(what) });
+        if let Some(spec) = &event.handover {
+            let (gateway, what) = handover(start, spec, &|k| key(&format!("handover.{k}")))?;
+            found.push(Mishap { at: event.at.0, gateway, what: Misfortune::Handover(what) });
         }
     }
     found.sort_by_key(|m| m.at);
@@ -111,12 +111,12 @@ fn gateway(start: &Resolved, key: String, name: &str) -> Result<usize, Problem> 
     })
 }
 
-/// A hand-over, and the gateway that hands over.
-fn hand_over(
+/// A handover, and the gateway that hands over.
+fn handover(
     start: &Resolved,
-    spec: &HandOverSpec,
+    spec: &GatewayHandoverSpec,
     key: &dyn Fn(&str) -> String,
-) -> Result<(usize, HandOver), Problem> {
+) -> Result<(usize, GatewayHandover), Problem> {
     let named = |k: &str, name: &Option<String>| match name {
         Some(name) => gateway(start, key(k), name),
         None => Err(Problem::new(key(k), "missing: write the name of a gateway")),
@@ -153,7 +153,7 @@ fn hand_over(
         }
     };
     let signalling = spec.signalling.map_or(SIGNALLING, |t| t.0);
-    Ok((from, HandOver { to, path, signalling, backhaul }))
+    Ok((from, GatewayHandover { to, path, signalling, backhaul }))
 }
 
 /// The values of a table by their paths, dots and nested tables alike; a table with `kind`

@@ -92,7 +92,7 @@ fn on_wire(group: &FlowGroup) -> Option<(f64, f64)> {
 
 /// The lowest mean rate of the links that a group's data crosses, bit/s; infinite if none has a rate.
 fn capacity(scenario: &Resolved, group: &FlowGroup) -> f64 {
-    let rates = group.path.iter().filter_map(|&i| group.data_way(&scenario.links[i]).rate.mean());
+    let rates = group.path.iter().filter_map(|&i| group.data_direction(&scenario.links[i]).rate.mean());
     rates.map(|r| r.bits_per_sec() as f64).fold(f64::INFINITY, f64::min)
 }
 
@@ -123,14 +123,14 @@ fn packets(scenario: &Resolved, group: &FlowGroup, duration: f64) -> f64 {
         _ => capacity,
     };
     let held = group.path.iter().map(|&i| {
-        let way = group.data_way(&scenario.links[i]);
-        let waiting = match way.queue.limit {
-            _ if way.rate.mean().is_none() => 0.0,
+        let direction = group.data_direction(&scenario.links[i]);
+        let waiting = match direction.queue.limit {
+            _ if direction.rate.mean().is_none() => 0.0,
             Limit::Packets(n) => f64::from(n),
             Limit::Bytes(n) => 8.0 * n as f64 / size,
             Limit::Unlimited => f64::INFINITY,
         };
-        waiting.min(too_much * duration / size) + capacity * way.delay.base().as_secs_f64() / size
+        waiting.min(too_much * duration / size) + capacity * direction.delay.base().as_secs_f64() / size
     });
     let windows = if tcp {
         count * endpoint.receive_buffer.min(endpoint.send_buffer) as f64 / f64::from(endpoint.mss)

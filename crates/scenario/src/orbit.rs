@@ -63,7 +63,7 @@ fn nothing_in_sight(config: &Config, sky: &Sky, searched: Duration) -> String {
     let start = sky.moment(Instant::ZERO);
     let mut of_one = Vec::new();
     let mut counts = [0, 1].map(|end| {
-        sky.candidates(skyhaul_orbit::Seen::By(end), &start, &mut of_one);
+        sky.candidates(skyhaul_orbit::Stations::One(end), &start, &mut of_one);
         of_one.len()
     });
     let (from, to) = (&config.from, &config.to);

@@ -1,8 +1,9 @@
 //! The resolved scenario, from which simulator and emulator are built. It has no defaults, references or units left;
 //! every value is typed.
 
+use crate::model::direction_keys;
 use skyhaul_base::{Duration, Rate};
-use skyhaul_path as path;
+use skyhaul_path::{self as path, QueueConfig, arq, error, fade, fec, rate};
 use std::sync::Arc;
 
 pub use crate::chain::{AckMode, ChainKind, Open, Overload};
@@ -77,12 +78,12 @@ pub enum Misfortune {
     /// Packets of its connections bypass it and all other gateways.
     Reroute,
     /// It hands its split connections over.
-    HandOver(HandOver),
+    Handover(GatewayHandover),
 }
 
-/// The hand-over of a gateway's connections.
+/// The handover of a gateway's connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HandOver {
+pub struct GatewayHandover {
     /// Index of the gateway that takes them over.
     pub to: usize,
     /// The links of the leg that starts there; `None` if they stay the same.
@@ -95,7 +96,7 @@ pub struct HandOver {
 
 /// The part of a group in a chain of connections.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Part {
+pub enum ChainRole {
     /// The first leg, which has the application.
     Head(Chain),
     /// Another leg.
@@ -143,38 +144,30 @@ pub struct Link {
     pub reverse: Direction,
 }
 
-/// One direction of a link.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Direction {
-    /// Rate of the transmitter.
-    pub rate: path::rate::Config,
-    /// Propagation delay; for a satellite link the delay at the start.
-    pub delay: Delay,
-    /// The satellites, the same in both directions.
-    pub orbit: Option<Arc<Orbit>>,
-    /// Packets may overtake each other in flight.
-    pub allow_reorder: bool,
-    /// The queue in front of the transmitter.
-    pub queue: path::QueueConfig,
-    /// Channel losses.
-    pub error: path::error::Config,
-    /// Channel losses also apply to pure acknowledgements (default). If false, `error` neither loses nor counts them.
-    pub ack_errors: bool,
-    /// Whether it is up at the start.
-    pub up: bool,
-    /// Packets in flight are lost when it goes down.
-    pub drop_in_flight: bool,
-    /// Rain or shadowing.
-    pub fade: Option<Box<path::fade::Config>>,
-    /// Forward error correction.
-    pub fec: Option<path::fec::Config>,
-    /// ARQ.
-    pub arq: Option<path::arq::Config>,
-    /// Size of a pure TCP acknowledgement with compressed headers, bytes; `None` without compression.
-    pub ack_size: Option<u32>,
-    /// Regenerate acknowledgements at the far end, one per this many bytes; `None` for no regeneration.
-    pub reconstruct_acks: Option<u32>,
+macro_rules! direction {
+    (
+        { $($(#[$doc_a:meta])+ $a:ident: $from_a:ty => $type_a:ty,)+ }
+        { $($(#[$doc_b:meta])+ $b:ident: $from_b:ty => $type_b:ty = $default:expr,)+ }
+    ) => {
+        /// One direction of a link.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Direction {
+            $($(#[$doc_a])+ pub $a: $type_a,)+
+            /// The satellites, the same in both directions; with them `delay` is that at the start.
+            pub orbit: Option<Arc<Orbit>>,
+            $($(#[$doc_b])+ pub $b: $type_b,)+
+        }
+
+        impl Direction {
+            /// A direction with this rate and delay, and the default of every other key; its queue has no limit.
+            #[must_use]
+            pub fn new($($a: $type_a),+) -> Self {
+                Self { $($a,)+ orbit: None, $($b: $default),+ }
+            }
+        }
+    };
 }
+direction_keys!(direction);
 
 /// A change of one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
@@ -198,7 +191,7 @@ pub struct FlowGroup {
     pub count: u32,
     /// The path, as indices into [`Resolved::links`] in forward order. It is never empty and has no link twice.
     pub path: Vec<usize>,
-    /// Which way its data goes along the path; acknowledgements go the other way.
+    /// The direction in which its data crosses the links of the path; acknowledgements cross the other.
     pub direction: FlowDirection,
     /// Access delay in each direction, in addition to the links.
     pub extra_delay: Duration,
@@ -221,7 +214,7 @@ pub struct FlowGroup {
     /// First RTT sample of a sender without handshake; `None` exactly if `handshake`.
     pub known_rtt: Option<Duration>,
     /// Its part in a chain of connections, if any.
-    pub part: Option<Box<Part>>,
+    pub role: Option<Box<ChainRole>>,
 }
 
 /// When flows start.
@@ -255,42 +248,42 @@ impl FlowGroup {
     }
     /// The direction of a link that its data crosses.
     #[must_use]
-    pub fn data_way<'a>(&self, link: &'a Link) -> &'a Direction {
+    pub fn data_direction<'a>(&self, link: &'a Link) -> &'a Direction {
         if self.sends_forward() { &link.forward } else { &link.reverse }
     }
     /// The direction of a link that its acknowledgements cross.
     #[must_use]
-    pub fn ack_way<'a>(&self, link: &'a Link) -> &'a Direction {
+    pub fn ack_direction<'a>(&self, link: &'a Link) -> &'a Direction {
         if self.sends_forward() { &link.reverse } else { &link.forward }
     }
     /// The chain of which it is the first leg.
     #[must_use]
     pub fn chain(&self) -> Option<&Chain> {
-        match self.part.as_deref() {
-            Some(Part::Head(chain)) => Some(chain),
+        match self.role.as_deref() {
+            Some(ChainRole::Head(chain)) => Some(chain),
             _ => None,
         }
     }
     /// Its transport, if it is a leg without TCP.
     #[must_use]
     pub fn rate_leg(&self) -> Option<&skyhaul_relay::xtp::Config> {
-        match self.part.as_deref() {
-            Some(Part::Leg { transport: LegTransport::XtpLike(config), .. }) => Some(config),
+        match self.role.as_deref() {
+            Some(ChainRole::Leg { transport: LegTransport::XtpLike(config), .. }) => Some(config),
             _ => None,
         }
     }
     /// Its compressed headers, if it is a leg that has them.
     #[must_use]
     pub fn header_compression(&self) -> Option<&Compression> {
-        match self.part.as_deref() {
-            Some(Part::Leg { headers, .. }) => headers.as_ref(),
+        match self.role.as_deref() {
+            Some(ChainRole::Leg { headers, .. }) => headers.as_ref(),
             _ => None,
         }
     }
     /// Whether it is a leg of another group's chain, without an application of its own.
     #[must_use]
     pub fn is_leg(&self) -> bool {
-        matches!(self.part.as_deref(), Some(Part::Leg { .. }))
+        matches!(self.role.as_deref(), Some(ChainRole::Leg { .. }))
     }
     /// Its label in results: the congestion control, or `udp`, `tfrc`, `ssvp-reconstructed`.
     #[must_use]
@@ -340,7 +333,7 @@ impl Direction {
             allow_reorder: self.allow_reorder,
             error: self.error.clone(),
             drop_inflight: self.drop_in_flight,
-            two_ways: self.orbit.as_ref().is_some_and(|o| o.both_carry()),
+            two_paths: self.orbit.as_ref().is_some_and(|o| o.both_carry()),
             fec: self.fec.clone(),
             arq: self.arq,
         }

@@ -44,7 +44,7 @@ pub(crate) struct Chain {
     pub(crate) late_acks: bool,
     /// It is counted among the connections of its gateways.
     pub(crate) counted: bool,
-    /// Routes of its connections after each future hand-over.
+    /// Routes of its connections after each future handover.
     pub(crate) ahead: VecDeque<Ahead>,
     /// For each gateway, the tunnel from its predecessor.
     pub(crate) tunnels: Vec<Option<Box<Tunnel>>>,

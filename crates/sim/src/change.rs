@@ -56,7 +56,7 @@ impl<R: Tap> Network<R> {
                 return;
             }
             // The delay of the nearer path is recorded separately.
-            Change::Way(..) => return,
+            Change::Path(..) => return,
             Change::Fade(loss) => (LinkChange::Fade, loss.to_bits()),
             Change::Visible(visible) => (LinkChange::Visible, (*visible).into()),
             Change::Rate(rate) => (LinkChange::Rate, rate.mean().map_or(u64::MAX, Rate::bits_per_sec)),

@@ -1,4 +1,4 @@
-//! Hand-over of a gateway's connections to another gateway, to which the receiver has moved (I-TCP: Bakre and Badrinath
+//! Handover of a gateway's connections to another gateway, to which the receiver has moved (I-TCP: Bakre and Badrinath
 //! 1995).
 //!
 //! The connection continues: its state and buffered data move to the new gateway. During the move, the gateway's ends
@@ -14,14 +14,14 @@ use crate::sim::Sim;
 use crate::tap::Tap;
 use crate::tunnel::Tunnel;
 use skyhaul_base::Duration;
-use skyhaul_path::{Apart, PacketView};
-use skyhaul_scenario::resolved::HandOver;
+use skyhaul_path::{OutOfLine, PacketView};
+use skyhaul_scenario::resolved::GatewayHandover;
 use std::collections::VecDeque;
 
 impl<R: Tap> Sim<R> {
     /// A gateway hands over all of its split connections, one after the other.
     #[cold]
-    pub(crate) fn hand_over(&mut self, gateway: usize, how: &HandOver) {
+    pub(crate) fn hand_over(&mut self, gateway: usize, how: &GatewayHandover) {
         let now = self.now;
         let mut before = Duration::ZERO;
         for c in 0..self.chains.len() as u32 {
@@ -97,7 +97,7 @@ impl<R: Tap> Sim<R> {
         }
         let waiting = core::mem::take(&mut tunnel.waiting);
         self.set_away(c, gateway, false);
-        waiting.into_iter().for_each(|parcel| self.arrive(Apart(parcel)));
+        waiting.into_iter().for_each(|parcel| self.arrive(OutOfLine(parcel)));
         let legs = self.chains[c as usize].legs.clone();
         // Timers that expired during the move are due now.
         legs.iter().for_each(|&leg| self.arm(leg));

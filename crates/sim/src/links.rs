@@ -4,7 +4,7 @@ use crate::parcel::Parcel;
 use skyhaul_base::{Duration, Rate};
 use skyhaul_path::link::Streams;
 use skyhaul_path::{Delay, Hop, Link, LinkConfig, Routes, rate};
-use skyhaul_scenario::resolved::{FlowGroup, Part, Resolved};
+use skyhaul_scenario::resolved::{ChainRole, FlowGroup, Resolved};
 use std::collections::BTreeMap;
 
 /// The directed links of a world: those of the scenario, forward at `2i` and reverse at `2i + 1`, then a pair for
@@ -37,8 +37,8 @@ impl Links {
     /// The access delay is a pair of links without rate, shared by all flows with the same delay: a constant delay
     /// keeps the order, so one link serves them all.
     pub(crate) fn routes(&mut self, group: &FlowGroup, path: &[usize]) -> Option<(u16, u16)> {
-        let takes = match group.part.as_deref() {
-            Some(Part::Leg { delay, .. }) => *delay,
+        let takes = match group.role.as_deref() {
+            Some(ChainRole::Leg { delay, .. }) => *delay,
             _ => Duration::ZERO,
         };
         let (along, against) = self.routes_from(group.extra_delay, takes, path)?;

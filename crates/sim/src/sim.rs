@@ -15,7 +15,7 @@ use crate::watch;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::chain::Tournament;
-use skyhaul_path::{Agenda, Apart, PacketView};
+use skyhaul_path::{Agenda, OutOfLine, PacketView};
 use skyhaul_scenario::resolved::{FlowGroup, Gateway, Misfortune, Mishap};
 use skyhaul_tcp::{Config, Segment};
 use skyhaul_trace::Event;
@@ -136,7 +136,7 @@ impl<R: Tap> Sim<R> {
                 if links <= timers {
                     if let Some(parcel) = self.net.handle(at) {
                         if !self.arrive_plain(parcel) {
-                            self.arrive(Apart(parcel));
+                            self.arrive(OutOfLine(parcel));
                         }
                     }
                 } else {
@@ -207,7 +207,7 @@ impl<R: Tap> Sim<R> {
                 match &mishap.what {
                     Misfortune::Crash => self.crash(mishap.gateway),
                     Misfortune::Reroute => self.reroute(mishap.gateway),
-                    Misfortune::HandOver(how) => self.hand_over(mishap.gateway, how),
+                    Misfortune::Handover(how) => self.hand_over(mishap.gateway, how),
                 }
             }
         }
@@ -215,7 +215,7 @@ impl<R: Tap> Sim<R> {
 
     /// A parcel has reached its endpoint.
     #[inline(never)]
-    pub(crate) fn arrive(&mut self, Apart(parcel): Apart<Parcel>) {
+    pub(crate) fn arrive(&mut self, OutOfLine(parcel): OutOfLine<Parcel>) {
         let now = self.now;
         let index = parcel.flow();
         if self.run.classified {

@@ -30,16 +30,16 @@ pub(crate) struct Tunnel {
     pub(crate) waiting: VecDeque<Parcel>,
 }
 
-/// For each hand-over, the route from the old gateway to the new one.
+/// For each handover, the route from the old gateway to the new one.
 pub(crate) fn tunnels(scenario: &Resolved, links: &mut Links) -> Result<Vec<Option<u16>>, BuildError> {
     let tunnel = |what: &Misfortune| match what {
-        Misfortune::HandOver(how) => links.tunnel(how.backhaul).ok_or(BuildError::TooLarge).map(Some),
+        Misfortune::Handover(how) => links.tunnel(how.backhaul).ok_or(BuildError::TooLarge).map(Some),
         Misfortune::Crash | Misfortune::Reroute => Ok(None),
     };
     scenario.mishaps.iter().map(|m| &m.what).map(tunnel).collect()
 }
 
-/// The routes of a group's chains after each hand-over that concerns them, in order.
+/// The routes of a group's chains after each handover that concerns them, in order.
 pub(crate) fn ahead(
     scenario: &Resolved,
     group: usize,
@@ -54,7 +54,7 @@ pub(crate) fn ahead(
     let legs = core::iter::once(group).chain(chain.legs.iter().copied());
     let mut paths: Vec<&[usize]> = legs.map(|l| scenario.flows[l].path.as_slice()).collect();
     for (mishap, &tunnel) in scenario.mishaps.iter().zip(tunnels) {
-        let (Misfortune::HandOver(how), Some(tunnel)) = (&mishap.what, tunnel) else { continue };
+        let (Misfortune::Handover(how), Some(tunnel)) = (&mishap.what, tunnel) else { continue };
         let Some(k) = gateways.iter().position(|&g| g == mishap.gateway) else { continue };
         gateways[k] = how.to;
         if let Some(path) = &how.path {

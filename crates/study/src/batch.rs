@@ -71,7 +71,7 @@ pub fn run_all<R: CellRunner>(
     let (next, done, handed_over) = (AtomicUsize::new(0), AtomicUsize::new(cached), AtomicUsize::new(0));
     let broken: Mutex<Option<StudyError>> = Mutex::new(None);
     let halt = AtomicBool::new(false);
-    let hand_over = |study: usize, cells: Cells| {
+    let conclude = |study: usize, cells: Cells| {
         handed_over.fetch_add(1, Ordering::Relaxed);
         finished(study, cells)
     };
@@ -84,7 +84,7 @@ pub fn run_all<R: CellRunner>(
             let label = format!("{}: {}", work.plan.file.stem(), work.label(number));
             options.progress.cell(done, queue.len(), &label);
         }
-        if complete { hand_over(study, work.take()) } else { Ok(()) }
+        if complete { conclude(study, work.take()) } else { Ok(()) }
     };
     let fail = |e: StudyError| {
         halt.store(true, Ordering::Relaxed);
@@ -100,7 +100,7 @@ pub fn run_all<R: CellRunner>(
         }
     };
     for (study, work) in studies.iter().enumerate().filter(|(_, w)| w.cells.is_empty()) {
-        hand_over(study, work.take())?;
+        conclude(study, work.take())?;
     }
     let available = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = if options.jobs == 0 { available } else { options.jobs };

@@ -29,12 +29,12 @@ pub struct Chapter {
     /// The paper or subject.
     pub paper: Paper,
     /// Its studies, in the order of the paper.
-    pub parts: Vec<Part>,
+    pub entries: Vec<Entry>,
 }
 
 /// A study, or why it could not be run.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct Entry {
     /// Name of the file, without extension.
     pub name: String,
     /// The results; `Err`: why it could not be run.
@@ -87,7 +87,7 @@ impl Tally {
 impl Chapter {
     /// The studies that ran.
     pub fn evaluations(&self) -> impl Iterator<Item = &Evaluation> {
-        self.parts.iter().filter_map(|p| p.outcome.as_ref().ok())
+        self.entries.iter().filter_map(|p| p.outcome.as_ref().ok())
     }
 
     /// The outcomes of its claims.
@@ -122,8 +122,8 @@ impl Book {
         let of = |c: &Chapter| {
             let name = c.name.clone();
             let one =
-                move |p: &Part| Some((format!("{name}/{}", p.name), p.outcome.as_ref().err()?.line.clone()));
-            c.parts.iter().filter_map(one).collect::<Vec<_>>()
+                move |p: &Entry| Some((format!("{name}/{}", p.name), p.outcome.as_ref().err()?.line.clone()));
+            c.entries.iter().filter_map(one).collect::<Vec<_>>()
         };
         self.chapters.iter().flat_map(of).collect()
     }
@@ -144,7 +144,7 @@ impl Book {
     /// `summary.json`.
     #[must_use]
     pub fn summary(&self) -> Value {
-        let part = |p: &Part| match &p.outcome {
+        let part = |p: &Entry| match &p.outcome {
             Ok(e) => json!({
                 "name": p.name,
                 "title": e.title,
@@ -161,7 +161,7 @@ impl Book {
                 "name": c.name,
                 "title": c.paper.title,
                 "counts": c.tally().json(),
-                "studies": c.parts.iter().map(part).collect::<Vec<_>>(),
+                "studies": c.entries.iter().map(part).collect::<Vec<_>>(),
                 "elsewhere": c.paper.elsewhere,
                 "open": c.paper.open,
             })
@@ -191,7 +191,7 @@ impl Book {
         let profile = self.profile.word().to_owned();
         let text = |t: &Option<String>| t.clone().unwrap_or_default();
         for c in &self.chapters {
-            for (part, e) in c.parts.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
+            for (part, e) in c.entries.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
                 let seeds = e.provenance.seeds.to_string();
                 for claim in &e.claims {
                     let row = |o: &Outcome| {

@@ -9,7 +9,6 @@ use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::{Config, Controls};
 use skyhaul_scenario::model::QueueSpec;
 use skyhaul_scenario::resolved::{Change, Direction, Limit, Series, Start};
-
 use skyhaul_scenario::{Document, Resolved, ScenarioError, no_files};
 use skyhaul_sim::quantity::{FLOW, LINK, RUN};
 use skyhaul_sim::result::direction;
@@ -47,10 +46,13 @@ impl CellRunner for Simulator {
     }
 
     fn vocabulary(&self) -> Vocabulary {
-        let ways = [true, false].map(direction);
+        let directions = [true, false].map(direction);
         Vocabulary {
             flow: FLOW.iter().map(|q| q.name.to_owned()).collect(),
-            link: ways.iter().flat_map(|way| LINK.iter().map(move |q| format!("{way}.{}", q.name))).collect(),
+            link: directions
+                .iter()
+                .flat_map(|direction| LINK.iter().map(move |q| format!("{direction}.{}", q.name)))
+                .collect(),
             run: RUN.iter().map(|q| q.name.to_owned()).collect(),
         }
     }
@@ -61,7 +63,7 @@ impl CellRunner for Simulator {
             Raw::String(name) => Document::open(&dir.join(name).to_string_lossy(), &load),
             Raw::Table(table) => {
                 let text = toml::to_string(table).map_err(|e| problem_of(e.to_string()))?;
-                // Its name only serves to find the folder of what it extends.
+                // The name only serves to find the folder of what it extends.
                 Document::parse(&dir.join(INLINE).to_string_lossy(), &text, &load)
             }
             _ => {
@@ -233,7 +235,7 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
         words.push((format!("Flows {}", g.name), text));
     }
     for e in &s.events {
-        let way = if e.forward { "" } else { ", back" };
+        let back = if e.forward { "" } else { ", back" };
         let becomes = match &e.change {
             Change::Rate(r) if r.varies() => format!("a trace, {} in the mean", rate(r.mean())),
             Change::Rate(r) => rate(r.mean()),
@@ -246,11 +248,11 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
             },
             Change::Up(true) => "up".to_owned(),
             Change::Up(false) => "down".to_owned(),
-            // No file says so: courses do, as time passes.
-            Change::Fade(_) | Change::Visible(_) | Change::Way(..) | Change::Handover(_) => continue,
+            // Changes by satellites and fades are no events of a file.
+            Change::Fade(_) | Change::Visible(_) | Change::Path(..) | Change::Handover(_) => continue,
         };
         let at = number(e.at.as_secs_f64());
-        words.push((format!("At {at} s"), format!("link {}{way}: {becomes}", s.links[e.link].name)));
+        words.push((format!("At {at} s"), format!("link {}{back}: {becomes}", s.links[e.link].name)));
     }
     words
 }

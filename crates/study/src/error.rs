@@ -74,10 +74,10 @@ pub enum StudyError {
 /// Why a renderer cannot draw a figure.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
-    /// It cannot be reached.
+    /// The renderer cannot be reached.
     #[error("{}", io_words(.0))]
     Io(#[from] std::io::Error),
-    /// Its message.
+    /// The message of the renderer.
     #[error("{0}")]
     Said(String),
 }
@@ -85,10 +85,10 @@ pub enum RenderError {
 /// Why the text of an entry cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum EntryError {
-    /// It is from another engine, or the list of quantities has changed.
+    /// The entry is from another engine, or the list of quantities has changed.
     #[error("the result is from another engine")]
     Foreign,
-    /// Part of it is missing.
+    /// Part of the entry is missing.
     #[error("the entry is truncated")]
     CutOff,
     /// Its first line is invalid.
@@ -103,7 +103,7 @@ pub enum EntryError {
     /// Its content cannot be parsed.
     #[error("it cannot be read ({0})")]
     Unreadable(serde_json::Error),
-    /// It is not UTF-8.
+    /// The entry is not UTF-8.
     #[error("not text")]
     NotText,
 }

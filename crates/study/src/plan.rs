@@ -204,7 +204,7 @@ fn fill_grid<R: CellRunner>(runner: &R, plan: &mut Plan, base: &[Setting]) -> Re
     let last = profile::settings(&plan.file, plan.profile);
     let space = Space::of(&plan.file);
     let readings = plan.file.study.reading.len();
-    let mut known = Known::default();
+    let mut known = Index::default();
     for reading in 0..=readings {
         let only = match reading.checked_sub(1) {
             None => vec![None; space.lengths.len()],
@@ -245,13 +245,13 @@ fn fill_grid<R: CellRunner>(runner: &R, plan: &mut Plan, base: &[Setting]) -> Re
 
 /// The scenarios so far, by text: their indices, which differ only in constants, and the run that they share.
 #[derive(Default)]
-struct Known {
+struct Index {
     scenarios: BTreeMap<String, (Vec<usize>, Option<usize>)>,
     runs: usize,
 }
 
 /// Index of the scenario, whether new or known.
-fn place(all: &mut Vec<Prepared>, known: &mut Known, new: Prepared, runs: bool) -> usize {
+fn place(all: &mut Vec<Prepared>, known: &mut Index, new: Prepared, runs: bool) -> usize {
     let (same, run) = known.scenarios.entry(new.text.clone()).or_default();
     if runs && run.is_none() {
         *run = Some(known.runs);

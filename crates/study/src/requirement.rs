@@ -83,7 +83,7 @@ pub fn requirements(chapter: &Chapter) -> Vec<Requirement<'_>> {
 
 fn requirement<'a>(chapter: &'a Chapter, row: &'a Row) -> Requirement<'a> {
     let mut answers = Vec::new();
-    for (case, e) in chapter.parts.iter().filter_map(|p| Some((&p.name, p.outcome.as_ref().ok()?))) {
+    for (case, e) in chapter.entries.iter().filter_map(|p| Some((&p.name, p.outcome.as_ref().ok()?))) {
         let named = e.claims.iter().enumerate().filter(|(_, c)| row.is_named_by(&c.id));
         answers.extend(named.map(|(index, claim)| Answer { case, index, claim }));
     }

@@ -32,42 +32,24 @@ use skyhaul_base::{Duration, Instant, Rate};
 
 mod policer;
 
-/// Options of BBR.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// Seconds after which the minimum RTT is measured again (10).
-    pub min_rtt_window: f64,
-    /// Minimum seconds for which the window stays at four segments to measure the RTT (0.2).
-    pub probe_rtt_duration: f64,
-    /// An RTT sample equal to the minimum renews it, as in the draft. Linux requires a smaller sample, so it measures
-    /// again every ten seconds even on a path without a queue.
-    pub equal_rtt_renews: bool,
-    /// Detect a policer by its steady loss and send at its rate (Linux).
-    pub policer: bool,
-    /// Allow for aggregated acknowledgements once the pipe is full: enlarge the window by the data recently
-    /// acknowledged beyond the estimated rate, at most 100 ms of it (Linux since 2019; not in the draft).
-    pub extra_acked: bool,
-    /// Initial window; by default that of the endpoint preset.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub initial_window: Option<InitialWindow>,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            min_rtt_window: 10.0,
-            probe_rtt_duration: 0.2,
-            equal_rtt_renews: false,
-            policer: true,
-            extra_acked: false,
-            initial_window: None,
-        }
+skyhaul_base::options! {
+    /// Options of BBR.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// Seconds after which the minimum RTT is measured again (10).
+        min_rtt_window: f64 = 10.0,
+        /// Minimum seconds for which the window stays at four segments to measure the RTT (0.2).
+        probe_rtt_duration: f64 = 0.2,
+        /// An RTT sample equal to the minimum renews it, as in the draft. Linux requires a smaller sample, so it measures
+        /// again every ten seconds even on a path without a queue.
+        equal_rtt_renews: bool = false,
+        /// Detect a policer by its steady loss and send at its rate (Linux).
+        policer: bool = true,
+        /// Allow for aggregated acknowledgements once the pipe is full: enlarge the window by the data recently
+        /// acknowledged beyond the estimated rate, at most 100 ms of it (Linux since 2019; not in the draft).
+        extra_acked: bool = false,
+        /// Initial window; by default that of the endpoint preset.
+        initial_window: Option<InitialWindow> = None,
     }
 }
 

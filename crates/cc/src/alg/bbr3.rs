@@ -50,50 +50,29 @@ use bounds::{Bounds, Undo};
 use model::{MinRtt, Plateau, Sample};
 use skyhaul_base::{Duration, Instant, Rate};
 
-/// Options of BBR version 3. The defaults are the draft's constants.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// Seconds for which the minimum RTT remains valid (`MinRTTFilterLen`, 10).
-    pub min_rtt_window: f64,
-    /// Seconds after which the minimum RTT is measured again (`ProbeRTTInterval`, 5).
-    pub probe_rtt_interval: f64,
-    /// Minimum seconds for which only half a bandwidth-delay product is in flight to measure the RTT
-    /// (`ProbeRTTDuration`, 0.2).
-    pub probe_rtt_duration: f64,
-    /// Fraction of a round that may be lost before a probe for more rate counts as too high (`LossThresh`, 0.02).
-    pub loss_threshold: f64,
-    /// Minimum fraction of rate and window that remains after a round with a loss (`Beta`, 0.7).
-    pub beta: f64,
-    /// Fraction of the largest safe window that is left to other flows (`Headroom`, 0.15).
-    pub headroom: f64,
-    /// Number of gaps in one round that ends startup (`BBRStartupFullLossCnt`, 6).
-    pub startup_losses: u32,
-    /// An ECN echo counts as a loss rate above the threshold.
-    pub ecn: bool,
-    /// Initial window; by default that of the endpoint preset.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub initial_window: Option<InitialWindow>,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            min_rtt_window: 10.0,
-            probe_rtt_interval: 5.0,
-            probe_rtt_duration: 0.2,
-            loss_threshold: 0.02,
-            beta: 0.7,
-            headroom: 0.15,
-            startup_losses: 6,
-            ecn: true,
-            initial_window: None,
-        }
+skyhaul_base::options! {
+    /// Options of BBR version 3. The defaults are the draft's constants.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// Seconds for which the minimum RTT remains valid (`MinRTTFilterLen`, 10).
+        min_rtt_window: f64 = 10.0,
+        /// Seconds after which the minimum RTT is measured again (`ProbeRTTInterval`, 5).
+        probe_rtt_interval: f64 = 5.0,
+        /// Minimum seconds for which only half a bandwidth-delay product is in flight to measure the RTT
+        /// (`ProbeRTTDuration`, 0.2).
+        probe_rtt_duration: f64 = 0.2,
+        /// Fraction of a round that may be lost before a probe for more rate counts as too high (`LossThresh`, 0.02).
+        loss_threshold: f64 = 0.02,
+        /// Minimum fraction of rate and window that remains after a round with a loss (`Beta`, 0.7).
+        beta: f64 = 0.7,
+        /// Fraction of the largest safe window that is left to other flows (`Headroom`, 0.15).
+        headroom: f64 = 0.15,
+        /// Number of gaps in one round that ends startup (`BBRStartupFullLossCnt`, 6).
+        startup_losses: u32 = 6,
+        /// An ECN echo counts as a loss rate above the threshold.
+        ecn: bool = true,
+        /// Initial window; by default that of the endpoint preset.
+        initial_window: Option<InitialWindow> = None,
     }
 }
 

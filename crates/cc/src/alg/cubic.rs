@@ -20,42 +20,24 @@ use crate::parts::hystart::HyStart;
 use crate::rules::{CaGrowth, SharedRules};
 use skyhaul_base::{Duration, Instant, math};
 
-/// Options of CUBIC.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// Aggressiveness, segments per cubic second (0.4).
-    pub c: f64,
-    /// Fraction of the window that remains after a loss (0.7).
-    pub beta: f64,
-    /// Fraction of the window that remains after an ECN mark; `beta` by default. RFC 8511 proposes 0.85, since a queue
-    /// that marks is shorter than one that overflows.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub beta_ecn: Option<f64>,
-    /// Fast convergence: a flow with a loss below its previous maximum window releases bandwidth to new flows (RFC 9438
-    /// §4.7).
-    pub fast_convergence: bool,
-    /// HyStart++: leave the first slow start when the RTT rises (RFC 9406).
-    pub hystart: bool,
-    /// Loss recovery (default `sack`).
-    pub recovery: RecoveryMode,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            c: 0.4,
-            beta: 0.7,
-            beta_ecn: None,
-            fast_convergence: true,
-            hystart: true,
-            recovery: RecoveryMode::Sack,
-        }
+skyhaul_base::options! {
+    /// Options of CUBIC.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// Aggressiveness, segments per cubic second (0.4).
+        c: f64 = 0.4,
+        /// Fraction of the window that remains after a loss (0.7).
+        beta: f64 = 0.7,
+        /// Fraction of the window that remains after an ECN mark; `beta` by default. RFC 8511 proposes 0.85, since a queue
+        /// that marks is shorter than one that overflows.
+        beta_ecn: Option<f64> = None,
+        /// Fast convergence: a flow with a loss below its previous maximum window releases bandwidth to new flows (RFC 9438
+        /// §4.7).
+        fast_convergence: bool = true,
+        /// HyStart++: leave the first slow start when the RTT rises (RFC 9406).
+        hystart: bool = true,
+        /// Loss recovery (default `sack`).
+        recovery: RecoveryMode = RecoveryMode::Sack,
     }
 }
 

@@ -22,39 +22,21 @@ use crate::parts::growth;
 use crate::rules::SharedRules;
 use skyhaul_base::{Duration, Instant, Rate};
 
-/// Options of TCP Fast Start.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// Window of an earlier transfer on the path, in segments. By default, the window of an earlier connection on the
-    /// path; if there is none, the first transfer uses slow start.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub cached_window: Option<f64>,
-    /// Slow start threshold of that transfer, in segments; by default below the window, as in congestion avoidance.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub cached_ssthresh: Option<f64>,
-    /// Send the segments of the attempt with low priority (default). `false` is for ablation studies.
-    pub low_priority: bool,
-    /// Spread the attempt over an RTT (default). `false` sends it at once.
-    pub pacing: bool,
-    /// Loss recovery (default `sack`).
-    pub recovery: RecoveryMode,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            cached_window: None,
-            cached_ssthresh: None,
-            low_priority: true,
-            pacing: true,
-            recovery: RecoveryMode::Sack,
-        }
+skyhaul_base::options! {
+    /// Options of TCP Fast Start.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// Window of an earlier transfer on the path, in segments. By default, the window of an earlier connection on the
+        /// path; if there is none, the first transfer uses slow start.
+        cached_window: Option<f64> = None,
+        /// Slow start threshold of that transfer, in segments; by default below the window, as in congestion avoidance.
+        cached_ssthresh: Option<f64> = None,
+        /// Send the segments of the attempt with low priority (default). `false` is for ablation studies.
+        low_priority: bool = true,
+        /// Spread the attempt over an RTT (default). `false` sends it at once.
+        pacing: bool = true,
+        /// Loss recovery (default `sack`).
+        recovery: RecoveryMode = RecoveryMode::Sack,
     }
 }
 

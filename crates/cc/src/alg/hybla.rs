@@ -20,36 +20,20 @@ use crate::parts::growth;
 use crate::rules::{CaGrowth, SharedRules};
 use skyhaul_base::{Duration, Rate, math};
 
-/// Options of TCP Hybla.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// Reference RTT in milliseconds (25).
-    pub rtt0_ms: f64,
-    /// Largest exponent of slow start (16, as in Linux); the paper has no limit.
-    pub most_rho: f64,
-    /// Multiply the initial slow start threshold by `rho`, as in the paper. Off by default, as in Linux.
-    pub scale_ssthresh: bool,
-    /// Pace data at one window per RTT, as the paper recommends. Off by default.
-    pub pacing: bool,
-    /// Loss recovery (default `sack`).
-    pub recovery: RecoveryMode,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            rtt0_ms: 25.0,
-            most_rho: 16.0,
-            scale_ssthresh: false,
-            pacing: false,
-            recovery: RecoveryMode::Sack,
-        }
+skyhaul_base::options! {
+    /// Options of TCP Hybla.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// Reference RTT in milliseconds (25).
+        rtt0_ms: f64 = 25.0,
+        /// Largest exponent of slow start (16, as in Linux); the paper has no limit.
+        most_rho: f64 = 16.0,
+        /// Multiply the initial slow start threshold by `rho`, as in the paper. Off by default, as in Linux.
+        scale_ssthresh: bool = false,
+        /// Pace data at one window per RTT, as the paper recommends. Off by default.
+        pacing: bool = false,
+        /// Loss recovery (default `sack`).
+        recovery: RecoveryMode = RecoveryMode::Sack,
     }
 }
 

@@ -14,30 +14,22 @@ use crate::parts::growth;
 use crate::parts::inflation::Inflation;
 use crate::rules::{EmptyWindow, HalvingBase, InitialWindow, Rules, SharedRules};
 
-/// Options of the Reno family. Options that are not set follow the endpoint preset.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// Initial window; by default that of the endpoint preset.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub initial_window: Option<InitialWindow>,
-    /// Segments added to the window at the start of Reno or NewReno fast recovery; by default that of the preset (3).
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub inflate_ndup: Option<f64>,
-    /// What a reduction halves; by default that of the preset.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub halving_base: Option<HalvingBase>,
-    /// Round the halved window down to whole segments; by default as in the preset.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub integer_halving: Option<bool>,
-    /// Maximum number of segments sent per acknowledgement; 0 is unlimited (default).
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
-    pub max_burst: u16,
+skyhaul_base::options! {
+    /// Options of the Reno family. Options that are not set follow the endpoint preset.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// Initial window; by default that of the endpoint preset.
+        initial_window: Option<InitialWindow> = None,
+        /// Segments added to the window at the start of Reno or NewReno fast recovery; by default that of the preset (3).
+        inflate_ndup: Option<f64> = None,
+        /// What a reduction halves; by default that of the preset.
+        halving_base: Option<HalvingBase> = None,
+        /// Round the halved window down to whole segments; by default as in the preset.
+        integer_halving: Option<bool> = None,
+        /// Maximum number of segments sent per acknowledgement; 0 is unlimited (default).
+        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
+        max_burst: u16 = 0,
+    }
 }
 
 #[cfg(feature = "serde")]

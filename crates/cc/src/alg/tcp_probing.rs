@@ -39,28 +39,18 @@ pub enum Compare {
     Least,
 }
 
-/// Options of TCP-Probing.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// The RTT that neither round trip of a cycle may exceed for Immediate Recovery: `smoothed` (default) or `least`.
-    pub compare: Compare,
-    /// Fraction by which they may exceed it nevertheless (0).
-    pub tolerance: f64,
-    /// Number of probe cycles in a row that may fail before the silence counts as congestion (6).
-    pub cycles: u32,
-    /// Loss recovery (default `newreno`).
-    pub recovery: RecoveryMode,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self { compare: Compare::Smoothed, tolerance: 0.0, cycles: 6, recovery: RecoveryMode::NewReno }
+skyhaul_base::options! {
+    /// Options of TCP-Probing.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// The RTT that neither round trip of a cycle may exceed for Immediate Recovery: `smoothed` (default) or `least`.
+        compare: Compare = Compare::Smoothed,
+        /// Fraction by which they may exceed it nevertheless (0).
+        tolerance: f64 = 0.0,
+        /// Number of probe cycles in a row that may fail before the silence counts as congestion (6).
+        cycles: u32 = 6,
+        /// Loss recovery (default `newreno`).
+        recovery: RecoveryMode = RecoveryMode::NewReno,
     }
 }
 

@@ -35,39 +35,22 @@ use crate::parts::growth;
 use crate::rules::SharedRules;
 use skyhaul_base::Rate;
 
-/// Options of TCP-Real.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// Increase in segments per RTT (1).
-    pub alpha: f64,
-    /// Fraction of the window that remains after a loss (1/2).
-    pub beta: f64,
-    /// Fraction by which a falling rate reduces the window (1/8).
-    pub gamma: f64,
-    /// Relative decrease of the rate up to which the window is held (1/8; our choice).
-    pub delta: f64,
-    /// Do not reduce the window at a loss if the rate has not fallen. Off by default.
-    pub classify: bool,
-    /// Loss recovery (default `reno`).
-    pub recovery: RecoveryMode,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            alpha: 1.0,
-            beta: 0.5,
-            gamma: 0.125,
-            delta: 0.125,
-            classify: false,
-            recovery: RecoveryMode::Reno,
-        }
+skyhaul_base::options! {
+    /// Options of TCP-Real.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// Increase in segments per RTT (1).
+        alpha: f64 = 1.0,
+        /// Fraction of the window that remains after a loss (1/2).
+        beta: f64 = 0.5,
+        /// Fraction by which a falling rate reduces the window (1/8).
+        gamma: f64 = 0.125,
+        /// Relative decrease of the rate up to which the window is held (1/8; our choice).
+        delta: f64 = 0.125,
+        /// Do not reduce the window at a loss if the rate has not fallen. Off by default.
+        classify: bool = false,
+        /// Loss recovery (default `reno`).
+        recovery: RecoveryMode = RecoveryMode::Reno,
     }
 }
 

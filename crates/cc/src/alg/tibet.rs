@@ -31,30 +31,20 @@ pub enum Measured {
     Acknowledgements,
 }
 
-/// Options of TCP TIBET.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// What is measured: `acknowledgements` (default; "measuring and low-pass filtering the length of acked packets and
-    /// the intervals between ACKs' arrivals", Neglia et al. §4) or `departures`, which that paper allows "in addition".
-    pub measured: Measured,
-    /// Weight of the previous value in the filters of lengths and intervals (0.99, unconfirmed): a memory of 100
-    /// segments.
-    pub pole: f64,
-    /// Time constant of the second filter in seconds (1, unconfirmed).
-    pub t0: f64,
-    /// Loss recovery (default `newreno`).
-    pub recovery: RecoveryMode,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self { measured: Measured::Acknowledgements, pole: 0.99, t0: 1.0, recovery: RecoveryMode::NewReno }
+skyhaul_base::options! {
+    /// Options of TCP TIBET.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// What is measured: `acknowledgements` (default; "measuring and low-pass filtering the length of acked packets and
+        /// the intervals between ACKs' arrivals", Neglia et al. §4) or `departures`, which that paper allows "in addition".
+        measured: Measured = Measured::Acknowledgements,
+        /// Weight of the previous value in the filters of lengths and intervals (0.99, unconfirmed): a memory of 100
+        /// segments.
+        pole: f64 = 0.99,
+        /// Time constant of the second filter in seconds (1, unconfirmed).
+        t0: f64 = 1.0,
+        /// Loss recovery (default `newreno`).
+        recovery: RecoveryMode = RecoveryMode::NewReno,
     }
 }
 

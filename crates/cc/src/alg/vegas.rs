@@ -32,32 +32,23 @@ pub enum Flavour {
     Linux,
 }
 
-/// Options of TCP Vegas.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// The implementation whose arithmetic is followed.
-    pub flavour: Flavour,
-    /// The window grows while fewer segments than this are queued. Default 1 (`ns2`) or 2 (`linux`).
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub alpha: Option<f64>,
-    /// The window shrinks while more segments than this are queued. Default 3 (`ns2`) or 4 (`linux`).
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub beta: Option<f64>,
-    /// Slow start ends when more segments than this are queued. Default 1.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub gamma: Option<f64>,
-    /// Loss recovery; default `reno` (`ns2`) or `sack` (`linux`).
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub recovery: Option<RecoveryMode>,
-    /// Initial window; by default that of the endpoint preset.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub initial_window: Option<InitialWindow>,
+skyhaul_base::options! {
+    /// Options of TCP Vegas.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// The implementation whose arithmetic is followed.
+        flavour: Flavour = Flavour::default(),
+        /// The window grows while fewer segments than this are queued. Default 1 (`ns2`) or 2 (`linux`).
+        alpha: Option<f64> = None,
+        /// The window shrinks while more segments than this are queued. Default 3 (`ns2`) or 4 (`linux`).
+        beta: Option<f64> = None,
+        /// Slow start ends when more segments than this are queued. Default 1.
+        gamma: Option<f64> = None,
+        /// Loss recovery; default `reno` (`ns2`) or `sack` (`linux`).
+        recovery: Option<RecoveryMode> = None,
+        /// Initial window; by default that of the endpoint preset.
+        initial_window: Option<InitialWindow> = None,
+    }
 }
 
 /// Why options are refused.

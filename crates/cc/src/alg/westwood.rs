@@ -39,42 +39,25 @@ pub enum Filter {
     Tustin,
 }
 
-/// Options of TCP Westwood.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// The filter (default `constant`).
-    pub filter: Filter,
-    /// Pole of the `constant` filter (19/21).
-    pub pole: f64,
-    /// Time constant of the `tustin` filter in seconds (1).
-    pub tau: f64,
-    /// Maximum number of segments that one acknowledgement counts for (2, as in the ns-2 module), so that stretched
-    /// acknowledgements underestimate the rate and never overestimate it.
-    pub most_per_ack: f64,
-    /// Divide the threshold at a timeout, as the ns-2 module does. The divisor starts at zero; in slow start it grows
-    /// by one with each timeout and by a quarter with each fast retransmit, up to four; a loss in congestion avoidance
-    /// resets it to one. Off by default, as in the papers.
-    pub rto_divisor: bool,
-    /// Loss recovery (default `newreno`).
-    pub recovery: RecoveryMode,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            filter: Filter::Constant,
-            pole: 19.0 / 21.0,
-            tau: 1.0,
-            most_per_ack: 2.0,
-            rto_divisor: false,
-            recovery: RecoveryMode::NewReno,
-        }
+skyhaul_base::options! {
+    /// Options of TCP Westwood.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// The filter (default `constant`).
+        filter: Filter = Filter::Constant,
+        /// Pole of the `constant` filter (19/21).
+        pole: f64 = 19.0 / 21.0,
+        /// Time constant of the `tustin` filter in seconds (1).
+        tau: f64 = 1.0,
+        /// Maximum number of segments that one acknowledgement counts for (2, as in the ns-2 module), so that stretched
+        /// acknowledgements underestimate the rate and never overestimate it.
+        most_per_ack: f64 = 2.0,
+        /// Divide the threshold at a timeout, as the ns-2 module does. The divisor starts at zero; in slow start it grows
+        /// by one with each timeout and by a quarter with each fast retransmit, up to four; a loss in congestion avoidance
+        /// resets it to one. Off by default, as in the papers.
+        rto_divisor: bool = false,
+        /// Loss recovery (default `newreno`).
+        recovery: RecoveryMode = RecoveryMode::NewReno,
     }
 }
 

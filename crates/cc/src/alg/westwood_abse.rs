@@ -36,28 +36,18 @@ pub enum Uncongested {
     RttMin,
 }
 
-/// Options of TCP Westwood ABSE.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// Weight of the previous value in the means of throughput and of jumps (0.6).
-    pub gain: f64,
-    /// When gaps are sampled: `rtt` (default, the later paper) or `rtt-min` (no step in the interval).
-    pub uncongested: Uncongested,
-    /// Number of RTTs that the largest jump adds to the filter's memory (10, unconfirmed).
-    pub n: f64,
-    /// Loss recovery (default `newreno`).
-    pub recovery: RecoveryMode,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self { gain: 0.6, uncongested: Uncongested::Rtt, n: 10.0, recovery: RecoveryMode::NewReno }
+skyhaul_base::options! {
+    /// Options of TCP Westwood ABSE.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// Weight of the previous value in the means of throughput and of jumps (0.6).
+        gain: f64 = 0.6,
+        /// When gaps are sampled: `rtt` (default, the later paper) or `rtt-min` (no step in the interval).
+        uncongested: Uncongested = Uncongested::Rtt,
+        /// Number of RTTs that the largest jump adds to the filter's memory (10, unconfirmed).
+        n: f64 = 10.0,
+        /// Loss recovery (default `newreno`).
+        recovery: RecoveryMode = RecoveryMode::NewReno,
     }
 }
 

@@ -38,27 +38,16 @@ pub enum Flavour {
     Linux,
 }
 
-/// Options of TCP Westwood+.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// The implementation to follow: The implementation to follow: `paper` (default) or `linux`.
-    pub flavour: Flavour,
-    /// Weight of the previous value in the filter; by default 0.9 (`paper`), or 7/8 applied twice (`linux`).
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub pole: Option<f64>,
-    /// Loss recovery (default `newreno`, as in the comparisons with asymmetric satellite links).
-    pub recovery: RecoveryMode,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self { flavour: Flavour::Paper, pole: None, recovery: RecoveryMode::NewReno }
+skyhaul_base::options! {
+    /// Options of TCP Westwood+.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// The implementation to follow: The implementation to follow: `paper` (default) or `linux`.
+        flavour: Flavour = Flavour::Paper,
+        /// Weight of the previous value in the filter; by default 0.9 (`paper`), or 7/8 applied twice (`linux`).
+        pole: Option<f64> = None,
+        /// Loss recovery (default `newreno`, as in the comparisons with asymmetric satellite links).
+        recovery: RecoveryMode = RecoveryMode::NewReno,
     }
 }
 

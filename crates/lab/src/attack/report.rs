@@ -71,7 +71,7 @@ impl Found {
         self.worst.value
     }
 
-    /// The same with fresh seeds: mean and 95 % interval.
+    /// The value of the worst case with fresh seeds: mean and 95 % interval.
     #[must_use]
     pub const fn fresh(&self) -> Option<Estimate> {
         self.worst.fresh

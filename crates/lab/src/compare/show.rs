@@ -18,9 +18,10 @@ pub fn text(left: &Results, right: &Results, all: &[Compared]) -> String {
         let of = r.control.as_ref().map_or_else(String::new, |c| format!(" of {c}"));
         let _ = writeln!(out, "{name}  {path}: {kind}{of}, engine {engine}, {profile} profile");
     }
-    // What an evaluation is about comes first.
-    let (asked, studies): (Vec<&Compared>, Vec<&Compared>) = all.iter().partition(|c| c.name == REQUIREMENTS);
-    for c in &asked {
+    // Requirements come first: an evaluation is about them.
+    let (requirements, studies): (Vec<&Compared>, Vec<&Compared>) =
+        all.iter().partition(|c| c.name == REQUIREMENTS);
+    for c in &requirements {
         let _ = writeln!(out, "\n{REQUIREMENTS}");
         if c.verdicts.is_empty() {
             out.push_str("  all verdicts are the same\n");
@@ -36,7 +37,7 @@ pub fn text(left: &Results, right: &Results, all: &[Compared]) -> String {
             out.push('\n');
         }
         let mut certain: Vec<&Difference> = c.certain().collect();
-        // Single flows of a run after what is said of all.
+        // Metrics of all flows come first, those of single flows of a run last.
         certain.sort_by_key(|d| d.metric.starts_with("flows."));
         let count = |status| c.differences.iter().filter(|d| d.status == status).count();
         let (within, unknown) = (count(Status::Within), count(Status::Unknown));
@@ -80,7 +81,7 @@ pub fn text(left: &Results, right: &Results, all: &[Compared]) -> String {
             let _ = writeln!(out, "  claim {claim}: {l} → {r}");
         }
     }
-    let verdicts = asked.iter().map(|c| c.verdicts.len()).sum::<usize>();
+    let verdicts = requirements.iter().map(|c| c.verdicts.len()).sum::<usize>();
     let differ = studies.iter().filter(|c| !c.is_equal()).count();
     let verdict = match (differ, studies.len()) {
         (0, _) if verdicts > 0 => "Only verdicts differ.".to_owned(),
@@ -89,8 +90,8 @@ pub fn text(left: &Results, right: &Results, all: &[Compared]) -> String {
             "No difference is significant; more seeds may decide.".to_owned()
         }
         (0, _) => "Equal within intervals.".to_owned(),
-        (_, 1) if asked.is_empty() => "Different.".to_owned(),
-        (n, all) if asked.is_empty() => format!("{n} of {all} studies are different."),
+        (_, 1) if requirements.is_empty() => "Different.".to_owned(),
+        (n, all) if requirements.is_empty() => format!("{n} of {all} studies are different."),
         (n, all) => {
             let word = if verdicts == 1 { "verdict" } else { "verdicts" };
             format!("{verdicts} {word} on requirements and {n} of {all} cases are different.")

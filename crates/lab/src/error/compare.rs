@@ -5,7 +5,7 @@ use std::path::PathBuf;
 /// Why results cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
-    /// They are of different kinds.
+    /// The results are of different kinds.
     #[error("{} is a result of {left}, {} of {right}: compare two results of the same kind", a.display(), b.display())]
     Kinds {
         /// The left ones.
@@ -17,7 +17,7 @@ pub enum CompareError {
         /// Kind of the right ones.
         right: &'static str,
     },
-    /// They are of different profiles.
+    /// The results are of different profiles.
     #[error(
         "{} used the {left} profile, {} the {right} profile: these are different experiments",
         a.display(), b.display()
@@ -32,7 +32,7 @@ pub enum CompareError {
         /// Profile of the right ones.
         right: String,
     },
-    /// They are of different engines.
+    /// The results are of different engines.
     #[error(
         "{}: `engine`: {} was made by engine {right}, {} by engine {left}; accepted: {left}, or any engine with --across-versions",
         manifest.display(), b.display(), a.display()

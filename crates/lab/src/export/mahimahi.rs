@@ -64,7 +64,7 @@ impl Sending {
             | Change::Error(_)
             | Change::Limit(_)
             | Change::Fade(_)
-            | Change::Way(..)
+            | Change::Path(..)
             | Change::Handover(_) => {}
         }
     }

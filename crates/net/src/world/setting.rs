@@ -101,7 +101,7 @@ pub(super) struct Setting<'a> {
 /// Refuses features of a flow group that a real network cannot provide.
 fn check(group: &FlowGroup, world: &World) -> Result<(), Unsupported> {
     let ours = !matches!(world, World::Kernel(_));
-    if group.part.is_some() {
+    if group.role.is_some() {
         return Err(Unsupported::Chain);
     }
     if !group.sends_forward() {

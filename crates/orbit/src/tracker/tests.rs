@@ -115,10 +115,10 @@ fn policies_do_what_their_names_say() {
         let config = Config { handover: policy, ..config.clone() };
         steps(&config, 900)
     };
-    let elevation = |step: &Step, s: u32| sky.elevation(Seen::Both, s, &sky.moment(step.from)).unwrap();
+    let elevation = |step: &Step, s: u32| sky.elevation(Stations::Both, s, &sky.moment(step.from)).unwrap();
     let all_in_sight = |step: &Step| {
         let mut list = Vec::new();
-        sky.candidates(Seen::Both, &sky.moment(step.from), &mut list);
+        sky.candidates(Stations::Both, &sky.moment(step.from), &mut list);
         list
     };
     let highest = run(max_elevation::Config { hysteresis: 5.0 }.into());
@@ -139,7 +139,7 @@ fn policies_do_what_their_names_say() {
     let count = |steps: &[Step]| handovers(steps).len();
     assert!(count(&longest) < count(&highest) && count(&highest) <= count(&nearest));
     for (at, change) in handovers(&longest) {
-        assert!(!sky.sees(Seen::Both, change.from.unwrap(), &sky.moment(at)));
+        assert!(!sky.sees(Stations::Both, change.from.unwrap(), &sky.moment(at)));
     }
 }
 
@@ -218,9 +218,31 @@ fn handovers_at(steps: &[Step]) -> u64 {
 }
 
 #[test]
-fn two_trackers_make_the_same_steps() {
-    let config = config("London", "Madrid", leo("leo550"));
-    assert_eq!(steps(&config, 60), steps(&config, 60));
+fn a_run_that_starts_later_finds_the_same_sky() {
+    // Without hysteresis the serving satellite does not depend on the one before.
+    let now = Config {
+        handover: max_elevation::Config { hysteresis: 0.0 }.into(),
+        ..config("London", "Madrid", leo("leo550"))
+    };
+    let by = Duration::from_secs(30);
+    let later = Config { offset: now.offset + by, ..now.clone() };
+    // Of each step its time, its satellites and its delay, from the second minute on.
+    let of = |config: &Config, shift: Duration| -> Vec<_> {
+        let all = steps(config, 240).into_iter().map(|s| (s.from + shift, s.path));
+        let from = Instant::ZERO + Duration::from_secs(60);
+        let until = Instant::ZERO + Duration::from_secs(240);
+        all.filter(|(at, _)| (from..until).contains(at)).collect()
+    };
+    let (now, later) = (of(&now, Duration::ZERO), of(&later, by));
+    assert_eq!(now.len(), later.len());
+    let satellites: alloc::collections::BTreeSet<_> = now.iter().filter_map(|s| Some(s.1?.first)).collect();
+    assert!(satellites.len() > 2, "there are handovers: {satellites:?}");
+    for ((at, a), (then, b)) in now.iter().zip(&later) {
+        assert_eq!((at, a.map(|p| p.first)), (then, b.map(|p| p.first)));
+        let (Some(a), Some(b)) = (a, b) else { continue };
+        let apart = (a.begin.as_secs_f64() - b.begin.as_secs_f64()).abs();
+        assert!(apart < 2e-9, "{at:?}: {a:?} {b:?}");
+    }
 }
 
 #[test]

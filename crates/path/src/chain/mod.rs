@@ -10,7 +10,7 @@ mod reconstruction;
 mod tournament;
 
 use crate::link::{Link, Offered};
-use crate::packet::{Apart, DropReason, PacketView};
+use crate::packet::{DropReason, OutOfLine, PacketView};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -151,7 +151,7 @@ impl<P: PacketView> Acks<P> {
     /// A packet is about to be offered to the link.
     #[cold]
     #[inline(never)]
-    fn enter(&mut self, now: Instant, Apart(mut packet): Apart<P>) -> Apart<P>
+    fn enter(&mut self, now: Instant, OutOfLine(mut packet): OutOfLine<P>) -> OutOfLine<P>
     where
         P: Routed,
     {
@@ -161,7 +161,7 @@ impl<P: PacketView> Acks<P> {
         if let Some(size) = self.size {
             packet.compress(size);
         }
-        Apart(packet)
+        OutOfLine(packet)
     }
     /// The next packet that has arrived by `now`, or that was created.
     #[cold]
@@ -268,10 +268,10 @@ impl<P: Routed> Chain<P> {
         observer.entered(now, index, &packet);
         let packet = match acks {
             None => packet,
-            Some(acks) => acks.enter(now, Apart(packet)).0,
+            Some(acks) => acks.enter(now, OutOfLine(packet)).0,
         };
         let offered =
-            link.offer(now, packet, &mut move |p, why| lose((now, index), acks, Apart(p), why, observer));
+            link.offer(now, packet, &mut move |p, why| lose((now, index), acks, OutOfLine(p), why, observer));
         if offered != Offered::Behind {
             self.arm(index);
         }
@@ -310,7 +310,7 @@ impl<P: Routed> Chain<P> {
         if self.routes[usize::from(packet.hop())] == END {
             return Some(packet);
         }
-        self.go_on(now, Apart(packet), observer);
+        self.go_on(now, OutOfLine(packet), observer);
         None
     }
 
@@ -325,14 +325,14 @@ impl<P: Routed> Chain<P> {
 
     /// Passes a packet to the next of several links.
     #[inline(never)]
-    fn go_on(&mut self, now: Instant, Apart(packet): Apart<P>, observer: &mut impl Observer<P>) {
+    fn go_on(&mut self, now: Instant, OutOfLine(packet): OutOfLine<P>, observer: &mut impl Observer<P>) {
         self.enter(now, packet, observer);
     }
 
     #[inline]
     fn serve(&mut self, now: Instant, index: u32, observer: &mut impl Observer<P>) {
         let Some(Hop { link, acks, .. }) = self.hops.get_mut(index as usize) else { return };
-        link.serve(now, &mut |p, why| lose((now, index), acks, Apart(p), why, observer));
+        link.serve(now, &mut |p, why| lose((now, index), acks, OutOfLine(p), why, observer));
         self.rearm(index);
     }
 
@@ -345,7 +345,7 @@ impl<P: Routed> Chain<P> {
         act: impl FnOnce(&mut Link<P>, &mut dyn FnMut(P, DropReason)),
     ) {
         let Some(Hop { link, acks, .. }) = self.hops.get_mut(index as usize) else { return };
-        act(link, &mut |p, why| lose((now, index), acks, Apart(p), why, observer));
+        act(link, &mut |p, why| lose((now, index), acks, OutOfLine(p), why, observer));
         self.rearm(index);
     }
 
@@ -361,7 +361,7 @@ impl<P: Routed> Chain<P> {
     /// an inspection does not change their number.
     pub fn settle(&mut self, now: Instant, observer: &mut impl Observer<P>) {
         for (index, Hop { link, acks, .. }) in (0..).zip(&mut self.hops) {
-            link.serve(now, &mut |p, why| lose((now, index), acks, Apart(p), why, observer));
+            link.serve(now, &mut |p, why| lose((now, index), acks, OutOfLine(p), why, observer));
         }
         (0..self.hops.len() as u32).for_each(|index| self.arm(index));
     }
@@ -372,7 +372,7 @@ impl<P: Routed> Chain<P> {
 fn lose<P: Routed>(
     (now, link): (Instant, u32),
     acks: &mut Option<Box<Acks<P>>>,
-    Apart(mut packet): Apart<P>,
+    OutOfLine(mut packet): OutOfLine<P>,
     why: DropReason,
     observer: &mut impl Observer<P>,
 ) {
@@ -428,12 +428,12 @@ mod tests {
 
     /// The links that packets entered, left, and were lost by.
     #[derive(Default)]
-    struct Seen {
+    struct Log {
         entered: Vec<u32>,
         left: Vec<u32>,
         lost: Vec<u32>,
     }
-    impl Observer<Ack> for Seen {
+    impl Observer<Ack> for Log {
         fn entered(&mut self, _: Instant, link: u32, _: &Ack) {
             self.entered.push(link);
         }
@@ -459,7 +459,7 @@ mod tests {
             let mut routes = Routes::default();
             let start = routes.add(vec![0, 1]).expect("room");
             let mut chain = Chain::new(spares.map(hop).into(), routes);
-            let mut seen = Seen::default();
+            let mut seen = Log::default();
             chain.enter(Instant::ZERO, Ack { hop: start, spared: false }, &mut seen);
             let mut arrived = 0;
             while chain.next() < Instant::MAX {

@@ -19,7 +19,6 @@ pub mod per;
 use crate::packet::PacketView;
 use crate::param::Refusal;
 use alloc::string::String;
-use core::fmt;
 use skyhaul_base::Rng;
 
 pub use list::Scope;
@@ -50,7 +49,7 @@ skyhaul_base::kinds! {
     /// Why a configuration is invalid.
     #[derive(Clone, Debug, PartialEq)]
     #[expect(missing_docs, reason = "the error of each model documents itself")]
-    pub enum Invalid = Model::Invalid;
+    pub error Invalid = Model::Invalid;
 }
 
 impl Config {
@@ -118,14 +117,6 @@ impl ErrorModel {
         each!(self, ErrorModel(m) => m.is_lossless())
     }
 }
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        each!(self, Invalid(e) => e.fmt(f))
-    }
-}
-
-impl core::error::Error for Invalid {}
 
 impl Refusal for Invalid {
     fn key(&self) -> &'static str {

@@ -57,7 +57,7 @@ impl Config {
     pub fn carrier(&self) -> Option<&carrier::Config> {
         each!(self, Config(c) => c.carrier())
     }
-    /// The same, for filling in what follows from the link.
+    /// The fading carrier, for filling in what follows from the link.
     pub fn carrier_mut(&mut self) -> Option<&mut carrier::Config> {
         each!(self, Config(c) => c.carrier_mut())
     }

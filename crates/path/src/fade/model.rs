@@ -20,7 +20,7 @@ pub trait Model: Clone + Debug + PartialEq {
     fn validate(&self) -> Result<(), Invalid>;
     /// The fading carrier; `None` if packets are lost without one.
     fn carrier(&self) -> Option<&carrier::Config>;
-    /// The same, for filling in what follows from the link.
+    /// The fading carrier, for filling in what follows from the link.
     fn carrier_mut(&mut self) -> Option<&mut carrier::Config>;
     /// Whether both directions of a link fade together.
     fn shared(&self) -> bool;

@@ -111,7 +111,7 @@ impl Model for Series {
     fn words(&self) -> String {
         "attenuation of a file".into()
     }
-    /// It draws nothing.
+    /// A series draws nothing.
     fn run(&self, _: Rng) -> Run {
         let mut run =
             Run { points: Arc::clone(&self.points), end: self.end, begin: 0, at: 0, next: Instant::MAX };

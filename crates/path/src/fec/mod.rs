@@ -14,7 +14,6 @@ pub mod repeat;
 
 use crate::param::Refusal;
 use alloc::string::String;
-use core::fmt;
 use skyhaul_base::math;
 
 pub use model::{Code, Model, Shape};
@@ -34,7 +33,7 @@ skyhaul_base::kinds! {
     /// Why a configuration is invalid.
     #[derive(Clone, Debug, PartialEq)]
     #[expect(missing_docs, reason = "the error of each kind documents itself")]
-    pub enum Invalid = Model::Invalid;
+    pub error Invalid = Model::Invalid;
 }
 
 impl Config {
@@ -69,14 +68,6 @@ impl Config {
         each!(self, Config(c) => c.words(number))
     }
 }
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        each!(self, Invalid(e) => e.fmt(f))
-    }
-}
-
-impl core::error::Error for Invalid {}
 
 impl Refusal for Invalid {
     fn key(&self) -> &'static str {

@@ -24,9 +24,9 @@ pub struct LinkConfig {
     pub error: error::Config,
     /// A link that goes down loses the packets in flight.
     pub drop_inflight: bool,
-    /// Each packet is sent over two paths at once, with the delays of [`crate::Change::Way`], and the first copy
+    /// Each packet is sent over two paths at once, with the delays of [`crate::Change::Path`], and the first copy
     /// counts.
-    pub two_ways: bool,
+    pub two_paths: bool,
     /// Forward error correction; with two paths only that of a modem.
     pub fec: Option<fec::Config>,
     /// ARQ for the remaining losses; not with two paths.

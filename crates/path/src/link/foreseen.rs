@@ -1,7 +1,7 @@
 //! Departures known in advance: the departure time of a waiting packet is known when it arrives.
 
 use super::{Link, Mode, Offered};
-use crate::packet::{Apart, DropReason, PacketView};
+use crate::packet::{DropReason, OutOfLine, PacketView};
 use crate::queue::QueueConfig;
 use skyhaul_base::Instant;
 use skyhaul_base::ring::Ring;
@@ -91,7 +91,7 @@ impl<P: PacketView> Link<P> {
             return if late { Offered::Sent } else { sent };
         }
         if only_high && p.low_priority() {
-            return self.wait(now, Apart(p), lost);
+            return self.wait(now, OutOfLine(p), lost);
         }
         self.integrate(now);
         let size = p.size();

@@ -8,7 +8,7 @@ mod layers;
 use crate::delay::Delay;
 use crate::error::ErrorModel;
 use crate::lane::Lane;
-use crate::packet::{Apart, DropReason, Look, PacketView};
+use crate::packet::{DropReason, Look, OutOfLine, PacketView};
 use crate::param::Refusal as _;
 use crate::queue::{Limit, Moment, Queue};
 use crate::rate::{self, Transmitter};
@@ -26,16 +26,16 @@ use skyhaul_base::{Duration, Instant, Rate};
 pub enum Offered {
     /// Refused.
     Dropped,
-    /// It waits: [`Link::next_service`] may have changed.
+    /// The packet waits: [`Link::next_service`] may have changed.
     Queued,
     /// Its transmission has started, or its start is known: [`Link::next_delivery`] may have changed.
     Sent,
-    /// It waits or is in flight, but no event changes: others are ahead of it, or the channel has lost it.
+    /// The packet waits or is in flight, but no event changes: others are ahead of it, or the channel has lost it.
     Behind,
 }
 
 impl Offered {
-    /// It is in flight; `first` if it is the next to arrive.
+    /// A packet in flight; `first` if it is the next to arrive.
     #[inline]
     fn sent(first: bool) -> Self {
         if first { Self::Sent } else { Self::Behind }
@@ -165,7 +165,7 @@ impl<P: PacketView> Link<P> {
         match self.mode {
             Mode::Plain => {}
             Mode::Foreseen(_) => return self.offer_foreseen(now, p, lost),
-            Mode::Repairing(_) => return self.offer_repairing(now, Apart(p), lost),
+            Mode::Repairing(_) => return self.offer_repairing(now, OutOfLine(p), lost),
         }
         // Only with a late driver is there anything to do: a departure due by now makes room for this arrival.
         let late = !self.queue.is_empty() && self.ready_at <= now;
@@ -177,12 +177,12 @@ impl<P: PacketView> Link<P> {
             let sent = if self.queue.is_open() {
                 self.transmit(now, p, false, lost)
             } else {
-                self.pass(now, Apart(p), lost)
+                self.pass(now, OutOfLine(p), lost)
             };
             return if late && sent.is_taken() { Offered::Sent } else { sent };
         }
         let waiting = !self.queue.is_empty();
-        let offered = self.wait(now, Apart(p), lost);
+        let offered = self.wait(now, OutOfLine(p), lost);
         // A packet that pushes another out may become the first, or the only one.
         if waiting && !late && offered == Offered::Queued { Offered::Behind } else { offered }
     }
@@ -291,12 +291,12 @@ impl<P: PacketView> Link<P> {
         self.switch(now, self.up, visible, lost);
     }
 
-    /// Sets the delay of one of the two paths of a link that has them ([`LinkConfig::two_ways`]), 0 or 1. `None`
+    /// Sets the delay of one of the two paths of a link that has them ([`LinkConfig::two_paths`]), 0 or 1. `None`
     /// makes it unusable, and a link configured so loses the copies in flight there. No effect on other links.
-    pub fn set_way(
+    pub fn set_path(
         &mut self,
         now: Instant,
-        way: u8,
+        path: u8,
         delay: Option<Delay>,
         lost: &mut impl FnMut(P, DropReason),
     ) {
@@ -304,7 +304,7 @@ impl<P: PacketView> Link<P> {
         self.serve(now, lost);
         let cuts = self.drop_inflight;
         if let Mode::Repairing(layers) = &mut self.mode {
-            layers.set_way(now, way, delay, cuts);
+            layers.set_path(now, path, delay, cuts);
         }
     }
 
@@ -342,7 +342,12 @@ impl<P: PacketView> Link<P> {
     }
 
     /// Queues a packet that found the link busy or down.
-    fn wait(&mut self, now: Instant, Apart(p): Apart<P>, lost: &mut impl FnMut(P, DropReason)) -> Offered {
+    fn wait(
+        &mut self,
+        now: Instant,
+        OutOfLine(p): OutOfLine<P>,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> Offered {
         self.integrate(now);
         let in_service = (now < self.free_at).then_some(self.size_in_service);
         let counters = &mut self.counters;
@@ -372,7 +377,12 @@ impl<P: PacketView> Link<P> {
 
     /// Sends a packet that found the link idle, if the queue admits it.
     #[inline(never)]
-    fn pass(&mut self, now: Instant, Apart(p): Apart<P>, lost: &mut impl FnMut(P, DropReason)) -> Offered {
+    fn pass(
+        &mut self,
+        now: Instant,
+        OutOfLine(p): OutOfLine<P>,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> Offered {
         match self.let_pass(now, p, lost) {
             Some(p) => self.transmit(now, p, false, lost),
             None => Offered::Dropped,

@@ -11,39 +11,17 @@ use super::moment::Moment;
 use crate::packet::{Acknowledgement, DropReason, PacketView};
 use crate::param::Refusal;
 use alloc::boxed::Box;
-#[cfg(feature = "schema")]
-use skyhaul_base::amount::Count;
 
-/// Keeps every `keep-every`-th pure acknowledgement of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(deny_unknown_fields, rename_all = "kebab-case")
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// Decimation keeps one of this many pure acknowledgements of a connection; 2 by default.
-    #[cfg_attr(feature = "serde", serde(default = "two", with = "skyhaul_base::amount::plain::count"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Count"))]
-    pub keep_every: u64,
-    /// Decimation keeps all duplicate acknowledgements, for fast retransmit; false by default.
-    #[cfg_attr(feature = "serde", serde(default))]
-    pub keep_duplicates: bool,
-    /// Also serve pure acknowledgements before data; false by default.
-    #[cfg_attr(feature = "serde", serde(default))]
-    pub acks_first: bool,
-}
-
-/// As for a receiver that acknowledges every second segment.
-#[cfg(feature = "serde")]
-fn two() -> u64 {
-    Config::default().keep_every
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self { keep_every: 2, keep_duplicates: false, acks_first: false }
+skyhaul_base::options! {
+    /// Keeps every `keep-every`-th pure acknowledgement of a connection.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Config {
+        /// Decimation keeps one of this many pure acknowledgements of a connection; 2 by default.
+        keep_every: u64 as Count = 2,
+        /// Decimation keeps all duplicate acknowledgements, for fast retransmit; false by default.
+        keep_duplicates: bool = false,
+        /// Also serve pure acknowledgements before data; false by default.
+        acks_first: bool = false,
     }
 }
 
@@ -95,12 +73,12 @@ pub struct AckDecimation<P> {
 impl<P: PacketView> AckDecimation<P> {
     /// Counts an acknowledgement; returns its position in the flow, and whether it must not be replaced later.
     fn note(&mut self, flow: u32, ack: &Acknowledgement) -> (u64, bool) {
-        let known = self.flows.note(flow, ack);
-        let duplicate = known.duplicate && self.config.keep_duplicates;
+        let position = self.flows.note(flow, ack);
+        let duplicate = position.duplicate && self.config.keep_duplicates;
         if duplicate {
-            self.lines.keep_base(flow, ack.connection, known.order);
+            self.lines.keep_base(flow, ack.connection, position.order);
         }
-        (known.order, duplicate || (known.before + 1) % self.config.keep_every.max(1) == 0)
+        (position.order, duplicate || (position.before + 1) % self.config.keep_every.max(1) == 0)
     }
 
     /// Index of the acknowledgement before `ack`, if it still waits and may be replaced.

@@ -43,26 +43,19 @@ pub enum Place {
     Tail,
 }
 
-/// Removes the waiting pure acknowledgements that a new one of the same connection makes redundant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(deny_unknown_fields, rename_all = "kebab-case")
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// Number of acknowledgements per connection that a filter keeps: "conservative" two, "aggressive" one;
-    /// "conservative" by default.
-    #[cfg_attr(feature = "serde", serde(default))]
-    pub filter: Filter,
-    /// Where a filter queues an acknowledgement that replaces others: "tail", or "head" for the place of the first of
-    /// them; "tail" by default.
-    #[cfg_attr(feature = "serde", serde(default))]
-    pub place: Place,
-    /// Also serve pure acknowledgements before data; false by default.
-    #[cfg_attr(feature = "serde", serde(default))]
-    pub acks_first: bool,
+skyhaul_base::options! {
+    /// Removes the waiting pure acknowledgements that a new one of the same connection makes redundant.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Config {
+        /// Number of acknowledgements per connection that a filter keeps: "conservative" two, "aggressive" one;
+        /// "conservative" by default.
+        filter: Filter = Filter::default(),
+        /// Where a filter queues an acknowledgement that replaces others: "tail", or "head" for the place of the first of
+        /// them; "tail" by default.
+        place: Place = Place::default(),
+        /// Also serve pure acknowledgements before data; false by default.
+        acks_first: bool = false,
+    }
 }
 
 const ELSEWHERE: &str = "only the kind \"ack-filter\" has this key";
@@ -117,7 +110,8 @@ struct Redundant {
     bytes: u64,
     /// Index of the newest, and its size.
     newest: (usize, u32),
-    /// Of the first two that follow all others of the flow: nothing of the flow that stays is overtaken from there.
+    /// Indices of the first two that no acknowledgement of the flow that stays follows: one that moves there overtakes
+    /// none of those.
     behind: (Option<usize>, Option<usize>),
 }
 
@@ -235,10 +229,10 @@ impl<P: PacketView> Order<P> for AckFilter<P> {
         let mut p = Waiting::new(p);
         let Some(ack) = p.ack else { return self.lines.push(p, held, limit, lost) };
         let (flow, size) = (p.packet.flow(), p.packet.size());
-        let known = self.flows.note(flow, &ack);
-        (p.order, p.stays) = (known.order, known.duplicate);
+        let position = self.flows.note(flow, &ack);
+        (p.order, p.stays) = (position.order, position.duplicate);
         if p.stays {
-            self.lines.keep_base(flow, ack.connection, known.order);
+            self.lines.keep_base(flow, ack.connection, position.order);
         }
         let r = self.redundant(flow, &ack);
         // Nothing is removed unless the new one is admitted.

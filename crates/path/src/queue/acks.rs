@@ -92,10 +92,10 @@ impl<P: PacketView> Lines<P> {
 
 /// State of each flow's acknowledgements, whether they waited or not.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Flows(BTreeMap<u32, Seen>);
+pub(super) struct Flows(BTreeMap<u32, History>);
 
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct History {
     /// The last one.
     ack: Acknowledgement,
     /// Number of acknowledgements of its connection.
@@ -106,7 +106,7 @@ struct Seen {
 
 /// Position of an acknowledgement among those of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct Position {
     /// The one before it had the same number: fast retransmit counts it (RFC 5681 §3.2).
     pub(super) duplicate: bool,
     /// Number of earlier ones.
@@ -117,19 +117,19 @@ pub(super) struct Known {
 
 impl Flows {
     /// An acknowledgement of `flow` arrives.
-    pub(super) fn note(&mut self, flow: u32, ack: &Acknowledgement) -> Known {
-        if let Some(seen) = self.0.get_mut(&flow) {
-            let last = core::mem::replace(&mut seen.ack, *ack);
+    pub(super) fn note(&mut self, flow: u32, ack: &Acknowledgement) -> Position {
+        if let Some(history) = self.0.get_mut(&flow) {
+            let last = core::mem::replace(&mut history.ack, *ack);
             let goes_on = last.connection == ack.connection;
-            let (before, order) = (if goes_on { seen.count } else { 0 }, seen.total);
-            (seen.count, seen.total) = (before + 1, order + 1);
-            return Known { duplicate: goes_on && last.number == ack.number, before, order };
+            let (before, order) = (if goes_on { history.count } else { 0 }, history.total);
+            (history.count, history.total) = (before + 1, order + 1);
+            return Position { duplicate: goes_on && last.number == ack.number, before, order };
         }
         if self.0.len() == MOST_FLOWS {
             self.0.clear();
         }
-        self.0.insert(flow, Seen { ack: *ack, count: 1, total: 1 });
-        Known { duplicate: false, before: 0, order: 0 }
+        self.0.insert(flow, History { ack: *ack, count: 1, total: 1 });
+        Position { duplicate: false, before: 0, order: 0 }
     }
 }
 
@@ -145,8 +145,8 @@ mod tests {
     fn a_duplicate_has_the_number_of_the_one_before_it_in_its_connection() {
         let mut flows = Flows::default();
         let mut note = |flow, connection, number| {
-            let known = flows.note(flow, &ack(connection, number));
-            (known.duplicate, known.before)
+            let position = flows.note(flow, &ack(connection, number));
+            (position.duplicate, position.before)
         };
         assert_eq!(note(1, 0, 100), (false, 0));
         assert_eq!(note(2, 0, 100), (false, 0));

@@ -15,41 +15,20 @@ use super::options::{self, Invalid};
 use super::waiting::{Signal, Timed, Waiting};
 use crate::packet::{DropReason, PacketView};
 use alloc::boxed::Box;
-#[cfg(feature = "schema")]
-use skyhaul_base::amount::Time;
 use skyhaul_base::{Duration, Instant, math};
 
-/// Marks or drops packets at the head while the queueing delay stays too long.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(deny_unknown_fields, default, rename_all = "kebab-case")
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// Target queueing delay; 30 ms by default, 15 ms with the kind "pie".
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Time"))]
-    pub target: Duration,
-    /// Interval for which the delay must exceed the target, about the longest RTT; 600 ms by default.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Time"))]
-    pub interval: Duration,
-    /// Mark ECN-capable packets instead of dropping them; true by default.
-    pub ecn: bool,
-    /// Mark or drop low priority instead of high priority; false by default.
-    pub class_aware: bool,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            target: Law::SATELLITE.target,
-            interval: Law::SATELLITE.interval,
-            ecn: true,
-            class_aware: false,
-        }
+skyhaul_base::options! {
+    /// Marks or drops packets at the head while the queueing delay stays too long.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Config {
+        /// Target queueing delay; 30 ms by default, 15 ms with the kind "pie".
+        target: Duration as Time = Law::SATELLITE.target,
+        /// Interval for which the delay must exceed the target, about the longest RTT; 600 ms by default.
+        interval: Duration as Time = Law::SATELLITE.interval,
+        /// Mark ECN-capable packets instead of dropping them; true by default.
+        ecn: bool = true,
+        /// Mark or drop low priority instead of high priority; false by default.
+        class_aware: bool = false,
     }
 }
 

@@ -16,44 +16,23 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use skyhaul_base::Duration;
-#[cfg(feature = "schema")]
-use skyhaul_base::amount::{Count, Size, Time};
 
-/// Each flow has its own queue, which marks or drops packets while its queueing delay stays too long.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(deny_unknown_fields, default, rename_all = "kebab-case")
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// Target queueing delay; 30 ms by default, 15 ms with the kind "pie".
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Time"))]
-    pub target: Duration,
-    /// Interval for which the delay must exceed the target, about the longest RTT; 600 ms by default.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Time"))]
-    pub interval: Duration,
-    /// Quantum: bytes that a flow may send per turn; 1514 B by default.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::size"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Size"))]
-    pub quantum: u64,
-    /// Number of queues that the flows share; 1024 by default.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::count"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Count"))]
-    pub flows: u64,
-    /// Mark ECN-capable packets instead of dropping them; true by default.
-    pub ecn: bool,
-    /// Mark or drop low priority instead of high priority; false by default.
-    pub class_aware: bool,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        let Law { target, interval, ecn } = Law::SATELLITE;
-        Self { target, interval, quantum: 1514, flows: 1024, ecn, class_aware: false }
+skyhaul_base::options! {
+    /// Each flow has its own queue, which marks or drops packets while its queueing delay stays too long.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Config {
+        /// Target queueing delay; 30 ms by default, 15 ms with the kind "pie".
+        target: Duration as Time = Law::SATELLITE.target,
+        /// Interval for which the delay must exceed the target, about the longest RTT; 600 ms by default.
+        interval: Duration as Time = Law::SATELLITE.interval,
+        /// Quantum: bytes that a flow may send per turn; 1514 B by default.
+        quantum: u64 as Size = 1514,
+        /// Number of queues that the flows share; 1024 by default.
+        flows: u64 as Count = 1024,
+        /// Mark ECN-capable packets instead of dropping them; true by default.
+        ecn: bool = Law::SATELLITE.ecn,
+        /// Mark or drop low priority instead of high priority; false by default.
+        class_aware: bool = false,
     }
 }
 
@@ -117,9 +96,9 @@ const BATCH: usize = 64;
 struct Flow<P> {
     waiting: Waiting<P>,
     control: Control,
-    /// Bytes that it may still send in this turn.
+    /// Bytes that the flow may still send in this turn.
     credits: i64,
-    /// It is in one of the lists.
+    /// The flow is in one of the lists.
     active: bool,
 }
 

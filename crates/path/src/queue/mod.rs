@@ -35,7 +35,6 @@ mod tests;
 
 use crate::packet::{DropReason, PacketView};
 use crate::param::Refusal;
-use core::fmt;
 use limit::Load;
 use model::Order as _;
 use skyhaul_base::{Duration, Rate};
@@ -46,184 +45,137 @@ pub use moment::Moment;
 pub use options::Invalid as InvalidOption;
 pub use pushout::Victim;
 
-/// Expands the list below into the enum of disciplines, their names, and the dispatch to each.
-macro_rules! disciplines {
-    ($($name:literal $variant:ident($config:ty)),* $(,)?) => {
-        /// Which packets a queue admits, and which it serves next.
-        #[derive(Clone, Copy, Debug, PartialEq)]
-        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        #[expect(missing_docs, reason = "the configuration of each discipline documents itself")]
-        pub enum Discipline {
-            $(#[cfg_attr(feature = "serde", serde(rename = $name))] $variant($config),)*
-        }
-
-        /// A discipline without its options.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
-        #[expect(missing_docs, reason = "the configuration of each discipline documents itself")]
-        pub enum Kind {
-            $(#[cfg_attr(feature = "serde", serde(rename = $name))] $variant,)*
-        }
-
-        /// Why a discipline is invalid.
-        #[derive(Clone, Copy, Debug, PartialEq)]
-        #[expect(missing_docs, reason = "the error of each discipline documents itself")]
-        pub enum InvalidDiscipline {
-            $($variant(<$config as Model>::Invalid),)*
-        }
-
-        /// The disciplines with their packets. They decide on admission and order; the caller's `Load` keeps the
-        /// account.
-        #[derive(Clone, Debug)]
-        enum Order<P> {
-            $($variant(<$config as Model>::Order<P>),)*
-        }
-
-        impl Kind {
-            /// All disciplines.
-            pub const ALL: &[Self] = &[$(Self::$variant),*];
-
-            /// The discipline's name in files and results.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-            /// Its keys in files, besides the capacity.
-            #[must_use]
-            pub const fn keys(self) -> &'static [Key] {
-                match self { $(Self::$variant => <$config>::KEYS,)* }
-            }
-            /// Reads the discipline's own keys.
-            ///
-            /// # Errors
-            /// The deserializer's errors: a missing or unknown key, or an invalid value.
-            #[cfg(feature = "serde")]
-            pub fn read<'de, D: serde::Deserializer<'de>>(self, own: D) -> Result<Discipline, D::Error> {
-                match self {
-                    $(Self::$variant => <$config as serde::Deserialize>::deserialize(own).map(Discipline::$variant),)*
-                }
-            }
-            /// Whether it ignores priorities.
-            #[must_use]
-            pub const fn is_blind(self) -> bool {
-                match self { $(Self::$variant => <$config>::BLIND,)* }
-            }
-            /// Whether high-priority packets leave first and in order of arrival, whatever arrives later.
-            #[must_use]
-            pub const fn serves_high_first(self) -> bool {
-                match self { $(Self::$variant => <$config>::HIGH_FIRST,)* }
-            }
-            /// Whether it also sees packets that find the transmitter idle.
-            const fn sees_all(self) -> bool {
-                match self { $(Self::$variant => <$config>::SEES_ALL,)* }
-            }
-        }
-
-        #[cfg(feature = "schema")]
-        impl schemars::JsonSchema for Kind {
-            fn schema_name() -> alloc::borrow::Cow<'static, str> {
-                "KindOfQueue".into()
-            }
-            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({
-                    "description": "The discipline: which packets a queue admits, and which it serves next.",
-                    "oneOf": [$({
-                        "const": $name,
-                        "description": <$config as schemars::JsonSchema>::json_schema(generator).get("description"),
-                        "type": "string",
-                    }),*],
-                })
-            }
-        }
-
-        impl Discipline {
-            /// The discipline without its options.
-            #[must_use]
-            pub const fn kind(&self) -> Kind {
-                match self { $(Self::$variant(_) => Kind::$variant,)* }
-            }
-            /// A short description for reports.
-            #[must_use]
-            pub fn words(&self) -> &'static str {
-                match self { $(Self::$variant(c) => c.words(),)* }
-            }
-            /// Whether it ignores priorities with this configuration.
-            #[must_use]
-            pub fn ignores_priority(&self) -> bool {
-                match self { $(Self::$variant(c) => c.ignores_priority(),)* }
-            }
-            /// The maximum RTT that it is tuned for, and the key for it; `None` if there is none.
-            #[must_use]
-            pub fn round_trip(&self) -> Option<(&'static str, Duration)> {
-                match self { $(Self::$variant(c) => c.round_trip(),)* }
-            }
-            /// The minimum fraction of a flow's pure acknowledgements that it forwards if they do not all fit: less
-            /// than 1 if it thins them.
-            #[must_use]
-            pub fn share_of_acks(&self) -> f64 {
-                match self { $(Self::$variant(c) => c.share_of_acks(),)* }
-            }
-            /// Whether the far side of the link recreates acknowledgements that it removes: see
-            /// [`Hop::expanding`](crate::Hop::expanding).
-            #[must_use]
-            pub fn compacts_acks(&self) -> bool {
-                match self { $(Self::$variant(c) => c.compacts_acks(),)* }
-            }
-            fn validate(&self, limit: Limit) -> Result<(), InvalidDiscipline> {
-                match self { $(Self::$variant(c) => c.validate(limit).map_err(InvalidDiscipline::$variant),)* }
-            }
-            fn build<P>(&self) -> Order<P> {
-                match self { $(Self::$variant(c) => Order::$variant(c.build()),)* }
-            }
-        }
-
-        $(impl From<$config> for Discipline {
-            fn from(c: $config) -> Self {
-                Self::$variant(c)
-            }
-        })*
-
-        impl fmt::Display for InvalidDiscipline {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self { $(Self::$variant(e) => e.fmt(f),)* }
-            }
-        }
-
-        impl core::error::Error for InvalidDiscipline {}
-
-        impl Refusal for InvalidDiscipline {
-            fn key(&self) -> &'static str {
-                match self { $(Self::$variant(e) => e.key(),)* }
-            }
-        }
-
-        /// Calls the running discipline.
-        macro_rules! each {
-            ($self_:expr, $q:ident => $call:expr) => {
-                match $self_ { $(Order::$variant($q) => $call,)* }
-            };
-        }
-    };
+skyhaul_base::kinds! {
+    each;
+    /// Which packets a queue admits, and which it serves next.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[expect(missing_docs, reason = "the configuration of each discipline documents itself")]
+    pub enum Discipline {
+        "ack-compaction" AckCompaction(ack_compaction::Config),
+        "ack-decimation" AckDecimation(ack_decimation::Config),
+        "ack-filter" AckFilter(ack_filter::Config),
+        "acks-first" AcksFirst(acks_first::Config),
+        "codel" Codel(codel::Config),
+        "drop-tail" DropTail(drop_tail::Config),
+        "fifo-pushout" FifoPushout(pushout::Fifo),
+        "fq-codel" FqCodel(fq_codel::Config),
+        "gtnets" Gtnets(gtnets::Config),
+        "pie" Pie(pie::Config),
+        "plain" Plain(plain::Config),
+        "red" Red(red::Config),
+        "strict-pushout" StrictPushout(pushout::Strict),
+        "threshold" Threshold(threshold::Config),
+        "two-band" TwoBand(two_band::Config),
+        "wred" Wred(wred::Config),
+    }
+    /// A discipline without its options.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
+    #[expect(missing_docs, reason = "the configuration of each discipline documents itself")]
+    pub kind Kind;
+    /// Why a discipline is invalid.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[expect(missing_docs, reason = "the error of each discipline documents itself")]
+    pub error InvalidDiscipline = Model::Invalid;
+    /// The disciplines with their packets. They decide on admission and order; the caller's `Load` keeps the
+    /// account.
+    #[derive(Clone, Debug)]
+    enum Order<P> = Model::Order;
 }
 
-disciplines! {
-    "ack-compaction" AckCompaction(ack_compaction::Config),
-    "ack-decimation" AckDecimation(ack_decimation::Config),
-    "ack-filter" AckFilter(ack_filter::Config),
-    "acks-first" AcksFirst(acks_first::Config),
-    "codel" Codel(codel::Config),
-    "drop-tail" DropTail(drop_tail::Config),
-    "fifo-pushout" FifoPushout(pushout::Fifo),
-    "fq-codel" FqCodel(fq_codel::Config),
-    "gtnets" Gtnets(gtnets::Config),
-    "pie" Pie(pie::Config),
-    "plain" Plain(plain::Config),
-    "red" Red(red::Config),
-    "strict-pushout" StrictPushout(pushout::Strict),
-    "threshold" Threshold(threshold::Config),
-    "two-band" TwoBand(two_band::Config),
-    "wred" Wred(wred::Config),
+impl Kind {
+    /// Its keys in files, besides the capacity.
+    #[must_use]
+    pub const fn keys(self) -> &'static [Key] {
+        each!(self, Kind as C => C::KEYS)
+    }
+    /// Reads the discipline's own keys.
+    ///
+    /// # Errors
+    /// The deserializer's errors: a missing or unknown key, or an invalid value.
+    #[cfg(feature = "serde")]
+    pub fn read<'de, D: serde::Deserializer<'de>>(self, own: D) -> Result<Discipline, D::Error> {
+        each!(self, Kind as C => <C as serde::Deserialize>::deserialize(own).map(Discipline::from))
+    }
+    /// Whether it ignores priorities.
+    #[must_use]
+    pub const fn is_blind(self) -> bool {
+        each!(self, Kind as C => C::BLIND)
+    }
+    /// Whether high-priority packets leave first and in order of arrival, whatever arrives later.
+    #[must_use]
+    pub const fn serves_high_first(self) -> bool {
+        each!(self, Kind as C => C::HIGH_FIRST)
+    }
+    /// Whether it also sees packets that find the transmitter idle.
+    const fn sees_all(self) -> bool {
+        each!(self, Kind as C => C::SEES_ALL)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Kind {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        "KindOfQueue".into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let mut one_of = |kind: &Self| {
+            let schema = each!(kind, Kind as C => <C as schemars::JsonSchema>::json_schema(generator));
+            schemars::json_schema!({
+                "const": kind.name(),
+                "description": schema.get("description"),
+                "type": "string",
+            })
+        };
+        schemars::json_schema!({
+            "description": "The discipline: which packets a queue admits, and which it serves next.",
+            "oneOf": Self::ALL.iter().map(&mut one_of).collect::<alloc::vec::Vec<_>>(),
+        })
+    }
+}
+
+impl Discipline {
+    /// A short description for reports.
+    #[must_use]
+    pub fn words(&self) -> &'static str {
+        each!(self, Discipline(c) => c.words())
+    }
+    /// Whether it ignores priorities with this configuration.
+    #[must_use]
+    pub fn ignores_priority(&self) -> bool {
+        each!(self, Discipline(c) => c.ignores_priority())
+    }
+    /// The maximum RTT that it is tuned for, and the key for it; `None` if there is none.
+    #[must_use]
+    pub fn round_trip(&self) -> Option<(&'static str, Duration)> {
+        each!(self, Discipline(c) => c.round_trip())
+    }
+    /// The minimum fraction of a flow's pure acknowledgements that it forwards if they do not all fit: less
+    /// than 1 if it thins them.
+    #[must_use]
+    pub fn share_of_acks(&self) -> f64 {
+        each!(self, Discipline(c) => c.share_of_acks())
+    }
+    /// Whether the far side of the link recreates acknowledgements that it removes: see
+    /// [`Hop::expanding`](crate::Hop::expanding).
+    #[must_use]
+    pub fn compacts_acks(&self) -> bool {
+        each!(self, Discipline(c) => c.compacts_acks())
+    }
+    fn validate(&self, limit: Limit) -> Result<(), InvalidDiscipline> {
+        each!(self, Discipline(c), InvalidDiscipline(refuse) => c.validate(limit).map_err(refuse))
+    }
+    fn build<P>(&self) -> Order<P> {
+        each!(self, Discipline(c), Order(order) => order(c.build()))
+    }
+}
+
+impl Refusal for InvalidDiscipline {
+    fn key(&self) -> &'static str {
+        each!(self, InvalidDiscipline(e) => e.key())
+    }
 }
 
 impl Discipline {
@@ -330,7 +282,7 @@ impl<P: PacketView> Queue<P> {
 
     /// Sets the mean rate of the transmitter; `None` means infinitely fast, the initial assumption.
     pub fn set_rate(&mut self, rate: Option<Rate>) {
-        each!(&mut self.order, q => q.set_rate(rate));
+        each!(&mut self.order, Order(q) => q.set_rate(rate));
     }
 
     /// Changes the capacity. Waiting packets beyond a smaller one are kept, and nothing is admitted until there is
@@ -355,7 +307,7 @@ impl<P: PacketView> Queue<P> {
             limit.bytes = limit.bytes.saturating_sub(size.into());
             busy = 1;
         }
-        each!(&mut self.order, q => q.enqueue(at, p, &mut self.held, limit, busy, lost))
+        each!(&mut self.order, Order(q) => q.enqueue(at, p, &mut self.held, limit, busy, lost))
     }
 
     /// Admits a packet of `size` bytes that is stored elsewhere, like all packets or all of high priority; packets
@@ -370,7 +322,7 @@ impl<P: PacketView> Queue<P> {
     }
     #[inline(never)]
     fn make_room(&mut self, size: u32, lost: &mut impl FnMut(P, DropReason)) -> bool {
-        each!(&mut self.order, q => q.make_room(size, &mut self.held, self.limit, lost))
+        each!(&mut self.order, Order(q) => q.make_room(size, &mut self.held, self.limit, lost))
     }
     /// A packet stored elsewhere has left.
     #[inline]
@@ -382,7 +334,7 @@ impl<P: PacketView> Queue<P> {
     /// to `lost`.
     #[inline]
     pub fn dequeue(&mut self, at: &mut Moment<'_>, lost: &mut impl FnMut(P, DropReason)) -> Option<P> {
-        let p = each!(&mut self.order, q => q.dequeue(at, &mut self.held, lost))?;
+        let p = each!(&mut self.order, Order(q) => q.dequeue(at, &mut self.held, lost))?;
         self.held.remove(p.size());
         Some(p)
     }
@@ -403,7 +355,7 @@ impl<P: PacketView> Queue<P> {
             lost(p, DropReason::Full);
             return None;
         }
-        each!(&mut self.order, q => q.pass(at, p, self.limit, lost))
+        each!(&mut self.order, Order(q) => q.pass(at, p, self.limit, lost))
     }
 }
 

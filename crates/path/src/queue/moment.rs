@@ -12,7 +12,7 @@ pub struct Moment<'a> {
     pub rng: &'a mut Rng,
     /// The [`PacketView::kind`] of the marked packet; at most one per call.
     pub marked: Option<u8>,
-    /// It is a packet that is not waiting: one that arrives or leaves.
+    /// The marked packet does not wait: it arrives or leaves.
     at_hand: bool,
 }
 

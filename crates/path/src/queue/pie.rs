@@ -20,66 +20,30 @@ use super::waiting::{Signal, Waiting};
 use crate::packet::{DropReason, PacketView};
 use crate::param::{probability, within};
 use alloc::boxed::Box;
-#[cfg(feature = "schema")]
-use skyhaul_base::amount::{Frequency, Probability, Size, Time};
 use skyhaul_base::{Duration, Instant};
 
-/// Marks or drops arrivals at random, with a probability that grows with the queueing delay.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(deny_unknown_fields, default, rename_all = "kebab-case")
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// Target queueing delay; 30 ms by default, 15 ms with the kind "pie".
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Time"))]
-    pub target: Duration,
-    /// Update interval of the probability; 15 ms by default.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Time"))]
-    pub update: Duration,
-    /// Burst allowance after a quiet time; 150 ms by default.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Time"))]
-    pub burst: Duration,
-    /// Increase of the probability per second of delay above the target; 0.125 /s by default.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::frequency"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Frequency"))]
-    pub alpha: f64,
-    /// Increase of the probability per second of growth of the delay; 1.25 /s by default.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::frequency"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Frequency"))]
-    pub beta: f64,
-    /// Typical packet size; 1000 B by default.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::size"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Size"))]
-    pub packet_size: u64,
-    /// Mark ECN-capable packets instead of dropping them; true by default.
-    pub ecn: bool,
-    /// Probability from which packets are dropped instead of marked; 0.1 by default.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
-    pub ecn_threshold: f64,
-    /// Mark or drop low priority instead of high priority; false by default.
-    pub class_aware: bool,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            target: Duration::from_millis(15),
-            update: Duration::from_millis(15),
-            burst: Duration::from_millis(150),
-            alpha: 0.125,
-            beta: 1.25,
-            packet_size: 1000,
-            ecn: true,
-            ecn_threshold: 0.1,
-            class_aware: false,
-        }
+skyhaul_base::options! {
+    /// Marks or drops arrivals at random, with a probability that grows with the queueing delay.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Config {
+        /// Target queueing delay; 30 ms by default, 15 ms with the kind "pie".
+        target: Duration as Time = Duration::from_millis(15),
+        /// Update interval of the probability; 15 ms by default.
+        update: Duration as Time = Duration::from_millis(15),
+        /// Burst allowance after a quiet time; 150 ms by default.
+        burst: Duration as Time = Duration::from_millis(150),
+        /// Increase of the probability per second of delay above the target; 0.125 /s by default.
+        alpha: f64 as Frequency = 0.125,
+        /// Increase of the probability per second of growth of the delay; 1.25 /s by default.
+        beta: f64 as Frequency = 1.25,
+        /// Typical packet size; 1000 B by default.
+        packet_size: u64 as Size = 1000,
+        /// Mark ECN-capable packets instead of dropping them; true by default.
+        ecn: bool = true,
+        /// Probability from which packets are dropped instead of marked; 0.1 by default.
+        ecn_threshold: f64 as Probability = 0.1,
+        /// Mark or drop low priority instead of high priority; false by default.
+        class_aware: bool = false,
     }
 }
 
@@ -127,7 +91,7 @@ struct Control {
     p: f64,
     /// Waiting time of the last packet that left; 0 if it left the queue empty.
     delay: Duration,
-    /// The same at the last update.
+    /// The waiting time at the last update.
     old_delay: Duration,
     /// Remaining burst allowance.
     burst: Duration,

@@ -34,32 +34,22 @@ pub enum Victim {
     Youngest,
 }
 
-/// Drops low priority first and serves it last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(deny_unknown_fields, rename_all = "kebab-case")
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Strict {
-    /// Which low-priority packet a push-out queue drops; "youngest" by default.
-    #[cfg_attr(feature = "serde", serde(default))]
-    pub victim: Victim,
+skyhaul_base::options! {
+    /// Drops low priority first and serves it last.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Strict {
+        /// Which low-priority packet a push-out queue drops; "youngest" by default.
+        victim: Victim = Victim::default(),
+    }
 }
 
-/// Drops low priority first, and serves in order of arrival.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(deny_unknown_fields, rename_all = "kebab-case")
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Fifo {
-    /// Which low-priority packet a push-out queue drops; "youngest" by default.
-    #[cfg_attr(feature = "serde", serde(default))]
-    pub victim: Victim,
+skyhaul_base::options! {
+    /// Drops low priority first, and serves in order of arrival.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Fifo {
+        /// Which low-priority packet a push-out queue drops; "youngest" by default.
+        victim: Victim = Victim::default(),
+    }
 }
 
 impl Model for Strict {

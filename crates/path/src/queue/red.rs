@@ -17,66 +17,29 @@ use super::waiting::{Signal, Waiting};
 use crate::packet::{DropReason, PacketView};
 use crate::param::{probability, within};
 use alloc::boxed::Box;
-#[cfg(feature = "schema")]
-use skyhaul_base::amount::{Count, Probability, Size};
 use skyhaul_base::{Instant, Rate, math};
 
-/// Marks or drops arrivals at random, with a probability that grows with the average queue length.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(deny_unknown_fields, default, rename_all = "kebab-case")
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// Lower threshold of the average queue; a sixth of the limit by default, 5 packets without one.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", with = "skyhaul_base::amount::plain::optional_count")
-    )]
-    #[cfg_attr(feature = "schema", schemars(with = "Count"))]
-    pub min_threshold: Option<u64>,
-    /// Upper threshold of the average queue; half the limit by default, 15 packets without one.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", with = "skyhaul_base::amount::plain::optional_count")
-    )]
-    #[cfg_attr(feature = "schema", schemars(with = "Count"))]
-    pub max_threshold: Option<u64>,
-    /// Probability at the upper threshold; 0.1 by default.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
-    pub max_probability: f64,
-    /// Weight of the current queue length in the average; 0.002 by default.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
-    pub weight: f64,
-    /// "Gentle": above the upper threshold the probability rises linearly to 1 at twice the threshold, instead of at
-    /// once; true by default.
-    pub gentle: bool,
-    /// Typical packet size; 1000 B by default.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::size"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Size"))]
-    pub packet_size: u64,
-    /// Mark ECN-capable packets instead of dropping them; true by default.
-    pub ecn: bool,
-    /// Mark or drop low priority instead of high priority; false by default.
-    pub class_aware: bool,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            min_threshold: None,
-            max_threshold: None,
-            max_probability: 0.1,
-            weight: 0.002,
-            gentle: true,
-            packet_size: 1000,
-            ecn: true,
-            class_aware: false,
-        }
+skyhaul_base::options! {
+    /// Marks or drops arrivals at random, with a probability that grows with the average queue length.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Config {
+        /// Lower threshold of the average queue; a sixth of the limit by default, 5 packets without one.
+        min_threshold: Option<u64> as Count = None,
+        /// Upper threshold of the average queue; half the limit by default, 15 packets without one.
+        max_threshold: Option<u64> as Count = None,
+        /// Probability at the upper threshold; 0.1 by default.
+        max_probability: f64 as Probability = 0.1,
+        /// Weight of the current queue length in the average; 0.002 by default.
+        weight: f64 as Probability = 0.002,
+        /// "Gentle": above the upper threshold the probability rises linearly to 1 at twice the threshold, instead of at
+        /// once; true by default.
+        gentle: bool = true,
+        /// Typical packet size; 1000 B by default.
+        packet_size: u64 as Size = 1000,
+        /// Mark ECN-capable packets instead of dropping them; true by default.
+        ecn: bool = true,
+        /// Mark or drop low priority instead of high priority; false by default.
+        class_aware: bool = false,
     }
 }
 

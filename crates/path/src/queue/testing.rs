@@ -1,45 +1,16 @@
 //! A queue that tests drive by the clock.
 
 use super::*;
+pub(super) use crate::testing::Pkt;
 use alloc::vec::Vec;
 use skyhaul_base::{Instant, Rng};
-
-/// A packet that can be marked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Pkt {
-    pub(super) id: u32,
-    pub(super) size: u32,
-    pub(super) flow: u32,
-    pub(super) low: bool,
-    pub(super) ect: bool,
-    pub(super) ce: bool,
-}
-
-impl PacketView for Pkt {
-    fn size(&self) -> u32 {
-        self.size
-    }
-    fn low_priority(&self) -> bool {
-        self.low
-    }
-    fn flow(&self) -> u32 {
-        self.flow
-    }
-    fn is_ect(&self) -> bool {
-        self.ect
-    }
-    fn mark_ce(&mut self) {
-        assert!(self.ect, "only what allows it is marked");
-        self.ce = true;
-    }
-}
 
 /// 1000 bytes of high priority that cannot be marked.
 pub(super) fn data(id: u32) -> Pkt {
     Pkt { id, size: 1000, ..Pkt::default() }
 }
 
-/// The same of low priority.
+/// 1000 bytes of low priority that cannot be marked.
 pub(super) fn probe(id: u32) -> Pkt {
     Pkt { low: true, ..data(id) }
 }

@@ -12,32 +12,16 @@ use crate::packet::{DropReason, PacketView};
 use crate::param::{ParamError, probability, within};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-#[cfg(feature = "schema")]
-use skyhaul_base::amount::Probability;
 use skyhaul_base::math;
 
-/// Two queues with separate limits for high and low priority.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(deny_unknown_fields, default, rename_all = "kebab-case")
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// Fraction of the limit reserved for low priority; the rest is reserved for high priority. 0.5 by default.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
-    pub low_room: f64,
-    /// Share of the rate for low priority while both wait; 0 by default: high priority is served first.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
-    pub low_rate: f64,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self { low_room: 0.5, low_rate: 0.0 }
+skyhaul_base::options! {
+    /// Two queues with separate limits for high and low priority.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Config {
+        /// Fraction of the limit reserved for low priority; the rest is reserved for high priority. 0.5 by default.
+        low_room: f64 as Probability = 0.5,
+        /// Share of the rate for low priority while both wait; 0 by default: high priority is served first.
+        low_rate: f64 as Probability = 0.0,
     }
 }
 

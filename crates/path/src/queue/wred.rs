@@ -11,83 +11,32 @@ use super::red::{self, Average, Class, Curve, Red, Thresholds};
 use super::waiting::Waiting;
 use crate::param::probability;
 use alloc::boxed::Box;
-#[cfg(feature = "schema")]
-use skyhaul_base::amount::{Count, Probability, Size};
 
-/// As "red", but marks or drops low priority at shorter queues.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(deny_unknown_fields, default, rename_all = "kebab-case")
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// Lower threshold of the average queue; a sixth of the limit by default, 5 packets without one.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", with = "skyhaul_base::amount::plain::optional_count")
-    )]
-    #[cfg_attr(feature = "schema", schemars(with = "Count"))]
-    pub min_threshold: Option<u64>,
-    /// Upper threshold of the average queue; half the limit by default, 15 packets without one.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", with = "skyhaul_base::amount::plain::optional_count")
-    )]
-    #[cfg_attr(feature = "schema", schemars(with = "Count"))]
-    pub max_threshold: Option<u64>,
-    /// Probability at the upper threshold; 0.1 by default.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
-    pub max_probability: f64,
-    /// The lower threshold of low priority; half the usual one by default.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", with = "skyhaul_base::amount::plain::optional_count")
-    )]
-    #[cfg_attr(feature = "schema", schemars(with = "Count"))]
-    pub low_min_threshold: Option<u64>,
-    /// The upper threshold of low priority; half the usual one by default.
-    #[cfg_attr(
-        feature = "serde",
-        serde(skip_serializing_if = "Option::is_none", with = "skyhaul_base::amount::plain::optional_count")
-    )]
-    #[cfg_attr(feature = "schema", schemars(with = "Count"))]
-    pub low_max_threshold: Option<u64>,
-    /// Probability for low priority at its upper threshold; 0.1 by default.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
-    pub low_max_probability: f64,
-    /// Weight of the current queue length in the average; 0.002 by default.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
-    pub weight: f64,
-    /// "Gentle": above the upper threshold the probability rises linearly to 1 at twice the threshold, instead of at
-    /// once; true by default.
-    pub gentle: bool,
-    /// Typical packet size; 1000 B by default.
-    #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::size"))]
-    #[cfg_attr(feature = "schema", schemars(with = "Size"))]
-    pub packet_size: u64,
-    /// Mark ECN-capable packets instead of dropping them; true by default.
-    pub ecn: bool,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            min_threshold: None,
-            max_threshold: None,
-            max_probability: 0.1,
-            low_min_threshold: None,
-            low_max_threshold: None,
-            low_max_probability: 0.1,
-            weight: 0.002,
-            gentle: true,
-            packet_size: 1000,
-            ecn: true,
-        }
+skyhaul_base::options! {
+    /// As "red", but marks or drops low priority at shorter queues.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Config {
+        /// Lower threshold of the average queue; a sixth of the limit by default, 5 packets without one.
+        min_threshold: Option<u64> as Count = None,
+        /// Upper threshold of the average queue; half the limit by default, 15 packets without one.
+        max_threshold: Option<u64> as Count = None,
+        /// Probability at the upper threshold; 0.1 by default.
+        max_probability: f64 as Probability = 0.1,
+        /// The lower threshold of low priority; half the usual one by default.
+        low_min_threshold: Option<u64> as Count = None,
+        /// The upper threshold of low priority; half the usual one by default.
+        low_max_threshold: Option<u64> as Count = None,
+        /// Probability for low priority at its upper threshold; 0.1 by default.
+        low_max_probability: f64 as Probability = 0.1,
+        /// Weight of the current queue length in the average; 0.002 by default.
+        weight: f64 as Probability = 0.002,
+        /// "Gentle": above the upper threshold the probability rises linearly to 1 at twice the threshold, instead of at
+        /// once; true by default.
+        gentle: bool = true,
+        /// Typical packet size; 1000 B by default.
+        packet_size: u64 as Size = 1000,
+        /// Mark ECN-capable packets instead of dropping them; true by default.
+        ecn: bool = true,
     }
 }
 

@@ -5,40 +5,15 @@ use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_path::queue::ack_filter::{self, Filter, Place};
 use skyhaul_path::queue::{Moment, ack_decimation, acks_first};
+use skyhaul_path::testing::Pkt;
 use skyhaul_path::{
-    Acknowledgement, Discipline, DropReason, Limit, Link, LinkConfig, PacketView, Queue, QueueConfig, Streams,
+    Acknowledgement, Discipline, DropReason, Limit, Link, LinkConfig, Queue, QueueConfig, Streams,
 };
 use std::collections::BTreeMap;
 
-/// Data, or an acknowledgement; `id` is its number among the arrivals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Pkt {
-    id: usize,
-    flow: u32,
-    size: u32,
-    ack: Option<Acknowledgement>,
-}
-
-impl PacketView for Pkt {
-    fn size(&self) -> u32 {
-        self.size
-    }
-    fn low_priority(&self) -> bool {
-        false
-    }
-    fn flow(&self) -> u32 {
-        self.flow
-    }
-    fn ack(&self) -> Option<Acknowledgement> {
-        self.ack
-    }
-}
-
-impl Pkt {
-    /// The connection that it acknowledges.
-    fn connection(&self) -> Option<(u32, u16)> {
-        self.ack.map(|a| (self.flow, a.connection))
-    }
+/// The connection that a packet acknowledges.
+fn connection(p: &Pkt) -> Option<(u32, u16)> {
+    p.ack.map(|a| (p.flow, a.connection))
 }
 
 /// A queue to which time and chance mean nothing.
@@ -86,13 +61,13 @@ impl Naive {
         // A flow has one connection after the other: one that returns begins anew.
         let of = |q: &&Pkt| q.flow == p.flow;
         let own: Vec<Pkt> = self.history.iter().filter(of).copied().collect();
-        let from = own.iter().rposition(|q| q.connection() != p.connection()).map_or(0, |i| i + 1);
+        let from = own.iter().rposition(|q| connection(q) != connection(&p)).map_or(0, |i| i + 1);
         match own.iter().position(|q| q.id == p.id) {
             Some(at) if at < from => {
-                let last = own[..=at].iter().rposition(|q| q.connection() != p.connection());
+                let last = own[..=at].iter().rposition(|q| connection(q) != connection(&p));
                 own[last.map_or(0, |i| i + 1)..]
                     .iter()
-                    .take_while(|q| q.connection() == p.connection())
+                    .take_while(|q| connection(q) == connection(&p))
                     .copied()
                     .collect()
             }
@@ -102,7 +77,7 @@ impl Naive {
 
     /// Its neighbour in its connection has the same number.
     fn is_duplicate_or_base(&self, p: &Pkt) -> bool {
-        let own = self.connection(p);
+        let own = self.connection(&p);
         let at = own.iter().position(|q| q.id == p.id).unwrap();
         let same = |q: Option<&Pkt>| q.is_some_and(|q| q.ack.unwrap().number == p.ack.unwrap().number);
         same(own.get(at.wrapping_sub(1))) || same(own.get(at + 1))
@@ -111,7 +86,7 @@ impl Naive {
     /// The new one makes the old one redundant.
     fn redundant(&self, old: &Pkt, new: &Pkt) -> bool {
         let (Some(a), Some(b)) = (old.ack, new.ack) else { return false };
-        old.connection() == new.connection()
+        connection(old) == connection(new)
             && !a.tells_more
             && a.ecn == b.ecn
             && a.stamp.is_none_or(|a| b.stamp.is_some_and(|b| (b.wrapping_sub(a) as i32) >= 0))
@@ -124,7 +99,7 @@ impl Naive {
         let mut list = self.list.clone();
         match self.config.discipline {
             Discipline::AckFilter(c) => {
-                let mut leave: Vec<usize> =
+                let mut leave: Vec<u32> =
                     list.iter().filter(|q| self.redundant(q, &p)).map(|q| q.id).collect();
                 let all = leave.clone();
                 if c.filter == Filter::Conservative {
@@ -159,7 +134,7 @@ impl Naive {
             }
             Discipline::AckDecimation(c) => {
                 let last =
-                    list.iter().rposition(|q| q.connection().is_some() && q.connection() == p.connection());
+                    list.iter().rposition(|q| connection(q).is_some() && connection(q) == connection(&p));
                 if let Some(at) = last {
                     let old = list[at];
                     let own = self.connection(&old);
@@ -176,7 +151,7 @@ impl Naive {
         list
     }
 
-    fn enqueue(&mut self, p: Pkt, lost: &mut BTreeMap<usize, DropReason>) {
+    fn enqueue(&mut self, p: Pkt, lost: &mut BTreeMap<u32, DropReason>) {
         if p.ack.is_some() {
             self.history.push(p);
         }
@@ -277,10 +252,10 @@ proptest! {
         let mut real = Real::new(&config);
         let mut naive = Naive { config, list: Vec::new(), history: Vec::new() };
         let (mut offered, mut delivered, mut all_lost) = (0, 0, 0);
-        for (id, op) in ops.into_iter().enumerate() {
+        for (id, op) in (0..).zip(ops) {
             match op {
                 Op::Enqueue { flow, size, ack } => {
-                    let p = Pkt { id, flow, size, ack };
+                    let p = Pkt { id, flow, size, ack, ..Pkt::default() };
                     let (mut lost, mut expected) = (BTreeMap::new(), BTreeMap::new());
                     let admitted = real.enqueue(p, &mut |p, why| {
                         assert!(lost.insert(p.id, why).is_none(), "lost twice");
@@ -311,10 +286,10 @@ proptest! {
     fn what_a_thinned_flow_loses_is_redundant(discipline in discipline(), ops in ops()) {
         let mut real = Real::new(&QueueConfig { discipline, ..QueueConfig::default() });
         let (mut offered, mut left) = (Vec::new(), Vec::new());
-        for (id, op) in ops.into_iter().enumerate() {
+        for (id, op) in (0..).zip(ops) {
             match op {
                 Op::Enqueue { flow, size, ack } => {
-                    let p = Pkt { id, flow, size, ack };
+                    let p = Pkt { id, flow, size, ack, ..Pkt::default() };
                     offered.push(p);
                     real.enqueue(p, &mut |p, why| {
                         assert!(why == DropReason::Filtered && p.ack.is_some(), "{p:?} {why:?}");
@@ -348,8 +323,8 @@ proptest! {
 /// Offers acknowledgements of one flow to a queue; the numbers that leave it.
 fn through(discipline: impl Into<Discipline>, acks: &[Acknowledgement]) -> Vec<u32> {
     let mut q = Real::new(&QueueConfig { discipline: discipline.into(), ..QueueConfig::default() });
-    for (id, a) in acks.iter().enumerate() {
-        q.enqueue(Pkt { id, flow: 1, size: 40, ack: Some(*a) }, &mut |_, _| {});
+    for (id, a) in (0..).zip(acks) {
+        q.enqueue(Pkt { id, flow: 1, size: 40, ack: Some(*a), ..Pkt::default() }, &mut |_, _| {});
     }
     core::iter::from_fn(|| q.dequeue().map(|p| p.ack.unwrap().number)).collect()
 }
@@ -393,11 +368,10 @@ fn duplicates_and_what_says_more_stay() {
 #[test]
 fn at_the_head_it_takes_the_place_of_the_first_that_it_replaces() {
     let head = ack_filter::Config { place: Place::Head, ..AGGRESSIVE };
-    let order = |discipline: ack_filter::Config| -> Vec<usize> {
+    let order = |discipline: ack_filter::Config| -> Vec<u32> {
         let mut q = Real::new(&QueueConfig { discipline: discipline.into(), ..QueueConfig::default() });
-        for (id, flow) in [1, 1, 2, 1].into_iter().enumerate() {
-            let number = id as u32;
-            q.enqueue(Pkt { id, flow, size: 40, ack: Some(ack(number)) }, &mut |_, _| {});
+        for (id, flow) in (0..).zip([1, 1, 2, 1]) {
+            q.enqueue(Pkt { id, flow, size: 40, ack: Some(ack(id)), ..Pkt::default() }, &mut |_, _| {});
         }
         core::iter::from_fn(|| q.dequeue().map(|p| p.id)).collect()
     };
@@ -424,7 +398,11 @@ fn the_return_link_of_the_rfc_carries_one_acknowledgement_of_eight() {
                 longest = longest.max(now.since(Instant::ZERO + data * u64::from(number)));
                 numbers.push(number);
             }
-            link.offer(now, Pkt { id, flow: 1, size: 40, ack: Some(ack(id as u32)) }, &mut |_, _| {});
+            link.offer(
+                now,
+                Pkt { id, flow: 1, size: 40, ack: Some(ack(id)), ..Pkt::default() },
+                &mut |_, _| {},
+            );
             now += data;
         }
         let total = link.counters().total();
@@ -462,7 +440,13 @@ fn acknowledgements_overtake_data_but_interrupt_none() {
     let mut q = Real::new(&config);
     let mut lost = Vec::new();
     for (id, acks) in [(0, false), (1, false), (2, true), (3, true)] {
-        let p = Pkt { id, flow: 1, size: if acks { 40 } else { 1000 }, ack: acks.then_some(ack(1)) };
+        let p = Pkt {
+            id,
+            flow: 1,
+            size: if acks { 40 } else { 1000 },
+            ack: acks.then_some(ack(1)),
+            ..Pkt::default()
+        };
         q.enqueue(p, &mut |p, why| lost.push((p.id, why)));
     }
     assert_eq!(lost, [(3, DropReason::Full)]);
@@ -476,8 +460,12 @@ fn what_did_not_wait_is_remembered() {
     let queue = QueueConfig::packets(50).with(AGGRESSIVE);
     let config = LinkConfig { rate: Rate::from_bits_per_sec(50_000).into(), queue, ..LinkConfig::default() };
     let mut link = Link::new(&config, Streams::named(1, "links.return"));
-    for (id, number) in [7, 7, 8, 9].into_iter().enumerate() {
-        link.offer(Instant::ZERO, Pkt { id, flow: 1, size: 40, ack: Some(ack(number)) }, &mut |_, _| {});
+    for (id, number) in (0..).zip([7, 7, 8, 9]) {
+        link.offer(
+            Instant::ZERO,
+            Pkt { id, flow: 1, size: 40, ack: Some(ack(number)), ..Pkt::default() },
+            &mut |_, _| {},
+        );
     }
     assert_eq!((link.queue_len(), link.counters().total().dropped(DropReason::Filtered)), (2, 1));
 }

@@ -4,39 +4,9 @@
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_path::queue::{Kind, Moment, codel, fq_codel, pie, pushout, red, threshold, two_band, wred};
-use skyhaul_path::{
-    Discipline, DropReason, Limit, Link, LinkConfig, PacketView, Queue, QueueConfig, Streams,
-};
+use skyhaul_path::testing::Pkt;
+use skyhaul_path::{Discipline, DropReason, Limit, Link, LinkConfig, Queue, QueueConfig, Streams};
 use std::collections::VecDeque;
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Pkt {
-    id: u32,
-    size: u32,
-    flow: u32,
-    low: bool,
-    ect: bool,
-    ce: bool,
-}
-
-impl PacketView for Pkt {
-    fn size(&self) -> u32 {
-        self.size
-    }
-    fn low_priority(&self) -> bool {
-        self.low
-    }
-    fn flow(&self) -> u32 {
-        self.flow
-    }
-    fn is_ect(&self) -> bool {
-        self.ect
-    }
-    fn mark_ce(&mut self) {
-        assert!(self.ect, "only what allows it is marked");
-        self.ce = true;
-    }
-}
 
 /// A packet that waits: since when, and whether it was hit in the place of another.
 #[derive(Clone, Copy, Debug)]
@@ -518,7 +488,7 @@ proptest! {
             let (before, high_lost) = (naive.lists.clone(), naive.lost.len());
             match op.arrival {
                 Some((size, flow, low, ect)) => {
-                    let p = Pkt { id: id as u32, size, flow, low, ect, ce: false };
+                    let p = Pkt { id: id as u32, size, flow, low, ect, ..Pkt::default() };
                     // Every other arrival at an empty queue finds the transmitter idle.
                     if real.is_empty() && id % 2 == 0 {
                         prop_assert_eq!(real.pass(&mut at, p, on_loss), naive.enqueue(t, p, true));
@@ -602,7 +572,7 @@ fn conserves(discipline: Discipline, ect: bool, limit: u32) -> Balance {
             ce += u64::from(p.ce);
         }
         let low = arrivals.below(4) == 0;
-        let p = Pkt { id, size: 1000, flow: id % 7, low, ect, ce: false };
+        let p = Pkt { id, size: 1000, flow: id % 7, low, ect, ..Pkt::default() };
         link.offer(now, p, on_loss);
         let total = link.counters().total();
         let waiting = u64::from(link.queue_len()) + link.in_flight() as u64;

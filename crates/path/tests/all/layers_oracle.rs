@@ -50,7 +50,7 @@ impl Channel {
 }
 
 fn parity(size: u32) -> Pkt {
-    Pkt { id: u32::MAX, size, low: false }
+    Pkt { id: u32::MAX, size, low: false, ..Pkt::default() }
 }
 
 /// The definition of a block code: what is sent, one after the other, and then for each block when the k-th arrives.
@@ -114,7 +114,7 @@ fn naive_code(config: &LinkConfig, shape: Shape, arrivals: &[Arrival]) -> Vec<Op
 
 /// What the naive sender and receiver know of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Known {
+enum State {
     Waits,
     /// Sent so many times, and on its way.
     Sent(u32),
@@ -148,7 +148,7 @@ fn naive_arq(config: &LinkConfig, shape: Shape, arq: arq::Config, arrivals: &[Ar
         arq::Feedback::Ideal => delay,
         arq::Feedback::After(time) => time,
     };
-    let mut known = vec![Known::Waits; arrivals.len()];
+    let mut known = vec![State::Waits; arrivals.len()];
     let mut queue = Queue::new(&config.queue);
     let mut fates = vec![None; arrivals.len()];
     let mut unused = Streams::named(5, "links.test").queue;
@@ -178,7 +178,7 @@ fn naive_arq(config: &LinkConfig, shape: Shape, arq: arq::Config, arrivals: &[Ar
             for s in of_block {
                 let Sent { packet: Some(i), here: true, settled: false, .. } = sent[s] else { continue };
                 if sent[s].whole || is_closed && whole >= packets {
-                    known[i] = Known::Here(now);
+                    known[i] = State::Here(now);
                     opens.push(now + answer);
                 } else if over {
                     overdue.push((now + answer + arq.guard, i));
@@ -199,10 +199,10 @@ fn naive_arq(config: &LinkConfig, shape: Shape, arq: arq::Config, arrivals: &[Ar
         if overdue.first().is_some_and(|o| o.0 <= now) {
             let (_, i) = overdue.remove(0);
             match known[i] {
-                Known::Sent(times) if times <= arq.retries => again.push(i),
+                State::Sent(times) if times <= arq.retries => again.push(i),
                 _ => {
                     // What tells the receiver costs no time, but leaves behind the packet that is being sent.
-                    known[i] = Known::Gone(channel.free.max(now) + delay);
+                    known[i] = State::Gone(channel.free.max(now) + delay);
                     fates[i] = Some(Fate::Lost(DropReason::ArqGaveUp));
                     outstanding -= 1;
                 }
@@ -236,14 +236,14 @@ fn naive_arq(config: &LinkConfig, shape: Shape, arq: arq::Config, arrivals: &[Ar
         };
         if let Some(i) = sends {
             let times = match known[i] {
-                Known::Sent(times) => times + 1,
+                State::Sent(times) => times + 1,
                 _ => {
                     outstanding += 1;
                     order.push(i);
                     1
                 }
             };
-            known[i] = Known::Sent(times);
+            known[i] = State::Sent(times);
             size = arrivals[i].p.size;
             let block = closed + filled % depth;
             blocks.resize(blocks.len().max(block + 1), Vec::new());
@@ -280,9 +280,9 @@ fn naive_arq(config: &LinkConfig, shape: Shape, arq: arq::Config, arrivals: &[Ar
     }
     let mut last = Instant::ZERO;
     for i in order {
-        let (Known::Here(at) | Known::Gone(at)) = known[i] else { panic!("{i} is open") };
+        let (State::Here(at) | State::Gone(at)) = known[i] else { panic!("{i} is open") };
         last = last.max(at);
-        if let Known::Here(at) = known[i] {
+        if let State::Here(at) = known[i] {
             fates[i] = Some(Fate::Delivered(if arq.in_order { last } else { at }));
         }
     }
@@ -478,7 +478,7 @@ proptest! {
         let delay = if normal { Normal { base, sigma: base }.into() } else { Delay::fixed(base) };
         let repairs = fec.is_some() || arq.is_some();
         let config = LinkConfig {
-            rate: rate.into(), queue, delay, allow_reorder: reorder, error, drop_inflight, two_ways: false, fec, arq,
+            rate: rate.into(), queue, delay, allow_reorder: reorder, error, drop_inflight, two_paths: false, fec, arq,
         };
         let mut link = Link::<Pkt>::new(&config, Streams::named(5, "links.test"));
         let (mut now, mut lost, mut offered, mut delivered) = (Instant::ZERO, [0u64; DropReason::COUNT], 0, 0);
@@ -501,7 +501,7 @@ proptest! {
                 Step::Limit(limit) => link.set_limit(limit),
                 Step::Offer { size, low } => {
                     let before = link.counters().total().lost();
-                    let p = Pkt { id: offered, size, low };
+                    let p = Pkt { id: offered, size, low, ..Pkt::default() };
                     offered += 1;
                     let taken = link.offer(now, p, &mut on_loss).is_taken();
                     prop_assert!(taken || link.counters().total().lost() == before + 1);

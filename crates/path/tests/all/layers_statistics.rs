@@ -161,7 +161,9 @@ fn a_link_that_goes_down_repeats_what_it_loses() {
     let mut link =
         Link::new(&LinkConfig { drop_inflight: true, arq, ..config() }, Streams::named(1, "links.test"));
     for id in 0..6 {
-        link.offer(ms(0), Pkt { id, size: 1000, low: false }, &mut |_, why| panic!("{why:?}"));
+        link.offer(ms(0), Pkt { id, size: 1000, low: false, ..Pkt::default() }, &mut |_, why| {
+            panic!("{why:?}")
+        });
     }
     let mut fates = Fates::default();
     // 0 and 1 have arrived at 12.5 ms, 2 to 5 are on their way.
@@ -178,7 +180,9 @@ fn a_link_that_goes_down_repeats_what_it_loses() {
     let fec = Some(repeat::Config { times: 2 }.into());
     let mut link =
         Link::new(&LinkConfig { drop_inflight: true, fec, ..config() }, Streams::named(1, "links.test"));
-    link.offer(ms(0), Pkt { id: 0, size: 1000, low: false }, &mut |_, why| panic!("{why:?}"));
+    link.offer(ms(0), Pkt { id: 0, size: 1000, low: false, ..Pkt::default() }, &mut |_, why| {
+        panic!("{why:?}")
+    });
     link.serve(ms(1), &mut |_, why| panic!("{why:?}"));
     let mut lost = Vec::new();
     link.set_up(ms(5), false, &mut |p, why| lost.push((p.id, why)));

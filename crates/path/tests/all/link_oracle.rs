@@ -235,7 +235,7 @@ proptest! {
                 Step::Error(e) => link.set_error(e.build()),
                 Step::Offer { size, low } => {
                     let before = link.counters().total();
-                    let p = Pkt { id: offered, size, low };
+                    let p = Pkt { id: offered, size, low, ..Pkt::default() };
                     offered += 1;
                     let was_up = link.is_up();
                     match link.offer(now, p, &mut on_loss) {

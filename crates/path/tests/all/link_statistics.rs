@@ -13,7 +13,7 @@ fn ms(t: u64) -> Instant {
     Instant::from_nanos(t * MS)
 }
 fn pkt(id: u32) -> Pkt {
-    Pkt { id, size: 1000, low: false }
+    Pkt { id, size: 1000, low: false, ..Pkt::default() }
 }
 fn no_loss(p: Pkt, why: DropReason) {
     panic!("{p:?} lost: {why:?}")
@@ -162,7 +162,7 @@ fn an_outage_holds_the_queue_and_loses_what_is_in_flight() {
 #[test]
 fn a_short_outage_does_not_free_the_transmitter_early() {
     let mut link = link(&config());
-    link.offer(ms(0), Pkt { id: 0, size: 4000, low: false }, &mut no_loss);
+    link.offer(ms(0), Pkt { id: 0, size: 4000, low: false, ..Pkt::default() }, &mut no_loss);
     link.offer(ms(0), pkt(1), &mut no_loss);
     link.set_up(ms(1), false, &mut no_loss);
     link.set_up(ms(2), true, &mut no_loss);

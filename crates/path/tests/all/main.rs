@@ -9,4 +9,4 @@ mod link_oracle;
 mod link_statistics;
 mod one_line;
 mod queue_oracle;
-mod two_ways;
+mod two_paths;

@@ -136,7 +136,7 @@ proptest! {
         for (id, op) in ops.into_iter().enumerate() {
             match op {
                 Op::Enqueue { size, low, in_service } => {
-                    let p = Pkt { id: id as u32, size, low };
+                    let p = Pkt { id: id as u32, size, low, ..Pkt::default() };
                     let full = !naive.fits_beside_all(size, in_service);
                     let hopeless = !naive.fits_beside_high(size, in_service);
                     let (mut lost, mut expected) = (Vec::new(), Vec::new());

@@ -246,9 +246,9 @@ fn ack(f: &FlowGroup) -> u32 {
     (f.endpoint.header + report).max(1)
 }
 
-/// The same on a link that may compress headers.
+/// Size of the packets on the return path on a link that may compress headers.
 fn ack_on(f: &FlowGroup, l: &Link) -> u32 {
-    let compressed = f.ack_way(l).ack_size.filter(|_| f.transport == Transport::Tcp);
+    let compressed = f.ack_direction(l).ack_size.filter(|_| f.transport == Transport::Tcp);
     ack(f).min(compressed.unwrap_or(u32::MAX))
 }
 
@@ -277,15 +277,18 @@ fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
     let through = |rate: Option<Rate>, size: u32| rate.map_or(0.0, |r| f64::from(size) / r.bytes_per_sec());
     let serialisation: f64 = path()
         .map(|l| {
-            through(f.data_way(l).rate.mean(), packet(f)) + through(f.ack_way(l).rate.mean(), ack_on(f, l))
+            through(f.data_direction(l).rate.mean(), packet(f))
+                + through(f.ack_direction(l).rate.mean(), ack_on(f, l))
         })
         .sum();
     let rtt = scenario.propagation_rtt(f).as_secs_f64() + serialisation;
     let window = f.endpoint.receive_buffer.min(f.endpoint.send_buffer) / u64::from(f.endpoint.mss);
     #[expect(clippy::cast_precision_loss, reason = "a window is at most 2^30 bytes")]
     let window = window as f64;
-    let loss = 1.0 - path().map(|l| 1.0 - Repaired::new(f.data_way(l), packet(f)).loss).product::<f64>();
-    let slowest = path().filter_map(|l| Some((l, f.data_way(l).rate.mean()?))).min_by_key(|(_, rate)| *rate);
+    let loss =
+        1.0 - path().map(|l| 1.0 - Repaired::new(f.data_direction(l), packet(f)).loss).product::<f64>();
+    let slowest =
+        path().filter_map(|l| Some((l, f.data_direction(l).rate.mean()?))).min_by_key(|(_, rate)| *rate);
     // The timer of a path with steady delays: its variance dies out, one tick remains.
     let t0 = (rtt + f.endpoint.rto.tick.as_secs_f64()).max(f.endpoint.rto.min.as_secs_f64());
     FlowCheck {
@@ -342,7 +345,7 @@ fn link(scenario: &Resolved, flows: &[FlowCheck], index: usize, l: &Link) -> Lin
 
 /// k of RFC 3449 §2, for the direction in which the group sends.
 fn ack_ratio(f: &FlowGroup, l: &Link) -> Option<f64> {
-    let (there, back) = (f.data_way(l).rate.mean()?, f.ack_way(l).rate.mean()?);
+    let (there, back) = (f.data_direction(l).rate.mean()?, f.ack_direction(l).rate.mean()?);
     let sizes = (f64::from(packet(f)), f64::from(ack_on(f, l)));
     window::asymmetry(there.bytes_per_sec(), back.bytes_per_sec(), sizes.0, sizes.1).ok()
 }
@@ -350,7 +353,7 @@ fn ack_ratio(f: &FlowGroup, l: &Link) -> Option<f64> {
 /// The number of packets that each acknowledgement stands for when its direction of a link is congested: infinity if
 /// the queue there filters acknowledgements.
 fn packets_per_ack(f: &FlowGroup, l: &Link) -> f64 {
-    f64::from(f.endpoint.delayed_ack.every) / f.ack_way(l).queue.discipline.share_of_acks()
+    f64::from(f.endpoint.delayed_ack.every) / f.ack_direction(l).queue.discipline.share_of_acks()
 }
 
 /// The resources that data and acknowledgements of a group take on a link: 2i is the forward direction of link i,
@@ -479,8 +482,8 @@ fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
     for flow in flows.iter_mut().filter(|f| f.loss == 0.0 && reno_class(&f.cc)) {
         let Active::FairShare { link } = &flow.active else { continue };
         let Some(link) = check.links.iter().find(|l| l.name == *link) else { continue };
-        let way = if flow.reverse { &link.reverse } else { &link.forward };
-        let (Some(bdp), Some(queue)) = (way.bdp_packets, way.queue_packets) else { continue };
+        let direction = if flow.reverse { &link.reverse } else { &link.forward };
+        let (Some(bdp), Some(queue)) = (direction.bdp_packets, direction.queue_packets) else { continue };
         flow.in_phase_utilization = utilization::clean_utilization(bdp, queue, 0.5).ok();
     }
 }

@@ -76,7 +76,7 @@ struct Carrier<'a> {
     key: String,
     /// As texts name it.
     name: String,
-    way: &'a Direction,
+    direction: &'a Direction,
     check: &'a DirectionCheck,
     groups: Vec<(&'a FlowGroup, &'a FlowCheck)>,
 }
@@ -86,7 +86,7 @@ fn carriers<'a>(scenario: &'a Resolved, check: &'a Check) -> impl Iterator<Item 
     scenario.links.iter().zip(&check.links).enumerate().flat_map(move |(index, (link, derived))| {
         [(true, "", &link.forward, &derived.forward), (false, ".reverse", &link.reverse, &derived.reverse)]
             .into_iter()
-            .filter_map(move |(forward, suffix, way, check_of)| {
+            .filter_map(move |(forward, suffix, direction, check_of)| {
                 let all = scenario.flows.iter().zip(&check.flows);
                 let sends = |f: &FlowGroup| f.path.contains(&index) && f.sends_forward() == forward;
                 let groups: Vec<_> = all.filter(|(f, _)| sends(f)).collect();
@@ -94,7 +94,7 @@ fn carriers<'a>(scenario: &'a Resolved, check: &'a Check) -> impl Iterator<Item 
                 (!groups.is_empty()).then(|| Carrier {
                     key: format!("links.{}{suffix}", link.name),
                     name: format!("{}{in_reverse}", link.name),
-                    way,
+                    direction,
                     check: check_of,
                     groups,
                 })
@@ -132,7 +132,7 @@ fn queues(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
 fn intervals(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for carrier in carriers(scenario, check) {
         let rtt = carrier.groups.iter().map(|(_, c)| c.base_rtt_s).fold(0.0, f64::max);
-        let Some((key, time)) = carrier.way.queue.discipline.round_trip() else { continue };
+        let Some((key, time)) = carrier.direction.queue.discipline.round_trip() else { continue };
         if rtt > time.as_secs_f64() {
             let message = format!(
                 "{} s is less than the longest RTT, {} s: it signals again before the sender can have reacted; write \
@@ -187,13 +187,13 @@ fn timers(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
 }
 
 fn windows(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
-    for Carrier { name, check: way, groups, .. } in carriers(scenario, check) {
-        let Some(rate) = way.rate_packets_s else { continue };
+    for Carrier { name, check: direction, groups, .. } in carriers(scenario, check) {
+        let Some(rate) = direction.rate_packets_s else { continue };
         let (mut most, mut names) = (0.0, Vec::new());
         // A flow limited by its application is not meant to fill the link.
         for (_, flow) in groups.into_iter().filter(|(f, _)| f.app.offered().is_none()) {
             let own = flow.bounds.window.unwrap_or(f64::INFINITY) * f64::from(flow.packet_bytes);
-            most += own / f64::from(way.packet_bytes.max(1)) * f64::from(flow.count);
+            most += own / f64::from(direction.packet_bytes.max(1)) * f64::from(flow.count);
             names.push(flow);
         }
         let [first, ..] = names.as_slice() else { continue };
@@ -235,8 +235,8 @@ fn repairs(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for (link, derived) in scenario.links.iter().zip(&check.links) {
         let forward = (&link.forward, &derived.forward, "");
         let reverse = (&link.reverse, &derived.reverse, ".reverse");
-        for (direction, derived, way) in [forward, reverse] {
-            let key = |k: &str| format!("links.{}{way}.{k}", link.name);
+        for (direction, derived, suffix) in [forward, reverse] {
+            let key = |k: &str| format!("links.{}{suffix}.{k}", link.name);
             let config = direction.link_config();
             let replaced = config.losses() != direction.error;
             if replaced && direction.error != error::Config::NONE {
@@ -277,24 +277,24 @@ fn priorities(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         }
         for &index in &flow.path {
             let link = &scenario.links[index];
-            let way = flow.data_way(link);
-            let blind = way.queue.discipline.ignores_priority();
-            if blind && way.rate.mean().is_some() {
+            let direction = flow.data_direction(link);
+            let blind = direction.queue.discipline.ignores_priority();
+            if blind && direction.rate.mean().is_some() {
                 let message = format!(
                     "{} of flows.{} sends segments of low priority, and this queue ignores priorities: they displace \
                      data",
                     derived.cc, derived.name
                 );
-                let way = suffix(flow);
-                push(out, "priority-ignored", format!("links.{}{way}.queue", link.name), message);
+                let suffix = suffix(flow);
+                push(out, "priority-ignored", format!("links.{}{suffix}.queue", link.name), message);
             }
         }
     }
 }
 
 fn loads(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
-    for Carrier { name, check: way, groups, .. } in carriers(scenario, check) {
-        let Some(rate) = way.rate_bit_s else { continue };
+    for Carrier { name, check: direction, groups, .. } in carriers(scenario, check) {
+        let Some(rate) = direction.rate_bit_s else { continue };
         let (mut datagrams, mut all, mut names) = (0.0, 0.0, Vec::new());
         for (group, flow) in groups {
             let Some(segments) = flow.bounds.application else { continue };
@@ -384,7 +384,7 @@ fn suffix(group: &FlowGroup) -> &'static str {
 fn ratio(scenario: &Resolved, check: &Check, group: &FlowGroup, link: &str) -> String {
     let Some(i) = check.links.iter().position(|l| l.name == link) else { return String::new() };
     let (l, b) = (&scenario.links[i], packets_per_ack(group, &scenario.links[i]));
-    match (ack_ratio(group, l), group.data_way(l).rate.mean()) {
+    match (ack_ratio(group, l), group.data_direction(l).rate.mean()) {
         (Some(k), Some(rate)) if k > b => format!(
             ": k is {} (RFC 3449 §2) and each acknowledgement stands for {} packets, which caps the rate of data at {} \
              Mbit/s; a queue that filters acknowledgements raises this cap",

@@ -34,11 +34,11 @@ pub struct GatewaySpec {
     pub overload: Option<Overload>,
 }
 
-/// The hand-over of a gateway's split connections to another gateway, to which the receiver has moved (Bakre and
+/// The handover of a gateway's split connections to another gateway, to which the receiver has moved (Bakre and
 /// Badrinath 1995).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct HandOverSpec {
+pub struct GatewayHandoverSpec {
     /// Name of the old gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,

@@ -20,11 +20,12 @@ mod trace;
 
 pub use cc::CcSpec;
 pub(crate) use cc::default_cc;
-pub use chain::{ChainSpec, GatewaySpec, HandOverSpec, LegSpec};
+pub use chain::{ChainSpec, GatewayHandoverSpec, GatewaySpec, LegSpec};
 pub use endpoint::{EndpointSpec, InitialSsthreshSpec, InitialWindowSpec, SackSpec};
 pub(crate) use expand::{expand, expand_default, tags};
 pub use fade::{FadeSpec, RateOrKind, SeriesSpec};
 pub use flow::{FlowSpec, StartSpec};
+pub(crate) use link::direction_keys;
 pub use link::{DirectionSpec, LinkSpec};
 pub use loss_classifier::LossClassifierSpec;
 pub use os::{OsBuffers, OsSpec};
@@ -100,8 +101,8 @@ pub struct EventSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reroute: Option<String>,
     /// A gateway hands its split connections over to another.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hand_over: Option<HandOverSpec>,
+    #[serde(alias = "hand-over", default, skip_serializing_if = "Option::is_none")]
+    pub handover: Option<GatewayHandoverSpec>,
 }
 
 /// What to record.

@@ -6,7 +6,7 @@ use crate::chain::ChainKind;
 use crate::error::did_you_mean;
 use crate::model::{ChainSpec, FlowSpec, LegSpec, Scenario, Short};
 use crate::resolved::{
-    Chain, Compression, Direction, FlowDirection, FlowGroup, Gateway, LegTransport, Link, Part,
+    Chain, ChainRole, Compression, Direction, FlowDirection, FlowGroup, Gateway, LegTransport, Link,
 };
 use skyhaul_base::Duration;
 use std::borrow::Cow;
@@ -22,7 +22,7 @@ pub(super) struct Written<'a> {
     pub(super) key: String,
     pub(super) name: String,
     pub(super) spec: Cow<'a, FlowSpec>,
-    pub(super) part: Option<Part>,
+    pub(super) role: Option<ChainRole>,
 }
 
 pub(super) fn gateways(model: &Scenario) -> Result<Vec<Gateway>> {
@@ -73,7 +73,7 @@ pub(super) fn written<'a>(
 ) -> Result<Vec<Written<'a>>> {
     let key = format!("flows.{name}");
     let Some(chain) = &spec.chain else {
-        return Ok(vec![Written { key, name: name.into(), spec: Cow::Borrowed(spec), part: None }]);
+        return Ok(vec![Written { key, name: name.into(), spec: Cow::Borrowed(spec), role: None }]);
     };
     let at = |k: &str| format!("{key}.chain.{k}");
     let kind = chain.kind.unwrap_or_default();
@@ -115,7 +115,7 @@ pub(super) fn written<'a>(
         key: key.clone(),
         name: name.into(),
         spec: Cow::Owned(FlowSpec { path: Some(piece(0, first)), chain: None, ..spec.clone() }),
-        part: Some(Part::Head(head)),
+        role: Some(ChainRole::Head(head)),
     }];
     for ((&gateway, &from), to) in used.iter().zip(&cuts).zip(ends().skip(1)) {
         let begins = &gateways[gateway];
@@ -133,7 +133,7 @@ pub(super) fn written<'a>(
             key: at(&format!("legs.{}", begins.name)),
             name: leg_name,
             spec: Cow::Owned(leg(spec, own, piece(from, to))),
-            part: Some(Part::Leg { delay: begins.delay, transport, headers }),
+            role: Some(ChainRole::Leg { delay: begins.delay, transport, headers }),
         });
     }
     Ok(groups)
@@ -307,7 +307,7 @@ pub(super) fn join(flows: &mut [FlowGroup], gateways: &[Gateway], links: &[Link]
             })
         });
         let buffers = buffers.collect();
-        if let Some(Part::Head(chain)) = flows[head].part.as_deref_mut() {
+        if let Some(ChainRole::Head(chain)) = flows[head].role.as_deref_mut() {
             (chain.legs, chain.buffers) = (legs, buffers);
         }
     }
@@ -315,11 +315,10 @@ pub(super) fn join(flows: &mut [FlowGroup], gateways: &[Gateway], links: &[Link]
 
 /// The slowest rate on a leg, bit/s, and the leg's BDP, bytes.
 fn product(f: &FlowGroup, links: &[Link]) -> Option<(u64, u64)> {
-    let way = |d: &Direction| d.delay.base();
-    let rtt = f
-        .path
-        .iter()
-        .fold(f.extra_delay + f.extra_delay, |sum, &i| sum + way(&links[i].forward) + way(&links[i].reverse));
+    let delay = |d: &Direction| d.delay.base();
+    let rtt = f.path.iter().fold(f.extra_delay + f.extra_delay, |sum, &i| {
+        sum + delay(&links[i].forward) + delay(&links[i].reverse)
+    });
     let rate = f.path.iter().filter_map(|&i| links[i].forward.rate.mean()).min()?;
     Some((rate.bits_per_sec(), (rate.bytes_per_sec() * rtt.as_secs_f64()) as u64))
 }

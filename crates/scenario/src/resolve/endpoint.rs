@@ -82,29 +82,29 @@ fn check_ack_cc(at: &str, c: &Config) -> Result<()> {
 fn check_policy(key: &str, c: &Config, cc: &Control, policy: &Policy) -> Result<()> {
     let at = |k: &str| format!("{key}.endpoint.{k}");
     let (name, by_sack) = (cc.label(), policy.recovery.uses_pipe());
-    let way = match c.loss_detection {
+    let detection = match c.loss_detection {
         LossDetection::DupAcks => None,
         LossDetection::Rack => Some("rack"),
         LossDetection::Snack => Some("snack"),
     };
-    if way.is_none() && c.tail_loss_probe && !policy.rack {
+    if detection.is_none() && c.tail_loss_probe && !policy.rack {
         let why = "only \"rack\" can evaluate the answer to a tail loss probe: also write loss-detection = \"rack\"";
         return refuse(at("tail-loss-probe"), why);
     }
-    if let (Some(way), false) = (way, by_sack) {
+    if let (Some(detection), false) = (detection, by_sack) {
         let auto = if c.sack.is_none() { " (so sack = \"auto\" is off)" } else { "" };
         let plain = Control::by_name(&name).is_some_and(|plain| plain == *cc);
         let with = if plain { "" } else { " with these options" };
         return refuse(
             at("loss-detection"),
             format!(
-                "\"{way}\" needs a congestion control that repairs losses with SACK, and \"{name}\"{with} does not{auto}: \
+                "\"{detection}\" needs a congestion control that repairs losses with SACK, and \"{name}\"{with} does not{auto}: \
                  write another one, such as cc = \"sack\", or loss-detection = \"dup-acks\""
             ),
         );
     }
-    if let (Some(way), Some(false)) = (way, c.sack) {
-        let why = format!("\"{way}\" needs SACK: write sack = true, or leave sack out");
+    if let (Some(detection), Some(false)) = (detection, c.sack) {
+        let why = format!("\"{detection}\" needs SACK: write sack = true, or leave sack out");
         return refuse(at("loss-detection"), why);
     }
     if by_sack && c.sack == Some(false) {

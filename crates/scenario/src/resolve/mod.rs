@@ -2,18 +2,19 @@
 //! of judgement (for those see [`crate::check`]).
 
 pub(crate) mod chain;
+pub(crate) mod direction;
 mod endpoint;
 mod link;
 mod repair;
 
-use crate::amount::{Count, Span};
+use crate::amount::{Count, Decimal, Span};
 use crate::error::{Problem, did_you_mean};
 use crate::memory;
 use crate::model::{FlowSpec, Scenario, Short, StartSpec};
-use crate::resolved::{FlowGroup, Link, Part, Record, Resolved, Series, Start, Transport};
+use crate::resolved::{ChainRole, FlowGroup, Link, Record, Resolved, Series, Start, Transport};
 use crate::workload;
 use chain::Written;
-use skyhaul_base::Duration;
+use skyhaul_base::{Duration, Rate};
 use skyhaul_path::delay::{LONGEST, TooLong};
 
 type Result<T> = core::result::Result<T, Problem>;
@@ -25,6 +26,12 @@ const MAX_FLOWS: u64 = 1_000_000;
 
 fn refuse<T>(key: impl Into<String>, message: impl core::fmt::Display) -> Result<T> {
     Err(Problem::new(key, message))
+}
+
+/// The bandwidth-delay product in packets.
+fn bdp_packets(n: Decimal, rate: Rate, rtt: Duration, packet: u32) -> Option<u64> {
+    let bit_nanos = u128::from(rate.bits_per_sec()) * u128::from(rtt.as_nanos());
+    n.times_ratio(bit_nanos, 8_000_000_000 * u128::from(packet))
 }
 
 /// Fills in defaults and checks everything.
@@ -93,8 +100,8 @@ pub(crate) fn resolve(model: &Scenario) -> Result<Resolved> {
         .zip(rtts)
         .map(|(flow, rtt)| {
             // A chain starts as the same flow without gateways would.
-            let whole = match &flow.written.part {
-                Some(Part::Head(chain)) => {
+            let whole = match &flow.written.role {
+                Some(ChainRole::Head(chain)) => {
                     let links = chain.path.iter().map(|&i| delays[i].0.base() + delays[i].1.base());
                     links.fold(flow.extra_delay + flow.extra_delay, |sum, rtt| sum + rtt)
                 }
@@ -261,7 +268,7 @@ impl<'a> Flow<'a> {
             handshake,
             close,
             known_rtt,
-            part: written.part.clone().map(Box::new),
+            role: written.role.clone().map(Box::new),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! The repair in one direction of a link.
 
-use super::{Result, refuse};
+use super::{Result, bdp_packets, refuse};
 use crate::amount::{Count, Decimal, QueueLimit, Size, Time};
 use crate::error::Problem;
 use crate::model::{ArqSpec, FecSpec, FeedbackSpec, RepeatsSpec, Short};
@@ -59,15 +59,15 @@ fn fixed(feedback: FeedbackSpec) -> Option<Duration> {
 }
 
 fn answers(spec: FeedbackSpec, own: &Direction, other: &Direction) -> arq::Feedback {
-    let way = other.delay.base();
+    let back = other.delay.base();
     match spec {
         // As long as both directions are alike they stay so while a satellite moves.
         FeedbackSpec::Ideal if own.delay == other.delay => arq::Feedback::Ideal,
-        FeedbackSpec::Ideal => arq::Feedback::After(way),
+        FeedbackSpec::Ideal => arq::Feedback::After(back),
         FeedbackSpec::After { time: Time(time) } => arq::Feedback::After(time),
         FeedbackSpec::Sized { size: Size(bytes) } => {
             let sending = other.rate.mean().map_or(0.0, |rate| bytes as f64 / rate.bytes_per_sec());
-            arq::Feedback::After(way + Duration::from_secs_f64(sending))
+            arq::Feedback::After(back + Duration::from_secs_f64(sending))
         }
     }
 }
@@ -85,7 +85,7 @@ fn window(
         (QueueLimit::Bdp(_), None) => Some(u32::MAX.into()),
         (QueueLimit::Bdp(_), _) if packet == 0 => Some(1),
         // At least one: a link without delay has no product, but sends all the same.
-        (QueueLimit::Bdp(n), Some(rate)) => super::link::bdp_packets(n, rate, rtt, packet).map(|n| n.max(1)),
+        (QueueLimit::Bdp(n), Some(rate)) => bdp_packets(n, rate, rtt, packet).map(|n| n.max(1)),
         (QueueLimit::Bytes(_) | QueueLimit::Unlimited, _) => {
             return refuse(key, "a window counts packets: write \"100 packets\" or \"1.5 BDP\"");
         }

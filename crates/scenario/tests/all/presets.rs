@@ -91,25 +91,13 @@ fn luglio_has_the_setting_of_the_paper() {
 #[test]
 fn peach_geo_is_the_setting_of_the_paper() {
     let direction = |rate: Option<Rate>, error| Direction {
-        rate: rate.into(),
-        delay: Delay::fixed(Duration::from_millis(275)),
-        orbit: None,
-        allow_reorder: false,
         queue: QueueConfig {
             discipline: pushout::Strict { victim: Victim::Youngest }.into(),
             limit: Limit::Packets(50),
-            count_in_service: false,
-            ns2_limit: false,
+            ..QueueConfig::default()
         },
         error,
-        ack_errors: true,
-        up: true,
-        drop_in_flight: false,
-        fade: None,
-        fec: None,
-        arq: None,
-        ack_size: None,
-        reconstruct_acks: None,
+        ..Direction::new(rate.into(), Delay::fixed(Duration::from_millis(275)))
     };
     let geo = with(&[]);
     assert_eq!((geo.duration, geo.seed), (Duration::from_secs(550), 1));
@@ -138,7 +126,7 @@ fn peach_geo_is_the_setting_of_the_paper() {
             handshake: false,
             close: false,
             known_rtt: Some(Duration::from_millis(550)),
-            part: None,
+            role: None,
         }]
     );
     assert_eq!(endpoint.rules.initial_window.segments(endpoint.mss), 1.0);

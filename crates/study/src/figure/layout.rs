@@ -15,10 +15,12 @@ pub(super) const STEP: usize = 22;
 
 /// Placement of the category names.
 pub(super) enum Names {
+    /// Level, below the plot.
     Level,
+    /// Slanted, below the plot.
     Slanted,
-    /// At the side, for many long names.
-    Aside,
+    /// At the side, for many long names: the axes are exchanged.
+    Beside,
 }
 
 pub(super) fn names<'a>(labels: impl Iterator<Item = &'a str>, points: bool, width: usize) -> Names {
@@ -27,8 +29,8 @@ pub(super) fn names<'a>(labels: impl Iterator<Item = &'a str>, points: bool, wid
     all.dedup();
     let longest = all.iter().map(|l| l.chars().count()).max().unwrap_or(0);
     match longest * LETTER * all.len() > width {
-        // Lines along categories would be drawn in the order of the values: only points go aside.
-        true if points && longest > LONG => Names::Aside,
+        // Lines along categories would be drawn in the order of the values: only names of points go to the side.
+        true if points && longest > LONG => Names::Beside,
         true => Names::Slanted,
         false => Names::Level,
     }

@@ -76,18 +76,18 @@ impl Spec<'_> {
             layers.push(layer);
         }
         layers.extend(self.marked(&x));
-        let aside = matches!(self.names(), Some(Names::Aside));
+        let beside = matches!(self.names(), Some(Names::Beside));
         let rules = self.figure.rule.iter().enumerate();
-        layers.extend(rules.flat_map(|(i, r)| layout::rule(i, r, &x, &y, aside)));
+        layers.extend(rules.flat_map(|(i, r)| layout::rule(i, r, &x, &y, beside)));
         layers.extend(layout::points(&self.figure.point, &x, &y));
-        if aside {
+        if beside {
             layers.iter_mut().for_each(layout::turn);
         }
         json!({
             "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
             "title": { "text": self.title, "anchor": "start", "fontSize": 14 },
-            "width": if aside { WIDTH * 3 / 4 } else { WIDTH },
-            "height": if aside { json!({ "step": layout::STEP }) } else { json!(HEIGHT) },
+            "width": if beside { WIDTH * 3 / 4 } else { WIDTH },
+            "height": if beside { json!({ "step": layout::STEP }) } else { json!(HEIGHT) },
             "background": "white",
             "data": { "values": self.values(zero) },
             "layer": layers,
@@ -187,7 +187,7 @@ impl Spec<'_> {
             scale.insert("nice".into(), json!(false));
         }
         let title = match self.names() {
-            Some(Names::Aside) => json!(self.y_title),
+            Some(Names::Beside) => json!(self.y_title),
             _ => layout::title(self.y_title, HEIGHT),
         };
         json!({ "field": "y", "type": "quantitative", "title": title, "scale": scale })

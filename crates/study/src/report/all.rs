@@ -4,7 +4,7 @@ use super::parts::{
     self, RULE, badge, claims, class, escape, failed, figure, filter, open, readings, scenario, scripts,
     tables,
 };
-use crate::book::{Book, Chapter, Part, Tally};
+use crate::book::{Book, Chapter, Entry, Tally};
 use crate::evaluation::Evaluation;
 use crate::model::Profile;
 use std::fmt::Write as _;
@@ -39,7 +39,7 @@ fn contents(b: &mut String, book: &Book) {
     parts::contents(b, before, |b| {
         for c in &book.chapters {
             let _ = write!(b, "<li><a href=\"#{}\">{}</a><ul>", escape(&c.name), escape(&c.paper.title));
-            for part in &c.parts {
+            for part in &c.entries {
                 let title = part.outcome.as_ref().map_or(&part.name, |e| &e.title);
                 let _ = write!(b, "<li><a href=\"#{}\">{}</a></li>", anchor(c, part), escape(title));
             }
@@ -145,7 +145,7 @@ pub(super) fn chapter(b: &mut String, c: &Chapter) {
         let _ = write!(b, "<p class=\"about\">{}</p>", escape(about));
     }
     b.push_str("<ul class=\"contents\">\n");
-    for part in &c.parts {
+    for part in &c.entries {
         let id = anchor(c, part);
         let (title, counts) = match &part.outcome {
             Ok(e) => (e.title.as_str(), verdicts(e)),
@@ -155,7 +155,7 @@ pub(super) fn chapter(b: &mut String, c: &Chapter) {
             writeln!(b, "<li><a href=\"#{id}\">{}</a> {}: {counts}</li>", escape(&part.name), escape(title));
     }
     b.push_str("</ul>\n");
-    for part in &c.parts {
+    for part in &c.entries {
         match &part.outcome {
             Ok(e) => study(b, c, &anchor(c, part), e),
             Err(why) => {
@@ -173,7 +173,7 @@ pub(super) fn chapter(b: &mut String, c: &Chapter) {
     b.push_str("</section>\n");
 }
 
-fn anchor(c: &Chapter, part: &Part) -> String {
+fn anchor(c: &Chapter, part: &Entry) -> String {
     escape(&format!("{}--{}", c.name, part.name))
 }
 
@@ -298,7 +298,7 @@ fn claims_index(b: &mut String, book: &Book) {
                 escape(says)
             );
         };
-        for (part, e) in c.parts.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
+        for (part, e) in c.entries.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
             let id = anchor(c, part);
             for (i, claim) in e.claims.iter().enumerate() {
                 let place = format!("{id}--claim-{i}");

@@ -3,26 +3,8 @@
 use super::Tape;
 use skyhaul_base::{Instant, Rng};
 use skyhaul_path::queue::{Moment, pushout, threshold};
-use skyhaul_path::{Discipline, DropReason, Limit, PacketView, Queue, QueueConfig, Victim};
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Pkt {
-    id: u32,
-    size: u32,
-    low: bool,
-}
-
-impl PacketView for Pkt {
-    fn size(&self) -> u32 {
-        self.size
-    }
-    fn low_priority(&self) -> bool {
-        self.low
-    }
-    fn flow(&self) -> u32 {
-        self.id
-    }
-}
+use skyhaul_path::testing::Pkt;
+use skyhaul_path::{Discipline, DropReason, Limit, Queue, QueueConfig, Victim};
 
 struct Definition {
     config: QueueConfig,
@@ -119,7 +101,13 @@ pub fn queue_ops(data: &[u8]) {
             let served = real.dequeue(&mut at, &mut |_, _| unreachable!("a plain queue loses nothing then"));
             assert_eq!(served, definition.dequeue(), "{config:?}");
         } else {
-            let p = Pkt { id, size: 1 + u32::from(tape.word()) % 1500, low: tape.one_in(2) };
+            let p = Pkt {
+                id,
+                flow: id,
+                size: 1 + u32::from(tape.word()) % 1500,
+                low: tape.one_in(2),
+                ..Pkt::default()
+            };
             let in_service = tape.one_in(2).then(|| 1 + u32::from(tape.word()) % 1500);
             let mut lost = Vec::new();
             let admitted = real.enqueue(&mut at, p, in_service, &mut |p, why| lost.push((p, why)));

@@ -11,45 +11,13 @@ use skyhaul_path::queue::{
     two_band, wred,
 };
 use skyhaul_path::rate::{self, End, dama};
+use skyhaul_path::testing::Pkt;
 use skyhaul_path::{
     Acknowledgement, Agenda, Change, Course, Delay, Discipline, DropReason, Handover, Limit, Link,
-    LinkConfig, PacketView, QueueConfig, Streams, Victim, arq,
+    LinkConfig, QueueConfig, Streams, Victim, arq,
 };
 use skyhaul_testkit::fuzz::Tape;
 use std::collections::VecDeque;
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Pkt {
-    id: u32,
-    size: u32,
-    flow: u32,
-    low: bool,
-    ect: bool,
-    marked: bool,
-    ack: Option<Acknowledgement>,
-}
-
-impl PacketView for Pkt {
-    fn size(&self) -> u32 {
-        self.size
-    }
-    fn low_priority(&self) -> bool {
-        self.low
-    }
-    fn flow(&self) -> u32 {
-        self.flow
-    }
-    fn is_ect(&self) -> bool {
-        self.ect
-    }
-    fn mark_ce(&mut self) {
-        assert!(self.ect, "{self:?} is marked, and its transport knows nothing of marks");
-        self.marked = true;
-    }
-    fn ack(&self) -> Option<Acknowledgement> {
-        self.ack
-    }
-}
 
 fn micros(tape: &mut Tape<'_>) -> Duration {
     Duration::from_micros(tape.word().into())
@@ -273,7 +241,7 @@ impl Bench {
         let Some(p) = self.link.deliver(now) else { return false };
         Self::settle(&mut self.known, &p);
         self.delivered += 1;
-        self.marked += u64::from(p.marked);
+        self.marked += u64::from(p.ce);
         true
     }
     fn change(&mut self, now: Instant, change: &Change) {
@@ -320,7 +288,7 @@ fn packet(tape: &mut Tape<'_>, id: u32) -> Pkt {
         tells_more: bits & 32 != 0,
     });
     let size = if ack.is_some() { size % 60 } else { size };
-    Pkt { id, size, flow: u32::from(bits >> 6), low: bits & 1 != 0, ect: bits & 2 != 0, marked: false, ack }
+    Pkt { id, size, flow: u32::from(bits >> 6), low: bits & 1 != 0, ect: bits & 2 != 0, ce: false, ack }
 }
 
 /// Builds the link that `data` spells, and runs the operations that follow.
@@ -342,7 +310,7 @@ pub(crate) fn link_ops(data: &[u8]) {
         allow_reorder: tape.one_in(3),
         error: losses(tape),
         drop_inflight: tape.one_in(2),
-        two_ways: false,
+        two_paths: false,
         fec: code(tape),
         arq: repeats(tape),
     };

@@ -1,28 +1,19 @@
 //! Options of Hark: each switches one of its senses off.
 
-/// Options of Hark.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "HarkConfig"))]
-pub struct Config {
-    /// Ask the path with low-priority probes (true); without them the window finds free capacity by itself, more slowly.
-    pub probes: bool,
-    /// Listen to the delay (true); without it probes alone open the window, and nothing but silence closes it.
-    pub delay: bool,
-    /// Beside a competitor that keeps a queue standing, hold a window that losses alone govern (true); without it such a
-    /// competitor takes all.
-    pub compete: bool,
-    /// Ask the sender to judge losses by time, RACK (true).
-    pub rack: bool,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self { probes: true, delay: true, compete: true, rack: true }
+skyhaul_base::options! {
+    /// Options of Hark.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[cfg_attr(feature = "schema", schemars(rename = "HarkConfig"))]
+    pub struct Config {
+        /// Ask the path with low-priority probes (true); without them the window finds free capacity by itself, more slowly.
+        probes: bool = true,
+        /// Listen to the delay (true); without it probes alone open the window, and nothing but silence closes it.
+        delay: bool = true,
+        /// Beside a competitor that keeps a queue standing, hold a window that losses alone govern (true); without it such a
+        /// competitor takes all.
+        compete: bool = true,
+        /// Ask the sender to judge losses by time, RACK (true).
+        rack: bool = true,
     }
 }
 

@@ -101,97 +101,61 @@ impl Whose {
     }
 }
 
-/// Options of TCP-Peach. The paper contradicts itself on several points, so no set of options follows all of it.
-/// Options that follow the listings of its Figs. 2 and 4 say so.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// Loss recovery: `reno` (Fig. 4), `newreno`, or `sack` (default: §V uses SACK for both contenders).
-    pub recovery: RecoveryMode,
-    /// End of Rapid Recovery: when all data outstanding at its start is acknowledged (default), or only the triggering
-    /// segment, so that each lost segment halves the window. R14.
-    pub recovery_end: RecoveryEnd,
-    /// Congestion avoidance: `reno` (default) or `vegas`, which estimates the queued segments once per round trip, adds
-    /// one segment to the window below 1 and subtracts one above 3. R28.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Whose::is_reno"))]
-    pub avoidance: Whose,
-    /// Fast Retransmit: `reno` (default), after the endpoint's number of duplicate acknowledgements, or `vegas`, for
-    /// which a single one suffices if the oldest segment is older than a fine-grained timeout. R28.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Whose::is_reno"))]
-    pub fast_retransmit: Whose,
-    /// How a connection starts: `sudden` (default) or `slow`, for an ablation without Sudden Start.
-    pub start: Opening,
-    /// How the window opens after a timeout: `sudden` (default; the text, twice) or `slow` (Fig. 4). R10.
-    pub on_rto: Opening,
-    /// How the window opens after an idle period longer than the RTO.
-    pub on_idle: Opening,
-    /// Send dummies after a loss (default). `false` is for an ablation without Rapid Recovery.
-    pub rapid_recovery: bool,
-    /// Round the halved window down to whole segments (default). R11.
-    pub integer_halving: bool,
-    /// What is halved: `min(cwnd, rwnd)` (default) or FlightSize. R19.
-    pub halving_base: HalvingBase,
-    /// Segments added at the start of a `reno` or `newreno` recovery; 0 by the paper's Figs. 7 and 9. R8.
-    pub inflate_ndup: f64,
-    /// Effect of a new loss on the guard. R13.
-    pub wdsn_on_loss: WdsnOnLoss,
-    /// Effect of dummy acknowledgements during Rapid Recovery. R16.
-    pub dummy_acks_in_recovery: DummyAcksInRecovery,
-    /// The value of `nackseg`; by default `pipe` with recovery `sack`, otherwise `flight-size`. R9.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub nackseg: Option<Nackseg>,
-    /// When dummies are sent; by default `every-ack` with `nackseg = pipe`, otherwise `when-blocked`. R9.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub dummies: Option<Dummies>,
-    /// What happens to dummies not sent by the end of Rapid Recovery. R12.
-    pub leftover_adsn: LeftoverAdsn,
-    /// Order on the final acknowledgement: `deflate-first` (default) or `send-first` (Fig. 4), which requires window
-    /// inflation. R17.
-    pub final_ack: FinalAck,
-    /// The guard after a timeout and after an idle period: `zero` (default) or `keep` (Fig. 2). R23.
-    pub wdsn_on_restart: WdsnOnRestart,
-    /// Rapid Recovery sends dummies even if no data is waiting, as in the listing. Off by default. R24.
-    pub dummies_without_data: bool,
-    /// Ignore answers to dummies of an earlier episode, if probes are numbered (default). R13.
-    pub strict_epoch: bool,
-    /// Sudden Start sends no more dummies than there are data segments to follow them. R6.
-    pub limit_to_app: bool,
-    /// Maximum number of segments of a Sudden Start, including the data segment; unlimited by default.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub probe_cap: Option<u32>,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            recovery: RecoveryMode::Sack,
-            recovery_end: RecoveryEnd::AllOutstanding,
-            avoidance: Whose::Reno,
-            fast_retransmit: Whose::Reno,
-            start: Opening::Sudden,
-            on_rto: Opening::Sudden,
-            on_idle: Opening::Sudden,
-            rapid_recovery: true,
-            integer_halving: true,
-            halving_base: HalvingBase::Window,
-            inflate_ndup: 0.0,
-            wdsn_on_loss: WdsnOnLoss::Overwrite,
-            dummy_acks_in_recovery: DummyAcksInRecovery::Count,
-            nackseg: None,
-            dummies: None,
-            leftover_adsn: LeftoverAdsn::Drop,
-            final_ack: FinalAck::DeflateFirst,
-            wdsn_on_restart: WdsnOnRestart::Zero,
-            dummies_without_data: false,
-            strict_epoch: true,
-            limit_to_app: false,
-            probe_cap: None,
-        }
+skyhaul_base::options! {
+    /// Options of TCP-Peach. The paper contradicts itself on several points, so no set of options follows all of it.
+    /// Options that follow the listings of its Figs. 2 and 4 say so.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// Loss recovery: `reno` (Fig. 4), `newreno`, or `sack` (default: §V uses SACK for both contenders).
+        recovery: RecoveryMode = RecoveryMode::Sack,
+        /// End of Rapid Recovery: when all data outstanding at its start is acknowledged (default), or only the triggering
+        /// segment, so that each lost segment halves the window. R14.
+        recovery_end: RecoveryEnd = RecoveryEnd::AllOutstanding,
+        /// Congestion avoidance: `reno` (default) or `vegas`, which estimates the queued segments once per round trip, adds
+        /// one segment to the window below 1 and subtracts one above 3. R28.
+        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Whose::is_reno"))]
+        avoidance: Whose = Whose::Reno,
+        /// Fast Retransmit: `reno` (default), after the endpoint's number of duplicate acknowledgements, or `vegas`, for
+        /// which a single one suffices if the oldest segment is older than a fine-grained timeout. R28.
+        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Whose::is_reno"))]
+        fast_retransmit: Whose = Whose::Reno,
+        /// How a connection starts: `sudden` (default) or `slow`, for an ablation without Sudden Start.
+        start: Opening = Opening::Sudden,
+        /// How the window opens after a timeout: `sudden` (default; the text, twice) or `slow` (Fig. 4). R10.
+        on_rto: Opening = Opening::Sudden,
+        /// How the window opens after an idle period longer than the RTO.
+        on_idle: Opening = Opening::Sudden,
+        /// Send dummies after a loss (default). `false` is for an ablation without Rapid Recovery.
+        rapid_recovery: bool = true,
+        /// Round the halved window down to whole segments (default). R11.
+        integer_halving: bool = true,
+        /// What is halved: `min(cwnd, rwnd)` (default) or FlightSize. R19.
+        halving_base: HalvingBase = HalvingBase::Window,
+        /// Segments added at the start of a `reno` or `newreno` recovery; 0 by the paper's Figs. 7 and 9. R8.
+        inflate_ndup: f64 = 0.0,
+        /// Effect of a new loss on the guard. R13.
+        wdsn_on_loss: WdsnOnLoss = WdsnOnLoss::Overwrite,
+        /// Effect of dummy acknowledgements during Rapid Recovery. R16.
+        dummy_acks_in_recovery: DummyAcksInRecovery = DummyAcksInRecovery::Count,
+        /// The value of `nackseg`; by default `pipe` with recovery `sack`, otherwise `flight-size`. R9.
+        nackseg: Option<Nackseg> = None,
+        /// When dummies are sent; by default `every-ack` with `nackseg = pipe`, otherwise `when-blocked`. R9.
+        dummies: Option<Dummies> = None,
+        /// What happens to dummies not sent by the end of Rapid Recovery. R12.
+        leftover_adsn: LeftoverAdsn = LeftoverAdsn::Drop,
+        /// Order on the final acknowledgement: `deflate-first` (default) or `send-first` (Fig. 4), which requires window
+        /// inflation. R17.
+        final_ack: FinalAck = FinalAck::DeflateFirst,
+        /// The guard after a timeout and after an idle period: `zero` (default) or `keep` (Fig. 2). R23.
+        wdsn_on_restart: WdsnOnRestart = WdsnOnRestart::Zero,
+        /// Rapid Recovery sends dummies even if no data is waiting, as in the listing. Off by default. R24.
+        dummies_without_data: bool = false,
+        /// Ignore answers to dummies of an earlier episode, if probes are numbered (default). R13.
+        strict_epoch: bool = true,
+        /// Sudden Start sends no more dummies than there are data segments to follow them. R6.
+        limit_to_app: bool = false,
+        /// Maximum number of segments of a Sudden Start, including the data segment; unlimited by default.
+        probe_cap: Option<u32> = None,
     }
 }
 

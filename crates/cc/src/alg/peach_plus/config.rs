@@ -53,73 +53,45 @@ pub enum RetransmitTimer {
     EverySack,
 }
 
-/// Options of TCP-Peach+. The defaults follow the letter, except for `pipe`, `retransmit-timer`, and NIL segments
-/// without data to follow.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// How a connection starts: `jump` (default) or `slow`, for an ablation without Jump Start.
-    pub start: Opening,
-    /// How the window opens after a timeout. The letter is silent; `jump` (default) is by analogy with TCP-Peach.
-    pub on_rto: Opening,
-    /// How the window opens after an idle period longer than the RTO.
-    pub on_idle: Opening,
-    /// Send NIL segments after a loss (default). `false` is for an ablation without the probing of Quick Recovery.
-    pub quick_recovery: bool,
-    /// The pipe of Quick Recovery: `rfc6675` (default), `counter`, `counter-literal`. Q3.
-    pub pipe: PipeRule,
-    /// What restarts the retransmission timer in Quick Recovery: `advance` (default), `new-sack`, `every-sack`. Q10.
-    pub retransmit_timer: RetransmitTimer,
-    /// Which answers do not count: `none` (default, as in the letter) or `peach`. Q5.
-    pub guard: Guard,
-    /// TCP-Peach's guard after a timeout and after an idle period: `zero` (default) or `keep`. Only with `guard =
-    /// "peach"`. R23.
-    pub wdsn_on_restart: WdsnOnRestart,
-    /// An answer to a NIL segment also decreases `adsn` (default, as in the letter). Q2.
-    pub nil_ack_decrements: bool,
-    /// Maximum number of data segments sent per acknowledgement (default 4); 0 is unlimited.
-    pub max_burst: u16,
-    /// Round the halved window down to whole segments (default).
-    pub integer_halving: bool,
-    /// What is halved: `min(cwnd, rwnd)` (default) or FlightSize.
-    pub halving_base: HalvingBase,
-    /// Ignore answers to NIL segments of an earlier episode, if probes are numbered. Off by default: the letter counts
-    /// every answer.
-    pub strict_epoch: bool,
-    /// Quick Recovery sends NIL segments even if no data is waiting, as in the figure. Off by default. Q8.
-    pub nil_without_data: bool,
-    /// Jump Start sends no more NIL segments than there are data segments to follow them.
-    pub limit_to_app: bool,
-    /// Maximum number of segments of a Jump Start, including the data segment; unlimited by default.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub probe_cap: Option<u32>,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            start: Opening::Jump,
-            on_rto: Opening::Jump,
-            on_idle: Opening::Jump,
-            quick_recovery: true,
-            pipe: PipeRule::Rfc6675,
-            retransmit_timer: RetransmitTimer::Advance,
-            guard: Guard::None,
-            wdsn_on_restart: WdsnOnRestart::Zero,
-            nil_ack_decrements: true,
-            max_burst: 4,
-            integer_halving: true,
-            halving_base: HalvingBase::Window,
-            strict_epoch: false,
-            nil_without_data: false,
-            limit_to_app: false,
-            probe_cap: None,
-        }
+skyhaul_base::options! {
+    /// Options of TCP-Peach+. The defaults follow the letter, except for `pipe`, `retransmit-timer`, and NIL segments
+    /// without data to follow.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// How a connection starts: `jump` (default) or `slow`, for an ablation without Jump Start.
+        start: Opening = Opening::Jump,
+        /// How the window opens after a timeout. The letter is silent; `jump` (default) is by analogy with TCP-Peach.
+        on_rto: Opening = Opening::Jump,
+        /// How the window opens after an idle period longer than the RTO.
+        on_idle: Opening = Opening::Jump,
+        /// Send NIL segments after a loss (default). `false` is for an ablation without the probing of Quick Recovery.
+        quick_recovery: bool = true,
+        /// The pipe of Quick Recovery: `rfc6675` (default), `counter`, `counter-literal`. Q3.
+        pipe: PipeRule = PipeRule::Rfc6675,
+        /// What restarts the retransmission timer in Quick Recovery: `advance` (default), `new-sack`, `every-sack`. Q10.
+        retransmit_timer: RetransmitTimer = RetransmitTimer::Advance,
+        /// Which answers do not count: `none` (default, as in the letter) or `peach`. Q5.
+        guard: Guard = Guard::None,
+        /// TCP-Peach's guard after a timeout and after an idle period: `zero` (default) or `keep`. Only with `guard =
+        /// "peach"`. R23.
+        wdsn_on_restart: WdsnOnRestart = WdsnOnRestart::Zero,
+        /// An answer to a NIL segment also decreases `adsn` (default, as in the letter). Q2.
+        nil_ack_decrements: bool = true,
+        /// Maximum number of data segments sent per acknowledgement (default 4); 0 is unlimited.
+        max_burst: u16 = 4,
+        /// Round the halved window down to whole segments (default).
+        integer_halving: bool = true,
+        /// What is halved: `min(cwnd, rwnd)` (default) or FlightSize.
+        halving_base: HalvingBase = HalvingBase::Window,
+        /// Ignore answers to NIL segments of an earlier episode, if probes are numbered. Off by default: the letter counts
+        /// every answer.
+        strict_epoch: bool = false,
+        /// Quick Recovery sends NIL segments even if no data is waiting, as in the figure. Off by default. Q8.
+        nil_without_data: bool = false,
+        /// Jump Start sends no more NIL segments than there are data segments to follow them.
+        limit_to_app: bool = false,
+        /// Maximum number of segments of a Jump Start, including the data segment; unlimited by default.
+        probe_cap: Option<u32> = None,
     }
 }
 

@@ -8,7 +8,7 @@ use skyhaul_base::slab::Slab;
 /// The fate of a packet, as known by the receiver after an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settled {
-    /// It has arrived itself.
+    /// The packet has arrived itself.
     Arrived(u32),
     /// Enough of its block has arrived.
     Repaired(u32),

@@ -15,7 +15,7 @@ pub(super) enum What {
         /// The channel has not lost it.
         whole: bool,
         /// Which of two paths it takes; 0 if there is one.
-        way: u8,
+        path: u8,
     },
     /// The receiver learns that a packet was given up.
     Skip(u64),

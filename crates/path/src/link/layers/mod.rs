@@ -13,23 +13,23 @@
 //! packets, closed blocks, transmissions.
 
 mod blocks;
+mod copies;
 mod event;
 mod order;
-mod ways;
 
 use super::{Link, LinkConfig, Mode, Offered};
 use crate::arq;
 use crate::delay::Delay;
 use crate::fec::{Code, Shape};
-use crate::packet::{Apart, DropReason, PacketView};
+use crate::packet::{DropReason, OutOfLine, PacketView};
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use blocks::{Blocks, Settled};
+use copies::TwoPaths;
 use event::{Event, What};
 use order::{Order, Slot};
 use skyhaul_base::slab::Slab;
 use skyhaul_base::{Duration, Instant, math};
-use ways::Ways;
 
 /// The repair state of a link.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub(super) struct Layers<P> {
     coded: (u64, u64),
     blocks: Blocks,
     /// The paths of packets that are sent over two.
-    ways: Option<Ways>,
+    two_paths: Option<TwoPaths>,
     fill_time: Duration,
     arq: Option<arq::Config>,
     /// Packets whose fate ARQ does not know.
@@ -96,11 +96,11 @@ impl<P> Layers<P> {
 impl<P: PacketView> Layers<P> {
     /// The repair state for this configuration; `None` without repair.
     pub(super) fn new(config: &LinkConfig) -> Option<Self> {
-        if config.fec.is_none() && config.arq.is_none() && !config.two_ways {
+        if config.fec.is_none() && config.arq.is_none() && !config.two_paths {
             return None;
         }
         let mut code = config.fec.as_ref().map_or(Code::NONE, crate::fec::Config::code);
-        if config.two_ways {
+        if config.two_paths {
             code.shape = Shape { parity: 1, in_order: !config.allow_reorder, ..Shape::NONE };
         }
         let in_order = config.arq.map_or(code.shape.in_order, |arq| arq.in_order);
@@ -108,7 +108,7 @@ impl<P: PacketView> Layers<P> {
             bits: code.bits,
             coded: (0, 0),
             blocks: Blocks::new(&code.shape),
-            ways: config.two_ways.then(|| Ways::new(config.allow_reorder)),
+            two_paths: config.two_paths.then(|| TwoPaths::new(config.allow_reorder)),
             fill_time: code.shape.fill_time,
             arq: config.arq,
             outstanding: 0,
@@ -180,7 +180,7 @@ impl<P: PacketView> Layers<P> {
         if let Some((block, size)) = self.blocks.pay() {
             link.counters.repair.parity += 1;
             let (arrival, whole) = self.transmit(link, start, &Parity(size), waited);
-            self.schedule(arrival, What::Arrive { block, packet: None, whole, way: 0 });
+            self.schedule(arrival, What::Arrive { block, packet: None, whole, path: 0 });
         } else if let Some(key) = self.again.pop_front() {
             link.counters.repair.retransmissions += 1;
             self.send(link, start, key, waited);
@@ -206,7 +206,7 @@ impl<P: PacketView> Layers<P> {
         held.sent += 1;
         let size = held.packet.size();
         let (arrival, whole) = self.transmit(link, start, &held.packet, waited);
-        if self.ways.is_some() {
+        if self.two_paths.is_some() {
             return self.send_twice(link, (key, held), whole);
         }
         held.why = (!whole).then_some(DropReason::Error);
@@ -215,14 +215,14 @@ impl<P: PacketView> Layers<P> {
         if let Some(group) = begun {
             self.schedule(start + self.fill_time, What::Filled(group));
         }
-        self.schedule(arrival, What::Arrive { block, packet: Some(key), whole, way: 0 });
+        self.schedule(arrival, What::Arrive { block, packet: Some(key), whole, path: 0 });
     }
 
     /// The current packet is sent over both paths, as far as usable; `whole` says whether the channel spares the
     /// first copy to arrive.
     fn send_twice(&mut self, link: &mut Link<P>, (key, mut held): (u32, Held<P>), whole: bool) {
         let end = link.free_at;
-        let [first, second] = self.ways.as_mut().map_or([None; 2], |ways| ways.leave(end));
+        let [first, second] = self.two_paths.as_mut().map_or([None; 2], |paths| paths.leave(end));
         // Both copies draw, used or not: otherwise losses would depend on which satellite is visible.
         let spared = !link.is_lost(&held.packet);
         held.why = match first {
@@ -233,13 +233,13 @@ impl<P: PacketView> Layers<P> {
         *self.held.get_mut(key) = held;
         let (block, _) = self.blocks.add(size);
         self.blocks.pay();
-        let (at, way) = first.unwrap_or((end, 0));
-        self.schedule(at, What::Arrive { block, packet: Some(key), whole: whole && first.is_some(), way });
+        let (at, path) = first.unwrap_or((end, 0));
+        self.schedule(at, What::Arrive { block, packet: Some(key), whole: whole && first.is_some(), path });
         let copy = second.is_some();
         link.counters.repair.transmissions += u64::from(copy);
         link.counters.repair.parity += u64::from(copy);
-        let (at, way) = second.unwrap_or((at, way));
-        self.schedule(at, What::Arrive { block, packet: None, whole: spared && copy, way });
+        let (at, path) = second.unwrap_or((at, path));
+        self.schedule(at, What::Arrive { block, packet: None, whole: spared && copy, path });
     }
 
     /// Occupies the transmitter. Returns the arrival time, and whether the transmission survives.
@@ -288,7 +288,7 @@ impl<P: PacketView> Layers<P> {
                     }
                 }
                 self.settled = settled;
-                if self.ways.is_some() && packet.is_none() && whole {
+                if self.two_paths.is_some() && packet.is_none() && whole {
                     let needed = link.counters.repair.repairs > repairs;
                     link.counters.repair.duplicates += u64::from(!needed);
                 }
@@ -371,11 +371,11 @@ impl<P: PacketView> Layers<P> {
     }
 
     /// Sets the delay of a path, or makes it unusable; packets in flight there are then lost if `cuts`.
-    pub(super) fn set_way(&mut self, now: Instant, way: u8, delay: Option<Delay>, cuts: bool) {
-        let Some(ways) = &mut self.ways else { return };
-        if ways.set(way, delay) && cuts {
-            ways.cut(way, now);
-            self.cut(now, Some(way));
+    pub(super) fn set_path(&mut self, now: Instant, path: u8, delay: Option<Delay>, cuts: bool) {
+        let Some(paths) = &mut self.two_paths else { return };
+        if paths.set(path, delay) && cuts {
+            paths.cut(path, now);
+            self.cut(now, Some(path));
         }
     }
 
@@ -383,8 +383,8 @@ impl<P: PacketView> Layers<P> {
     pub(super) fn cut(&mut self, now: Instant, only: Option<u8>) {
         let mut events = core::mem::take(&mut self.events).into_vec();
         for e in &mut events {
-            if let (What::Arrive { packet, whole, way, .. }, true) = (&mut e.what, e.at > now) {
-                if only.is_some_and(|only| only != *way) {
+            if let (What::Arrive { packet, whole, path, .. }, true) = (&mut e.what, e.at > now) {
+                if only.is_some_and(|only| only != *path) {
                     continue;
                 }
                 *whole = false;
@@ -412,14 +412,14 @@ impl<P: PacketView> Link<P> {
     pub(super) fn offer_repairing(
         &mut self,
         now: Instant,
-        Apart(p): Apart<P>,
+        OutOfLine(p): OutOfLine<P>,
         lost: &mut impl FnMut(P, DropReason),
     ) -> Offered {
         self.repairing(|link, layers| {
             layers.advance(link, now, lost);
             link.counters.offer(&p);
             if !layers.is_idle(link, now) {
-                return link.wait(now, Apart(p), lost);
+                return link.wait(now, OutOfLine(p), lost);
             }
             let passed = if link.queue.is_open() { Some(p) } else { link.let_pass(now, p, lost) };
             let Some(p) = passed else { return Offered::Dropped };

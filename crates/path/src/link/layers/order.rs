@@ -5,11 +5,11 @@ use alloc::collections::VecDeque;
 /// The receiver's knowledge of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
-    /// It may still arrive.
+    /// The packet may still arrive.
     Open,
-    /// It has arrived, with this key.
+    /// The packet has arrived, with this key.
     Here(u32),
-    /// It will not arrive.
+    /// The packet will not arrive.
     Skipped,
 }
 

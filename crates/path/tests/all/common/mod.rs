@@ -2,27 +2,8 @@
 
 use proptest::prelude::*;
 use skyhaul_base::{Instant, Rate};
-use skyhaul_path::{DropReason, Link, LinkConfig, PacketView, Streams};
-
-/// A packet; `id` is its number among the arrivals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pkt {
-    pub(crate) id: u32,
-    pub(crate) size: u32,
-    pub(crate) low: bool,
-}
-
-impl PacketView for Pkt {
-    fn size(&self) -> u32 {
-        self.size
-    }
-    fn low_priority(&self) -> bool {
-        self.low
-    }
-    fn flow(&self) -> u32 {
-        0
-    }
-}
+pub(crate) use skyhaul_path::testing::Pkt;
+use skyhaul_path::{DropReason, Link, LinkConfig, Streams};
 
 /// What became of a packet, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,7 +27,7 @@ pub(crate) fn arrivals(list: &[(u64, u32, bool)]) -> Vec<Arrival> {
     let mut t = 0;
     let arrive = |(id, &(gap, size, low)): (usize, &(u64, u32, bool))| {
         t += gap;
-        Arrival { at: Instant::from_nanos(t), p: Pkt { id: id as u32, size, low } }
+        Arrival { at: Instant::from_nanos(t), p: Pkt { id: id as u32, size, low, ..Pkt::default() } }
     };
     list.iter().enumerate().map(arrive).collect()
 }

@@ -4,32 +4,18 @@
 use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::Config as Cc;
 use skyhaul_path::error::{self, per};
-use skyhaul_path::{Discipline, Limit, QueueConfig};
+use skyhaul_path::{Limit, QueueConfig};
 use skyhaul_scenario::resolved::*;
 use skyhaul_tcp::Config;
 
 /// One direction of a link: bit/s (0 is infinite), one-way delay in seconds, buffer in packets, loss.
 pub fn direction(rate: u64, delay: f64, buffer: Option<u32>, loss: f64) -> Direction {
+    let rate = (rate > 0).then(|| Rate::from_bits_per_sec(rate)).into();
+    let limit = buffer.map_or(Limit::Unlimited, Limit::Packets);
     Direction {
-        rate: (rate > 0).then(|| Rate::from_bits_per_sec(rate)).into(),
-        delay: Delay::fixed(Duration::from_secs_f64(delay)),
-        orbit: None,
-        allow_reorder: false,
-        queue: QueueConfig {
-            discipline: Discipline::DROP_TAIL,
-            limit: buffer.map_or(Limit::Unlimited, Limit::Packets),
-            count_in_service: false,
-            ns2_limit: false,
-        },
+        queue: QueueConfig { limit, ..QueueConfig::default() },
         error: if loss > 0.0 { per::Config { p: loss }.into() } else { error::Config::NONE },
-        ack_errors: true,
-        up: true,
-        drop_in_flight: false,
-        fade: None,
-        fec: None,
-        arq: None,
-        ack_size: None,
-        reconstruct_acks: None,
+        ..Direction::new(rate, Delay::fixed(Duration::from_secs_f64(delay)))
     }
 }
 
@@ -61,7 +47,7 @@ pub fn bulk(name: &str, count: u32, cc: &str, rwnd: u64, rtt: f64) -> FlowGroup 
         handshake: false,
         close: false,
         known_rtt: Some(Duration::from_secs_f64(rtt)),
-        part: None,
+        role: None,
     }
 }
 

@@ -7,41 +7,41 @@
 use crate::delay::Delay;
 use skyhaul_base::Instant;
 
-/// Both ways.
+/// Both paths.
 #[derive(Clone, Debug)]
-pub(super) struct Ways {
-    ways: [Way; 2],
+pub(super) struct TwoPaths {
+    paths: [CopyPath; 2],
     /// Copies may be reordered in flight.
     allow_reorder: bool,
 }
 
 /// One of them.
 #[derive(Clone, Debug, Default)]
-struct Way {
+struct CopyPath {
     /// `None` while it is unusable.
     delay: Option<Delay>,
     /// Arrival of the last copy over it, lost or not.
     last_arrival: Instant,
 }
 
-impl Ways {
+impl TwoPaths {
     /// Initially neither is usable.
     pub(super) fn new(allow_reorder: bool) -> Self {
-        Self { ways: <[Way; 2]>::default(), allow_reorder }
+        Self { paths: <[CopyPath; 2]>::default(), allow_reorder }
     }
 
     /// Sets the delay of a path, or makes it unusable. True if it just became unusable.
-    pub(super) fn set(&mut self, way: u8, delay: Option<Delay>) -> bool {
-        let way = &mut self.ways[usize::from(way & 1)];
-        let ends = way.delay.is_some() && delay.is_none();
-        way.delay = delay;
+    pub(super) fn set(&mut self, path: u8, delay: Option<Delay>) -> bool {
+        let path = &mut self.paths[usize::from(path & 1)];
+        let ends = path.delay.is_some() && delay.is_none();
+        path.delay = delay;
         ends
     }
 
     /// Packets in flight there are lost: later packets on this path need not wait for their arrivals.
-    pub(super) fn cut(&mut self, way: u8, now: Instant) {
-        let way = &mut self.ways[usize::from(way & 1)];
-        way.last_arrival = way.last_arrival.min(now);
+    pub(super) fn cut(&mut self, path: u8, now: Instant) {
+        let path = &mut self.paths[usize::from(path & 1)];
+        path.last_arrival = path.last_arrival.min(now);
     }
 
     /// Arrival times of a copy over each path for a transmission that ends at `end`, with the number of the path,
@@ -49,10 +49,10 @@ impl Ways {
     pub(super) fn leave(&mut self, end: Instant) -> [Option<(Instant, u8)>; 2] {
         let allow_reorder = self.allow_reorder;
         let mut copies = [0, 1].map(|i: u8| {
-            let way = &mut self.ways[usize::from(i)];
-            let arrival = end + way.delay.as_ref()?.base_at(end);
-            let arrival = if allow_reorder { arrival } else { arrival.max(way.last_arrival) };
-            way.last_arrival = arrival;
+            let path = &mut self.paths[usize::from(i)];
+            let arrival = end + path.delay.as_ref()?.base_at(end);
+            let arrival = if allow_reorder { arrival } else { arrival.max(path.last_arrival) };
+            path.last_arrival = arrival;
             Some((arrival, i))
         });
         copies.sort_by_key(|c| c.map_or((Instant::MAX, 0), |c| c));

@@ -21,7 +21,7 @@ fn link(error: error::Config, drop_inflight: bool, allow_reorder: bool) -> Link<
     let config = LinkConfig {
         rate: MICROSECOND_PER_BYTE.into(),
         delay: after(10),
-        two_ways: true,
+        two_paths: true,
         error,
         drop_inflight,
         allow_reorder,
@@ -29,7 +29,7 @@ fn link(error: error::Config, drop_inflight: bool, allow_reorder: bool) -> Link<
     };
     let mut link = Link::new(&config, Streams::named(5, "links.test"));
     for (way, delay) in [(0, 30), (1, 10)] {
-        link.set_way(Instant::ZERO, way, Some(after(delay)), &mut |_, _| panic!());
+        link.set_path(Instant::ZERO, way, Some(after(delay)), &mut |_, _| panic!());
     }
     link
 }
@@ -96,7 +96,7 @@ fn a_way_that_ends_loses_its_copies_and_the_other_way_brings_the_packets() {
         let (mut link, mut fates) = (link(error::Config::NONE, cuts, false), Fates::default());
         offer(&mut link, 2, &mut fates);
         events_until(&mut link, ms(5), &mut fates);
-        link.set_way(ms(5), 1, None, &mut |_, why| panic!("{why:?}"));
+        link.set_path(ms(5), 1, None, &mut |_, why| panic!("{why:?}"));
         events_until(&mut link, Instant::MAX, &mut fates);
         assert_eq!(delivered(&fates), want);
     }
@@ -105,10 +105,10 @@ fn a_way_that_ends_loses_its_copies_and_the_other_way_brings_the_packets() {
     offer(&mut link, 1, &mut fates);
     events_until(&mut link, ms(5), &mut fates);
     for way in [0, 1] {
-        link.set_way(ms(5), way, None, &mut |_, why| panic!("{why:?}"));
+        link.set_path(ms(5), way, None, &mut |_, why| panic!("{why:?}"));
     }
-    link.set_way(ms(6), 0, Some(after(30)), &mut |_, why| panic!("{why:?}"));
-    let late = Pkt { id: 1, size: 1000, low: false };
+    link.set_path(ms(6), 0, Some(after(30)), &mut |_, why| panic!("{why:?}"));
+    let late = Pkt { id: 1, size: 1000, low: false, ..Pkt::default() };
     link.offer(ms(6), late, &mut |p, why| fates.set(p, Fate::Lost(why)));
     events_until(&mut link, Instant::MAX, &mut fates);
     let lost = Some(Fate::Lost(DropReason::LinkDown));
@@ -118,7 +118,7 @@ fn a_way_that_ends_loses_its_copies_and_the_other_way_brings_the_packets() {
 
 /// What happens to a link, after a time in tenths of a millisecond.
 fn happening() -> impl Strategy<Value = (u64, Option<Change>)> {
-    let way = (0..2u8, proptest::option::of(1..40u64)).prop_map(|(i, d)| Change::Way(i, d.map(after)));
+    let way = (0..2u8, proptest::option::of(1..40u64)).prop_map(|(i, d)| Change::Path(i, d.map(after)));
     let what = prop_oneof![
         6 => Just(None),
         2 => way.prop_map(Some),
@@ -144,7 +144,7 @@ proptest! {
             match change {
                 Some(change) => change.apply(now, &mut link, &mut |p, why| fates.set(p, Fate::Lost(why))),
                 None => {
-                    let p = Pkt { id, size: 1000, low: id % 3 == 0 };
+                    let p = Pkt { id, size: 1000, low: id % 3 == 0, ..Pkt::default() };
                     link.offer(now, p, &mut |p, why| fates.set(p, Fate::Lost(why)));
                     id += 1;
                 }

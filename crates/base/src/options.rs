@@ -1,0 +1,132 @@
+//! One form for a table of options, from which everything that files need of it is made.
+
+/// Expands a table of options into a struct with public fields, its defaults, its form in files and its schema.
+///
+/// ```
+/// skyhaul_base::options! {
+///     /// Options of a filter.
+///     #[derive(Clone, Debug, PartialEq)]
+///     pub struct Config {
+///         /// Weight of the previous value; 0.9 by default.
+///         pole: f64 = 0.9,
+///         /// Number of samples; without a limit by default.
+///         most_samples: Option<u32> = None,
+///     }
+/// }
+/// assert_eq!(Config::default(), Config { pole: 0.9, most_samples: None });
+/// ```
+///
+/// * With the feature `serde` of the calling crate, the table is read and written with keys in kebab case; a key that is left out has
+///   its default, and an unknown one is refused. An `Option` that is `None` is not written.
+/// * With the feature `schema`, it has a schema with the documentation of its fields.
+/// * `field: u64 as Size = 1000` is written as an [amount](crate::amount): `Count`, `Frequency`, `Probability`, `Size` or `Time`;
+///   `Option<u64> as Count` is one that may be left out.
+#[macro_export]
+macro_rules! options {
+    // Amounts: the field, with how it is written.
+    (@field $table:tt $fields:tt $defaults:tt
+        [$(#[$meta:meta])*] $field:ident: Option<$of:ty> as Count = $default:expr, $($rest:tt)*
+    ) => {
+        $crate::options!(@add $table $fields $defaults [
+            $(#[$meta])*
+            #[cfg_attr(feature = "serde", serde(
+                skip_serializing_if = "Option::is_none",
+                with = "skyhaul_base::amount::plain::optional_count"
+            ))]
+            #[cfg_attr(feature = "schema", schemars(with = "skyhaul_base::amount::Count"))]
+            pub $field: Option<$of>,
+        ] [$field: $default,] $($rest)*);
+    };
+    (@field $table:tt $fields:tt $defaults:tt
+        [$(#[$meta:meta])*] $field:ident: Option<$of:ty> = $default:expr, $($rest:tt)*
+    ) => {
+        $crate::options!(@add $table $fields $defaults [
+            $(#[$meta])*
+            #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+            pub $field: Option<$of>,
+        ] [$field: $default,] $($rest)*);
+    };
+    (@field $table:tt $fields:tt $defaults:tt
+        [$(#[$meta:meta])*] $field:ident: $of:ty as Count = $default:expr, $($rest:tt)*
+    ) => {
+        $crate::options!(@add $table $fields $defaults [
+            $(#[$meta])*
+            #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::count"))]
+            #[cfg_attr(feature = "schema", schemars(with = "skyhaul_base::amount::Count"))]
+            pub $field: $of,
+        ] [$field: $default,] $($rest)*);
+    };
+    (@field $table:tt $fields:tt $defaults:tt
+        [$(#[$meta:meta])*] $field:ident: $of:ty as Frequency = $default:expr, $($rest:tt)*
+    ) => {
+        $crate::options!(@add $table $fields $defaults [
+            $(#[$meta])*
+            #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::frequency"))]
+            #[cfg_attr(feature = "schema", schemars(with = "skyhaul_base::amount::Frequency"))]
+            pub $field: $of,
+        ] [$field: $default,] $($rest)*);
+    };
+    (@field $table:tt $fields:tt $defaults:tt
+        [$(#[$meta:meta])*] $field:ident: $of:ty as Probability = $default:expr, $($rest:tt)*
+    ) => {
+        $crate::options!(@add $table $fields $defaults [
+            $(#[$meta])*
+            #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
+            #[cfg_attr(feature = "schema", schemars(with = "skyhaul_base::amount::Probability"))]
+            pub $field: $of,
+        ] [$field: $default,] $($rest)*);
+    };
+    (@field $table:tt $fields:tt $defaults:tt
+        [$(#[$meta:meta])*] $field:ident: $of:ty as Size = $default:expr, $($rest:tt)*
+    ) => {
+        $crate::options!(@add $table $fields $defaults [
+            $(#[$meta])*
+            #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::size"))]
+            #[cfg_attr(feature = "schema", schemars(with = "skyhaul_base::amount::Size"))]
+            pub $field: $of,
+        ] [$field: $default,] $($rest)*);
+    };
+    (@field $table:tt $fields:tt $defaults:tt
+        [$(#[$meta:meta])*] $field:ident: $of:ty as Time = $default:expr, $($rest:tt)*
+    ) => {
+        $crate::options!(@add $table $fields $defaults [
+            $(#[$meta])*
+            #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
+            #[cfg_attr(feature = "schema", schemars(with = "skyhaul_base::amount::Time"))]
+            pub $field: $of,
+        ] [$field: $default,] $($rest)*);
+    };
+    (@field $table:tt $fields:tt $defaults:tt
+        [$(#[$meta:meta])*] $field:ident: $of:ty = $default:expr, $($rest:tt)*
+    ) => {
+        $crate::options!(@add $table $fields $defaults [
+            $(#[$meta])*
+            pub $field: $of,
+        ] [$field: $default,] $($rest)*);
+    };
+    (@add $table:tt [$($fields:tt)*] [$($defaults:tt)*] [$($field:tt)*] [$($default:tt)*] $($rest:tt)*) => {
+        $crate::options!(@next $table [$($fields)* $($field)*] [$($defaults)* $($default)*] $($rest)*);
+    };
+    (@next [$Name:ident $($meta:tt)*] [$($fields:tt)*] [$($defaults:tt)*]) => {
+        #[cfg_attr(
+            feature = "serde",
+            derive(serde::Serialize, serde::Deserialize),
+            serde(default, rename_all = "kebab-case", deny_unknown_fields)
+        )]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        $($meta)*
+        pub struct $Name { $($fields)* }
+
+        impl Default for $Name {
+            fn default() -> Self {
+                Self { $($defaults)* }
+            }
+        }
+    };
+    (@next $table:tt $fields:tt $defaults:tt $(#[$meta:meta])* $field:ident: $($rest:tt)*) => {
+        $crate::options!(@field $table $fields $defaults [$(#[$meta])*] $field: $($rest)*);
+    };
+    ($(#[$meta:meta])* pub struct $Name:ident { $($rest:tt)* }) => {
+        $crate::options!(@next [$Name $(#[$meta])*] [] [] $($rest)*);
+    };
+}

@@ -1,0 +1,46 @@
+//! What tests share: a packet with everything that a link may look at.
+
+use crate::packet::{Acknowledgement, PacketView};
+
+/// A packet of a test. The default is of high priority, without size, and cannot be marked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pkt {
+    /// Its number among the arrivals.
+    pub id: u32,
+    /// Bytes.
+    pub size: u32,
+    /// The number of its flow.
+    pub flow: u32,
+    /// Of low priority.
+    pub low: bool,
+    /// ECN-capable.
+    pub ect: bool,
+    /// Marked by a queue.
+    pub ce: bool,
+    /// Its content if it is a pure acknowledgement.
+    pub ack: Option<Acknowledgement>,
+}
+
+impl PacketView for Pkt {
+    fn size(&self) -> u32 {
+        self.size
+    }
+    fn low_priority(&self) -> bool {
+        self.low
+    }
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+    fn is_ect(&self) -> bool {
+        self.ect
+    }
+    /// # Panics
+    /// If its transport is not ECN-capable.
+    fn mark_ce(&mut self) {
+        assert!(self.ect, "{self:?} is marked, and its transport knows nothing of marks");
+        self.ce = true;
+    }
+    fn ack(&self) -> Option<Acknowledgement> {
+        self.ack
+    }
+}
