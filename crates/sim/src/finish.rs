@@ -11,7 +11,7 @@ use crate::sampler::ratio;
 use crate::sim::{Sim, Status};
 use crate::tap::Tap;
 use crate::transfer::Part;
-use skyhaul_apps::{App, Viewed};
+use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_path::stats::Counters;
 use skyhaul_path::{DropReason, Hop};
@@ -45,15 +45,12 @@ impl<R: Tap> Sim<R> {
 
     /// The results so far.
     #[must_use]
-    pub fn result(&mut self) -> RunResult {
-        let (now, duration) = (self.now, self.now - Instant::ZERO);
-        // Viewers work out first what they have only noted.
-        let named = self.records.iter_mut().take(self.named_flows as usize);
-        let viewed = named.map(|record| record.app.as_mut().and_then(|app| app.viewed(now))).collect();
+    pub fn result(&self) -> RunResult {
+        let duration = self.now - Instant::ZERO;
         let links = self.net.chain.hops().iter().zip(0..2 * self.run.link_names.len());
         RunResult {
             duration,
-            flows: self.flow_results(viewed, duration),
+            flows: self.flow_results(duration),
             links: links.map(|(hop, i)| self.link_result(hop, i, duration)).collect(),
             series: self.sampler.series().clone(),
             events: self.events,
@@ -62,7 +59,7 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    fn flow_results(&self, viewed: Vec<Option<Viewed>>, duration: Duration) -> Vec<FlowResult> {
+    fn flow_results(&self, duration: Duration) -> Vec<FlowResult> {
         let named = self.flows.iter().zip(&self.records).take(self.named_flows as usize);
         let mut parts: Vec<_> = named
             .enumerate()
@@ -86,10 +83,10 @@ impl<R: Tap> Sim<R> {
             to_senders[chain.legs[0] as usize] = part.totals.bytes_acked;
             part.totals.bytes_acked = self.acknowledged_by_receiver(c as u32);
         }
-        let named = self.flows.iter().zip(&self.records).zip(parts).zip(to_senders).zip(viewed);
-        let result = |((((flow, record), part), to_sender), viewed)| {
+        let named = self.flows.iter().zip(&self.records).zip(parts).zip(to_senders);
+        let result = |(((flow, record), part), to_sender)| {
             let chain = self.chain_result(flow, to_sender);
-            FlowResult { chain, ..self.flow_result(flow, record, part, viewed, duration) }
+            FlowResult { chain, ..self.flow_result(flow, record, part, duration) }
         };
         named.map(result).collect()
     }
@@ -117,10 +114,10 @@ impl<R: Tap> Sim<R> {
         flow: &Flow,
         record: &Record,
         Part { totals: t, cuts, verdicts, lost }: Part,
-        viewed: Option<Viewed>,
         duration: Duration,
     ) -> FlowResult {
         let group = &self.run.groups[record.group];
+        let viewed = record.app.as_ref().and_then(App::watch).map(|w| w.viewed(self.now));
         let (sum, samples) = record.srtt;
         let last_srtt = flow.srtt().map(Duration::as_secs_f64);
         FlowResult {

@@ -5,6 +5,7 @@ use crate::budget::OFTEN;
 use crate::result::Ended;
 use crate::sim::Sim;
 use crate::tap::Tap;
+use skyhaul_apps::Watch;
 use skyhaul_scenario::memory::{FLOW, PACKET, PAGE, of_rows};
 
 impl<R: Tap> Sim<R> {
@@ -43,7 +44,9 @@ impl<R: Tap> Sim<R> {
         let telemetry = of_rows(series.telemetry.time.len() as f64, 2);
         let sampled = (rows[0] + rows[1] + telemetry) as u64;
         let packets = PACKET * self.in_network() as u64;
+        let films = self.records.iter().filter_map(|r| r.app.as_ref()?.watch());
+        let films: u64 = films.map(Watch::held).sum();
         let recorded = self.recorder().held() as u64;
-        flows + records as u64 + PAGE * pages as u64 + sampled + packets + recorded
+        flows + records as u64 + PAGE * pages as u64 + sampled + packets + films + recorded
     }
 }

@@ -28,7 +28,7 @@ impl<R: Tap> Sim<R> {
         let over = group.transport.for_apps(group.endpoint.mss);
         let app = group.app.build(&Start { now: self.now, over, streams: &streams });
         flow.finite = app.is_finite();
-        flow.watched = app.watches();
+        flow.watched = app.watch().is_some();
         record.app = Some(app);
         if group.transport == Transport::Udp {
             flow.agent = Agent::Datagrams(Box::default());

@@ -7,6 +7,7 @@ use skyhaul_analysis::fairness;
 use skyhaul_apps::{Measured, Viewed};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_path::stats::Repair;
+use skyhaul_scenario::memory::words;
 use skyhaul_tcp::Bursts;
 use skyhaul_trace::{Class, LossCause, Series};
 
@@ -42,11 +43,11 @@ pub struct Ended {
 
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [held, limit] = [self.memory, self.limit].map(|bytes| bytes as f64 / 1e9);
+        let [held, limit] = [self.memory, self.limit].map(|bytes| words(bytes as f64));
         let at = self.at.as_secs_f64();
         write!(
             f,
-            "max-memory: the run ended at {at:.6} s of simulated time, when it held {held:.3} GB of memory, more than the {limit:.3} GB \
+            "max-memory: the run ended at {at:.6} s of simulated time, when it held {held} of memory, more than the {limit} \
              that it may use: make it shorter or smaller, or write a larger max-memory"
         )
     }

@@ -5,6 +5,7 @@ use crate::network::Network;
 use crate::quantity::{Subject, sampled};
 use crate::result::{SampledSeries, Telemetry};
 use crate::tap::Tap;
+use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::CongestionControl;
 use skyhaul_scenario::resolved::{self, FlowGroup, Series as Kind};
@@ -93,6 +94,7 @@ impl Sampler {
             record.history().bwe.add(bwe);
         }
         let mss = f64::from(group.endpoint.mss);
+        let watch = record.app.as_ref().and_then(App::watch);
         if !self.series.flows.names.is_empty() {
             self.row.clear();
             for kind in &self.flow_kinds {
@@ -101,9 +103,7 @@ impl Sampler {
                     Kind::Acked => record.totals(flow, group.endpoint.mss).bytes_acked as f64 / mss,
                     Kind::AllowedRate => rate.map_or(f64::NAN, |s| s.rate * 8.0),
                     Kind::LossEventRate => rate.and_then(|s| s.loss).unwrap_or(f64::NAN),
-                    Kind::Buffered => {
-                        record.app.as_mut().and_then(|app| app.buffered(now)).unwrap_or(f64::NAN)
-                    }
+                    Kind::Buffered => watch.and_then(|w| w.buffered(now)).unwrap_or(f64::NAN),
                     Kind::Custody => flow.chain().map_or(f64::NAN, |c| custody[c as usize] as f64),
                     Kind::Bwe => bwe.unwrap_or(f64::NAN),
                     Kind::Cwnd => state.map_or(f64::NAN, |s| s.cwnd),
@@ -113,7 +113,7 @@ impl Sampler {
                     Kind::Rto => state.map_or(f64::NAN, |s| s.rto.as_secs_f64()),
                     Kind::Srtt => srtt.unwrap_or(f64::NAN),
                     Kind::Ssthresh => state.map_or(f64::NAN, |s| s.ssthresh),
-                    Kind::Stalled => record.app.as_mut().and_then(|app| app.stood(now)).unwrap_or(f64::NAN),
+                    Kind::Stalled => watch.and_then(|w| w.stood(now)).unwrap_or(f64::NAN),
                     Kind::Delay
                     | Kind::Marked
                     | Kind::Telemetry

@@ -8,7 +8,7 @@ use crate::sim::Sim;
 use crate::tap::{Opened, Tap};
 use crate::truth::{Account, Verdicts};
 use crate::watch;
-use skyhaul_apps::{App, Demand};
+use skyhaul_apps::Demand;
 use skyhaul_base::Instant;
 use skyhaul_trace::{Event, LossCause};
 
@@ -35,9 +35,7 @@ impl<R: Tap> Sim<R> {
     /// Carries out the demands of a flow's application since the last call.
     pub(crate) fn produce(&mut self, index: u32) {
         let now = self.now;
-        if self.records[index as usize].app.as_ref().is_some_and(App::listens) {
-            watch::tell(now, &self.flows[index as usize], &mut self.records[index as usize]);
-        }
+        watch::feedback(&self.flows[index as usize], &mut self.records[index as usize]);
         loop {
             let Some(app) = &mut self.records[index as usize].app else { return };
             let arrived = app.next().min(now);

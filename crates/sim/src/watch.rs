@@ -4,7 +4,7 @@ use crate::agent::Agent;
 use crate::flow::{Flow, Record};
 use crate::network::Network;
 use crate::tap::Tap;
-use skyhaul_apps::{Arrival, Datagram, Fate, Feedback, Frame};
+use skyhaul_apps::{App, Arrival, Datagram, Fate, Feedback, Frame, Watch};
 use skyhaul_base::Instant;
 use skyhaul_tcp::{Counted, Head, Receiver, Seq, State};
 use skyhaul_trace::Event;
@@ -53,18 +53,11 @@ pub(crate) fn after<R: Tap>(
     net: &mut Network<R>,
 ) {
     let Some(there) = receiver(flow).map(Receiver::payload_received) else { return };
-    match before.segment {
-        Some((from, to)) if from == before.in_order && to == there => {
-            stream(now, index, (from, to), record, net);
-        }
-        segment => {
-            if let (Some((from, to)), Some(app)) = (segment, &mut record.app) {
-                app.arrived(now, &Arrival::Segment { from, to });
-            }
-            if there > before.in_order {
-                in_order(now, index, there, record, net);
-            }
-        }
+    if let Some(segment) = before.segment {
+        arrived(now, record, segment);
+    }
+    if there > before.in_order {
+        in_order(now, index, there, record, net);
     }
     // The sender of a one-way flow gives up only when a timer expires.
     if !matches!(flow.agent, Agent::OneWay(_)) {
@@ -76,23 +69,22 @@ pub(crate) fn after<R: Tap>(
 pub(crate) fn stream<R: Tap>(
     now: Instant,
     index: u32,
-    (from, to): (u64, u64),
+    segment: (u64, u64),
     record: &mut Record,
     net: &mut Network<R>,
 ) {
-    if let Some(app) = &mut record.app {
-        app.arrived(now, &Arrival::Next { from, to });
-    }
-    if R::ENABLED {
-        net.witness.recorder.record(now, &Event::InOrder { flow: index, bytes: to });
-    }
+    arrived(now, record, segment);
+    in_order(now, index, segment.1, record, net);
+}
+
+/// A segment arrived, in order or not.
+fn arrived(now: Instant, record: &mut Record, (from, to): (u64, u64)) {
+    tell(record, |app| app.arrived(now, &Arrival::Segment { from, to }));
 }
 
 /// The next bytes in order arrived.
 fn in_order<R: Tap>(now: Instant, index: u32, bytes: u64, record: &mut Record, net: &mut Network<R>) {
-    if let Some(app) = &mut record.app {
-        app.arrived(now, &Arrival::InOrder { bytes });
-    }
+    tell(record, |app| app.arrived(now, &Arrival::InOrder { bytes }));
     if R::ENABLED {
         net.witness.recorder.record(now, &Event::InOrder { flow: index, bytes });
     }
@@ -100,9 +92,7 @@ fn in_order<R: Tap>(now: Instant, index: u32, bytes: u64, record: &mut Record, n
 
 /// A datagram arrived.
 pub(crate) fn datagram(now: Instant, datagram: &Datagram, record: &mut Record) {
-    if let Some(app) = &mut record.app {
-        app.arrived(now, &Arrival::Datagram(*datagram));
-    }
+    tell(record, |app| app.arrived(now, &Arrival::Datagram(*datagram)));
 }
 
 /// Deadlines were handled.
@@ -127,18 +117,23 @@ fn look<R: Tap>(now: Instant, index: u32, flow: &Flow, record: &mut Record, net:
     };
     if dead && record.finished.is_none() && !record.dead {
         record.dead = true;
-        if let Some(app) = &mut record.app {
-            app.died(now);
-        }
+        tell(record, |app| app.died(now));
         if R::ENABLED {
             net.witness.recorder.record(now, &Event::GaveUp { flow: index });
         }
     }
 }
 
-/// Reports the state of its transport to the application.
-pub(crate) fn tell(now: Instant, flow: &Flow, record: &mut Record) {
-    let Some(app) = &mut record.app else { return };
+/// Tells the application of a flow.
+fn tell(record: &mut Record, what: impl FnOnce(&mut dyn Watch)) {
+    if let Some(app) = record.app.as_mut().and_then(App::watch_mut) {
+        what(app);
+    }
+}
+
+/// Reports the state of its transport to an application that listens.
+pub(crate) fn feedback(flow: &Flow, record: &mut Record) {
+    let Some(app) = record.app.as_mut().and_then(App::watch_mut).filter(|app| app.listens()) else { return };
     let told = match (flow.agent.sender(), flow.agent.rated()) {
         (Some(sender), _) => Feedback {
             unacknowledged: sender.unacked(),
@@ -153,7 +148,7 @@ pub(crate) fn tell(now: Instant, flow: &Flow, record: &mut Record) {
         },
         (None, None) => return,
     };
-    app.feedback(now, &told);
+    app.feedback(&told);
 }
 
 /// The event of a frame.

@@ -11,7 +11,7 @@ use crate::frame::FrameType as Type;
 use std::fmt::Write as _;
 
 /// Maximum frames of a trace: more than 40 hours.
-pub(super) const MOST_FRAMES: usize = 4_000_000;
+const MOST_FRAMES: usize = 4_000_000;
 /// Longest line that is read, bytes.
 const LONGEST_LINE: usize = 400;
 /// Latest time, in milliseconds: a year.

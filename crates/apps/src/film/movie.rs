@@ -1,7 +1,6 @@
 //! A movie model: frame types in a pattern, the sizes of each type, and their correlation.
 
 use super::correlation::{POINTS, Spectrum, TERMS};
-use super::groups::{Groups, Shape};
 use super::marginal::{InvalidSizes, Inverse, LARGEST, Marginal};
 use super::pattern::Pattern;
 use super::tes::{Innovation, Sign, Step, stitch};
@@ -141,7 +140,7 @@ pub enum InvalidMovie {
 
 impl InvalidMovie {
     /// The key within the movie.
-    pub(super) fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         match self {
             Self::Frames(_) => "frames".into(),
             Self::Pattern(_) => "gop".into(),
@@ -221,9 +220,6 @@ impl Movie {
         let largest = present.filter_map(|(k, _)| Some(k.as_ref()?.inverse.largest())).fold(0.0, f64::max);
         Ok(Compiled {
             frames: self.frames,
-            groups: (self.mode == Mode::Independent)
-                .then(|| Groups::new(&pattern, &kinds.each_ref().map(|kind| Some(kind.as_ref()?.shape()))))
-                .flatten(),
             pattern,
             mode: self.mode,
             kinds,
@@ -270,13 +266,8 @@ pub struct Kind {
 impl Kind {
     /// The size in bytes at a position on the circle.
     #[must_use]
-    #[inline(always)]
     pub fn size(&self, u: f64) -> f64 {
         self.inverse.at(stitch(self.xi, u))
-    }
-    /// What the sizes follow from.
-    fn shape(&self) -> Shape<'_> {
-        Shape { xi: self.xi, inverse: &self.inverse }
     }
     /// Autocorrelations of its process at lags 1 to `lags`.
     #[must_use]
@@ -292,7 +283,6 @@ pub struct Compiled {
     pub(super) pattern: Pattern,
     pub(super) mode: Mode,
     kinds: [Option<Kind>; Type::COUNT],
-    pub(super) groups: Option<Groups>,
     mean: f64,
     variance: f64,
     largest: f64,
@@ -321,14 +311,8 @@ impl Compiled {
     }
     /// Frames of a type; `None` if there are none.
     #[must_use]
-    #[inline]
     pub fn kind(&self, kind: Type) -> Option<&Kind> {
         self.kinds[kind as usize].as_ref()
-    }
-    /// The size in bytes of a frame at a position on the circle; 0 if there are no such frames.
-    #[inline(never)]
-    pub(super) fn size(&self, kind: Type, u: f64) -> f64 {
-        self.kind(kind).map_or(0.0, |kind| kind.size(u))
     }
 }
 
@@ -336,7 +320,7 @@ const EXPECTING: &str =
     "the name of a movie, \"jp-medium\", or a table with frames, gop, I, P and B (see `skyhaul video fit`)";
 
 /// Reads an optional movie: a name or a table.
-pub(super) fn optional<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Box<Movie>>, D::Error> {
+pub(crate) fn optional<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Box<Movie>>, D::Error> {
     let named = |name: &str| {
         Movie::named(name).ok_or_else(|| format!("there is no movie \"{name}\": write {EXPECTING}"))
     };
@@ -345,7 +329,7 @@ pub(super) fn optional<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Box<Mov
 }
 
 /// In the schema: a name or a table.
-pub(super) struct NameOrTable;
+pub(crate) struct NameOrTable;
 
 impl JsonSchema for NameOrTable {
     fn schema_name() -> std::borrow::Cow<'static, str> {

@@ -99,7 +99,7 @@ pub fn of_sequence(values: &[f64], lags: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::video::tes::{Process, Step, stitch};
+    use crate::film::tes::{Process, Step, stitch};
     use skyhaul_base::Rng;
 
     fn near(a: f64, b: f64, tolerance: f64) {

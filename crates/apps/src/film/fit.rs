@@ -146,8 +146,7 @@ fn in_mode(movie: &Movie, mode: Mode) -> Movie {
 
 /// The aggregates of the first frames of a movie.
 fn play(movie: &Movie, frames: usize) -> Result<Aggregates, InvalidMovie> {
-    let mut source = Source::movie(Arc::new(movie.compile()?), &Streams::of(1, "fit"));
-    Ok(aggregates((0..frames).filter_map(|_| source.step())))
+    Ok(aggregates(Source::movie(Arc::new(movie.compile()?), &Streams::of(1, "fit")).take(frames)))
 }
 
 /// The statistics of a video.
@@ -393,8 +392,8 @@ mod tests {
 
     /// What a movie plays, as a trace.
     fn seen(movie: &Movie, frames: usize) -> Trace {
-        let mut source = Source::movie(Arc::new(movie.compile().unwrap()), &Streams::of(7, "seen"));
-        let frames = (0..frames).filter_map(|_| source.step()).map(|(t, s)| (t, s.round().max(1.0) as u32));
+        let source = Source::movie(Arc::new(movie.compile().unwrap()), &Streams::of(7, "seen"));
+        let frames = source.take(frames).map(|(t, s)| (t, s.round().max(1.0) as u32));
         Trace::new(frames.collect(), 25.0).unwrap()
     }
 

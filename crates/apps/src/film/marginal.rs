@@ -1,6 +1,5 @@
 //! Sizes of frames of a type: a distribution, sampled by the inverse of its cumulative distribution function.
 
-use super::whole::round_down;
 use super::{gamma, normal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use std::sync::Arc;
 /// The largest frame, bytes.
 pub(super) const LARGEST: u64 = 1 << 24;
 /// Cells of the table for the inverse of a distribution.
-pub(super) const CELLS: usize = 512;
+const CELLS: usize = 512;
 /// Maximum cells of a histogram.
 const MOST: usize = 4096;
 
@@ -128,8 +127,6 @@ pub struct Inverse {
     curve: Curve,
     least: f64,
     most: f64,
-    /// Quantiles from this one on are surely `most`.
-    clipped: f64,
     mean: f64,
     variance: f64,
 }
@@ -140,14 +137,7 @@ enum Curve {
     Cells(Arc<[(f64, f64)]>),
     /// Sizes at multiples of 1/[`CELLS`], with linear interpolation; in the first and the last cell the
     /// distribution itself.
-    Smooth { at: Arc<[Cell; CELLS]>, exact: Exact },
-}
-
-/// The size at the beginning of a cell, and how much larger it is at its end.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Cell {
-    pub(super) size: f64,
-    pub(super) rise: f64,
+    Smooth { at: Arc<[f64; CELLS]>, exact: Exact },
 }
 
 /// A distribution without bounds.
@@ -160,13 +150,6 @@ enum Exact {
 impl Exact {
     fn gamma(shape: f64, scale: f64) -> Self {
         Self::Gamma { of_scale_1: gamma::Quantiles::new(shape, LARGEST as f64 / scale), scale }
-    }
-    /// Probability of at most `size`; 1 if that is unknown.
-    fn cumulative(&self, size: f64) -> f64 {
-        match self {
-            Self::Gamma { of_scale_1, scale } => of_scale_1.cumulative(size / scale),
-            Self::Lognormal { .. } => 1.0,
-        }
     }
     /// The quantile `x` of the sizes; `guess` is a nearby value.
     fn at(self, x: f64, guess: f64) -> f64 {
@@ -206,12 +189,7 @@ impl Inverse {
             }
         };
         let (least, most) = (least as f64, most as f64);
-        // Whatever the rounding.
-        let clipped = match &curve {
-            Curve::Smooth { exact, .. } => exact.cumulative(most) + 1e-9,
-            Curve::Cells(_) => 1.0,
-        };
-        let mut inverse = Self { curve, least, most, clipped, mean: 0.0, variance: 0.0 };
+        let mut inverse = Self { curve, least, most, mean: 0.0, variance: 0.0 };
         let square = inverse.integral(|s| s * s);
         inverse.mean = inverse.integral(|s| s);
         inverse.variance = square - inverse.mean * inverse.mean;
@@ -223,51 +201,19 @@ impl Inverse {
 
     /// The quantile `x`, from 0 to 1, of the sizes, bytes.
     #[must_use]
-    #[inline(always)]
     pub fn at(&self, x: f64) -> f64 {
-        let (least, most) = (self.least, self.most);
         let size = match &self.curve {
             Curve::Cells(cells) => within(cells, x),
             Curve::Smooth { at, exact } => {
                 let place = x * CELLS as f64;
-                let (cell, whole) = round_down(place);
-                let cell = cell as u32 as usize;
-                if cell == 0 || cell + 1 >= CELLS {
-                    self.tail(x, at, exact)
-                } else {
-                    at[cell].size + (place - whole) * at[cell].rise
+                match place as usize {
+                    0 => exact.at(x, at[1]),
+                    cell if cell + 1 >= CELLS => exact.at(x, at[CELLS - 1]),
+                    cell => at[cell] + (place - cell as f64) * (at[cell + 1] - at[cell]),
                 }
             }
         };
-        let size = if size > least { size } else { least };
-        if size < most { size } else { most }
-    }
-    /// The same in the first and in the last cell, which is rare. Few sizes there are within the bounds.
-    #[inline(never)]
-    fn tail(&self, x: f64, at: &[Cell; CELLS], exact: &Exact) -> f64 {
-        if x * (CELLS as f64) < 1.0 && at[1].size <= self.least {
-            return self.least;
-        }
-        if x >= self.clipped {
-            return self.most;
-        }
-        let guess = match exact {
-            Exact::Gamma { of_scale_1, .. } if x < 0.5 => {
-                of_scale_1.below(x, (1.0 / CELLS as f64, at[1].size))
-            }
-            _ => at[CELLS - 1].size,
-        };
-        exact.at(x, guess)
-    }
-
-    /// Sizes at multiples of 1/[`CELLS`], with linear interpolation, without bounds, except in the first and the last cell;
-    /// `None` if they are not known there.
-    pub(super) fn cells(&self) -> Option<&[Cell; CELLS]> {
-        if let Curve::Smooth { at, .. } = &self.curve { Some(at) } else { None }
-    }
-    /// The smallest and the largest size, bytes.
-    pub(super) fn bounds(&self) -> (f64, f64) {
-        (self.least, self.most)
+        size.clamp(self.least, self.most)
     }
 
     /// Mean in bytes.
@@ -305,11 +251,9 @@ fn within(cells: &[(f64, f64)], x: f64) -> f64 {
 }
 
 fn smooth(exact: Exact) -> Curve {
-    let mut at = [Cell::default(); CELLS];
+    let mut at = [0.0; CELLS];
     for cell in 1..CELLS {
-        let before = at[cell - 1].size;
-        let size = exact.at(cell as f64 / CELLS as f64, before);
-        (at[cell].size, at[cell - 1].rise) = (size, size - before);
+        at[cell] = exact.at(cell as f64 / CELLS as f64, at[cell - 1]);
     }
     Curve::Smooth { at: Arc::new(at), exact }
 }

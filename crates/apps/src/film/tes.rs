@@ -5,11 +5,9 @@
 //! processes", Stochastic Models 8, 1992. Applied to frames of MPEG-4: A. Matrawy, I. Lambadaris, C. Huang, "MPEG4 traffic
 //! modeling using the transform expand sample methodology", IEEE Workshop on Networked Appliances, 2002.
 
-use crate::unrolled::unrolled;
 use skyhaul_base::{Rng, math};
 
 /// x − ⌊x⌋ for x in [−1, 2], always below 1 despite rounding.
-#[inline]
 pub(super) fn fraction(x: f64) -> f64 {
     debug_assert!((-1.0..=2.0).contains(&x), "{x} is at most once around the circle away");
     let f = if x < 0.0 {
@@ -84,13 +82,7 @@ impl Innovation {
         })
     }
     /// A draw.
-    #[inline(always)]
     pub fn draw(&self, rng: &mut Rng) -> f64 {
-        if let [only] = self.steps.as_slice() {
-            // The choice has one outcome, but takes its number all the same.
-            rng.next_u64();
-            return only.from + (only.to - only.from) * rng.unit();
-        }
         let (mut which, place) = (rng.unit(), rng.unit());
         let last = self.steps.len() - 1;
         for (i, s) in self.steps.iter().enumerate() {
@@ -111,11 +103,6 @@ impl Innovation {
             (re + size * math::cos(angle), im + size * math::sin(angle))
         })
     }
-    /// Its steps, with weights of sum 1.
-    #[must_use]
-    pub fn as_slice(&self) -> &[Step] {
-        &self.steps
-    }
 }
 
 /// sin(πx) / (πx).
@@ -127,17 +114,8 @@ fn sinc(x: f64) -> f64 {
 /// Removes the jump between 1 and 0 (\[Mel\] §3.2) from `u`, below 1: rises to 1 at `xi` and falls to 0 after it; `xi` = 1 leaves
 /// values unchanged, 0 mirrors them. A uniform distribution stays uniform.
 #[must_use]
-#[inline]
 pub fn stitch(xi: f64, u: f64) -> f64 {
-    stitched(u, (xi, 1.0 - xi))
-}
-/// The same for a ξ and 1 − ξ.
-#[inline(always)]
-pub(super) fn stitched(u: f64, (xi, rest): (f64, f64)) -> f64 {
-    // Each is at least 1 beyond the top, where the other is at most 1. Without a branch several are computed at once. The order
-    // matters: at 0, `rise` is not a number if ξ is 0.
-    let (rise, fall) = (u / xi, (1.0 - u) / rest);
-    if rise < fall { rise } else { fall }
+    if u < xi { u / xi } else { (1.0 - u) / (1.0 - xi) }
 }
 
 /// A running TES process. Its values are uniform on [0, 1).
@@ -157,30 +135,7 @@ impl Process {
         let u = rng.unit();
         Self { sign, innovation, u, odd: false, rng }
     }
-    /// Tells the next values, as of [`Self::step`], with these keys.
-    #[inline(always)]
-    pub(super) fn steps<K: Copy>(&mut self, keys: &[K], mut tell: impl FnMut(K, f64)) {
-        if let (Sign::Plus, [only]) = (self.sign, self.innovation.as_slice()) {
-            let (from, width) = (only.from, Rng::UNIT * (only.to - only.from));
-            // Local, so that it stays in registers.
-            let (mut u, mut rng) = (self.u, self.rng.clone());
-            unrolled(keys, |key| {
-                tell(*key, u);
-                rng.next_u64();
-                u += from + width * rng.units();
-                // Usually it remains on the same turn: the numbers from 0 to 1 have ascending bits, and a sign is another bit.
-                if u.to_bits() >= 1f64.to_bits() {
-                    u = fraction(u);
-                }
-            });
-            self.odd ^= keys.len() % 2 == 1;
-            (self.u, self.rng) = (u, rng);
-        } else {
-            keys.iter().for_each(|key| tell(*key, self.step()));
-        }
-    }
     /// Returns the current value and advances.
-    #[inline]
     pub fn step(&mut self) -> f64 {
         let value = if self.odd && self.sign == Sign::Minus { fraction(1.0 - self.u) } else { self.u };
         self.u = fraction(self.u + self.innovation.draw(&mut self.rng));

@@ -46,13 +46,7 @@ impl Order {
     pub(super) fn new(pattern: Pattern) -> Self {
         Self { pattern, next: 0, begins: true }
     }
-    /// Whether the next frame is the first of a group, and not of the film.
-    #[inline]
-    pub(super) fn begins_a_group(&self) -> bool {
-        self.next == 0 && !self.begins
-    }
     /// The next type.
-    #[inline]
     pub(super) fn step(&mut self) -> Type {
         let types = self.pattern.types();
         let now = types[self.next];

@@ -78,17 +78,6 @@ impl Quantiles {
         Self { shape, ln_gamma, most, reached }
     }
 
-    /// Probability of at most `x`.
-    pub(super) fn cumulative(&self, x: f64) -> f64 {
-        if x > 0.0 { values_at(self.shape, self.ln_gamma, x).below } else { 0.0 }
-    }
-
-    /// About the quantile `p`, if it is lower than the quantile `of`, which is `x`, and both are low: there the distribution
-    /// is nearly a power of `x`.
-    pub(super) fn below(&self, p: f64, (of, x): (f64, f64)) -> f64 {
-        x * math::exp(math::ln(p / of) / self.shape)
-    }
-
     /// The quantile `p`, from 0 to 1. The search starts at `guess`: a close guess saves steps and changes the result
     /// only by rounding.
     pub(super) fn at(&self, p: f64, guess: f64) -> f64 {
