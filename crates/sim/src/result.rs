@@ -1,7 +1,7 @@
 //! The results of a run.
 
-use crate::samples::Spread;
-use crate::truth::{Cuts, Verdicts};
+use crate::observe::samples::Spread;
+use crate::observe::truth::{Cuts, Verdicts};
 use core::fmt;
 use skyhaul_analysis::fairness;
 use skyhaul_apps::{Measured, Viewed};

@@ -1,19 +1,19 @@
 //! From a resolved scenario to a world.
 
-use crate::agent::Agents;
-use crate::budget::Budget;
-use crate::chain::Chain;
-use crate::change;
 use crate::error::{BuildError, caught};
+use crate::flow::agent::Agents;
+use crate::flow::user::check_controls;
 use crate::flow::{Flow, Record};
-use crate::links::Links;
-use crate::network::Network;
-use crate::sampler::Sampler;
+use crate::observe::sampler::Sampler;
+use crate::observe::tap::Tap;
+use crate::observe::truth::Truth;
+use crate::packet::links::Links;
+use crate::packet::network::Network;
+use crate::sim::budget::Budget;
+use crate::sim::change;
 use crate::sim::{Run, Sim};
-use crate::tap::Tap;
-use crate::truth::Truth;
-use crate::tunnel;
-use crate::user::check_controls;
+use crate::split::chain::Chain;
+use crate::split::tunnel;
 use skyhaul_base::{Instant, Rng};
 use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::chain::Tournament;

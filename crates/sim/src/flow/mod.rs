@@ -1,10 +1,20 @@
 //! State per flow: the part needed by every arrival, and the rest.
 
-use crate::agent::Agent;
-use crate::oracle::Oracle;
-use crate::parcel::Label;
-use crate::samples::Samples;
-use crate::truth::{Account, Verdicts};
+pub(crate) mod agent;
+pub(crate) mod datagram;
+pub(crate) mod ends;
+pub(crate) mod life;
+pub(crate) mod plain;
+pub(crate) mod rated;
+pub(crate) mod transfer;
+pub(crate) mod user;
+pub(crate) mod watch;
+
+use crate::flow::agent::Agent;
+use crate::observe::oracle::Oracle;
+use crate::observe::samples::Samples;
+use crate::observe::truth::{Account, Verdicts};
+use crate::packet::parcel::Label;
 use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{CongestionControl, PathState};

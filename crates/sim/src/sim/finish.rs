@@ -1,16 +1,16 @@
 //! The end of a run: results, or the reason why there are none.
 
-use crate::agent::Agent;
-use crate::datagram::Rated;
 use crate::error::{Failure, caught};
+use crate::flow::agent::Agent;
+use crate::flow::datagram::Rated;
+use crate::flow::transfer::Part;
 use crate::flow::{Flow, Record};
-use crate::network::cause;
-use crate::parcel::{Parcel, kind};
+use crate::observe::sampler::ratio;
+use crate::observe::tap::Tap;
+use crate::packet::network::cause;
+use crate::packet::parcel::{Parcel, kind};
 use crate::result::{ChainResult, ClassResult, FlowResult, LinkResult, RateResult, RunResult};
-use crate::sampler::ratio;
 use crate::sim::{Sim, Status};
-use crate::tap::Tap;
-use crate::transfer::Part;
 use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_path::stats::Counters;

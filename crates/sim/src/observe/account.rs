@@ -1,7 +1,7 @@
 //! Compares the judgements of senders with the true causes of losses.
 
+use crate::observe::tap::Tap;
 use crate::sim::Sim;
-use crate::tap::Tap;
 use skyhaul_tcp::Judgement;
 
 impl<R: Tap> Sim<R> {

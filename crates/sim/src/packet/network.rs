@@ -1,8 +1,8 @@
 //! The network between the endpoints: a chain of links, with a run's counters and records of them.
 
-use crate::parcel::{Bodies, Parcel};
-use crate::tap::{Place, Sighting, Tap};
-use crate::truth::Truth;
+use crate::observe::tap::{Place, Sighting, Tap};
+use crate::observe::truth::Truth;
+use crate::packet::parcel::{Bodies, Parcel};
 use skyhaul_base::Instant;
 use skyhaul_path::{Chain, DropReason, Hop, Link, Observer, PacketView, Routed, Routes};
 use skyhaul_trace::{Class, Event, LossCause};

@@ -1,8 +1,8 @@
 //! The two ends of a flow.
 
-use crate::datagram::{Datagrams, Rated};
-use crate::ends::Ends;
-use crate::leg::Leg;
+use crate::flow::datagram::{Datagrams, Rated};
+use crate::flow::ends::Ends;
+use crate::split::leg::Leg;
 use skyhaul_base::{Instant, Rng};
 use skyhaul_cc::Algorithm;
 use skyhaul_scenario::resolved::FlowGroup;

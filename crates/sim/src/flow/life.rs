@@ -1,13 +1,13 @@
 //! The life of a flow: it starts, opens connections, stops, and ends.
 
-use crate::agent::{Agent, Agents, FixedWindow, OneWay};
-use crate::datagram::Rated;
-use crate::ends::Ends;
 use crate::flow::Seen;
-use crate::oracle::Oracle;
+use crate::flow::agent::{Agent, Agents, FixedWindow, OneWay};
+use crate::flow::datagram::Rated;
+use crate::flow::ends::Ends;
+use crate::flow::user;
+use crate::observe::oracle::Oracle;
+use crate::observe::tap::Tap;
 use crate::sim::Sim;
-use crate::tap::Tap;
-use crate::user;
 use skyhaul_apps::{Outcome, Start, Stop, Streams};
 use skyhaul_base::{Instant, Rng};
 use skyhaul_scenario::resolved::Transport;

@@ -1,12 +1,12 @@
 //! Chains with a spoofing gateway: one connection, whose ends belong to the first and the second leg, with
 //! [`Spoof`] between them.
 
-use crate::agent::Agent;
-use crate::emit::send_whole;
-use crate::parcel::Label;
+use crate::flow::agent::Agent;
+use crate::observe::tap::Tap;
+use crate::packet::parcel::Label;
+use crate::packet::send::send_whole;
 use crate::sim::Sim;
-use crate::spoof::Spoof;
-use crate::tap::Tap;
+use crate::split::spoof::Spoof;
 use skyhaul_base::Rng;
 use skyhaul_tcp::{Connection, Flags, Segment, Seq};
 use std::sync::Arc;
@@ -25,8 +25,12 @@ impl<R: Tap> Sim<R> {
         let (index, capacity) = (chain.legs[1] as usize, chain.buffers[0]);
         let record = &self.records[index];
         let group = &self.run.groups[record.group];
-        let (control, _) =
-            crate::user::controls_of(group, &self.run.rules[record.group], record.index, &self.run.controls);
+        let (control, _) = crate::flow::user::controls_of(
+            group,
+            &self.run.rules[record.group],
+            record.index,
+            &self.run.controls,
+        );
         let config = Arc::clone(&self.run.endpoints[record.group]);
         let rto = config.rto;
         if let Agent::Leg(leg) = &mut self.flows[index].agent {

@@ -1,13 +1,13 @@
 //! Demands of applications: continuous data, and transfers over separate connections.
 
-use crate::agent::Agent;
-use crate::emit::dispatch;
+use crate::flow::agent::Agent;
+use crate::flow::watch;
 use crate::flow::{Flow, Record, Seen, Totals, Transfer};
-use crate::parcel::Parcel;
+use crate::observe::tap::{Opened, Tap};
+use crate::observe::truth::{Account, Verdicts};
+use crate::packet::parcel::Parcel;
+use crate::packet::send::dispatch;
 use crate::sim::Sim;
-use crate::tap::{Opened, Tap};
-use crate::truth::{Account, Verdicts};
-use crate::watch;
 use skyhaul_apps::Demand;
 use skyhaul_base::Instant;
 use skyhaul_trace::{Event, LossCause};

@@ -1,12 +1,12 @@
 //! Rate-controlled datagrams: arrivals at their ends, and transmissions.
 
-use crate::agent::Agent;
-use crate::emit::dispatch;
-use crate::oracle::is_error;
-use crate::parcel::Parcel;
+use crate::flow::agent::Agent;
+use crate::flow::watch;
+use crate::observe::oracle::is_error;
+use crate::observe::tap::Tap;
+use crate::packet::parcel::Parcel;
+use crate::packet::send::dispatch;
 use crate::sim::Sim;
-use crate::tap::Tap;
-use crate::watch;
 use skyhaul_base::Instant;
 use skyhaul_path::PacketView;
 

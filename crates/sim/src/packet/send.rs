@@ -1,11 +1,11 @@
 //! What the ends of a flow have to send becomes parcels, and enters the network.
 
-use crate::agent::Agent;
 use crate::flow::Flow;
-use crate::network::Network;
-use crate::observe;
-use crate::parcel::{Label, Parcel};
-use crate::tap::{Place, Tap};
+use crate::flow::agent::Agent;
+use crate::observe::events;
+use crate::observe::tap::{Place, Tap};
+use crate::packet::network::Network;
+use crate::packet::parcel::{Label, Parcel};
 use skyhaul_base::Instant;
 use skyhaul_tcp::{Counted, Extras, Flags, Head, Segment, Sink, Source};
 
@@ -122,7 +122,7 @@ pub(crate) fn send_whole<R: Tap>(
 #[inline(always)]
 pub(crate) fn dispatch<R: Tap>(net: &mut Network<R>, now: Instant, parcel: Parcel) {
     if R::ENABLED {
-        observe::departure(now, parcel, net);
+        events::departure(now, parcel, net);
     }
     if R::PACKETS {
         net.witness.show(now, parcel, Place::Sent);

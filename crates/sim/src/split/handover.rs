@@ -5,14 +5,14 @@
 //! neither receive nor send. Packets that still arrive at the old gateway are tunnelled, during the move and
 //! afterwards, since senders do not learn of the new gateway. Packets already on their way to the receiver arrive.
 
-use crate::agent::Agent;
-use crate::emit::dispatch;
-use crate::leg::Leg;
-use crate::parcel::Parcel;
-use crate::relay::put;
+use crate::flow::agent::Agent;
+use crate::observe::tap::Tap;
+use crate::packet::parcel::Parcel;
+use crate::packet::send::dispatch;
 use crate::sim::Sim;
-use crate::tap::Tap;
-use crate::tunnel::Tunnel;
+use crate::split::leg::Leg;
+use crate::split::relay::put;
+use crate::split::tunnel::Tunnel;
 use skyhaul_base::Duration;
 use skyhaul_path::{Apart, PacketView};
 use skyhaul_scenario::resolved::HandOver;

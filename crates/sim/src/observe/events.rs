@@ -1,9 +1,9 @@
 //! Events for the recorder, derived from passing packets and changed state.
 
 use crate::flow::Seen;
-use crate::network::Network;
-use crate::parcel::Parcel;
-use crate::tap::Tap;
+use crate::observe::tap::Tap;
+use crate::packet::network::Network;
+use crate::packet::parcel::Parcel;
 use skyhaul_base::Instant;
 use skyhaul_cc::Phase;
 use skyhaul_path::PacketView;

@@ -1,10 +1,10 @@
-//! What a run holds in memory, and whether that is more than its [budget](crate::budget).
+//! What a run holds in memory, and whether that is more than its [budget](crate::sim::budget).
 
-use crate::agent::Agent;
-use crate::budget::OFTEN;
+use crate::flow::agent::Agent;
+use crate::observe::tap::Tap;
 use crate::result::Ended;
 use crate::sim::Sim;
-use crate::tap::Tap;
+use crate::sim::budget::OFTEN;
 use skyhaul_apps::Watch;
 use skyhaul_scenario::memory::{FLOW, PACKET, PAGE, of_rows};
 

@@ -1,20 +1,20 @@
 //! Running chains of connections: legs open, relays forward data, gateways crash.
 
-use crate::agent::Agent;
-use crate::chain::Chain;
-use crate::emit::{dispatch, send_whole};
-use crate::ends::Ends;
 use crate::flow::Seen;
-use crate::headers::Headers;
-use crate::leg::{Away, Leg};
-use crate::network::Network;
-use crate::observe;
-use crate::oracle::Oracle;
-use crate::parcel::{Label, Parcel};
-use crate::rate_leg::RateLeg;
+use crate::flow::agent::Agent;
+use crate::flow::ends::Ends;
+use crate::flow::user;
+use crate::observe::events;
+use crate::observe::oracle::Oracle;
+use crate::observe::tap::Tap;
+use crate::packet::network::Network;
+use crate::packet::parcel::{Label, Parcel};
+use crate::packet::send::{dispatch, send_whole};
 use crate::sim::Sim;
-use crate::tap::Tap;
-use crate::user;
+use crate::split::chain::Chain;
+use crate::split::headers::Headers;
+use crate::split::leg::{Away, Leg};
+use crate::split::rate_leg::RateLeg;
 use skyhaul_base::{Instant, Rng};
 use skyhaul_path::PacketView;
 use skyhaul_relay::xtp::HEADER as XTP_HEADER;
@@ -243,7 +243,7 @@ impl<R: Tap> Sim<R> {
         }
         if R::ENABLED {
             if let Some(sender) = flow.agent.sender() {
-                observe::sender(now, index, sender, &mut records[index as usize].seen, net);
+                events::sender(now, index, sender, &mut records[index as usize].seen, net);
             }
         }
         self.arm(index);

@@ -1,6 +1,6 @@
 //! State of a chain of connections (split path).
 
-use crate::tunnel::{Ahead, Tunnel};
+use crate::split::tunnel::{Ahead, Tunnel};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_relay::{Count, Relay};
 use skyhaul_scenario::resolved;

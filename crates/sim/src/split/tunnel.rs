@@ -1,8 +1,8 @@
 //! Tunnels between gateways that hand connections over, and the routes of the connections afterwards.
 
 use crate::error::BuildError;
-use crate::links::Links;
-use crate::parcel::Parcel;
+use crate::packet::links::Links;
+use crate::packet::parcel::Parcel;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_scenario::resolved::{ChainKind, Misfortune, Resolved};
 use std::collections::VecDeque;

@@ -3,8 +3,8 @@
 //! A sender sees duplicate acknowledgements or an expired timer; the simulator knows which packets were lost and
 //! why. Each window reduction is attributed to its true cause.
 
-use crate::oracle::is_error;
-use crate::parcel::Parcel;
+use crate::observe::oracle::is_error;
+use crate::packet::parcel::Parcel;
 use skyhaul_path::PacketView;
 use skyhaul_tcp::{Judgement, Sign, Verdict};
 use skyhaul_trace::{Class, LossCause};

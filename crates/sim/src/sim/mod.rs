@@ -1,17 +1,22 @@
 //! The engine: takes events, moves parcels, calls endpoints.
 
-use crate::agent::{Agent, Agents};
-use crate::budget::Budget;
-use crate::chain::Chain;
-use crate::change;
-use crate::emit::{send, send_from};
+pub(crate) mod budget;
+pub(crate) mod build;
+pub(crate) mod change;
+pub(crate) mod finish;
+pub(crate) mod held;
+
+use crate::flow::agent::{Agent, Agents};
+use crate::flow::watch;
 use crate::flow::{Flow, Record};
-use crate::network::Network;
-use crate::observe;
-use crate::parcel::Parcel;
-use crate::sampler::Sampler;
-use crate::tap::{Place, Tap};
-use crate::watch;
+use crate::observe::events;
+use crate::observe::sampler::Sampler;
+use crate::observe::tap::{Place, Tap};
+use crate::packet::network::Network;
+use crate::packet::parcel::Parcel;
+use crate::packet::send::{send, send_from};
+use crate::sim::budget::Budget;
+use crate::split::chain::Chain;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::chain::Tournament;
@@ -246,7 +251,7 @@ impl<R: Tap> Sim<R> {
         };
         let backward = parcel.backward();
         if R::ENABLED {
-            observe::arrival(now, parcel, net);
+            events::arrival(now, parcel, net);
         }
         if R::PACKETS {
             net.witness.show(now, parcel, Place::Arrived);
@@ -345,7 +350,7 @@ impl<R: Tap> Sim<R> {
         if R::ENABLED {
             if let Some(sender) = flow.agent.sender() {
                 let seen = &mut self.records[index as usize].seen;
-                observe::sender(self.now, index, sender, seen, &mut self.net);
+                events::sender(self.now, index, sender, seen, &mut self.net);
             }
         }
         if flow.finite && over {
@@ -469,7 +474,7 @@ impl<R: Tap> Sim<R> {
         }
         if R::ENABLED {
             if let Some(sender) = flow.agent.sender() {
-                observe::sender(now, index, sender, &mut self.records[index as usize].seen, net);
+                events::sender(now, index, sender, &mut self.records[index as usize].seen, net);
             }
         }
     }

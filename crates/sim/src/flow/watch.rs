@@ -1,9 +1,9 @@
 //! Applications that are informed of the fate of their data: the simulator sees both ends.
 
-use crate::agent::Agent;
+use crate::flow::agent::Agent;
 use crate::flow::{Flow, Record};
-use crate::network::Network;
-use crate::tap::Tap;
+use crate::observe::tap::Tap;
+use crate::packet::network::Network;
 use skyhaul_apps::{App, Arrival, Datagram, Fate, Feedback, Frame, Watch};
 use skyhaul_base::Instant;
 use skyhaul_tcp::{Counted, Head, Receiver, Seq, State};

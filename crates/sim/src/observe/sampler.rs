@@ -1,10 +1,10 @@
 //! Measurements at regular times.
 
 use crate::flow::{Flow, Record};
-use crate::network::Network;
+use crate::observe::tap::Tap;
+use crate::packet::network::Network;
 use crate::quantity::{Subject, sampled};
 use crate::result::{SampledSeries, Telemetry};
-use crate::tap::Tap;
 use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::CongestionControl;

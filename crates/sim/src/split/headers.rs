@@ -1,6 +1,6 @@
 //! Compressed headers of a leg: packets are shorter on all of its links and regain their size at its end.
 
-use crate::parcel::Parcel;
+use crate::packet::parcel::Parcel;
 use skyhaul_relay::headers::{Compression, Compressor, Decompressor, Shape};
 use skyhaul_tcp::{Flags, Segment};
 

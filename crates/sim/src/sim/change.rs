@@ -1,7 +1,7 @@
 //! Changes of links during a run.
 
-use crate::network::Network;
-use crate::tap::Tap;
+use crate::observe::tap::Tap;
+use crate::packet::network::Network;
 use skyhaul_base::{Instant, Rate};
 use skyhaul_path::{Agenda, Change, DropReason, Handover, Limit};
 use skyhaul_scenario::resolved::Resolved;

@@ -3,7 +3,7 @@
 //! Data travels whole in a parcel. The ranges beyond gaps in a report do not fit into one: they stay with the leg,
 //! which has both ends, and are found by the report's number.
 
-use crate::parcel::{Bodies, Label, Parcel};
+use crate::packet::parcel::{Bodies, Label, Parcel};
 use skyhaul_base::Instant;
 use skyhaul_relay::xtp::{Close, Config, Data, HEADER, Receiver, Report, Sender};
 use skyhaul_relay::{Count, End, Fifo};

@@ -1,6 +1,6 @@
 //! The directed links of a world, and the routes over them.
 
-use crate::parcel::Parcel;
+use crate::packet::parcel::Parcel;
 use skyhaul_base::{Duration, Rate};
 use skyhaul_path::link::Streams;
 use skyhaul_path::{Delay, Hop, Link, LinkConfig, Routes, rate};

@@ -4,13 +4,13 @@
 //! (header prediction), and the segments they release are sent from here. Everything else takes the slow path,
 //! [`Sim::arrive`], without prior changes.
 
-use crate::agent::Agent;
-use crate::emit::{dispatch, send_acks, send_data};
-use crate::observe;
-use crate::parcel::Parcel;
+use crate::flow::agent::Agent;
+use crate::flow::watch;
+use crate::observe::events;
+use crate::observe::tap::Tap;
+use crate::packet::parcel::Parcel;
+use crate::packet::send::{dispatch, send_acks, send_data};
 use crate::sim::Sim;
-use crate::tap::Tap;
-use crate::watch;
 use skyhaul_path::PacketView;
 
 impl<R: Tap> Sim<R> {
@@ -42,7 +42,7 @@ impl<R: Tap> Sim<R> {
             return false;
         }
         if R::ENABLED {
-            observe::arrival(now, parcel, net);
+            events::arrival(now, parcel, net);
         }
         if flow.watched {
             // Data in order comes before a FIN, and its first byte has offset 1.
@@ -80,7 +80,7 @@ impl<R: Tap> Sim<R> {
         }
         flow.last_ack = now;
         if R::ENABLED {
-            observe::arrival(now, parcel, net);
+            events::arrival(now, parcel, net);
         }
         send_data(net, now, way, header, source);
         let next = source.next_timeout();

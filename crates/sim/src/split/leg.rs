@@ -1,9 +1,9 @@
 //! A leg of a split path: one connection between two gateways, or between a gateway and an end.
 
-use crate::ends::Ends;
-use crate::headers::Headers;
-use crate::rate_leg::{Inlet, Outlet, RateLeg};
-use crate::spoof::Spoof;
+use crate::flow::ends::Ends;
+use crate::split::headers::Headers;
+use crate::split::rate_leg::{Inlet, Outlet, RateLeg};
+use crate::split::spoof::Spoof;
 use skyhaul_base::{Instant, Rng};
 use skyhaul_cc::Algorithm;
 use skyhaul_relay::{Count, End, Fifo, Relay};
