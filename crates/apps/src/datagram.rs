@@ -1,13 +1,10 @@
 //! Datagrams: numbering at the sender, and measurements at the receiver.
 
-use crate::spans::{Spans, nanos};
-use crate::unrolled::unrolled;
-use skyhaul_base::{Duration, Instant, math};
+use crate::spans::Spans;
+use skyhaul_base::{Duration, Instant};
 
 /// Header bytes at the front of a datagram's payload.
 pub const HEADER: usize = 16;
-/// Maximum delay resolved by the histogram, microseconds: an hour.
-const LONGEST: u64 = 3_600_000_000;
 
 /// The header of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,23 +101,21 @@ pub struct Delays {
     /// In nanoseconds, now and summed over the packets.
     jitter: f64,
     jitters: f64,
-    /// Empty before the first packet: flows without datagrams use no memory.
     spans: Spans,
 }
 
 impl Delays {
     /// A datagram arrived; both ends share one clock.
-    #[inline]
     pub fn arrived(&mut self, now: Instant, datagram: &Datagram) {
         self.bytes += u64::from(datagram.len);
         self.packet(datagram.number, now - datagram.sent_at);
     }
 
     /// A packet arrived with this delay.
-    #[inline]
     pub(crate) fn packet(&mut self, number: u64, delay: Duration) {
         if self.count == 0 {
-            self.begin(delay);
+            // It differs from no other.
+            (self.min, self.last) = (delay, delay);
         }
         self.count += 1;
         self.expected = self.expected.max(number.saturating_add(1));
@@ -133,50 +128,6 @@ impl Delays {
         self.spans.record(delay);
     }
 
-    /// Packets arrived with these delays; `next` is the number after the last one. Returns the shortest and the longest.
-    #[inline]
-    pub(crate) fn packets(&mut self, next: u64, delays: &[Duration]) -> (Duration, Duration) {
-        let Some(first) = delays.first() else { return (Duration::MAX, Duration::ZERO) };
-        if self.count == 0 {
-            self.begin(*first);
-        }
-        self.count += delays.len() as u64;
-        self.expected = self.expected.max(next);
-        let (mut last, mut jitter, mut jitters, mut sum) =
-            (nanos(self.last), self.jitter, self.jitters, 0_u64);
-        let (mut min, mut max) = (nanos(*first), nanos(*first));
-        self.spans.record_all(delays.iter().copied(), |cells| {
-            unrolled(delays, |delay| {
-                sum = sum.wrapping_add(delay.as_nanos());
-                let nanos = nanos(*delay);
-                // In this order each is one instruction.
-                min = if min < nanos { min } else { nanos };
-                max = if max > nanos { max } else { nanos };
-                let difference = math::abs(nanos - last);
-                last = nanos;
-                jitter += (difference - jitter) / 16.0;
-                jitters += jitter;
-                cells.add(nanos);
-            });
-        });
-        (self.jitter, self.jitters) = (jitter, jitters);
-        // Years of delay need more bits; from 2⁶³ ns on they are negative.
-        let fits = min >= 0.0 && max * (delays.len() as f64) < u64::MAX as f64 / 2.0;
-        let exact = || delays.iter().map(|delay| u128::from(delay.as_nanos())).sum::<u128>();
-        self.sum += if fits { sum.into() } else { exact() };
-        self.last = delays.last().copied().unwrap_or(self.last);
-        let (min, max) = (Duration::from_nanos(min as u64), Duration::from_nanos(max as u64));
-        (self.min, self.max) = (self.min.min(min), self.max.max(max));
-        (min, max)
-    }
-
-    /// Before the first datagram: its delay differs from no other.
-    #[cold]
-    fn begin(&mut self, delay: Duration) {
-        (self.min, self.last) = (delay, delay);
-        self.spans = Spans::new(LONGEST);
-    }
-
     /// Payload bytes received.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -187,17 +138,15 @@ impl Delays {
     #[must_use]
     pub fn measured(&self) -> Measured {
         let seconds = |nanos: f64| (self.count > 0).then_some(nanos * 1e-9);
-        let quantiles = self.spans.quantiles([0.5, 0.95, 0.99]);
-        let [p50, p95, p99] = quantiles.map(|micros| (self.count > 0).then_some(micros as f64 * 1e-6));
         Measured {
             delivered: self.count,
             // A network may deliver a packet twice.
             missing: self.expected.saturating_sub(self.count),
             delay_min: seconds(self.min.as_nanos() as f64),
             delay_mean: seconds(self.sum as f64 / self.count.max(1) as f64),
-            delay_p50: p50,
-            delay_p95: p95,
-            delay_p99: p99,
+            delay_p50: self.spans.quantile(0.5),
+            delay_p95: self.spans.quantile(0.95),
+            delay_p99: self.spans.quantile(0.99),
             delay_max: seconds(self.max.as_nanos() as f64),
             jitter: seconds(self.jitter),
             jitter_mean: seconds(self.jitters / self.count.max(1) as f64),
@@ -227,40 +176,6 @@ mod tests {
         assert!(close(r.delay_mean, 0.316 / 3.0) && close(r.delay_p50, 0.1) && close(r.delay_p99, 0.116));
         // J = 16/16 = 1 ms, then 1 + (16 − 1)/16 = 1.9375 ms.
         assert!((r.jitter.unwrap() - 1.9375e-3).abs() < 1e-12);
-    }
-
-    #[test]
-    fn packets_together_are_as_packets_one_by_one() {
-        let mut rng = skyhaul_base::Rng::stream(15, "together");
-        for most in [1_000_000, 1_000_000_000, 1 << 63] {
-            let (mut together, mut one_by_one) = (Delays::default(), Delays::default());
-            let mut number = 0;
-            for count in 0..100 {
-                let delays: Vec<Duration> =
-                    (0..count).map(|_| Duration::from_nanos(rng.below(most))).collect();
-                for delay in &delays {
-                    one_by_one.packet(number, *delay);
-                    number += 1;
-                }
-                let bounds = together.packets(number, &delays);
-                let exact = delays.iter().min().zip(delays.iter().max());
-                if let Some((min, max)) = exact {
-                    let close = |a: Duration, b: &Duration| a.abs_diff(*b).as_nanos() <= b.as_nanos() >> 52;
-                    assert!(close(bounds.0, min) && close(bounds.1, max), "{bounds:?} {exact:?}");
-                }
-                let (t, o) = (together.measured(), one_by_one.measured());
-                assert_eq!(
-                    (t.delivered, t.delay_mean, t.delay_p50),
-                    (o.delivered, o.delay_mean, o.delay_p50)
-                );
-                assert_eq!(t.delay_p99, o.delay_p99);
-                // Differences of years are rounded.
-                let close = |a: Option<f64>, b: Option<f64>| {
-                    (a.unwrap_or(0.0) - b.unwrap_or(0.0)).abs() <= 1e-12 * b.unwrap_or(0.0)
-                };
-                assert!(close(t.jitter, o.jitter) && close(t.jitter_mean, o.jitter_mean), "{t:?} {o:?}");
-            }
-        }
     }
 
     #[test]

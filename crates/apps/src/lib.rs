@@ -18,15 +18,16 @@ pub mod arrivals;
 pub mod bulk;
 pub mod cbr;
 mod datagram;
+pub mod film;
 mod frame;
 pub mod on_off;
 pub mod pages;
 mod short;
 mod spans;
 mod stream;
-mod unrolled;
 pub mod video;
 mod viewed;
+mod watch;
 mod workload;
 
 pub use arrivals::Arrivals;
@@ -36,9 +37,8 @@ pub use frame::{Fate, Frame, FrameType};
 pub use pages::Pages;
 pub use stream::{Stream, USUAL_PACKET};
 pub use viewed::{FIXED, FRAME_SHARES, Played, Share, Viewed};
-pub use workload::{
-    Arrival, Demand, Feedback, Kind, Outcome, Refusal, Start, Stop, Streams, Transport, Workload,
-};
+pub use watch::{Arrival, Feedback, Watch};
+pub use workload::{Demand, Kind, Outcome, Refusal, Start, Stop, Streams, Transport, Workload};
 
 use skyhaul_base::Instant;
 
@@ -79,7 +79,7 @@ impl Config {
     pub fn sends_datagrams(&self) -> bool {
         each!(self, Config as C => <C as Kind>::DATAGRAMS)
     }
-    /// Whether it has a viewer at the other end, which must be informed of arrivals.
+    /// Whether it has a viewer at the other end, which must be told what arrives.
     #[must_use]
     pub fn is_watched(&self) -> bool {
         each!(self, Config as C => <C as Kind>::WATCHES)
@@ -165,44 +165,15 @@ impl App {
     pub fn transfers(&self) -> u64 {
         each!(self, App(w) => w.transfers())
     }
-    /// Whether it must be informed of arrivals ([`Self::arrived`]).
+    /// The application as one that must be told what happens to its data, if it is one.
     #[must_use]
-    pub fn watches(&self) -> bool {
-        each!(self, App as C => <C as Kind>::WATCHES)
+    pub fn watch(&self) -> Option<&dyn Watch> {
+        each!(self, App(w) => w.watch())
     }
-    /// Whether it must be informed of the transport's state ([`Self::feedback`]).
-    #[inline]
+    /// The same, to tell it.
     #[must_use]
-    pub fn listens(&self) -> bool {
-        each!(self, App(w) => w.listens())
-    }
-    /// Reports the transport's state to a workload that listens; to be called before [`Self::poll`].
-    pub fn feedback(&mut self, now: Instant, told: &Feedback) {
-        each!(self, App(w) => w.feedback(now, told))
-    }
-    /// Reports an arrival at the other end to a workload that watches.
-    #[inline]
-    pub fn arrived(&mut self, now: Instant, arrival: &Arrival) {
-        each!(self, App(w) => w.arrived(now, arrival))
-    }
-    /// The transport gave up: nothing more will arrive.
-    pub fn died(&mut self, now: Instant) {
-        each!(self, App(w) => w.died(now))
-    }
-    /// The results of its viewer until `end`, if there is one.
-    #[must_use]
-    pub fn viewed(&mut self, end: Instant) -> Option<Viewed> {
-        each!(self, App(w) => w.viewed(end))
-    }
-    /// Video in the viewer's buffer, s.
-    #[must_use]
-    pub fn buffered(&mut self, now: Instant) -> Option<f64> {
-        each!(self, App(w) => w.buffered(now))
-    }
-    /// Total stall time of the viewer so far, s.
-    #[must_use]
-    pub fn stood(&mut self, now: Instant) -> Option<f64> {
-        each!(self, App(w) => w.stood(now))
+    pub fn watch_mut(&mut self) -> Option<&mut dyn Watch> {
+        each!(self, App(w) => w.watch_mut())
     }
     /// Whether transfers have separate, possibly simultaneous connections.
     #[must_use]

@@ -8,6 +8,7 @@ use skyhaul_base::{Duration, Instant};
 pub const FIXED: [Duration; 3] = [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
 /// Fractions of frames for which the delay is reported.
 pub const FRAME_SHARES: [f64; 8] = [0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
+
 /// Playout results.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Played {
@@ -92,20 +93,4 @@ pub struct Viewed {
     pub useless: Share,
     /// When the transport died, if it did.
     pub died: Option<Instant>,
-}
-
-impl Viewed {
-    /// So many more frames of each type were not complete in time, and none comes after them.
-    pub(crate) fn miss(&mut self, frames: [u64; FrameType::COUNT]) {
-        for (share, frames) in self.complete.iter_mut().zip(frames) {
-            share.of += frames;
-            self.decodable.of += frames;
-        }
-    }
-    /// A packet arrived `delay` after its production.
-    pub(crate) fn count_late(&mut self, delay: Duration) {
-        for (late, most) in self.late.iter_mut().zip(FIXED) {
-            late.part += u64::from(delay > most);
-        }
-    }
 }

@@ -1,11 +1,10 @@
 //! The interface of a workload, and its demands.
 
-use crate::datagram::Datagram;
 use crate::frame::Frame;
-use crate::viewed::Viewed;
+use crate::watch::Watch;
 use core::convert::Infallible;
 use core::fmt::Debug;
-use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_base::{Instant, Rng};
 
 /// The transport of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,45 +39,6 @@ pub enum Demand {
     Datagram(u32),
     /// A frame was produced. No action is needed, since its data is demanded next; recorders log it.
     Frame(Frame),
-}
-
-/// The state of a transport, reported to an application that watches it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Feedback {
-    /// Bytes written and not acknowledged.
-    pub unacknowledged: u64,
-    /// The rate that the transport currently allows, bit/s, if known: a window per RTT, or a rate.
-    pub allowed: Option<f64>,
-    /// The smoothed RTT, if known.
-    pub round_trip: Option<Duration>,
-}
-
-/// An arrival of an application's data at the other end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrival {
-    /// A byte stream is complete up to this many bytes.
-    InOrder {
-        /// How many.
-        bytes: u64,
-    },
-    /// A segment of a byte stream, in order or not, by the offsets of its first byte and of its end; the stream
-    /// begins at 0. In-order data that it completes is reported afterwards.
-    Segment {
-        /// First byte.
-        from: u64,
-        /// End (exclusive).
-        to: u64,
-    },
-    /// A segment of a byte stream, of at least one byte, that is next in order and completes nothing beyond itself: both of
-    /// the above at once, as for most arrivals.
-    Next {
-        /// First byte.
-        from: u64,
-        /// End (exclusive).
-        to: u64,
-    },
-    /// A datagram.
-    Datagram(Datagram),
 }
 
 /// The state of an application when everything it has written is acknowledged.
@@ -162,8 +122,7 @@ pub trait Kind: Clone + Debug + PartialEq {
     const DATAGRAMS: bool = false;
     /// Transfers have separate, possibly simultaneous connections.
     const MANY: bool = false;
-    /// It must be informed of arrivals ([`Workload::arrived`]), and of the transport's state
-    /// ([`Workload::feedback`]) if it [listens](Workload::listens) to that.
+    /// It must be told what happens to its data: see [`Watch`].
     const WATCHES: bool = false;
 
     /// Size of a datagram with its headers, bytes, if the file gives it.
@@ -214,26 +173,12 @@ pub trait Workload: Clone + Debug {
     fn transfers(&self) -> u64 {
         0
     }
-    /// Whether its demands depend on the transport's state.
-    fn listens(&self) -> bool {
-        false
-    }
-    /// Reports the transport's state, if possible before [`Self::poll`].
-    fn feedback(&mut self, _now: Instant, _told: &Feedback) {}
-    /// Reports an arrival at the other end. Drivers that cannot see segments do not report them.
-    fn arrived(&mut self, _now: Instant, _arrival: &Arrival) {}
-    /// The transport gave up: nothing more will arrive.
-    fn died(&mut self, _now: Instant) {}
-    /// The results of its viewer until `end`, if there is one.
-    fn viewed(&mut self, _end: Instant) -> Option<Viewed> {
+    /// The application as one that is told what happens to its data, if its [`Kind::WATCHES`].
+    fn watch(&self) -> Option<&dyn Watch> {
         None
     }
-    /// Video in the viewer's buffer, s.
-    fn buffered(&mut self, _now: Instant) -> Option<f64> {
-        None
-    }
-    /// How long a viewer's film has stood still so far, s.
-    fn stood(&mut self, _now: Instant) -> Option<f64> {
+    /// The same, to tell it.
+    fn watch_mut(&mut self) -> Option<&mut dyn Watch> {
         None
     }
 }
@@ -261,27 +206,10 @@ impl<W: Workload> Workload for Box<W> {
     fn transfers(&self) -> u64 {
         (**self).transfers()
     }
-    #[inline]
-    fn listens(&self) -> bool {
-        (**self).listens()
+    fn watch(&self) -> Option<&dyn Watch> {
+        (**self).watch()
     }
-    fn feedback(&mut self, now: Instant, told: &Feedback) {
-        (**self).feedback(now, told);
-    }
-    #[inline]
-    fn arrived(&mut self, now: Instant, arrival: &Arrival) {
-        (**self).arrived(now, arrival);
-    }
-    fn died(&mut self, now: Instant) {
-        (**self).died(now);
-    }
-    fn viewed(&mut self, end: Instant) -> Option<Viewed> {
-        (**self).viewed(end)
-    }
-    fn buffered(&mut self, now: Instant) -> Option<f64> {
-        (**self).buffered(now)
-    }
-    fn stood(&mut self, now: Instant) -> Option<f64> {
-        (**self).stood(now)
+    fn watch_mut(&mut self) -> Option<&mut dyn Watch> {
+        (**self).watch_mut()
     }
 }

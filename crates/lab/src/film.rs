@@ -2,9 +2,9 @@
 
 use crate::error::LabError;
 use serde_json::{Value, json};
-use skyhaul_apps::video::fit::{Aggregates, Fit, fit};
-use skyhaul_apps::video::movie::{Mode, Movie};
-use skyhaul_apps::video::{Pattern, Trace};
+use skyhaul_apps::film::fit::{Aggregates, Fit, fit};
+use skyhaul_apps::film::movie::{Mode, Movie};
+use skyhaul_apps::film::{Pattern, Trace};
 use skyhaul_study::files::read_text;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -74,7 +74,7 @@ impl Found {
         for t in types {
             let of = movie.of(t.kind);
             let (xi, sign) = of.map_or((0.0, "+"), |f| {
-                (f.xi, if f.sign == skyhaul_apps::video::tes::Sign::Minus { "-" } else { "+" })
+                (f.xi, if f.sign == skyhaul_apps::film::tes::Sign::Minus { "-" } else { "+" })
             });
             let step = match of.and_then(|f| f.step) {
                 Some(step) => format!("step {step}"),
@@ -120,7 +120,7 @@ impl Found {
                 "largest_bytes": a.largest, "group_variation": a.group_variation,
             })
         };
-        let one = |t: &skyhaul_apps::video::fit::Fitted| {
+        let one = |t: &skyhaul_apps::film::fit::Fitted| {
             json!({
                 "type": t.kind.letter().to_string(), "frames": t.count, "mean_bytes": t.mean,
                 "variation": t.variation, "least_bytes": t.bounds.0, "most_bytes": t.bounds.1,

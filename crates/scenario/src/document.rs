@@ -304,8 +304,7 @@ fn fits(scenario: &Resolved) -> Result<(), Problem> {
         return Ok(());
     }
     let (key, what, remedy) = memory.worst();
-    let gb = |bytes: f64| format!("{} GB", (bytes / 1e7).round() / 100.0);
-    let (total, most) = (gb(memory.total()), gb(limit as f64));
+    let (total, most) = (memory::words(memory.total()), memory::words(limit as f64));
     let message = format!(
         "this run needs about {total} of memory, more than {most}, most of it for {what}: {remedy}, or write max-memory"
     );

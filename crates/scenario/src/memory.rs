@@ -25,6 +25,14 @@ pub fn of_rows(rows: f64, columns: usize) -> f64 {
     if columns == 0 { 0.0 } else { GROWTH as f64 * rows * (ROW + 8 * columns as u64) as f64 }
 }
 
+/// So many bytes in a unit that fits them, such as "6.5 GB".
+#[must_use]
+pub fn words(bytes: f64) -> String {
+    let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    let (size, unit) = units.into_iter().find(|(size, _)| bytes >= *size).unwrap_or((1.0, "B"));
+    format!("{} {unit}", (bytes / size * 1e3).round() / 1e3)
+}
+
 /// Memory that a run will need, by purpose, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Memory {
@@ -166,6 +174,15 @@ mod tests {
         let text = format!("{HEAD}{flows}");
         let document = Document::parse("big.toml", &text, &no_files).expect("TOML");
         document.resolve().map(|r| estimate(&r)).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn bytes_have_a_unit_that_fits() {
+        let cases =
+            [(0.0, "0 B"), (999.0, "999 B"), (20e3, "20 kB"), (10_012_345.0, "10.012 MB"), (6.5e9, "6.5 GB")];
+        for (bytes, text) in cases {
+            assert_eq!(words(bytes), text);
+        }
     }
 
     #[test]

@@ -17,57 +17,26 @@
 //! Nothing here reads a clock, a file or the environment.
 #![forbid(unsafe_code)]
 
-mod account;
-mod agent;
-mod budget;
-mod build;
-mod chain;
-mod change;
-mod datagram;
-mod emit;
-mod ends;
 mod error;
-mod finish;
 mod flow;
-mod hand_over;
-mod headers;
-mod held;
-mod leg;
-mod life;
-mod links;
-mod network;
 mod observe;
-mod oracle;
-mod parcel;
-mod plain;
+mod packet;
 pub mod quantity;
-mod rate_leg;
-mod rated;
-mod relay;
 pub mod result;
-mod sampler;
-mod samples;
 mod sim;
-mod spoof;
-mod spoofing;
-mod tap;
-mod transfer;
-mod truth;
-mod tunnel;
-mod user;
-mod watch;
+mod split;
 
-pub use agent::Agents;
 pub use error::{BuildError, Failure, RunError, caught};
+pub use flow::agent::Agents;
+pub use flow::user::check_controls;
+pub use observe::samples::Spread;
+pub use observe::tap::{Opened, Place, Sighting, Tap};
+pub use observe::truth::{Cuts, Verdicts};
 pub use result::{
     ChainResult, ClassResult, Ended, FlowResult, LinkResult, RateResult, RunResult, SampledSeries, Telemetry,
 };
-pub use samples::Spread;
 pub use sim::{Sim, Status};
 pub use skyhaul_apps::{Measured, Share, Viewed};
-pub use tap::{Opened, Place, Sighting, Tap};
-pub use truth::{Cuts, Verdicts};
-pub use user::check_controls;
 
 use skyhaul_cc::Controls;
 use skyhaul_scenario::resolved::Resolved;

@@ -1,12 +1,13 @@
 //! The results of a run.
 
-use crate::samples::Spread;
-use crate::truth::{Cuts, Verdicts};
+use crate::observe::samples::Spread;
+use crate::observe::truth::{Cuts, Verdicts};
 use core::fmt;
 use skyhaul_analysis::fairness;
 use skyhaul_apps::{Measured, Viewed};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_path::stats::Repair;
+use skyhaul_scenario::memory::words;
 use skyhaul_tcp::Bursts;
 use skyhaul_trace::{Class, LossCause, Series};
 
@@ -42,18 +43,12 @@ pub struct Ended {
 
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Both in the unit that fits the limit.
-        let (unit, size) = match self.limit {
-            0..1_000_000 => ("kB", 1e3),
-            1_000_000..1_000_000_000 => ("MB", 1e6),
-            _ => ("GB", 1e9),
-        };
-        let [held, limit] = [self.memory, self.limit].map(|bytes| bytes as f64 / size);
+        let [held, limit] = [self.memory, self.limit].map(|bytes| words(bytes as f64));
         let at = self.at.as_secs_f64();
         write!(
             f,
-            "max-memory: the run ended at {at:.6} s of simulated time, when it held {held:.3} {unit} of memory, more than the \
-             {limit:.3} {unit} that it may use: make it shorter or smaller, or write a larger max-memory"
+            "max-memory: the run ended at {at:.6} s of simulated time, when it held {held} of memory, more than the {limit} \
+             that it may use: make it shorter or smaller, or write a larger max-memory"
         )
     }
 }

@@ -1,13 +1,11 @@
 //! Configuration of a video flow.
 
 use super::coder::{Coder, InvalidCoder};
-use super::film::Film;
-use super::movie::{self, InvalidMovie, Movie, NameOrTable};
 use super::packet::Cut;
-use super::pattern::Pattern;
 use super::sender::{FRAME_HEADER, Full, Plan, RTP_HEADER, Spread, Video};
-use super::trace::{Broken, Trace};
 use super::view::{InvalidViewer, Settings};
+use crate::film::movie::{self, InvalidMovie, Movie, NameOrTable};
+use crate::film::{Broken, Film, Pattern, Trace};
 use crate::short;
 use crate::stream::USUAL_PACKET;
 use crate::workload::{Kind, Refusal, Start, Transport};

@@ -1,20 +1,15 @@
 //! The sender of a video: a frame at every tick, divided into packets and passed to the transport. It contains the
 //! viewer: both ends of an application are one object.
 
-use super::clock::Clock;
-use super::coded::Coded;
-use super::coder::Coder;
-use super::coder::Coding;
-use super::film::Film;
-use super::layers::Known;
-use super::overhead::Overhead;
+use super::coder::{Coder, Coding};
+use super::layers::Grounds;
 use super::packet::{Cut, Cutter, Pieces};
-use super::source::Source;
 use super::view::{Settings, Viewer};
-use super::whole::round;
+use crate::film::{Film, Source};
 use crate::frame::{Fate, Frame};
 use crate::viewed::Viewed;
-use crate::workload::{Arrival, Demand, Feedback, Start, Stop, Transport, Workload};
+use crate::watch::{Arrival, Feedback, Watch};
+use crate::workload::{Demand, Start, Stop, Transport, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Instant};
@@ -23,6 +18,7 @@ use skyhaul_base::{Duration, Instant};
 pub const FRAME_HEADER: u64 = 16;
 /// Header of RTP (RFC 3550 §5.1), which datagrams have after those of IPv4 and UDP, bytes.
 pub const RTP_HEADER: u32 = 12;
+
 /// When the packets of a frame are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -70,7 +66,7 @@ pub(super) struct Plan<'a> {
 #[derive(Clone, Debug)]
 pub struct Video {
     source: Source,
-    /// Bytes sent per byte of the video at the coder's nominal rate.
+    /// Bytes sent per byte of the film at the coder's nominal rate, and that rate, bit/s.
     scale: f64,
     nominal: f64,
     coding: Option<Coding>,
@@ -81,40 +77,19 @@ pub struct Video {
     header: Option<u32>,
     cutter: Cutter,
     overhead: Overhead,
-    /// Over a byte stream, nothing but the film decides on frames, each of which is one write: some are drawn in advance.
-    in_advance: bool,
-    drawn: Drawn,
-    /// The times of frames, and number of frame intervals so far: with frames drawn in advance, those drawn.
-    clock: Clock,
+    /// When the first frame is due, and the time between frames, s.
+    begin: Instant,
+    interval: f64,
+    /// Number of frame intervals so far, and when the next one begins.
     tick: u64,
-    /// Number of the next frame, unless they are drawn in advance.
-    number: u64,
     tick_at: Instant,
+    /// Number of the next frame.
+    number: u64,
     rest: Rest,
     closed: bool,
     over: bool,
     told: Feedback,
     viewer: Viewer,
-}
-
-/// Frames drawn in advance.
-#[derive(Clone, Copy, Debug)]
-struct Drawn {
-    frames: Coded,
-    /// The number of the first of them in the film, and the next one of them.
-    first: u64,
-    next: usize,
-    /// Bytes of the frames before the next one.
-    bytes: u64,
-    /// The end of the film, once it is known.
-    ends: Instant,
-}
-
-/// Bytes of a frame of this size in the film, of which this part is sent, at least 1, without any header; rounded, halves up.
-#[inline(always)]
-fn scaled(size: f64, part: f64) -> u64 {
-    // The smallest factor above 1 lifts halves a little, so that they are rounded up and not to even numbers.
-    round(size * (part * (1.0 + f64::EPSILON)))
 }
 
 /// Unsent packets of the last frame.
@@ -124,6 +99,30 @@ struct Rest {
     last: u64,
     due: Instant,
     apart: Duration,
+}
+
+/// Mean bytes of frames, and of their packets with headers, over about the last group of pictures. Smaller frames have
+/// fewer full packets, so headers take more of the rate.
+#[derive(Clone, Copy, Debug)]
+struct Overhead {
+    film: f64,
+    sent: f64,
+}
+
+impl Overhead {
+    /// Weight of a frame in the average.
+    const SHARE: f64 = 1.0 / 16.0;
+
+    fn frame(&mut self, film: f64, sent: f64) {
+        self.film += (film - self.film) * Self::SHARE;
+        self.sent += (sent - self.sent) * Self::SHARE;
+    }
+}
+
+/// Bytes of a frame of this size in the film, of which this part is sent, at least 1, without any header; rounded, halves up.
+fn scaled(size: f64, part: f64) -> u64 {
+    // The smallest factor above 1 lifts products that are halves but for rounding.
+    (size * (part * (1.0 + f64::EPSILON))).round().max(1.0) as u64
 }
 
 impl Video {
@@ -137,15 +136,9 @@ impl Video {
         let group = film.group() as f64 / frames;
         let phase = if phase { start.streams.named("phase").unit() * group } else { 0.0 };
         let begin = start.now + Duration::from_secs_f64(phase);
-        let source = match film {
-            Film::Movie(movie) => Source::movie(movie.clone(), start.streams),
-            Film::Trace(trace) => Source::replay(trace.clone(), repeats),
-        };
-        // With padding.
-        let fits = film.largest() * scale + (cut.payload as f64) < f64::from(u32::MAX / 2);
-        let in_advance = stream && spread == Spread::Burst && full == Full::Queue && coder.is_none() && fits;
-        let mut video = Self {
-            source,
+        let payload = cut.payload as f64;
+        Self {
+            source: film.play(start.streams, repeats),
             scale,
             nominal,
             coding: coder.map(|rule| Coding::new(rule, nominal, begin)),
@@ -154,48 +147,45 @@ impl Video {
             spread,
             header,
             cutter: Cutter::new(cut),
-            overhead: Overhead::new(cut, header.unwrap_or(0)),
-            in_advance,
-            drawn: Drawn { frames: Coded::NONE, first: 0, next: 0, bytes: 0, ends: Instant::MAX },
-            clock: Clock::new(begin, frames),
+            // Before the first frame: that of full packets.
+            overhead: Overhead { film: payload, sent: payload + f64::from(header.unwrap_or(0)) },
+            begin,
+            interval: 1.0 / frames,
             tick: 0,
-            number: 0,
             tick_at: begin,
+            number: 0,
             rest: Rest::default(),
             closed: stream,
             over: false,
             told: Feedback::default(),
             viewer: Viewer::new(viewer, frames, cut, stream),
-        };
-        if in_advance {
-            video.viewer.in_advance(video.clock);
-            video.draw();
         }
-        video
+    }
+
+    /// When a frame interval begins. Each is rounded separately, so that errors do not accumulate.
+    fn time(&self, tick: u64) -> Instant {
+        self.begin + Duration::from_secs_f64(tick as f64 * self.interval)
     }
 
     /// The frame of a tick, if there is one.
     fn produce(&mut self) -> Option<Frame> {
-        if self.in_advance {
-            return self.produce_drawn();
-        }
         let at = self.tick_at;
         self.tick += 1;
-        self.tick_at = self.clock.at(self.tick);
+        self.tick_at = self.time(self.tick);
         let full = self.told.unacknowledged > self.buffer;
         if full && self.full == Full::Block {
             return None;
         }
-        let Some((kind, size)) = self.source.step() else {
+        let Some((kind, size)) = self.source.next() else {
             self.end(at);
             return None;
         };
         if let (Some(coding), Some(allowed)) = (&mut self.coding, self.told.allowed) {
             // The rate of datagrams includes their headers, that of a video does not.
-            let part = if self.header.is_some() { self.overhead.part() } else { 1.0 };
+            let part = if self.header.is_some() { self.overhead.film / self.overhead.sent } else { 1.0 };
             let held = if coding.asks_the_viewer() { self.viewer.buffered(at).unwrap_or(0.0) } else { 0.0 };
-            let known = Known { held, round_trip: self.told.round_trip.unwrap_or(Duration::ZERO) };
-            coding.allowed(at, part * allowed, known);
+            let grounds = Grounds { held, round_trip: self.told.round_trip.unwrap_or(Duration::ZERO) };
+            coding.allowed(at, part * allowed, grounds);
         }
         let target = self.coding.as_ref().map_or(self.nominal, Coding::target);
         let fate = if self.coding.as_ref().is_some_and(|c| c.is_pausing(at)) {
@@ -207,95 +197,34 @@ impl Video {
         };
         let mut frame = Frame { number: self.number, kind, at, bytes: 0, packets: 0, fate, target };
         self.number += 1;
-        let mut pieces = None;
         if fate == Fate::Sent {
-            let header = if self.header.is_none() { FRAME_HEADER } else { 0 };
-            let scaled = scaled(size, self.scale * (target / self.nominal));
-            let all @ Pieces { bytes, ready, last, .. } = self.cutter.frame(scaled + header);
-            pieces = Some(all);
-            (frame.bytes, frame.packets) = (bytes, u32::try_from(ready).unwrap_or(u32::MAX));
-            if let Some(each) = self.header {
-                let sent = bytes as f64 + f64::from(frame.packets) * f64::from(each);
-                self.overhead.frame(scaled as f64, sent);
-            }
-            let apart = match self.spread {
-                Spread::Even if ready > 0 => Duration::from_secs_f64(self.clock.interval() / ready as f64),
-                _ => Duration::ZERO,
-            };
-            self.rest = Rest { left: ready, last, due: at, apart };
+            self.divide(&mut frame, scaled(size, self.scale * (target / self.nominal)));
         }
-        self.viewer.cut(&frame, pieces.as_ref(), self.cutter.reach());
+        self.viewer.produced(&frame);
         Some(frame)
     }
 
-    /// Draws the next frames in advance.
-    #[inline(never)]
-    fn draw(&mut self) {
-        let Drawn { frames, first, next, ends, .. } = &mut self.drawn;
-        let scale = self.scale;
-        self.source.draw(frames, |size| scaled(size, scale) as u32 + FRAME_HEADER as u32);
-        let Cut { payload, pad, .. } = self.cutter.cut();
-        if pad {
-            let padded = |bytes: u32| u64::from(bytes).next_multiple_of(payload) as u32;
-            frames.bytes.iter_mut().for_each(|bytes| *bytes = padded(*bytes));
+    /// Divides a frame of this many bytes into packets, which are to be sent.
+    fn divide(&mut self, frame: &mut Frame, bytes: u64) {
+        let header = if self.header.is_none() { FRAME_HEADER } else { 0 };
+        let Pieces { bytes: all, ready, last, .. } = self.cutter.frame(bytes + header);
+        (frame.bytes, frame.packets) = (all, u32::try_from(ready).unwrap_or(u32::MAX));
+        if let Some(each) = self.header {
+            let sent = all as f64 + f64::from(frame.packets) * f64::from(each);
+            self.overhead.frame(bytes as f64, sent);
         }
-        (*first, *next) = (self.tick, 0);
-        self.tick += frames.count as u64;
-        self.tick_at = self.clock.at(*first);
-        if frames.count == 0 {
-            *ends = self.tick_at;
-        } else {
-            self.viewer.expect(frames);
-        }
-    }
-
-    /// The next frame that was drawn in advance, unless the film has ended.
-    fn produce_drawn(&mut self) -> Option<Frame> {
-        let Drawn { frames, first, next, bytes: before, ends, .. } = &self.drawn;
-        let Some((bytes, kind)) = frames.get(*next).filter(|_| self.tick_at != *ends) else {
-            self.end(self.tick_at);
-            return None;
+        let apart = match self.spread {
+            Spread::Even if ready > 0 => Duration::from_secs_f64(self.interval / ready as f64),
+            _ => Duration::ZERO,
         };
-        let (at, number) = (self.tick_at, first + *next as u64);
-        let Pieces { bytes, ready, last, .. } = Cutter::after(self.cutter.cut(), *before).frame(bytes.into());
-        self.take_drawn(1);
-        self.tell();
-        self.rest = Rest { left: ready, last, due: at, apart: Duration::ZERO };
-        let packets = u32::try_from(ready).unwrap_or(u32::MAX);
-        Some(Frame { number, kind, at, bytes, packets, fate: Fate::Sent, target: self.nominal })
-    }
-    /// So many of the frames that were drawn in advance are written, of which there are as many.
-    #[inline(always)]
-    fn take_drawn(&mut self, frames: usize) {
-        let Drawn { frames: drawn, first, next, bytes, .. } = &mut self.drawn;
-        let upto = *next + frames;
-        let taken = drawn.bytes().get(*next..upto).unwrap_or(&[]);
-        *bytes += taken.iter().copied().map(u64::from).sum::<u64>();
-        *next = upto;
-        if upto < drawn.count {
-            self.tick_at = self.clock.at(*first + upto as u64);
-        } else {
-            self.draw();
-        }
-    }
-    /// Tells the viewer how many frames that were drawn in advance are written.
-    fn tell(&mut self) {
-        if self.in_advance {
-            self.viewer.advance(self.clock.at(0), self.drawn.first + self.drawn.next as u64);
-        }
+        self.rest = Rest { left: ready, last, due: frame.at, apart };
     }
 
-    /// Whether each frame is one write, whatever its packets.
-    #[inline]
-    fn writes_frames(&self) -> bool {
-        self.header.is_none() && self.spread == Spread::Burst
-    }
-
-    /// The due packet of the last frame.
+    /// The due packet of the last frame; on a byte stream without spreading, all of them in one write.
     fn packet(&mut self) -> Demand {
         let payload = self.cutter.cut().payload;
         let Rest { left, last, .. } = self.rest;
-        if self.writes_frames() {
+        if self.header.is_none() && self.spread == Spread::Burst {
             self.rest.left = 0;
             return Demand::Write((left - 1) * payload + last);
         }
@@ -311,13 +240,11 @@ impl Video {
     fn end(&mut self, now: Instant) {
         self.over = true;
         self.tick_at = Instant::MAX;
-        self.tell();
         self.viewer.over(now);
     }
 }
 
 impl Workload for Video {
-    #[inline]
     fn next(&self) -> Instant {
         if self.rest.left > 0 { self.rest.due.min(self.tick_at) } else { self.tick_at }
     }
@@ -346,40 +273,45 @@ impl Workload for Video {
         self.closed = false;
         self.rest.left = 0;
         if !self.over {
-            self.tell();
-            let ticks = if self.in_advance { self.viewer.frames() } else { self.tick };
-            let last = self.clock.at(ticks.saturating_sub(1));
-            self.end(last);
+            self.end(self.time(self.tick.saturating_sub(1)));
         }
         if self.header.is_some() { Stop::Over } else { Stop::Drain }
     }
     fn is_finite(&self) -> bool {
         self.over
     }
+    fn watch(&self) -> Option<&dyn Watch> {
+        Some(self)
+    }
+    fn watch_mut(&mut self) -> Option<&mut dyn Watch> {
+        Some(self)
+    }
+}
+
+impl Watch for Video {
     fn listens(&self) -> bool {
         self.coding.is_some() || self.full != Full::Queue
     }
-    fn feedback(&mut self, _: Instant, told: &Feedback) {
+    fn feedback(&mut self, told: &Feedback) {
         self.told = *told;
     }
-    #[inline]
     fn arrived(&mut self, now: Instant, arrival: &Arrival) {
         self.viewer.arrived(now, arrival);
     }
     fn died(&mut self, now: Instant) {
         self.viewer.died(now);
     }
-    fn viewed(&mut self, end: Instant) -> Option<Viewed> {
-        self.tell();
-        Some(self.viewer.result(end))
+    fn viewed(&self, end: Instant) -> Viewed {
+        self.viewer.result(end)
     }
-    fn buffered(&mut self, now: Instant) -> Option<f64> {
-        self.tell();
+    fn buffered(&self, now: Instant) -> Option<f64> {
         self.viewer.buffered(now)
     }
-    fn stood(&mut self, now: Instant) -> Option<f64> {
-        self.tell();
+    fn stood(&self, now: Instant) -> Option<f64> {
         self.viewer.stood(now)
+    }
+    fn held(&self) -> u64 {
+        self.viewer.held()
     }
 }
 
@@ -474,7 +406,7 @@ mod tests {
         let full = Feedback { unacknowledged: 5001, ..Feedback::default() };
         let sent = |options: &str| -> String {
             let mut v = video(&format!("{{{TRACE}, {options}}}"), STREAM);
-            v.feedback(at(0), &full);
+            v.feedback(&full);
             let frames = run(&mut v, 200).into_iter().filter_map(|(_, d)| match d {
                 Demand::Frame(f) => Some(if f.fate == Fate::Sent { f.kind.letter() } else { '-' }),
                 _ => None,
@@ -488,9 +420,9 @@ mod tests {
         // The film stands still and goes on with the same frame.
         let mut v = video(&format!("{{{TRACE}, \"full\": \"block\", \"buffer\": \"5 kB\"}}"), STREAM);
         run(&mut v, 41);
-        v.feedback(at(41), &full);
+        v.feedback(&full);
         run(&mut v, 121);
-        v.feedback(at(121), &Feedback::default());
+        v.feedback(&Feedback::default());
         let Some((t, Demand::Frame(f))) = run(&mut v, 161).into_iter().next() else { panic!() };
         assert_eq!((t, f.number, f.kind), (at(160), 2, Type::B));
     }
@@ -499,7 +431,7 @@ mod tests {
     fn a_coder_that_is_told_falls_silent_and_goes_on_smaller() {
         let mut v = video(&format!("{{{TRACE}, \"coder\": {{\"delay\": \"80 ms\"}}}}"), STREAM);
         let nominal = v.nominal;
-        v.feedback(at(0), &Feedback { allowed: Some(nominal * 0.5 / 0.95), ..Feedback::default() });
+        v.feedback(&Feedback { allowed: Some(nominal * 0.5 / 0.95), ..Feedback::default() });
         let frames: Vec<Frame> = run(&mut v, 200)
             .into_iter()
             .filter_map(|(_, d)| if let Demand::Frame(f) = d { Some(f) } else { None })
@@ -507,7 +439,7 @@ mod tests {
         let fates: Vec<Fate> = frames.iter().map(|f| f.fate).collect();
         assert_eq!(fates, [Fate::Gap, Fate::Gap, Fate::Sent, Fate::Sent, Fate::Sent]);
         assert_eq!((frames[2].bytes, frames[4].bytes), (250 + 16, 1000 + 16));
-        let seen = v.viewed(at(200)).unwrap();
+        let seen = v.viewed(at(200));
         assert_eq!((seen.gaps, seen.switches), (2, 0), "it was told before the first frame");
     }
 
@@ -521,7 +453,7 @@ mod tests {
             let mut v = video(text, over);
             // 54 packets a second of 80 bytes of headers per frame: 216 kbit/s once the frames are known.
             run(&mut v, 10_000);
-            v.feedback(at(10_000), &Feedback { allowed: Some(allowed), ..Feedback::default() });
+            v.feedback(&Feedback { allowed: Some(allowed), ..Feedback::default() });
             let mut last = run(&mut v, 10_100).into_iter().filter_map(|(_, d)| match d {
                 Demand::Frame(f) => Some(f.target),
                 _ => None,

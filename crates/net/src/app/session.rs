@@ -118,15 +118,12 @@ impl Session {
     /// Replays to its viewer what arrived at the other end, in order of time, and returns the viewer's measurements
     /// until `end`. `None` if the workload has no viewer.
     pub fn watch(&mut self, came: impl Iterator<Item = (Instant, Arrival)>, end: Instant) -> Option<Viewed> {
-        if !self.app.watches() {
-            return None;
-        }
+        let watch = self.app.watch_mut()?;
         for (at, arrival) in came.take_while(|(at, _)| *at <= end) {
-            self.app.arrived(at, &arrival);
+            watch.arrived(at, &arrival);
         }
-        let viewed = self.app.viewed(end)?;
         // Segments out of order were not reported.
-        Some(Viewed { delayed_wire: None, ..viewed })
+        Some(Viewed { delayed_wire: None, ..watch.viewed(end) })
     }
     /// Latest time at which [`Self::turn`] must be called, whatever the carrier does; [`Instant::MAX`] means never.
     #[must_use]
@@ -193,12 +190,12 @@ impl Session {
 
     /// Carries out the workload's demands up to `until`.
     fn demand<C: Carrier>(&mut self, now: Instant, until: Instant, carrier: &mut C) -> Result<(), C::Error> {
-        if self.app.watches() {
+        if let Some(watch) = self.app.watch_mut().filter(|w| w.listens()) {
             // Datagrams belong to no transfer.
             let (number, left) = self.open.last().map_or((0, 0), |t| (t.number, t.left));
             let mut told = carrier.feedback(now, number);
             told.unacknowledged += left;
-            self.app.feedback(now, &told);
+            watch.feedback(&told);
         }
         loop {
             // One that waited for a connection began when it arrived.

@@ -10,13 +10,7 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// Whether the next frame, of any type, can be decoded or not as all its data arrived or not, and changes nothing.
-    #[inline(always)]
-    pub(super) fn is_uniform(&self, there: bool) -> bool {
-        self.anchors == [there; 2]
-    }
     /// Whether the next frame can be decoded; `there`: all its data arrived.
-    #[inline]
     pub(super) fn next(&mut self, kind: Type, there: bool) -> bool {
         let [last, before] = self.anchors;
         let decodable = there

@@ -6,62 +6,110 @@
 //! ```
 //! A recorded run contains the same two kinds of events, so all results can be derived from it. On a byte stream, a
 //! packet is the unit divided by the application, and arrives when its last byte is available in order.
-//!
-//! [`stream`] and [`datagrams`] know which frames and packets are expected; [`tally`] has the measures.
 
-mod ahead;
-mod batch;
-mod datagrams;
 mod decode;
-mod frames;
 mod gaps;
 mod lateness;
-mod notes;
 mod playout;
 mod settings;
 mod smooth;
-mod stream;
-mod tally;
-mod upcoming;
-mod waiting;
-mod wire;
 
-use super::clock::Clock;
-use super::coded::Coded;
-use super::packet::{Cut, Cutter, Pieces, Reach};
-use crate::datagram::Measured;
+use super::packet::{Cut, Cutter};
+use crate::datagram::{Datagram, Delays, Measured};
 use crate::frame::{Fate, Frame};
 use crate::viewed::{FIXED, Share, Viewed};
-use crate::workload::Arrival;
-use datagrams::Datagrams;
+use crate::watch::Arrival;
+use decode::Decoder;
 use gaps::Gaps;
+use lateness::Lateness;
+use playout::Playout;
 pub(super) use settings::InvalidViewer;
 pub use settings::Settings;
-use skyhaul_base::Instant;
-use stream::{Overview, Stream};
-use tally::Tally;
+use skyhaul_base::{Duration, Instant};
+use smooth::Smooth;
+use std::collections::VecDeque;
 
-/// What carries the film.
+/// How long after its deadline a frame in datagrams is remembered.
+const REMEMBERED: Duration = Duration::from_secs(60);
+/// Memory of a frame and of a packet, bytes, in queues that grow by doubling.
+const FRAME: u64 = 200;
+const PACKET: u64 = 70;
+
+/// A frame that is waited for, or remembered.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "it stays where it is, in the box of its video")]
-enum Carrier {
-    Stream(Stream),
-    Datagrams(Datagrams),
+struct Expected {
+    frame: Frame,
+    /// Produced after the warm-up.
+    counts: bool,
+    /// The packet with its first byte, and the one after that with its last byte; the same for a frame that was not sent.
+    packets: (u64, u64),
+    /// On a byte stream: its end.
+    end: u64,
+    /// In datagrams: packets that have not arrived.
+    missing: u64,
+    complete: Option<Instant>,
+}
+
+impl Expected {
+    fn is_sent(&self) -> bool {
+        self.frame.fate == Fate::Sent
+    }
+    /// Whether nothing more of it can arrive.
+    fn is_done(&self) -> bool {
+        self.complete.is_some() || !self.is_sent()
+    }
+}
+
+/// A packet that is waited for, or remembered.
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    /// When its frame was produced.
+    at: Instant,
+    counts: bool,
+    /// On a byte stream: its end.
+    end: u64,
+    len: u64,
+    /// On a byte stream: its last byte has arrived, in order or not. In datagrams: it has.
+    arrived: bool,
 }
 
 /// Observes a video. Times must not decrease among frames, nor among arrivals, and a frame is reported before it
 /// arrives; all frames may be reported before the first arrival.
 #[derive(Clone, Debug)]
 pub struct Viewer {
-    /// Frames produced before this time do not count.
-    warm: Instant,
+    settings: Settings,
+    /// Over a byte stream, not as datagrams.
+    stream: bool,
     cutter: Cutter,
-    carrier: Carrier,
-    tally: Tally,
-    /// With datagrams: number of the last frame.
+    /// Frames in the order of coding, and how many of them, from the front, have been judged.
+    frames: VecDeque<Expected>,
+    judged: usize,
+    /// Packets, and the number of the first of them.
+    packets: VecDeque<Packet>,
+    first_packet: u64,
+    /// The packet after those of the last frame.
+    behind: u64,
+    /// Bytes produced, and those of them in complete packets.
+    produced: u64,
+    packed: u64,
+    /// Bytes that arrived, on a byte stream in order, and bytes of frames that could be decoded in time.
+    arrived: u64,
+    useful: u64,
+    /// Packets forgotten before they arrived.
+    forgotten: u64,
+    /// Number of the last frame.
     last: Option<u64>,
     target: Option<f64>,
     switched: f64,
+    delivery: Gaps,
+    /// On a byte stream: packets as their last bytes arrive, in order or not.
+    wire: Gaps,
+    delays: Delays,
+    lateness: Lateness,
+    smooth: Smooth,
+    decoder: Decoder,
+    playout: Playout,
+    viewed: Viewed,
 }
 
 impl Viewer {
@@ -69,209 +117,290 @@ impl Viewer {
     /// datagrams.
     #[must_use]
     pub fn new(settings: Settings, frames: f64, cut: Cut, stream: bool) -> Self {
-        let carrier = if stream {
-            Carrier::Stream(Stream::new(cut, settings.threshold, Instant::ZERO + settings.warm))
-        } else {
-            Carrier::Datagrams(Datagrams::new(cut.payload))
-        };
         Self {
-            warm: Instant::ZERO + settings.warm,
+            stream,
             cutter: Cutter::new(cut),
-            carrier,
-            tally: Tally::new(&settings, 1.0 / frames, !stream),
+            frames: VecDeque::new(),
+            judged: 0,
+            packets: VecDeque::new(),
+            first_packet: 0,
+            behind: 0,
+            produced: 0,
+            packed: 0,
+            arrived: 0,
+            useful: 0,
+            forgotten: 0,
             last: None,
             target: None,
             switched: 0.0,
+            delivery: Gaps::new(settings.threshold),
+            wire: Gaps::new(settings.threshold),
+            delays: Delays::default(),
+            lateness: Lateness::default(),
+            smooth: Smooth::default(),
+            decoder: Decoder::default(),
+            playout: Playout::new(1.0 / frames, settings.start, settings.resume, !stream),
+            viewed: Viewed::default(),
+            settings,
         }
     }
 
     /// A frame was produced.
     pub fn produced(&mut self, frame: &Frame) {
-        let pieces = (frame.fate == Fate::Sent).then(|| self.cutter.frame(frame.bytes));
-        self.cut(frame, pieces.as_ref(), self.cutter.reach());
-    }
-
-    /// A frame was produced, and divided into these pieces if it was sent; the film reaches so far now.
-    pub(super) fn cut(&mut self, frame: &Frame, pieces: Option<&Pieces>, reach: Reach) {
         let before = self.target.replace(frame.target);
-        let viewed = &mut self.tally.viewed;
         if let Some(before) = before.filter(|b| *b != frame.target) {
-            viewed.switches += 1;
+            self.viewed.switches += 1;
             self.switched += (frame.target - before).abs();
         }
-        let counts = frame.at >= self.warm;
+        let counts = frame.at >= Instant::ZERO + self.settings.warm;
         if counts {
-            viewed.skipped += u64::from(frame.fate == Fate::Skipped);
-            viewed.gaps += u64::from(frame.fate == Fate::Gap);
+            self.viewed.frames[frame.kind as usize] += 1;
+            self.viewed.skipped += u64::from(frame.fate == Fate::Skipped);
+            self.viewed.gaps += u64::from(frame.fate == Fate::Gap);
         }
-        self.tally.playout.produced(frame.at, frame.number);
-        match &mut self.carrier {
-            Carrier::Stream(s) => s.produced(frame, counts, reach),
-            Carrier::Datagrams(d) => {
-                self.last = Some(frame.number);
-                if counts {
-                    viewed.frames[frame.kind as usize] += 1;
-                    viewed.packets += pieces.map_or(0, |p| p.ready);
-                }
-                d.produced(frame, counts, pieces, &self.tally);
-            }
+        self.playout.produced(frame.at, frame.number);
+        self.last = Some(frame.number);
+        let mut expected = Expected {
+            frame: *frame,
+            counts,
+            packets: (self.behind, self.behind),
+            end: self.produced,
+            missing: 0,
+            complete: None,
+        };
+        if expected.is_sent() {
+            self.divide(&mut expected);
         }
+        self.frames.push_back(expected);
     }
 
-    /// Over a byte stream: all frames will be known in advance, which takes fewer instructions, will be sent, and are produced
-    /// at these times.
-    pub(super) fn in_advance(&mut self, clock: Clock) {
-        if let Carrier::Stream(s) = &mut self.carrier {
-            s.in_advance(clock);
+    /// Divides a frame into packets, as its sender does.
+    fn divide(&mut self, expected: &mut Expected) {
+        let Expected { frame: Frame { at, bytes, .. }, counts, .. } = *expected;
+        let pieces = self.cutter.frame(bytes);
+        for i in 1..=pieces.ready {
+            let len = if i == pieces.ready { pieces.last } else { self.cutter.cut().payload };
+            self.packed += len;
+            self.packets.push_back(Packet { at, counts, end: self.packed, len, arrived: false });
         }
-    }
-    /// The next frames, known in advance. They count as produced from [`Self::advance`] on.
-    pub(super) fn expect(&mut self, frames: &Coded) {
-        if let Carrier::Stream(s) = &mut self.carrier {
-            s.expect(frames);
-        }
-    }
-    /// So many of the frames known in advance are produced, the first of the film at this time.
-    pub(super) fn advance(&mut self, first: Instant, frames: u64) {
-        let Carrier::Stream(s) = &mut self.carrier else { return };
-        if s.frames() == 0 && frames > 0 {
-            self.tally.playout.produced(first, 0);
-        }
-        s.advance(frames);
-    }
-    /// Over a byte stream: how many frames were produced.
-    pub(super) fn frames(&self) -> u64 {
-        if let Carrier::Stream(s) = &self.carrier { s.frames() } else { 0 }
+        self.viewed.packets += if counts { pieces.ready } else { 0 };
+        self.produced += pieces.bytes;
+        self.behind = pieces.last_packet + 1;
+        expected.frame.bytes = pieces.bytes;
+        expected.packets = (pieces.first_packet, self.behind);
+        expected.missing = self.behind - pieces.first_packet;
+        expected.end = self.produced;
     }
 
     /// The video has ended: nothing more is produced.
     pub fn over(&mut self, now: Instant) {
-        self.settle();
-        let last = if let Carrier::Stream(s) = &self.carrier { s.last() } else { self.last };
-        if let Some(last) = last {
-            self.tally.playout.over(now, last);
+        if let Some(last) = self.last {
+            self.playout.over(now, last);
         }
     }
     /// The transport gave up.
     pub fn died(&mut self, now: Instant) {
-        self.tally.viewed.died.get_or_insert(now);
+        self.viewed.died.get_or_insert(now);
     }
 
     /// Processes an arrival.
-    #[inline(always)]
     pub fn arrived(&mut self, now: Instant, arrival: &Arrival) {
-        match (&mut self.carrier, *arrival) {
-            // Usually it leaves a note.
-            (Carrier::Stream(s), Arrival::Next { from, to }) => {
-                if !s.note(now, from, to) {
-                    self.arrived_next(now, from, to);
+        match *arrival {
+            Arrival::InOrder { bytes } if self.stream => self.in_order(now, bytes),
+            Arrival::Segment { from, to } if self.stream => return self.segment(now, from, to),
+            Arrival::Datagram(d) if !self.stream => self.datagram(now, &d),
+            _ => return,
+        }
+        self.judge(now);
+    }
+
+    /// The stream is complete up to this many bytes.
+    fn in_order(&mut self, now: Instant, bytes: u64) {
+        if bytes <= self.arrived {
+            return;
+        }
+        self.smooth.arrived(now, bytes - self.arrived);
+        self.arrived = bytes;
+        while let Some(packet) = self.packets.front().copied().filter(|p| p.end <= bytes) {
+            if !packet.arrived {
+                self.wire.arrived(now, self.first_packet, packet.counts);
+            }
+            self.take(now, self.first_packet, packet);
+            self.packets.pop_front();
+            self.first_packet += 1;
+        }
+        // Frames are complete in order; those that are already are at the front, until they are judged.
+        let first = self.frames.iter().position(|f| !f.is_done()).unwrap_or(self.frames.len());
+        for place in first..self.frames.len() {
+            if self.frames[place].end > bytes {
+                break;
+            }
+            if self.frames[place].is_sent() {
+                self.complete(now, place);
+            }
+        }
+    }
+
+    /// These bytes of the stream arrived, in order or not.
+    fn segment(&mut self, now: Instant, from: u64, to: u64) {
+        let first = self.packets.partition_point(|p| p.end <= from);
+        for (number, packet) in (self.first_packet + first as u64..).zip(self.packets.range_mut(first..)) {
+            if packet.end > to {
+                return;
+            }
+            if !core::mem::replace(&mut packet.arrived, true) {
+                self.wire.arrived(now, number, packet.counts);
+            }
+        }
+    }
+
+    /// A datagram arrived. Its number is that of the packet; possibly only its lower half was transmitted.
+    fn datagram(&mut self, now: Instant, d: &Datagram) {
+        // The number nearest to those expected.
+        let ahead = (d.number as u32).wrapping_sub(self.first_packet as u32) as i32;
+        let Some(number) = self.first_packet.checked_add_signed(ahead.into()) else { return };
+        self.smooth.arrived(now, d.len.into());
+        let Some(packet) = self.packets.get_mut(number.wrapping_sub(self.first_packet) as usize) else {
+            // Long forgotten, or never produced.
+            self.arrived += u64::from(d.len);
+            return;
+        };
+        if core::mem::replace(&mut packet.arrived, true) {
+            return;
+        }
+        let packet = *packet;
+        self.arrived += packet.len;
+        self.take(now, number, packet);
+        let first = self.frames.partition_point(|f| f.packets.1 <= number);
+        for place in first..self.frames.len() {
+            let frame = &mut self.frames[place];
+            if frame.packets.0 > number {
+                break;
+            }
+            if frame.is_sent() {
+                frame.missing = frame.missing.saturating_sub(1);
+                if frame.missing == 0 {
+                    self.complete(now, place);
                 }
             }
-            (Carrier::Stream(s), Arrival::Segment { from, to }) => s.segment(now, from, to, &mut self.tally),
-            // Not for datagrams; said here, so that the usual case need not pass it on in memory.
-            (Carrier::Datagrams(_), Arrival::Next { .. }) => {}
-            _ => self.arrived_any(now, *arrival),
         }
     }
 
-    /// [`Self::arrived`], for data of a byte stream that is next in order and leaves no note.
-    #[inline(never)]
-    fn arrived_next(&mut self, now: Instant, from: u64, to: u64) {
-        let Carrier::Stream(s) = &mut self.carrier else { return };
-        // Data in order has been seen on the wire as well; only data beyond it needs a separate check.
-        if from > s.arrived() {
-            s.segment(now, from, to, &mut self.tally);
-        }
-        s.in_order(now, to, &mut self.tally);
-    }
-    /// [`Self::arrived`], for any other arrival.
-    #[inline(never)]
-    fn arrived_any(&mut self, now: Instant, arrival: Arrival) {
-        let tally = &mut self.tally;
-        match (&mut self.carrier, arrival) {
-            (Carrier::Stream(s), Arrival::InOrder { bytes }) => s.in_order(now, bytes, tally),
-            (Carrier::Datagrams(d), Arrival::Datagram(datagram)) => d.came(now, &datagram, tally),
-            (Carrier::Stream(_), Arrival::Next { .. } | Arrival::Segment { .. }) => {
-                debug_assert!(false, "these have ways of their own");
+    /// A packet has arrived: on a byte stream, its last byte is available in order.
+    fn take(&mut self, now: Instant, number: u64, packet: Packet) {
+        self.delivery.arrived(now, number, packet.counts);
+        if packet.counts {
+            let delay = now - packet.at;
+            self.delays.packet(number, delay);
+            for (late, most) in self.viewed.late.iter_mut().zip(FIXED) {
+                late.part += u64::from(delay > most);
             }
-            (Carrier::Stream(_), Arrival::Datagram(_)) | (Carrier::Datagrams(_), _) => {}
         }
     }
 
-    /// Works out what has been postponed.
-    fn settle(&mut self) {
-        if let Carrier::Stream(s) = &mut self.carrier {
-            s.settle(&mut self.tally);
+    /// All data of a frame has arrived.
+    fn complete(&mut self, now: Instant, place: usize) {
+        let expected = &mut self.frames[place];
+        expected.complete = Some(now);
+        self.playout.complete(now, expected.frame.number);
+        if expected.counts && place < self.judged {
+            self.lateness.complete(now - expected.frame.at);
+        }
+    }
+
+    /// Judges frames that are complete or past their deadline, and forgets those that can no longer change.
+    fn judge(&mut self, now: Instant) {
+        while let Some(expected) = self.frames.get(self.judged) {
+            let Frame { kind, at, bytes, .. } = expected.frame;
+            let due = at + self.settings.deadline;
+            if !expected.is_done() && now <= due {
+                break;
+            }
+            let in_time = expected.complete.is_some_and(|t| t <= due);
+            let decodable = self.decoder.next(kind, in_time);
+            self.useful += if decodable { bytes } else { 0 };
+            if expected.counts {
+                self.viewed.complete[kind as usize].count(in_time);
+                self.viewed.decodable.count(decodable);
+                self.lateness.judged();
+                if let Some(complete) = expected.complete {
+                    self.lateness.complete(complete - at);
+                }
+            }
+            self.judged += 1;
+        }
+        while self.judged > 0 {
+            let Some(first) = self.frames.front() else { break };
+            let forgets = now > first.frame.at + self.settings.deadline + REMEMBERED;
+            if !first.is_done() && (self.stream || !forgets) {
+                break;
+            }
+            if !self.stream {
+                self.forget(first.packets.1);
+            }
+            self.frames.pop_front();
+            self.judged -= 1;
+        }
+    }
+
+    /// Forgets the datagrams before this one.
+    fn forget(&mut self, behind: u64) {
+        while let Some(packet) = self.packets.front().filter(|_| self.first_packet < behind) {
+            self.forgotten += u64::from(!packet.arrived && packet.counts);
+            self.packets.pop_front();
+            self.first_packet += 1;
         }
     }
 
     /// Video received and not yet displayed, s; `None` before the first frame.
     #[must_use]
-    pub fn buffered(&mut self, now: Instant) -> Option<f64> {
-        self.settle();
-        self.tally.playout.buffered(now)
+    pub fn buffered(&self, now: Instant) -> Option<f64> {
+        self.playout.buffered(now)
     }
 
     /// Total stall time so far, s; `None` before the first frame. It never decreases.
     #[must_use]
-    pub fn stood(&mut self, now: Instant) -> Option<f64> {
-        self.settle();
-        self.tally.playout.stood_by(now)
+    pub fn stood(&self, now: Instant) -> Option<f64> {
+        self.playout.stood_by(now)
+    }
+
+    /// Memory of the frames and packets that are waited for or remembered, bytes.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        FRAME * self.frames.len() as u64 + PACKET * self.packets.len() as u64
     }
 
     /// The results until `end`.
     #[must_use]
-    pub fn result(&mut self, end: Instant) -> Viewed {
-        self.settle();
-        match &self.carrier {
-            Carrier::Stream(s) => {
-                let mut viewed = self.tally.viewed.clone();
-                let Overview { frames, packets, missed, lacking } = s.overview(end, &self.tally);
-                (viewed.frames, viewed.packets) = (frames, packets);
-                viewed.miss(missed);
-                let rest = Rest {
-                    bytes: s.arrived(),
-                    missed: missed.iter().sum(),
-                    late: lacking,
-                    wire: Some(s.wire.gaps()),
-                };
-                self.results(end, &self.tally, viewed, &rest)
-            }
-            Carrier::Datagrams(d) => {
-                // What is missing by then may arrive later.
-                let (mut d, mut tally) = (d.clone(), self.tally.clone());
-                d.judge(end, &mut tally);
-                // Packets that are still missing so long after their production.
-                let late = FIXED.map(|most| d.missing(|at: Instant| at + most < end) + d.forgotten());
-                let rest = Rest { bytes: d.arrived(), missed: 0, late, wire: None };
-                self.results(end, &tally, tally.viewed.clone(), &rest)
-            }
-        }
-    }
-
-    /// The results until `end`, from counts that include what is missing by then.
-    fn results(&self, end: Instant, tally: &Tally, mut r: Viewed, rest: &Rest<'_>) -> Viewed {
-        for (late, missing) in r.late.iter_mut().zip(rest.late) {
-            late.part += missing;
+    pub fn result(&self, end: Instant) -> Viewed {
+        // What is missing by then may arrive later.
+        let mut v = self.clone();
+        v.judge(end);
+        let began = v.playout.began();
+        let mut r = v.viewed;
+        for (late, most) in r.late.iter_mut().zip(FIXED) {
+            // Packets that are still missing so long after their production.
+            let missing = |p: &&Packet| p.counts && p.at + most < end && (self.stream || !p.arrived);
+            late.part += v.packets.iter().filter(missing).count() as u64 + v.forgotten;
             late.of = r.packets;
         }
-        r.played = tally.playout.clone().result(end);
-        r.still = tally.playout.began().map(|began| match r.played.startup {
+        r.played = v.playout.result(end);
+        r.still = began.map(|began| match r.played.startup {
             None => 1.0,
             Some(_) => {
                 let whole = r.played.stalled + r.played.played;
                 if whole > 0.0 { r.played.stalled / whole } else { f64::from(u8::from(end > began)) }
             }
         });
-        r.useless = Share { part: rest.bytes.saturating_sub(tally.useful), of: rest.bytes };
-        r.switched_by = (r.switches > 0).then(|| self.switched / r.switches as f64);
-        (r.variation, r.silence) = tally.smooth.result(end);
-        r.measured = tally.delays.measured();
-        r.frame_delays = tally.lateness.quantiles(rest.missed);
+        r.useless = Share { part: v.arrived.saturating_sub(v.useful), of: v.arrived };
+        r.switched_by = (r.switches > 0).then(|| v.switched / r.switches as f64);
+        (r.variation, r.silence) = v.smooth.result(end);
+        r.measured = v.delays.measured();
+        r.frame_delays = v.lateness.quantiles();
         let share = |part, of| Some(Share { part, of });
-        r.delayed = share(tally.delivery.by_number, tally.delivery.received);
-        r.delayed_arrival = share(tally.delivery.by_arrival, tally.delivery.received);
-        r.delayed_wire = rest.wire.and_then(|wire| share(wire.by_number, wire.received));
+        r.delayed = share(v.delivery.by_number, v.delivery.received);
+        r.delayed_arrival = share(v.delivery.by_arrival, v.delivery.received);
+        r.delayed_wire = if v.stream { share(v.wire.by_number, v.wire.received) } else { None };
         if r.died.is_some() {
             // If the video broke off, earlier results would look too good.
             (r.delayed, r.delayed_arrival, r.delayed_wire, r.variation) = (None, None, None, None);
@@ -284,18 +413,6 @@ impl Viewer {
         }
         r
     }
-}
-
-/// What the tally does not know at the end.
-struct Rest<'a> {
-    /// Bytes that arrived.
-    bytes: u64,
-    /// Frames that are missing, beyond those of the tally.
-    missed: u64,
-    /// Packets that are missing so long after their production, for each of [`FIXED`].
-    late: [u64; FIXED.len()],
-    /// Packets as seen on the wire.
-    wire: Option<&'a Gaps>,
 }
 
 #[cfg(test)]

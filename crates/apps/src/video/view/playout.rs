@@ -29,11 +29,6 @@ pub(super) struct Playout {
     /// It does not wait: data missing at its deadline is lost.
     conceals: bool,
     state: State,
-    /// Over a byte stream, while it plays: when some frame up to the last complete one is due. Later ones are not due
-    /// before.
-    safe: Instant,
-    /// The same, while it does not play: no frame before this one suffices to go on.
-    lacking: u64,
     began: Option<Instant>,
     first: Option<u64>,
     /// The last complete frame; with datagrams the highest.
@@ -56,8 +51,6 @@ impl Playout {
             resume: resume.as_secs_f64(),
             conceals,
             state: State::Waiting,
-            safe: Instant::ZERO,
-            lacking: 0,
             began: None,
             first: None,
             last: None,
@@ -69,7 +62,6 @@ impl Playout {
     }
 
     /// A frame was produced.
-    #[inline]
     pub(super) fn produced(&mut self, at: Instant, number: u64) {
         if self.first.is_none() {
             (self.first, self.began) = (Some(number), Some(at));
@@ -88,58 +80,10 @@ impl Playout {
 
     /// Time between frames `from` and `to`.
     fn span(&self, from: u64, to: u64) -> Duration {
-        // Signed, since that is converted with fewer instructions.
-        Duration::from_secs_f64(to.saturating_sub(from) as i64 as f64 * self.interval)
-    }
-
-    /// Over a byte stream: so many frames from `number` on are complete, the last one at this time, and each as `complete`
-    /// says of its place among them.
-    #[inline]
-    pub(super) fn whole(
-        &mut self,
-        number: u64,
-        frames: usize,
-        last: Instant,
-        complete: impl Fn(usize) -> Instant,
-    ) {
-        let mut place = 0_usize;
-        loop {
-            // Most frames change nothing but the last one.
-            let (until, most) = self.quiet(number + place as u64);
-            let end = frames.min(place.saturating_add(most));
-            let quiet = if last < until {
-                end
-            } else {
-                (place..end).find(|place| complete(*place) >= until).unwrap_or(end)
-            };
-            if quiet > place {
-                self.last = Some(number + quiet as u64 - 1);
-            }
-            if quiet == frames {
-                return;
-            }
-            self.complete(complete(quiet), number + quiet as u64);
-            place = quiet + 1;
-            if place == frames {
-                return;
-            }
-        }
-    }
-    /// Frames that follow each other from `next` on, are complete before this time, and of which there are at most so many,
-    /// change nothing but the last one.
-    #[inline]
-    fn quiet(&self, next: u64) -> (Instant, usize) {
-        let follows = self.last.is_some_and(|last| last + 1 == next);
-        let lacking = if self.end.is_none() { self.lacking.saturating_sub(next) } else { 0 };
-        match (follows, lacking) {
-            (false, _) => (Instant::ZERO, usize::MAX),
-            (true, 0) => (self.safe, usize::MAX),
-            (true, frames) => (Instant::MAX, frames as usize),
-        }
+        Duration::from_secs_f64(to.saturating_sub(from) as f64 * self.interval)
     }
 
     /// All data of a frame has arrived. Over a byte stream frames are complete in order.
-    #[inline(never)]
     pub(super) fn complete(&mut self, now: Instant, number: u64) {
         if self.conceals {
             self.advance(now);
@@ -160,9 +104,8 @@ impl Playout {
                 let unsent = (number - last - 1) as f64 * self.interval;
                 self.result.freeze = self.result.freeze.max(unsent);
             }
-            if let (State::Playing { number: from, at }, true) = (self.state, now > self.safe) {
+            if let State::Playing { number: from, at } = self.state {
                 let due = at + self.span(from, number);
-                self.safe = due;
                 if now > due {
                     self.result.stalls += 1;
                     self.result.played += (due - at).as_secs_f64();
@@ -175,11 +118,7 @@ impl Playout {
     }
 
     /// Starts or resumes if enough is buffered.
-    #[inline]
     fn look(&mut self, now: Instant) {
-        if matches!(self.state, State::Playing { .. }) {
-            return;
-        }
         let (Some(last), Some(first), Some(began)) = (self.last, self.first, self.began) else { return };
         let (from, needed) = match self.state {
             State::Waiting => (first, self.start),
@@ -190,8 +129,6 @@ impl Playout {
         // For frame intervals that are not binary fractions.
         let enough = there + 1e-9 >= needed || self.end.is_some_and(|end| last >= end);
         if !enough {
-            // One less, whatever the rounding.
-            self.lacking = from + ((needed / self.interval) as u64).saturating_sub(2);
             return;
         }
         match self.state {
@@ -200,7 +137,6 @@ impl Playout {
             State::Playing { .. } => {}
         }
         self.state = State::Playing { number: from, at: now };
-        (self.safe, self.lacking) = (Instant::ZERO, 0);
     }
 
     fn stood(&mut self, span: Duration) {

@@ -6,13 +6,12 @@ use skyhaul_base::{Duration, Instant, math};
 const BIN: Duration = Duration::from_millis(500);
 
 /// Throughput in bins of half a second from the first arrival on, and the longest silence.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Smooth {
-    /// End of the current bin; [`Instant::ZERO`] before the first arrival.
-    until: Instant,
-    /// Bytes until now, and until its beginning.
+    /// When the current bin began.
+    bin: Option<Instant>,
     bytes: u64,
-    before: u64,
+    /// Complete bins.
     bins: u64,
     sum: f64,
     squares: f64,
@@ -22,63 +21,36 @@ pub(super) struct Smooth {
 }
 
 impl Smooth {
-    /// Bytes arrived: so many since the beginning. Twice is as once.
-    #[inline(always)]
-    pub(super) fn arrived(&mut self, (now, bytes): (Instant, u64)) {
-        if now >= self.until {
-            self.advance(now);
+    /// Bytes arrived.
+    pub(super) fn arrived(&mut self, now: Instant, bytes: u64) {
+        if self.bin.is_none() {
+            (self.bin, self.last) = (Some(now), now);
         }
-        self.bytes = bytes;
+        self.advance(now);
+        self.bytes += bytes;
         self.silence = self.silence.max(now - self.last);
         self.last = now;
     }
 
-    /// [`Self::arrived`], for arrivals at these times, none of them longer than `gap` after the one before.
-    #[inline]
-    pub(super) fn all(&mut self, (times, bytes): (&[Instant], &[u64]), gap: Duration) {
-        let all = || times.iter().copied().zip(bytes.iter().copied());
-        if gap > self.silence || self.until == Instant::ZERO {
-            return all().for_each(|arrival| self.arrived(arrival));
-        }
-        // Only the last one of each interval matters.
-        let Some(last) = all().next_back() else { return };
-        let mut place = 0;
-        while last.0 >= self.until {
-            place += times[place..].partition_point(|now| *now < self.until);
-            self.bytes = place.checked_sub(1).map_or(self.bytes, |before| bytes[before]);
-            self.advance(times[place]);
-        }
-        (self.last, self.bytes) = last;
-    }
-    /// So many more bytes arrived.
-    #[inline]
-    pub(super) fn more(&mut self, now: Instant, bytes: u64) {
-        self.arrived((now, self.bytes + bytes));
-    }
-
-    /// Closes completed bins, or opens the first one.
-    #[inline(never)]
+    /// Closes completed bins.
     fn advance(&mut self, now: Instant) {
-        if self.until == Instant::ZERO {
-            (self.until, self.last) = (now + BIN, now);
-            return;
-        }
-        if now < self.until {
+        let Some(begin) = &mut self.bin else { return };
+        let over = (now - *begin).as_nanos() / BIN.as_nanos();
+        if over == 0 {
             return;
         }
         // The bins after the current one are empty.
-        let over = (now - self.until).as_nanos() / BIN.as_nanos() + 1;
-        let bytes = (self.bytes - core::mem::replace(&mut self.before, self.bytes)) as f64;
+        let bytes = core::mem::take(&mut self.bytes) as f64;
         self.bins += over;
         self.sum += bytes;
         self.squares += bytes * bytes;
-        self.until += Duration::from_nanos(BIN.as_nanos() * over);
+        *begin += Duration::from_nanos(BIN.as_nanos() * over);
     }
 
     /// Coefficient of variation of the throughput of the completed bins, and the longest time without an arrival in
     /// seconds, including the time until the end. `None` if nothing arrived.
     pub(super) fn result(mut self, end: Instant) -> (Option<f64>, Option<f64>) {
-        if self.until == Instant::ZERO {
+        if self.bin.is_none() {
             return (None, None);
         }
         self.advance(end);
@@ -105,10 +77,10 @@ mod tests {
     fn by_hand() {
         let mut s = Smooth::default();
         // Bins from 1000 ms on: 300, 100, 0, 200 bytes.
-        for (ms, bytes) in [(1000, 100), (1400, 300), (1500, 400), (2600, 600)] {
-            s.arrived((at(ms), bytes));
+        for (ms, bytes) in [(1000, 100), (1400, 200), (1500, 100), (2600, 200)] {
+            s.arrived(at(ms), bytes);
         }
-        let (variation, silence) = s.result(at(3000));
+        let (variation, silence) = s.clone().result(at(3000));
         let mean = 150.0_f64;
         let variance = (150.0_f64.powi(2) + 50.0_f64.powi(2) + 150.0_f64.powi(2) + 50.0_f64.powi(2)) / 4.0;
         assert!((variation.unwrap() - variance.sqrt() / mean).abs() < 1e-12);

@@ -3,8 +3,7 @@
 use super::*;
 use crate::datagram::Datagram;
 use crate::frame::FrameType as Type;
-use crate::video::groups::BLOCK;
-use skyhaul_base::{Duration, Rng};
+use skyhaul_base::Rng;
 
 fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
@@ -354,125 +353,5 @@ fn streams_by_definition() {
             r.played.stalls,
             r.played.stalled * 1e3
         );
-    }
-}
-
-/// A segment that is next in order says as much as a segment and the data in order which it completes, although only
-/// the former leaves the counting of packets to the end of their frame.
-#[test]
-fn packets_counted_with_their_frame_or_one_by_one_are_the_same() {
-    let mut rng = Rng::stream(13, "in step");
-    for round in 0..60 {
-        let film = random_film(&mut rng, 200);
-        let total: u64 = film.iter().map(|f| f.bytes).sum();
-        let aligned = round % 2 == 0;
-        let settings = Settings {
-            warm: Duration::from_secs(round % 3),
-            deadline: Duration::from_millis(300 + 400 * (round % 2)),
-            ..Settings::default()
-        };
-        let (mut whole, mut parts) =
-            (Viewer::new(settings, 25.0, CUT, true), Viewer::new(settings, 25.0, CUT, true));
-        let (mut there, mut ms, mut frames, mut ends) = (0, 270, film.iter(), Vec::new());
-        let mut produced = 0;
-        while there < total {
-            while produced <= there {
-                let Some(f) = frames.next() else { break };
-                ends.extend((0..u64::from(f.packets)).map(|i| produced + ((i + 1) * 960).min(f.bytes)));
-                produced += f.bytes;
-                whole.produced(f);
-                parts.produced(f);
-            }
-            let next = ends.iter().copied().find(|e| *e > there).unwrap_or(total);
-            let to = if aligned { next } else { (there + 1 + rng.below(1500)).min(produced) };
-            ms += if rng.unit() < 0.02 { 900 } else { rng.below(30) };
-            if rng.unit() < 0.02 && to < produced {
-                // A hole, filled later.
-                for v in [&mut whole, &mut parts] {
-                    v.arrived(at(ms), &Arrival::Segment { from: to, to: produced });
-                    v.arrived(at(ms + 5), &Arrival::Segment { from: there, to });
-                    v.arrived(at(ms + 5), &Arrival::InOrder { bytes: produced });
-                }
-                (there, ms) = (produced, ms + 5);
-                continue;
-            }
-            whole.arrived(at(ms), &Arrival::Next { from: there, to });
-            parts.arrived(at(ms), &Arrival::Segment { from: there, to });
-            parts.arrived(at(ms), &Arrival::InOrder { bytes: to });
-            there = to;
-            if rng.below(50) == 0 {
-                let end = at(ms + rng.below(2000));
-                assert_eq!(whole.result(end), parts.result(end), "{round}");
-            }
-        }
-        let end = at(ms + 100);
-        assert_eq!(whole.result(end), parts.result(end), "{round}");
-        let r = whole.result(end);
-        assert!(r.delayed.unwrap().of > 200 && r.delayed_wire.unwrap().part > 0);
-    }
-}
-
-#[test]
-fn frames_that_are_known_in_advance_are_seen_as_others() {
-    let mut rng = Rng::stream(14, "in advance");
-    for round in 0..60 {
-        let cut = Cut { flush: round % 3 > 0, pad: round % 3 > 1, ..CUT };
-        let padded = |f: &Frame| if cut.pad { f.bytes.next_multiple_of(960) } else { f.bytes };
-        let sent = |f: Frame| Frame { fate: Fate::Sent, bytes: f.bytes.max(1), ..f };
-        let film: Vec<Frame> = random_film(&mut rng, 300).into_iter().map(sent).collect();
-        let settings = Settings { warm: Duration::from_secs(round % 4), ..Settings::default() };
-        let (mut known, mut others) =
-            (Viewer::new(settings, 25.0, cut, true), Viewer::new(settings, 25.0, cut, true));
-        known.in_advance(Clock::new(at(0), 25.0));
-        let (mut told, mut bytes, mut there) = (0, 0, 0);
-        for (i, f) in film.iter().enumerate() {
-            while told <= i {
-                let next = &film[told..film.len().min(told + 1 + rng.below(BLOCK as u64) as usize)];
-                told += next.len();
-                let frame = |i: usize| next.get(i).unwrap_or(&next[0]);
-                known.expect(&Coded {
-                    bytes: core::array::from_fn(|i| padded(frame(i)) as u32),
-                    kinds: core::array::from_fn(|i| next.get(i).map_or(Type::I, |f| f.kind)),
-                    count: next.len(),
-                });
-            }
-            known.advance(at(0), i as u64 + 1);
-            others.produced(f);
-            bytes += padded(f);
-            let written = cut.packed(bytes);
-            // A path that loses some data, is too slow at times, and is silent at times.
-            let mut ms = 40 * i as u64;
-            let busy = round % 2 == 0 || i % 100 < 60;
-            while busy && there < written && rng.below(4) > 0 {
-                let to = (there + 1 + rng.below(2000)).min(written);
-                ms += rng.below(9);
-                let mut arrivals = vec![Arrival::Next { from: there, to }];
-                if rng.below(20) == 0 && to < written {
-                    arrivals = vec![
-                        Arrival::Segment { from: to, to: written },
-                        Arrival::Segment { from: there, to },
-                        Arrival::InOrder { bytes: written },
-                    ];
-                }
-                there = if arrivals.len() > 1 { written } else { to };
-                for arrival in arrivals {
-                    known.arrived(at(ms), &arrival);
-                    others.arrived(at(ms), &arrival);
-                }
-            }
-            if rng.below(30) == 0 {
-                let end = at(ms + rng.below(3000));
-                assert_eq!(known.result(end), others.result(end), "{round} {i}");
-                assert_eq!(
-                    (known.buffered(end), known.stood(end)),
-                    (others.buffered(end), others.stood(end))
-                );
-            }
-        }
-        let end = at(20_000);
-        known.over(at(12_000));
-        others.over(at(12_000));
-        assert_eq!(known.result(end), others.result(end), "{round}");
-        assert!(known.result(end).packets > 200 && known.result(end).measured.delivered > 100, "{round}");
     }
 }

@@ -1,0 +1,92 @@
+//! The sequence of frame types.
+
+use crate::frame::FrameType as Type;
+
+/// The types of the frames of a group of pictures, from I to the last one before the next I, in the order of
+/// transmission: a frame follows those that it is coded from. The letters of the usual notation have this order;
+/// the B frames after I are displayed before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern(Box<[Type]>);
+
+/// Maximum frames of a group of pictures.
+const LONGEST: usize = 1000;
+
+impl Pattern {
+    /// Parses a text such as `IBBPBBPBBPBB`; `None` unless it starts with its only I, followed by P and B.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let types: Option<Box<[Type]>> = text.chars().map(Type::of).collect();
+        let types = types.filter(|t| t.first() == Some(&Type::I) && t.len() <= LONGEST)?;
+        types[1..].iter().all(|t| *t != Type::I).then_some(Self(types))
+    }
+    /// The types in order.
+    #[must_use]
+    pub fn types(&self) -> &[Type] {
+        &self.0
+    }
+    /// Number of frames of a type.
+    #[must_use]
+    pub fn count(&self, kind: Type) -> usize {
+        self.0.iter().filter(|t| **t == kind).count()
+    }
+}
+
+/// A sequence of types. The first group of pictures has no B frames after its I: they would be coded from an
+/// earlier anchor.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    pattern: Pattern,
+    next: usize,
+    begins: bool,
+}
+
+impl Order {
+    /// From the beginning of a film.
+    #[must_use]
+    pub(super) fn new(pattern: Pattern) -> Self {
+        Self { pattern, next: 0, begins: true }
+    }
+    /// The next type.
+    pub(super) fn step(&mut self) -> Type {
+        let types = self.pattern.types();
+        let now = types[self.next];
+        self.next += 1;
+        if self.begins {
+            self.begins = false;
+            while self.next < types.len() && types[self.next] == Type::B {
+                self.next += 1;
+            }
+        }
+        if self.next >= types.len() {
+            self.next = 0;
+        }
+        now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(text: &str, n: usize) -> String {
+        let mut order = Order::new(Pattern::parse(text).unwrap());
+        (0..n).map(|_| order.step().letter()).collect()
+    }
+
+    #[test]
+    fn frames_follow_those_they_are_coded_from() {
+        assert_eq!(order("IBBPBBPBBPBB", 26), "IPBBPBBPBBIBBPBBPBBPBBIBBP");
+        assert_eq!(order("IPP", 7), "IPPIPPI");
+        assert_eq!(order("I", 3), "III");
+        assert_eq!(order("IBB", 7), "IIBBIBB");
+    }
+
+    #[test]
+    fn patterns_that_are_none() {
+        for text in ["", "P", "BI", "IPIP", "IXP", "ibb", &format!("I{}", "P".repeat(1000))] {
+            assert_eq!(Pattern::parse(text), None, "{text}");
+        }
+        let p = Pattern::parse("IBBPBBPBBPBB").unwrap();
+        assert_eq!(Type::ALL.map(|t| p.count(t)), [1, 3, 8]);
+    }
+}

@@ -1,0 +1,199 @@
+//! Demands of applications: continuous data, and transfers over separate connections.
+
+use crate::flow::agent::Agent;
+use crate::flow::watch;
+use crate::flow::{Flow, Record, Seen, Totals, Transfer};
+use crate::observe::tap::{Opened, Tap};
+use crate::observe::truth::{Account, Verdicts};
+use crate::packet::parcel::Parcel;
+use crate::packet::send::dispatch;
+use crate::sim::Sim;
+use skyhaul_apps::Demand;
+use skyhaul_base::Instant;
+use skyhaul_trace::{Event, LossCause};
+
+/// Totals of a flow, or of one of its transfers.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) totals: Totals,
+    pub(crate) cuts: Account,
+    pub(crate) verdicts: Verdicts,
+    pub(crate) lost: [u64; LossCause::COUNT],
+}
+
+impl Part {
+    /// Adds the totals of another.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.totals.merge(&other.totals);
+        self.cuts.add(&other.cuts);
+        self.verdicts.add(&other.verdicts);
+        self.lost.iter_mut().zip(other.lost).for_each(|(count, more)| *count += more);
+    }
+}
+
+impl<R: Tap> Sim<R> {
+    /// Carries out the demands of a flow's application since the last call.
+    pub(crate) fn produce(&mut self, index: u32) {
+        let now = self.now;
+        watch::feedback(&self.flows[index as usize], &mut self.records[index as usize]);
+        loop {
+            let Some(app) = &mut self.records[index as usize].app else { return };
+            let arrived = app.next().min(now);
+            let Some(demand) = app.poll(now) else {
+                // A video may have ended.
+                let flow = &mut self.flows[index as usize];
+                flow.finite |= app.is_finite();
+                if flow.finite {
+                    self.end_stream(index);
+                }
+                return;
+            };
+            let flow = &mut self.flows[index as usize];
+            match (demand, &mut flow.agent) {
+                // Endless data, at the allowed rate.
+                (Demand::Open { .. }, Agent::Rated(rated)) => rated.sender.greedy(),
+                (Demand::Datagram(packet), Agent::Rated(rated)) => {
+                    rated.sender.offer(now, packet);
+                }
+                (Demand::Open { transfer, bytes }, _) if app.opens_many() => {
+                    self.begin(Transfer { owner: index, number: transfer, bytes, arrived });
+                }
+                (Demand::Open { transfer, bytes }, _) => self.open(index, transfer, bytes),
+                (Demand::Write(n), Agent::OneWay(ends)) => ends.source.offer(now, n),
+                (Demand::Write(n), Agent::Connections(ends)) => ends.sender.offer(now, n),
+                (Demand::Write(n), Agent::Leg(leg)) => leg.ends.sender.offer(now, n),
+                (Demand::Datagram(packet), Agent::Datagrams(d)) => {
+                    let datagram = d.send(now, packet - flow.header);
+                    let (way, header, net) = (flow.way(index, false), flow.header, &mut self.net);
+                    let parcel =
+                        Parcel::datagram(&datagram, header, way, &mut net.witness.bodies, R::PACKETS);
+                    dispatch(net, now, parcel);
+                }
+                (Demand::Frame(frame), _) => {
+                    if R::ENABLED {
+                        let event = watch::frame(index, &frame);
+                        self.net.witness.recorder.record(now, &event);
+                    }
+                }
+                // There is no transport to send it.
+                (Demand::Write(_) | Demand::Datagram(_), _) => {}
+            }
+        }
+    }
+
+    /// Opens a connection for a transfer: a closed one is reused, with a new generation number for its segments.
+    fn begin(&mut self, transfer: Transfer) {
+        let owner = &self.records[transfer.owner as usize];
+        let (group, number, path_state) = (owner.group, owner.index, owner.path_state());
+        let index = self.idle.pop().unwrap_or_else(|| {
+            let Flow { forward, reverse, header, .. } = self.flows[transfer.owner as usize];
+            let index = self.flows.len() as u32;
+            self.flows.push(Flow::new(forward, reverse, true, header));
+            self.records.push(Record::new(group, number, Instant::ZERO, Instant::MAX));
+            self.timers.grow(self.flows.len());
+            self.net.witness.truth.grow();
+            index
+        });
+        let record = &mut self.records[index as usize];
+        record.index = number;
+        record.group = group;
+        record.started = Some(self.now);
+        record.transfer = Some(Box::new(transfer));
+        record.history().path_state = path_state;
+        let Flow { forward, reverse, header, .. } = self.flows[transfer.owner as usize];
+        let flow = &mut self.flows[index as usize];
+        (flow.forward, flow.reverse, flow.header) = (forward, reverse, header);
+        if R::ENABLED || R::PACKETS {
+            let generation = self.flows[index as usize].generation;
+            self.net.witness.recorder.transfer(&Opened {
+                flow: index,
+                generation,
+                owner: transfer.owner,
+                number: transfer.number,
+            });
+        }
+        if R::ENABLED {
+            self.net.witness.recorder.record(self.now, &Event::FlowStarted { flow: index });
+        }
+        self.open(index, transfer.number, transfer.bytes);
+        self.records[index as usize].page_began = transfer.arrived;
+        self.flush(index);
+        self.arm(index);
+    }
+
+    /// Nothing more will be written to a connection: a FIN follows what was, if connections close with FINs.
+    pub(crate) fn end_stream(&mut self, index: u32) {
+        if !self.run.groups[self.records[index as usize].group].close {
+            return;
+        }
+        match &mut self.flows[index as usize].agent {
+            Agent::Connections(ends) => ends.sender.shutdown(self.now),
+            Agent::Leg(leg) => leg.ends.sender.shutdown(self.now),
+            Agent::Silent
+            | Agent::OneWay(_)
+            | Agent::FixedWindow(_)
+            | Agent::Datagrams(_)
+            | Agent::Rated(_) => {}
+        }
+    }
+
+    /// A transfer is fully acknowledged: its flow takes over its counts, and the connection is free.
+    #[cold]
+    pub(crate) fn transferred(&mut self, index: u32) {
+        let now = self.now;
+        self.retire(index);
+        self.set_timer(index, Instant::MAX);
+        let record = &mut self.records[index as usize];
+        let Some(owner) = record.transfer.take().map(|t| t.owner) else { return };
+        let took = now - record.page_began;
+        let history = core::mem::take(record.history());
+        let (discarded, rejected) =
+            (core::mem::take(&mut record.discarded), core::mem::take(&mut record.rejected));
+        record.seen = Seen::default();
+        let last_ack = core::mem::replace(&mut self.flows[index as usize].last_ack, Instant::MAX);
+        let flow = &mut self.records[owner as usize];
+        let page = flow.pages.len() as u32;
+        flow.pages.push(took);
+        let past = flow.history();
+        past.past.merge(&history.past);
+        past.cuts.add(&history.cuts);
+        past.verdicts.add(&history.verdicts);
+        past.path_state = history.path_state;
+        flow.discarded += discarded;
+        flow.rejected += rejected;
+        self.flows[owner as usize].last_ack = last_ack;
+        self.net.witness.truth.move_counts(index, owner);
+        if R::ENABLED {
+            self.net.witness.recorder.record(now, &Event::PageDone { flow: owner, page, took });
+            self.net.witness.recorder.record(now, &Event::FlowFinished { flow: index });
+        }
+        self.idle.push(index);
+        let Some(app) = &mut self.records[owner as usize].app else { return };
+        app.acknowledged(now);
+        if app.next() <= now {
+            // It waited for a connection.
+            self.produce(owner);
+        }
+        self.arm(owner);
+    }
+
+    /// Totals of incomplete transfers, flow by flow.
+    pub(crate) fn incomplete(&self) -> Vec<(u32, Part)> {
+        let first = self.named_flows as usize + 2;
+        let open = self.flows.iter().zip(&self.records).enumerate().skip(first);
+        open.filter_map(|(i, (flow, record))| {
+            let transfer = record.transfer.as_deref()?;
+            let mss = self.run.groups[record.group].endpoint.mss;
+            Some((
+                transfer.owner,
+                Part {
+                    totals: record.totals(flow, mss),
+                    cuts: record.cuts(),
+                    verdicts: record.verdicts(),
+                    lost: self.net.witness.truth.lost_of(i as u32),
+                },
+            ))
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,163 @@
+//! Applications that are informed of the fate of their data: the simulator sees both ends.
+
+use crate::flow::agent::Agent;
+use crate::flow::{Flow, Record};
+use crate::observe::tap::Tap;
+use crate::packet::network::Network;
+use skyhaul_apps::{App, Arrival, Datagram, Fate, Feedback, Frame, Watch};
+use skyhaul_base::Instant;
+use skyhaul_tcp::{Counted, Head, Receiver, Seq, State};
+use skyhaul_trace::Event;
+
+/// State before an end handles a segment: payload in order, and the segment's offsets if it has payload.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Before {
+    in_order: u64,
+    segment: Option<(u64, u64)>,
+}
+
+fn receiver(flow: &Flow) -> Option<&Receiver<Counted>> {
+    match &flow.agent {
+        Agent::OneWay(ends) => Some(ends.sink.receiver()),
+        Agent::Connections(ends) => Some(ends.receiver.receiver()),
+        // Flows with a watched stream do not pass gateways.
+        Agent::Leg(_) | Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => None,
+    }
+}
+
+/// To be called before a segment is handled. `None` without a stream, and for one whose application learns nothing from
+/// it.
+pub(crate) fn before(flow: &Flow, head: &Head, backward: bool) -> Option<Before> {
+    if backward && matches!(flow.agent, Agent::OneWay(_)) {
+        // Nothing arrives at the receiver, and the sender gives up only when a timer expires.
+        return None;
+    }
+    let receiver = receiver(flow)?;
+    let next = receiver.next_expected();
+    // The first byte of data has offset 1, and a probe has no data.
+    let plain = !backward && head.len > 0 && !head.mark().is_probe();
+    let from = head.seq.unwrap(next, Seq(next as u32)).filter(|_| plain).and_then(|seq| seq.checked_sub(1));
+    Some(Before {
+        in_order: receiver.payload_received(),
+        segment: from.map(|from| (from, from + u64::from(head.len))),
+    })
+}
+
+/// A segment was handled.
+pub(crate) fn after<R: Tap>(
+    now: Instant,
+    index: u32,
+    before: Before,
+    flow: &Flow,
+    record: &mut Record,
+    net: &mut Network<R>,
+) {
+    let Some(there) = receiver(flow).map(Receiver::payload_received) else { return };
+    if let Some(segment) = before.segment {
+        arrived(now, record, segment);
+    }
+    if there > before.in_order {
+        in_order(now, index, there, record, net);
+    }
+    // The sender of a one-way flow gives up only when a timer expires.
+    if !matches!(flow.agent, Agent::OneWay(_)) {
+        look(now, index, flow, record, net);
+    }
+}
+
+/// A segment arrived that is the next one in order.
+pub(crate) fn stream<R: Tap>(
+    now: Instant,
+    index: u32,
+    segment: (u64, u64),
+    record: &mut Record,
+    net: &mut Network<R>,
+) {
+    arrived(now, record, segment);
+    in_order(now, index, segment.1, record, net);
+}
+
+/// A segment arrived, in order or not.
+fn arrived(now: Instant, record: &mut Record, (from, to): (u64, u64)) {
+    tell(record, |app| app.arrived(now, &Arrival::Segment { from, to }));
+}
+
+/// The next bytes in order arrived.
+fn in_order<R: Tap>(now: Instant, index: u32, bytes: u64, record: &mut Record, net: &mut Network<R>) {
+    tell(record, |app| app.arrived(now, &Arrival::InOrder { bytes }));
+    if R::ENABLED {
+        net.witness.recorder.record(now, &Event::InOrder { flow: index, bytes });
+    }
+}
+
+/// A datagram arrived.
+pub(crate) fn datagram(now: Instant, datagram: &Datagram, record: &mut Record) {
+    tell(record, |app| app.arrived(now, &Arrival::Datagram(*datagram)));
+}
+
+/// Deadlines were handled.
+pub(crate) fn expired<R: Tap>(
+    now: Instant,
+    index: u32,
+    flow: &Flow,
+    record: &mut Record,
+    net: &mut Network<R>,
+) {
+    look(now, index, flow, record, net);
+}
+
+/// Checks whether the sender has given up.
+fn look<R: Tap>(now: Instant, index: u32, flow: &Flow, record: &mut Record, net: &mut Network<R>) {
+    let dead = match &flow.agent {
+        Agent::OneWay(ends) => ends.source.sender().gave_up(),
+        Agent::Connections(ends) => ends.sender.state() == State::Closed,
+        Agent::Leg(_) | Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => {
+            false
+        }
+    };
+    if dead && record.finished.is_none() && !record.dead {
+        record.dead = true;
+        tell(record, |app| app.died(now));
+        if R::ENABLED {
+            net.witness.recorder.record(now, &Event::GaveUp { flow: index });
+        }
+    }
+}
+
+/// Tells the application of a flow.
+fn tell(record: &mut Record, what: impl FnOnce(&mut dyn Watch)) {
+    if let Some(app) = record.app.as_mut().and_then(App::watch_mut) {
+        what(app);
+    }
+}
+
+/// Reports the state of its transport to an application that listens.
+pub(crate) fn feedback(flow: &Flow, record: &mut Record) {
+    let Some(app) = record.app.as_mut().and_then(App::watch_mut).filter(|app| app.listens()) else { return };
+    let told = match (flow.agent.sender(), flow.agent.rated()) {
+        (Some(sender), _) => Feedback {
+            unacknowledged: sender.unacked(),
+            allowed: sender.allowed(),
+            round_trip: sender.srtt(),
+        },
+        // Datagrams are not acknowledged.
+        (None, Some(rated)) => Feedback {
+            unacknowledged: 0,
+            allowed: rated.sender.allowed(),
+            round_trip: rated.sender.state().rtt,
+        },
+        (None, None) => return,
+    };
+    app.feedback(&told);
+}
+
+/// The event of a frame.
+pub(crate) fn frame(flow: u32, frame: &Frame) -> Event {
+    let fate = match frame.fate {
+        Fate::Sent => 0,
+        Fate::Skipped => 1,
+        Fate::Gap => 2,
+    };
+    let Frame { number, kind, bytes, target, .. } = *frame;
+    Event::Frame { flow, frame: skyhaul_trace::Frame { number, kind: kind as u8, fate, bytes, target } }
+}

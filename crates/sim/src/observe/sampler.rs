@@ -1,0 +1,178 @@
+//! Measurements at regular times.
+
+use crate::flow::{Flow, Record};
+use crate::observe::tap::Tap;
+use crate::packet::network::Network;
+use crate::quantity::{Subject, sampled};
+use crate::result::{SampledSeries, Telemetry};
+use skyhaul_apps::App;
+use skyhaul_base::{Duration, Instant};
+use skyhaul_cc::CongestionControl;
+use skyhaul_scenario::resolved::{self, FlowGroup, Series as Kind};
+use skyhaul_trace::{Event, Series};
+
+/// Takes rows at regular times.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    interval: Duration,
+    /// Number of directed links named by the scenario; others are not reported.
+    links: usize,
+    flow_kinds: Vec<Kind>,
+    link_kinds: Vec<Kind>,
+    /// Busy time of each link at the last sample.
+    busy: Vec<Duration>,
+    last: Instant,
+    series: SampledSeries,
+    row: Vec<f64>,
+}
+
+impl Sampler {
+    pub(crate) fn new(record: &resolved::Record, links: usize) -> Self {
+        let of_links = |k: &Kind| sampled(*k).of == Subject::Link;
+        let sampled = record.sample.is_some();
+        let chosen = record.series.iter().copied().filter(|_| sampled);
+        let (link_kinds, flow_kinds): (Vec<Kind>, Vec<Kind>) = chosen.partition(of_links);
+        let names =
+            |kinds: &[Kind]| kinds.iter().filter(|k| **k != Kind::Telemetry).map(|k| k.name()).collect();
+        Self {
+            interval: record.sample.unwrap_or(Duration::MAX),
+            links,
+            series: SampledSeries {
+                flows: Series::new(names(&flow_kinds)),
+                links: Series::new(names(&link_kinds)),
+                telemetry: Telemetry::default(),
+            },
+            flow_kinds,
+            link_kinds,
+            busy: vec![Duration::ZERO; links],
+            last: Instant::ZERO,
+            row: Vec::new(),
+        }
+    }
+
+    /// The rows so far.
+    pub(crate) fn series(&self) -> &SampledSeries {
+        &self.series
+    }
+
+    /// Takes one row for each flow and link; returns when the next is due.
+    pub(crate) fn sample<R: Tap>(
+        &mut self,
+        now: Instant,
+        flows: &[Flow],
+        records: &mut [Record],
+        groups: &[FlowGroup],
+        net: &mut Network<R>,
+        custody: &[u64],
+    ) -> Instant {
+        for (i, (flow, record)) in flows.iter().zip(records).enumerate() {
+            self.sample_flow(now, i as u32, flow, record, &groups[record.group], custody);
+        }
+        self.sample_links(now, net);
+        self.last = now;
+        now + self.interval
+    }
+
+    fn sample_flow(
+        &mut self,
+        now: Instant,
+        index: u32,
+        flow: &Flow,
+        record: &mut Record,
+        group: &FlowGroup,
+        custody: &[u64],
+    ) {
+        let state = flow.snapshot();
+        let rate = flow.agent.rated().map(|r| r.sender.state());
+        let srtt = flow.srtt().map(Duration::as_secs_f64);
+        if let Some(srtt) = srtt {
+            record.srtt.0 += srtt;
+            record.srtt.1 += 1;
+        }
+        let bwe = flow.bandwidth_estimate();
+        if let Some(bwe) = bwe {
+            record.history().bwe.add(bwe);
+        }
+        let mss = f64::from(group.endpoint.mss);
+        let watch = record.app.as_ref().and_then(App::watch);
+        if !self.series.flows.names.is_empty() {
+            self.row.clear();
+            for kind in &self.flow_kinds {
+                // NaN, a gap in figures, if a flow without connection has no value.
+                let value = match kind {
+                    Kind::Acked => record.totals(flow, group.endpoint.mss).bytes_acked as f64 / mss,
+                    Kind::AllowedRate => rate.map_or(f64::NAN, |s| s.rate * 8.0),
+                    Kind::LossEventRate => rate.and_then(|s| s.loss).unwrap_or(f64::NAN),
+                    Kind::Buffered => watch.and_then(|w| w.buffered(now)).unwrap_or(f64::NAN),
+                    Kind::Custody => flow.chain().map_or(f64::NAN, |c| custody[c as usize] as f64),
+                    Kind::Bwe => bwe.unwrap_or(f64::NAN),
+                    Kind::Cwnd => state.map_or(f64::NAN, |s| s.cwnd),
+                    Kind::InFlight => state.map_or(0.0, |s| s.in_flight as f64 / mss),
+                    Kind::Pipe => state.map_or(0.0, |s| s.pipe as f64 / mss),
+                    Kind::Retransmissions => record.totals(flow, group.endpoint.mss).retransmissions as f64,
+                    Kind::Rto => state.map_or(f64::NAN, |s| s.rto.as_secs_f64()),
+                    Kind::Srtt => srtt.unwrap_or(f64::NAN),
+                    Kind::Ssthresh => state.map_or(f64::NAN, |s| s.ssthresh),
+                    Kind::Stalled => watch.and_then(|w| w.stood(now)).unwrap_or(f64::NAN),
+                    Kind::Delay
+                    | Kind::Marked
+                    | Kind::Telemetry
+                    | Kind::Queue
+                    | Kind::Rate
+                    | Kind::Up
+                    | Kind::Utilization => continue,
+                };
+                self.row.push(value);
+            }
+            self.series.flows.push(now, index, &self.row);
+        }
+        if let (true, Some(sender)) = (self.flow_kinds.contains(&Kind::Telemetry), flow.agent.sender()) {
+            let t = &mut self.series.telemetry;
+            sender.control().telemetry(&mut |name, value| {
+                t.time.push(now);
+                t.flow.push(index);
+                t.name.push(name);
+                t.value.push(value);
+            });
+        }
+    }
+
+    fn sample_links<R: Tap>(&mut self, now: Instant, net: &mut Network<R>) {
+        net.settle(now);
+        let Network { chain, witness } = net;
+        let recorder = &mut witness.recorder;
+        for (i, (hop, before)) in chain.hops().iter().zip(&mut self.busy).enumerate().take(self.links) {
+            let (link, index) = (hop.link(), i as u32);
+            if R::ENABLED {
+                recorder.record(now, &Event::Queue { link: index, packets: link.queue_len() });
+            }
+            if self.link_kinds.is_empty() {
+                continue;
+            }
+            self.row.clear();
+            for kind in &self.link_kinds {
+                self.row.push(match kind {
+                    Kind::Delay => link.delay().base_at(now).as_secs_f64(),
+                    Kind::Marked => link.counters().kinds.iter().map(|k| k.marked).sum::<u64>() as f64,
+                    Kind::Queue => f64::from(link.queue_len()),
+                    // A transmitter without a rate has no value: a gap in figures.
+                    Kind::Rate if link.is_up() => link.rate_over(self.last, now).unwrap_or(f64::NAN),
+                    Kind::Rate => 0.0,
+                    Kind::Up => f64::from(u8::from(link.is_up())),
+                    Kind::Utilization => {
+                        let busy = link.busy_time(now);
+                        let span = now - self.last;
+                        ratio(busy - core::mem::replace(before, busy), span)
+                    }
+                    _ => continue,
+                });
+            }
+            self.series.links.push(now, index, &self.row);
+        }
+    }
+}
+
+/// `part / whole`, 0 for an empty whole.
+pub(crate) fn ratio(part: Duration, whole: Duration) -> f64 {
+    if whole.is_zero() { 0.0 } else { part.as_secs_f64() / whole.as_secs_f64() }
+}

@@ -1,0 +1,294 @@
+//! The true fate of segments that senders judge lost.
+//!
+//! A sender sees duplicate acknowledgements or an expired timer; the simulator knows which packets were lost and
+//! why. Each window reduction is attributed to its true cause.
+
+use crate::observe::oracle::is_error;
+use crate::packet::parcel::Parcel;
+use skyhaul_path::PacketView;
+use skyhaul_tcp::{Judgement, Sign, Verdict};
+use skyhaul_trace::{Class, LossCause};
+
+/// Window reductions by their true cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cuts {
+    /// The segment was corrupted on the channel.
+    pub error: u64,
+    /// It was refused by a full queue or evicted from one.
+    pub congestion: u64,
+    /// Nothing was lost: a queue had marked a packet (ECN).
+    pub marked: u64,
+    /// It was in flight when a link went down.
+    pub outage: u64,
+    /// It was not lost: delay, reordering, or lost acknowledgements.
+    pub spurious: u64,
+}
+
+impl Cuts {
+    /// Total over all causes.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.error + self.congestion + self.marked + self.outage + self.spurious
+    }
+
+    /// Adds those of another flow.
+    pub fn add(&mut self, other: &Self) {
+        self.error += other.error;
+        self.congestion += other.congestion;
+        self.marked += other.marked;
+        self.outage += other.outage;
+        self.spurious += other.spurious;
+    }
+}
+
+/// The window reductions of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Account {
+    pub(crate) all: Cuts,
+    /// Reductions by the retransmission timer among these.
+    pub(crate) timeouts: Cuts,
+}
+
+impl Account {
+    /// Adds those of another connection.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.all.add(&other.all);
+        self.timeouts.add(&other.timeouts);
+    }
+}
+
+/// A sender's loss verdicts, by the true causes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verdicts {
+    /// Channel errors, and packets lost when a link went down, classified as errors.
+    pub error_right: u64,
+    /// The same, classified as congestion.
+    pub error_wrong: u64,
+    /// Losses at full queues, classified as congestion.
+    pub congestion_right: u64,
+    /// The same, classified as errors.
+    pub congestion_wrong: u64,
+    /// Segments that were not lost, classified as either.
+    pub spurious: u64,
+}
+
+impl Verdicts {
+    /// Total number of verdicts.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.error_right + self.error_wrong + self.congestion_right + self.congestion_wrong + self.spurious
+    }
+
+    /// Adds those of another connection.
+    pub fn add(&mut self, other: &Self) {
+        self.error_right += other.error_right;
+        self.error_wrong += other.error_wrong;
+        self.congestion_right += other.congestion_right;
+        self.congestion_wrong += other.congestion_wrong;
+        self.spurious += other.spurious;
+    }
+}
+
+/// A data packet that was lost.
+#[derive(Clone, Copy, Debug)]
+struct Loss {
+    seq: u32,
+    /// Length on the link, headers included.
+    size: u32,
+    generation: u16,
+    cause: LossCause,
+}
+
+impl Loss {
+    /// Whether `offset` is in its payload, for a packet with `header` bytes of headers.
+    fn covers(&self, offset: u32, header: u32) -> bool {
+        offset.wrapping_sub(self.seq) < self.size.saturating_sub(header).max(1)
+    }
+    /// Whether it ends before `offset`.
+    fn before(&self, offset: u32, header: u32) -> bool {
+        // Differences of sequence numbers are less than half their range (RFC 9293 §3.4).
+        let end = self.seq.wrapping_add(self.size.saturating_sub(header).max(1));
+        end == offset || offset.wrapping_sub(end) < 1 << 31
+    }
+}
+
+/// Known lost data packets of each flow.
+#[derive(Debug, Default)]
+pub(crate) struct Truth {
+    flows: Vec<Option<Box<Known>>>,
+}
+
+/// Lost data packets of a flow.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// Losses that the sender may still judge.
+    losses: Vec<Loss>,
+    /// All losses, by cause.
+    counts: [u64; LossCause::COUNT],
+    /// If its sender classifies losses: those it has not been informed of.
+    news: Option<Vec<Loss>>,
+}
+
+/// The older of two sequence numbers.
+fn older(a: u32, b: u32) -> u32 {
+    if b.wrapping_sub(a) < 1 << 31 { a } else { b }
+}
+
+impl Known {
+    /// Forgets what is no longer needed: losses before `offset` and before `una`, the oldest byte that the sender
+    /// still asks about, and those of earlier connections.
+    fn forget_before(&mut self, generation: u16, header: u32, (offset, una): (u32, u32)) {
+        let oldest = older(offset, una);
+        self.losses.retain(|l| l.generation == generation && !l.before(oldest, header));
+    }
+
+    /// Why the segment at `offset`, which had been sent this many times, was lost; `None` if it was not.
+    ///
+    /// A segment is lost if all its copies are: a retransmission timer that expires while a copy is in flight, or
+    /// has arrived, is spurious.
+    fn cause(losses: &[Loss], offset: u32, transmissions: u32, header: u32) -> Option<LossCause> {
+        let copies = losses.iter().filter(|l| l.covers(offset, header));
+        let (n, last) = copies.fold((0, None), |(n, _), l| (n + 1, Some(l.cause)));
+        last.filter(|_| n >= transmissions)
+    }
+}
+
+impl Truth {
+    /// State for this many flows; 0 disables it.
+    pub(crate) fn new(flows: usize) -> Self {
+        Self { flows: vec![None; flows] }
+    }
+
+    /// Adds a flow, unless disabled.
+    pub(crate) fn grow(&mut self) {
+        if !self.flows.is_empty() {
+            self.flows.push(None);
+        }
+    }
+
+    fn known(&mut self, flow: u32) -> Option<&mut Known> {
+        self.flows.get_mut(flow as usize)?.as_deref_mut()
+    }
+
+    /// Lost data packets of a flow, by cause.
+    pub(crate) fn lost_of(&self, flow: u32) -> [u64; LossCause::COUNT] {
+        let known = self.flows.get(flow as usize).and_then(|k| k.as_deref());
+        known.map_or([0; LossCause::COUNT], |k| k.counts)
+    }
+
+    /// Moves the losses of one flow to another.
+    pub(crate) fn move_counts(&mut self, from: u32, to: u32) {
+        let Some(moved) = self.known(from).map(|k| core::mem::take(&mut k.counts)) else { return };
+        if let Some(to) = self.flows.get_mut(to as usize) {
+            let counts = &mut to.get_or_insert_default().counts;
+            counts.iter_mut().zip(moved).for_each(|(count, more)| *count += more);
+        }
+    }
+
+    /// A packet was lost.
+    pub(crate) fn lost(&mut self, parcel: Parcel, cause: LossCause) {
+        if parcel.backward() || parcel.class() != Class::Data {
+            return;
+        }
+        if let Some(flow) = self.flows.get_mut(parcel.flow() as usize) {
+            let known = flow.get_or_insert_default();
+            let (packet, generation) = (parcel.packet(), parcel.generation());
+            known.counts[cause as usize] += 1;
+            let loss = Loss { seq: packet.seq, size: parcel.size(), generation, cause };
+            known.losses.push(loss);
+            if let Some(news) = &mut known.news {
+                news.push(loss);
+            }
+        }
+    }
+
+    /// Sets whether the sender of a flow classifies losses from now on.
+    pub(crate) fn follow(&mut self, flow: u32, told: bool) {
+        let Some(known) = self.flows.get_mut(flow as usize) else { return };
+        if told || known.is_some() {
+            known.get_or_insert_default().news = told.then(Vec::new);
+        }
+    }
+
+    /// Losses that the sender of a flow has not been informed of: sequence number, payload, cause.
+    pub(crate) fn news(
+        &mut self,
+        flow: u32,
+        generation: u16,
+        header: u32,
+    ) -> impl Iterator<Item = (u32, u32, LossCause)> + use<> {
+        let news = self.known(flow).and_then(|k| k.news.as_mut()).map_or_else(Vec::new, core::mem::take);
+        let current = news.into_iter().filter(move |l| l.generation == generation);
+        current.map(move |l| (l.seq, l.size.saturating_sub(header), l.cause))
+    }
+
+    /// Attributes a judgement to its true cause, if it reduced the window. `header`: header bytes of a packet;
+    /// `una`: the oldest byte that the sender still asks about.
+    pub(crate) fn judge(
+        &mut self,
+        flow: u32,
+        generation: u16,
+        (header, una): (u32, u64),
+        judged: &Judgement,
+        account: &mut Account,
+    ) {
+        let Some(flow) = self.flows.get_mut(flow as usize) else { return };
+        let known = flow.get_or_insert_default();
+        // Stream offsets and sequence numbers both start at 0.
+        let offset = judged.offset as u32;
+        known.forget_before(generation, header, (offset, una as u32));
+        if !judged.cut {
+            return;
+        }
+        let mut one = Cuts::default();
+        match Known::cause(&known.losses, offset, judged.transmissions, header) {
+            _ if judged.sign == Sign::Ecn => one.marked = 1,
+            Some(LossCause::Error | LossCause::ArqGaveUp) => one.error = 1,
+            Some(LossCause::Full | LossCause::PushedOut | LossCause::Aqm | LossCause::Filtered) => {
+                one.congestion = 1;
+            }
+            Some(LossCause::LinkDown) => one.outage = 1,
+            None => one.spurious = 1,
+        }
+        account.all.add(&one);
+        if judged.sign == Sign::Timeout {
+            account.timeouts.add(&one);
+        }
+    }
+
+    /// Compares a sender's verdict on a loss with its true cause.
+    pub(crate) fn check(
+        &mut self,
+        flow: u32,
+        generation: u16,
+        (header, una): (u32, u64),
+        verdict: &Verdict,
+        account: &mut Verdicts,
+    ) {
+        let Some(flow) = self.flows.get_mut(flow as usize) else { return };
+        let known = flow.get_or_insert_default();
+        let offset = verdict.offset as u32;
+        known.forget_before(generation, header, (offset, una as u32));
+        // Losses of later transmissions do not count: the sender has not been informed of them.
+        let then = known.losses.len().saturating_sub(known.news.as_ref().map_or(0, Vec::len));
+        let cause = Known::cause(&known.losses[..then], offset, verdict.transmissions, header);
+        let count = match (cause.map(is_error), verdict.error) {
+            (None, _) => &mut account.spurious,
+            (Some(true), true) => &mut account.error_right,
+            (Some(true), false) => &mut account.error_wrong,
+            (Some(false), false) => &mut account.congestion_right,
+            (Some(false), true) => &mut account.congestion_wrong,
+        };
+        *count += 1;
+    }
+
+    /// A connection has ended.
+    pub(crate) fn forget(&mut self, flow: u32) {
+        if let Some(known) = self.known(flow) {
+            known.losses.clear();
+            if let Some(news) = &mut known.news {
+                news.clear();
+            }
+        }
+    }
+}

@@ -1,0 +1,478 @@
+//! Running chains of connections: legs open, relays forward data, gateways crash.
+
+use crate::flow::Seen;
+use crate::flow::agent::Agent;
+use crate::flow::ends::Ends;
+use crate::flow::user;
+use crate::observe::events;
+use crate::observe::oracle::Oracle;
+use crate::observe::tap::Tap;
+use crate::packet::network::Network;
+use crate::packet::parcel::{Label, Parcel};
+use crate::packet::send::{dispatch, send_whole};
+use crate::sim::Sim;
+use crate::split::chain::Chain;
+use crate::split::headers::Headers;
+use crate::split::leg::{Away, Leg};
+use crate::split::rate_leg::RateLeg;
+use skyhaul_base::{Instant, Rng};
+use skyhaul_path::PacketView;
+use skyhaul_relay::xtp::HEADER as XTP_HEADER;
+use skyhaul_scenario::resolved::Overload;
+use skyhaul_tcp::config::LossClassifier;
+use skyhaul_tcp::{Flags, Segment, Seq, State};
+
+impl<R: Tap> Sim<R> {
+    /// Opens the chain of a flow for a transfer with this many bytes to send at once. A full gateway lets it pass
+    /// unsplit, or refuses it.
+    pub(crate) fn open_chain(&mut self, c: u32, transfer: u64, bytes: u64) {
+        let now = self.now;
+        let chain = &mut self.chains[c as usize];
+        chain.begin(now, transfer);
+        let full = chain
+            .gateways
+            .iter()
+            .find(|&&g| self.run.gateways[g].connections.is_some_and(|most| self.taken[g] >= most));
+        let unread = chain.encrypted || chain.rerouted;
+        let refused = match full.map(|&g| self.run.gateways[g].overload) {
+            _ if unread => {
+                chain.told.bypassed += u64::from(!chain.gateways.is_empty());
+                chain.in_use = 1;
+                false
+            }
+            None => {
+                chain.counted = !chain.gateways.is_empty();
+                chain.gateways.iter().for_each(|&g| self.taken[g] += 1);
+                false
+            }
+            Some(Overload::Bypass) => {
+                chain.told.bypassed += 1;
+                chain.in_use = 1;
+                false
+            }
+            Some(Overload::Refuse) => {
+                chain.told.refused += 1;
+                true
+            }
+        };
+        let (head, uncut, past, own) = (chain.legs[0], chain.in_use == 1, chain.past, chain.own);
+        let flow = &mut self.flows[head as usize];
+        (flow.forward, flow.reverse) = if uncut { past } else { own };
+        self.open_leg(c, 0);
+        if self.spoofs(c) {
+            self.open_leg(c, 1);
+            self.install_spoof(c);
+        }
+        if let Agent::Leg(leg) = &mut self.flows[head as usize].agent {
+            if refused {
+                leg.ends.receiver.abort(now);
+            }
+            leg.ends.sender.offer(now, bytes);
+        }
+        if self.flows[head as usize].finite {
+            self.end_stream(head);
+        }
+    }
+
+    /// Opens a leg.
+    fn open_leg(&mut self, c: u32, number: usize) {
+        let now = self.now;
+        let chain = &mut self.chains[c as usize];
+        chain.opened = chain.opened.max(number + 1);
+        let (index, last, transfer) = (chain.legs[number], number + 1 == chain.in_use, chain.transfer);
+        let record = &mut self.records[index as usize];
+        let group = &self.run.groups[record.group];
+        let flow = &mut self.flows[index as usize];
+        let stream = |end: &str| {
+            let which = if transfer == 0 { String::new() } else { format!(".{transfer}") };
+            Rng::stream(self.run.seed, &format!("flows.{}[{}].{end}{which}", group.name, record.index))
+        };
+        let rules = &self.run.rules[record.group];
+        let controls = user::controls_of(group, rules, record.index, &self.run.controls);
+        let config = &self.run.endpoints[record.group];
+        let oracle = Oracle::of(config.loss_classifier, || stream("loss-classifier"));
+        self.net.witness.truth.follow(index, config.loss_classifier != LossClassifier::None);
+        let ends = Ends::of_leg(now, config, controls, stream("cc"), stream("peer"), last);
+        let mut ends = ends.closing(group.close && last);
+        if let Some(state) = record.path_state() {
+            ends.sender.recall(state);
+        }
+        if oracle.is_some() {
+            record.history().oracle = oracle;
+        }
+        record.started.get_or_insert(now);
+        record.seen = Seen::default();
+        let rated = group
+            .rate_leg()
+            .map(|rate| Box::new(RateLeg::new(rate, config.mss, config.send_buffer, config.receive_buffer)));
+        if rated.is_some() {
+            flow.header = XTP_HEADER;
+        }
+        let compresses = group.header_compression().filter(|_| !chain.spoofs);
+        let headers = compresses.map(|rule| Box::new(Headers::new(rule, flow.header)));
+        let away = Away::default();
+        let leg = Leg { ends, rated, spoof: None, headers, away, chain: c, number: number as u8 };
+        flow.agent = Agent::Leg(Box::new(leg));
+    }
+
+    /// A segment of a leg has reached one of its ends.
+    pub(crate) fn leg_arrival(&mut self, parcel: Parcel, segment: &Segment) {
+        let (now, index, backward) = (self.now, parcel.flow(), parcel.backward());
+        let Agent::Leg(leg) = &mut self.flows[index as usize].agent else { return };
+        if leg.headers.as_mut().is_some_and(|h| !h.reads(parcel)) {
+            return;
+        }
+        let (c, to_gateway) = (leg.chain, backward == (leg.number > 0));
+        if to_gateway && self.spoofs(c) {
+            self.spoof_arrival(c, backward, segment);
+            return;
+        }
+        let Agent::Leg(leg) = &mut self.flows[index as usize].agent else { return };
+        if leg.ends.end(backward).handle(now, segment, &[]).is_err() {
+            self.records[index as usize].rejected += 1;
+        }
+        leg.ends.answer_end(now);
+        if backward {
+            self.acknowledged(index);
+        }
+        self.carry(index);
+    }
+
+    /// After an event on a leg, moves everything that can move along its chain.
+    pub(crate) fn carry(&mut self, index: u32) {
+        let Agent::Leg(leg) = &self.flows[index as usize].agent else { return };
+        let c = leg.chain;
+        if self.spoofs(c) {
+            self.spoof_flush(c);
+            self.look_at(c);
+            return;
+        }
+        for gateway in 0..self.chains[c as usize].in_use - 1 {
+            self.pass_on(c, gateway);
+        }
+        for number in 0..self.chains[c as usize].opened {
+            self.leg_flush(c, number);
+        }
+        self.look_at(c);
+    }
+
+    /// Opens the leg behind a gateway, and forwards what can be forwarded.
+    fn pass_on(&mut self, c: u32, gateway: usize) {
+        let chain = &self.chains[c as usize];
+        let (from, to) = (chain.legs[gateway] as usize, chain.legs[gateway + 1] as usize);
+        let (opened, early, cut) = (chain.opened, chain.early, chain.cut[gateway]);
+        if gateway >= opened || cut {
+            return;
+        }
+        if gateway + 1 == opened {
+            let Agent::Leg(leg) = &self.flows[from].agent else { return };
+            let (asked, open) = leg.arrived();
+            if leg.away.receiver || !(open || asked && early) {
+                return;
+            }
+            self.open_leg(c, gateway + 1);
+        }
+        let now = self.now;
+        // A leg's flow comes before or after that of the next one.
+        let (low, high) = self.flows.split_at_mut(from.max(to));
+        let (a, b) = if from < to { (&mut low[from], &mut high[0]) } else { (&mut high[0], &mut low[to]) };
+        let (Agent::Leg(a), Agent::Leg(b)) = (&mut a.agent, &mut b.agent) else { return };
+        if a.away.receiver {
+            return;
+        }
+        a.pass_on(now, &mut self.chains[c as usize].relays[gateway], b);
+    }
+
+    /// The cumulative acknowledgement of the leg behind a gateway; `None` before it is established.
+    fn confirmed(&self, c: u32, gateway: usize) -> Option<Seq> {
+        let next = *self.chains[c as usize].legs.get(gateway + 1)?;
+        match &self.flows[next as usize].agent {
+            // The first byte has offset 1, and a FIN that of the byte after the last.
+            Agent::Leg(leg) if leg.established() => {
+                Some(Seq((1 + leg.acked() + u64::from(leg.end_acked())) as u32))
+            }
+            _ => None,
+        }
+    }
+
+    /// Sends what both ends of a leg have to send, and sets its timer.
+    fn leg_flush(&mut self, c: u32, number: usize) {
+        let now = self.now;
+        let index = self.chains[c as usize].legs[number];
+        let holds = self.chains[c as usize].late_acks && number + 1 < self.chains[c as usize].in_use;
+        let confirmed = if holds { self.confirmed(c, number) } else { None };
+        let Self { flows, net, chains, records, .. } = self;
+        let flow = &mut flows[index as usize];
+        let (forward, back, header) = (flow.way(index, false), flow.way(index, true), flow.header);
+        let Agent::Leg(leg) = &mut flow.agent else { return };
+        if leg.away != Away::default() {
+            self.flush_what_is_there(c, number);
+            return;
+        }
+        if let Some(rated) = &mut leg.rated {
+            while let Some(parcel) = rated.poll_data(now, forward, &mut net.witness.bodies, R::PACKETS) {
+                dispatch(net, now, parcel);
+            }
+            while let Some(parcel) = rated.poll_report(back, &mut net.witness.bodies, R::PACKETS) {
+                dispatch(net, now, parcel);
+            }
+            self.arm(index);
+            return;
+        }
+        while let Some(out) = &leg.ends.sender.poll_transmit(now) {
+            put(net, now, forward, header, out, &mut leg.headers);
+        }
+        if holds {
+            let held = &mut chains[c as usize].held[number];
+            while held.front().is_some_and(|s| Chain::may_pass(s, confirmed)) {
+                if let Some(out) = &held.pop_front() {
+                    put(net, now, back, header, out, &mut leg.headers);
+                }
+            }
+            while let Some(out) = leg.ends.receiver.poll_transmit(now) {
+                if Chain::may_pass(&out, confirmed) {
+                    put(net, now, back, header, &out, &mut leg.headers);
+                } else {
+                    held.push_back(out);
+                }
+            }
+        } else {
+            while let Some(out) = &leg.ends.receiver.poll_transmit(now) {
+                put(net, now, back, header, out, &mut leg.headers);
+            }
+        }
+        if R::ENABLED {
+            if let Some(sender) = flow.agent.sender() {
+                events::sender(now, index, sender, &mut records[index as usize].seen, net);
+            }
+        }
+        self.arm(index);
+    }
+
+    /// Bytes acknowledged to the sender, acknowledged by the receiver, and received, over the connections of the
+    /// current transfer.
+    fn reached(&self, c: u32) -> (u64, u64, u64) {
+        let chain = &self.chains[c as usize];
+        let leg = |number: usize| match &self.flows[chain.legs[number] as usize].agent {
+            Agent::Leg(leg) => Some(leg),
+            _ => None,
+        };
+        let last = leg(chain.in_use - 1);
+        let arrived = last.map_or(0, |l| l.ends.receiver.receiver().payload_received());
+        // Within one connection the receiver acknowledges what it has received; there is no other count.
+        let by_receiver = if self.spoofs(c) { arrived } else { last.map_or(0, |l| l.acked()) };
+        (leg(0).map_or(0, |l| l.acked()), by_receiver, arrived)
+    }
+
+    /// Updates the results of a chain, and checks whether it has ended.
+    fn look_at(&mut self, c: u32) {
+        let now = self.now;
+        let (to_sender, by_receiver, arrived) = self.reached(c);
+        let chain = &mut self.chains[c as usize];
+        let told = &mut chain.told;
+        if chain.cut.iter().all(|c| !c) {
+            told.custody = told.custody.max(to_sender.saturating_sub(by_receiver));
+        }
+        let head = chain.legs[0];
+        if !chain.end_told && matches!(&self.flows[head as usize].agent, Agent::Leg(l) if l.end_acked()) {
+            chain.end_told = true;
+            told.custody_at_close = told.custody_at_close.max(to_sender.saturating_sub(by_receiver));
+        }
+        if told.first_byte.is_none() && arrived > 0 {
+            told.first_byte = Some(now - chain.began);
+        }
+        if told.setup.is_none() && chain.opened == chain.in_use {
+            let counts = if chain.spoofs { 1 } else { chain.in_use };
+            let up = |&i: &u32| matches!(&self.flows[i as usize].agent, Agent::Leg(l) if l.established());
+            if chain.legs[..counts].iter().all(up) {
+                chain.told.setup = Some(now - chain.began);
+            }
+        }
+        if chain.dead {
+            return;
+        }
+        let Agent::Leg(leg) = &self.flows[head as usize].agent else { return };
+        if leg.ends.sender.state() == State::Closed {
+            self.lose(c);
+        } else if self.flows[head as usize].finite && self.is_over(c) {
+            self.done(head);
+        }
+    }
+
+    /// Whether a chain's receiver has acknowledged everything, and the sender has the receiver's end of stream if there is
+    /// to be one.
+    pub(crate) fn is_over(&self, c: u32) -> bool {
+        let head = self.chains[c as usize].legs[0] as usize;
+        let Agent::Leg(leg) = &self.flows[head].agent else { return true };
+        let closes = self.run.groups[self.records[head].group].close;
+        self.unacked_along(c) == 0 && (!closes || leg.ends.sender.peer_finished())
+    }
+
+    /// Bytes of a chain's sender not acknowledged by its receiver.
+    pub(crate) fn unacked_along(&self, c: u32) -> u64 {
+        let chain = &self.chains[c as usize];
+        let Agent::Leg(leg) = &self.flows[chain.legs[0] as usize].agent else { return 0 };
+        let (to_sender, by_receiver, _) = self.reached(c);
+        leg.ends.sender.unacked() + to_sender.saturating_sub(by_receiver)
+    }
+
+    /// The sender has noticed that its connection is lost.
+    #[cold]
+    fn lose(&mut self, c: u32) {
+        let chain = &mut self.chains[c as usize];
+        chain.dead = true;
+        let head = chain.legs[0];
+        self.leave(c);
+        self.records[head as usize].dead = true;
+        if R::ENABLED {
+            let event = skyhaul_trace::Event::GaveUp { flow: head };
+            self.net.witness.recorder.record(self.now, &event);
+        }
+        self.note_finished(head);
+    }
+
+    /// Frees the chain's places at its gateways.
+    fn leave(&mut self, c: u32) {
+        let chain = &mut self.chains[c as usize];
+        if core::mem::take(&mut chain.counted) {
+            chain.gateways.iter().for_each(|&g| self.taken[g] -= 1);
+        }
+    }
+
+    /// Takes all legs of a chain but the first out of service, and keeps their counts.
+    pub(crate) fn retire_chain(&mut self, c: u32) {
+        let (_, by_receiver, arrived) = self.reached(c);
+        self.leave(c);
+        let chain = &mut self.chains[c as usize];
+        chain.delivered += arrived;
+        chain.acked += by_receiver;
+        let legs = chain.legs[1..].to_vec();
+        for leg in legs {
+            self.retire(leg);
+            self.set_timer(leg, Instant::MAX);
+        }
+    }
+
+    /// Payload received by a chain's receiver.
+    pub(crate) fn delivered(&self, c: u32) -> u64 {
+        self.chains[c as usize].delivered + self.reached(c).2
+    }
+    /// Payload acknowledged by a chain's receiver.
+    pub(crate) fn acknowledged_by_receiver(&self, c: u32) -> u64 {
+        self.chains[c as usize].acked + self.reached(c).1
+    }
+    /// Payload acknowledged to a chain's sender and not by its receiver.
+    pub(crate) fn custody(&self, c: u32) -> u64 {
+        let (to_sender, by_receiver, _) = self.reached(c);
+        to_sender.saturating_sub(by_receiver)
+    }
+
+    /// A gateway crashes and restarts at once, without knowledge of its connections.
+    #[cold]
+    pub(crate) fn crash(&mut self, gateway: usize) {
+        for c in 0..self.chains.len() as u32 {
+            let chain = &self.chains[c as usize];
+            let cut = chain.in_use > 1;
+            let Some(k) = chain.gateways.iter().position(|&g| g == gateway).filter(|_| cut) else { continue };
+            if self.spoofs(c) {
+                self.forget_spoof(c);
+                self.chains[c as usize].told.crashes += 1;
+                continue;
+            }
+            let (legs, last) = ([chain.legs[k], chain.legs[k + 1]], k + 2 == chain.in_use);
+            if last {
+                // The sender of the last leg is about to be dropped, with its counts.
+                let (_, by_receiver, _) = self.reached(c);
+                self.chains[c as usize].acked += by_receiver;
+            }
+            self.forget(legs[0], false);
+            self.forget(legs[1], true);
+            let chain = &mut self.chains[c as usize];
+            chain.cut[k] = true;
+            chain.held[k].clear();
+            chain.told.crashes += 1;
+        }
+    }
+
+    /// The route of a gateway's connections changes: packets bypass it and all other gateways. The hosts that now
+    /// get them do not know the connection and reset it.
+    #[cold]
+    pub(crate) fn reroute(&mut self, gateway: usize) {
+        for c in 0..self.chains.len() as u32 {
+            let chain = &mut self.chains[c as usize];
+            let concerned = chain.gateways.contains(&gateway) && !chain.rerouted;
+            if !concerned {
+                continue;
+            }
+            chain.rerouted = true;
+            if chain.in_use == 1 || chain.opened == 0 {
+                continue;
+            }
+            chain.told.crashes += 1;
+            let (past, legs) = (chain.past, chain.legs[..chain.opened].to_vec());
+            if self.spoofs(c) {
+                self.forget_spoof(c);
+                continue;
+            }
+            let (_, by_receiver, _) = self.reached(c);
+            let chain = &mut self.chains[c as usize];
+            chain.acked += by_receiver;
+            chain.cut.iter_mut().for_each(|cut| *cut = true);
+            chain.held.iter_mut().for_each(|held| held.clear());
+            let last = legs.len() - 1;
+            for (n, &index) in legs.iter().enumerate() {
+                if n == 0 || n == last {
+                    let flow = &mut self.flows[index as usize];
+                    (flow.forward, flow.reverse) = past;
+                }
+                // Data at the receiver of the last leg and at the sender of the first is kept.
+                if n < last {
+                    self.forget(index, false);
+                }
+                if n > 0 {
+                    self.forget(index, true);
+                }
+            }
+        }
+    }
+
+    /// A gateway's end of a leg loses its state.
+    fn forget(&mut self, index: u32, sender: bool) {
+        let Self { flows, records, run, .. } = self;
+        let record = &mut records[index as usize];
+        let flow = &mut flows[index as usize];
+        if !matches!(flow.agent, Agent::Leg(_)) {
+            return;
+        }
+        let group = &run.groups[record.group];
+        if sender {
+            // Its previous counts are kept.
+            record.history().past = record.totals(flow, group.endpoint.mss);
+        }
+        let (control, _) = user::controls_of(group, &run.rules[record.group], record.index, &run.controls);
+        if let Agent::Leg(leg) = &mut flow.agent {
+            leg.forget(sender, &run.endpoints[record.group], control);
+        }
+        self.arm(index);
+    }
+}
+
+/// Sends a segment of a leg.
+pub(crate) fn put<R: Tap>(
+    net: &mut Network<R>,
+    now: Instant,
+    label: Label,
+    header: u32,
+    segment: &Segment,
+    headers: &mut Option<Box<Headers>>,
+) {
+    let Some(headers) = headers else {
+        send_whole(net, now, label, header, segment);
+        return;
+    };
+    let (head, extras) = segment.split();
+    let rare = !extras.is_none() || head.flags.has(Flags::SYN);
+    let bodies = &mut net.witness.bodies;
+    let parcel = Parcel::pack(&head, rare.then_some(extras), header, label, bodies, R::PACKETS);
+    dispatch(net, now, headers.shorten(parcel, segment));
+}

@@ -1,0 +1,109 @@
+//! Chains with a spoofing gateway: one connection, whose ends belong to the first and the second leg, with
+//! [`Spoof`] between them.
+
+use crate::flow::agent::Agent;
+use crate::observe::tap::Tap;
+use crate::packet::parcel::Label;
+use crate::packet::send::send_whole;
+use crate::sim::Sim;
+use crate::split::spoof::Spoof;
+use skyhaul_base::Rng;
+use skyhaul_tcp::{Connection, Flags, Segment, Seq};
+use std::sync::Arc;
+
+impl<R: Tap> Sim<R> {
+    /// Whether the connection of a chain passes a spoofing gateway.
+    #[inline]
+    pub(crate) fn spoofs(&self, c: u32) -> bool {
+        let chain = &self.chains[c as usize];
+        chain.spoofs && chain.in_use > 1
+    }
+
+    /// Installs the spoofing gateway. The second leg has no sender of its own.
+    pub(crate) fn install_spoof(&mut self, c: u32) {
+        let chain = &self.chains[c as usize];
+        let (index, capacity) = (chain.legs[1] as usize, chain.buffers[0]);
+        let record = &self.records[index];
+        let group = &self.run.groups[record.group];
+        let (control, _) = crate::flow::user::controls_of(
+            group,
+            &self.run.rules[record.group],
+            record.index,
+            &self.run.controls,
+        );
+        let config = Arc::clone(&self.run.endpoints[record.group]);
+        let rto = config.rto;
+        if let Agent::Leg(leg) = &mut self.flows[index].agent {
+            leg.ends.sender = Connection::listen(config, control, Seq(0), Rng::stream(0, "nobody"));
+            leg.spoof = Some(Box::new(Spoof::new(capacity, rto)));
+        }
+    }
+
+    fn spoof(&mut self, c: u32) -> Option<&mut Spoof> {
+        let index = self.chains[c as usize].legs[1];
+        match &mut self.flows[index as usize].agent {
+            Agent::Leg(leg) => leg.spoof.as_deref_mut(),
+            _ => None,
+        }
+    }
+
+    /// The gateway loses its stored data, and packets pass unchanged.
+    pub(crate) fn forget_spoof(&mut self, c: u32) {
+        if let Some(spoof) = self.spoof(c) {
+            spoof.forget();
+        }
+    }
+
+    /// A segment has reached the gateway, from the receiver or from the sender.
+    pub(crate) fn spoof_arrival(&mut self, c: u32, from_receiver: bool, segment: &Segment) {
+        let now = self.now;
+        if let Some(spoof) = self.spoof(c) {
+            if from_receiver {
+                spoof.inbound(now, segment);
+            } else {
+                spoof.outbound(now, segment);
+            }
+        }
+        self.carry(self.chains[c as usize].legs[0]);
+    }
+
+    /// Sends what both ends and the gateway have to send.
+    pub(crate) fn spoof_flush(&mut self, c: u32) {
+        let now = self.now;
+        let Self { flows, net, chains, .. } = self;
+        let chain = &mut chains[c as usize];
+        let [near, far] = [chain.legs[0], chain.legs[1]];
+        let way = |flow: u32, backward: bool| flows[flow as usize].way(flow, backward);
+        let (to_box, to_sender) = (way(near, false), way(near, true));
+        let (to_receiver, back_to_box) = (way(far, false), way(far, true));
+        // Bypassing the gateway: such packets belong to the leg at whose end they arrive.
+        let (past, past_back) =
+            (Label { hop: chain.past.0, ..to_receiver }, Label { hop: chain.past.1, ..to_sender });
+        let header = flows[near as usize].header;
+        if let Agent::Leg(leg) = &mut flows[near as usize].agent {
+            while let Some(out) = &leg.ends.sender.poll_transmit(now) {
+                send_whole(net, now, if chain.rerouted { past } else { to_box }, header, out);
+            }
+        }
+        if let Agent::Leg(leg) = &mut flows[far as usize].agent {
+            while let Some(out) = &leg.ends.receiver.poll_transmit(now) {
+                let astray = chain.asym > 0.0
+                    && out.len == 0
+                    && !out.flags.has(Flags::SYN)
+                    && chain.rng.unit() < chain.asym;
+                let way = if chain.rerouted || astray { past_back } else { back_to_box };
+                send_whole(net, now, way, header, out);
+            }
+            if let Some(spoof) = &mut leg.spoof {
+                while let Some(out) = &spoof.to_receiver.pop_front() {
+                    send_whole(net, now, to_receiver, header, out);
+                }
+                while let Some(out) = &spoof.to_sender.pop_front() {
+                    send_whole(net, now, to_sender, header, out);
+                }
+            }
+        }
+        self.arm(near);
+        self.arm(far);
+    }
+}

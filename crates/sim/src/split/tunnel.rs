@@ -1,0 +1,71 @@
+//! Tunnels between gateways that hand connections over, and the routes of the connections afterwards.
+
+use crate::error::BuildError;
+use crate::packet::links::Links;
+use crate::packet::parcel::Parcel;
+use skyhaul_base::{Duration, Instant};
+use skyhaul_scenario::resolved::{ChainKind, Misfortune, Resolved};
+use std::collections::VecDeque;
+
+/// The routes of a chain from a gateway that takes it over.
+#[derive(Clone, Debug)]
+pub(crate) struct Ahead {
+    /// Routes of the leg that begins there, and the end of that of acknowledgements.
+    pub(crate) own: (u16, u16),
+    pub(crate) ends: u16,
+    /// Routes that bypass all gateways.
+    pub(crate) past: (u16, u16),
+    /// The tunnel from the previous gateway; the next entry is its end.
+    pub(crate) tunnel: u16,
+}
+
+/// The tunnel to a gateway from its predecessor.
+#[derive(Debug)]
+pub(crate) struct Tunnel {
+    pub(crate) way: u16,
+    /// Where acknowledgements of the next leg arrive without a tunnel.
+    pub(crate) direct: u16,
+    /// When the connection arrives, and the parcels that arrived before it.
+    pub(crate) until: Instant,
+    pub(crate) waiting: VecDeque<Parcel>,
+}
+
+/// For each handover, the route from the old gateway to the new one.
+pub(crate) fn tunnels(scenario: &Resolved, links: &mut Links) -> Result<Vec<Option<u16>>, BuildError> {
+    let tunnel = |what: &Misfortune| match what {
+        Misfortune::Handover(how) => links.tunnel(how.backhaul).ok_or(BuildError::TooLarge).map(Some),
+        Misfortune::Crash | Misfortune::Reroute => Ok(None),
+    };
+    scenario.mishaps.iter().map(|m| &m.what).map(tunnel).collect()
+}
+
+/// The routes of a group's chains after each handover that concerns them, in order.
+pub(crate) fn ahead(
+    scenario: &Resolved,
+    group: usize,
+    tunnels: &[Option<u16>],
+    links: &mut Links,
+) -> Result<VecDeque<Ahead>, BuildError> {
+    let head = &scenario.flows[group];
+    let mut found = VecDeque::new();
+    // A spoofing gateway has no connection to hand over.
+    let Some(chain) = head.chain().filter(|c| c.kind != ChainKind::Spoof) else { return Ok(found) };
+    let mut gateways = chain.gateways.clone();
+    let legs = core::iter::once(group).chain(chain.legs.iter().copied());
+    let mut paths: Vec<&[usize]> = legs.map(|l| scenario.flows[l].path.as_slice()).collect();
+    for (mishap, &tunnel) in scenario.mishaps.iter().zip(tunnels) {
+        let (Misfortune::Handover(how), Some(tunnel)) = (&mishap.what, tunnel) else { continue };
+        let Some(k) = gateways.iter().position(|&g| g == mishap.gateway) else { continue };
+        gateways[k] = how.to;
+        if let Some(path) = &how.path {
+            paths[k + 1] = path;
+        }
+        let takes = scenario.gateways[how.to].delay;
+        let own = links.routes_from(Duration::ZERO, takes, paths[k + 1]).ok_or(BuildError::TooLarge)?;
+        let past = links.routes(head, &paths.concat()).ok_or(BuildError::TooLarge)?;
+        // As many entries as links, plus the end.
+        let ends = own.1 + paths[k + 1].len() as u16;
+        found.push_back(Ahead { own, ends, past, tunnel });
+    }
+    Ok(found)
+}
