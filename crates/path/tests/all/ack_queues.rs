@@ -61,13 +61,13 @@ impl Naive {
         // A flow has one connection after the other: one that returns begins anew.
         let of = |q: &&Pkt| q.flow == p.flow;
         let own: Vec<Pkt> = self.history.iter().filter(of).copied().collect();
-        let from = own.iter().rposition(|q| connection(q) != connection(&p)).map_or(0, |i| i + 1);
+        let from = own.iter().rposition(|q| connection(q) != connection(p)).map_or(0, |i| i + 1);
         match own.iter().position(|q| q.id == p.id) {
             Some(at) if at < from => {
-                let last = own[..=at].iter().rposition(|q| connection(q) != connection(&p));
+                let last = own[..=at].iter().rposition(|q| connection(q) != connection(p));
                 own[last.map_or(0, |i| i + 1)..]
                     .iter()
-                    .take_while(|q| connection(q) == connection(&p))
+                    .take_while(|q| connection(q) == connection(p))
                     .copied()
                     .collect()
             }
@@ -77,7 +77,7 @@ impl Naive {
 
     /// Its neighbour in its connection has the same number.
     fn is_duplicate_or_base(&self, p: &Pkt) -> bool {
-        let own = self.connection(&p);
+        let own = self.connection(p);
         let at = own.iter().position(|q| q.id == p.id).unwrap();
         let same = |q: Option<&Pkt>| q.is_some_and(|q| q.ack.unwrap().number == p.ack.unwrap().number);
         same(own.get(at.wrapping_sub(1))) || same(own.get(at + 1))
