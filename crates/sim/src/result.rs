@@ -174,7 +174,7 @@ pub struct ChainResult {
     pub refused: u64,
     /// Bytes that gateways handed over to others.
     pub moved: u64,
-    /// Silence of the legs behind them during hand-overs.
+    /// Silence of the legs behind them during handovers.
     pub silent: Duration,
 }
 

@@ -297,7 +297,7 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     known("handed_over", Unit::Bytes, "buffered data that gateways handed over to others", |f, _| {
         Some(f.chain.as_ref()?.moved as f64)
     }),
-    maybe("handover_silence", "silence of the legs behind gateways during hand-overs", |f, _| {
+    maybe("handover_silence", "silence of the legs behind gateways during handovers", |f, _| {
         Some(f.chain.as_ref()?.silent.as_secs_f64())
     }),
     maybe(

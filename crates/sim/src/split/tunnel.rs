@@ -22,7 +22,8 @@ pub(crate) struct Ahead {
 /// The tunnel to a gateway from its predecessor.
 #[derive(Debug)]
 pub(crate) struct Tunnel {
-    pub(crate) way: u16,
+    /// The entry of the route table with which it begins.
+    pub(crate) entry: u16,
     /// Where acknowledgements of the next leg arrive without a tunnel.
     pub(crate) direct: u16,
     /// When the connection arrives, and the parcels that arrived before it.
@@ -30,7 +31,7 @@ pub(crate) struct Tunnel {
     pub(crate) waiting: VecDeque<Parcel>,
 }
 
-/// For each hand-over, the route from the old gateway to the new one.
+/// For each handover, the route from the old gateway to the new one.
 pub(crate) fn tunnels(scenario: &Resolved, links: &mut Links) -> Result<Vec<Option<u16>>, BuildError> {
     let tunnel = |what: &Misfortune| match what {
         Misfortune::HandOver(how) => links.tunnel(how.backhaul).ok_or(BuildError::TooLarge).map(Some),
@@ -39,7 +40,7 @@ pub(crate) fn tunnels(scenario: &Resolved, links: &mut Links) -> Result<Vec<Opti
     scenario.mishaps.iter().map(|m| &m.what).map(tunnel).collect()
 }
 
-/// The routes of a group's chains after each hand-over that concerns them, in order.
+/// The routes of a group's chains after each handover that concerns them, in order.
 pub(crate) fn ahead(
     scenario: &Resolved,
     group: usize,

@@ -162,7 +162,7 @@ fn an_early_acknowledgement_covers_a_fin_before_the_receiver_has_the_data_and_a_
 #[test]
 fn an_end_of_stream_moves_with_a_connection() {
     for at in ["0.3 s", "0.5 s", "0.9 s", "1.3 s", "1.6 s"] {
-        let event = format!("{PATH}[[event]]\nat = \"{at}\"\nhand-over = {{ from = \"g1\", to = \"g3\" }}\n");
+        let event = format!("{PATH}[[event]]\nat = \"{at}\"\nhandover = {{ from = \"g1\", to = \"g3\" }}\n");
         for sets in [vec![ONE_PAGE], vec![ONE_PAGE, RATED], vec![ONE_PAGE, "flows.bulk.chain.ack-mode=late"]]
         {
             let result = text::ran(&event, &sets, 1);

@@ -112,7 +112,7 @@ fn random_losses_turn_the_gain_of_rfc_1144_into_a_loss() {
 #[test]
 fn compressed_headers_move_with_a_connection_and_arrive_late_or_early() {
     let text = format!(
-        "{PATH}[gateways.g3]\nbehind = \"near\"\n[[event]]\nat = \"4 s\"\nhand-over = {{ from = \"g1\", to = \"g3\" }}\n"
+        "{PATH}[gateways.g3]\nbehind = \"near\"\n[[event]]\nat = \"4 s\"\nhandover = {{ from = \"g1\", to = \"g3\" }}\n"
     );
     let app = "flows.bulk.app={ kind = \"pages\", segments = 5000, count = 2 }";
     for set in [SCPS, VJ] {

@@ -39,7 +39,7 @@ sndbuf = "512 KiB"
 
 /// The event, with more of its keys.
 fn moves(more: &str) -> String {
-    format!("[[event]]\nat = \"4 s\"\nhand-over = {{ from = \"g1\", to = \"g2\"{more} }}\n")
+    format!("[[event]]\nat = \"4 s\"\nhandover = {{ from = \"g1\", to = \"g2\"{more} }}\n")
 }
 fn ran(sets: &[&str], events: &str) -> RunResult {
     text::ran(&format!("{PATH}{events}"), sets, 1)
@@ -121,7 +121,8 @@ fn what_happens_afterwards_happens_to_the_gateway_that_has_the_connection() {
         assert!(chain.lost > 0 && flow.bytes_acked < BYTES, "{at}: {chain:?}");
     }
     // And it moves on.
-    let again = "[[event]]\nat = \"4.03 s\"\nhand-over = { from = \"g2\", to = \"g3\", path = [\"sat2\", \"far\"] }\n";
+    let again =
+        "[[event]]\nat = \"4.03 s\"\nhandover = { from = \"g2\", to = \"g3\", path = [\"sat2\", \"far\"] }\n";
     let events = format!("{}{again}", moves(""));
     let s = text::resolve(&format!("{PATH}{events}"), &[]);
     let mut sim = Sim::new(&s, 1, Null).expect("a world");
@@ -134,7 +135,7 @@ fn what_happens_afterwards_happens_to_the_gateway_that_has_the_connection() {
 }
 
 #[test]
-fn what_is_not_split_has_nothing_to_hand_over() {
+fn what_is_not_split_has_nothing_to_handover() {
     for sets in
         [["flows.bulk.chain.kind=e2e"], ["flows.bulk.chain.kind=spoof"], ["flows.bulk.chain.encrypted=true"]]
     {
@@ -146,7 +147,7 @@ fn what_is_not_split_has_nothing_to_hand_over() {
 }
 
 #[test]
-fn a_hand_over_comes_back_from_its_resolved_form_and_mistakes_are_named() {
+fn a_handover_comes_back_from_its_resolved_form_and_mistakes_are_named() {
     for more in ["", ", path = [\"sat2\", \"far\"], signalling = \"20 ms\", backhaul = \"1 Gbit/s\""] {
         let s = text::resolve(&format!("{PATH}{}", moves(more)), &[]);
         let again =
@@ -154,16 +155,16 @@ fn a_hand_over_comes_back_from_its_resolved_form_and_mistakes_are_named() {
         assert_eq!((again.hash(), &again), (s.hash(), &s));
     }
     let cases = [
-        ("from = \"g1\"", "event[0].hand-over.to: missing"),
-        ("from = \"g9\", to = \"g2\"", "event[0].hand-over.from: there is no gateway \"g9\""),
+        ("from = \"g1\"", "event[0].handover.to: missing"),
+        ("from = \"g9\", to = \"g2\"", "event[0].handover.from: there is no gateway \"g9\""),
         ("from = \"g1\", to = \"g1\"", "write the name of another gateway"),
         ("from = \"g2\", to = \"g1\"", "already splits flows.bulk"),
-        ("from = \"g1\", to = \"g2\", path = []", "event[0].hand-over.path: empty"),
+        ("from = \"g1\", to = \"g2\", path = []", "event[0].handover.path: empty"),
         ("from = \"g1\", to = \"g2\", path = [\"sad\"]", "there is no link \"sad\", did you mean \"sat\"?"),
         ("from = \"g1\", to = \"g2\", backhaul = \"unlimited\"", "write one such as \"100 Mbit/s\""),
     ];
     for (keys, says) in cases {
-        let text = format!("{PATH}[[event]]\nat = \"1 s\"\nhand-over = {{ {keys} }}\n");
+        let text = format!("{PATH}[[event]]\nat = \"1 s\"\nhandover = {{ {keys} }}\n");
         let error = Document::parse("t.toml", &text, &no_files).expect("TOML").resolve().expect_err(says);
         let error = error.to_string();
         assert!(error.contains(says) && error.lines().count() == 1, "{error}");
