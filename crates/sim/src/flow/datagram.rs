@@ -41,7 +41,7 @@ pub(crate) struct Rated {
     /// Reports are TFRC's.
     pub(crate) tfrc: bool,
     /// Its receiver is informed of channel losses.
-    pub(crate) told: bool,
+    pub(crate) informed: bool,
     offered: Offered,
 }
 
@@ -54,7 +54,7 @@ impl Rated {
             delays: Delays::default(),
             ecn: config.ecn(),
             tfrc: matches!(config, Config::Tfrc(_)),
-            told: config.asks_an_oracle(),
+            informed: config.asks_an_oracle(),
             offered: Offered::default(),
         }
     }

@@ -1,6 +1,6 @@
 //! The life of a flow: it starts, opens connections, stops, and ends.
 
-use crate::flow::Seen;
+use crate::flow::Reported;
 use crate::flow::agent::{Agent, Agents, FixedWindow, OneWay};
 use crate::flow::datagram::Rated;
 use crate::flow::ends::Ends;
@@ -77,7 +77,7 @@ impl<R: Tap> Sim<R> {
         if oracle.is_some() {
             record.history().oracle = oracle;
         }
-        record.seen = Seen::default();
+        record.reported = Reported::default();
         if flow.finite {
             self.end_stream(index);
         }

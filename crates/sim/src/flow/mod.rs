@@ -73,7 +73,7 @@ pub(crate) struct Record {
     /// Rarely needed records, once there are any.
     pub(crate) history: Option<Box<History>>,
     /// The state from which events were last derived.
-    pub(crate) seen: Seen,
+    pub(crate) reported: Reported,
     /// Its application, from the start of the flow; flows with a fixed window and single transfers have none.
     pub(crate) app: Option<App>,
     /// The transfer that this connection carries for its flow.
@@ -130,7 +130,7 @@ pub(crate) struct Totals {
 
 /// The state of a sender last reported to a recorder.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Seen {
+pub(crate) struct Reported {
     pub(crate) cwnd: f64,
     pub(crate) ssthresh: f64,
     pub(crate) timeouts: u64,
@@ -191,7 +191,7 @@ impl Record {
             rejected: 0,
             srtt: (0.0, 0),
             history: None,
-            seen: Seen::default(),
+            reported: Reported::default(),
             app: None,
             transfer: None,
         }
@@ -269,7 +269,7 @@ impl Flow {
 
     /// The label of a segment of flow `index`.
     #[inline]
-    pub(crate) fn way(&self, index: u32, backward: bool) -> Label {
+    pub(crate) fn label(&self, index: u32, backward: bool) -> Label {
         let hop = if backward { self.reverse } else { self.forward };
         Label { flow: index, generation: self.generation, hop, backward }
     }

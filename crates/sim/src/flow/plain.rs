@@ -33,7 +33,7 @@ impl<R: Tap> Sim<R> {
         let (now, index) = (self.now, parcel.flow());
         let Self { flows, net, timers, records, .. } = self;
         let Some(flow) = flows.get_mut(index as usize) else { return false };
-        let (way, header) = (flow.way(index, true), flow.header);
+        let (label, header) = (flow.label(index, true), flow.header);
         let Agent::OneWay(ends) = &mut flow.agent else { return false };
         let (seq, _, _) = parcel.numbers();
         let sink = &mut ends.sink;
@@ -51,9 +51,9 @@ impl<R: Tap> Sim<R> {
             watch::stream(now, index, segment, &mut records[index as usize], net);
         }
         if let Some(head) = sink.poll_plain(now) {
-            dispatch(net, now, Parcel::plain(&head, header, way));
+            dispatch(net, now, Parcel::plain(&head, header, label));
         }
-        send_acks(net, now, way, header, sink);
+        send_acks(net, now, label, header, sink);
         let next = sink.next_timeout();
         if next < flow.armed {
             flow.armed = next;
@@ -68,7 +68,7 @@ impl<R: Tap> Sim<R> {
         let (now, index) = (self.now, parcel.flow());
         let Self { flows, net, timers, .. } = self;
         let Some(flow) = flows.get_mut(index as usize) else { return false };
-        let (way, header) = (flow.way(index, false), flow.header);
+        let (label, header) = (flow.label(index, false), flow.header);
         let Agent::OneWay(ends) = &mut flow.agent else { return false };
         let (_, ack, window) = parcel.numbers();
         if parcel.generation() != flow.generation {
@@ -82,7 +82,7 @@ impl<R: Tap> Sim<R> {
         if R::ENABLED {
             events::arrival(now, parcel, net);
         }
-        send_data(net, now, way, header, source);
+        send_data(net, now, label, header, source);
         let next = source.next_timeout();
         if next < flow.armed {
             flow.armed = next;

@@ -18,7 +18,7 @@ impl<R: Tap> Sim<R> {
         let flow = &mut flows[index as usize];
         let Agent::Rated(rated) = &mut flow.agent else { return };
         if !parcel.backward() {
-            if rated.told {
+            if rated.informed {
                 for (number, _, cause) in net.witness.truth.news(index, flow.generation, flow.header) {
                     if is_error(cause) {
                         rated.receiver.excuse(number.into());
@@ -44,7 +44,7 @@ impl<R: Tap> Sim<R> {
     pub(crate) fn rated_flush(&mut self, index: u32) -> Instant {
         let Self { flows, net, now, records, .. } = self;
         let flow = &mut flows[index as usize];
-        let (forward, back, header) = (flow.way(index, false), flow.way(index, true), flow.header);
+        let (forward, back, header) = (flow.label(index, false), flow.label(index, true), flow.header);
         let Agent::Rated(rated) = &mut flow.agent else { return Instant::MAX };
         while let Some(data) = rated.poll(*now) {
             let data = (&data, rated.ecn);

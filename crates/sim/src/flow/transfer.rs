@@ -2,7 +2,7 @@
 
 use crate::flow::agent::Agent;
 use crate::flow::watch;
-use crate::flow::{Flow, Record, Seen, Totals, Transfer};
+use crate::flow::{Flow, Record, Reported, Totals, Transfer};
 use crate::observe::tap::{Opened, Tap};
 use crate::observe::truth::{Account, Verdicts};
 use crate::packet::parcel::Parcel;
@@ -14,14 +14,14 @@ use skyhaul_trace::{Event, LossCause};
 
 /// Totals of a flow, or of one of its transfers.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct Sums {
     pub(crate) totals: Totals,
     pub(crate) cuts: Account,
     pub(crate) verdicts: Verdicts,
     pub(crate) lost: [u64; LossCause::COUNT],
 }
 
-impl Part {
+impl Sums {
     /// Adds the totals of another.
     pub(crate) fn add(&mut self, other: &Self) {
         self.totals.merge(&other.totals);
@@ -64,9 +64,9 @@ impl<R: Tap> Sim<R> {
                 (Demand::Write(n), Agent::Leg(leg)) => leg.ends.sender.offer(now, n),
                 (Demand::Datagram(packet), Agent::Datagrams(d)) => {
                     let datagram = d.send(now, packet - flow.header);
-                    let (way, header, net) = (flow.way(index, false), flow.header, &mut self.net);
+                    let (label, header, net) = (flow.label(index, false), flow.header, &mut self.net);
                     let parcel =
-                        Parcel::datagram(&datagram, header, way, &mut net.witness.bodies, R::PACKETS);
+                        Parcel::datagram(&datagram, header, label, &mut net.witness.bodies, R::PACKETS);
                     dispatch(net, now, parcel);
                 }
                 (Demand::Frame(frame), _) => {
@@ -149,7 +149,7 @@ impl<R: Tap> Sim<R> {
         let history = core::mem::take(record.history());
         let (discarded, rejected) =
             (core::mem::take(&mut record.discarded), core::mem::take(&mut record.rejected));
-        record.seen = Seen::default();
+        record.reported = Reported::default();
         let last_ack = core::mem::replace(&mut self.flows[index as usize].last_ack, Instant::MAX);
         let flow = &mut self.records[owner as usize];
         let page = flow.pages.len() as u32;
@@ -178,7 +178,7 @@ impl<R: Tap> Sim<R> {
     }
 
     /// Totals of incomplete transfers, flow by flow.
-    pub(crate) fn incomplete(&self) -> Vec<(u32, Part)> {
+    pub(crate) fn incomplete(&self) -> Vec<(u32, Sums)> {
         let first = self.named_flows as usize + 2;
         let open = self.flows.iter().zip(&self.records).enumerate().skip(first);
         open.filter_map(|(i, (flow, record))| {
@@ -186,7 +186,7 @@ impl<R: Tap> Sim<R> {
             let mss = self.run.groups[record.group].endpoint.mss;
             Some((
                 transfer.owner,
-                Part {
+                Sums {
                     totals: record.totals(flow, mss),
                     cuts: record.cuts(),
                     verdicts: record.verdicts(),

@@ -1,6 +1,6 @@
 //! Events for the recorder, derived from passing packets and changed state.
 
-use crate::flow::Seen;
+use crate::flow::Reported;
 use crate::observe::tap::Tap;
 use crate::packet::network::Network;
 use crate::packet::parcel::Parcel;
@@ -33,18 +33,18 @@ pub(crate) fn sender<R: Tap>(
     now: Instant,
     flow: u32,
     sender: &Sender<Counted>,
-    seen: &mut Seen,
+    reported: &mut Reported,
     net: &mut Network<R>,
 ) {
     let (state, counters) = (sender.snapshot(), sender.counters());
-    let new = Seen {
+    let new = Reported {
         cwnd: state.cwnd,
         ssthresh: state.ssthresh,
         timeouts: counters.timeouts,
         recovering: state.phase == Phase::Recovery,
         answered: counters.probes_answered,
     };
-    let old = core::mem::replace(seen, new);
+    let old = core::mem::replace(reported, new);
     if new == old {
         return;
     }

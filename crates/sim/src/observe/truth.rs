@@ -112,15 +112,15 @@ impl Loss {
     }
 }
 
-/// Known lost data packets of each flow.
+/// FlowLosses lost data packets of each flow.
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
-    flows: Vec<Option<Box<Known>>>,
+    flows: Vec<Option<Box<FlowLosses>>>,
 }
 
 /// Lost data packets of a flow.
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct FlowLosses {
     /// Losses that the sender may still judge.
     losses: Vec<Loss>,
     /// All losses, by cause.
@@ -134,7 +134,7 @@ fn older(a: u32, b: u32) -> u32 {
     if b.wrapping_sub(a) < 1 << 31 { a } else { b }
 }
 
-impl Known {
+impl FlowLosses {
     /// Forgets what is no longer needed: losses before `offset` and before `una`, the oldest byte that the sender
     /// still asks about, and those of earlier connections.
     fn forget_before(&mut self, generation: u16, header: u32, (offset, una): (u32, u32)) {
@@ -166,7 +166,7 @@ impl Truth {
         }
     }
 
-    fn known(&mut self, flow: u32) -> Option<&mut Known> {
+    fn losses(&mut self, flow: u32) -> Option<&mut FlowLosses> {
         self.flows.get_mut(flow as usize)?.as_deref_mut()
     }
 
@@ -178,7 +178,7 @@ impl Truth {
 
     /// Moves the losses of one flow to another.
     pub(crate) fn move_counts(&mut self, from: u32, to: u32) {
-        let Some(moved) = self.known(from).map(|k| core::mem::take(&mut k.counts)) else { return };
+        let Some(moved) = self.losses(from).map(|k| core::mem::take(&mut k.counts)) else { return };
         if let Some(to) = self.flows.get_mut(to as usize) {
             let counts = &mut to.get_or_insert_default().counts;
             counts.iter_mut().zip(moved).for_each(|(count, more)| *count += more);
@@ -203,10 +203,10 @@ impl Truth {
     }
 
     /// Sets whether the sender of a flow classifies losses from now on.
-    pub(crate) fn follow(&mut self, flow: u32, told: bool) {
+    pub(crate) fn follow(&mut self, flow: u32, informed: bool) {
         let Some(known) = self.flows.get_mut(flow as usize) else { return };
-        if told || known.is_some() {
-            known.get_or_insert_default().news = told.then(Vec::new);
+        if informed || known.is_some() {
+            known.get_or_insert_default().news = informed.then(Vec::new);
         }
     }
 
@@ -217,7 +217,7 @@ impl Truth {
         generation: u16,
         header: u32,
     ) -> impl Iterator<Item = (u32, u32, LossCause)> + use<> {
-        let news = self.known(flow).and_then(|k| k.news.as_mut()).map_or_else(Vec::new, core::mem::take);
+        let news = self.losses(flow).and_then(|k| k.news.as_mut()).map_or_else(Vec::new, core::mem::take);
         let current = news.into_iter().filter(move |l| l.generation == generation);
         current.map(move |l| (l.seq, l.size.saturating_sub(header), l.cause))
     }
@@ -241,7 +241,7 @@ impl Truth {
             return;
         }
         let mut one = Cuts::default();
-        match Known::cause(&known.losses, offset, judged.transmissions, header) {
+        match FlowLosses::cause(&known.losses, offset, judged.transmissions, header) {
             _ if judged.sign == Sign::Ecn => one.marked = 1,
             Some(LossCause::Error | LossCause::ArqGaveUp) => one.error = 1,
             Some(LossCause::Full | LossCause::PushedOut | LossCause::Aqm | LossCause::Filtered) => {
@@ -271,7 +271,7 @@ impl Truth {
         known.forget_before(generation, header, (offset, una as u32));
         // Losses of later transmissions do not count: the sender has not been informed of them.
         let then = known.losses.len().saturating_sub(known.news.as_ref().map_or(0, Vec::len));
-        let cause = Known::cause(&known.losses[..then], offset, verdict.transmissions, header);
+        let cause = FlowLosses::cause(&known.losses[..then], offset, verdict.transmissions, header);
         let count = match (cause.map(is_error), verdict.error) {
             (None, _) => &mut account.spurious,
             (Some(true), true) => &mut account.error_right,
@@ -284,7 +284,7 @@ impl Truth {
 
     /// A connection has ended.
     pub(crate) fn forget(&mut self, flow: u32) {
-        if let Some(known) = self.known(flow) {
+        if let Some(known) = self.losses(flow) {
             known.losses.clear();
             if let Some(news) = &mut known.news {
                 news.clear();

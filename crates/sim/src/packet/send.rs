@@ -15,16 +15,16 @@ use skyhaul_tcp::{Counted, Extras, Flags, Head, Segment, Sink, Source};
 pub(crate) fn send_data<R: Tap>(
     net: &mut Network<R>,
     now: Instant,
-    way: Label,
+    label: Label,
     header: u32,
     source: &mut Source<Counted>,
 ) {
     if !source.ends_at_once(now) {
         while let Some(head) = source.poll_plain(now) {
-            dispatch(net, now, Parcel::plain(&head, header, way));
+            dispatch(net, now, Parcel::plain(&head, header, label));
         }
     }
-    send_any(net, now, way, header, source);
+    send_any(net, now, label, header, source);
 }
 
 /// Sends what a source has to send, each segment with all that it carries.
@@ -32,14 +32,14 @@ pub(crate) fn send_data<R: Tap>(
 pub(crate) fn send_any<R: Tap>(
     net: &mut Network<R>,
     now: Instant,
-    way: Label,
+    label: Label,
     header: u32,
     source: &mut Source<Counted>,
 ) {
     let mut beside = None;
     while !source.is_at_rest() {
         let Some(head) = source.poll(now, &mut beside) else { break };
-        send(net, now, way, header, &head, beside.take());
+        send(net, now, label, header, &head, beside.take());
     }
 }
 
@@ -49,14 +49,14 @@ pub(crate) fn send_any<R: Tap>(
 pub(crate) fn send_acks<R: Tap>(
     net: &mut Network<R>,
     now: Instant,
-    way: Label,
+    label: Label,
     header: u32,
     sink: &mut Sink<Counted>,
 ) {
     let mut beside = None;
     while !sink.is_at_rest() {
         let Some(head) = sink.poll(now, &mut beside) else { break };
-        send(net, now, way, header, &head, beside.take());
+        send(net, now, label, header, &head, beside.take());
     }
 }
 
@@ -82,20 +82,20 @@ pub(crate) fn send_from<R: Tap>(
     flow: &mut Flow,
     backward: bool,
 ) -> Instant {
-    let (way, header) = (flow.way(index, !backward), flow.header);
+    let (label, header) = (flow.label(index, !backward), flow.header);
     match &mut flow.agent {
         Agent::OneWay(ends) if backward => {
-            send_any(net, now, way, header, &mut ends.source);
+            send_any(net, now, label, header, &mut ends.source);
             ends.source.next_timeout()
         }
         Agent::OneWay(ends) => {
-            send_acks(net, now, way, header, &mut ends.sink);
+            send_acks(net, now, label, header, &mut ends.sink);
             ends.sink.next_timeout()
         }
         Agent::Connections(ends) => {
             let end = ends.end(backward);
             while let Some(out) = &end.poll_transmit(now) {
-                send_whole(net, now, way, header, out);
+                send_whole(net, now, label, header, out);
             }
             end.next_timeout()
         }

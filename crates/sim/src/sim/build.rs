@@ -170,12 +170,12 @@ fn chains(
             Some(first)
         })
         .collect();
-    let hand_overs = tunnel::tunnels(scenario, links)?;
+    let handovers = tunnel::tunnels(scenario, links)?;
     let mut chains = Vec::new();
     for (g, group) in scenario.flows.iter().enumerate() {
         let Some(chain) = group.chain() else { continue };
         let past = links.routes(group, &chain.path).ok_or(BuildError::TooLarge)?;
-        let ahead = tunnel::ahead(scenario, g, &hand_overs, links)?;
+        let ahead = tunnel::ahead(scenario, g, &handovers, links)?;
         for index in 0..group.count {
             let legs = core::iter::once(g).chain(chain.legs.iter().copied()).map(|l| first[l] + index);
             let head = &mut flows[(first[g] + index) as usize];

@@ -3,7 +3,7 @@
 use crate::error::{Failure, caught};
 use crate::flow::agent::Agent;
 use crate::flow::datagram::Rated;
-use crate::flow::transfer::Part;
+use crate::flow::transfer::Sums;
 use crate::flow::{Flow, Record};
 use crate::observe::sampler::ratio;
 use crate::observe::tap::Tap;
@@ -65,7 +65,7 @@ impl<R: Tap> Sim<R> {
             .enumerate()
             .map(|(i, (flow, record))| {
                 let mss = self.run.groups[record.group].endpoint.mss;
-                Part {
+                Sums {
                     totals: record.totals(flow, mss),
                     cuts: record.cuts(),
                     verdicts: record.verdicts(),
@@ -95,17 +95,17 @@ impl<R: Tap> Sim<R> {
     fn chain_result(&self, flow: &Flow, to_sender: u64) -> Option<Box<ChainResult>> {
         let c = flow.chain()?;
         let chain = &self.chains[c as usize];
-        let over = chain.dead || chain.told.crashes > 0;
+        let over = chain.dead || chain.measures.crashes > 0;
         Some(Box::new(ChainResult {
-            custody: chain.told.custody,
-            custody_at_close: chain.told.custody_at_close,
-            setup: chain.told.setup,
-            first_byte: chain.told.first_byte,
+            custody: chain.measures.custody,
+            custody_at_close: chain.measures.custody_at_close,
+            setup: chain.measures.setup,
+            first_byte: chain.measures.first_byte,
             lost: if over { to_sender.saturating_sub(self.delivered(c)) } else { 0 },
-            bypassed: chain.told.bypassed,
-            refused: chain.told.refused,
-            moved: chain.told.moved,
-            silent: chain.told.silent,
+            bypassed: chain.measures.bypassed,
+            refused: chain.measures.refused,
+            moved: chain.measures.moved,
+            silent: chain.measures.silent,
         }))
     }
 
@@ -113,7 +113,7 @@ impl<R: Tap> Sim<R> {
         &self,
         flow: &Flow,
         record: &Record,
-        Part { totals: t, cuts, verdicts, lost }: Part,
+        Sums { totals: t, cuts, verdicts, lost }: Sums,
         duration: Duration,
     ) -> FlowResult {
         let group = &self.run.groups[record.group];

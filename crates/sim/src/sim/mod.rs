@@ -212,7 +212,7 @@ impl<R: Tap> Sim<R> {
                 match &mishap.what {
                     Misfortune::Crash => self.crash(mishap.gateway),
                     Misfortune::Reroute => self.reroute(mishap.gateway),
-                    Misfortune::Handover(how) => self.hand_over(mishap.gateway, how),
+                    Misfortune::Handover(how) => self.handover(mishap.gateway, how),
                 }
             }
         }
@@ -256,7 +256,7 @@ impl<R: Tap> Sim<R> {
         if R::PACKETS {
             net.witness.show(now, parcel, Place::Arrived);
         }
-        let way = flow.way(index, !backward);
+        let label = flow.label(index, !backward);
         let header = flow.header;
         let head = parcel.head(header);
         let extras = parcel.take_extras(&mut net.witness.bodies);
@@ -301,10 +301,10 @@ impl<R: Tap> Sim<R> {
                 if backward {
                     w.acked();
                     while let Some(out) = w.poll_transmit() {
-                        send(net, now, way, header, &out, None);
+                        send(net, now, label, header, &out, None);
                     }
                 } else {
-                    send(net, now, way, header, &w.answer(&head), None);
+                    send(net, now, label, header, &w.answer(&head), None);
                 }
                 return;
             }
@@ -349,8 +349,8 @@ impl<R: Tap> Sim<R> {
         let flow = &mut self.flows[index as usize];
         if R::ENABLED {
             if let Some(sender) = flow.agent.sender() {
-                let seen = &mut self.records[index as usize].seen;
-                events::sender(self.now, index, sender, seen, &mut self.net);
+                let reported = &mut self.records[index as usize].reported;
+                events::sender(self.now, index, sender, reported, &mut self.net);
             }
         }
         if flow.finite && over {
@@ -449,7 +449,7 @@ impl<R: Tap> Sim<R> {
     pub(crate) fn flush(&mut self, index: u32) {
         let now = self.now;
         let flow = &mut self.flows[index as usize];
-        let way = flow.way(index, false);
+        let label = flow.label(index, false);
         let net = &mut self.net;
         match &mut flow.agent {
             Agent::Silent | Agent::Datagrams(_) => return,
@@ -468,13 +468,13 @@ impl<R: Tap> Sim<R> {
             Agent::FixedWindow(w) => {
                 let header = flow.header;
                 while let Some(out) = w.poll_transmit() {
-                    send(net, now, way, header, &out, None);
+                    send(net, now, label, header, &out, None);
                 }
             }
         }
         if R::ENABLED {
             if let Some(sender) = flow.agent.sender() {
-                events::sender(now, index, sender, &mut self.records[index as usize].seen, net);
+                events::sender(now, index, sender, &mut self.records[index as usize].reported, net);
             }
         }
     }

@@ -49,11 +49,11 @@ pub(crate) struct Chain {
     /// For each gateway, the tunnel from its predecessor.
     pub(crate) tunnels: Vec<Option<Box<Tunnel>>>,
     /// The sender's FIN has been acknowledged to it.
-    pub(crate) end_told: bool,
+    pub(crate) end_acked_to_sender: bool,
     /// One of its ends has given up.
     pub(crate) dead: bool,
     pub(crate) began: Instant,
-    pub(crate) told: Told,
+    pub(crate) measures: Measures,
     /// Bytes that the receiver received over earlier connections.
     pub(crate) delivered: u64,
     /// Bytes that it acknowledged on those.
@@ -62,7 +62,7 @@ pub(crate) struct Chain {
 
 /// Results of a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct Measures {
     /// Maximum bytes acknowledged to the sender but not by the receiver.
     pub(crate) custody: u64,
     /// The same when the sender's FIN was acknowledged to it.
@@ -114,10 +114,10 @@ impl Chain {
             counted: false,
             ahead: VecDeque::new(),
             tunnels: core::iter::repeat_with(|| None).take(n).collect(),
-            end_told: false,
+            end_acked_to_sender: false,
             dead: false,
             began: Instant::ZERO,
-            told: Told::default(),
+            measures: Measures::default(),
             delivered: 0,
             acked: 0,
         }
@@ -126,7 +126,7 @@ impl Chain {
     /// Whether a gateway has handed it over.
     #[inline]
     pub(crate) fn has_handed_over(&self) -> bool {
-        self.told.handed_over
+        self.measures.handed_over
     }
 
     /// Resets everything for a new connection, except the results.
@@ -136,7 +136,7 @@ impl Chain {
         self.cut.iter_mut().for_each(|c| *c = false);
         self.in_use = self.legs.len();
         self.opened = 0;
-        (self.dead, self.end_told) = (false, false);
+        (self.dead, self.end_acked_to_sender) = (false, false);
         self.transfer = transfer;
         self.began = now;
     }

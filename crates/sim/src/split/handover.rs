@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 impl<R: Tap> Sim<R> {
     /// A gateway hands over all of its split connections, one after the other.
     #[cold]
-    pub(crate) fn hand_over(&mut self, gateway: usize, how: &GatewayHandover) {
+    pub(crate) fn handover(&mut self, gateway: usize, how: &GatewayHandover) {
         let now = self.now;
         let mut before = Duration::ZERO;
         for c in 0..self.chains.len() as u32 {
@@ -31,7 +31,7 @@ impl<R: Tap> Sim<R> {
             chain.gateways[k] = how.to;
             chain.buffers[k] = self.run.gateways[how.to].buffer.unwrap_or(chain.buffers[k]);
             chain.past = ahead.past;
-            chain.told.handed_over = true;
+            chain.measures.handed_over = true;
             if chain.counted {
                 self.taken[gateway] -= 1;
                 self.taken[how.to] += 1;
@@ -46,14 +46,14 @@ impl<R: Tap> Sim<R> {
             let old = chain.tunnels[k].take();
             let busy = old.as_ref().map_or(now, |t| t.until.max(now));
             let waiting = old.map_or_else(VecDeque::new, |t| t.waiting);
-            let mut tunnel = Tunnel { way: ahead.tunnel, direct: ahead.ends, until: busy, waiting };
+            let mut tunnel = Tunnel { entry: ahead.tunnel, direct: ahead.ends, until: busy, waiting };
             if k < chain.opened && k + 1 < chain.in_use && !chain.cut[k] {
                 let held = self.held_by(c, k);
                 before = before + Duration::from_secs_f64(held as f64 / how.backhaul.bytes_per_sec());
                 tunnel.until = busy + how.signalling + before;
-                let told = &mut self.chains[c as usize].told;
-                told.moved += held;
-                told.silent = told.silent + (tunnel.until - busy);
+                let measures = &mut self.chains[c as usize].measures;
+                measures.moved += held;
+                measures.silent = measures.silent + (tunnel.until - busy);
                 self.set_away(c, k, true);
                 self.moves.push((tunnel.until, c, k));
             }
@@ -114,10 +114,10 @@ impl<R: Tap> Sim<R> {
         let gateway = if parcel.backward() { number.checked_sub(1) } else { Some(number) };
         let Some(gateway) = gateway.filter(|k| k + 1 < chain.in_use && !chain.rerouted) else { return false };
         let Some(tunnel) = &mut chain.tunnels[gateway] else { return false };
-        let there = parcel.hop() == tunnel.way + 1 || parcel.backward() && parcel.hop() == tunnel.direct;
+        let there = parcel.hop() == tunnel.entry + 1 || parcel.backward() && parcel.hop() == tunnel.direct;
         if !there {
             let mut parcel = parcel;
-            parcel.set_hop(tunnel.way);
+            parcel.set_hop(tunnel.entry);
             self.net.forward(self.now, parcel);
         } else if tunnel.until > self.now {
             tunnel.waiting.push_back(parcel);
@@ -134,7 +134,7 @@ impl<R: Tap> Sim<R> {
         let index = self.chains[c as usize].legs[number];
         let Self { flows, net, .. } = self;
         let flow = &mut flows[index as usize];
-        let (forward, back, header) = (flow.way(index, false), flow.way(index, true), flow.header);
+        let (forward, back, header) = (flow.label(index, false), flow.label(index, true), flow.header);
         let Agent::Leg(leg) = &mut flow.agent else { return };
         let away = leg.away;
         if let Some(rated) = &mut leg.rated {
@@ -152,9 +152,9 @@ impl<R: Tap> Sim<R> {
             }
         } else {
             let ends = [(away.sender, forward, true), (away.receiver, back, false)];
-            for (_, way, backward) in ends.into_iter().filter(|e| !e.0) {
+            for (_, label, backward) in ends.into_iter().filter(|e| !e.0) {
                 while let Some(out) = &leg.ends.end(backward).poll_transmit(now) {
-                    put(net, now, way, header, out, &mut leg.headers);
+                    put(net, now, label, header, out, &mut leg.headers);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Running chains of connections: legs open, relays forward data, gateways crash.
 
-use crate::flow::Seen;
+use crate::flow::Reported;
 use crate::flow::agent::Agent;
 use crate::flow::ends::Ends;
 use crate::flow::user;
@@ -36,7 +36,7 @@ impl<R: Tap> Sim<R> {
         let unread = chain.encrypted || chain.rerouted;
         let refused = match full.map(|&g| self.run.gateways[g].overload) {
             _ if unread => {
-                chain.told.bypassed += u64::from(!chain.gateways.is_empty());
+                chain.measures.bypassed += u64::from(!chain.gateways.is_empty());
                 chain.in_use = 1;
                 false
             }
@@ -46,12 +46,12 @@ impl<R: Tap> Sim<R> {
                 false
             }
             Some(Overload::Bypass) => {
-                chain.told.bypassed += 1;
+                chain.measures.bypassed += 1;
                 chain.in_use = 1;
                 false
             }
             Some(Overload::Refuse) => {
-                chain.told.refused += 1;
+                chain.measures.refused += 1;
                 true
             }
         };
@@ -101,7 +101,7 @@ impl<R: Tap> Sim<R> {
             record.history().oracle = oracle;
         }
         record.started.get_or_insert(now);
-        record.seen = Seen::default();
+        record.reported = Reported::default();
         let rated = group
             .rate_leg()
             .map(|rate| Box::new(RateLeg::new(rate, config.mss, config.send_buffer, config.receive_buffer)));
@@ -203,7 +203,7 @@ impl<R: Tap> Sim<R> {
         let confirmed = if holds { self.confirmed(c, number) } else { None };
         let Self { flows, net, chains, records, .. } = self;
         let flow = &mut flows[index as usize];
-        let (forward, back, header) = (flow.way(index, false), flow.way(index, true), flow.header);
+        let (forward, back, header) = (flow.label(index, false), flow.label(index, true), flow.header);
         let Agent::Leg(leg) = &mut flow.agent else { return };
         if leg.away != Away::default() {
             self.flush_what_is_there(c, number);
@@ -243,7 +243,7 @@ impl<R: Tap> Sim<R> {
         }
         if R::ENABLED {
             if let Some(sender) = flow.agent.sender() {
-                events::sender(now, index, sender, &mut records[index as usize].seen, net);
+                events::sender(now, index, sender, &mut records[index as usize].reported, net);
             }
         }
         self.arm(index);
@@ -269,23 +269,25 @@ impl<R: Tap> Sim<R> {
         let now = self.now;
         let (to_sender, by_receiver, arrived) = self.reached(c);
         let chain = &mut self.chains[c as usize];
-        let told = &mut chain.told;
+        let measures = &mut chain.measures;
         if chain.cut.iter().all(|c| !c) {
-            told.custody = told.custody.max(to_sender.saturating_sub(by_receiver));
+            measures.custody = measures.custody.max(to_sender.saturating_sub(by_receiver));
         }
         let head = chain.legs[0];
-        if !chain.end_told && matches!(&self.flows[head as usize].agent, Agent::Leg(l) if l.end_acked()) {
-            chain.end_told = true;
-            told.custody_at_close = told.custody_at_close.max(to_sender.saturating_sub(by_receiver));
+        if !chain.end_acked_to_sender
+            && matches!(&self.flows[head as usize].agent, Agent::Leg(l) if l.end_acked())
+        {
+            chain.end_acked_to_sender = true;
+            measures.custody_at_close = measures.custody_at_close.max(to_sender.saturating_sub(by_receiver));
         }
-        if told.first_byte.is_none() && arrived > 0 {
-            told.first_byte = Some(now - chain.began);
+        if measures.first_byte.is_none() && arrived > 0 {
+            measures.first_byte = Some(now - chain.began);
         }
-        if told.setup.is_none() && chain.opened == chain.in_use {
+        if measures.setup.is_none() && chain.opened == chain.in_use {
             let counts = if chain.spoofs { 1 } else { chain.in_use };
             let up = |&i: &u32| matches!(&self.flows[i as usize].agent, Agent::Leg(l) if l.established());
             if chain.legs[..counts].iter().all(up) {
-                chain.told.setup = Some(now - chain.began);
+                chain.measures.setup = Some(now - chain.began);
             }
         }
         if chain.dead {
@@ -376,7 +378,7 @@ impl<R: Tap> Sim<R> {
             let Some(k) = chain.gateways.iter().position(|&g| g == gateway).filter(|_| cut) else { continue };
             if self.spoofs(c) {
                 self.forget_spoof(c);
-                self.chains[c as usize].told.crashes += 1;
+                self.chains[c as usize].measures.crashes += 1;
                 continue;
             }
             let (legs, last) = ([chain.legs[k], chain.legs[k + 1]], k + 2 == chain.in_use);
@@ -390,7 +392,7 @@ impl<R: Tap> Sim<R> {
             let chain = &mut self.chains[c as usize];
             chain.cut[k] = true;
             chain.held[k].clear();
-            chain.told.crashes += 1;
+            chain.measures.crashes += 1;
         }
     }
 
@@ -408,7 +410,7 @@ impl<R: Tap> Sim<R> {
             if chain.in_use == 1 || chain.opened == 0 {
                 continue;
             }
-            chain.told.crashes += 1;
+            chain.measures.crashes += 1;
             let (past, legs) = (chain.past, chain.legs[..chain.opened].to_vec());
             if self.spoofs(c) {
                 self.forget_spoof(c);

@@ -73,9 +73,9 @@ impl<R: Tap> Sim<R> {
         let Self { flows, net, chains, .. } = self;
         let chain = &mut chains[c as usize];
         let [near, far] = [chain.legs[0], chain.legs[1]];
-        let way = |flow: u32, backward: bool| flows[flow as usize].way(flow, backward);
-        let (to_box, to_sender) = (way(near, false), way(near, true));
-        let (to_receiver, back_to_box) = (way(far, false), way(far, true));
+        let label = |flow: u32, backward: bool| flows[flow as usize].label(flow, backward);
+        let (to_box, to_sender) = (label(near, false), label(near, true));
+        let (to_receiver, back_to_box) = (label(far, false), label(far, true));
         // Bypassing the gateway: such packets belong to the leg at whose end they arrive.
         let (past, past_back) =
             (Label { hop: chain.past.0, ..to_receiver }, Label { hop: chain.past.1, ..to_sender });
@@ -91,8 +91,8 @@ impl<R: Tap> Sim<R> {
                     && out.len == 0
                     && !out.flags.has(Flags::SYN)
                     && chain.rng.unit() < chain.asym;
-                let way = if chain.rerouted || astray { past_back } else { back_to_box };
-                send_whole(net, now, way, header, out);
+                let label = if chain.rerouted || astray { past_back } else { back_to_box };
+                send_whole(net, now, label, header, out);
             }
             if let Some(spoof) = &mut leg.spoof {
                 while let Some(out) = &spoof.to_receiver.pop_front() {

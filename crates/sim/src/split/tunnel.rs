@@ -22,7 +22,8 @@ pub(crate) struct Ahead {
 /// The tunnel to a gateway from its predecessor.
 #[derive(Debug)]
 pub(crate) struct Tunnel {
-    pub(crate) way: u16,
+    /// The entry of the route table with which it begins.
+    pub(crate) entry: u16,
     /// Where acknowledgements of the next leg arrive without a tunnel.
     pub(crate) direct: u16,
     /// When the connection arrives, and the parcels that arrived before it.

@@ -11,7 +11,7 @@ mod engine;
 mod fades;
 mod fast_start;
 mod golden;
-mod hand_over;
+mod handover;
 mod headers;
 mod loss_classifier;
 mod marks;

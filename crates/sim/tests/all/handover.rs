@@ -138,7 +138,7 @@ fn what_happens_afterwards_happens_to_the_gateway_that_has_the_connection() {
 }
 
 #[test]
-fn what_is_not_split_has_nothing_to_hand_over() {
+fn what_is_not_split_has_nothing_to_handover() {
     for sets in
         [["flows.bulk.chain.kind=e2e"], ["flows.bulk.chain.kind=spoof"], ["flows.bulk.chain.encrypted=true"]]
     {
