@@ -244,18 +244,21 @@ fn a_slow_reader_is_no_dead_one() {
 
 #[test]
 fn a_server_that_stops_waits_for_those_who_still_acknowledge() {
-    // A queue of more than a second at 10 kB/s, from which something is acknowledged all the time; and a peer that acknowledges nothing.
+    // A queue of more than a second at 40 kB/s, from which something is acknowledged all the time; and a peer that acknowledges nothing.
     for there in [true, false] {
         let (mut w, here) = world(80);
         let mut app = Serve::new(|_| Http::new(IDLE), SECOND, None).idle(IDLE);
         let id = w.open(false, 80, &endpoint());
         assert_eq!(pass(&mut w, &mut app, 1), None);
-        w.rates[1] = Some(10_000);
         w.hosts[0].write(w.now, id, LONG);
-        // The first window of ten segments is on its way.
-        let soon = w.now + Duration::from_millis(200);
-        while w.now < soon {
+        // The window has grown to all that the client offers, and then the link becomes slow.
+        let begins = w.now;
+        while w.now < begins + Duration::from_millis(400) {
+            if w.now > begins + Duration::from_millis(300) {
+                w.rates[1] = Some(40_000);
+            }
             let _ = app.turn(w.now, &mut w.hosts[1]);
+            w.hosts[0].discard(w.now, id);
             w.flush();
             w.step_by(w.now + Duration::from_millis(5));
         }
