@@ -2,6 +2,7 @@
 //! ([`rack`], RFC 8985, with [`tlp`]). Loss classification is in [`classifier`].
 
 pub(crate) mod board;
+pub(crate) mod by_time;
 pub(crate) mod classifier;
 pub(crate) mod rack;
 pub(crate) mod scoreboard;

@@ -12,23 +12,14 @@ use skyhaul_base::{Duration, Instant};
 /// State of recoveries. It is created by the first one: most flows of a large run never need it.
 #[derive(Clone, Debug)]
 pub(crate) struct Repair {
-    /// End of the recovery: everything outstanding at its start, or the segment that triggered it.
-    pub(crate) recovery_point: u64,
-    /// Partial acknowledgements within this recovery (NewReno).
-    pub(crate) partial_acks: u32,
     /// Bytes that limited transmit sent beyond the window since `SND.UNA` last moved.
     pub(crate) limited_sent: u64,
-    /// The counter estimate of [`Pipe::Counter`](skyhaul_cc::Pipe), bytes; may be negative.
-    pub(crate) pipe_counter: i64,
-    /// Window inflation by duplicate ACKs, bytes, in a recovery that is not reported to the algorithm.
-    pub(crate) inflation: u64,
     /// Retransmissions during the repair after timeouts.
     pub(crate) after_timeouts: u64,
     /// End of the data outstanding when an ECN echo was answered: the window was reduced for all of it. 0 before
     /// the first.
     pub(crate) marked_until: u64,
     pub(crate) marks_answered: u64,
-    pub(crate) prr: prr::Prr,
     /// Evidence that a reduction was spurious.
     pub(crate) undo: undo::Undo,
     pub(crate) frto: frto::Frto,
@@ -39,15 +30,10 @@ pub(crate) struct Repair {
 impl Repair {
     pub(crate) fn new() -> Self {
         Self {
-            recovery_point: 0,
-            partial_acks: 0,
             limited_sent: 0,
-            pipe_counter: 0,
             after_timeouts: 0,
-            inflation: 0,
             marked_until: 0,
             marks_answered: 0,
-            prr: prr::Prr::default(),
             undo: undo::Undo::default(),
             frto: frto::Frto::NEW,
             hole: None,

@@ -2,7 +2,8 @@
 //! it.
 
 use super::space::FinState;
-use super::{Clock, Engine, Phase, Sender, Sign};
+use super::state::{Answered, Limit, Repaired};
+use super::{Clock, Engine, Sender, Sign};
 use crate::config::RttSource;
 use crate::error::Rejected;
 use crate::loss::scoreboard::Acked;
@@ -148,7 +149,7 @@ impl<S: Store> Engine<S> {
         } else if t.recovering {
             self.postpone_timeout(now, a, &t);
         }
-        if self.quiet {
+        if self.state.is_quiet() {
             self.listen_again(now, t.advanced);
         }
         self.doubt(now, a, &t);
@@ -162,7 +163,7 @@ impl<S: Store> Engine<S> {
         if self.held.is_outage() {
             self.thaw(now);
         }
-        self.pending = Some(if a.answer.is_some() { Clock::Probe } else { Clock::Ack });
+        self.run.pending = Some(if a.answer.is_some() { Clock::Probe } else { Clock::Ack });
     }
 
     /// Whether an acknowledgement number can be genuine.
@@ -178,11 +179,11 @@ impl<S: Store> Engine<S> {
         Ok(())
     }
 
-    /// Updates window, scoreboard and `SND.UNA`.
+    /// Updates window, scoreboard and `SND.UNA`. In the steady state: `acknowledge_ordinary` (predict).
     fn take(&mut self, now: Instant, a: &Arrival<'_>) -> Taken {
         let una = self.board.una();
         self.counters.acks += 1;
-        self.unanswered = 0;
+        self.silence.unanswered = 0;
         let ack = a.ack.max(una);
         let mut t = Taken {
             advanced: ack > una,
@@ -214,10 +215,10 @@ impl<S: Store> Engine<S> {
             (t.sacked, t.dsack) = self.take_blocks(now, a.ack, a.blocks);
             if t.sacked > 0 {
                 let high = self.board.full().high_sacked();
-                self.highest_delivered = self.highest_delivered.max(high);
+                self.arrived.highest = self.arrived.highest.max(high);
             }
         }
-        self.delivered += t.delivered();
+        self.arrived.bytes += t.delivered();
         t
     }
 
@@ -236,7 +237,7 @@ impl<S: Store> Engine<S> {
         let payload = t.acked.bytes - fin;
         self.store.release(payload);
         self.counters.bytes_acked += payload;
-        self.highest_delivered = self.highest_delivered.max(t.ack);
+        self.arrived.highest = self.arrived.highest.max(t.ack);
         if let Some(s) = &mut self.sampler {
             (0..t.acked.popped).for_each(|i| s.delivered(i, now));
             s.popped(t.acked.popped);
@@ -271,7 +272,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// Takes RTT samples and updates rounds, never from the answer to a probe. The algorithm gets every sample, the
-    /// estimator those of the configured source.
+    /// estimator those of the configured source. In the steady state: `acknowledge_ordinary` (predict).
     fn measure(&mut self, now: Instant, a: &Arrival<'_>, t: &mut Taken) {
         if t.advanced && a.answer.is_none() {
             t.rtt = t.acked.sent_at.map(|sent| now - sent);
@@ -279,9 +280,9 @@ impl<S: Store> Engine<S> {
             t.measured = !spared && self.estimate(now, t.ack, a.echo, t.rtt, t.acked.first_sent);
         }
         // A round ends when data arrives that was sent after it began.
-        if self.highest_delivered > self.round_end && t.outstanding && (t.advanced || t.sacked > 0) {
-            self.round += 1;
-            self.round_end = self.board.max();
+        if self.arrived.highest > self.arrived.round_end && t.outstanding && (t.advanced || t.sacked > 0) {
+            self.arrived.round += 1;
+            self.arrived.round_end = self.board.max();
         }
     }
 
@@ -333,7 +334,7 @@ impl<S: Store> Engine<S> {
     }
 
     fn sample_rate(&mut self) -> Option<RateSample> {
-        let (delivered, lost, min_rtt) = (self.delivered, self.board.total_lost(), self.rtt.min());
+        let (delivered, lost, min_rtt) = (self.arrived.bytes, self.board.total_lost(), self.rtt.min());
         self.sampler.as_mut().and_then(|s| s.take(delivered, lost, min_rtt))
     }
 
@@ -359,16 +360,17 @@ impl<S: Store> Engine<S> {
         t.recovering = self.fast_recovery();
         if t.recovering {
             self.count_pipe(t.delivered(), t.advanced && a.answer.is_none());
-            t.ends = t.advanced && t.ack >= self.repair().recovery_point;
+            t.ends = t.advanced && self.state.recovery().is_some_and(|r| t.ack >= r.point);
         }
     }
 
-    /// Calls `on_ack`, for acknowledgements that advance and for duplicates.
+    /// Calls `on_ack`, for acknowledgements that advance and for duplicates. In the steady state: `acknowledge_ordinary`
+    /// (predict).
     fn tell_acknowledgement(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken, rate: Option<RateSample>) {
         if !t.advanced && !t.duplicate {
             return;
         }
-        let kind = match (t.advanced, t.recovering && !self.quiet) {
+        let kind = match (t.advanced, t.recovering && !self.state.is_quiet()) {
             (true, true) if t.ends => AckKind::Full,
             (true, true) => AckKind::Partial,
             (true, false) => AckKind::New,
@@ -384,7 +386,7 @@ impl<S: Store> Engine<S> {
             rate,
             receiver_rate: a.receiver_rate.map(|r| Rate::from_bits_per_sec(8 * u64::from(r.get()))),
             ece: a.ece,
-            cwnd_limited: !self.config.window_validation || self.window_limited,
+            cwnd_limited: !self.config.window_validation || self.limit == Limit::Window,
         };
         self.tell(now, |cc, cx| cc.on_ack(cx, &event));
         if self.after_timeout {
@@ -430,12 +432,13 @@ impl<S: Store> Engine<S> {
         if by_time {
             self.react_by_time(now, a, t);
         }
-        if self.phase != Phase::Open || self.recover > self.board.una() {
+        if !self.state.is_open() || self.answered.until > self.board.una() {
             return;
         }
         // After go-back-N, duplicates at `recover` itself are caused by retransmissions of data that had arrived:
         // RFC 6582 §3.2 step 2 requires more than `recover` to be acknowledged. SACK distinguishes them.
-        let echoes = self.went_back && !self.sack && self.recover == self.board.una();
+        let went_back = Answered { until: self.board.una(), repair: Repaired::ByGoBack };
+        let echoes = !self.sack && self.answered == went_back;
         let enough = || self.dupacks >= self.config.dup_thresh || (self.sack && self.board.head_lost());
         if t.duplicate && !by_time && !echoes && enough() {
             self.enter_recovery(now, Signal::Loss);
@@ -447,7 +450,7 @@ impl<S: Store> Engine<S> {
     /// Congestion up to this offset has been answered: one reduction per window (RFC 3168 §6.1.2). Data beyond it
     /// must have been acknowledged, since only new data tells the peer of the reduction (CWR).
     fn answered_until(&self) -> u64 {
-        self.recover.max(self.marked_until())
+        self.answered.until.max(self.marked_until())
     }
 
     /// Answers an ECN mark: like a loss, but without a retransmission. A loss in the same window is repaired
@@ -489,10 +492,10 @@ impl<S: Store> Engine<S> {
     fn count_pipe(&mut self, delivered: u64, partial: bool) {
         if let Pipe::Counter { partial_extra } = self.control.policy().pipe {
             let smss = i64::from(self.space.smss);
-            let counter = &mut self.repair().pipe_counter;
-            *counter -= delivered as i64;
+            let Some(recovery) = self.state.recovery_mut() else { return };
+            recovery.pipe -= delivered as i64;
             if partial && partial_extra {
-                *counter -= smss;
+                recovery.pipe -= smss;
             }
         }
     }
@@ -501,6 +504,6 @@ impl<S: Store> Engine<S> {
     #[inline]
     pub(super) fn stop_persisting(&mut self) {
         self.timers.stop(Timer::Persist);
-        self.persist_backoff = 0;
+        self.silence.persist_backoff = 0;
     }
 }

@@ -1,8 +1,10 @@
-//! Probes in the sender: their answers, and peers without support for them.
+//! Probes in the sender: their answers, peers without support for them, and the data that they copy.
 
 use super::ack::{Arrival, Taken};
+use super::copy::Copy;
 use super::{Engine, Timer};
 use crate::store::Store;
+use alloc::boxed::Box;
 use skyhaul_base::Instant;
 use skyhaul_cc::{CongestionControl, ProbeEvent, ProbeSupport};
 
@@ -34,5 +36,18 @@ impl<S: Store> Engine<S> {
         };
         let newly_acked = t.acked.delivered.min(u64::from(u32::MAX)) as u32;
         self.tell(now, |cc, cx| cc.on_probe(cx, ProbeEvent::Acked { count: 1, stale, newly_acked }));
+    }
+
+    /// `ack` is about to release bytes: keeps those that the next dummy copies.
+    pub(super) fn keep_copied(&mut self, una: u64, ack: u64) {
+        let Some((seq, len)) = self.prober.copied() else { return };
+        let end = seq + u64::from(len);
+        // Once per segment: when its last byte is released, all of it is still there or here.
+        if ack < end || una >= end {
+            return;
+        }
+        let mut bytes = alloc::vec![0; len as usize];
+        self.payload(seq, &mut bytes);
+        self.copy = Some(Box::new(Copy { from: seq, bytes }));
     }
 }

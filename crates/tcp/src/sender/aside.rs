@@ -1,11 +1,9 @@
 //! Rarely used state, kept apart from what every segment touches.
 
-use super::Engine;
 use super::bursts::Watch;
 use crate::config::LossClassifier;
 use crate::loss::classifier::Classifier;
 use crate::recovery::mtu_search::Search;
-use crate::store::Store;
 use alloc::boxed::Box;
 use skyhaul_cc::PathState;
 
@@ -27,21 +25,5 @@ impl Aside {
     pub(super) fn at_start(config: LossClassifier) -> Option<Box<Self>> {
         let classifier = Some(Classifier::of(config)?);
         Some(Box::new(Self { classifier, ..Self::default() }))
-    }
-}
-
-impl<S: Store> Engine<S> {
-    /// The loss classifier, if there is one.
-    #[inline]
-    pub(super) fn classifier(&self) -> Option<&Classifier> {
-        self.aside.as_ref()?.classifier.as_ref()
-    }
-    /// The same, for reporting to it.
-    pub(super) fn classifier_mut(&mut self) -> Option<&mut Classifier> {
-        self.aside.as_mut()?.classifier.as_mut()
-    }
-    /// The state, created if necessary.
-    pub(super) fn aside(&mut self) -> &mut Aside {
-        self.aside.get_or_insert_default()
     }
 }

@@ -1,6 +1,6 @@
 //! The sender's reaction to a path MTU black hole; see [`Hole`].
 
-use super::{Engine, Phase};
+use super::Engine;
 use crate::recovery::black_hole::Hole;
 use crate::store::Store;
 use skyhaul_base::Instant;
@@ -45,7 +45,7 @@ impl<S: Store> Engine<S> {
     #[cold]
     pub(super) fn reconsider_path(&mut self, now: Instant) {
         let (una, max) = (self.board.una(), self.board.max());
-        let resting = self.board.is_clean() && self.phase == Phase::Open && self.space.nxt == max;
+        let resting = self.board.is_clean() && self.state.is_open() && self.space.nxt == max;
         let Some(hole) = self.repair.as_mut().and_then(|r| r.hole.as_mut()) else { return };
         if hole.is_disproved(una) {
             self.repair().hole = None;

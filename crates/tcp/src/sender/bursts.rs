@@ -1,7 +1,5 @@
 //! Burst sizes: how many data segments leave at once.
 
-use super::Engine;
-use crate::store::Store;
 use alloc::vec::Vec;
 use skyhaul_base::{Instant, math};
 
@@ -13,9 +11,9 @@ const EXACT: u32 = 32;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bursts {
     /// Bursts of one segment.
-    single: u64,
+    pub(super) single: u64,
     /// Segments in all others.
-    segments: u64,
+    pub(super) segments: u64,
     /// The number of others, and the largest size.
     many: u64,
     largest: u32,
@@ -47,7 +45,7 @@ fn most(place: usize) -> u32 {
 impl Bursts {
     /// Counts a burst of `size` segments, two or more.
     #[inline]
-    fn note(&mut self, size: u32) {
+    pub(super) fn note(&mut self, size: u32) {
         self.many += 1;
         self.segments += u64::from(size);
         self.largest = self.largest.max(size);
@@ -117,55 +115,14 @@ impl Bursts {
     }
 }
 
-/// Counts bursts.
+/// What is counted of bursts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch {
     /// Bursts of more than one segment.
-    sizes: Bursts,
+    pub(super) sizes: Bursts,
     /// When a segment last left regardless of the window: what the send loop adds at that time is part of the same
     /// burst.
-    forced: Option<Instant>,
-}
-
-impl<S: Store> Engine<S> {
-    /// A segment leaves before the send loop runs.
-    #[cold]
-    pub(super) fn note_forced(&mut self, now: Instant) {
-        self.aside().bursts.forced = Some(now);
-    }
-
-    /// The send loop has sent `sent` segments.
-    #[inline]
-    pub(super) fn note_burst(&mut self, now: Instant, sent: u32) {
-        let forced = match &mut self.aside {
-            Some(aside) if sent > 0 => aside.bursts.forced.take().is_some_and(|at| at == now),
-            _ => false,
-        };
-        let size = sent + u32::from(forced);
-        if size > 1 {
-            self.aside().bursts.sizes.note(size);
-        }
-    }
-
-    /// As [`Self::note_burst`], for two segments or more, if nothing was forced.
-    #[inline(never)]
-    pub(super) fn note_ordinary_burst(&mut self, sent: u32) {
-        match &mut self.aside {
-            Some(aside) => aside.bursts.sizes.note(sent),
-            None => self.note_first_burst(sent),
-        }
-    }
-    #[cold]
-    #[inline(never)]
-    fn note_first_burst(&mut self, sent: u32) {
-        self.aside().bursts.sizes.note(sent);
-    }
-
-    /// All bursts so far.
-    pub(super) fn bursts(&self) -> Bursts {
-        let many = self.aside.as_ref().map_or_else(Bursts::default, |a| a.bursts.sizes.clone());
-        Bursts { single: self.counters.segments_sent.saturating_sub(many.segments), ..many }
-    }
+    pub(super) forced: Option<Instant>,
 }
 
 #[cfg(test)]

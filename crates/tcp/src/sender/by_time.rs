@@ -3,71 +3,13 @@
 //! With SNACK, the receiver's report replaces RACK's judgement; the rest is the same.
 
 use super::ack::{Arrival, Taken};
-use super::{Clock, Engine, Out, Phase, Sign};
-use crate::config::Config;
-use crate::loss::Board;
-use crate::loss::rack::{Rack, RackReport};
-use crate::loss::tlp::Tlp;
+use super::state::{Due, State};
+use super::{Clock, Engine, Out, Sign};
+use crate::loss::rack::RackReport;
 use crate::store::Store;
-use crate::timer::{Timer, Timers};
+use crate::timer::Timer;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{Blocked, CongestionControl, RecoveryMode, Signal};
-
-/// RACK and its tail loss probe.
-#[derive(Clone, Debug)]
-pub(super) struct ByTime {
-    pub(super) rack: Rack,
-    pub(super) tlp: Tlp,
-    /// Losses are found by SNACK, not by time (SCPS-TP).
-    by_name: bool,
-    /// [`Timer::Loss`] is waiting for a tail loss probe, not for the reordering window.
-    waits_for_probe: bool,
-}
-
-impl ByTime {
-    pub(super) fn new(config: &Config, by_name: bool) -> Self {
-        Self { rack: Rack::new(config), tlp: Tlp::NEW, by_name, waits_for_probe: false }
-    }
-
-    /// Sets the reordering timer to `due`, or stops it.
-    fn settle(&mut self, due: Option<Instant>, timers: &mut Timers) {
-        if due.is_some() || !self.waits_for_probe {
-            timers.set(Timer::Loss, due.unwrap_or(Instant::MAX));
-            self.waits_for_probe = false;
-        }
-    }
-
-    /// A recovery begins and takes over the outstanding tail loss probe (§7.1).
-    pub(super) fn begin_recovery(&mut self, timers: &mut Timers) {
-        self.tlp.reset();
-        if self.waits_for_probe {
-            timers.stop(Timer::Loss);
-        }
-    }
-
-    /// The retransmission timer expired.
-    pub(super) fn time_out(
-        &mut self,
-        board: &mut Board,
-        timers: &mut Timers,
-        now: Instant,
-        keep: bool,
-        all: bool,
-    ) {
-        self.rack.timeout(board.full(), now, keep, all);
-        self.rack.take_lost_again();
-        timers.stop(Timer::Loss);
-        self.tlp.reset();
-    }
-
-    /// The outstanding segments were cut anew; RACK restarts with them.
-    pub(super) fn restart(&mut self, board: &Board, config: &Config) {
-        self.rack = Rack::new(config);
-        if let Some(s) = board.scoreboard() {
-            self.rack.watch(s);
-        }
-    }
-}
 
 impl<S: Store> Engine<S> {
     /// RACK detects losses. The acknowledgement has been entered into the scoreboard, and RTT estimates are up to
@@ -75,10 +17,10 @@ impl<S: Store> Engine<S> {
     #[inline(never)]
     pub(super) fn detect_by_time(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
         let una = self.board.una();
-        let exiting = match self.phase {
-            Phase::Open => false,
-            Phase::Recovery => una >= self.repair().recovery_point,
-            Phase::Loss => una >= self.recover,
+        let exiting = match &self.state {
+            State::Open => false,
+            State::Recovery(recovery) => una >= recovery.point,
+            State::Loss => una >= self.answered.until,
         };
         let report = RackReport {
             // A receiver without support for probes reports copies of old data as duplicates.
@@ -86,7 +28,7 @@ impl<S: Store> Engine<S> {
             echo: a.echo,
             probe: a.answer.is_some(),
             srtt: self.rtt.srtt(),
-            recovering: self.phase != Phase::Open && !exiting,
+            recovering: !self.state.is_open() && !exiting,
             exiting,
         };
         let Self { by_time, board, timers, .. } = self;
@@ -111,9 +53,9 @@ impl<S: Store> Engine<S> {
         if let Some(by_time) = &mut self.by_time {
             by_time.rack.delivered = delivered;
         }
-        if self.phase == Phase::Open && self.first_lost().is_some() {
+        if self.state.is_open() && self.first_lost().is_some() {
             self.enter_recovery(now, Signal::Loss);
-        } else if self.phase == Phase::Open {
+        } else if self.state.is_open() {
             self.tail_loss_probe_acknowledged(now, a, t);
         }
         if let Some(by_time) = &mut self.by_time {
@@ -134,7 +76,7 @@ impl<S: Store> Engine<S> {
         if self.settling() {
             let rto_at = self.timers.at(Timer::Retransmission).max(self.timers.at(Timer::Loss));
             self.timers.set(Timer::Retransmission, rto_at);
-        } else if !waits || advanced || self.board.sacked() > 0 || self.phase != Phase::Open {
+        } else if !waits || advanced || self.board.sacked() > 0 || !self.state.is_open() {
             self.timers.stop(Timer::Loss);
             self.arm_tail_loss_probe(now);
         }
@@ -148,7 +90,7 @@ impl<S: Store> Engine<S> {
             return;
         }
         self.run_loop(Clock::Timer);
-        let recovering = self.phase != Phase::Open;
+        let recovering = !self.state.is_open();
         let Self { by_time, board, timers, .. } = self;
         let Some(by_time) = by_time else { return };
         if by_time.waits_for_probe {
@@ -164,14 +106,12 @@ impl<S: Store> Engine<S> {
         self.restart_timer(now);
         self.set_loss_timer(now, false);
         if self.first_lost().is_some() {
-            match self.phase {
-                Phase::Open => self.enter_recovery(now, Signal::Loss),
+            let (mode, smss) = (self.mode(), self.space.smss.into());
+            match &mut self.state {
+                State::Open => self.enter_recovery(now, Signal::Loss),
                 // The timer replaces the acknowledgement that did not come: at least one segment.
-                Phase::Recovery if self.mode() == RecoveryMode::Prr => {
-                    let smss = self.space.smss.into();
-                    self.repair().prr.allow(smss);
-                }
-                Phase::Recovery | Phase::Loss => {}
+                State::Recovery(recovery) if mode == RecoveryMode::Prr => recovery.prr.allow(smss),
+                State::Recovery(_) | State::Loss => {}
             }
         }
     }
@@ -203,8 +143,8 @@ impl<S: Store> Engine<S> {
 
     /// Retransmissions of this many bytes were lost and leave the pipe.
     fn uncount(&mut self, bytes: u64) {
-        if let Some(repair) = &mut self.repair {
-            repair.pipe_counter -= bytes as i64;
+        if let Some(recovery) = self.state.recovery_mut() {
+            recovery.pipe -= bytes as i64;
         }
     }
 
@@ -226,18 +166,17 @@ impl<S: Store> Engine<S> {
         }
         // With pipe, each segment SACKed beyond a hole releases another one while RACK waits: limited transmit
         // without its limit of two.
-        let gate_on_flight = self.control.policy().gate_on_flight && !self.quiet;
+        let gate_on_flight = self.control.policy().gate_on_flight && !self.state.is_quiet();
         let (outstanding, allowance) = if gate_on_flight {
             (self.flight(), self.allowance())
         } else {
             (self.pipe(), self.control.window())
         };
         let smss = u64::from(self.space.smss);
-        let recovery = self.phase == Phase::Recovery;
+        let recovery = self.fast_recovery();
         if recovery {
             let by_budget = self.mode() == RecoveryMode::Prr && !gate_on_flight;
-            let room =
-                if by_budget { self.repair().prr.budget >= smss } else { outstanding + smss <= allowance };
+            let room = if by_budget { self.prr_budget() >= smss } else { outstanding + smss <= allowance };
             if !room {
                 return Err(Blocked::Cwnd);
             }
@@ -280,7 +219,7 @@ impl<S: Store> Engine<S> {
     fn may_probe_tail(&self) -> bool {
         self.config.tail_loss_probe
             && self.by_time.as_ref().is_some_and(|t| t.tlp.may_probe())
-            && self.phase == Phase::Open
+            && self.state.is_open()
             && self.board.sacked() == 0
             && !self.board.is_empty()
     }
@@ -319,7 +258,9 @@ impl<S: Store> Engine<S> {
         if let Some(by_time) = &mut self.by_time {
             by_time.tlp.due = due;
         }
-        self.force_head |= due;
+        if due {
+            self.due.set(Due::HEAD);
+        }
     }
 
     /// Whether a tail loss probe must be sent before other forced segments.

@@ -8,7 +8,8 @@
 //! the quiet recovery: the control is informed as at the start of a recovery.
 
 use super::ack::{Arrival, Taken};
-use super::{Engine, Phase, Sender, Sign};
+use super::state::{Recovery, Report, State};
+use super::{Engine, Sender, Sign};
 use crate::loss::classifier::{Arrived, Verdict};
 use crate::loss::scoreboard::Item;
 use crate::segment::Seq;
@@ -101,7 +102,7 @@ impl<S: Store> Engine<S> {
 
     /// During a quiet recovery: further losses revealed by this acknowledgement.
     pub(super) fn listen_again(&mut self, now: Instant, partial: bool) {
-        if !self.quiet || self.phase != Phase::Recovery {
+        if !self.state.is_quiet() {
             return;
         }
         let by_scoreboard = self.sack && self.mode().uses_pipe();
@@ -127,12 +128,14 @@ impl<S: Store> Engine<S> {
     fn end_quiet(&mut self, now: Instant, segment: (u64, u32)) {
         let path = self.path(now);
         self.judge_segment(now, &path, Sign::Acks, segment, |cc, cx| cc.on_congestion(cx, Signal::Loss));
-        self.quiet = false;
+        if let Some(recovery) = self.state.recovery_mut() {
+            recovery.report = Report::Told;
+        }
         self.prober.begin_epoch();
         match self.mode() {
             RecoveryMode::Tahoe => {
-                self.phase = Phase::Open;
-                self.recover = self.board.max();
+                self.state = State::Open;
+                self.answered.until = self.board.max();
                 self.go_back(now, true);
             }
             RecoveryMode::Prr => {
@@ -147,11 +150,10 @@ impl<S: Store> Engine<S> {
     /// the network, a partial acknowledgement subtracts what it covers (RFC 6582 §3.2).
     #[inline]
     pub(super) fn inflate_quietly(&mut self, t: &Taken) {
-        if !self.quiet {
-            return;
-        }
         let smss = u64::from(self.space.smss);
-        let inflation = &mut self.repair().inflation;
+        let Some(Recovery { report: Report::Quiet { inflation }, .. }) = self.state.recovery_mut() else {
+            return;
+        };
         if t.duplicate {
             *inflation += smss;
         } else if t.advanced {
@@ -162,6 +164,9 @@ impl<S: Store> Engine<S> {
     /// Current window inflation of a quiet recovery without a scoreboard, bytes.
     pub(super) fn quiet_inflation(&self) -> u64 {
         let by_pipe = self.sack && self.mode().uses_pipe();
-        if by_pipe { 0 } else { self.repair.as_ref().map_or(0, |r| r.inflation) }
+        match self.state.recovery() {
+            Some(Recovery { report: Report::Quiet { inflation }, .. }) if !by_pipe => *inflation,
+            _ => 0,
+        }
     }
 }

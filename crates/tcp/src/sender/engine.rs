@@ -3,6 +3,8 @@
 use crate::config::{Config, LossDetection, MIN_MSS, ProbeNegotiation, RttSource};
 use crate::delivery_rate::Sampler;
 use crate::loss::Board;
+use crate::loss::by_time::ByTime;
+use crate::loss::classifier::Classifier;
 use crate::pacer::Pacer;
 use crate::probing::Prober;
 use crate::recovery::Repair;
@@ -12,9 +14,7 @@ use crate::timer::{Timer, Timers};
 use crate::wave::Marker;
 
 use super::aside::Aside;
-use super::by_time::ByTime;
 use super::control::Control;
-use super::outage::Hold;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
@@ -25,7 +25,8 @@ use skyhaul_cc::{
 };
 
 use super::space::{FIRST, FinState, Space};
-use super::{Counters, Judgement, Peer, Snapshot, copy};
+use super::state::{Answered, Arrived, Due, Ending, Hold, Limit, Loop, Repaired, Silence, State};
+use super::{Counters, Judgement, Peer, Sign, Snapshot, copy};
 
 /// Send buffer of a connection with a smaller window, bytes.
 const FIRST_SEND_BUFFER: u64 = 65_536;
@@ -38,43 +39,22 @@ pub(crate) struct Engine<S: Store> {
     pub(super) space: Space,
     pub(super) rtt: Estimator,
     pub(super) control: Control,
-    pub(super) phase: Phase,
-    /// The send loop must run, with this clock.
-    pub(super) pending: Option<Clock>,
-    pub(super) window_limited: bool,
-    pub(super) app_limited: bool,
+    pub(super) state: State,
+    pub(super) run: Loop,
+    /// What limited the sender when its loop ended last.
+    pub(super) limit: Limit,
     pub(super) sack: bool,
     /// The slow start after a retransmission timeout is in progress.
     pub(super) after_timeout: bool,
-    /// The segment at `SND.UNA` must be retransmitted, whatever the window.
-    pub(super) force_head: bool,
-    /// The algorithm judged the segment at `SND.UNA` lost.
-    pub(super) suspected: bool,
-    pub(super) window_probe_due: bool,
-    /// The data below `recover` is repaired by go-back-N, not by a fast recovery.
-    pub(super) went_back: bool,
-    /// The recovery in progress is not reported to the algorithm; see `classify`.
-    pub(super) quiet: bool,
+    pub(super) due: Due,
     /// Whether data is held back.
     pub(super) held: Hold,
-    pub(super) gave_up: bool,
-    /// The application has closed both directions: the wait at a closed window is limited like that for the peer's
-    /// FIN.
-    pub(super) abandoned: bool,
-    /// A judgement is waiting to be taken.
-    pub(super) judged: bool,
+    pub(super) end: Ending,
     /// The window was reduced, and the peer does not know yet (ECN).
     pub(super) reduced: bool,
     pub(super) dupacks: u32,
-    pub(super) loop_sent: u32,
     pub(super) timers: Timers,
-    /// Packet-timed rounds completed, and the end of the current one.
-    pub(super) round: u64,
-    pub(super) round_end: u64,
-    /// End of the highest byte known to have arrived.
-    pub(super) highest_delivered: u64,
-    /// Bytes known to have arrived.
-    pub(super) delivered: u64,
+    pub(super) arrived: Arrived,
     pub(super) last_sent_at: Instant,
     pub(super) counters: Counters,
     pub(super) config: Arc<Config>,
@@ -83,8 +63,7 @@ pub(crate) struct Engine<S: Store> {
     pub(super) sampler: Option<Box<Sampler>>,
     pub(super) prober: Prober,
     // State for errors, start and end.
-    /// No fast retransmit below this (RFC 6582 `recover`).
-    pub(super) recover: u64,
+    pub(super) answered: Answered,
     pub(super) repair: Option<Box<Repair>>,
     /// Time-based loss detection, if configured and possible.
     pub(super) by_time: Option<Box<ByTime>>,
@@ -92,11 +71,7 @@ pub(crate) struct Engine<S: Store> {
     /// The algorithm is started when the first data is about to leave.
     pub(super) beginning: Option<Beginning>,
     pub(super) aside: Option<Box<Aside>>,
-    pub(super) persist_backoff: u32,
-    /// Unanswered window probes.
-    pub(super) unanswered: u32,
-    /// `SND.UNA` when a timer last looked at it, and since when it has not advanced.
-    pub(super) stuck: (u64, Instant),
+    pub(super) silence: Silence,
     pub(super) waves: Option<Box<Marker>>,
     /// Acknowledged bytes that dummies still copy.
     pub(super) copy: Option<Box<copy::Copy>>,
@@ -122,41 +97,28 @@ impl<S: Store> Engine<S> {
             config: Arc::clone(config),
             control,
             space,
-            phase: Phase::Open,
-            pending: None,
-            window_limited: false,
-            app_limited: false,
+            state: State::Open,
+            run: Loop::default(),
+            limit: Limit::Other,
             sack: false,
             after_timeout: false,
-            force_head: false,
-            suspected: false,
-            window_probe_due: false,
-            went_back: false,
-            quiet: false,
+            due: Due::default(),
             held: Hold::No,
-            gave_up: false,
-            judged: false,
+            end: Ending::No,
             reduced: false,
             dupacks: 0,
-            loop_sent: 0,
             timers: Timers::NONE,
-            round: 0,
-            round_end: FIRST,
-            highest_delivered: FIRST,
-            delivered: 0,
+            arrived: Arrived { round: 0, round_end: FIRST, highest: FIRST, bytes: 0 },
             last_sent_at: Instant::ZERO,
             counters: Counters::default(),
             pacer: Pacer::default(),
-            recover: FIRST,
+            answered: Answered { until: FIRST, repair: Repaired::ByRecovery },
             repair: None,
             by_time: None,
             judgement: None,
             beginning: None,
             aside: Aside::at_start(config.loss_classifier),
-            persist_backoff: 0,
-            unanswered: 0,
-            stuck: (0, Instant::ZERO),
-            abandoned: false,
+            silence: Silence { persist_backoff: 0, unanswered: 0, stuck: (0, Instant::ZERO) },
             waves: None,
             copy: None,
             store: S::default(),
@@ -192,7 +154,7 @@ impl<S: Store> Engine<S> {
         }
         self.last_sent_at = now;
         self.beginning = Some(Beginning::Established { rtt: peer.rtt, syn_lost: peer.syn_lost });
-        self.pending = Some(Clock::App);
+        self.run.pending = Some(Clock::App);
         self.control.refresh(&self.space);
     }
 
@@ -202,9 +164,10 @@ impl<S: Store> Engine<S> {
         self.board = Board::new(first, &self.config, smss);
         if early > 0 {
             self.store.release(early);
-            self.delivered += early;
+            self.arrived.bytes += early;
             (self.space.nxt, self.space.edge) = (first, first);
-            (self.round_end, self.highest_delivered, self.recover) = (first, first, first);
+            (self.arrived.round_end, self.arrived.highest) = (first, first);
+            self.answered.until = first;
         }
     }
     /// The handshake has measured the RTT.
@@ -313,7 +276,7 @@ impl<S: Store> Engine<S> {
 
     /// Schedules the send loop; if it was already scheduled, the earlier clock remains.
     pub(super) fn run_loop(&mut self, clock: Clock) {
-        self.pending = Some(self.pending.unwrap_or(clock));
+        self.run.pending = Some(self.run.pending.unwrap_or(clock));
     }
 
     pub(super) fn truncate(&mut self) -> u64 {
@@ -353,7 +316,7 @@ impl<S: Store> Engine<S> {
             pipe: self.board.pipe(),
             srtt: self.rtt.srtt(),
             rto: self.rtt.rto(),
-            phase: self.phase,
+            phase: self.state.phase(),
         }
     }
 
@@ -374,9 +337,9 @@ impl<S: Store> Engine<S> {
         if let Some(t) = &mut self.by_time {
             t.tlp.due = false;
         }
-        self.pending = None;
-        self.force_head = false;
-        self.window_probe_due = false;
+        self.run.pending = None;
+        self.due.clear(Due::HEAD);
+        self.due.clear(Due::QUESTION);
     }
 
     #[inline]
@@ -386,10 +349,8 @@ impl<S: Store> Engine<S> {
 
     /// Data in the network, bytes, by the estimate that the policy selects.
     pub(super) fn pipe(&self) -> u64 {
-        match (self.control.policy().pipe, &self.repair) {
-            (Pipe::Counter { .. }, Some(repair)) if self.phase == Phase::Recovery => {
-                repair.pipe_counter.max(0) as u64
-            }
+        match (self.control.policy().pipe, self.state.recovery()) {
+            (Pipe::Counter { .. }, Some(recovery)) => recovery.pipe.max(0) as u64,
             _ => self.board.pipe(),
         }
     }
@@ -409,13 +370,13 @@ impl<S: Store> Engine<S> {
             srtt: self.rtt.srtt(),
             rttvar: self.rtt.rttvar(),
             min_rtt: self.rtt.min(),
-            round: self.round,
-            delivered: self.delivered,
+            round: self.arrived.round,
+            delivered: self.arrived.bytes,
             lost: self.board.total_lost(),
             head: if self.control.policy().watch_head { self.board.head().map(head) } else { None },
-            phase: if self.quiet { Phase::Open } else { self.phase },
+            phase: self.state.told(),
             after_timeout: self.after_timeout,
-            app_limited: self.app_limited,
+            app_limited: self.limit == Limit::App,
             probes: self.prober.support,
             sack: self.sack,
         }
@@ -445,6 +406,38 @@ impl<S: Store> Engine<S> {
         asked
     }
 
+    /// Reports a sign of congestion to the algorithm, with these path facts.
+    pub(super) fn judge(
+        &mut self,
+        now: Instant,
+        path: &Path,
+        sign: Sign,
+        event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
+    ) {
+        let transmissions = self.board.head().map_or(1, |h| h.rtx_count + 1);
+        self.judge_segment(now, path, sign, (self.board.una(), transmissions), event);
+    }
+
+    /// As [`Self::judge`], for the segment at this offset, which had been sent this many times.
+    pub(super) fn judge_segment(
+        &mut self,
+        now: Instant,
+        path: &Path,
+        sign: Sign,
+        (offset, transmissions): (u64, u32),
+        event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
+    ) {
+        let before = self.control.cc.window();
+        // Window inflation by duplicate ACKs does not count.
+        let inflated = self.state.told() == Phase::Recovery;
+        let level = if inflated { before.cwnd.min(before.ssthresh) } else { before.cwnd };
+        self.tell_with(now, path, event);
+        let after = self.control.cc.window();
+        let cut = after.cwnd < level || after.ssthresh < before.ssthresh;
+        self.reduced |= cut;
+        self.judgement = Some(Judgement { sign, offset, transmissions, cut });
+    }
+
     #[cold]
     #[inline(never)]
     pub(super) fn carry_out(&mut self, now: Instant, act: &Actions) {
@@ -465,7 +458,7 @@ impl<S: Store> Engine<S> {
             self.timers.set(Timer::Wake, at);
         }
         if act.retransmit_head && !self.board.is_empty() {
-            self.suspected = true;
+            self.due.set(Due::SUSPICION);
         }
         if let Some(hold) = act.hold.filter(|hold| *hold != self.held.is_on()) {
             self.held = if hold { Hold::Algorithm } else { Hold::No };
@@ -495,21 +488,38 @@ impl<S: Store> Engine<S> {
     }
 
     pub(super) fn fast_recovery(&self) -> bool {
-        self.phase == Phase::Recovery
+        self.state.recovery().is_some()
     }
     /// The recovery mode: that of the policy, except that a recovery not reported to the algorithm does not reduce
     /// the window.
     pub(super) fn mode(&self) -> RecoveryMode {
+        self.mode_if(self.state.is_quiet())
+    }
+    /// The mode of a recovery that is, or is not, `quiet`.
+    pub(super) fn mode_if(&self, quiet: bool) -> RecoveryMode {
         match self.control.policy().recovery {
-            RecoveryMode::Prr if self.quiet => RecoveryMode::Sack,
+            RecoveryMode::Prr if quiet => RecoveryMode::Sack,
             // A lost path MTU probe is retransmitted as several segments: a partial acknowledgement asks for the
             // next.
-            RecoveryMode::Tahoe | RecoveryMode::Reno if self.quiet && self.mtu_search().is_some() => {
+            RecoveryMode::Tahoe | RecoveryMode::Reno if quiet && self.mtu_search().is_some() => {
                 RecoveryMode::NewReno
             }
-            RecoveryMode::Tahoe if self.quiet => RecoveryMode::Reno,
+            RecoveryMode::Tahoe if quiet => RecoveryMode::Reno,
             mode => mode,
         }
+    }
+    /// The loss classifier, if there is one.
+    #[inline]
+    pub(super) fn classifier(&self) -> Option<&Classifier> {
+        self.aside.as_ref()?.classifier.as_ref()
+    }
+    /// The same, for reporting to it.
+    pub(super) fn classifier_mut(&mut self) -> Option<&mut Classifier> {
+        self.aside.as_mut()?.classifier.as_mut()
+    }
+    /// The state, created if necessary.
+    pub(super) fn aside(&mut self) -> &mut Aside {
+        self.aside.get_or_insert_default()
     }
     /// State of recoveries, created if necessary.
     pub(super) fn repair(&mut self) -> &mut Repair {

@@ -1,7 +1,8 @@
 //! Timer expirations: retransmission, persist, probe train, pacing, and the algorithm's wake-up.
 
 use super::space::FinState;
-use super::{Clock, Engine, Phase, Sender, Sign};
+use super::state::{Due, Ending, State};
+use super::{Clock, Engine, Sender, Sign};
 use crate::store::Store;
 use crate::timer::Timer;
 use skyhaul_base::{Duration, Instant};
@@ -54,7 +55,7 @@ impl<S: Store> Engine<S> {
         let tries = if self.space.window == 0 {
             // The peer has taken its window back, so this repetition is a window probe. A peer that answers those is never
             // given up (RFC 9293 §3.8.6.1, SHLD-17), but one that has vanished is.
-            self.unanswered
+            self.silence.unanswered
         } else {
             // Retransmissions for reasons other than a timeout do not show whether the peer is alive.
             head.map_or(0, |h| h.rtx_count).min(self.rtt.backoff())
@@ -62,7 +63,7 @@ impl<S: Store> Engine<S> {
         if self.is_hopeless(now, tries) {
             return;
         }
-        self.unanswered += 1;
+        self.silence.unanswered += 1;
         self.counters.timeouts += 1;
         let spared = self.control.policy().losses_are_errors;
         self.rtt.back_off(&self.config.rto, spared);
@@ -70,24 +71,25 @@ impl<S: Store> Engine<S> {
         // The algorithm halves FlightSize at the time of the loss, so it is informed first.
         let path = self.path(now);
         self.judge(now, &path, Sign::Timeout, |cc, cx| cc.on_timeout(cx, backoff));
-        self.may_undo(backoff > 1, self.phase != Phase::Open);
-        let before = self.phase;
+        let fresh = self.state.is_open();
+        self.may_undo(backoff > 1, !fresh);
         let reneged = self.board.head().is_some_and(|h| h.sacked);
-        self.phase = Phase::Loss;
-        self.quiet = false;
+        self.state = State::Loss;
         self.after_timeout = true;
-        self.suspected = false;
+        self.due.clear(Due::SUSPICION);
         self.prober.begin_epoch();
-        self.recover = self.board.max();
+        self.answered.until = self.board.max();
         self.dupacks = 0;
         let shorter = self.shorten(now, backoff);
         self.go_back(now, shorter);
         // Segments that RACK leaves in flight may fill the window; the head is sent anyway.
-        self.force_head = self.by_time.is_some();
-        self.begin_frto(now, before, reneged || shorter);
+        if self.by_time.is_some() {
+            self.due.set(Due::HEAD);
+        }
+        self.begin_frto(now, fresh, reneged || shorter);
         // Restarted when the head is retransmitted; a closed window must not leave it stopped.
         self.guard_head(now);
-        self.pending = Some(Clock::Timer);
+        self.run.pending = Some(Clock::Timer);
     }
 
     /// Whether to give the peer up: after too many retransmissions, or when data has waited too long. An expired
@@ -95,13 +97,14 @@ impl<S: Store> Engine<S> {
     fn is_hopeless(&mut self, now: Instant, tries: u32) -> bool {
         let limit = self.patience();
         let una = self.board.una();
-        if self.stuck.0 != una {
-            self.stuck = (una, now - self.rtt.rto());
+        if self.silence.stuck.0 != una {
+            self.silence.stuck = (una, now - self.rtt.rto());
         }
         let most = self.config.max_retransmissions;
-        let hopeless = (most > 0 && tries >= most) || (!limit.is_zero() && now - self.stuck.1 >= limit);
+        let hopeless =
+            (most > 0 && tries >= most) || (!limit.is_zero() && now - self.silence.stuck.1 >= limit);
         if hopeless {
-            self.gave_up = true;
+            self.end = Ending::GivenUp;
             self.stop();
         }
         hopeless
@@ -110,7 +113,7 @@ impl<S: Store> Engine<S> {
     /// How long data may wait without progress; zero means without end. If the application has closed both directions, it
     /// waits at a closed window no longer than for the peer's FIN.
     pub(super) fn patience(&self) -> Duration {
-        let closed = self.abandoned && self.space.window == 0;
+        let closed = self.end == Ending::Abandoned && self.space.window == 0;
         let limits =
             [self.config.user_timeout, if closed { self.config.fin_timeout } else { Duration::ZERO }];
         limits.into_iter().filter(|l| !l.is_zero()).min().unwrap_or(Duration::ZERO)
@@ -118,14 +121,14 @@ impl<S: Store> Engine<S> {
 
     /// Limits a timer to this maximum time without progress, if it is known since when there has been none.
     pub(super) fn hasten(&mut self, timer: Timer, limit: Duration) {
-        if !limit.is_zero() && self.stuck.0 == self.board.una() {
-            self.timers.set(timer, self.timers.at(timer).min(self.stuck.1 + limit));
+        if !limit.is_zero() && self.silence.stuck.0 == self.board.una() {
+            self.timers.set(timer, self.timers.at(timer).min(self.silence.stuck.1 + limit));
         }
     }
 
     /// Sends an old sequence number, which any peer answers.
     pub(super) fn ask(&mut self) {
-        self.window_probe_due = true;
+        self.due.set(Due::QUESTION);
     }
 
     fn on_persist_timer(&mut self, now: Instant) {
@@ -133,7 +136,7 @@ impl<S: Store> Engine<S> {
             self.ask_through_outage(now);
             return;
         }
-        self.persist_backoff = (self.persist_backoff + 1).min(16);
+        self.silence.persist_backoff = (self.silence.persist_backoff + 1).min(16);
         let waiting = self.space.end > self.board.max() || self.space.fin == FinState::Wanted;
         if !waiting || !self.board.is_empty() {
             self.timers.stop(Timer::Persist);
@@ -144,12 +147,12 @@ impl<S: Store> Engine<S> {
             self.space.force_small = true;
             self.run_loop(Clock::Timer);
             self.timers.stop(Timer::Persist);
-        } else if !self.is_hopeless(now, self.unanswered) {
+        } else if !self.is_hopeless(now, self.silence.unanswered) {
             // A peer that answers is never given up for its closed window (RFC 9293 §3.8.6.1), but one that has
             // vanished is.
-            self.unanswered += 1;
+            self.silence.unanswered += 1;
             self.ask();
-            let wait = self.rtt.rto() * (1 << self.persist_backoff);
+            let wait = self.rtt.rto() * (1 << self.silence.persist_backoff);
             self.timers.set(Timer::Persist, now + wait.min(self.config.rto.max));
             self.hasten(Timer::Persist, self.patience());
         }

@@ -4,10 +4,12 @@
 //! Sender          what a driver calls; handles the ordinary acknowledgement by itself (predict)
 //! └ Engine        everything else: ack (an acknowledgement, step by step), transmit (the send loop), expire (timers),
 //!   │             repair (recoveries, timeouts, undo), by_time (RACK and its probe), answers (to low-priority probes)
+//!   ├ State       what it does about losses: nothing, a fast recovery, the repair after a timeout (state)
+//!   ├ Due         what leaves whatever the window; Hold: why data waits
 //!   ├ Space       the send space: what was written, what the peer admits
 //!   ├ Board       what is outstanding
 //!   ├ ByTime      loss detection by time, where it is in use
-//!   ├ Repair      state of repairs, once there was one
+//!   ├ Repair      evidence about repairs, once there was one
 //!   ├ Classifier  what a loss was, where one is configured (classify)
 //!   ├ Estimator   RTT and RTO
 //!   ├ Timers      deadlines
@@ -26,6 +28,7 @@ mod classify;
 mod control;
 mod copy;
 mod counters;
+mod counting;
 mod engine;
 mod expire;
 mod judgement;
@@ -35,6 +38,7 @@ mod path_mtu;
 mod predict;
 mod repair;
 mod space;
+mod state;
 mod transmit;
 
 use crate::ack_ratio::Seen;
@@ -56,6 +60,7 @@ pub use judgement::{Judgement, Sign};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Algorithm, Clock, CongestionControl, PathCache, PathState, Phase, ProbeSupport};
 pub(crate) use space::FIRST;
+use state::Ending;
 
 /// A segment to be sent, in stream offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,7 +237,10 @@ impl<S: Store> Sender<S> {
     }
     /// The application has closed both directions.
     pub(crate) fn abandon(&mut self) {
-        self.general().abandoned = true;
+        let end = &mut self.general().end;
+        if *end == Ending::No {
+            *end = Ending::Abandoned;
+        }
     }
     /// Stops everything: nothing more will be sent.
     pub(crate) fn stop(&mut self) {
@@ -248,9 +256,6 @@ impl<S: Store> Sender<S> {
     /// The last judgement, returned once: an observer that knows the fate of each packet can find its true cause.
     #[inline]
     pub fn take_judgement(&mut self) -> Option<Judgement> {
-        if !core::mem::take(&mut self.engine.judged) {
-            return None;
-        }
         self.engine.judgement.take()
     }
 
@@ -258,7 +263,7 @@ impl<S: Store> Sender<S> {
     #[inline]
     #[must_use]
     pub fn has_judgement(&self) -> bool {
-        self.engine.judged
+        self.engine.judgement.is_some()
     }
 
     /// Whether our FIN was acknowledged.
@@ -268,7 +273,7 @@ impl<S: Store> Sender<S> {
     /// Whether the peer was given up (too many retransmissions).
     #[must_use]
     pub fn gave_up(&self) -> bool {
-        self.engine.gave_up
+        self.engine.end == Ending::GivenUp
     }
     /// Bytes written and not yet acknowledged.
     #[inline]
@@ -295,7 +300,7 @@ impl<S: Store> Sender<S> {
     }
     /// Whether a recovery is in progress.
     pub(crate) fn is_repairing(&self) -> bool {
-        self.engine.phase != Phase::Open
+        !self.engine.state.is_open()
     }
     /// The facts that ACK congestion control needs about an acknowledgement; `before` and `repairing` are `SND.UNA`
     /// and [`Self::is_repairing`] before it.
@@ -365,8 +370,8 @@ impl<S: Store> Sender<S> {
     /// The wave of a data segment that is sent now and ends at `end`.
     #[cold]
     pub fn wave(&mut self, now: Instant, end: u64) -> NonZeroU16 {
-        let Engine { waves, highest_delivered, rtt, .. } = &mut self.engine;
-        waves.get_or_insert_default().next(now, end, *highest_delivered, rtt.srtt())
+        let Engine { waves, arrived, rtt, .. } = &mut self.engine;
+        waves.get_or_insert_default().next(now, end, arrived.highest, rtt.srtt())
     }
     /// `SND.UNA` as a stream offset.
     #[inline]

@@ -5,7 +5,7 @@
 //! If only the probe is lost, the congestion control is not informed (§7.5): the recovery is quiet, like one from a
 //! channel error.
 
-use super::{Engine, FIRST, Out, Phase};
+use super::{Engine, FIRST, Out};
 use crate::recovery::mtu_search::Search;
 use crate::store::Store;
 use skyhaul_base::Instant;
@@ -56,7 +56,7 @@ impl<S: Store> Engine<S> {
         allowance: u64,
     ) -> Result<Option<Out>, Blocked> {
         let (una, max) = (self.board.una(), self.board.max());
-        let calm = self.phase == Phase::Open && self.board.is_clean() && self.dupacks == 0;
+        let calm = self.state.is_open() && self.board.is_clean() && self.dupacks == 0;
         if !calm || self.space.nxt != max || una == FIRST {
             return Ok(None);
         }
@@ -113,7 +113,7 @@ impl<S: Store> Engine<S> {
         if self.end_of_mtu_probe(seq).is_none() {
             return;
         }
-        let alone = self.quiet || (self.phase == Phase::Loss && seq == self.board.una());
+        let alone = self.state.is_quiet() || (self.state.is_loss() && seq == self.board.una());
         if let Some(search) = self.mtu_search_mut() {
             search.failed(now, alone);
         }

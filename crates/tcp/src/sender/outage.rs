@@ -2,35 +2,12 @@
 //! evaluated. Timers stop, the window stays, and the peer is probed from time to time. Once it answers, older data
 //! that is still missing is retransmitted.
 
+use super::state::Hold;
 use super::{Clock, Engine};
 use crate::config::RttSource;
 use crate::store::Store;
 use crate::timer::Timer;
 use skyhaul_base::Instant;
-
-/// Whether and why data is held back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hold {
-    /// It is not.
-    No,
-    /// The algorithm requested it.
-    Algorithm,
-    /// A link is down; no probe was sent since.
-    Outage,
-    /// A link is down, and a probe was sent.
-    Asked,
-}
-
-impl Hold {
-    #[inline]
-    pub(super) fn is_on(self) -> bool {
-        self != Self::No
-    }
-    #[inline]
-    pub(super) fn is_outage(self) -> bool {
-        matches!(self, Self::Outage | Self::Asked)
-    }
-}
 
 impl<S: Store> Engine<S> {
     /// A link is down: only probes are sent, the first of them at `ask_at`.

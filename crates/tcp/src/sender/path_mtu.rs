@@ -52,7 +52,7 @@ impl<S: Store> Engine<S> {
         }
         if let Some(s) = &mut self.sampler {
             **s = Sampler::default();
-            let (delivered, lost) = (self.delivered, self.board.total_lost());
+            let (delivered, lost) = (self.arrived.bytes, self.board.total_lost());
             (0..self.board.len()).for_each(|i| s.sent(i, now, delivered, lost, 0, i == 0));
         }
     }

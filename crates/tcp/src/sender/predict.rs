@@ -5,8 +5,19 @@
 //! cumulative number then advances `SND.UNA`, gives an RTT sample, grows the window and restarts the timer. What
 //! the window releases, or the application writes, is new data in full segments, possibly with a short one at the
 //! end. Everything else takes the slow path, which ends the steady state.
+//!
+//! | fast | slow | what cannot happen in a steady sender |
+//! |---|---|---|
+//! | `acknowledge_ordinary`: window, `SND.UNA` | `Engine::take`, `advance` (ack) | blocks, FIN, persist timer, copies for dummies |
+//! | `acknowledge_ordinary`: RTT, round, rate | `measure`, `sample_rate` (ack) | answers to probes |
+//! | `acknowledge_ordinary`: `Told` | `tell_acknowledgement` (ack), `Engine::path` | recovery, repair after a timeout |
+//! | `acknowledge_ordinary`: timer | `after_advance` (repair) | recovery |
+//! | `next_ordinary`, `withheld`, `next_short` | `next_segment`, `choose_in_order` (transmit), `Space::new_len` | retransmissions, MTU probes |
+//! | `send_ordinary` | `send_new`, `after_send` (transmit) | limited transmit, FIN |
+//! | `ordinary_loop_ended` | `loop_ended` (transmit) | a closed window without data in flight |
 
 use super::space::{FIRST, FinState, Space};
+use super::state::{Hold, Limit, State};
 use super::{Engine, Out, Phase, Sender};
 use crate::loss::Board;
 use crate::rtt::Estimator;
@@ -119,7 +130,7 @@ impl<S: Store> Sender<S> {
         if !self.steady {
             return false;
         }
-        let Some(clock) = self.engine.pending else { return false };
+        let Some(clock) = self.engine.run.pending else { return false };
         let Some(blocked) = self.engine.surely_at_end() else { return false };
         self.end_ordinary(now, clock, blocked);
         true
@@ -131,7 +142,7 @@ impl<S: Store> Sender<S> {
         if !self.steady {
             return None;
         }
-        let clock = self.engine.pending?;
+        let clock = self.engine.run.pending?;
         match self.engine.next_ordinary(now) {
             Turn::Sent(out) => {
                 // Usually one acknowledgement releases one segment: saves the attempt at one more.
@@ -163,7 +174,7 @@ impl<S: Store> Sender<S> {
     /// Whether nothing is left to send before the next event; a cheap test that may say no too often.
     #[inline(always)]
     pub fn is_at_rest(&self) -> bool {
-        self.steady && self.engine.pending.is_none()
+        self.steady && self.engine.run.pending.is_none()
     }
 
     /// [`Self::poll`] if something may have to be sent.
@@ -205,11 +216,15 @@ impl<S: Store> Sender<S> {
 impl<S: Store> Engine<S> {
     /// Whether the sender is in its normal state; see the module documentation.
     fn is_steady(&self) -> bool {
+        match (&self.state, self.held, self.space.fin) {
+            (State::Open, Hold::No, FinState::Open) => self.config.header_prediction && self.is_calm(),
+            _ => false,
+        }
+    }
+    /// Whether nothing is left of a disturbance, and nothing that the fast path leaves out is in use.
+    fn is_calm(&self) -> bool {
         let p = self.control.policy();
-        self.config.header_prediction
-            && self.phase == Phase::Open
-            && self.space.fin == FinState::Open
-            && self.space.nxt == self.board.max()
+        self.space.nxt == self.board.max()
             && self.board.is_clean()
             && self.by_time.is_none()
             && self.beginning.is_none()
@@ -218,10 +233,9 @@ impl<S: Store> Engine<S> {
             && !self.suspects_path()
             && self.mtu_search().is_none()
             && self.dupacks == 0
-            && self.persist_backoff == 0
+            && self.silence.persist_backoff == 0
             && self.timers.at(Timer::Persist) == Instant::MAX
             && !self.active()
-            && !self.held.is_on()
             && !self.prober.expects_legacy()
             && !(S::KEEPS && self.prober.in_use())
             && self.repair.as_ref().is_none_or(|r| !r.undo.watch && r.limited_sent == 0)
@@ -253,35 +267,35 @@ impl<S: Store> Engine<S> {
         self.store.release(bytes);
         self.counters.acks += 1;
         self.counters.bytes_acked += bytes;
-        self.delivered += bytes;
-        self.highest_delivered = self.highest_delivered.max(ack);
+        self.arrived.bytes += bytes;
+        self.arrived.highest = self.arrived.highest.max(ack);
 
         let rtt = acked.sent_at.map(|sent| now - sent);
         self.estimate(now, ack, echo, rtt, acked.first_sent);
-        if self.highest_delivered > self.round_end {
-            self.round += 1;
-            self.round_end = max;
+        if self.arrived.highest > self.arrived.round_end {
+            self.arrived.round += 1;
+            self.arrived.round_end = max;
         }
         let mut rate = None;
         if let Some(s) = &mut self.sampler {
             (0..acked.popped).for_each(|i| s.delivered(i, now));
             s.popped(acked.popped);
-            rate = s.take(self.delivered, self.board.total_lost(), self.rtt.min());
+            rate = s.take(self.arrived.bytes, self.board.total_lost(), self.rtt.min());
         }
         let mut act = Actions::default();
         let facts = Told {
             board: &self.board,
             space: &self.space,
             rtt: &self.rtt,
-            round: self.round,
-            delivered: self.delivered,
-            app_limited: self.app_limited,
+            round: self.arrived.round,
+            delivered: self.arrived.bytes,
+            app_limited: self.limit == Limit::App,
             probes: self.prober.support,
             sack: self.sack,
             bytes,
             sample: rtt,
             rate,
-            cwnd_limited: !self.config.window_validation || self.window_limited,
+            cwnd_limited: !self.config.window_validation || self.limit == Limit::Window,
         };
         self.control.acknowledged(now, &self.space, &mut act, &facts);
         let disturbed = !act.is_empty();
@@ -293,7 +307,7 @@ impl<S: Store> Engine<S> {
         } else {
             self.restart_timer(now);
         }
-        self.pending = Some(Clock::Ack);
+        self.run.pending = Some(Clock::Ack);
         if disturbed { Ordinary::Disturbed } else { Ordinary::Done }
     }
 
@@ -327,7 +341,7 @@ impl<S: Store> Engine<S> {
     #[inline(never)]
     fn withheld(&mut self, now: Instant) -> Option<Blocked> {
         let max_burst = self.control.policy().max_burst;
-        if max_burst > 0 && self.loop_sent >= u32::from(max_burst) {
+        if max_burst > 0 && self.run.sent >= u32::from(max_burst) {
             return Some(Blocked::Burst);
         }
         let next = self.control.pacing().map(|rate| self.pacer.next(rate)).filter(|next| now < *next);
@@ -383,7 +397,7 @@ impl<S: Store> Engine<S> {
         if let Some(s) = &mut self.sampler {
             let in_flight = self.board.pipe() + u64::from(len);
             let (len, empty) = (self.board.len(), self.board.is_empty());
-            s.sent(len, now, self.delivered, self.board.total_lost(), in_flight, empty);
+            s.sent(len, now, self.arrived.bytes, self.board.total_lost(), in_flight, empty);
         }
         if len < full {
             self.board.push_short(len, now);
@@ -398,7 +412,7 @@ impl<S: Store> Engine<S> {
         if self.timers.at(Timer::Retransmission) == Instant::MAX {
             self.restart_timer(now);
         }
-        self.loop_sent += 1;
+        self.run.sent += 1;
         if self.control.pacing().is_some() {
             // Payload only, as in delivery-rate samples.
             self.pacer.sent(now, len);
@@ -410,14 +424,13 @@ impl<S: Store> Engine<S> {
     /// [`Self::loop_ended`] without closed windows; whether the algorithm was told.
     #[inline(always)]
     fn ordinary_loop_ended(&mut self, now: Instant, clock: Clock, blocked: Blocked) -> bool {
-        self.pending = None;
-        let sent = core::mem::take(&mut self.loop_sent);
+        self.run.pending = None;
+        let sent = core::mem::take(&mut self.run.sent);
         if sent > 1 {
             self.note_ordinary_burst(sent);
         }
-        self.window_limited = self.is_window_limited(blocked);
-        self.app_limited = blocked == Blocked::App;
-        if self.app_limited && (self.sampler.is_some() | self.board.is_full()) {
+        self.limit = self.limit_by(blocked);
+        if self.limit == Limit::App && (self.sampler.is_some() | self.board.is_full()) {
             self.nothing_left();
         }
         let listens = self.control.listens_to_transmit();

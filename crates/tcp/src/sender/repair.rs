@@ -1,6 +1,7 @@
 //! Recoveries: start and end, the handling of timeouts, and spurious reductions.
 
 use super::ack::Arrival;
+use super::state::{Due, Recovery, Repaired, Report, State};
 use super::{Clock, Engine, Out, Phase, Sign};
 use crate::recovery::News;
 use crate::recovery::frto::Verdict;
@@ -8,6 +9,7 @@ use crate::recovery::prr::Prr;
 use crate::recovery::undo::Concerned;
 use crate::store::Store;
 use crate::timer::Timer;
+use alloc::boxed::Box;
 use skyhaul_base::Instant;
 use skyhaul_cc::{Blocked, CongestionControl, RecoveryEnd, RecoveryMode, Signal};
 
@@ -15,27 +17,28 @@ impl<S: Store> Engine<S> {
     /// `SND.UNA` has advanced to `ack`; `ends`: this ends the recovery in progress.
     pub(super) fn after_advance(&mut self, now: Instant, ack: u64, ends: bool) {
         let mut restart = true;
-        match self.phase {
-            Phase::Recovery if ends => {
-                self.phase = Phase::Open;
-                self.force_head = false;
-                if !core::mem::take(&mut self.quiet) {
+        let mode = self.mode();
+        match &mut self.state {
+            State::Recovery(recovery) if ends => {
+                let told = recovery.report == Report::Told;
+                self.state = State::Open;
+                self.due.clear(Due::HEAD);
+                if told {
                     self.tell(now, |cc, cx| cc.on_recovered(cx));
                     self.renew_policy();
                 }
             }
-            Phase::Recovery => {
-                if self.mode() == RecoveryMode::NewReno {
+            State::Recovery(recovery) => {
+                if mode == RecoveryMode::NewReno {
                     // RFC 6582 §3.2 step 3: a partial acknowledgement reveals the next loss.
-                    self.force_head = true;
+                    self.due.set(Due::HEAD);
                     let impatient = self.config.rto.restart_on_first_partial_only;
-                    let repair = self.repair();
-                    repair.partial_acks = repair.partial_acks.saturating_add(1);
-                    restart = !(repair.partial_acks > 1 && impatient);
+                    recovery.partial_acks = recovery.partial_acks.saturating_add(1);
+                    restart = !(recovery.partial_acks > 1 && impatient);
                 }
             }
-            Phase::Loss if ack >= self.recover => self.phase = Phase::Open,
-            Phase::Loss | Phase::Open => {}
+            State::Loss if ack >= self.answered.until => self.state = State::Open,
+            State::Loss | State::Open => {}
         }
         if self.board.is_empty() {
             self.timers.stop(Timer::Retransmission);
@@ -61,32 +64,24 @@ impl<S: Store> Engine<S> {
             by_time.begin_recovery(timers);
         }
         path.in_flight_bytes = path.in_flight_bytes.saturating_sub(limited);
-        if quiet {
-            self.quiet = true;
-            let (smss, dupacks) = (u64::from(self.space.smss), u64::from(self.dupacks));
-            let repair = self.repair();
-            repair.inflation = smss * dupacks;
-            repair.undo.forget();
+        let report = if quiet {
+            let inflation = u64::from(self.space.smss) * u64::from(self.dupacks);
+            self.repair().undo.forget();
+            Report::Quiet { inflation }
         } else {
             self.judge(now, &path, Sign::Acks, |cc, cx| cc.on_congestion(cx, signal));
             self.may_undo(false, false);
             self.prober.begin_epoch();
-        }
-        let mode = self.mode();
+            Report::Told
+        };
+        let mode = self.mode_if(quiet);
         self.rtt.stop_timing();
-        let sacked = self.board.sacked();
-        let repair = self.repair();
-        repair.frto.stop();
-        repair.partial_acks = 0;
+        self.repair().frto.stop();
         if mode == RecoveryMode::Tahoe {
-            self.recover = self.board.max();
+            self.answered.until = self.board.max();
             self.go_back(now, true);
             return;
         }
-        // SACKed data has left the network; later transmissions are added.
-        repair.pipe_counter = flight as i64 - sacked as i64;
-        self.phase = Phase::Recovery;
-        self.went_back = false;
         let end = self.control.policy().recovery_end;
         let point = match (mode, end) {
             (RecoveryMode::Reno, _) => una + 1,
@@ -96,9 +91,13 @@ impl<S: Store> Engine<S> {
             }
             _ => self.board.max(),
         };
-        self.repair().recovery_point = point;
+        // SACKed data has left the network; later transmissions are added.
+        let pipe = flight as i64 - self.board.sacked() as i64;
+        let recovery = Recovery { point, partial_acks: 0, pipe, prr: Prr::default(), report };
+        self.state = State::Recovery(Box::new(recovery));
+        self.answered.repair = Repaired::ByRecovery;
         if mode != RecoveryMode::Reno && end == RecoveryEnd::AllOutstanding {
-            self.recover = self.board.max();
+            self.answered.until = self.board.max();
         }
         if self.by_time.is_none() {
             let board = self.board.full();
@@ -110,7 +109,7 @@ impl<S: Store> Engine<S> {
                 self.tell_losses(now);
             }
         }
-        self.force_head = true;
+        self.due.set(Due::HEAD);
         if mode == RecoveryMode::Prr {
             self.begin_prr(flight);
         }
@@ -121,20 +120,31 @@ impl<S: Store> Engine<S> {
             // RFC 9937 §6.2: data SACKed before is excluded from RecoverFS.
             let delivered = by_time.rack.delivered;
             let before = self.board.sacked().saturating_sub(delivered);
-            self.repair().prr = Prr::begin(flight.saturating_sub(before));
+            self.set_prr(Prr::begin(flight.saturating_sub(before)));
             self.prr_ack(delivered, false);
         } else {
             let reported = u64::from(self.space.smss) * u64::from(self.dupacks.min(3));
-            self.repair().prr = Prr::begin(flight);
+            self.set_prr(Prr::begin(flight));
             self.prr_ack(reported, false);
         }
+    }
+    fn set_prr(&mut self, prr: Prr) {
+        if let Some(recovery) = self.state.recovery_mut() {
+            recovery.prr = prr;
+        }
+    }
+    /// Bytes that PRR lets leave.
+    pub(super) fn prr_budget(&self) -> u64 {
+        self.state.recovery().map_or(0, |r| r.prr.budget)
     }
 
     pub(super) fn prr_ack(&mut self, delivered: u64, safe: bool) {
         let smss = u64::from(self.space.smss);
         let ssthresh = (self.control.cc.window().ssthresh * self.space.smss_f()) as u64;
         let pipe = self.board.pipe();
-        self.repair().prr.on_ack(delivered, pipe, ssthresh, smss, safe);
+        if let Some(recovery) = self.state.recovery_mut() {
+            recovery.prr.on_ack(delivered, pipe, ssthresh, smss, safe);
+        }
     }
 
     /// `SND.NXT := SND.UNA`: everything not SACKed will be retransmitted as the window allows. With RACK only
@@ -156,9 +166,9 @@ impl<S: Store> Engine<S> {
             });
             self.space.nxt = self.board.una();
         }
-        self.went_back = true;
+        self.answered.repair = Repaired::ByGoBack;
         self.prober.rewind();
-        self.force_head = false;
+        self.due.clear(Due::HEAD);
         self.rtt.stop_timing();
         self.tell_losses(now);
     }
@@ -166,11 +176,10 @@ impl<S: Store> Engine<S> {
     /// Repairs all outstanding data as after a timeout, but the timer restarts without backoff, and this cannot be
     /// undone. Duplicate ACKs caused by these retransmissions are no sign of another loss.
     pub(super) fn repair_from_start(&mut self, now: Instant) {
-        self.phase = Phase::Loss;
-        self.quiet = false;
-        self.recover = self.board.max();
+        self.state = State::Loss;
+        self.answered.until = self.board.max();
         self.dupacks = 0;
-        self.suspected = false;
+        self.due.clear(Due::SUSPICION);
         if let Some(repair) = &mut self.repair {
             repair.forget();
         }
@@ -258,17 +267,16 @@ impl<S: Store> Engine<S> {
         let cut = repair.undo.cut();
         repair.forget();
         self.counters.undone += u64::from(cut);
-        let recovering = self.phase == Phase::Recovery && !self.quiet;
-        self.phase = Phase::Open;
-        self.quiet = false;
+        let recovering = self.state.told() == Phase::Recovery;
+        self.state = State::Open;
         self.after_timeout = false;
-        self.force_head = false;
-        self.suspected = false;
+        self.due.clear(Due::HEAD);
+        self.due.clear(Due::SUSPICION);
         self.dupacks = 0;
         self.space.nxt = self.board.max();
         if self.sack {
             // Without SACK, `recover` stays (RFC 6582 §4): retransmissions cause duplicates.
-            self.recover = self.recover.min(self.board.una());
+            self.answered.until = self.answered.until.min(self.board.una());
         }
         match &mut self.by_time {
             Some(by_time) => by_time.rack.withdraw(self.board.full()),
@@ -293,13 +301,13 @@ impl<S: Store> Engine<S> {
         self.repair.as_ref().is_some_and(|r| r.undo.watch && r.frto.decides())
     }
 
-    /// Step 1: the timer expired; `before` is the phase at that time. F-RTO is not used during a fast recovery or the
+    /// Step 1: the timer expired; `fresh`: nothing was being repaired. F-RTO is not used during a fast recovery or the
     /// repair after an earlier timeout (`recover` or RecoveryPoint is not below `SND.UNA`), nor with a receiver that
     /// reneges. If the timer expires again before any acknowledgement of new data, step 2 has set neither of them, and
     /// §3.1 goes to step 1 of the algorithm: nothing but the head was retransmitted, and the timeouts are as spurious as
     /// the first.
-    pub(super) fn begin_frto(&mut self, now: Instant, before: Phase, reneged: bool) {
-        let fresh = before == Phase::Open || self.repair.as_ref().is_some_and(|r| r.frto.waits());
+    pub(super) fn begin_frto(&mut self, now: Instant, fresh: bool, reneged: bool) {
+        let fresh = fresh || self.repair.as_ref().is_some_and(|r| r.frto.waits());
         let wanted = self.config.f_rto && fresh && self.evidence_counts() && !reneged;
         if !wanted {
             if let Some(repair) = &mut self.repair {
@@ -316,7 +324,7 @@ impl<S: Store> Engine<S> {
 
     /// The head is retransmitted whatever the window, and go-back-N continues behind it.
     fn repeat_head(&mut self) {
-        self.force_head = true;
+        self.due.set(Due::HEAD);
         if let (None, Some(head)) = (&self.by_time, self.board.head()) {
             self.space.nxt = head.end();
         }
@@ -345,7 +353,7 @@ impl<S: Store> Engine<S> {
         if let Some(repair) = &mut self.repair {
             repair.frto.stop();
         }
-        if decides && self.by_time.is_none() && self.phase == Phase::Loss {
+        if decides && self.by_time.is_none() && self.state.is_loss() {
             self.space.nxt = self.board.una();
         }
     }

@@ -1,7 +1,8 @@
 //! The send loop, one segment per poll: retransmissions, new data, probes.
 
 use super::space::FIRST;
-use super::{Engine, Out, Phase, Sender};
+use super::state::{Due, Limit, State};
+use super::{Engine, Out, Sender};
 use crate::loss::scoreboard::{Item, NextSeg};
 use crate::segment::Mark;
 use crate::store::Store;
@@ -14,7 +15,7 @@ impl<S: Store> Sender<S> {
     /// before the next acknowledgement is handled; otherwise probes clocked out by acknowledgements are merged.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Out> {
-        if self.steady && self.engine.pending.is_none() {
+        if self.steady && self.engine.run.pending.is_none() {
             return None;
         }
         self.poll_pending(now)
@@ -25,11 +26,7 @@ impl<S: Store> Engine<S> {
     /// Whether [`Self::poll`] may return a segment.
     #[inline]
     pub(super) fn active(&self) -> bool {
-        self.pending.is_some()
-            || self.force_head
-            || self.suspected
-            || self.window_probe_due
-            || self.prober.has_due()
+        self.run.pending.is_some() || !self.due.is_empty() || self.prober.has_due()
     }
 
     /// See [`Sender::poll`].
@@ -37,18 +34,18 @@ impl<S: Store> Engine<S> {
         if !self.active() {
             return None;
         }
-        if core::mem::take(&mut self.suspected) && !self.board.is_empty() {
+        if self.due.take(Due::SUSPICION) && !self.board.is_empty() {
             self.decree_head_lost(now);
-            match self.phase {
-                Phase::Open => self.enter_recovery(now, Signal::Loss),
-                Phase::Recovery => self.force_head = true,
-                Phase::Loss => {} // the timeout resends it as the window allows
+            match self.state {
+                State::Open => self.enter_recovery(now, Signal::Loss),
+                State::Recovery(_) => self.due.set(Due::HEAD),
+                State::Loss => {} // the timeout resends it as the window allows
             }
         }
         if self.held.is_on() {
             return self.low_priority_probe(now).or_else(|| self.window_probe());
         }
-        if core::mem::take(&mut self.force_head) {
+        if self.due.take(Due::HEAD) {
             if let Some(out) = self.forced(now) {
                 return Some(out);
             }
@@ -58,10 +55,10 @@ impl<S: Store> Engine<S> {
                 self.begin(now, beginning);
             }
         }
-        if let Some(clock) = self.pending {
+        if let Some(clock) = self.run.pending {
             match self.next_segment(now) {
                 Ok(out) => {
-                    self.loop_sent += 1;
+                    self.run.sent += 1;
                     // Usually one acknowledgement releases one segment: saves the attempt at a second.
                     if let Some(blocked) = self.surely_blocked() {
                         self.loop_ended(now, clock, blocked);
@@ -71,7 +68,7 @@ impl<S: Store> Engine<S> {
                 Err(blocked) => {
                     self.loop_ended(now, clock, blocked);
                     // The algorithm may have requested the head.
-                    if self.force_head || self.suspected || self.pending.is_some() {
+                    if self.due.has(Due::HEAD) || self.due.has(Due::SUSPICION) || self.run.pending.is_some() {
                         return self.poll(now);
                     }
                 }
@@ -117,7 +114,7 @@ impl<S: Store> Engine<S> {
 
     /// A window probe, if one is due.
     fn window_probe(&mut self) -> Option<Out> {
-        if !core::mem::take(&mut self.window_probe_due) {
+        if !self.due.take(Due::QUESTION) {
             return None;
         }
         self.counters.window_probes += 1;
@@ -138,7 +135,7 @@ impl<S: Store> Engine<S> {
     #[inline]
     fn surely_blocked(&self) -> Option<Blocked> {
         let max = self.board.max();
-        if self.phase != Phase::Open
+        if !self.state.is_open()
             || self.space.nxt != max
             || self.control.policy().max_burst > 0
             || self.control.pacing().is_some()
@@ -155,14 +152,13 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// The send loop ends for this reason.
+    /// The send loop ends for this reason. In the steady state: `ordinary_loop_ended` (predict).
     pub(super) fn loop_ended(&mut self, now: Instant, clock: Clock, blocked: Blocked) {
-        self.pending = None;
-        let sent = core::mem::take(&mut self.loop_sent);
+        self.run.pending = None;
+        let sent = core::mem::take(&mut self.run.sent);
         self.note_burst(now, sent);
-        self.window_limited = self.is_window_limited(blocked);
-        self.app_limited = blocked == Blocked::App;
-        if self.app_limited {
+        self.limit = self.limit_by(blocked);
+        if self.limit == Limit::App {
             self.note_app_limit();
         }
         // The window is closed, data is waiting and nothing is in flight: only a window probe can discover that it
@@ -179,18 +175,20 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// Whether the congestion window limits the sender, which ended its loop for this reason. One that its pacer, or the
-    /// limit of a burst, holds back is limited by the window if it would fill the window otherwise (RFC 9002 §7.8,
-    /// RFC 7661 §4.2): if what the application has written and the peer accepts suffices.
+    /// What limits the sender, which ended its loop for this reason. One that its pacer, or the limit of a burst, holds
+    /// back is limited by the window if it would fill the window otherwise (RFC 9002 §7.8, RFC 7661 §4.2): if what the
+    /// application has written and the peer accepts suffices.
     #[inline]
-    pub(super) fn is_window_limited(&self, blocked: Blocked) -> bool {
+    pub(super) fn limit_by(&self, blocked: Blocked) -> Limit {
         match blocked {
-            Blocked::Cwnd => true,
+            Blocked::Cwnd => Limit::Window,
+            Blocked::App => Limit::App,
             Blocked::Pacing | Blocked::Burst => {
                 let offered = self.space.end.min(self.space.edge).saturating_sub(self.board.una());
-                offered.min(self.config.send_buffer) >= self.control.window()
+                let fills = offered.min(self.config.send_buffer) >= self.control.window();
+                if fills { Limit::Window } else { Limit::Other }
             }
-            _ => false,
+            _ => Limit::Other,
         }
     }
 
@@ -198,7 +196,7 @@ impl<S: Store> Engine<S> {
     /// path.
     #[inline]
     pub(super) fn note_app_limit(&mut self) {
-        let (flight, delivered) = (self.flight(), self.delivered);
+        let (flight, delivered) = (self.flight(), self.arrived.bytes);
         if let Some(s) = &mut self.sampler {
             s.app_limited(delivered, flight);
         }
@@ -214,12 +212,12 @@ impl<S: Store> Engine<S> {
     #[inline]
     fn outstanding(&self) -> u64 {
         let by_pipe = self.sack
-            && match self.phase {
-                Phase::Open => false,
-                Phase::Recovery => self.mode().uses_pipe(),
-                Phase::Loss => self.config.keep_sack_after_rto,
+            && match self.state {
+                State::Open => false,
+                State::Recovery(_) => self.mode().uses_pipe(),
+                State::Loss => self.config.keep_sack_after_rto,
             }
-            && (self.quiet || !self.control.policy().gate_on_flight);
+            && (self.state.is_quiet() || !self.control.policy().gate_on_flight);
         if by_pipe { self.pipe() } else { self.flight() }
     }
 
@@ -227,10 +225,10 @@ impl<S: Store> Engine<S> {
     #[inline]
     pub(super) fn allowance(&self) -> u64 {
         let base = self.control.window();
-        if self.dupacks > 0 && self.phase == Phase::Open && self.config.limited_transmit {
+        if self.dupacks > 0 && self.state.is_open() && self.config.limited_transmit {
             // RFC 3042: one new segment on each of the first two duplicates; cwnd is not changed.
             base + u64::from(self.space.smss) * u64::from(self.dupacks.min(2))
-        } else if self.quiet {
+        } else if self.state.is_quiet() {
             base + self.quiet_inflation()
         } else {
             base
@@ -240,7 +238,7 @@ impl<S: Store> Engine<S> {
     #[inline]
     fn next_segment(&mut self, now: Instant) -> Result<Out, Blocked> {
         let max_burst = self.control.policy().max_burst;
-        if max_burst > 0 && self.loop_sent >= u32::from(max_burst) {
+        if max_burst > 0 && self.run.sent >= u32::from(max_burst) {
             return Err(Blocked::Burst);
         }
         if let Some(rate) = self.control.pacing() {
@@ -262,9 +260,9 @@ impl<S: Store> Engine<S> {
         if self.by_time.is_some() {
             return self.choose_by_time(now);
         }
-        match self.phase {
-            Phase::Loss if self.frto_active() => self.choose_by_frto(now),
-            Phase::Recovery if self.mode().uses_pipe() && self.sack => self.choose_by_scoreboard(now),
+        match self.state {
+            State::Loss if self.frto_active() => self.choose_by_frto(now),
+            State::Recovery(_) if self.mode().uses_pipe() && self.sack => self.choose_by_scoreboard(now),
             _ => self.choose_in_order(now),
         }
     }
@@ -273,7 +271,7 @@ impl<S: Store> Engine<S> {
     fn choose_by_scoreboard(&mut self, now: Instant) -> Result<Out, Blocked> {
         let smss = u64::from(self.space.smss);
         let room = if self.mode() == RecoveryMode::Prr && !self.control.policy().gate_on_flight {
-            self.repair().prr.budget >= smss
+            self.prr_budget() >= smss
         } else {
             self.outstanding() + smss <= self.allowance()
         };
@@ -295,14 +293,15 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// Data from `SND.NXT` on that was sent before (go-back-N), then new data.
+    /// Data from `SND.NXT` on that was sent before (go-back-N), then new data. In the steady state: `next_ordinary`
+    /// (predict).
     #[inline]
     fn choose_in_order(&mut self, now: Instant) -> Result<Out, Blocked> {
         let (allowance, outstanding) = (self.allowance(), self.outstanding());
         if self.space.nxt < self.board.max() {
             // Go-back-N: everything is retransmitted except SACKed segments. Data that F-RTO sent since is in
             // flight and excluded.
-            let (f_rto, recover) = (self.config.f_rto, self.recover);
+            let (f_rto, recover) = (self.config.f_rto, self.answered.until);
             let board = self.board.full();
             let below = |&i: &usize| !f_rto || board.item(i).is_some_and(|s| s.seq < recover);
             match board.resend_at(self.space.nxt).filter(below) {
@@ -336,18 +335,19 @@ impl<S: Store> Engine<S> {
         self.space.new_len(&self.board, &self.config)
     }
 
+    /// Sends new data. In the steady state: `send_ordinary` (predict).
     #[inline]
     pub(super) fn send_new(&mut self, now: Instant, len: u32) -> Out {
         let seq = self.board.max();
         let fin = self.space.take_fin(seq, len);
         if let Some(s) = &mut self.sampler {
-            let (delivered, lost) = (self.delivered, self.board.total_lost());
+            let (delivered, lost) = (self.arrived.bytes, self.board.total_lost());
             let in_flight = self.board.pipe() + u64::from(len);
             s.sent(self.board.len(), now, delivered, lost, in_flight, self.board.is_empty());
         }
         self.board.push(len + u32::from(fin), fin, now);
         self.space.nxt = self.board.max();
-        if self.dupacks > 0 && self.phase == Phase::Open {
+        if self.dupacks > 0 && self.state.is_open() {
             let beyond = self.flight().saturating_sub(self.control.window());
             self.repair().limited_sent = beyond;
         }
@@ -366,7 +366,7 @@ impl<S: Store> Engine<S> {
     fn sent_again(&mut self, now: Instant, index: usize) -> Out {
         let item = self.board.item(index).expect("index was just taken from the scoreboard");
         self.counters.retransmissions += 1;
-        if self.phase == Phase::Loss {
+        if self.state.is_loss() {
             self.repair().after_timeouts += 1;
         }
         self.note_mtu_probe_lost(now, item.seq);
@@ -379,15 +379,14 @@ impl<S: Store> Engine<S> {
         // Karn: no segment is timed across a retransmission.
         self.rtt.stop_timing();
         if let Some(s) = &mut self.sampler {
-            let (delivered, lost) = (self.delivered, self.board.total_lost());
+            let (delivered, lost) = (self.arrived.bytes, self.board.total_lost());
             s.sent(index, now, delivered, lost, self.board.pipe(), false);
         }
         // In the impatient variant of RFC 6582 §4 only the first partial acknowledgement, and so only its
         // retransmission, restarts the timer.
-        let impatient = self.fast_recovery()
-            && self.mode() == RecoveryMode::NewReno
-            && self.config.rto.restart_on_first_partial_only
-            && self.repair.as_ref().is_some_and(|r| r.partial_acks > 1);
+        let impatient = self.config.rto.restart_on_first_partial_only
+            && self.state.recovery().is_some_and(|r| r.partial_acks > 1)
+            && self.mode() == RecoveryMode::NewReno;
         if index == 0 && !impatient {
             // RFC 6298 §5.6, RFC 6675 §5 step 4.3: the timer guards the copy of the head, which gets a whole RTO in every
             // phase. After F-RTO found a timeout genuine, the copy leaves most of an RTT after the acknowledgement that
@@ -414,12 +413,11 @@ impl<S: Store> Engine<S> {
         if self.timers.at(Timer::Retransmission) == Instant::MAX {
             self.restart_timer(now);
         }
-        if self.fast_recovery() {
-            let prr = self.mode() == RecoveryMode::Prr;
-            let repair = self.repair();
-            repair.pipe_counter += i64::from(len);
-            if prr {
-                repair.prr.sent(u64::from(len));
+        let by_prr = self.fast_recovery() && self.mode() == RecoveryMode::Prr;
+        if let Some(recovery) = self.state.recovery_mut() {
+            recovery.pipe += i64::from(len);
+            if by_prr {
+                recovery.prr.sent(u64::from(len));
             }
         }
         if self.control.policy().sent_events {

@@ -1,0 +1,220 @@
+//! The states of a sender: what it does about losses, what it has to do next, and why it does no more.
+//!
+//! ```text
+//!            a loss shows by acknowledgements
+//!            or by time (RFC 6675 §5, RFC 8985 §6)
+//!   ┌──────────────────────────────────────────────┐
+//!   │                                              ▼
+//! Open ◄──── everything acknowledged, undone ── Recovery ◄─┐ partial acknowledgement (RFC 6582 §3.2),
+//!   │ ▲                                            │    └──┘ a loss that the control must know of
+//!   │ │                                            │
+//!   │ └─ `recover` acknowledged, undone ─┐         │ timeout
+//!   │                                    │         ▼
+//!   └─────────── timeout ─────────────► Loss ◄─────┘
+//!                (RFC 6298 §5)           │ ▲ timeout, outage over, shorter segments
+//!                                        └─┘
+//! ```
+
+use crate::recovery::prr::Prr;
+use alloc::boxed::Box;
+use skyhaul_base::Instant;
+use skyhaul_cc::{Clock, Phase};
+
+/// What the sender does about losses; see the module documentation.
+#[derive(Clone, Debug)]
+pub(super) enum State {
+    /// Nothing is known to be lost.
+    Open,
+    /// A fast recovery.
+    Recovery(Box<Recovery>),
+    /// The repair after a timeout, by slow start.
+    Loss,
+}
+
+/// A fast recovery.
+#[derive(Clone, Debug)]
+pub(super) struct Recovery {
+    /// Its end: everything outstanding at its start, or the segment that triggered it.
+    pub(super) point: u64,
+    /// Partial acknowledgements so far (NewReno).
+    pub(super) partial_acks: u32,
+    /// The counter estimate of [`Pipe::Counter`](skyhaul_cc::Pipe), bytes; may be negative.
+    pub(super) pipe: i64,
+    pub(super) prr: Prr,
+    pub(super) report: Report,
+}
+
+/// Whether the congestion control knows of a recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Report {
+    /// It does.
+    Told,
+    /// It does not; see `classify`. Duplicate ACKs inflate the window by so many bytes.
+    Quiet { inflation: u64 },
+}
+
+impl State {
+    /// Its name for observers.
+    #[inline]
+    pub(super) fn phase(&self) -> Phase {
+        match self {
+            Self::Open => Phase::Open,
+            Self::Recovery(_) => Phase::Recovery,
+            Self::Loss => Phase::Loss,
+        }
+    }
+    /// What the congestion control knows of it.
+    #[inline]
+    pub(super) fn told(&self) -> Phase {
+        if self.is_quiet() { Phase::Open } else { self.phase() }
+    }
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self, Self::Open)
+    }
+    #[inline]
+    pub(super) fn is_loss(&self) -> bool {
+        matches!(self, Self::Loss)
+    }
+    /// Whether it is a recovery of which the control does not know.
+    #[inline]
+    pub(super) fn is_quiet(&self) -> bool {
+        self.recovery().is_some_and(|r| r.report != Report::Told)
+    }
+    /// The recovery in progress.
+    #[inline]
+    pub(super) fn recovery(&self) -> Option<&Recovery> {
+        if let Self::Recovery(r) = self { Some(r) } else { None }
+    }
+    /// The same, to be changed.
+    #[inline]
+    pub(super) fn recovery_mut(&mut self) -> Option<&mut Recovery> {
+        if let Self::Recovery(r) = self { Some(r) } else { None }
+    }
+}
+
+/// The data whose loss has been answered: no fast retransmit below its end (RFC 6582 `recover`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Answered {
+    pub(super) until: u64,
+    pub(super) repair: Repaired,
+}
+
+/// How answered data is repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Repaired {
+    ByRecovery,
+    ByGoBack,
+}
+
+/// What limited the sender when its loop ended last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Limit {
+    /// The congestion window.
+    Window,
+    /// The application had nothing more.
+    App,
+    /// The peer's window, or the pacer of a sender that would not fill its window.
+    Other,
+}
+
+/// Whether and why data is held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// It is not.
+    No,
+    /// The algorithm requested it.
+    Algorithm,
+    /// A link is down; no probe was sent since.
+    Outage,
+    /// A link is down, and a probe was sent.
+    Asked,
+}
+
+impl Hold {
+    #[inline]
+    pub(super) fn is_on(self) -> bool {
+        self != Self::No
+    }
+    #[inline]
+    pub(super) fn is_outage(self) -> bool {
+        matches!(self, Self::Outage | Self::Asked)
+    }
+}
+
+/// Whether the application or the sender has given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    No,
+    /// The application has closed both directions: the wait at a closed window is limited like that for the peer's FIN.
+    Abandoned,
+    /// The peer was given up.
+    GivenUp,
+}
+
+/// What is due besides the send loop: a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Due(u8);
+
+impl Due {
+    /// The segment at `SND.UNA`, whatever the window.
+    pub(super) const HEAD: Self = Self(1);
+    /// The algorithm judged the segment at `SND.UNA` lost.
+    pub(super) const SUSPICION: Self = Self(2);
+    /// A window probe.
+    pub(super) const QUESTION: Self = Self(4);
+
+    #[inline]
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+    #[inline]
+    pub(super) fn has(self, what: Self) -> bool {
+        self.0 & what.0 != 0
+    }
+    pub(super) fn set(&mut self, what: Self) {
+        self.0 |= what.0;
+    }
+    pub(super) fn clear(&mut self, what: Self) {
+        self.0 &= !what.0;
+    }
+    /// Takes it out; whether it was there.
+    #[inline]
+    pub(super) fn take(&mut self, what: Self) -> bool {
+        let had = self.has(what);
+        self.clear(what);
+        had
+    }
+}
+
+/// The send loop.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Loop {
+    /// It must run, with this clock.
+    pub(super) pending: Option<Clock>,
+    /// Segments that its current run has sent.
+    pub(super) sent: u32,
+}
+
+/// What has arrived, and packet-timed rounds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived {
+    /// Rounds completed, and the end of the current one.
+    pub(super) round: u64,
+    pub(super) round_end: u64,
+    /// End of the highest byte known to have arrived.
+    pub(super) highest: u64,
+    /// Bytes known to have arrived.
+    pub(super) bytes: u64,
+}
+
+/// How long the peer has let the sender wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Silence {
+    /// Expirations of the persist timer in a row.
+    pub(super) persist_backoff: u32,
+    /// Unanswered window probes.
+    pub(super) unanswered: u32,
+    /// `SND.UNA` when a timer last looked at it, and since when it has not advanced.
+    pub(super) stuck: (u64, Instant),
+}
