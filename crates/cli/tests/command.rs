@@ -435,7 +435,7 @@ fn a_run_that_uses_up_its_memory_ends_with_what_was_reached() {
         let line = said.lines().find(|l| l.contains("max-memory")).expect("a line");
         assert!(
             line.starts_with("skyhaul: max-memory: the run ended at 0.")
-                && line.contains(" MB of memory, more than the 1.000 MB that")
+                && line.contains(" MB of memory, more than the 1 MB that")
                 && line.ends_with("larger max-memory"),
             "{line}"
         );

@@ -118,8 +118,7 @@ fn let_the_kernel_mark(ns: &Namespace, device: &str) -> bool {
     }
     let rule = |family| format!("{family} ecn {{ ect0, ect1 }} numgen random mod 30 0 {family} ecn set ce");
     let table = format!(
-        "table inet marks {{ chain out {{ type filter hook postrouting priority 0
-        oifname {device} {}\noifname {device} {} }} }}",
+        "table inet marks {{ chain out {{ type filter hook postrouting priority 0; oifname {device} {}; oifname {device} {}; }}; }}",
         rule("ip"),
         rule("ip6")
     );

@@ -244,7 +244,7 @@ fn a_slow_reader_is_no_dead_one() {
 
 #[test]
 fn a_server_that_stops_waits_for_those_who_still_acknowledge() {
-    // A queue of more than a second at 40 kB/s, from which something is acknowledged all the time; and a peer that acknowledges nothing.
+    // A queue of more than a second at 100 kB/s, from which something is acknowledged all the time; and a peer that acknowledges nothing.
     for there in [true, false] {
         let (mut w, here) = world(80);
         let mut app = Serve::new(|_| Http::new(IDLE), SECOND, None).idle(IDLE);
@@ -255,7 +255,7 @@ fn a_server_that_stops_waits_for_those_who_still_acknowledge() {
         let begins = w.now;
         while w.now < begins + Duration::from_millis(400) {
             if w.now > begins + Duration::from_millis(300) {
-                w.rates[1] = Some(40_000);
+                w.rates[1] = Some(100_000);
             }
             let _ = app.turn(w.now, &mut w.hosts[1]);
             w.hosts[0].discard(w.now, id);
