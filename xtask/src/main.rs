@@ -44,35 +44,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Circles that still stand, to go: the files of each. One that is mended must leave this list.
-const TO_GO: &[&[&str]] = &[
-    &["net/src/host/config.rs", "net/src/host/share.rs"],
-    &[
-        "net/src/host/conn.rs",
-        "net/src/host/early.rs",
-        "net/src/host/half_open.rs",
-        "net/src/host/memory.rs",
-        "net/src/host/tap.rs",
-        "net/src/host/trace.rs",
-    ],
-    &[
-        "tcp/src/sender/ack.rs",
-        "tcp/src/sender/aside.rs",
-        "tcp/src/sender/bursts.rs",
-        "tcp/src/sender/by_time.rs",
-        "tcp/src/sender/copy.rs",
-        "tcp/src/sender/engine.rs",
-        "tcp/src/sender/judgement.rs",
-        "tcp/src/sender/outage.rs",
-    ],
-];
-
-/// The first of the circles `to_go` that has all these files.
-fn excused<'a>(to_go: &[&'a [&'a str]], circle: &[&str]) -> Option<&'a [&'a str]> {
-    let listed = |group: &[&str], file: &str| group.iter().any(|end| file.ends_with(&format!("/{end}")));
-    to_go.iter().copied().find(|group| circle.iter().all(|file| listed(group, file)))
-}
-
 fn layers() -> ExitCode {
     let out =
         match Command::new(env!("CARGO")).args(["metadata", "--no-deps", "--format-version", "1"]).output() {
@@ -96,7 +67,6 @@ fn layers() -> ExitCode {
     let allowed: BTreeMap<&str, &[&str]> = MAY_USE.iter().copied().collect();
     let mut wrong = Vec::new();
     let (mut edges, mut files) = (0, 0);
-    let mut mended = TO_GO.to_vec();
     for package in meta["packages"].as_array().into_iter().flatten() {
         let Some(from) = package["name"].as_str().and_then(|n| n.strip_prefix("skyhaul-")) else { continue };
         let Some(may) = allowed.get(from) else {
@@ -109,11 +79,6 @@ fn layers() -> ExitCode {
             Some(Ok(house)) => {
                 files += house.len();
                 for circle in house.circles() {
-                    let members: Vec<&str> = circle.iter().map(|(file, _)| *file).collect();
-                    if let Some(group) = excused(TO_GO, &members) {
-                        mended.retain(|other| *other != group);
-                        continue;
-                    }
                     let uses =
                         circle.iter().map(|(file, used)| format!("\n  {file} uses {}", used.join(", ")));
                     let uses: String = uses.collect();
@@ -136,37 +101,15 @@ fn layers() -> ExitCode {
             }
         }
     }
-    for group in &mended {
-        wrong.push(format!(
-            "no circle any more: take it out of TO_GO in xtask/src/main.rs: {}",
-            group.join(", ")
-        ));
-    }
     for w in &wrong {
         eprintln!("layers: {w}");
     }
     if wrong.is_empty() {
         println!(
-            "layers: {edges} dependencies between our crates, all downwards; {files} files, {} circles, which are to go",
-            TO_GO.len()
+            "layers: {edges} dependencies between our crates, all downwards; {files} files, none in a circle"
         );
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_circle_is_excused_only_if_all_its_files_are_listed_together() {
-        let to_go: &[&[&str]] = &[&["net/src/a.rs", "net/src/b.rs"], &["tcp/src/a.rs", "tcp/src/c.rs"]];
-        assert_eq!(excused(to_go, &["/w/crates/net/src/b.rs", "/w/crates/net/src/a.rs"]), Some(to_go[0]));
-        assert_eq!(excused(to_go, &["/w/crates/tcp/src/a.rs"]), Some(to_go[1]));
-        assert_eq!(excused(to_go, &["/w/crates/net/src/a.rs", "/w/crates/tcp/src/c.rs"]), None);
-        assert_eq!(excused(to_go, &["/w/crates/net/src/a.rs", "/w/crates/net/src/d.rs"]), None);
-        assert_eq!(excused(to_go, &["/w/crates/net/src/old-a.rs"]), None);
     }
 }

@@ -279,6 +279,7 @@ fn without_descriptors_connections_are_refused() {
     // The soft limit is raised, and the hard one limits connections.
     let near = bed.gateway_by(&["prlimit", "--nofile=64:200"], NEAR, &format!("{GOOD}{}", logged(&bed)));
     assert_eq!(limit(&near), 200);
+    waits_for("the event", || !events(&bed, "few-descriptors").is_empty());
     let line = events(&bed, "few-descriptors")[0]["message"].as_str().expect("a line").to_owned();
     assert!(line.contains("this process may open 200: at most 96 connections are split"), "{line}");
     let without = idle(&near);
