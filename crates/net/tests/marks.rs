@@ -111,12 +111,12 @@ fn exchange(
     Some(([from_kernel, from_us], answered.get()))
 }
 
-/// The kernel marks a thirtieth of what it sends to us, wherever it can be marked; false, with a message, without `nft`.
+/// The kernel marks an eighth of what it sends to us, super-packets as a whole; false, with a message, without `nft`.
 fn let_the_kernel_mark(ns: &Namespace, device: &str) -> bool {
     if !need::program("nft") {
         return false;
     }
-    let rule = |family| format!("{family} ecn {{ ect0, ect1 }} numgen random mod 30 0 {family} ecn set ce");
+    let rule = |family| format!("{family} ecn {{ ect0, ect1 }} numgen random mod 8 0 {family} ecn set ce");
     let table = format!(
         "table inet marks {{ chain out {{ type filter hook postrouting priority 0; oifname {device} {}; oifname {device} {}; }}; }}",
         rule("ip"),

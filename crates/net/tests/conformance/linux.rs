@@ -78,7 +78,9 @@ impl Linux {
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         let fd = socket(family, SockType::Stream, flags, None).map_err(text)?;
         let g = &self.given;
-        setsockopt(&fd, TcpCongestion, &g.control.as_str().into()).map_err(text)?;
+        // The kernel's Reno is NewReno.
+        let control = if g.control == "newreno" { "reno" } else { g.control.as_str() };
+        setsockopt(&fd, TcpCongestion, &control.into()).map_err(text)?;
         setsockopt(&fd, TcpNoDelay, &!g.nagle).map_err(text)?;
         setsockopt(&fd, ReuseAddr, &true).map_err(text)?;
         if let Some(n) = g.receive_buffer {

@@ -98,13 +98,3 @@ fn packets_rows_and_recorded_events_count() {
     s.record.series = vec![skyhaul_scenario::resolved::Series::Queue];
     assert!(run(&s, 1, Null).expect("a world").ended.is_some());
 }
-
-#[test]
-fn frames_and_packets_that_a_viewer_waits_for_count() {
-    // Twenty times the rate of the link: most of the film waits at the sender, where it is a number, and the viewer waits
-    // for each of its packets.
-    let film = limited(r#"{ kind = "video", rate = "20 Mbit/s" }"#, 400_000);
-    let ended = run(&film, 1, Null).expect("a world").ended.expect("it ends early");
-    assert!(ended.at < Instant::ZERO + Duration::from_secs(20), "{ended:?}");
-    assert_eq!(run(&limited("\"bulk\"", 400_000), 1, Null).expect("a world").ended, None);
-}

@@ -227,7 +227,9 @@ fn the_end_of_a_transfer_is_repaired_by_a_probe_or_one_timeout() {
         let limit = Instant::ZERO + flow.rtt * 100 + Duration::from_secs(10);
         end(&mut p, &mut timer, limit);
         let probes = p.conn(C).counters().loss_probes;
-        if p.conn(C).sender().rack().is_some() && flow.config.tail_loss_probe {
+        // The window of BBR follows from its model of the path, and may hold a repetition back beyond the timer.
+        let modelled = matches!(flow.cc, Control::Bbr(_) | Control::Bbr3(_));
+        if !modelled && p.conn(C).sender().rack().is_some() && flow.config.tail_loss_probe {
             assert!(
                 probes >= 1 && timer.since(Instant::ZERO + flow.rtt * 2) == 0,
                 "{}: {:?}\n{}",
