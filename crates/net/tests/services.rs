@@ -286,7 +286,7 @@ fn a_server_that_stops_waits_for_those_who_still_acknowledge() {
             assert!(took > SECOND && took < SECOND * 4 + Duration::from_millis(50), "{took:?}");
             assert!(read > 300_000, "{read} bytes");
         } else {
-            assert!(took >= SECOND && took < SECOND * 2, "{took:?}");
+            assert!(took >= SECOND && took < SECOND * 3, "{took:?}");
         }
     }
 }
