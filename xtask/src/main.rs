@@ -78,12 +78,11 @@ fn layers() -> ExitCode {
         match source.as_deref().map(House::read) {
             Some(Ok(house)) => {
                 files += house.len();
-                for circle in house.circles() {
+                wrong.extend(house.circles().iter().map(|circle| {
                     let uses =
                         circle.iter().map(|(file, used)| format!("\n  {file} uses {}", used.join(", ")));
-                    let uses: String = uses.collect();
-                    wrong.push(format!("{from} has files that use each other in a circle:{uses}"));
-                }
+                    format!("{from} has files that use each other in a circle:{}", uses.collect::<String>())
+                }));
             }
             Some(Err(e)) => wrong.push(format!("{from}: cannot read its files: {e}")),
             None => wrong.push(format!("{from}: cargo metadata does not say where it is")),
@@ -106,7 +105,7 @@ fn layers() -> ExitCode {
     }
     if wrong.is_empty() {
         println!(
-            "layers: {edges} dependencies between our crates, all downwards; {files} files, none in a circle"
+            "layers: {edges} dependencies between our crates, all downwards; {files} files without a circle"
         );
         ExitCode::SUCCESS
     } else {
