@@ -98,3 +98,14 @@ fn packets_rows_and_recorded_events_count() {
     s.record.series = vec![skyhaul_scenario::resolved::Series::Queue];
     assert!(run(&s, 1, Null).expect("a world").ended.is_some());
 }
+
+#[test]
+fn frames_and_packets_that_a_viewer_waits_for_count() {
+    // Twenty times the rate of the link: most of the film waits at the sender, where it is a number, and the viewer waits
+    // for each of its packets. Memory is counted every few thousand events.
+    let long = |app| Resolved { duration: Duration::from_secs(60), ..limited(app, 1_500_000) };
+    let film = long(r#"{ kind = "video", rate = "20 Mbit/s" }"#);
+    let ended = run(&film, 1, Null).expect("a world").ended.expect("it ends early");
+    assert!(ended.at < Instant::ZERO + Duration::from_secs(60), "{ended:?}");
+    assert_eq!(run(&long("\"bulk\""), 1, Null).expect("a world").ended, None);
+}
