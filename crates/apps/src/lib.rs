@@ -74,12 +74,12 @@ impl Config {
     pub fn name(&self) -> &'static str {
         each!(self, Config => name)
     }
-    /// Whether it can send datagrams; the others need a byte stream.
+    /// Whether the workload can send datagrams; other workloads need a byte stream.
     #[must_use]
     pub fn sends_datagrams(&self) -> bool {
         each!(self, Config as C => <C as Kind>::DATAGRAMS)
     }
-    /// Whether it has a viewer at the other end, which must be told what arrives.
+    /// Whether the workload has a viewer at the other end, and the driver must report arrivals to that viewer.
     #[must_use]
     pub fn is_watched(&self) -> bool {
         each!(self, Config as C => <C as Kind>::WATCHES)

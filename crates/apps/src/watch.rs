@@ -1,4 +1,4 @@
-//! Applications that must be told what happens to their data: those with a viewer at the other end.
+//! Applications with a viewer at the other end: the driver reports to the application what happens to its data.
 
 use crate::datagram::Datagram;
 use crate::viewed::Viewed;
@@ -41,7 +41,7 @@ pub trait Watch {
     fn listens(&self) -> bool;
     /// Reports the transport's state to an application that listens, before it is asked for its demands.
     fn feedback(&mut self, told: &Feedback);
-    /// Reports an arrival at the other end. Drivers that cannot see segments do not report them.
+    /// Reports an arrival at the other end. A driver that cannot see segments leaves out [`Arrival::Segment`].
     fn arrived(&mut self, now: Instant, arrival: &Arrival);
     /// The transport gave up: nothing more will arrive.
     fn died(&mut self, now: Instant);

@@ -41,7 +41,7 @@ impl Printer {
     pub(crate) fn begin(wake: impl Fn() + Send + 'static) -> Result<Self, Stop> {
         Self::with(wake, print)
     }
-    /// A printer to standard error, which is for people alone: that nobody can read it stops nothing.
+    /// A printer to standard error. Only people read standard error, so an error of writing stops nothing.
     ///
     /// # Errors
     /// If the system has no room for a thread.
@@ -86,7 +86,7 @@ impl Printer {
         Ok(Self { texts, lost, stop, done, hurries: false })
     }
 
-    /// Text for standard output, or for standard error where that is what it is for.
+    /// Queues a text for standard output, or for standard error if the printer is one [of notes](Self::of_notes).
     pub(crate) fn say(&self, text: String) {
         self.give(Text::Output(text));
     }
