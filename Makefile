@@ -88,13 +88,10 @@ test: needs-of-tests
 	@touch $(TARGET)/.built-test
 	@if [ -s $(TARGET)/skipped.txt ]; then echo "make: skipped:"; sort -u $(TARGET)/skipped.txt; else echo "make: nothing was skipped"; fi
 
-# With another Python: the same module (abi3) and tests. E.g. make test-python-with OTHER=/usr/bin/python3.
+# The same with another Python, in a virtual environment of its own. E.g. make test-python-with OTHER=/usr/bin/python3.
 OTHER ?= /usr/bin/python3
 test-python-with:
-	$(OTHER) -m venv --clear $(TARGET)/other-venv
-	$(TARGET)/other-venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
-	echo "$(CURDIR)/python" >"$$($(TARGET)/other-venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/skyhaul.pth"
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(TARGET)/other-venv/bin/python -m pytest -rs
+	$(MAKE) test-python PYTHON=$(OTHER) VENV=target/$(notdir $(OTHER))-venv
 
 # The Python extension has no Rust tests: it is tested through Python.
 test-rust:
