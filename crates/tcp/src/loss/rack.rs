@@ -135,6 +135,13 @@ impl Rack {
         }
     }
 
+    /// The smallest round trip lately, of segments sent once. It contains the peer's delay of acknowledgements if every
+    /// one of them was delayed.
+    #[must_use]
+    pub fn min_rtt(&self) -> Option<Duration> {
+        self.min_rtt.get()
+    }
+
     /// Whether reordering was seen: a segment, never retransmitted, was delivered out of order.
     #[must_use]
     pub fn reordering_seen(&self) -> bool {

@@ -210,6 +210,7 @@ fn a_delay_that_looks_like_a_loss_changes_little() {
 
 #[test]
 fn the_end_of_a_transfer_is_repaired_by_a_probe_or_one_timeout() {
+    let mut late = Vec::new();
     for flow in flows() {
         let n = 60;
         let mut p = flow.begin(n);
@@ -227,10 +228,13 @@ fn the_end_of_a_transfer_is_repaired_by_a_probe_or_one_timeout() {
         let limit = Instant::ZERO + flow.rtt * 100 + Duration::from_secs(10);
         end(&mut p, &mut timer, limit);
         let probes = p.conn(C).counters().loss_probes;
-        // The window of BBR follows from its model of the path, and may hold a repetition back beyond the timer.
-        let modelled = matches!(flow.cc, Control::Bbr(_) | Control::Bbr3(_));
-        let probing = flow.cc.policy(&flow.config.rules).is_some_and(|p| p.probes);
-        if !modelled && !probing && p.conn(C).sender().rack().is_some() && flow.config.tail_loss_probe {
+        // RFC 8985 §6.2 step 2: the delivery of a repeated segment counts only after the smallest round trip. Where pacing
+        // spreads segments so far that every acknowledgement is delayed, the probe's own, which is not, comes too early.
+        let rack = p.conn(C).sender().rack();
+        let measured = rack.and_then(|r| r.min_rtt()).is_some_and(|least| least == flow.rtt);
+        if rack.is_some() && !measured {
+            late.push(flow.name.clone());
+        } else if rack.is_some() && flow.config.tail_loss_probe {
             assert!(
                 probes >= 1 && timer.since(Instant::ZERO + flow.rtt * 2) == 0,
                 "{}: {:?}\n{}",
@@ -243,7 +247,8 @@ fn the_end_of_a_transfer_is_repaired_by_a_probe_or_one_timeout() {
         let repairs = timer.since(Instant::ZERO + flow.rtt * 2);
         assert!(repairs <= 2, "{}: {:?}\n{}", flow.name, timer.timeouts, explain(&p));
         // The answers to a control's own probes may show a loss before.
-        if probes == 0 || flow.cc.policy(&flow.config.rules).is_some_and(|p| p.probes) {
+        let probing = flow.cc.policy(&flow.config.rules).is_some_and(|p| p.probes);
+        if probes == 0 || (probing && p.conn(C).counters().recoveries > 0) {
             continue;
         }
         // RFC 8985 §7.2: two smoothed round trips after the last segment or acknowledgement, and what a lone segment's
@@ -255,6 +260,7 @@ fn the_end_of_a_transfer_is_repaired_by_a_probe_or_one_timeout() {
         let most = flow.rtt * 2 + flow.config.delayed_ack.delay * 3;
         assert!(waited > flow.rtt && waited <= most, "{}: {waited:?}", flow.name);
     }
+    assert!(late.len() <= 5, "{late:?}");
 }
 
 #[test]
