@@ -166,7 +166,9 @@ bench-python: $(VENV)/.build
 	$(BIN)/python benches/python_control.py
 
 # Resumes after Ctrl-C; needs ns2 and libns3-dev (Debian, Ubuntu). E.g. make peers PEERS="--jobs 2".
-peers: $(VENV)/.python
+peers: $(VENV)/.dev
+	$(install)
+	$(BIN)/python -m pytest -rs -m peers
 	cargo build --profile packaged --locked -p skyhaul-cli
 	$(BIN)/python benches/compare_peers.py $(PEERS)
 

@@ -237,6 +237,7 @@ def test_wrong_arguments_are_named():
     assert "--docs is for a full comparison" in done.stderr
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("pair", [NS2_NEWRENO, NS3_CUBIC], ids=lambda p: p.peer)
 def test_one_cell_of_each_peer(pair, tmp_path):
     """20 s: enough for the link to fill, so that an error in rate, delay, window or parsing shows."""
