@@ -40,7 +40,7 @@ impl FrameType {
     }
 }
 
-/// The fate of a frame at the sender.
+/// Whether the sender sent a frame, and if not, why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It was passed to the transport.
@@ -64,7 +64,7 @@ pub struct Frame {
     pub bytes: u64,
     /// Packets of the application; 0 if it was not sent.
     pub packets: u32,
-    /// Its fate.
+    /// Whether it was sent, or why not.
     pub fate: Fate,
     /// The current rate setting of the coder, bit/s.
     pub target: f64,

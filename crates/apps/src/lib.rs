@@ -165,12 +165,12 @@ impl App {
     pub fn transfers(&self) -> u64 {
         each!(self, App(w) => w.transfers())
     }
-    /// The application as one that must be told what happens to its data, if it is one.
+    /// The application as an observer of its data, if it is one.
     #[must_use]
     pub fn watch(&self) -> Option<&dyn Watch> {
         each!(self, App(w) => w.watch())
     }
-    /// The same, to tell it.
+    /// The same, to report events to it.
     #[must_use]
     pub fn watch_mut(&mut self) -> Option<&mut dyn Watch> {
         each!(self, App(w) => w.watch_mut())

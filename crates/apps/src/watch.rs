@@ -35,11 +35,11 @@ pub enum Arrival {
     Datagram(Datagram),
 }
 
-/// What an application with a viewer is told, and the results of its viewer.
+/// Events reported to an application with a viewer, and the results of the viewer.
 pub trait Watch {
     /// Whether its demands depend on the transport's state.
     fn listens(&self) -> bool;
-    /// Reports the transport's state to an application that listens, before it is asked for its demands.
+    /// Reports the transport's state to an application that uses it, before it is asked for its demands.
     fn feedback(&mut self, told: &Feedback);
     /// Reports an arrival at the other end. A driver that cannot see segments leaves out [`Arrival::Segment`].
     fn arrived(&mut self, now: Instant, arrival: &Arrival);

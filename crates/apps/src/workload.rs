@@ -122,7 +122,7 @@ pub trait Kind: Clone + Debug + PartialEq {
     const DATAGRAMS: bool = false;
     /// Transfers have separate, possibly simultaneous connections.
     const MANY: bool = false;
-    /// It must be told what happens to its data: see [`Watch`].
+    /// It needs the events of its data: see [`Watch`].
     const WATCHES: bool = false;
 
     /// Size of a datagram with its headers, bytes, if the file gives it.
@@ -173,11 +173,11 @@ pub trait Workload: Clone + Debug {
     fn transfers(&self) -> u64 {
         0
     }
-    /// The application as one that is told what happens to its data, if its [`Kind::WATCHES`].
+    /// The application as an observer of its data, if its [`Kind::WATCHES`].
     fn watch(&self) -> Option<&dyn Watch> {
         None
     }
-    /// The same, to tell it.
+    /// The same, to report events to it.
     fn watch_mut(&mut self) -> Option<&mut dyn Watch> {
         None
     }

@@ -45,7 +45,8 @@
 ///
 /// * `NAMES` lists the names. With the feature `serde` of the calling crate, or after `always serde;`, each variant has its name in
 ///   files; the tag, the derives and the schema are attributes of the enum.
-/// * `+ { Series(Series) }` after the list adds kinds without a form in files.
+/// * `+ { skip Series(Series) }` after the list adds kinds that are not in `NAMES`. `skip`: it has no form in files.
+///   `rename = "user" User(user::Config)`: it has that name in files, but no defaults.
 /// * `enum Invalid = Shape::Invalid;` is an enum with the same variants, which hold that associated type of each kind;
 ///   `enum Order<P> = Shape::Order;` one of a generic associated type. `error Invalid = Shape::Invalid;` also is an error that
 ///   displays as the one it holds.
@@ -54,24 +55,25 @@
 ///   - `each!(self, Config(c) => …)` uses the content of the variant as `c`;
 ///   - `each!(self, Config(c), Invalid(refuse) => …)` also has the constructor of the same variant of another enum;
 ///   - `each!(self, Config as C => …)` has the type of the content as `C`;
-///   - `each!(self, Config => name)` is the name in files, `each!(named name, Config)` the kind of that name with its defaults.
+///   - `each!(self, Config => name)` is the name in files, `each!(self, Config => doc)` the text of the doc comment in the list;
+///   - `each!(named name, Config)` is the kind of that name with its defaults.
 #[macro_export]
 macro_rules! kinds {
     // The configurations.
     (@enum ($serde:meta) [$($meta:tt)*] [$vis:vis] $Enum:ident
-        { $($(#[$doc:meta])* $name:literal $variant:ident($kind:ty)),* $(,)? }
-        { $($(#[$more_doc:meta])* $more:ident($more_kind:ty)),* $(,)? }
+        { $($(#[doc = $doc:literal])* $name:literal $variant:ident($kind:ty)),* $(,)? }
+        { $($(#[doc = $more_doc:literal])* $attr:ident $(= $more_name:literal)? $more:ident($more_kind:ty)),* $(,)? }
     ) => {
         $($meta)*
         $vis enum $Enum {
             $(
-                $(#[$doc])*
+                $(#[doc = $doc])*
                 #[cfg_attr($serde, serde(rename = $name))]
                 $variant($kind),
             )*
             $(
-                $(#[$more_doc])*
-                #[cfg_attr($serde, serde(skip))]
+                $(#[doc = $more_doc])*
+                #[cfg_attr($serde, serde($attr $(= $more_name)?))]
                 $more($more_kind),
             )*
         }
@@ -91,50 +93,57 @@ macro_rules! kinds {
         })*
     };
     // What follows the list.
-    (@more $serde:tt $Enum:ident $list:tt) => {};
+    (@more $serde:tt $Enum:ident $list:tt $more:tt) => {};
     // An enum with an associated type of each.
-    (@more $serde:tt $Enum:ident $list:tt
+    (@more $serde:tt $Enum:ident $list:tt $more:tt
         $(#[$meta:meta])* $vis:vis enum $Same:ident$(<$P:ident>)? = $Trait:ident::$assoc:ident;
         $($rest:tt)*
     ) => {
-        $crate::kinds!(@same [$(#[$meta])*] [$vis] $Same [$($P)?] $Trait $assoc $list);
-        $crate::kinds!(@more $serde $Enum $list $($rest)*);
+        $crate::kinds!(@same [$(#[$meta])*] [$vis] $Same [$($P)?] $Trait $assoc $list $more);
+        $crate::kinds!(@more $serde $Enum $list $more $($rest)*);
     };
-    (@more $serde:tt $Enum:ident $list:tt
+    (@more $serde:tt $Enum:ident $list:tt $more:tt
         $(#[$meta:meta])* $vis:vis error $Same:ident = $Trait:ident::$assoc:ident;
         $($rest:tt)*
     ) => {
-        $crate::kinds!(@same [$(#[$meta])*] [$vis] $Same [] $Trait $assoc $list);
-        $crate::kinds!(@error $Same $list);
-        $crate::kinds!(@more $serde $Enum $list $($rest)*);
+        $crate::kinds!(@same [$(#[$meta])*] [$vis] $Same [] $Trait $assoc $list $more);
+        $crate::kinds!(@error $Same $list $more);
+        $crate::kinds!(@more $serde $Enum $list $more $($rest)*);
     };
-    (@more $serde:tt $Enum:ident $list:tt
+    (@more $serde:tt $Enum:ident $list:tt $more:tt
         $(#[$meta:meta])* $vis:vis kind $Kind:ident;
         $($rest:tt)*
     ) => {
         $crate::kinds!(@kind $serde [$(#[$meta])*] [$vis] $Enum $Kind $list);
-        $crate::kinds!(@more $serde $Enum $list $($rest)*);
+        $crate::kinds!(@more $serde $Enum $list $more $($rest)*);
     };
     (@same [$($meta:tt)*] [$vis:vis] $Same:ident [] $Trait:ident $assoc:ident
-        { $($(#[$doc:meta])* $name:literal $variant:ident($kind:ty)),* $(,)? }
+        { $($(#[doc = $doc:literal])* $name:literal $variant:ident($kind:ty)),* $(,)? }
+        { $($(#[doc = $more_doc:literal])* $attr:ident $(= $more_name:literal)? $more:ident($more_kind:ty)),* $(,)? }
     ) => {
         $($meta)*
         $vis enum $Same {
             $($variant(<$kind as $Trait>::$assoc),)*
+            $($more(<$more_kind as $Trait>::$assoc),)*
         }
     };
     (@same [$($meta:tt)*] [$vis:vis] $Same:ident [$P:ident] $Trait:ident $assoc:ident
-        { $($(#[$doc:meta])* $name:literal $variant:ident($kind:ty)),* $(,)? }
+        { $($(#[doc = $doc:literal])* $name:literal $variant:ident($kind:ty)),* $(,)? }
+        { $($(#[doc = $more_doc:literal])* $attr:ident $(= $more_name:literal)? $more:ident($more_kind:ty)),* $(,)? }
     ) => {
         $($meta)*
         $vis enum $Same<$P> {
             $($variant(<$kind as $Trait>::$assoc<$P>),)*
+            $($more(<$more_kind as $Trait>::$assoc<$P>),)*
         }
     };
-    (@error $Error:ident { $($(#[$doc:meta])* $name:literal $variant:ident($kind:ty)),* $(,)? }) => {
+    (@error $Error:ident
+        { $($(#[doc = $doc:literal])* $name:literal $variant:ident($kind:ty)),* $(,)? }
+        { $($(#[doc = $more_doc:literal])* $attr:ident $(= $more_name:literal)? $more:ident($more_kind:ty)),* $(,)? }
+    ) => {
         impl core::fmt::Display for $Error {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                match self { $(Self::$variant(e) => e.fmt(f),)* }
+                match self { $(Self::$variant(e) => e.fmt(f),)* $(Self::$more(e) => e.fmt(f),)* }
             }
         }
 
@@ -142,7 +151,7 @@ macro_rules! kinds {
     };
     // The kinds without their configurations.
     (@kind ($serde:meta) [$($meta:tt)*] [$vis:vis] $Enum:ident $Kind:ident
-        { $($(#[$doc:meta])* $name:literal $variant:ident($kind:ty)),* $(,)? }
+        { $($(#[doc = $doc:literal])* $name:literal $variant:ident($kind:ty)),* $(,)? }
     ) => {
         $($meta)*
         $vis enum $Kind {
@@ -169,8 +178,8 @@ macro_rules! kinds {
         }
     };
     (@each $each:ident
-        { $($(#[$doc:meta])* $name:literal $variant:ident($kind:ty)),* $(,)? }
-        { $($(#[$more_doc:meta])* $more:ident($more_kind:ty)),* $(,)? }
+        { $($(#[doc = $doc:literal])* $name:literal $variant:ident($kind:ty)),* $(,)? }
+        { $($(#[doc = $more_doc:literal])* $attr:ident $(= $more_name:literal)? $more:ident($more_kind:ty)),* $(,)? }
     ) => {
         /// A `match` over all kinds.
         #[allow(unused_macros, unused_macro_rules, reason = "a list need not use every form")]
@@ -179,7 +188,13 @@ macro_rules! kinds {
                 match $wanted { $($name => Some($Enum::$variant(Default::default())),)* _ => None }
             };
             ($self_:expr, $Enum:ident => name) => {
-                match $self_ { $($Enum::$variant(_) => $name,)* }
+                match $self_ { $($Enum::$variant(_) => $name,)* $($Enum::$more(_) => $($more_name)?,)* }
+            };
+            ($self_:expr, $Enum:ident => doc) => {
+                match $self_ {
+                    $($Enum::$variant(_) => concat!($($doc),*),)*
+                    $($Enum::$more(_) => concat!($($more_doc),*),)*
+                }
             };
             ($self_:expr, $Enum:ident as $C:ident => $call:expr) => {
                 match $self_ { $($Enum::$variant { .. } => { type $C = $kind; $call })* }
@@ -193,6 +208,7 @@ macro_rules! kinds {
             ($self_:expr, $Enum:ident($c:ident), $Other:ident($of:ident) => $call:expr) => {
                 match $self_ {
                     $($Enum::$variant($c) => { let $of = $Other::$variant; $call })*
+                    $($Enum::$more($c) => { let $of = $Other::$more; $call })*
                 }
             };
         }
@@ -203,7 +219,7 @@ macro_rules! kinds {
         $($rest:tt)*
     ) => {
         $crate::kinds!(@enum $serde [$(#[$meta])*] [$vis] $Enum $list $more);
-        $crate::kinds!(@more $serde $Enum $list $($rest)*);
+        $crate::kinds!(@more $serde $Enum $list $more $($rest)*);
         $crate::kinds!(@each $each $list $more);
     };
     (@all $serde:tt $each:ident
@@ -211,9 +227,7 @@ macro_rules! kinds {
         $vis:vis enum $Enum:ident $list:tt
         $($rest:tt)*
     ) => {
-        $crate::kinds!(@enum $serde [$(#[$meta])*] [$vis] $Enum $list {});
-        $crate::kinds!(@more $serde $Enum $list $($rest)*);
-        $crate::kinds!(@each $each $list {});
+        $crate::kinds!(@all $serde $each $(#[$meta])* $vis enum $Enum $list + {} $($rest)*);
     };
     ($each:ident; always serde; $($rest:tt)*) => {
         $crate::kinds!(@all (all()) $each $($rest)*);

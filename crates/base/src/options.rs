@@ -23,89 +23,57 @@
 ///   `Option<u64> as Count` is one that may be left out.
 #[macro_export]
 macro_rules! options {
-    // Amounts: the field, with how it is written.
-    (@field $table:tt $fields:tt $defaults:tt
-        [$(#[$meta:meta])*] $field:ident: Option<$of:ty> as Count = $default:expr, $($rest:tt)*
-    ) => {
-        $crate::options!(@add $table $fields $defaults [
-            $(#[$meta])*
-            #[cfg_attr(feature = "serde", serde(
-                skip_serializing_if = "Option::is_none",
-                with = "skyhaul_base::amount::plain::optional_count"
-            ))]
-            #[cfg_attr(feature = "schema", schemars(with = "skyhaul_base::amount::Count"))]
-            pub $field: Option<$of>,
-        ] [$field: $default,] $($rest)*);
+    // A field, by its type: what serde and schemars are told of it. An amount is looked up by its name.
+    (@field $at:tt $meta:tt $field:ident: Option<$of:ty> as Count = $($rest:tt)*) => {
+        $crate::options!(@add [
+            skip_serializing_if = "Option::is_none",
+            with = "skyhaul_base::amount::plain::optional_count"
+        ] [with = "skyhaul_base::amount::Count"] $at $meta $field: Option<$of> = $($rest)*);
     };
-    (@field $table:tt $fields:tt $defaults:tt
-        [$(#[$meta:meta])*] $field:ident: Option<$of:ty> = $default:expr, $($rest:tt)*
-    ) => {
-        $crate::options!(@add $table $fields $defaults [
-            $(#[$meta])*
-            #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-            pub $field: Option<$of>,
-        ] [$field: $default,] $($rest)*);
+    (@field $at:tt $meta:tt $field:ident: Option<$of:ty> = $($rest:tt)*) => {
+        $crate::options!(@add [skip_serializing_if = "Option::is_none"] [] $at $meta $field: Option<$of> = $($rest)*);
     };
-    (@field $table:tt $fields:tt $defaults:tt
-        [$(#[$meta:meta])*] $field:ident: $of:ty as Count = $default:expr, $($rest:tt)*
-    ) => {
-        $crate::options!(@add $table $fields $defaults [
-            $(#[$meta])*
-            #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::count"))]
-            #[cfg_attr(feature = "schema", schemars(with = "skyhaul_base::amount::Count"))]
-            pub $field: $of,
-        ] [$field: $default,] $($rest)*);
+    (@field $at:tt $meta:tt $field:ident: $of:ty as $Amount:ident = $($rest:tt)*) => {
+        $crate::options!(@$Amount $at $meta $field: $of = $($rest)*);
     };
-    (@field $table:tt $fields:tt $defaults:tt
-        [$(#[$meta:meta])*] $field:ident: $of:ty as Frequency = $default:expr, $($rest:tt)*
-    ) => {
-        $crate::options!(@add $table $fields $defaults [
-            $(#[$meta])*
-            #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::frequency"))]
-            #[cfg_attr(feature = "schema", schemars(with = "skyhaul_base::amount::Frequency"))]
-            pub $field: $of,
-        ] [$field: $default,] $($rest)*);
+    (@field $at:tt $meta:tt $field:ident: $of:ty = $($rest:tt)*) => {
+        $crate::options!(@add [] [] $at $meta $field: $of = $($rest)*);
     };
-    (@field $table:tt $fields:tt $defaults:tt
-        [$(#[$meta:meta])*] $field:ident: $of:ty as Probability = $default:expr, $($rest:tt)*
-    ) => {
-        $crate::options!(@add $table $fields $defaults [
-            $(#[$meta])*
-            #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
-            #[cfg_attr(feature = "schema", schemars(with = "skyhaul_base::amount::Probability"))]
-            pub $field: $of,
-        ] [$field: $default,] $($rest)*);
+    (@Count $($field:tt)*) => {
+        $crate::options!(
+            @add [with = "skyhaul_base::amount::plain::count"] [with = "skyhaul_base::amount::Count"] $($field)*
+        );
     };
-    (@field $table:tt $fields:tt $defaults:tt
-        [$(#[$meta:meta])*] $field:ident: $of:ty as Size = $default:expr, $($rest:tt)*
-    ) => {
-        $crate::options!(@add $table $fields $defaults [
-            $(#[$meta])*
-            #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::size"))]
-            #[cfg_attr(feature = "schema", schemars(with = "skyhaul_base::amount::Size"))]
-            pub $field: $of,
-        ] [$field: $default,] $($rest)*);
+    (@Frequency $($field:tt)*) => {
+        $crate::options!(
+            @add [with = "skyhaul_base::amount::plain::frequency"] [with = "skyhaul_base::amount::Frequency"] $($field)*
+        );
     };
-    (@field $table:tt $fields:tt $defaults:tt
-        [$(#[$meta:meta])*] $field:ident: $of:ty as Time = $default:expr, $($rest:tt)*
-    ) => {
-        $crate::options!(@add $table $fields $defaults [
-            $(#[$meta])*
-            #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
-            #[cfg_attr(feature = "schema", schemars(with = "skyhaul_base::amount::Time"))]
-            pub $field: $of,
-        ] [$field: $default,] $($rest)*);
+    (@Probability $($field:tt)*) => {
+        $crate::options!(
+            @add [with = "skyhaul_base::amount::plain::probability"] [with = "skyhaul_base::amount::Probability"] $($field)*
+        );
     };
-    (@field $table:tt $fields:tt $defaults:tt
+    (@Size $($field:tt)*) => {
+        $crate::options!(
+            @add [with = "skyhaul_base::amount::plain::size"] [with = "skyhaul_base::amount::Size"] $($field)*
+        );
+    };
+    (@Time $($field:tt)*) => {
+        $crate::options!(
+            @add [with = "skyhaul_base::amount::plain::time"] [with = "skyhaul_base::amount::Time"] $($field)*
+        );
+    };
+    (@add [$($serde:tt)*] [$($schema:tt)*] [$table:tt [$($fields:tt)*] [$($defaults:tt)*]]
         [$(#[$meta:meta])*] $field:ident: $of:ty = $default:expr, $($rest:tt)*
     ) => {
-        $crate::options!(@add $table $fields $defaults [
+        $crate::options!(@next $table [
+            $($fields)*
             $(#[$meta])*
+            #[cfg_attr(feature = "serde", serde($($serde)*))]
+            #[cfg_attr(feature = "schema", schemars($($schema)*))]
             pub $field: $of,
-        ] [$field: $default,] $($rest)*);
-    };
-    (@add $table:tt [$($fields:tt)*] [$($defaults:tt)*] [$($field:tt)*] [$($default:tt)*] $($rest:tt)*) => {
-        $crate::options!(@next $table [$($fields)* $($field)*] [$($defaults)* $($default)*] $($rest)*);
+        ] [$($defaults)* $field: $default,] $($rest)*);
     };
     (@next [$Name:ident $($meta:tt)*] [$($fields:tt)*] [$($defaults:tt)*]) => {
         #[cfg_attr(
@@ -124,7 +92,7 @@ macro_rules! options {
         }
     };
     (@next $table:tt $fields:tt $defaults:tt $(#[$meta:meta])* $field:ident: $($rest:tt)*) => {
-        $crate::options!(@field $table $fields $defaults [$(#[$meta])*] $field: $($rest)*);
+        $crate::options!(@field [$table $fields $defaults] [$(#[$meta])*] $field: $($rest)*);
     };
     ($(#[$meta:meta])* pub struct $Name:ident { $($rest:tt)* }) => {
         $crate::options!(@next [$Name $(#[$meta])*] [] [] $($rest)*);

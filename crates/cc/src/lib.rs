@@ -63,6 +63,24 @@ pub use user::Controls;
 
 use core::fmt;
 
+/// The options of a control, as a scenario file gives them.
+pub trait ControlOptions {
+    /// The control, in a box: [`Algorithm`] then has the size of a pointer and its tag, and a connection allocates memory for its own
+    /// algorithm, not for the largest.
+    type Control;
+    /// Why options are refused. It displays as a sentence that names the option and says what to write instead.
+    type Invalid;
+
+    /// Refuses options that are outside their domain or contradict each other.
+    ///
+    /// # Errors
+    /// Names the option and what to write instead.
+    fn validate(&self) -> Result<(), Self::Invalid>;
+
+    /// A control with these options for a new connection.
+    fn build(&self, rules: SharedRules) -> Self::Control;
+}
+
 /// A congestion control. Windows are real numbers of segments.
 pub trait CongestionControl: fmt::Debug + Send {
     /// The window, read by the sender after every call. `cwnd` is finite and at least 1.

@@ -1,14 +1,144 @@
 //! The list of algorithms. A new algorithm needs only its own file and one line here.
 
-use crate::CongestionControl;
-use crate::action::{Actions, Policy, Priority, RecoveryMode, Window};
-use crate::alg;
+use crate::action::{Actions, Policy, Priority, Window};
+use crate::alg::{
+    bbr, bbr3, cubic, fast_start, gaimd, hark, hybla, peach, peach_plus, reno, scps_like, tcp_probing,
+    tcp_real, tibet, vegas, westwood, westwood_abse, westwood_plus,
+};
 use crate::event::{Ack, Cx, Facts, Lost, ProbeEvent, Sent, Signal, Start, Transmit};
 use crate::rules::SharedRules;
 use crate::user;
+use crate::{CongestionControl, ControlOptions};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use skyhaul_base::{Instant, Rate, Rng};
+
+skyhaul_base::kinds! {
+    each;
+    /// A congestion control with its options. In files: `cc = "name"` or `cc = { name = "…", option = … }`.
+    #[derive(Clone, Debug, PartialEq)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "name"))]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    pub enum Config {
+        /// Tahoe: fast retransmit, then slow start (Jacobson 1988).
+        "tahoe" Tahoe(reno::member::Tahoe),
+        /// Reno: fast recovery until the first acknowledgement of new data (RFC 2581).
+        "reno" Reno(reno::member::Reno),
+        /// NewReno: fast recovery that continues after partial acknowledgements (RFC 6582).
+        "newreno" NewReno(reno::member::NewReno),
+        /// NewReno with SACK recovery (RFC 6675); the TCP-Peach paper calls it "Reno".
+        "sack" Sack(reno::member::Sack),
+        /// SACK with proportional rate reduction (RFC 9937).
+        "prr" Prr(reno::member::Prr),
+        /// TCP Vegas (Brakmo, Peterson 1994): adjusts the window to keep a few segments queued.
+        "vegas" Vegas(vegas::Config),
+        /// BBR version 1 (Cardwell et al. 2016): paces at the measured bottleneck rate, with a window derived from the
+        /// minimum RTT.
+        "bbr" Bbr(bbr::Config),
+        /// BBR version 3 (draft-ietf-ccwg-bbr-06): BBR with limits learnt from losses.
+        "bbr3" Bbr3(bbr3::Config),
+        /// GAIMD (Yang, Lam 2000): Reno with a configurable increase and decrease.
+        "gaimd" Gaimd(gaimd::Config),
+        /// TCP Westwood (Mascolo et al. 2001): after a loss, sets the window from the rate of acknowledgements.
+        "westwood" Westwood(westwood::Config),
+        /// TCP Westwood+ (Grieco, Mascolo 2004): Westwood with one rate sample per RTT.
+        "westwood-plus" WestwoodPlus(westwood_plus::Config),
+        /// TCP Westwood with adaptive bandwidth share estimation, ABSE (Wang et al. 2002).
+        "westwood-abse" WestwoodAbse(westwood_abse::Config),
+        /// TCP TIBET (Capone, Martignon 2001): Westwood with separate filters for segment lengths and intervals.
+        "tibet" Tibet(tibet::Config),
+        /// TCP Hybla (Caini, Firrincieli 2004): makes growth independent of the RTT.
+        "hybla" Hybla(hybla::Config),
+        /// SCPS-TP's rate control and response to corruption: a loss does not reduce the window.
+        "scps-like" ScpsLike(scps_like::Config),
+        /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
+        "cubic" Cubic(cubic::Config),
+        /// TCP-Probing (Tsaoussidis, Badr 2000): after a loss, suspends data and probes the path.
+        "tcp-probing" TcpProbing(tcp_probing::Config),
+        /// TCP-Real (Zhang, Tsaoussidis 2001): adjusts the window to the arrival rate that the receiver measures.
+        "tcp-real" TcpReal(tcp_real::Config),
+        /// TCP Fast Start (Padmanabhan, Katz 1998): starts with a cached window, in low-priority data.
+        "fast-start" FastStart(fast_start::Config),
+        /// TCP-Peach (Akyildiz, Morabito, Palazzo 2001): low-priority dummy segments probe for spare capacity.
+        "peach" Peach(peach::Config),
+        /// TCP-Peach+ (Akyildiz, Zhang, Fang 2002): TCP-Peach whose probes carry unacknowledged data.
+        "peach-plus" PeachPlus(peach_plus::Config),
+        /// Hark, this project's own: adjusts the window by delay and low-priority probes; a loss causes no reduction.
+        "hark" Hark(hark::Config),
+    } + {
+        /// A user-defined control, provided by the program that runs the scenario.
+        rename = "user" User(user::Config),
+    }
+    /// Why a configuration is refused.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[expect(missing_docs, reason = "the error of each algorithm documents itself")]
+    pub error Invalid = ControlOptions::Invalid;
+    /// A congestion control: built in, or a user's own.
+    ///
+    /// An enum calls the built-in ones without a function table; the single variant `User` is for plug-ins.
+    #[derive(Debug)]
+    #[expect(missing_docs, reason = "each algorithm documents itself")]
+    pub enum Algorithm = ControlOptions::Control;
+}
+
+impl Config {
+    /// The default configuration of the algorithm called `name`; `user:NAME` is a user-defined control without options.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Self> {
+        match name.strip_prefix(user::PREFIX) {
+            Some(own) => Some(Self::User(user::Config::new(own))),
+            None => each!(named name, Self),
+        }
+    }
+    /// The algorithm's name in files; `user` for every user-defined control.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        each!(self, Self => name)
+    }
+    /// The short form in files and in tables: the name, or `user:NAME`.
+    #[must_use]
+    pub fn label(&self) -> Cow<'static, str> {
+        match self {
+            Self::User(own) => Cow::Owned([user::PREFIX, &own.control].concat()),
+            built_in => Cow::Borrowed(built_in.name()),
+        }
+    }
+    /// The algorithm in one line: its usual name, the source, the idea.
+    #[must_use]
+    pub fn about(&self) -> &'static str {
+        each!(self, Self => doc).trim_ascii_start()
+    }
+    /// The usual name, such as `TCP-Peach`: the beginning of [`Self::about`].
+    #[must_use]
+    pub fn title(&self) -> &'static str {
+        self.about().split(&['(', ':', ',', '.']).next().unwrap_or_default().trim_ascii_end()
+    }
+    /// Refuses options that are outside their domain or contradict each other.
+    ///
+    /// # Errors
+    /// The error displays as a sentence that names the option and says what to write instead.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        each!(self, Config(c), Invalid(refuse) => c.validate().map_err(refuse))
+    }
+    /// The built-in control's initial requirements on the sender. `None` for a user-defined control, whose provider
+    /// knows them.
+    #[must_use]
+    pub fn policy(&self, rules: impl Into<SharedRules>) -> Option<Policy> {
+        match self {
+            Self::User(_) => None,
+            built_in => Some(built_in.build(rules).policy()),
+        }
+    }
+    /// Builds a built-in control. Connections built with one [`SharedRules`] share it.
+    ///
+    /// # Panics
+    /// If the control is user-defined: only [`Controls`](crate::Controls) can build those.
+    #[must_use]
+    pub fn build(&self, rules: impl Into<SharedRules>) -> Algorithm {
+        let rules = rules.into();
+        each!(self, Config(c), Algorithm(of) => of(c.build(rules)))
+    }
+}
 
 impl Algorithm {
     /// A control that is not built in.
@@ -16,236 +146,103 @@ impl Algorithm {
         let control: Box<dyn CongestionControl> = Box::new(control);
         control.into()
     }
-}
-
-impl From<Box<dyn CongestionControl>> for Algorithm {
-    fn from(control: Box<dyn CongestionControl>) -> Self {
-        Self::Custom(Box::new(control))
+    /// Window and pacing rate in one call.
+    #[inline]
+    #[must_use]
+    pub fn decision(&self) -> (Window, Option<Rate>) {
+        each!(self, Self(c) => (c.window(), c.pacing()))
+    }
+    /// [`CongestionControl::on_ack`] and [`Self::decision`] in one call. The facts are computed separately for each
+    /// algorithm: if its `on_ack` is inlined, facts that it does not use cost nothing.
+    #[inline(always)]
+    pub fn acknowledged(
+        &mut self,
+        (now, rng, act): (Instant, &mut Rng, &mut Actions),
+        facts: &impl Facts,
+    ) -> (Window, Option<Rate>) {
+        each!(self, Self(c) => {
+            let path = facts.path();
+            c.on_ack(&mut Cx { now, path: &path, rng, act }, &facts.ack());
+            (c.window(), c.pacing())
+        })
     }
 }
 
-/// Expands the list below into the enum of algorithms, the enum of their configurations, their names, and the
-/// dispatch between them.
-macro_rules! algorithms {
-    ($(
-        $(#[doc = $doc:literal])*
-        $name:literal $variant:ident: $module:ident::$control:ident $(($repair:expr))?
-    ),* $(,)?) => {
-        /// A congestion control: built in, or a user's own.
-        ///
-        /// An enum calls the built-in ones without a function table; the single `Custom` variant is for plug-ins. Each
-        /// algorithm is boxed at its own size, so that a connection allocates memory for its own algorithm and not for
-        /// the largest one.
-        #[derive(Debug)]
-        pub enum Algorithm {
-            $($(#[doc = $doc])* $variant(Box<alg::$module::$control>),)*
-            /// A user-defined control, created by [`Algorithm::custom`] or from a box. The outer box keeps all variants
-            /// at one pointer.
-            Custom(Box<Box<dyn CongestionControl>>),
-        }
-
-        /// A congestion control with its options. In files: `cc = "name"` or `cc = { name = "…", option = … }`.
-        #[derive(Clone, Debug, PartialEq)]
-        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "name"))]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        pub enum Config {
-            $(
-                $(#[doc = $doc])*
-                #[cfg_attr(feature = "serde", serde(rename = $name))]
-                $variant(alg::$module::Config),
-            )*
-            /// A user-defined control, provided by the program that runs the scenario.
-            #[cfg_attr(feature = "serde", serde(rename = "user"))]
-            User(user::Config),
-        }
-
-        /// Why a configuration is refused.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-        #[expect(missing_docs, reason = "the error of each algorithm documents itself")]
-        pub enum Invalid {
-            $(#[error(transparent)] $variant(alg::$module::Invalid),)*
-            #[error(transparent)]
-            User(user::Invalid),
-        }
-
-        /// The names of all built-in algorithms, in the order of the documentation.
-        pub const NAMES: &[&str] = &[$($name),*];
-
-        impl Config {
-            /// The default configuration of the algorithm called `name`; `user:NAME` is a user-defined control without
-            /// options.
-            #[must_use]
-            pub fn by_name(name: &str) -> Option<Self> {
-                match name {
-                    $($name => Some(Self::$variant(alg::$module::Config::default())),)*
-                    _ => name.strip_prefix(user::PREFIX).map(|own| Self::User(user::Config::new(own))),
-                }
-            }
-            /// The algorithm's name in files; `user` for every user-defined control.
-            #[must_use]
-            pub fn name(&self) -> &'static str {
-                match self { $(Self::$variant(_) => $name,)* Self::User(_) => "user" }
-            }
-            /// The short form in files and in tables: the name, or `user:NAME`.
-            #[must_use]
-            pub fn label(&self) -> Cow<'static, str> {
-                match self {
-                    Self::User(own) => Cow::Owned([user::PREFIX, &own.control].concat()),
-                    built_in => Cow::Borrowed(built_in.name()),
-                }
-            }
-            /// The algorithm in one line: its usual name, the source, the idea.
-            #[must_use]
-            pub fn about(&self) -> &'static str {
-                match self {
-                    $(Self::$variant(_) => concat!($($doc),*).trim_ascii_start(),)*
-                    Self::User(_) => "A user's own, provided by the program that runs the scenario.",
-                }
-            }
-            /// The usual name, such as `TCP-Peach`: the beginning of [`Self::about`].
-            #[must_use]
-            pub fn title(&self) -> &'static str {
-                self.about().split(&['(', ':', ',', '.']).next().unwrap_or_default().trim_ascii_end()
-            }
-            /// Refuses options that are outside their domain or contradict each other.
-            ///
-            /// # Errors
-            /// The error displays as a sentence that names the option and says what to write instead.
-            pub fn validate(&self) -> Result<(), Invalid> {
-                match self {
-                    $(Self::$variant(c) => c.validate().map_err(Invalid::$variant),)*
-                    Self::User(c) => c.validate().map_err(Invalid::User),
-                }
-            }
-            /// The built-in control's initial requirements on the sender. `None` for a user-defined control, whose
-            /// provider knows them.
-            #[must_use]
-            pub fn policy(&self, rules: impl Into<SharedRules>) -> Option<Policy> {
-                match self { Self::User(_) => None, built_in => Some(built_in.build(rules).policy()) }
-            }
-            /// Builds a built-in control. Connections built with one [`SharedRules`] share it.
-            ///
-            /// # Panics If the control is user-defined: only [`Controls`](crate::Controls) can build those.
-            #[must_use]
-            pub fn build(&self, rules: impl Into<SharedRules>) -> Algorithm {
-                let rules = rules.into();
-                match self {
-                    $(Self::$variant(c) => {
-                        Algorithm::$variant(Box::new(alg::$module::$control::new(c, rules $(, $repair)?)))
-                    })*
-                    Self::User(c) => panic!("the control \"{}\" is not built in", c.control),
-                }
-            }
-        }
-
-        macro_rules! each {
-            ($self_:expr, $c:ident => $call:expr) => {
-                match $self_ { $(Algorithm::$variant($c) => $call,)* Algorithm::Custom($c) => $call }
-            };
-        }
-        impl Algorithm {
-            /// Window and pacing rate in one call.
-            #[inline]
-            #[must_use]
-            pub fn decision(&self) -> (Window, Option<Rate>) { each!(self, c => (c.window(), c.pacing())) }
-            /// [`CongestionControl::on_ack`] and [`Self::decision`] in one call. The facts are computed separately
-            /// for each algorithm: if its `on_ack` is inlined, facts that it does not use cost nothing.
-            #[inline(always)]
-            pub fn acknowledged(
-                &mut self,
-                (now, rng, act): (Instant, &mut Rng, &mut Actions),
-                facts: &impl Facts,
-            ) -> (Window, Option<Rate>) {
-                each!(self, c => {
-                    let path = facts.path();
-                    c.on_ack(&mut Cx { now, path: &path, rng, act }, &facts.ack());
-                    (c.window(), c.pacing())
-                })
-            }
-        }
-        impl CongestionControl for Algorithm {
-            #[inline]
-            fn window(&self) -> Window { each!(self, c => c.window()) }
-            #[inline]
-            fn pacing(&self) -> Option<Rate> { each!(self, c => c.pacing()) }
-            #[inline]
-            fn policy(&self) -> Policy { each!(self, c => c.policy()) }
-            #[inline]
-            fn priority(&self, offset: u64, rtx: bool) -> Priority { each!(self, c => c.priority(offset, rtx)) }
-            fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) { each!(self, c => c.on_start(cx, start)) }
-            #[inline]
-            fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) { each!(self, c => c.on_ack(cx, ack)) }
-            fn on_probe(&mut self, cx: &mut Cx<'_>, event: ProbeEvent) { each!(self, c => c.on_probe(cx, event)) }
-            fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
-                each!(self, c => c.on_congestion(cx, signal))
-            }
-            fn on_recovered(&mut self, cx: &mut Cx<'_>) { each!(self, c => c.on_recovered(cx)) }
-            fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) { each!(self, c => c.on_timeout(cx, backoff)) }
-            fn on_undo(&mut self, cx: &mut Cx<'_>) { each!(self, c => c.on_undo(cx)) }
-            fn on_lost(&mut self, cx: &mut Cx<'_>, lost: &Lost) { each!(self, c => c.on_lost(cx, lost)) }
-            fn on_sent(&mut self, cx: &mut Cx<'_>, sent: &Sent) { each!(self, c => c.on_sent(cx, sent)) }
-            #[inline]
-            fn wants_transmit(&self) -> bool { each!(self, c => c.wants_transmit()) }
-            #[inline]
-            fn on_transmit(&mut self, cx: &mut Cx<'_>, tx: &Transmit) { each!(self, c => c.on_transmit(cx, tx)) }
-            fn on_wake(&mut self, cx: &mut Cx<'_>) { each!(self, c => c.on_wake(cx)) }
-            fn bandwidth_estimate(&self, smss: u32) -> Option<Rate> { each!(self, c => c.bandwidth_estimate(smss)) }
-            fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) { each!(self, c => c.telemetry(out)) }
-        }
-    };
+impl From<Box<dyn CongestionControl>> for Algorithm {
+    /// A control that is not built in. The outer box keeps all variants at one pointer.
+    fn from(control: Box<dyn CongestionControl>) -> Self {
+        Self::User(Box::new(control))
+    }
 }
 
-algorithms! {
-    /// Tahoe: fast retransmit, then slow start (Jacobson 1988).
-    "tahoe" Tahoe: reno::Reno(RecoveryMode::Tahoe),
-    /// Reno: fast recovery until the first acknowledgement of new data (RFC 2581).
-    "reno" Reno: reno::Reno(RecoveryMode::Reno),
-    /// NewReno: fast recovery that continues after partial acknowledgements (RFC 6582).
-    "newreno" NewReno: reno::Reno(RecoveryMode::NewReno),
-    /// NewReno with SACK recovery (RFC 6675); the TCP-Peach paper calls it "Reno".
-    "sack" Sack: reno::Reno(RecoveryMode::Sack),
-    /// SACK with proportional rate reduction (RFC 9937).
-    "prr" Prr: reno::Reno(RecoveryMode::Prr),
-    /// TCP Vegas (Brakmo, Peterson 1994): adjusts the window to keep a few segments queued.
-    "vegas" Vegas: vegas::Vegas,
-    /// BBR version 1 (Cardwell et al. 2016): paces at the measured bottleneck rate, with a window derived from the
-    /// minimum RTT.
-    "bbr" Bbr: bbr::Bbr,
-    /// BBR version 3 (draft-ietf-ccwg-bbr-06): BBR with limits learnt from losses.
-    "bbr3" Bbr3: bbr3::Bbr3,
-    /// GAIMD (Yang, Lam 2000): Reno with a configurable increase and decrease.
-    "gaimd" Gaimd: gaimd::Gaimd,
-    /// TCP Westwood (Mascolo et al. 2001): after a loss, sets the window from the rate of acknowledgements.
-    "westwood" Westwood: westwood::Westwood,
-    /// TCP Westwood+ (Grieco, Mascolo 2004): Westwood with one rate sample per RTT.
-    "westwood-plus" WestwoodPlus: westwood_plus::WestwoodPlus,
-    /// TCP Westwood with adaptive bandwidth share estimation, ABSE (Wang et al. 2002).
-    "westwood-abse" WestwoodAbse: westwood_abse::Abse,
-    /// TCP TIBET (Capone, Martignon 2001): Westwood with separate filters for segment lengths and intervals.
-    "tibet" Tibet: tibet::Tibet,
-    /// TCP Hybla (Caini, Firrincieli 2004): makes growth independent of the RTT.
-    "hybla" Hybla: hybla::Hybla,
-    /// SCPS-TP's rate control and response to corruption: a loss does not reduce the window.
-    "scps-like" ScpsLike: scps_like::ScpsLike,
-    /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
-    "cubic" Cubic: cubic::Cubic,
-    /// TCP-Probing (Tsaoussidis, Badr 2000): after a loss, suspends data and probes the path.
-    "tcp-probing" TcpProbing: tcp_probing::TcpProbing,
-    /// TCP-Real (Zhang, Tsaoussidis 2001): adjusts the window to the arrival rate that the receiver measures.
-    "tcp-real" TcpReal: tcp_real::TcpReal,
-    /// TCP Fast Start (Padmanabhan, Katz 1998): starts with a cached window, in low-priority data.
-    "fast-start" FastStart: fast_start::FastStart,
-    /// TCP-Peach (Akyildiz, Morabito, Palazzo 2001): low-priority dummy segments probe for spare capacity.
-    "peach" Peach: peach::Peach,
-    /// TCP-Peach+ (Akyildiz, Zhang, Fang 2002): TCP-Peach whose probes carry unacknowledged data.
-    "peach-plus" PeachPlus: peach_plus::PeachPlus,
-    /// Hark, this project's own: adjusts the window by delay and low-priority probes; a loss causes no reduction.
-    "hark" Hark: hark::Hark,
+impl CongestionControl for Algorithm {
+    #[inline]
+    fn window(&self) -> Window {
+        each!(self, Self(c) => c.window())
+    }
+    #[inline]
+    fn pacing(&self) -> Option<Rate> {
+        each!(self, Self(c) => c.pacing())
+    }
+    #[inline]
+    fn policy(&self) -> Policy {
+        each!(self, Self(c) => c.policy())
+    }
+    #[inline]
+    fn priority(&self, offset: u64, rtx: bool) -> Priority {
+        each!(self, Self(c) => c.priority(offset, rtx))
+    }
+    fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
+        each!(self, Self(c) => c.on_start(cx, start))
+    }
+    #[inline]
+    fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
+        each!(self, Self(c) => c.on_ack(cx, ack))
+    }
+    fn on_probe(&mut self, cx: &mut Cx<'_>, event: ProbeEvent) {
+        each!(self, Self(c) => c.on_probe(cx, event))
+    }
+    fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        each!(self, Self(c) => c.on_congestion(cx, signal))
+    }
+    fn on_recovered(&mut self, cx: &mut Cx<'_>) {
+        each!(self, Self(c) => c.on_recovered(cx))
+    }
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
+        each!(self, Self(c) => c.on_timeout(cx, backoff))
+    }
+    fn on_undo(&mut self, cx: &mut Cx<'_>) {
+        each!(self, Self(c) => c.on_undo(cx))
+    }
+    fn on_lost(&mut self, cx: &mut Cx<'_>, lost: &Lost) {
+        each!(self, Self(c) => c.on_lost(cx, lost))
+    }
+    fn on_sent(&mut self, cx: &mut Cx<'_>, sent: &Sent) {
+        each!(self, Self(c) => c.on_sent(cx, sent))
+    }
+    #[inline]
+    fn wants_transmit(&self) -> bool {
+        each!(self, Self(c) => c.wants_transmit())
+    }
+    #[inline]
+    fn on_transmit(&mut self, cx: &mut Cx<'_>, tx: &Transmit) {
+        each!(self, Self(c) => c.on_transmit(cx, tx))
+    }
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        each!(self, Self(c) => c.on_wake(cx))
+    }
+    fn bandwidth_estimate(&self, smss: u32) -> Option<Rate> {
+        each!(self, Self(c) => c.bandwidth_estimate(smss))
+    }
+    fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        each!(self, Self(c) => c.telemetry(out))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RecoveryMode;
     use crate::rules::Rules;
 
     #[test]
@@ -253,14 +250,10 @@ mod tests {
         use core::mem::size_of;
         assert_eq!(size_of::<Algorithm>(), 2 * size_of::<usize>());
         // Bytes per connection of the most used algorithms.
-        assert!(size_of::<alg::reno::Reno>() <= 72, "{}", size_of::<alg::reno::Reno>());
-        assert!(size_of::<alg::peach::Peach>() <= 152, "{}", size_of::<alg::peach::Peach>());
-        assert!(
-            size_of::<alg::peach_plus::PeachPlus>() <= 200,
-            "{}",
-            size_of::<alg::peach_plus::PeachPlus>()
-        );
-        assert!(size_of::<alg::cubic::Cubic>() <= 320, "{}", size_of::<alg::cubic::Cubic>());
+        assert!(size_of::<reno::Reno>() <= 72, "{}", size_of::<reno::Reno>());
+        assert!(size_of::<peach::Peach>() <= 152, "{}", size_of::<peach::Peach>());
+        assert!(size_of::<peach_plus::PeachPlus>() <= 200, "{}", size_of::<peach_plus::PeachPlus>());
+        assert!(size_of::<cubic::Cubic>() <= 320, "{}", size_of::<cubic::Cubic>());
     }
 
     #[test]
@@ -287,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_users_own_algorithm_is_dispatched_like_a_built_in_one() {
-        let own = alg::vegas::Vegas::new(&alg::vegas::Config::default(), &Rules::RFC);
+        let own = vegas::Vegas::new(&vegas::Config::default(), &Rules::RFC);
         let custom = Algorithm::custom(own.clone());
         assert_eq!((custom.window(), custom.policy()), (own.window(), own.policy()));
         assert_eq!(Algorithm::Vegas(Box::new(own)).policy().recovery, RecoveryMode::Reno);
@@ -317,16 +310,16 @@ mod tests {
             let Ok(Config::Peach(c)) = serde_json::from_str(text) else { panic!("peach") };
             assert_eq!(c.recovery, RecoveryMode::NewReno);
             assert_eq!(c.recovery_end, crate::RecoveryEnd::TriggeringSegment);
-            assert_eq!(c.on_rto, alg::peach::Opening::Slow);
-            assert_eq!(c.nackseg, Some(alg::peach::Nackseg::FlightSize));
-            assert_eq!(c.wdsn_on_loss, alg::peach::WdsnOnLoss::Accumulate);
+            assert_eq!(c.on_rto, peach::Opening::Slow);
+            assert_eq!(c.nackseg, Some(peach::Nackseg::FlightSize));
+            assert_eq!(c.wdsn_on_loss, peach::WdsnOnLoss::Accumulate);
             assert_eq!(c.probe_cap, Some(32));
             let text = r#"{"name":"reno","initial-window":{"segments":2.0},"max-burst":4}"#;
             let Ok(Config::Reno(c)) = serde_json::from_str(text) else { panic!("reno") };
-            assert_eq!((c.initial_window, c.max_burst), (Some(crate::InitialWindow::Segments(2.0)), 4));
+            assert_eq!((c.0.initial_window, c.0.max_burst), (Some(crate::InitialWindow::Segments(2.0)), 4));
             let text = r#"{"name":"vegas","flavour":"linux","alpha":3.0}"#;
             let Ok(Config::Vegas(c)) = serde_json::from_str(text) else { panic!("vegas") };
-            assert_eq!((c.flavour, c.alpha), (alg::vegas::Flavour::Linux, Some(3.0)));
+            assert_eq!((c.flavour, c.alpha), (vegas::Flavour::Linux, Some(3.0)));
         }
 
         #[test]

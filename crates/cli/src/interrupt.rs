@@ -18,7 +18,7 @@ static WAKE: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 const BY_CTRL_C: u8 = 130;
 const BY_SIGTERM: u8 = 143;
 
-/// Starts to listen. If that is impossible, the signals end the program as usual.
+/// Installs the signal handlers. If that fails, the signals end the program as usual.
 pub(crate) fn listen() {
     static ONCE: OnceLock<()> = OnceLock::new();
     ONCE.get_or_init(|| {
@@ -45,7 +45,7 @@ fn ask() {
     }
 }
 
-/// Starts to listen, and calls `wake` when a signal comes.
+/// Installs the signal handlers, which call `wake`.
 #[cfg(target_os = "linux")]
 pub(crate) fn listen_and(wake: impl Fn() + Send + 'static) {
     *WAKE.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(wake));

@@ -74,7 +74,7 @@ fn finish(result: Result<(), Stop>) -> u8 {
         Stop::Usage(text) => text.clone(),
         Stop::Claim | Stop::Different | Stop::Closed | Stop::Status(_) => String::new(),
     };
-    // If standard error is closed nobody can be told.
+    // With standard error closed the message is lost.
     let _ = std::io::stderr().write_all(line.as_bytes());
     stop.status()
 }

@@ -41,7 +41,7 @@ impl Printer {
     pub(crate) fn begin(wake: impl Fn() + Send + 'static) -> Result<Self, Stop> {
         Self::with(wake, print)
     }
-    /// A printer to standard error. Only people read standard error, so an error of writing stops nothing.
+    /// A printer to standard error. No program depends on standard error, so an error of writing stops nothing.
     ///
     /// # Errors
     /// If the system has no room for a thread.

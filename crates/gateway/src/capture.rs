@@ -1,9 +1,9 @@
-//! Packets and events of chosen connections over the link, streamed through the control socket to whoever asks.
+//! Packets and events of chosen connections over the link, streamed through the control socket to the program that requests them.
 //!
 //! ```text
 //! driver ──▶ tap ──▶ bounded queue ──▶ thread ──▶ control socket ──▶ `skyhaul gateway capture` ──▶ files
 //! ```
-//! The gateway itself opens no file: the program that asks writes them, with its own rights. A slow reader costs packets, which
+//! The gateway itself opens no file: the program that requests them writes them, with its own rights. A slow reader costs packets, which
 //! are counted, and never holds up the data path.
 
 use crate::control;
@@ -125,13 +125,13 @@ const DONE: u8 = 3;
 /// Maximum length of a part, bytes.
 const LONGEST: usize = 1 << 20;
 
-/// Writes bytes as parts of one kind.
-struct Part {
+/// Writes bytes to the control socket in chunks of one kind.
+struct ChunkWriter {
     to: UnixStream,
     kind: u8,
 }
 
-impl Write for Part {
+impl Write for ChunkWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let n = bytes.len().min(LONGEST);
         let mut part = Vec::with_capacity(5 + n);
@@ -148,7 +148,7 @@ impl Write for Part {
 
 /// One of the files: its bytes are counted.
 struct Output<'a> {
-    to: BufWriter<Part>,
+    to: BufWriter<ChunkWriter>,
     bytes: &'a Cell<u64>,
 }
 
@@ -164,7 +164,7 @@ impl Write for Output<'_> {
 }
 
 fn output<'a>(to: &UnixStream, kind: u8, bytes: &'a Cell<u64>) -> io::Result<Output<'a>> {
-    Ok(Output { to: BufWriter::with_capacity(16 << 10, Part { to: to.try_clone()?, kind }), bytes })
+    Ok(Output { to: BufWriter::with_capacity(16 << 10, ChunkWriter { to: to.try_clone()?, kind }), bytes })
 }
 
 /// A capture that is about to begin.

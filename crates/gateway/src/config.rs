@@ -159,7 +159,7 @@ pub struct Limits {
     pub idle: Time,
     /// Timeout of a connection with waiting data and no progress.
     pub stuck: Time,
-    /// Time that connections have to finish when the gateway is told to stop.
+    /// Time that connections have to finish when the gateway stops.
     pub drain: Time,
     /// Number of threads, each with a queue of the device.
     pub threads: usize,

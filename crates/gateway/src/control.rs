@@ -43,7 +43,7 @@ impl From<String> for Answer {
 
 /// A command, and the channel for its answer.
 #[derive(Debug)]
-pub struct Asked {
+pub struct ControlRequest {
     /// The command.
     pub word: String,
     /// Takes the answer.
@@ -53,7 +53,7 @@ pub struct Asked {
 /// The listening control socket.
 #[derive(Debug)]
 pub struct Control {
-    asked: Receiver<Asked>,
+    asked: Receiver<ControlRequest>,
     path: PathBuf,
 }
 
@@ -95,7 +95,7 @@ impl Control {
         Ok(Self { asked, path })
     }
     /// The next command.
-    pub fn next(&self) -> Option<Asked> {
+    pub fn next(&self) -> Option<ControlRequest> {
         self.asked.try_recv().ok()
     }
 }
@@ -107,7 +107,7 @@ impl Drop for Control {
 }
 
 /// Handles one command; `None` if the gateway no longer takes commands.
-fn converse(stream: UnixStream, tell: &Sender<Asked>, wake: &impl Fn()) -> Option<()> {
+fn converse(stream: UnixStream, tell: &Sender<ControlRequest>, wake: &impl Fn()) -> Option<()> {
     let _ = stream.set_read_timeout(Some(PATIENCE));
     let _ = stream.set_write_timeout(Some(PATIENCE));
     let mut word = String::new();
@@ -116,7 +116,7 @@ fn converse(stream: UnixStream, tell: &Sender<Asked>, wake: &impl Fn()) -> Optio
     }
     let (answer, told) = channel();
     let slow = word.starts_with(PROBE);
-    tell.send(Asked { word: word.trim().into(), answer }).ok()?;
+    tell.send(ControlRequest { word: word.trim().into(), answer }).ok()?;
     wake();
     let reply = move |stream: UnixStream, patience: Duration| match told.recv_timeout(patience) {
         Ok(Answer::Text(text)) => drop((&stream).write_all(text.as_bytes())),

@@ -19,7 +19,7 @@ pub(crate) fn raise() -> u64 {
     getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft)
 }
 
-/// How many connections there is room for; and a line for people, if that is fewer than the file says.
+/// How many connections there is room for; and a line for the log, if that is fewer than the file says.
 ///
 /// # Errors
 /// If there is room for next to none.

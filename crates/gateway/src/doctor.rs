@@ -7,12 +7,12 @@
 //! prove     a probe connection over the link
 //! ```
 
+mod counter_table;
 mod firewall;
-mod look;
 mod prove;
 mod routes;
 
-pub use look::watch;
+pub use counter_table::watch;
 pub use prove::prove;
 
 use crate::config::Config;

@@ -4,7 +4,7 @@ use crate::far;
 use crate::near::{self, Near};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::host::{ConnId, Host};
-use skyhaul_relay::{Bytes, Moved, Relay};
+use skyhaul_relay::{Bytes, Progress, Relay};
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -130,9 +130,9 @@ impl Flow {
         let mut a = near::Side { near, spare };
         let mut b = far::Side { host, id, now, spare };
         match self.relay.pump(&mut a, &mut b) {
-            Moved::Some => self.moved = now,
-            Moved::Nothing => {}
-            Moved::Aborted => return State::Aborted,
+            Progress::Some => self.moved = now,
+            Progress::Nothing => {}
+            Progress::Aborted => return State::Aborted,
         }
         if self.relay.is_over() { State::Finished } else { State::Open }
     }

@@ -14,7 +14,7 @@ use crate::forward;
 use crate::log::{Level, Log};
 use crate::near::{self, Near};
 use crate::peer::Peers;
-use crate::poll::{Happened, Poll};
+use crate::poll::{Poll, Readiness};
 use crate::priority;
 use crate::probe::Probe;
 use crate::record::{self, Kernel};
@@ -88,7 +88,7 @@ pub struct Gateway {
     told_defects: u64,
     /// Flows to process in this turn.
     listed: Vec<u32>,
-    happened: Vec<Happened>,
+    ready: Vec<Readiness>,
     /// Memory for bytes that are only passing through.
     spare: RefCell<Vec<u8>>,
     counts: Counts,
@@ -176,7 +176,7 @@ impl Gateway {
             at_work: None,
             told_defects: 0,
             listed: Vec::new(),
-            happened: Vec::new(),
+            ready: Vec::new(),
             spare: RefCell::default(),
             counts: Counts::default(),
             began: now,
@@ -396,11 +396,11 @@ impl Gateway {
         }
     }
 
-    fn happened(&mut self, now: Instant, host: &mut Host) {
-        let mut happened = core::mem::take(&mut self.happened);
-        let _ = self.poll.take(&mut happened);
+    fn handle_readiness(&mut self, now: Instant, host: &mut Host) {
+        let mut ready = core::mem::take(&mut self.ready);
+        let _ = self.poll.take(&mut ready);
         let mut accepts = now >= self.again;
-        for h in happened.drain(..) {
+        for h in ready.drain(..) {
             let Some(number) = h.number.checked_sub(FLOWS) else {
                 accepts = true;
                 continue;
@@ -419,7 +419,7 @@ impl Gateway {
                 gateway.list(number);
             });
         }
-        self.happened = happened;
+        self.ready = ready;
         if accepts {
             self.accept(now, host);
         }
@@ -583,7 +583,7 @@ impl App for Gateway {
         while let Ok(task) = self.tasks.try_recv() {
             self.contain(now, host, None, |gateway, host| task(now, gateway, host));
         }
-        self.happened(now, host);
+        self.handle_readiness(now, host);
         // First, since the same addresses and ports may be requested again.
         self.withdrawn(now, host);
         while let Some(asked) = host.next_asked() {

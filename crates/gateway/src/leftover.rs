@@ -1,8 +1,8 @@
 //! Removal of what a gateway that was killed has left behind.
 
-use crate::before::{self, Before};
 use crate::control;
 use crate::error::GatewayError;
+use crate::saved_settings::{self, SavedSettings};
 use crate::system::{self, Lock};
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub enum Cleaned {
 pub fn clean(folder: &Path, name: &str, keep_block: bool) -> Result<Cleaned, GatewayError> {
     let _lock = Lock::take(folder, name)?;
     control::forget(folder, name);
-    let record = before::record(folder, name);
+    let record = saved_settings::record(folder, name);
     if keep_block && record.as_ref().is_some_and(|r| r.block) {
         return Ok(Cleaned::Kept);
     }
@@ -41,8 +41,8 @@ pub fn clean(folder: &Path, name: &str, keep_block: bool) -> Result<Cleaned, Gat
     if let Some(other) = running(folder).into_iter().find(|other| other != name) {
         return Err(GatewayError::OtherRuns(other));
     }
-    system::remove(&before.unwrap_or_else(|| Before::unknown(table)))?;
-    before::forget(&before::file(folder, name));
+    system::remove(&before.unwrap_or_else(|| SavedSettings::unknown(table)))?;
+    saved_settings::forget(&saved_settings::file(folder, name));
     Ok(Cleaned::All)
 }
 

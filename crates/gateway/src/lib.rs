@@ -39,7 +39,6 @@
 #![warn(clippy::indexing_slicing)]
 
 mod absent;
-mod before;
 pub mod capture;
 mod cause;
 pub mod config;
@@ -68,6 +67,7 @@ mod record;
 mod route;
 pub mod rules;
 mod run;
+mod saved_settings;
 mod stamp;
 pub mod status;
 pub mod system;

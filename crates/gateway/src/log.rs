@@ -235,7 +235,7 @@ impl Outputs {
 impl Open {
     fn new(key: &str, target: &Target) -> Result<Self, GatewayError> {
         let Target::File(path) = target else { return Ok(Self::Stderr) };
-        // Addresses of people are in it: it is for the gateway's user alone.
+        // The file holds users' addresses: only the gateway's user may read it.
         let file = File::options().create(true).append(true).mode(0o600).open(path);
         let file = file.map_err(GatewayError::os(format!("open {}, as {key} says", path.display())))?;
         Ok(Self::File(Arc::new(file), path.clone()))

@@ -1,4 +1,4 @@
-//! The threads of a gateway beside the first one, each with a part of its connections.
+//! The threads of a gateway other than the first, each with a part of the connections.
 
 use crate::error::GatewayError;
 use crate::gateway::Gateway;

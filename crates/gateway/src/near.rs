@@ -74,7 +74,7 @@ fn prepare(socket: &Socket) -> io::Result<()> {
     socket.set_linger(Some(Duration::ZERO))
 }
 
-/// The kernel asks a silent host whether it is still there.
+/// Keepalive of the kernel's sockets: a silent host is probed.
 fn keep_alive(socket: &Socket) -> io::Result<()> {
     let keepalive =
         TcpKeepalive::new().with_time(KEEPALIVE).with_interval(Duration::from_secs(10)).with_retries(3);
@@ -174,7 +174,7 @@ impl Near {
     pub(crate) fn give_up(&mut self) {
         self.failed = true;
     }
-    /// Nothing is known to be readable: an event will tell.
+    /// Nothing is known to be readable; the next readiness event shows when data arrives.
     pub(crate) fn awaits_data(&mut self) {
         self.readable = false;
     }

@@ -19,7 +19,7 @@ const PATIENCE: u8 = 8;
 /// Maximum initial window, segments.
 const LARGEST: f64 = 2000.0;
 
-/// What is known of one gateway.
+/// State of one other gateway.
 #[derive(Clone, Copy, Debug)]
 struct Peer {
     /// Largest congestion window that a connection has used, segments.

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 
 /// A readiness event of a socket.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Happened {
+pub(crate) struct Readiness {
     /// The number under which the socket is registered.
     pub(crate) number: u64,
     /// Data or the end of the stream may be readable.
@@ -39,7 +39,7 @@ impl Poll {
         self.0.add(socket.as_fd(), EpollEvent::new(flags, number)).map_err(fail)
     }
     /// Appends the pending events to `into`; does not wait.
-    pub(crate) fn take(&self, into: &mut Vec<Happened>) -> Result<(), GatewayError> {
+    pub(crate) fn take(&self, into: &mut Vec<Readiness>) -> Result<(), GatewayError> {
         let mut events = [EpollEvent::empty(); 128];
         loop {
             let n = match self.0.wait(&mut events, EpollTimeout::ZERO) {
@@ -50,7 +50,7 @@ impl Poll {
             into.extend(events.iter().take(n).map(|e| {
                 let has = |f| e.events().intersects(f);
                 let over = has(EpollFlags::EPOLLERR | EpollFlags::EPOLLHUP);
-                Happened {
+                Readiness {
                     number: e.data(),
                     readable: over || has(EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP),
                     writable: over || has(EpollFlags::EPOLLOUT),

@@ -46,7 +46,7 @@ pub(crate) fn flow(now: Instant, host: &Host, flow: &mut Flow, cause: Cause) -> 
             link = with(link, key, n);
         }
     }
-    // Of a socket that was reset, the kernel tells nothing.
+    // The kernel reports no state of a socket that was reset.
     let state = flow.near_mut().and_then(Near::state);
     let hosts =
         state.map(|k| json!({ "srtt-ms": k.srtt.as_secs_f64() * 1e3, "retransmitted": k.retransmitted }));

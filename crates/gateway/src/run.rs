@@ -65,7 +65,7 @@ pub trait Watcher {
     fn reloads(&mut self, done: bool) {
         let _ = done;
     }
-    /// It has been told to stop, and gives its connections time to end.
+    /// It is stopping, and gives its connections time to end.
     fn stops(&mut self) {}
     /// Something happened that belongs into a log, in one line.
     fn note(&mut self, _line: &str) {}
@@ -130,7 +130,7 @@ impl Captures {
     }
 }
 
-/// Runs a gateway until it is told to stop, in the calling thread's network namespace.
+/// Runs a gateway until a signal or the control socket stops it, in the calling thread's network namespace.
 ///
 /// # Errors
 /// If a system call fails; nothing is left behind.

@@ -3,14 +3,14 @@
 //! The keeper is a process that waits for the gateway to end, even by SIGKILL, and then removes the table and the rules. The
 //! removal may be repeated.
 
-use crate::before::{self, Before};
 use crate::config::{Config, OnFailure};
 use crate::control;
 use crate::error::GatewayError;
 use crate::nft::{self, nft};
 use crate::rules::{self, Ends, MARKS, PRIORITY, Ports, TABLES};
+use crate::saved_settings::{self, SavedSettings};
 use crate::watch::Intended;
-use skyhaul_net::routing::{self, Everything, MarkRule};
+use skyhaul_net::routing::{self, DefaultRoute, MarkRule};
 use skyhaul_net::{NetError, ipv6};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
@@ -47,7 +47,7 @@ fn forwarding_key(interface: &str) -> String {
     format!("/proc/sys/net/ipv4/conf/{interface}/forwarding")
 }
 
-impl Before {
+impl SavedSettings {
     /// The arguments of [`keep`], with our process ID; `file` holds the same for later, if there is no keeper any more.
     fn words(&self, file: &Path) -> [String; 6] {
         let on = |key| u8::from(key).to_string();
@@ -98,7 +98,7 @@ pub(crate) fn has_table(table: &str) -> Result<bool, GatewayError> {
 ///
 /// # Errors
 /// If the table cannot be removed.
-pub(crate) fn remove(before: &Before) -> Result<(), GatewayError> {
+pub(crate) fn remove(before: &SavedSettings) -> Result<(), GatewayError> {
     let removed = remove_table(&before.table);
     if before.early_demux {
         let _ = fs::write(EARLY_DEMUX, "1");
@@ -114,8 +114,8 @@ pub(crate) fn remove(before: &Before) -> Result<(), GatewayError> {
         for rule in mark_rules() {
             routing::remove_rule(v6, rule);
         }
-        routing::remove_route(v6, TABLES[0], Everything::Here);
-        routing::remove_route(v6, TABLES[1], Everything::Nowhere);
+        routing::remove_route(v6, TABLES[0], DefaultRoute::Here);
+        routing::remove_route(v6, TABLES[1], DefaultRoute::Nowhere);
     }
     removed
 }
@@ -198,7 +198,7 @@ impl Drop for Lock {
 #[derive(Debug)]
 pub struct Installed {
     config: Config,
-    before: Before,
+    before: SavedSettings,
     /// Where the same is noted while it runs.
     noted: PathBuf,
     ports: Ports,
@@ -221,7 +221,7 @@ impl Installed {
     ) -> Result<Self, GatewayError> {
         forwarding(config)?;
         for v6 in families() {
-            routing::set_route(v6, TABLES[1], Everything::Out(interface)).map_err(|e| match e {
+            routing::set_route(v6, TABLES[1], DefaultRoute::Out(interface)).map_err(|e| match e {
                 NetError::Os { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
                     GatewayError::Another(TABLES[1])
                 }
@@ -229,14 +229,14 @@ impl Installed {
             })?;
         }
         // From here on, anything left behind belongs to this gateway.
-        let killed = before::read(folder, &config.name);
-        let before = Before::now(config, killed.as_ref());
-        let noted = before::file(folder, &config.name);
+        let killed = saved_settings::read(folder, &config.name);
+        let before = SavedSettings::now(config, killed.as_ref());
+        let noted = saved_settings::file(folder, &config.name);
         let intended = Intended::default();
         let mut installed =
             Self { config: config.clone(), before, noted, ports, open: true, intended, keeper: None };
         let block = config.on_failure == OnFailure::Block;
-        before::note(folder, &config.name, block, &installed.before)?;
+        saved_settings::note(folder, &config.name, block, &installed.before)?;
         installed.keeper = keeper(again, &installed.before, &installed.noted, config.on_failure)?;
         installed.fill()?;
         Ok(installed)
@@ -307,10 +307,10 @@ impl Installed {
         // Packets with addresses of other hosts arrive from the TUN interface; the loose source check lets them pass (RFC 3704).
         let _ = fs::write(format!("/proc/sys/net/ipv4/conf/{}/rp_filter", self.config.interface()), "2");
         for v6 in families() {
-            routing::set_route(v6, TABLES[0], Everything::Here)?;
+            routing::set_route(v6, TABLES[0], DefaultRoute::Here)?;
             if self.config.on_failure == OnFailure::Block {
                 // The route to the TUN interface disappears with it; this one stays.
-                routing::set_route(v6, TABLES[1], Everything::Nowhere)?;
+                routing::set_route(v6, TABLES[1], DefaultRoute::Nowhere)?;
             }
             for rule in mark_rules() {
                 routing::add_rule(v6, rule)?;
@@ -373,7 +373,7 @@ impl Drop for Installed {
     fn drop(&mut self) {
         // Whoever killed the rules needs no removal of them.
         let _ = remove(&self.before);
-        before::forget(&self.noted);
+        saved_settings::forget(&self.noted);
         // The keeper finds nothing left to remove.
         if let Some((mut child, stdin)) = self.keeper.take() {
             drop(stdin);
@@ -401,7 +401,7 @@ fn forwarding(config: &Config) -> Result<(), GatewayError> {
 
 fn keeper(
     again: &[std::ffi::OsString],
-    before: &Before,
+    before: &SavedSettings,
     noted: &Path,
     on_failure: OnFailure,
 ) -> Result<Option<(Child, ChildStdin)>, GatewayError> {
@@ -437,19 +437,19 @@ pub fn keep(words: &[String]) {
     let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
     let (early_demux, reflect_tos) = (early_demux == "1", reflect_tos == "1");
     let forwarding = (!forwarding.is_empty()).then(|| forwarding.clone());
-    let before = Before { table: table.clone(), early_demux, reflect_tos, forwarding };
+    let before = SavedSettings { table: table.clone(), early_demux, reflect_tos, forwarding };
     sweep(Path::new(noted), gateway, &before);
 }
 
 /// Removes what a gateway has left behind whose file this is, unless it runs again; `gateway`: the process that has died. The kernel
 /// may close its standard input to the keeper before it gives up its lock.
-fn sweep(path: &Path, gateway: &str, there: &Before) {
+fn sweep(path: &Path, gateway: &str, there: &SavedSettings) {
     let (Some(folder), Some(name)) = (path.parent(), path.file_stem().and_then(|n| n.to_str())) else {
         return;
     };
     // The next one restores what this one would have restored.
     let Ok(_lock) = Lock::take_as(folder, name, KEEPER, gateway) else { return };
     let _ = remove(there);
-    before::forget(path);
+    saved_settings::forget(path);
     control::forget(folder, name);
 }

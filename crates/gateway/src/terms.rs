@@ -15,7 +15,7 @@ const OTHER: u8 = 2;
 
 /// The gateway at the other end of a connection that is about to open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Beyond {
+pub(crate) enum PeerGateway {
     /// The handshake has named this one.
     Gateway(NonZeroU32),
     /// There is none: probes will not be negotiated.
@@ -68,14 +68,14 @@ impl Terms {
         which == FALLBACK
     }
     /// The number of the endpoint of a new connection.
-    pub(crate) fn of(&self, now: Instant, client: SocketAddr, server: SocketAddr, beyond: Beyond) -> u8 {
+    pub(crate) fn of(&self, now: Instant, client: SocketAddr, server: SocketAddr, beyond: PeerGateway) -> u8 {
         let e = &self.config.evidence;
         let second =
             e.mode == Mode::Ab && self.config.other.is_some() && Arm::of(e, client, server) == Arm::Second;
         let trusted = match (&self.trust, beyond) {
-            (None, _) | (_, Beyond::Nobody) => true,
-            (Some(trust), Beyond::Gateway(g)) => trust.allows(now, g),
-            (Some(_), Beyond::Unknown) => false,
+            (None, _) | (_, PeerGateway::Nobody) => true,
+            (Some(trust), PeerGateway::Gateway(g)) => trust.allows(now, g),
+            (Some(_), PeerGateway::Unknown) => false,
         };
         match (trusted || !self.low.get(usize::from(second)).is_some_and(|low| *low), second) {
             (false, _) => FALLBACK,
@@ -102,21 +102,21 @@ mod tests {
         let mut t = terms("cc = \"peach\"\nfallback-cc = \"hybla\"\n");
         let g = NonZeroU32::MIN;
         let of = |t: &Terms, beyond| t.endpoint(t.of(Instant::ZERO, at(1), at(2), beyond)).cc.name();
-        assert_eq!(of(&t, Beyond::Gateway(g)), "peach", "without a test");
+        assert_eq!(of(&t, PeerGateway::Gateway(g)), "peach", "without a test");
         let trust = Trust::new(Duration::from_secs(9), "hybla".into());
         t.test_with(trust.clone());
-        assert_eq!(of(&t, Beyond::Gateway(g)), "hybla");
-        assert_eq!(of(&t, Beyond::Unknown), "hybla");
-        assert_eq!(of(&t, Beyond::Nobody), "peach", "nobody will answer its probes");
+        assert_eq!(of(&t, PeerGateway::Gateway(g)), "hybla");
+        assert_eq!(of(&t, PeerGateway::Unknown), "hybla");
+        assert_eq!(of(&t, PeerGateway::Nobody), "peach", "nobody will answer its probes");
         let finding = |verdict| Finding { verdict, why: None, counts: Counts::default() };
         trust.found(Instant::ZERO, g, finding(Verdict::Honoured));
-        assert_eq!(of(&t, Beyond::Gateway(g)), "peach");
+        assert_eq!(of(&t, PeerGateway::Gateway(g)), "peach");
         trust.found(Instant::ZERO, g, finding(Verdict::Ignored));
-        assert_eq!(of(&t, Beyond::Gateway(g)), "hybla");
+        assert_eq!(of(&t, PeerGateway::Gateway(g)), "hybla");
         for (cc, why) in [("bbr", "it sends none"), ("hark", "it finds out by itself")] {
             let mut other = terms(&format!("cc = \"{cc}\"\n"));
             other.test_with(trust.clone());
-            assert_eq!(of(&other, Beyond::Unknown), cc, "{why}");
+            assert_eq!(of(&other, PeerGateway::Unknown), cc, "{why}");
         }
     }
 
@@ -127,7 +127,7 @@ mod tests {
         let names: Vec<_> = (0..1000_u16)
             .map(|n| {
                 let client = SocketAddr::from(([10, 0, 0, 1], n));
-                let which = t.of(Instant::ZERO, client, server, Beyond::Nobody);
+                let which = t.of(Instant::ZERO, client, server, PeerGateway::Nobody);
                 let second = Arm::of(&t.config.evidence, client, server) == Arm::Second;
                 assert_eq!(which == OTHER, second);
                 t.endpoint(which).cc.name()

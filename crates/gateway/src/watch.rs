@@ -123,7 +123,7 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// It was restored. A line for people.
+    /// It was restored; the line for the log.
     pub(crate) fn restored(&mut self, now: Instant, author: Option<Author>) -> String {
         self.blame(author);
         (self.lost, self.last) = (None, Some(now));
@@ -131,7 +131,7 @@ impl Rules {
         let who = self.author.as_deref().unwrap_or("somebody");
         format!("{who} had removed or changed its rules of nftables: they are restored")
     }
-    /// It cannot be restored. A line for people, once until it is.
+    /// It cannot be restored; the line for the log, once until it is.
     pub(crate) fn lost(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! A thread beside the gateway's own, which ends with what it works for.
+//! A thread that serves the gateway, and ends when its owner is dropped.
 
 use crate::error::GatewayError;
 use std::sync::Arc;

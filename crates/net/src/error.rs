@@ -61,7 +61,7 @@ pub enum NetError {
     /// The table of routes through the links is full.
     #[error("the flow groups use too many different routes: write fewer groups, or shorter paths")]
     TooManyWays,
-    /// The device was removed by somebody else.
+    /// Another process removed the device.
     #[error("interface {0:?} was removed")]
     DeviceGone(String),
     /// A packet of a strict emulation left too late.

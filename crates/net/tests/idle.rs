@@ -5,7 +5,7 @@ mod common;
 
 use common::{Weather, World};
 use skyhaul_base::{Duration, Instant};
-use skyhaul_net::app::{App, Serve, Talk, Talker};
+use skyhaul_net::app::{App, NextStep, Serve, Talker};
 use skyhaul_net::host::{ConnId, Endpoint, Host, HostConfig};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -14,10 +14,14 @@ use std::rc::Rc;
 struct Counting(Rc<Cell<u64>>);
 
 impl Talker for Counting {
-    fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> Talk {
+    fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> NextStep {
         self.0.set(self.0.get() + 1);
         host.discard(now, id);
-        if host.conn(id).is_some_and(|c| c.at_end()) { Talk::Close } else { Talk::Until(Instant::MAX) }
+        if host.conn(id).is_some_and(|c| c.at_end()) {
+            NextStep::Close
+        } else {
+            NextStep::Until(Instant::MAX)
+        }
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn attack(
         progress.as_ref(),
         None,
         || runner.stop(),
-        |tell| hunt(&request, &Told { tell, runner: &runner, own }),
+        |tell| hunt(&request, &LockedWatch { tell, runner: &runner, own }),
     )?;
     match found {
         Ok(found) => Ok(Found { found, folder }),
@@ -63,13 +63,13 @@ pub(crate) fn attack(
 }
 
 /// Passes news on, and holds the interpreter's lock around runs that call Python.
-struct Told<'a> {
+struct LockedWatch<'a> {
     tell: &'a Tell,
     runner: &'a Runner,
     own: bool,
 }
 
-impl Watch for Told<'_> {
+impl Watch for LockedWatch<'_> {
     fn case(&self, spent: u64, budget: u64, cases: usize, worst: Option<f64>) {
         let worst = worst.map_or_else(String::new, |w| format!(", worst {w:.3}"));
         self.tell.cell(spent as usize, budget as usize, &format!("{cases} cases{worst}"));

@@ -31,7 +31,7 @@ pub trait End<F: Fifo> {
 
 /// One direction.
 #[derive(Clone, Debug, Default)]
-pub struct Way<F> {
+pub struct Direction<F> {
     waits: F,
     capacity: u64,
     ended: bool,
@@ -40,7 +40,7 @@ pub struct Way<F> {
     given: u64,
 }
 
-impl<F: Fifo> Way<F> {
+impl<F: Fifo> Direction<F> {
     fn new(capacity: u64) -> Self {
         Self { waits: F::default(), capacity, ended: false, finished: false, taken: 0, given: 0 }
     }
@@ -88,7 +88,7 @@ impl<F: Fifo> Way<F> {
 
 /// Result of a relay step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moved {
+pub enum Progress {
     /// Data, or its end, has moved.
     Some,
     /// Nothing can move before the next event.
@@ -100,8 +100,8 @@ pub enum Moved {
 /// Joins two connections.
 #[derive(Clone, Debug, Default)]
 pub struct Relay<F> {
-    forward: Way<F>,
-    back: Way<F>,
+    forward: Direction<F>,
+    back: Direction<F>,
     aborted: bool,
     lost: u64,
 }
@@ -110,17 +110,17 @@ impl<F: Fifo> Relay<F> {
     /// A relay with a buffer of `capacity` bytes per direction, at least one.
     #[must_use]
     pub fn new(capacity: u64) -> Self {
-        let way = || Way::new(capacity.max(1));
-        Self { forward: way(), back: way(), aborted: false, lost: 0 }
+        let direction = || Direction::new(capacity.max(1));
+        Self { forward: direction(), back: direction(), aborted: false, lost: 0 }
     }
     /// From A to B.
     #[must_use]
-    pub fn forward(&self) -> &Way<F> {
+    pub fn forward(&self) -> &Direction<F> {
         &self.forward
     }
     /// From B to A.
     #[must_use]
-    pub fn back(&self) -> &Way<F> {
+    pub fn back(&self) -> &Direction<F> {
         &self.back
     }
     /// Whether both directions have ended, and the ends were forwarded.
@@ -135,22 +135,22 @@ impl<F: Fifo> Relay<F> {
     }
 
     /// Moves as much as possible. To be called after each event of one of the connections.
-    pub fn pump(&mut self, a: &mut impl End<F>, b: &mut impl End<F>) -> Moved {
+    pub fn pump(&mut self, a: &mut impl End<F>, b: &mut impl End<F>) -> Progress {
         if self.aborted {
-            return Moved::Aborted;
+            return Progress::Aborted;
         }
         if self.gives_up(a, b) {
             self.abort(a, b);
-            return Moved::Aborted;
+            return Progress::Aborted;
         }
-        let mut moved = Moved::Nothing;
+        let mut moved = Progress::Nothing;
         while self.forward.pump(a, b) | self.back.pump(b, a) {
-            moved = Moved::Some;
+            moved = Progress::Some;
         }
         // Sockets report this when they are read.
         if self.gives_up(a, b) {
             self.abort(a, b);
-            return Moved::Aborted;
+            return Progress::Aborted;
         }
         moved
     }
@@ -158,16 +158,16 @@ impl<F: Fifo> Relay<F> {
     /// Whether a side has failed prematurely. A side that has ended its stream and was informed of the other's end may
     /// be gone: data that waits for the other side is still delivered.
     fn gives_up(&self, a: &impl End<F>, b: &impl End<F>) -> bool {
-        let done = |end: bool, from: &Way<F>, to: &Way<F>| (from.ended || end) && to.finished;
+        let done = |end: bool, from: &Direction<F>, to: &Direction<F>| (from.ended || end) && to.finished;
         a.failed() && !done(a.ended(), &self.forward, &self.back)
             || b.failed() && !done(b.ended(), &self.back, &self.forward)
     }
 
     /// Aborts both connections.
     pub fn abort(&mut self, a: &mut impl End<F>, b: &mut impl End<F>) {
-        for way in [&mut self.forward, &mut self.back] {
-            self.lost += way.waits.len();
-            way.waits.clear();
+        for direction in [&mut self.forward, &mut self.back] {
+            self.lost += direction.waits.len();
+            direction.waits.clear();
         }
         self.aborted = true;
         if !a.failed() {

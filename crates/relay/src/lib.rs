@@ -16,6 +16,6 @@ mod transport;
 pub mod xtp;
 
 pub use fifo::{Bytes, Count, Fifo};
-pub use join::{End, Moved, Relay, Way};
+pub use join::{Direction, End, Progress, Relay};
 pub use ranges::Ranges;
 pub use transport::Transport;

@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
-use skyhaul_relay::{Bytes, End, Fifo, Moved, Relay};
+use skyhaul_relay::{Bytes, End, Fifo, Progress, Relay};
 use std::collections::VecDeque;
 
 /// The gateway's end of a connection whose peer the test plays.
@@ -142,12 +142,12 @@ proptest! {
                 }
                 // Nothing is left where there is room for it.
                 let stuck = way.waiting() > 0 && ends[sink].writable() > 0;
-                prop_assert!(!stuck || moved == Moved::Aborted);
+                prop_assert!(!stuck || moved == Progress::Aborted);
             }
             // Whoever has ended, and knows that the other has, has nothing to give up any more.
             let done = |end: &Stream| end.finished && end.finished_by_peer && end.arrived.is_empty();
             if ends.iter().any(|end| end.failed && !done(end)) {
-                prop_assert_eq!(moved, Moved::Aborted);
+                prop_assert_eq!(moved, Progress::Aborted);
                 prop_assert!(ends[0].failed && ends[1].failed, "an abort passes");
                 prop_assert_eq!(relay.held(), 0);
             }
@@ -177,7 +177,7 @@ fn a_half_close_leaves_the_other_direction_open() {
     relay.pump(&mut a, &mut b);
     assert_eq!((a.sent.as_slice(), a.finished, b.finished), (b"220 ready".as_slice(), true, false));
     a.arrived.extend(b"HELO");
-    assert_eq!(relay.pump(&mut a, &mut b), Moved::Some);
+    assert_eq!(relay.pump(&mut a, &mut b), Progress::Some);
     assert_eq!((b.sent.as_slice(), relay.is_over()), (b"HELO".as_slice(), false));
     a.finished_by_peer = true;
     relay.pump(&mut a, &mut b);
@@ -192,6 +192,6 @@ fn what_waits_when_a_side_gives_up_is_lost_and_counted() {
     relay.pump(&mut a, &mut b);
     assert_eq!((relay.forward().waiting(), a.readable()), (64, 36), "no more than it has room for");
     b.failed = true;
-    assert_eq!(relay.pump(&mut a, &mut b), Moved::Aborted);
+    assert_eq!(relay.pump(&mut a, &mut b), Progress::Aborted);
     assert_eq!((relay.lost(), relay.held(), a.failed), (64, 0, true));
 }

@@ -9,7 +9,9 @@ use crate::model::{
 };
 use crate::resolve::chain::spec_of;
 use crate::resolve::direction::{delay_spec, limit_spec, rate_spec, write};
-use crate::resolved::{Event, FlowGroup, Gateway, GatewayHandover, Misfortune, Resolved, Start, Transport};
+use crate::resolved::{
+    Event, FlowGroup, Gateway, GatewayEventKind, GatewayHandover, Resolved, Start, Transport,
+};
 use sha2::{Digest, Sha256};
 use skyhaul_path::Change;
 use std::fmt::Write;
@@ -100,16 +102,16 @@ impl Resolved {
     /// The events of links, followed by those of gateways.
     fn all_events(&self) -> Vec<EventSpec> {
         let links = self.events.iter().filter_map(|e| self.event(e));
-        let gateways = self.mishaps.iter().map(|m| {
+        let gateways = self.gateway_events.iter().map(|m| {
             let name = || self.gateways[m.gateway].name.clone();
             EventSpec {
                 at: Time(m.at),
                 set: toml::Table::new(),
-                crash: (m.what == Misfortune::Crash).then(name),
-                reroute: (m.what == Misfortune::Reroute).then(name),
-                handover: match &m.what {
-                    Misfortune::Handover(h) => Some(self.handover(name(), h)),
-                    Misfortune::Crash | Misfortune::Reroute => None,
+                crash: (m.kind == GatewayEventKind::Crash).then(name),
+                reroute: (m.kind == GatewayEventKind::Reroute).then(name),
+                handover: match &m.kind {
+                    GatewayEventKind::Handover(h) => Some(self.handover(name(), h)),
+                    GatewayEventKind::Crash | GatewayEventKind::Reroute => None,
                 },
             }
         });

@@ -230,7 +230,7 @@ impl Document {
         if model.event.is_empty() {
             return Ok(resolved);
         }
-        resolved.mishaps = event::mishaps(&model.event, &resolved).map_err(place)?;
+        resolved.gateway_events = event::gateway_events(&model.event, &resolved).map_err(place)?;
         // The changes of an event are found by resolving the scenario with its values set, with the same words, units
         // and checks.
         let mut changed = self.clone();

@@ -3,7 +3,9 @@
 use crate::amount::RateSpec;
 use crate::error::{Problem, did_you_mean};
 use crate::model::{EventSpec, GatewayHandoverSpec, is_trace};
-use crate::resolved::{Direction, Event, FlowGroup, GatewayHandover, Link, Misfortune, Mishap, Resolved};
+use crate::resolved::{
+    Direction, Event, FlowGroup, GatewayEvent, GatewayEventKind, GatewayHandover, Link, Resolved,
+};
 use skyhaul_base::{Duration, Rate};
 use skyhaul_path::Change;
 use toml::{Table, Value};
@@ -80,19 +82,21 @@ pub(crate) fn resolve(
 }
 
 /// Events of gateways, in order of time.
-pub(crate) fn mishaps(events: &[EventSpec], start: &Resolved) -> Result<Vec<Mishap>, Problem> {
+pub(crate) fn gateway_events(events: &[EventSpec], start: &Resolved) -> Result<Vec<GatewayEvent>, Problem> {
     let mut found = Vec::new();
     for (index, event) in events.iter().enumerate() {
         let key = |k: &str| format!("event[{index}].{k}");
-        let named =
-            [("crash", &event.crash, Misfortune::Crash), ("reroute", &event.reroute, Misfortune::Reroute)];
-        for (k, name, what) in named {
+        let named = [
+            ("crash", &event.crash, GatewayEventKind::Crash),
+            ("reroute", &event.reroute, GatewayEventKind::Reroute),
+        ];
+        for (k, name, kind) in named {
             let Some(name) = name else { continue };
-            found.push(Mishap { at: event.at.0, gateway: gateway(start, key(k), name)?, what });
+            found.push(GatewayEvent { at: event.at.0, gateway: gateway(start, key(k), name)?, kind });
         }
         if let Some(spec) = &event.handover {
             let (gateway, what) = handover(start, spec, &|k| key(&format!("handover.{k}")))?;
-            found.push(Mishap { at: event.at.0, gateway, what: Misfortune::Handover(what) });
+            found.push(GatewayEvent { at: event.at.0, gateway, kind: GatewayEventKind::Handover(what) });
         }
     }
     found.sort_by_key(|m| m.at);

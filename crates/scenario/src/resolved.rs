@@ -39,7 +39,7 @@ pub struct Resolved {
     /// Changes during the run, in order of time.
     pub events: Vec<Event>,
     /// Events of gateways, in order of time.
-    pub mishaps: Vec<Mishap>,
+    pub gateway_events: Vec<GatewayEvent>,
 }
 
 /// A gateway at which connections can be split.
@@ -61,18 +61,18 @@ pub struct Gateway {
 
 /// An event of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mishap {
+pub struct GatewayEvent {
     /// Time since the start of the run.
     pub at: Duration,
     /// Index into [`Resolved::gateways`].
     pub gateway: usize,
-    /// What happens.
-    pub what: Misfortune,
+    /// The kind of event.
+    pub kind: GatewayEventKind,
 }
 
 /// What happens at a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Misfortune {
+pub enum GatewayEventKind {
     /// It crashes and restarts immediately, without knowledge of its connections.
     Crash,
     /// Packets of its connections bypass it and all other gateways.

@@ -29,7 +29,7 @@ pub(crate) const LONGEST_HELD: Duration = Duration::from_millis(100);
 
 /// An acknowledgement, and the sender's state at that time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct AckSample {
     /// `SND.UNA` before and after it, and `SND.MAX`.
     pub(crate) before: u64,
     pub(crate) una: u64,
@@ -53,7 +53,7 @@ pub(crate) struct AckRatio {
     before: u32,
     /// The ratio must be sent to the peer; the first segment that carries it ends at this offset.
     telling: bool,
-    told: Option<u64>,
+    sent_until: Option<u64>,
     /// End of the current window of data, and whether an acknowledgement of it was lost or marked.
     window_end: u64,
     congested: bool,
@@ -75,7 +75,7 @@ impl AckRatio {
             ratio: FIRST,
             before: FIRST,
             telling: false,
-            told: None,
+            sent_until: None,
             window_end: 0,
             congested: false,
             clean: 0,
@@ -94,17 +94,17 @@ impl AckRatio {
         if !self.telling {
             return None;
         }
-        self.told.get_or_insert(end);
+        self.sent_until.get_or_insert(end);
         NonZeroU8::new(self.ratio as u8)
     }
 
     /// Processes an acknowledgement.
-    pub(crate) fn acknowledged(&mut self, s: &Seen) {
+    pub(crate) fn acknowledged(&mut self, s: &AckSample) {
         let covered = s.una.saturating_sub(s.before).div_ceil(s.smss.max(1).into());
         let lost = !self.by_marks && !s.repairing && covered > self.ratio.max(self.before).into();
         self.congested |= lost || s.marked;
-        if self.told.is_some_and(|end| s.una >= end) {
-            (self.telling, self.told, self.before) = (false, None, self.ratio);
+        if self.sent_until.is_some_and(|end| s.una >= end) {
+            (self.telling, self.sent_until, self.before) = (false, None, self.ratio);
         }
         if s.una > self.window_end {
             self.end_window(s.cwnd);
@@ -154,7 +154,7 @@ impl AckRatio {
             u32::MAX
         };
         if ratio != self.ratio {
-            (self.before, self.ratio, self.telling, self.told) = (self.ratio, ratio, true, None);
+            (self.before, self.ratio, self.telling, self.sent_until) = (self.ratio, ratio, true, None);
         }
     }
 }
@@ -179,11 +179,11 @@ mod tests {
             let _ = self.acc.tell(max);
             self.una += segments * 1000;
             let (una, cwnd) = (self.una, self.cwnd as f64);
-            let s = Seen { before, una, max, smss: 1000, cwnd, repairing: false, marked };
+            let s = AckSample { before, una, max, smss: 1000, cwnd, repairing: false, marked };
             self.acc.acknowledged(&s);
             self.acc.ratio()
         }
-        /// So many windows in which the peer does as told.
+        /// So many windows in which the peer follows the ratio.
         fn windows(&mut self, n: u64) -> u32 {
             let to = self.una + n * self.cwnd * 1000;
             while self.una < to {
@@ -215,7 +215,7 @@ mod tests {
             }
         }
         assert_eq!(seen, [2, 4, 8, 16, 23]);
-        // And back, one by one: the window in which it is told, and the one after.
+        // The ratio decreases one by one. Each step takes the window that carries the new ratio and the one after it.
         let mut seen = vec![];
         for _ in 0..60 {
             seen.push(t.windows(1));
@@ -294,7 +294,7 @@ mod tests {
         for _ in 0..10 {
             let (before, una) = (t.una, t.una + 20_000);
             let max = una + 24_000;
-            let s = Seen { before, una, max, smss: 1000, cwnd: 24.0, repairing: true, marked: false };
+            let s = AckSample { before, una, max, smss: 1000, cwnd: 24.0, repairing: true, marked: false };
             t.acc.acknowledged(&s);
             t.una = una;
         }
@@ -309,7 +309,7 @@ mod tests {
         }
         let (a, b) = (t.acc.tell(t.una + 1000), t.acc.tell(t.una + 2000));
         assert_eq!((a, b), (NonZeroU8::new(4), NonZeroU8::new(4)));
-        let s = |una| Seen {
+        let s = |una| AckSample {
             before: t.una,
             una,
             max: una,

@@ -16,7 +16,7 @@ struct Snapshot {
     /// Including the segment itself.
     in_flight: u64,
     app_limited: bool,
-    /// It has already been delivered: an acknowledgement that covers it again carries no news.
+    /// It has already been delivered: an acknowledgement that covers it again gives no sample.
     delivered_already: bool,
 }
 

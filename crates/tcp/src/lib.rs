@@ -30,12 +30,12 @@ mod timestamps;
 mod wave;
 
 pub use config::Config;
-pub use connection::{Connection, Early, Established, Event, Held, Remains, State, scale_for};
+pub use connection::{Connection, Early, Established, Event, HeldBytes, State, TimeWaitState, scale_for};
 pub use error::Rejected;
 pub use loss::classifier::Verdict;
 pub use loss::rack::{Rack, RackReport};
 pub use loss::scoreboard::{NextSeg, Scoreboard};
-pub use one_way::{Known, Sink, Source, one_way};
+pub use one_way::{HandshakeResult, Sink, Source, one_way};
 pub use receiver::{Blocks, Data, ProbeAnswer, Receiver};
 pub use rtt::Estimator as RttEstimator;
 pub use segment::{Codepoint, Extras, Flags, Head, Mark, SackBlocks, Segment, Seq, SynOptions, Waves};

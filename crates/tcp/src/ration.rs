@@ -1,4 +1,4 @@
-//! Rate limit on a connection's answers to unsolicited segments: segments that anybody can send blindly must not
+//! Rate limit on a connection's answers to unsolicited segments: segments that an off-path attacker can send blindly must not
 //! trigger one answer each (RFC 5961 §7, §10).
 
 use skyhaul_base::{Duration, Instant};

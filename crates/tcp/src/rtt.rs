@@ -124,7 +124,7 @@ impl Estimator {
     /// - shorter than both the minimum RTT and `newest`, within which that segment has arrived. The minimum RTT is
     ///   used then, so an echo cannot lower it.
     #[inline]
-    pub(crate) fn told(
+    pub(crate) fn plausible_echo(
         &self,
         echo: Duration,
         oldest: Option<Duration>,

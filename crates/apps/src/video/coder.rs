@@ -1,6 +1,6 @@
 //! A coder that adapts to the rate allowed by the transport, and the time that this takes.
 //!
-//! Papadimitriou, Tsaoussidis 2007 §3: after a loss the coder is told to reduce its rate, which takes a time D_v,
+//! Papadimitriou, Tsaoussidis 2007 §3: after a loss the transport asks the coder to reduce its rate, which takes a time D_v,
 //! an idle period of the sender. They give neither a value nor a rule; both are ours.
 
 use super::layers::{Buffer, Grounds, Layering, Step};

@@ -5,7 +5,7 @@
 //!            └─ coder ◀── what the transport allows
 //! ```
 //! One object is the application at both ends: a frame is drawn from the film when it is due, divided into packets and
-//! passed to the transport; the viewer is told of it, and of everything that arrives.
+//! passed to the transport; each frame, and every arrival, is reported to the viewer.
 
 mod coder;
 mod config;

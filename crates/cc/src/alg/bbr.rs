@@ -19,7 +19,6 @@
 //!      +------------------------------------------------------------ ProbeRtt
 //! ```
 
-use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Path, Phase, Signal, Start};
 use crate::parts::aggregation::Aggregation;
@@ -27,6 +26,8 @@ use crate::parts::growth;
 use crate::parts::held_back::HeldBack;
 use crate::parts::windowed::WindowedMax;
 use crate::rules::{EmptyWindow, InitialWindow, Rules, SharedRules};
+use crate::{CongestionControl, ControlOptions};
+use alloc::boxed::Box;
 use policer::Policer;
 use skyhaul_base::{Duration, Instant, Rate};
 
@@ -68,12 +69,11 @@ pub enum Invalid {
     InitialWindow(#[from] EmptyWindow),
 }
 
-impl Config {
-    /// Refuses options outside their domain.
-    ///
-    /// # Errors
-    /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl ControlOptions for Config {
+    type Control = Box<Bbr>;
+    type Invalid = Invalid;
+
+    fn validate(&self) -> Result<(), Invalid> {
         if !(self.min_rtt_window.is_finite() && self.min_rtt_window > 0.0) {
             return Err(Invalid::MinRttWindow);
         }
@@ -84,6 +84,9 @@ impl Config {
             window.validate()?;
         }
         Ok(())
+    }
+    fn build(&self, rules: SharedRules) -> Box<Bbr> {
+        Box::new(Bbr::new(self, rules))
     }
 }
 

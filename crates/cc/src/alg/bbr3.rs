@@ -38,7 +38,6 @@ mod bounds;
 mod cycle;
 mod model;
 
-use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Blocked, Cx, Lost, Path, Phase, Signal, Start, Transmit};
 use crate::parts::aggregation::Aggregation;
@@ -46,6 +45,8 @@ use crate::parts::growth;
 use crate::parts::held_back::HeldBack;
 use crate::parts::windowed::WindowedMax;
 use crate::rules::{EmptyWindow, InitialWindow, Rules, SharedRules};
+use crate::{CongestionControl, ControlOptions};
+use alloc::boxed::Box;
 use bounds::{Bounds, Undo};
 use model::{MinRtt, Plateau, Sample};
 use skyhaul_base::{Duration, Instant, Rate};
@@ -101,12 +102,11 @@ pub enum Invalid {
     InitialWindow(#[from] EmptyWindow),
 }
 
-impl Config {
-    /// Refuses options outside their domain.
-    ///
-    /// # Errors
-    /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl ControlOptions for Config {
+    type Control = Box<Bbr3>;
+    type Invalid = Invalid;
+
+    fn validate(&self) -> Result<(), Invalid> {
         let positive = |x: f64| x.is_finite() && x > 0.0;
         let part = |x: f64| x > 0.0 && x < 1.0;
         if !positive(self.min_rtt_window) {
@@ -134,6 +134,9 @@ impl Config {
             window.validate()?;
         }
         Ok(())
+    }
+    fn build(&self, rules: SharedRules) -> Box<Bbr3> {
+        Box::new(Bbr3::new(self, rules))
     }
 }
 

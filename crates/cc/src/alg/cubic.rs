@@ -11,13 +11,14 @@
 //! applies to each acknowledged segment; otherwise, to each acknowledgement. Time during which the application or the
 //! peer's window limits the sender does not count (RFC 9438 §5.8).
 
-use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::parts::hystart::HyStart;
 use crate::rules::{CaGrowth, SharedRules};
+use crate::{CongestionControl, ControlOptions};
+use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant, math};
 
 skyhaul_base::options! {
@@ -58,12 +59,11 @@ pub enum Invalid {
     Recovery(#[from] frame::NoFastRecovery),
 }
 
-impl Config {
-    /// Refuses options outside their domain.
-    ///
-    /// # Errors
-    /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl ControlOptions for Config {
+    type Control = Box<Cubic>;
+    type Invalid = Invalid;
+
+    fn validate(&self) -> Result<(), Invalid> {
         if !(self.c.is_finite() && self.c > 0.0) {
             return Err(Invalid::C);
         }
@@ -74,6 +74,9 @@ impl Config {
             return Err(Invalid::BetaEcn);
         }
         Ok(frame::check_recovery(self.recovery)?)
+    }
+    fn build(&self, rules: SharedRules) -> Box<Cubic> {
+        Box::new(Cubic::new(self, rules))
     }
 }
 

@@ -14,12 +14,13 @@
 //! path ([`PathState`]), with cwnd, ssthresh, SRTT and RTTVAR, as the paper caches them; without one the connection
 //! uses slow start. The options `cached-*` override both.
 
-use crate::CongestionControl;
 use crate::action::{PathCache, Policy, Priority, RecoveryMode, Window};
 use crate::event::{Ack, AckKind, Cx, PathState, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::rules::SharedRules;
+use crate::{CongestionControl, ControlOptions};
+use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant, Rate};
 
 skyhaul_base::options! {
@@ -57,12 +58,11 @@ pub enum Invalid {
     Recovery(#[from] frame::NoFastRecovery),
 }
 
-impl Config {
-    /// Refuses options outside their domain.
-    ///
-    /// # Errors
-    /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl ControlOptions for Config {
+    type Control = Box<FastStart>;
+    type Invalid = Invalid;
+
+    fn validate(&self) -> Result<(), Invalid> {
         let wrong = |n: Option<f64>| n.is_some_and(|n| !(n.is_finite() && n >= 1.0));
         if wrong(self.cached_window) {
             return Err(Invalid::CachedWindow);
@@ -74,6 +74,9 @@ impl Config {
             return Err(Invalid::CachedSsthreshAlone);
         }
         Ok(frame::check_recovery(self.recovery)?)
+    }
+    fn build(&self, rules: SharedRules) -> Box<FastStart> {
+        Box::new(FastStart::new(self, rules))
     }
 }
 

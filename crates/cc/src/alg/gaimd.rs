@@ -12,12 +12,13 @@
 //! the window at the first loss, in slow start and after timeouts, whatever `beta` is: option `ns2-half` (*verified* against
 //! `slowdown` of ns-2).
 
-use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::rules::SharedRules;
+use crate::{CongestionControl, ControlOptions};
+use alloc::boxed::Box;
 
 /// The relation between `alpha` and `beta` that makes a flow as aggressive as Reno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,32 +42,21 @@ impl Friendliness {
     }
 }
 
-/// Options of GAIMD.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Config {
-    /// Increase in segments per RTT; by default the one that `friendliness` gives for `beta`.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub alpha: Option<f64>,
-    /// Fraction of the window that remains after a loss (7/8, the authors' choice).
-    pub beta: f64,
-    /// The relation that gives `alpha` if it is not set.
-    pub friendliness: Friendliness,
-    /// Halve the window at the first loss, in slow start and at timeouts, whatever `beta` is, as ns-2 does. Off by
-    /// default.
-    pub ns2_half: bool,
-    /// Loss recovery (default `sack`).
-    pub recovery: RecoveryMode,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self::friendly(0.875)
+skyhaul_base::options! {
+    /// Options of GAIMD.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// Increase in segments per RTT; by default the one that `friendliness` gives for `beta`.
+        alpha: Option<f64> = None,
+        /// Fraction of the window that remains after a loss (7/8, the authors' choice).
+        beta: f64 = 0.875,
+        /// The relation that gives `alpha` if it is not set.
+        friendliness: Friendliness = Friendliness::WithTimeouts,
+        /// Halve the window at the first loss, in slow start and at timeouts, whatever `beta` is, as ns-2 does. Off by
+        /// default.
+        ns2_half: bool = false,
+        /// Loss recovery (default `sack`).
+        recovery: RecoveryMode = RecoveryMode::Sack,
     }
 }
 
@@ -89,13 +79,7 @@ impl Config {
     /// As aggressive as Reno if losses may end in timeouts.
     #[must_use]
     pub fn friendly(beta: f64) -> Self {
-        Self {
-            alpha: None,
-            beta,
-            friendliness: Friendliness::WithTimeouts,
-            ns2_half: false,
-            recovery: RecoveryMode::Sack,
-        }
+        Self { beta, ..Self::default() }
     }
     /// As aggressive as Reno if no loss ends in a timeout.
     #[must_use]
@@ -107,11 +91,13 @@ impl Config {
     pub fn increase(&self) -> f64 {
         self.alpha.unwrap_or_else(|| self.friendliness.alpha(self.beta))
     }
-    /// Refuses options outside their domain.
-    ///
-    /// # Errors
-    /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), Invalid> {
+}
+
+impl ControlOptions for Config {
+    type Control = Box<Gaimd>;
+    type Invalid = Invalid;
+
+    fn validate(&self) -> Result<(), Invalid> {
         if !(self.beta > 0.0 && self.beta < 1.0) {
             return Err(Invalid::Beta);
         }
@@ -119,6 +105,9 @@ impl Config {
             return Err(Invalid::Alpha);
         }
         Ok(frame::check_recovery(self.recovery)?)
+    }
+    fn build(&self, rules: SharedRules) -> Box<Gaimd> {
+        Box::new(Gaimd::new(self, rules))
     }
 }
 

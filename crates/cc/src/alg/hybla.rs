@@ -12,12 +12,13 @@
 //! (Cheung, Emory University). The paper itself was not available: that it recommends pacing is taken from later
 //! literature.
 
-use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Phase, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::rules::{CaGrowth, SharedRules};
+use crate::{CongestionControl, ControlOptions};
+use alloc::boxed::Box;
 use skyhaul_base::{Duration, Rate, math};
 
 skyhaul_base::options! {
@@ -52,12 +53,11 @@ pub enum Invalid {
     Recovery(#[from] frame::NoFastRecovery),
 }
 
-impl Config {
-    /// Refuses options outside their domain.
-    ///
-    /// # Errors
-    /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl ControlOptions for Config {
+    type Control = Box<Hybla>;
+    type Invalid = Invalid;
+
+    fn validate(&self) -> Result<(), Invalid> {
         if !(self.rtt0_ms.is_finite() && self.rtt0_ms > 0.0) {
             return Err(Invalid::Rtt0Ms);
         }
@@ -65,6 +65,9 @@ impl Config {
             return Err(Invalid::MostRho);
         }
         Ok(frame::check_recovery(self.recovery)?)
+    }
+    fn build(&self, rules: SharedRules) -> Box<Hybla> {
+        Box::new(Hybla::new(self, rules))
     }
 }
 

@@ -7,12 +7,12 @@
 //! comparisons of Tahoe, Reno and SACK TCP" (1996). The option `initial-window` sets a larger initial window (RFC 2414,
 //! 3390, 6928).
 
-use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
 use crate::parts::growth;
 use crate::parts::inflation::Inflation;
 use crate::rules::{EmptyWindow, HalvingBase, InitialWindow, Rules, SharedRules};
+use crate::{CongestionControl, ControlOptions};
 
 skyhaul_base::options! {
     /// Options of the Reno family. Options that are not set follow the endpoint preset.
@@ -77,6 +77,35 @@ impl Config {
             ..*rules
         }
     }
+}
+
+/// The members of the family: equal options, different loss recovery.
+pub mod member {
+    use super::{Config, ControlOptions, Invalid, RecoveryMode, SharedRules};
+    use alloc::boxed::Box;
+
+    macro_rules! members {
+        ($($Member:ident),*) => { $(
+            #[doc = concat!("Options of the member that repairs by [`RecoveryMode::", stringify!($Member), "`].")]
+            #[derive(Clone, Debug, Default, PartialEq)]
+            #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
+            #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+            pub struct $Member(pub Config);
+
+            impl ControlOptions for $Member {
+                type Control = Box<super::Reno>;
+                type Invalid = Invalid;
+
+                fn validate(&self) -> Result<(), Invalid> {
+                    self.0.validate()
+                }
+                fn build(&self, rules: SharedRules) -> Box<super::Reno> {
+                    Box::new(super::Reno::new(&self.0, rules, RecoveryMode::$Member))
+                }
+            }
+        )* };
+    }
+    members!(Tahoe, Reno, NewReno, Sack, Prr);
 }
 
 /// The Reno family.

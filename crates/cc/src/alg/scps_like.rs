@@ -8,12 +8,13 @@
 //! implemented: this control **does not interoperate** with it, and requires no support from the peer. SCPS-TP learns
 //! of outages from the link; this control infers one from a second timeout in a row and then restarts.
 
-use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::rules::SharedRules;
+use crate::{CongestionControl, ControlOptions};
+use alloc::boxed::Box;
 use skyhaul_base::Rate;
 
 /// How a loss is interpreted.
@@ -28,30 +29,19 @@ pub enum Response {
     Congestion,
 }
 
-/// Options of the control.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, rename_all = "kebab-case", deny_unknown_fields)
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ScpsLikeConfig"))]
-pub struct Config {
-    /// Sending rate of payload in Mbit/s; by default only the window limits the sender.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub rate_mbps: Option<f64>,
-    /// Constant window in segments; by default the window grows like Reno's.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub window: Option<f64>,
-    /// How a loss is interpreted (default `corruption`).
-    pub response: Response,
-    /// Loss recovery (default `sack`).
-    pub recovery: RecoveryMode,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self { rate_mbps: None, window: None, response: Response::Corruption, recovery: RecoveryMode::Sack }
+skyhaul_base::options! {
+    /// Options of the control.
+    #[derive(Clone, Debug, PartialEq)]
+    #[cfg_attr(feature = "schema", schemars(rename = "ScpsLikeConfig"))]
+    pub struct Config {
+        /// Sending rate of payload in Mbit/s; by default only the window limits the sender.
+        rate_mbps: Option<f64> = None,
+        /// Constant window in segments; by default the window grows like Reno's.
+        window: Option<f64> = None,
+        /// How a loss is interpreted (default `corruption`).
+        response: Response = Response::Corruption,
+        /// Loss recovery (default `sack`).
+        recovery: RecoveryMode = RecoveryMode::Sack,
     }
 }
 
@@ -70,12 +60,11 @@ pub enum Invalid {
     Recovery(#[from] frame::NoFastRecovery),
 }
 
-impl Config {
-    /// Refuses options outside their domain.
-    ///
-    /// # Errors
-    /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl ControlOptions for Config {
+    type Control = Box<ScpsLike>;
+    type Invalid = Invalid;
+
+    fn validate(&self) -> Result<(), Invalid> {
         if self.rate_mbps.is_some_and(|r| !(1e-3..=1e6).contains(&r)) {
             return Err(Invalid::Rate);
         }
@@ -83,6 +72,9 @@ impl Config {
             return Err(Invalid::Window);
         }
         Ok(frame::check_recovery(self.recovery)?)
+    }
+    fn build(&self, rules: SharedRules) -> Box<ScpsLike> {
+        Box::new(ScpsLike::new(self, rules))
     }
 }
 

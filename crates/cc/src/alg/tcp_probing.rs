@@ -14,7 +14,6 @@
 //! because a receiver that answers probes expects payload. With a peer that does not answer probes, the control is
 //! NewReno.
 
-use crate::CongestionControl;
 use crate::action::{Policy, ProbeSource, RecoveryMode, Window};
 use crate::alg::reno::{self, Reno};
 use crate::event::{Ack, Cx, Path, Phase, ProbeEvent, Signal, Start};
@@ -23,6 +22,8 @@ use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::parts::inflation::Inflation;
 use crate::rules::SharedRules;
+use crate::{CongestionControl, ControlOptions};
+use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant};
 
 /// RTT assumed if not even the handshake gave one.
@@ -69,12 +70,11 @@ pub enum Invalid {
     Recovery(#[from] frame::NoFastRecovery),
 }
 
-impl Config {
-    /// Refuses options outside their domain.
-    ///
-    /// # Errors
-    /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl ControlOptions for Config {
+    type Control = Box<TcpProbing>;
+    type Invalid = Invalid;
+
+    fn validate(&self) -> Result<(), Invalid> {
         if !(self.tolerance.is_finite() && self.tolerance >= 0.0) {
             return Err(Invalid::Tolerance);
         }
@@ -82,6 +82,9 @@ impl Config {
             return Err(Invalid::Cycles);
         }
         Ok(frame::check_recovery(self.recovery)?)
+    }
+    fn build(&self, rules: SharedRules) -> Box<TcpProbing> {
+        Box::new(TcpProbing::new(self, rules))
     }
 }
 

@@ -27,12 +27,13 @@
 //! The report is [`Ack::receiver_rate`](crate::Ack). Without reports (a peer that does not measure, waves of one
 //! segment) the control is Reno.
 
-use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Phase, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::rules::SharedRules;
+use crate::{CongestionControl, ControlOptions};
+use alloc::boxed::Box;
 use skyhaul_base::Rate;
 
 skyhaul_base::options! {
@@ -73,12 +74,11 @@ pub enum Invalid {
     Recovery(#[from] frame::NoFastRecovery),
 }
 
-impl Config {
-    /// Refuses options outside their domain.
-    ///
-    /// # Errors
-    /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl ControlOptions for Config {
+    type Control = Box<TcpReal>;
+    type Invalid = Invalid;
+
+    fn validate(&self) -> Result<(), Invalid> {
         if !(self.alpha.is_finite() && self.alpha > 0.0) {
             return Err(Invalid::Alpha);
         }
@@ -92,6 +92,9 @@ impl Config {
             return Err(Invalid::Delta);
         }
         Ok(frame::check_recovery(self.recovery)?)
+    }
+    fn build(&self, rules: SharedRules) -> Box<TcpReal> {
+        Box::new(TcpReal::new(self, rules))
     }
 }
 

@@ -11,13 +11,14 @@
 //! estimator for ns-3 confirms the weight `exp(-D/T0)` of the second filter. Neither confirms the constants: the ns-3
 //! program has a pole of 0.9 and a time constant of 0.1 s, and starts its second filter with the first sample.
 
-use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Sent, Signal, Start};
 use crate::parts::credit::Credit;
 use crate::parts::estimate::payload_rate;
 use crate::parts::frame::{self, Frame};
 use crate::rules::SharedRules;
+use crate::{CongestionControl, ControlOptions};
+use alloc::boxed::Box;
 use skyhaul_base::{Instant, Rate, math};
 
 /// What is measured.
@@ -63,12 +64,11 @@ pub enum Invalid {
     Recovery(#[from] frame::NoFastRecovery),
 }
 
-impl Config {
-    /// Refuses options outside their domain.
-    ///
-    /// # Errors
-    /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl ControlOptions for Config {
+    type Control = Box<Tibet>;
+    type Invalid = Invalid;
+
+    fn validate(&self) -> Result<(), Invalid> {
         if !(self.pole > 0.0 && self.pole < 1.0) {
             return Err(Invalid::Pole);
         }
@@ -76,6 +76,9 @@ impl Config {
             return Err(Invalid::T0);
         }
         Ok(frame::check_recovery(self.recovery)?)
+    }
+    fn build(&self, rules: SharedRules) -> Box<Tibet> {
+        Box::new(Tibet::new(self, rules))
     }
 }
 

@@ -10,7 +10,6 @@
 //! Arithmetic and constants are those of ns-2's `Agent/TCP/Vegas` (the default) or of Linux's `tcp_vegas`, which keeps
 //! its own loss recovery.
 
-use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
 use crate::parts::backlog::{Backlog, nanos};
@@ -18,6 +17,8 @@ use crate::parts::fine_timeout::FineTimeout;
 use crate::parts::growth;
 use crate::parts::inflation::Inflation;
 use crate::rules::{EmptyWindow, InitialWindow, Rules, SharedRules};
+use crate::{CongestionControl, ControlOptions};
+use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant, math};
 
 /// The implementation whose arithmetic is followed.
@@ -85,12 +86,13 @@ impl Config {
             RecoveryMode::Sack
         })
     }
+}
 
-    /// Refuses options outside their domain.
-    ///
-    /// # Errors
-    /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl ControlOptions for Config {
+    type Control = Box<Vegas>;
+    type Invalid = Invalid;
+
+    fn validate(&self) -> Result<(), Invalid> {
         let (alpha, beta, gamma) = (self.alpha(), self.beta(), self.gamma());
         if !(alpha.is_finite() && alpha >= 0.0 && beta.is_finite() && alpha <= beta) {
             return Err(Invalid::AlphaBeta);
@@ -105,6 +107,9 @@ impl Config {
             window.validate()?;
         }
         Ok(())
+    }
+    fn build(&self, rules: SharedRules) -> Box<Vegas> {
+        Box::new(Vegas::new(self, rules))
     }
 }
 

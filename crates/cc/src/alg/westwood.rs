@@ -16,13 +16,14 @@
 //! by the rest of the last half of `tau`, at least 10 ms, so that one acknowledgement after a silence looks like a
 //! burst.
 
-use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::credit::Credit;
 use crate::parts::estimate::payload_rate;
 use crate::parts::frame::{self, Frame};
 use crate::rules::SharedRules;
+use crate::{CongestionControl, ControlOptions};
+use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant, Rate};
 
 /// Minimum RTT assumed before the first sample (ns-2's module).
@@ -78,12 +79,11 @@ pub enum Invalid {
     Recovery(#[from] frame::NoFastRecovery),
 }
 
-impl Config {
-    /// Refuses options outside their domain.
-    ///
-    /// # Errors
-    /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl ControlOptions for Config {
+    type Control = Box<Westwood>;
+    type Invalid = Invalid;
+
+    fn validate(&self) -> Result<(), Invalid> {
         if !(self.pole > 0.0 && self.pole < 1.0) {
             return Err(Invalid::Pole);
         }
@@ -94,6 +94,9 @@ impl Config {
             return Err(Invalid::MostPerAck);
         }
         Ok(frame::check_recovery(self.recovery)?)
+    }
+    fn build(&self, rules: SharedRules) -> Box<Westwood> {
+        Box::new(Westwood::new(self, rules))
     }
 }
 

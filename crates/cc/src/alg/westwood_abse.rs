@@ -11,13 +11,14 @@
 //! Readings: the RTT is the smoothed RTT; acknowledgements at the same instant are one sample; the coefficient is never
 //! negative (after a gap longer than the filter's memory, the estimate is the last sample).
 
-use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::credit::Credit;
 use crate::parts::estimate::payload_rate;
 use crate::parts::frame::{self, Frame};
 use crate::rules::SharedRules;
+use crate::{CongestionControl, ControlOptions};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use skyhaul_base::{Duration, Instant, Rate, math};
 
@@ -66,12 +67,11 @@ pub enum Invalid {
     Recovery(#[from] frame::NoFastRecovery),
 }
 
-impl Config {
-    /// Refuses options outside their domain.
-    ///
-    /// # Errors
-    /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl ControlOptions for Config {
+    type Control = Box<Abse>;
+    type Invalid = Invalid;
+
+    fn validate(&self) -> Result<(), Invalid> {
         if !(self.gain > 0.0 && self.gain < 1.0) {
             return Err(Invalid::Gain);
         }
@@ -79,6 +79,9 @@ impl Config {
             return Err(Invalid::N);
         }
         Ok(frame::check_recovery(self.recovery)?)
+    }
+    fn build(&self, rules: SharedRules) -> Box<Abse> {
+        Box::new(Abse::new(self, rules))
     }
 }
 

@@ -14,7 +14,6 @@
 //! The flavours differ in three points. Linux smooths twice with weight 7/8, starts with the first sample, halves the
 //! window during the recovery and sets it only at its end, and discards its minimum RTT after a timeout.
 
-use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::credit::Credit;
@@ -22,6 +21,8 @@ use crate::parts::estimate::payload_rate;
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::rules::SharedRules;
+use crate::{CongestionControl, ControlOptions};
+use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant, Rate};
 
 /// Shortest interval of a sample (50 ms).
@@ -68,16 +69,21 @@ impl Config {
     fn pole(&self) -> f64 {
         self.pole.unwrap_or(if self.flavour == Flavour::Paper { 0.9 } else { 0.875 })
     }
-    /// Refuses options outside their domain.
-    ///
-    /// # Errors
-    /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), Invalid> {
+}
+
+impl ControlOptions for Config {
+    type Control = Box<WestwoodPlus>;
+    type Invalid = Invalid;
+
+    fn validate(&self) -> Result<(), Invalid> {
         let pole = self.pole();
         if !(pole > 0.0 && pole < 1.0) {
             return Err(Invalid::Pole);
         }
         Ok(frame::check_recovery(self.recovery)?)
+    }
+    fn build(&self, rules: SharedRules) -> Box<WestwoodPlus> {
+        Box::new(WestwoodPlus::new(self, rules))
     }
 }
 

@@ -21,8 +21,8 @@ mod options;
 
 pub use options::{NoCanonicalForm, OptionValue, Options, ReadError};
 
-use crate::CongestionControl;
-use crate::rules::Rules;
+use crate::rules::{Rules, SharedRules};
+use crate::{CongestionControl, ControlOptions};
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -60,17 +60,24 @@ impl Config {
     pub fn new(control: &str) -> Self {
         Self { control: control.to_owned(), options: Options::default() }
     }
+}
+
+impl ControlOptions for Config {
+    type Control = Box<Box<dyn CongestionControl>>;
+    type Invalid = Invalid;
 
     /// Refuses names and options that cannot be written in a file.
-    ///
-    /// # Errors
-    /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Invalid> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if self.control.is_empty() || !self.control.chars().all(allowed) {
             return Err(Invalid::Control);
         }
         Ok(self.options.validate()?)
+    }
+    /// # Panics
+    /// Always: only [`Controls`] can build a user's own control.
+    fn build(&self, _: SharedRules) -> Self::Control {
+        panic!("the control \"{}\" is not built in", self.control)
     }
 }
 

@@ -1,7 +1,6 @@
 //! What `skyhaul gateway evidence` and the status of a gateway print of observed connections and tested paths.
 
-use skyhaul_gateway::evidence::{ArmReport, Evidence, Group, Mode, Verdict};
-use skyhaul_gateway::priority;
+use skyhaul_gateway::evidence::{ArmReport, Evidence, Group, Mode};
 use skyhaul_gateway::status::Status;
 use skyhaul_lab::text::{Grid, bit_rate, percent, seconds};
 use std::fmt::Write;
@@ -14,22 +13,6 @@ fn amount(of: &str, value: f64) -> String {
 /// A number of things, in the singular if it is one.
 fn how_many(n: u64, one: &str) -> String {
     format!("{n} {one}{}", if n == 1 { "" } else { "s" })
-}
-
-fn mode(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Off => "off",
-        Mode::Shadow => "shadow",
-        Mode::Ab => "ab",
-    }
-}
-
-fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Better => "better",
-        Verdict::Worse => "worse",
-        Verdict::Undecided => "undecided",
-    }
 }
 
 /// The state of the measurements.
@@ -126,7 +109,7 @@ fn group(out: &mut String, g: &Group) {
                 format!("{:.3}", c.ratio),
                 range(c.lasting),
                 range(c.pointwise),
-                verdict(c.verdict).into(),
+                c.verdict.name().into(),
             ]);
         }
         out.push('\n');
@@ -147,11 +130,11 @@ pub(super) fn summary(status: &Status) -> String {
     if let Some((e, all)) = status.evidence.as_ref().and_then(|e| Some((e, e.groups.first()?))) {
         let counts: Vec<_> =
             all.arms.iter().map(|a| format!("{} finished {}", a.arm, a.ended.finished)).collect();
-        let _ = write!(out, "evidence ({})  {}", mode(e.mode), counts.join("  "));
+        let _ = write!(out, "evidence ({})  {}", e.mode.name(), counts.join("  "));
         let c = all.comparisons.iter().find(|c| c.of == "transfer time" && c.class == "all");
         if let Some(c) = c {
             let [low, high] = c.lasting;
-            let (ratio, says) = (c.ratio, verdict(c.verdict));
+            let (ratio, says) = (c.ratio, c.verdict.name());
             let _ = write!(out, "  transfers {ratio:.2} times as fast, {low:.2} to {high:.2}: {says}");
         }
         out.push('\n');
@@ -163,11 +146,7 @@ pub(super) fn summary(status: &Status) -> String {
         }
         for path in &p.paths {
             let c = &path.last.counts;
-            let verdict = match path.verdict {
-                priority::Verdict::Honoured => "honoured",
-                priority::Verdict::Ignored => "ignored",
-                priority::Verdict::Unknown => "unknown",
-            };
+            let verdict = path.verdict.name();
             let _ = writeln!(
                 out,
                 "low priority  gateway {:08x}  {verdict}  tested {:.0} s ago: low second in {} of {} pairs, low lost in {} of {}  \

@@ -201,7 +201,7 @@ struct Watch {
     metrics: Option<Metrics>,
     name: String,
     manager: Manager,
-    /// Lines for people, which nobody may read.
+    /// Lines for a terminal; errors of writing them are ignored.
     notes: Printer,
 }
 

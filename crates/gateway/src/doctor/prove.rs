@@ -1,6 +1,6 @@
 //! A probe connection over the link, and where its packets were seen if no answer comes.
 
-use super::look::{Look, interfaces};
+use super::counter_table::{CounterTable, interfaces};
 use super::{Finding, finding};
 use crate::config::{Config, Network, OnFailure, Split};
 use crate::error::GatewayError;
@@ -34,7 +34,7 @@ pub fn prove(config: &Config, surroundings: &Surroundings, from: Option<IpAddr>,
         }
     };
     let target = Target { from, to };
-    let look = match Look::begin(&["left", "came"], &["left_by", "came_by"], &rules(config, target)) {
+    let look = match CounterTable::begin(&["left", "came"], &["left_by", "came_by"], &rules(config, target)) {
         Ok(look) => look,
         Err(e) => return finding(what, false, e.to_string()),
     };
@@ -148,7 +148,7 @@ fn host(neighbours: &[IpAddr], networks: &[Network]) -> Option<IpAddr> {
     neighbours.iter().copied().find(|a| meant(a) && !local(a))
 }
 
-/// Stops a gateway when it is told to.
+/// Stops a gateway on request.
 struct Guest<'a> {
     ready: Sender<Waker>,
     over: &'a AtomicBool,

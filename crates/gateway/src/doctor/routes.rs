@@ -2,7 +2,7 @@
 
 use super::{Finding, finding};
 use crate::config::{Config, Network};
-use skyhaul_net::routing::{Way, way};
+use skyhaul_net::routing::{Route, route_to};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub(super) fn examine(config: &Config) -> Vec<Finding> {
@@ -42,7 +42,7 @@ pub(super) fn examine(config: &Config) -> Vec<Finding> {
             (format!("way from {host} to {server}"), server, (host, (lan, lan_index)), (sat, sat_index)),
             (format!("way back to {host}"), host, (server, (sat, sat_index)), (lan, lan_index)),
         ] {
-            all.push(judge(what, way(to, Some((from.0, from.1.1))), to, (from.0, from.1.0), out));
+            all.push(judge(what, route_to(to, Some((from.0, from.1.1))), to, (from.0, from.1.0), out));
         }
     }
     all
@@ -55,8 +55,8 @@ fn link_alone(config: &Config) -> Vec<Finding> {
     let mut all = Vec::new();
     for f in &config.forward {
         let to = IpAddr::V4(*f.to.ip());
-        all.push(match way(to, None) {
-            Ok(Way::Out(out)) if out == index => {
+        all.push(match route_to(to, None) {
+            Ok(Route::Out(out)) if out == index => {
                 finding(format!("way to {to}"), true, format!("leads over {sat}"))
             }
             other => elsewhere(format!("way to {to}"), other, to, sat),
@@ -67,14 +67,14 @@ fn link_alone(config: &Config) -> Vec<Finding> {
 
 fn judge(
     what: String,
-    found: Result<Way, skyhaul_net::NetError>,
+    found: Result<Route, skyhaul_net::NetError>,
     to: IpAddr,
     (from, arrives): (IpAddr, &str),
     (out, index): (&str, u32),
 ) -> Finding {
     match found {
-        Ok(Way::Out(i)) if i == index => finding(what, true, format!("leads from {arrives} to {out}")),
-        Ok(Way::Martian) => finding(
+        Ok(Route::Out(i)) if i == index => finding(what, true, format!("leads from {arrives} to {out}")),
+        Ok(Route::Martian) => finding(
             what,
             false,
             format!(
@@ -86,17 +86,17 @@ fn judge(
     }
 }
 
-fn elsewhere(what: String, found: Result<Way, skyhaul_net::NetError>, to: IpAddr, out: &str) -> Finding {
+fn elsewhere(what: String, found: Result<Route, skyhaul_net::NetError>, to: IpAddr, out: &str) -> Finding {
     let says = match found {
-        Ok(Way::Out(i)) => {
+        Ok(Route::Out(i)) => {
             let name = nix::net::if_::if_indextoname(i).map(|n| n.to_string_lossy().into_owned());
             let name = name.unwrap_or_else(|_| format!("interface {i}"));
             format!(
                 "leads over {name} instead of {out}: correct the route to {to}, or the interface in the file"
             )
         }
-        Ok(Way::Here) => format!("{to} is an address of this machine: its connections are never split"),
-        Ok(Way::None | Way::Martian) => {
+        Ok(Route::Here) => format!("{to} is an address of this machine: its connections are never split"),
+        Ok(Route::None | Route::Martian) => {
             format!("there is no route to {to}, or forwarding is off: ip route add NETWORK dev {out}")
         }
         Err(e) => e.to_string(),

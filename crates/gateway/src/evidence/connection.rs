@@ -69,7 +69,7 @@ impl Stream {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Observed {
     pub(crate) arm: Arm,
-    /// The gateway has told that it splits it.
+    /// The gateway has reported that it splits this connection.
     pub(crate) split: bool,
     /// The client is a host on the terrestrial side.
     from_hosts: bool,
@@ -247,7 +247,7 @@ mod tests {
         t.say(1110, false, 0, 1000);
         t.say(1120, false, 2000, 1000);
         t.say(1210, false, 1000, 1000);
-        // A second of thinking is nobody's time; then a request that is sent twice.
+        // A second between response and request counts for neither; then a request is sent twice.
         t.say(2210, true, 300, 300);
         t.say(2220, true, 300, 300);
         t.say(2810, false, 3000, 500);

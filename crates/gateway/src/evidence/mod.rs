@@ -43,7 +43,7 @@ const PATIENCE: u16 = 200;
 /// Packets per acquisition of the lock.
 const BATCH: usize = 256;
 
-/// The results, shared by the observing thread, the gateway, and those who ask.
+/// The results, shared by the observing thread, the gateway, and the readers of its status.
 #[derive(Clone, Debug)]
 pub(crate) struct Results(Arc<Mutex<Table>>);
 

@@ -275,7 +275,7 @@ mod tests {
         near(half, NORMAL * f64::sqrt(2.0 * 0.8 * 0.2 / 10.0));
     }
 
-    /// Somebody looks after every pair of samples that do not differ, and stops at the first interval without zero: the lasting one
+    /// An observer checks after every pair of samples that do not differ, and stops at the first interval without zero: the lasting one
     /// misleads at most 5 %, the pointwise one far more.
     #[test]
     fn who_looks_at_any_time_is_not_misled() {

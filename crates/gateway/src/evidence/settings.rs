@@ -59,6 +59,18 @@ pub enum Mode {
     Ab,
 }
 
+impl Mode {
+    /// The name in files and on a terminal.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Shadow => "shadow",
+            Self::Ab => "ab",
+        }
+    }
+}
+
 /// What the arm of a connection depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]

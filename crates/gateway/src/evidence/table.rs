@@ -27,7 +27,7 @@ const SWEEP: u64 = 5_000_000_000;
 
 /// Which connections would be split.
 #[derive(Clone, Debug)]
-struct Wanted {
+struct SplitRules {
     hosts: Vec<Network>,
     behind: Vec<Network>,
     ports: Vec<u16>,
@@ -35,7 +35,7 @@ struct Wanted {
     exclude: Vec<Network>,
 }
 
-impl Wanted {
+impl SplitRules {
     fn new(config: &Config) -> Self {
         Self {
             hosts: config.terrestrial.as_ref().map(|t| t.networks.clone()).unwrap_or_default(),
@@ -61,7 +61,7 @@ impl Wanted {
 #[derive(Debug)]
 pub(crate) struct Table {
     settings: Settings,
-    wanted: Wanted,
+    wanted: SplitRules,
     open: BTreeMap<Ends, Observed>,
     /// Connections that the gateway splits and whose SYN has not been seen yet.
     early: BTreeSet<Ends>,
@@ -80,7 +80,7 @@ impl Table {
         let all = Tally::new(settings.by == super::settings::By::Client);
         Self {
             settings,
-            wanted: Wanted::new(config),
+            wanted: SplitRules::new(config),
             open: BTreeMap::new(),
             early: BTreeSet::new(),
             all,
@@ -93,7 +93,7 @@ impl Table {
     }
     /// Switches to another configuration, for connections opened from now on.
     pub(crate) fn reconfigure(&mut self, config: &Config) {
-        self.wanted = Wanted::new(config);
+        self.wanted = SplitRules::new(config);
     }
 
     /// Takes a segment at a time in nanoseconds; `from_hosts`: it comes from the hosts' side.

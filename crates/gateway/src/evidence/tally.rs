@@ -288,6 +288,18 @@ pub enum Verdict {
     Undecided,
 }
 
+impl Verdict {
+    /// The name in files and on a terminal.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
 impl Comparison {
     fn new(of: &'static str, class: &'static str, i: &Interval) -> Self {
         let around = |half: f64| [(i.value - half).exp(), (i.value + half).exp()];

@@ -1,4 +1,4 @@
-//! What a defect of ours may cost: a panic in the work of one connection ends that connection, and no other.
+//! Containment of panics: a panic in the work of one connection ends that connection, and no other.
 
 use super::Gateway;
 use crate::cause::Cause;

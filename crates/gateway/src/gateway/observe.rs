@@ -1,4 +1,4 @@
-//! What operators see of connections: the log, captures, probes.
+//! Observation of connections by operators: the log, captures, probes.
 
 use super::Gateway;
 use crate::capture::{QUEUE, Request};

@@ -10,10 +10,10 @@ use crate::log::Level;
 use crate::near::Near;
 use crate::record;
 use crate::route;
-use crate::terms::{Beyond, Terms};
+use crate::terms::{PeerGateway, Terms};
 use skyhaul_base::Instant;
 use skyhaul_cc::InitialWindow;
-use skyhaul_net::host::{Asked, ConnId, Cookie, Endpoint, Host, HostError, Transparent};
+use skyhaul_net::host::{ConnId, Cookie, Endpoint, Host, HostError, PendingConnection, Transparent};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -164,7 +164,7 @@ impl Gateway {
         let window = gateway.and_then(|g| self.window(now, g));
         let cookie = gateway.and_then(|g| Some((g, self.team.peers().cookie(now, g, local.ip())?)));
         host.look_up_route(now, server.ip(), route::mtu);
-        let beyond = gateway.map_or(Beyond::Unknown, Beyond::Gateway);
+        let beyond = gateway.map_or(PeerGateway::Unknown, PeerGateway::Gateway);
         let which = self.terms.of(now, client, server, beyond);
         match self.connect(now, host, (local, server), (window, cookie), (dscp, which)) {
             Ok(far) => {
@@ -235,8 +235,8 @@ impl Gateway {
     }
 
     /// A client behind the link connects to a terrestrial host.
-    pub(super) fn open_to_host(&mut self, now: Instant, host: &mut Host, asked: Asked) {
-        let Asked { id, local: server, remote: client, dscp, gateway } = asked;
+    pub(super) fn open_to_host(&mut self, now: Instant, host: &mut Host, asked: PendingConnection) {
+        let PendingConnection { id, local: server, remote: client, dscp, gateway } = asked;
         host.look_up_route(now, client.ip(), route::mtu);
         self.counts.from_link += 1;
         let Some((to, preserve)) = self.place(server) else {
@@ -273,7 +273,8 @@ impl Gateway {
         }
         let window = gateway.and_then(|g| self.window(now, g));
         self.counts.resumed += u64::from(window.is_some());
-        let which = self.terms.of(now, client, server, gateway.map_or(Beyond::Nobody, Beyond::Gateway));
+        let which =
+            self.terms.of(now, client, server, gateway.map_or(PeerGateway::Nobody, PeerGateway::Gateway));
         self.counts.fallback += u64::from(Terms::is_fallback(which));
         host.admit(id, window, which);
     }

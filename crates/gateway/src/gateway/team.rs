@@ -1,4 +1,4 @@
-//! What the threads of a gateway have in common, and how one of them asks another.
+//! State shared by the threads of a gateway, and requests from one thread to another.
 //!
 //! Each thread has a gateway and a host of its own, with the connections whose ends belong to it
 //! ([`skyhaul_net::host::HostConfig::owner`]). The first one has the listeners, and speaks for all.

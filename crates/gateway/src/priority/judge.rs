@@ -1,4 +1,4 @@
-//! What a train of probes says of a path.
+//! The verdict of a train of probes on a path.
 //!
 //! A train of normal-priority probes loads the link. Among them are pairs of a low and a normal probe, one directly after the
 //! other; a coin decides which comes first. If both classes are treated alike, then the low probe of a pair arrives as the second
@@ -32,6 +32,18 @@ pub enum Verdict {
     Ignored,
     /// There is no result.
     Unknown,
+}
+
+impl Verdict {
+    /// The name in files and on a terminal.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Honoured => "honoured",
+            Self::Ignored => "ignored",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 /// A probe of a train.

@@ -24,7 +24,7 @@ pub(crate) const LONGEST: usize = 192;
 /// Buffer for any message, bytes.
 pub(crate) const ROOM: usize = 1280;
 
-/// What arrived of a train.
+/// The probes of a train that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
     /// Number of the probe in its train.

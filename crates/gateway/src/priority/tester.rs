@@ -19,7 +19,7 @@ const PATHS: usize = 64;
 /// Time to the answer of a greeting, doubled with each attempt, and the number of attempts.
 const PATIENCE: Duration = Duration::from_secs(1);
 const GREETINGS: u32 = 5;
-/// Time from the end of a train to the first question about it, beside twice the RTT, and between questions.
+/// Time from the end of a train to the first question about it, in addition to twice the RTT, and between questions.
 const SETTLED: Duration = Duration::from_millis(1500);
 const QUESTIONS: u32 = 6;
 /// Probes of the first train; doubled while they do not load the link.

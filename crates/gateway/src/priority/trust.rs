@@ -62,7 +62,7 @@ pub(crate) struct Trust {
     valid: Duration,
 }
 
-/// What is known of the path to one gateway.
+/// Test results for the path to one gateway.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PathStatus {
@@ -165,7 +165,7 @@ impl Trust {
     pub(crate) fn next_line(&self) -> Option<String> {
         self.inner().news.pop_front()
     }
-    /// What is known of all paths.
+    /// The state of all paths.
     pub(crate) fn status(&self, now: Instant) -> PriorityStatus {
         let inner = self.inner();
         let path = |(gateway, r): (&NonZeroU32, &Record)| PathStatus {
@@ -206,7 +206,7 @@ mod tests {
         assert!(trust.next_line().is_some_and(|l| l.ends_with("connections use cubic")));
         let s = trust.status(t(80));
         assert_eq!((s.paths[0].verdict, s.paths[0].trusted, s.paths[0].age), (Verdict::Ignored, false, 10.0));
-        // Numbers that somebody makes up do not fill the memory.
+        // Made-up gateway numbers do not fill the memory.
         for n in 1..1000 {
             trust.found(t(80), NonZeroU32::new(n).unwrap(), finding(Verdict::Ignored));
         }

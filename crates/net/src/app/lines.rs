@@ -127,7 +127,7 @@ impl Lines {
     pub fn tend(&mut self, now: Instant, host: &mut Host) {
         let Self { lines, past, over, .. } = self;
         lines.retain_mut(|l| {
-            // The other end may talk, as a server that closes does; nobody listens.
+            // The peer may still send, as a server does that closes later; the data is discarded.
             host.discard(now, l.id);
             let Some(c) = host.conn(l.id) else { return false };
             if l.released && c.tcp().state() == State::FinWait2 {

@@ -25,7 +25,7 @@ pub use iperf::{Datagrams, Iperf, Tested, TestedConnection};
 pub use lines::{Lines, OnHost};
 pub use meter::{Interval, Meter};
 pub use rated::{Rated, Reporters};
-pub use serve::{Ended, Serve, Sink, Talk, Talker};
+pub use serve::{NextStep, Serve, ServedConnection, Sink, Talker};
 pub use session::{Carrier, Session};
 pub use tally::Tally;
 pub use watched::Watched;

@@ -24,7 +24,7 @@ const MOST: Duration = Duration::from_secs(4);
 
 /// The next step of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Talk {
+pub enum NextStep {
     /// Wait for the connection, or until this time.
     Until(Instant),
     /// Close the connection in order: everything has been sent.
@@ -36,12 +36,12 @@ pub enum Talk {
 /// One side of a protocol over one connection.
 pub trait Talker {
     /// Reads, processes and writes.
-    fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> Talk;
+    fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> NextStep;
 }
 
 /// A connection that a server has served.
 #[derive(Clone, Debug)]
-pub struct Ended {
+pub struct ServedConnection {
     /// Its identifier; the connection itself may be gone.
     pub id: ConnId,
     /// Its summary.
@@ -84,13 +84,13 @@ impl<T> Served<T> {
         host: &Host,
         id: ConnId,
         idle: Duration,
-    ) -> Result<Instant, Talk> {
+    ) -> Result<Instant, NextStep> {
         let Some(c) = host.conn(id).filter(|_| !idle.is_zero()) else { return Ok(Instant::MAX) };
         let still = self.still.get_or_insert_with(|| Standstill::new(now, c, 1));
         match still.is_over(now, c, idle) {
             false => Ok(still.next(now, idle)),
-            true if c.tcp().unacked() > 0 => Err(Talk::Abort),
-            true => Err(Talk::Close),
+            true if c.tcp().unacked() > 0 => Err(NextStep::Abort),
+            true => Err(NextStep::Close),
         }
     }
     /// From now on waits for the end.
@@ -108,7 +108,7 @@ impl<T> Served<T> {
             self.wake = self.linger;
             return false;
         }
-        // A slow reader cannot be told from one that keeps its window closed (RFC 9293 §3.8.6.2.2), nor from one behind an outage:
+        // A slow reader cannot be distinguished from one that keeps its window closed (RFC 9293 §3.8.6.2.2), nor from one behind an outage:
         // without a limit, each has all the time that it wants.
         let Some(still) = self.still.as_mut().filter(|_| !idle.is_zero()) else { return false };
         let over = still.is_over(now, c, idle);
@@ -147,7 +147,7 @@ pub struct Serve<T, G> {
     due: BTreeSet<(Instant, ConnId)>,
     /// Connections whose meters have unreported intervals.
     fresh: BTreeSet<ConnId>,
-    ended: Vec<Ended>,
+    ended: Vec<ServedConnection>,
     /// Number of connections after which it stops.
     most: Option<u64>,
     taken: u64,
@@ -199,7 +199,7 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
         self
     }
     /// Connections that ended since the last call.
-    pub fn take_ended(&mut self) -> Vec<Ended> {
+    pub fn take_ended(&mut self) -> Vec<ServedConnection> {
         std::mem::take(&mut self.ended)
     }
     /// Reports open connections that have unreported intervals, with their meters.
@@ -247,18 +247,18 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
         if !s.closing {
             let talk = match s.stands_still(now, host, id, self.idle) {
                 Ok(look) => match s.talker.turn(now, host, id) {
-                    Talk::Until(at) => Talk::Until(at.min(look)),
+                    NextStep::Until(at) => NextStep::Until(at.min(look)),
                     end => end,
                 },
                 Err(talk) => talk,
             };
             match talk {
-                Talk::Until(at) => s.wake = at,
-                Talk::Close => {
+                NextStep::Until(at) => s.wake = at,
+                NextStep::Close => {
                     host.shutdown(now, id);
                     s.close(now, host, id);
                 }
-                Talk::Abort => {
+                NextStep::Abort => {
                     s.closing = true;
                     host.abort(now, id);
                 }
@@ -284,7 +284,7 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
         let over = c.is_over() || (s.closing && c.tcp().unacked() == 0 && (c.at_end() || now >= s.linger));
         if over {
             s.meter.finish(now, c);
-            self.ended.push(Ended {
+            self.ended.push(ServedConnection {
                 id,
                 account: Account {
                     in_order: c.failure().is_none() && (c.ended_in_order() || c.at_end()),
@@ -356,8 +356,12 @@ impl<T: Talker, G: FnMut(u16) -> T> App for Serve<T, G> {
 pub struct Sink;
 
 impl Talker for Sink {
-    fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> Talk {
+    fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> NextStep {
         host.sink(now, id);
-        if host.conn(id).is_some_and(|c| c.at_end()) { Talk::Close } else { Talk::Until(Instant::MAX) }
+        if host.conn(id).is_some_and(|c| c.at_end()) {
+            NextStep::Close
+        } else {
+            NextStep::Until(Instant::MAX)
+        }
     }
 }

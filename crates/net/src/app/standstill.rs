@@ -24,7 +24,7 @@ impl Standstill {
         }
         now >= self.since + patience
     }
-    /// When to look again: acknowledgements alone call nobody.
+    /// When to check again: acknowledgements alone do not wake the server.
     pub(super) fn next(&self, now: Instant, patience: Duration) -> Instant {
         (self.since + patience).min(now + patience / 4)
     }

@@ -24,7 +24,7 @@ pub struct MarkRule {
 
 /// The single route of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Everything {
+pub enum DefaultRoute {
     /// To this machine, whatever the address.
     Here,
     /// Out of the interface with this index.
@@ -69,22 +69,22 @@ pub fn remove_rule(v6: bool, r: MarkRule) {
     let _ = ask("remove a routing rule", RouteNetlinkMessage::DelRule(rule(v6, r)), 0);
 }
 
-fn route(v6: bool, table: u32, everything: Everything) -> RouteMessage {
+fn route(v6: bool, table: u32, default: DefaultRoute) -> RouteMessage {
     let mut m = RouteMessage::default();
     m.header.address_family = family(v6);
     m.header.table = RouteHeader::RT_TABLE_UNSPEC;
     m.header.protocol = RouteProtocol::Static;
-    (m.header.scope, m.header.kind) = match everything {
-        Everything::Here => (RouteScope::Host, RouteType::Local),
-        Everything::Out(_) => (RouteScope::Link, RouteType::Unicast),
-        Everything::Nowhere => (RouteScope::Universe, RouteType::BlackHole),
+    (m.header.scope, m.header.kind) = match default {
+        DefaultRoute::Here => (RouteScope::Host, RouteType::Local),
+        DefaultRoute::Out(_) => (RouteScope::Link, RouteType::Unicast),
+        DefaultRoute::Nowhere => (RouteScope::Universe, RouteType::BlackHole),
     };
     m.attributes.push(RouteAttribute::Table(table));
-    m.attributes.push(match everything {
+    m.attributes.push(match default {
         // Loopback is the first interface of every namespace.
-        Everything::Here => RouteAttribute::Oif(1),
-        Everything::Out(index) => RouteAttribute::Oif(index),
-        Everything::Nowhere => RouteAttribute::Priority(LAST),
+        DefaultRoute::Here => RouteAttribute::Oif(1),
+        DefaultRoute::Out(index) => RouteAttribute::Oif(index),
+        DefaultRoute::Nowhere => RouteAttribute::Priority(LAST),
     });
     m
 }
@@ -93,15 +93,15 @@ fn route(v6: bool, table: u32, everything: Everything) -> RouteMessage {
 ///
 /// # Errors
 /// If the kernel refuses it.
-pub fn set_route(v6: bool, table: u32, everything: Everything) -> Result<(), NetError> {
-    let m = RouteNetlinkMessage::NewRoute(route(v6, table, everything));
-    let how = if matches!(everything, Everything::Out(_)) { NLM_F_EXCL } else { NLM_F_REPLACE };
+pub fn set_route(v6: bool, table: u32, default: DefaultRoute) -> Result<(), NetError> {
+    let m = RouteNetlinkMessage::NewRoute(route(v6, table, default));
+    let how = if matches!(default, DefaultRoute::Out(_)) { NLM_F_EXCL } else { NLM_F_REPLACE };
     ask(&format!("add a route to table {table}"), m, NLM_F_CREATE | how)
 }
 
 /// Removes the route of a table; it is no error if there is none.
-pub fn remove_route(v6: bool, table: u32, everything: Everything) {
-    let m = RouteNetlinkMessage::DelRoute(route(v6, table, everything));
+pub fn remove_route(v6: bool, table: u32, default: DefaultRoute) {
+    let m = RouteNetlinkMessage::DelRoute(route(v6, table, default));
     let _ = ask("remove a route", m, 0);
 }
 
@@ -115,7 +115,7 @@ pub fn neighbours(interface: u32, v6: bool) -> Result<Vec<IpAddr>, NetError> {
 
 /// What the kernel does with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Route {
     /// It leaves through the interface with this index.
     Out(u32),
     /// It is for this machine.
@@ -131,7 +131,7 @@ pub enum Way {
 ///
 /// # Errors
 /// If the kernel does not answer.
-pub fn way(to: IpAddr, arrived: Option<(IpAddr, u32)>) -> Result<Way, NetError> {
+pub fn route_to(to: IpAddr, arrived: Option<(IpAddr, u32)>) -> Result<Route, NetError> {
     let address = |a: IpAddr| match a {
         IpAddr::V4(a) => RouteAddress::Inet(a),
         IpAddr::V6(a) => RouteAddress::Inet6(a),
@@ -149,23 +149,25 @@ pub fn way(to: IpAddr, arrived: Option<(IpAddr, u32)>) -> Result<Way, NetError> 
     let what = "ask the kernel for a route";
     match question(what, RouteNetlinkMessage::GetRoute(m), 0)? {
         NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(r)) => Ok(match r.header.kind {
-            RouteType::Local | RouteType::Broadcast | RouteType::Anycast | RouteType::Multicast => Way::Here,
+            RouteType::Local | RouteType::Broadcast | RouteType::Anycast | RouteType::Multicast => {
+                Route::Here
+            }
             RouteType::Unicast => {
                 let out = r
                     .attributes
                     .iter()
                     .find_map(|a| if let RouteAttribute::Oif(i) = a { Some(*i) } else { None });
-                out.map_or(Way::None, Way::Out)
+                out.map_or(Route::None, Route::Out)
             }
-            _ => Way::None,
+            _ => Route::None,
         }),
         NetlinkPayload::Error(e) => match e.to_io().raw_os_error().map(Errno::from_raw) {
-            Some(Errno::EXDEV) => Ok(Way::Martian),
+            Some(Errno::EXDEV) => Ok(Route::Martian),
             // fib_validate_source refuses what cannot be a source at all.
-            Some(Errno::EINVAL) if arrived.is_some() => Ok(Way::Martian),
-            Some(Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::EACCES | Errno::EINVAL) => Ok(Way::None),
+            Some(Errno::EINVAL) if arrived.is_some() => Ok(Route::Martian),
+            Some(Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::EACCES | Errno::EINVAL) => Ok(Route::None),
             _ => Err(NetError::os(what, e.to_io())),
         },
-        _ => Ok(Way::None),
+        _ => Ok(Route::None),
     }
 }

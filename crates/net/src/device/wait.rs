@@ -158,7 +158,7 @@ mod tests {
             assert_eq!(woken, Woken::default());
             assert!(Clock::now() >= at);
         }
-        // A timer that has expired wakes nobody who does not wait for it.
+        // An expired timer wakes only the thread that waits for it.
         wait.until(after(1)).expect("waits");
         let waker = wait.waker();
         let other = std::thread::spawn(move || {

@@ -2,8 +2,8 @@
 //! lost on the same links for the same reasons, while satellites move and the channel fades.
 
 use super::crossing::Crossing;
+use super::direction::{PacketOutcome, PathDirection};
 use super::packet::{Buf, Class};
-use super::way::{Fate, Way};
 use skyhaul_base::Instant;
 use skyhaul_scenario::{Document, Resolved};
 use skyhaul_sim::{Place, Sighting, Tap};
@@ -24,7 +24,7 @@ struct Sent {
     end: Option<End>,
 }
 
-/// Records the fate of each packet, and how often satellites and weather change a link.
+/// Records whether each packet is lost and when it arrives, and how often satellites and weather change a link.
 #[derive(Debug, Default)]
 struct Witness {
     size: u32,
@@ -64,26 +64,27 @@ impl Tap for Witness {
     }
 }
 
-/// The fate of one direction's packets on the emulator's links.
+/// Arrival or loss of one direction's packets on the emulator's links.
 fn emulated(scenario: &Resolved, sent: &[Sent], forward: bool) -> Vec<Option<End>> {
-    let mut way = Way::new(scenario, Crossing::All(&scenario.flows[0]), forward, scenario.seed).unwrap();
+    let mut direction =
+        PathDirection::new(scenario, Crossing::All(&scenario.flows[0]), forward, scenario.seed).unwrap();
     let mut ends = vec![None; sent.len()];
-    let mut out = |p: Buf, fate: Fate<'_>| {
+    let mut out = |p: Buf, outcome: PacketOutcome<'_>| {
         let number = p.data()[..4].try_into().map(u32::from_be_bytes).expect("four bytes") as usize;
         assert_eq!(ends[number], None, "packet {number} has two outcomes");
-        ends[number] = Some(match fate {
-            Fate::Through(at) => Ok(at),
-            Fate::Lost(_, why) => Err(why.name()),
+        ends[number] = Some(match outcome {
+            PacketOutcome::Through(at) => Ok(at),
+            PacketOutcome::Lost(_, why) => Err(why.name()),
         });
     };
     let class = Class { dscp: 0, ecn: 0, flow: 1, pure_ack: false, link_scope: false, ports: None };
     for (number, packet) in sent.iter().enumerate().filter(|(_, s)| s.backward != forward) {
         let mut bytes = vec![0; 1500];
         bytes[..4].copy_from_slice(&(number as u32).to_be_bytes());
-        way.advance(packet.at, &mut out);
-        way.enter(packet.at, Buf::new(bytes, packet.size as usize, class, Plan::LowerEffort), &mut out);
+        direction.advance(packet.at, &mut out);
+        direction.enter(packet.at, Buf::new(bytes, packet.size as usize, class, Plan::LowerEffort), &mut out);
     }
-    way.advance(Instant::ZERO + scenario.duration, &mut out);
+    direction.advance(Instant::ZERO + scenario.duration, &mut out);
     ends
 }
 

@@ -32,24 +32,24 @@ impl<'a> Crossing<'a> {
             Self::ByPort { groups, .. } => groups,
         }
     }
-    pub(super) fn ways(self, forward: bool) -> Ways {
+    pub(super) fn groups_of(self, forward: bool) -> GroupLookup {
         match self {
-            Self::All(_) => Ways { forward, first: 0, groups: 1 },
-            Self::ByPort { groups, first } => Ways { forward, first, groups: groups.len() },
+            Self::All(_) => GroupLookup { forward, first: 0, groups: 1 },
+            Self::ByPort { groups, first } => GroupLookup { forward, first, groups: groups.len() },
         }
     }
 }
 
 /// Finds the group that a packet of one direction belongs to.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ways {
+pub(super) struct GroupLookup {
     /// Towards the second end.
     forward: bool,
     first: u16,
     groups: usize,
 }
 
-impl Ways {
+impl GroupLookup {
     /// Index of the group.
     pub(super) fn of(self, class: &Class) -> usize {
         if self.groups < 2 {
@@ -68,13 +68,13 @@ mod tests {
     #[test]
     fn the_port_at_the_second_end_names_the_group() {
         let class = |ports| Class { dscp: 0, ecn: 0, flow: 0, pure_ack: false, link_scope: false, ports };
-        let ways = |forward| Ways { forward, first: 5201, groups: 3 };
+        let groups_of = |forward| GroupLookup { forward, first: 5201, groups: 3 };
         for (ports, there, back) in
             [((40_000, 5202), 1, 0), ((5203, 40_000), 0, 2), ((7, 5204), 0, 0), ((7, 5200), 0, 0)]
         {
             let class = class(Some(ports));
-            assert_eq!((ways(true).of(&class), ways(false).of(&class)), (there, back), "{ports:?}");
+            assert_eq!((groups_of(true).of(&class), groups_of(false).of(&class)), (there, back), "{ports:?}");
         }
-        assert_eq!(ways(true).of(&class(None)), 0);
+        assert_eq!(groups_of(true).of(&class(None)), 0);
     }
 }

@@ -2,9 +2,9 @@
 
 use super::accuracy::Accuracy;
 use super::capture::Tape;
+use super::direction::{PacketOutcome, PathDirection};
 use super::packet::{Buf, Class};
 use super::report::{LaneReport, LinkCount};
-use super::way::{Fate, Way};
 use crate::device::Clock;
 use crate::device::tun::Tun;
 use crate::device::wait::{Wait, Waker};
@@ -34,7 +34,7 @@ pub(super) struct Lane {
     pub(super) index: usize,
     pub(super) from: Arc<Tun>,
     pub(super) to: Arc<Tun>,
-    pub(super) way: Way,
+    pub(super) direction: PathDirection,
     pub(super) plan: Plan,
     pub(super) spin: Duration,
     pub(super) realtime: bool,
@@ -61,7 +61,7 @@ impl Lane {
             tape: self.tape.take(),
             start: self.shared.start,
             strict: self.strict,
-            bottleneck: self.way.bottleneck(),
+            bottleneck: self.direction.bottleneck(),
             accuracy: Accuracy::new(),
             pool: Vec::new(),
             longest: self.from.longest(),
@@ -79,8 +79,8 @@ impl Lane {
             };
             let mut r = LaneReport {
                 name: lane.name,
-                links: lane.way.counters().map(count).collect(),
-                rate: lane.way.bottleneck(),
+                links: lane.direction.counters().map(count).collect(),
+                rate: lane.direction.bottleneck(),
                 releases: 0,
                 p50: Duration::ZERO,
                 p99: Duration::ZERO,
@@ -101,7 +101,7 @@ impl Lane {
             loop {
                 // Due packets are released first; then waiting packets are read.
                 let time = self.time(Clock::now());
-                self.way.advance(time, &mut |p, fate| exit.take(p, fate));
+                self.direction.advance(time, &mut |p, outcome| exit.take(p, outcome));
                 if read == BATCH {
                     break;
                 }
@@ -128,7 +128,7 @@ impl Lane {
                 if let Some(t) = &mut exit.tape {
                     t.enters(time, &mut p);
                 }
-                self.way.enter(time, p, &mut |p, fate| exit.take(p, fate));
+                self.direction.enter(time, p, &mut |p, outcome| exit.take(p, outcome));
             }
             if exit.failure.is_some() {
                 break;
@@ -136,14 +136,14 @@ impl Lane {
             let now = Clock::now();
             if now >= publish_at {
                 publish_at = now + PUBLISH;
-                exit.bottleneck = self.way.bottleneck();
+                exit.bottleneck = self.direction.bottleneck();
                 let r = report(&self, &exit, not_carried);
                 if let Some(Ok(mut slot)) = self.shared.news.get(self.index).map(Mutex::lock) {
                     *slot = Some(r);
                 }
             }
             if read < BATCH {
-                let next = self.way.next();
+                let next = self.direction.next();
                 let at = if next == Instant::MAX { next } else { self.shared.start + (next - Instant::ZERO) };
                 // The last stretch is a busy wait, since a sleeping thread wakes a little late.
                 let early =
@@ -193,9 +193,9 @@ struct Exit {
 }
 
 impl Exit {
-    fn take(&mut self, p: Buf, fate: Fate<'_>) {
-        match fate {
-            Fate::Through(due) => {
+    fn take(&mut self, p: Buf, outcome: PacketOutcome<'_>) {
+        match outcome {
+            PacketOutcome::Through(due) => {
                 let at = Instant::ZERO + (Clock::now() - self.start);
                 self.accuracy.released(due, at, p.data().len() as u32, self.bottleneck);
                 if let Some(limit) = self.strict.filter(|limit| at - due > *limit) {
@@ -211,7 +211,7 @@ impl Exit {
                     }
                 }
             }
-            Fate::Lost(link, why) => {
+            PacketOutcome::Lost(link, why) => {
                 if let Some(t) = &mut self.tape {
                     t.lost(&p, link, why);
                 }

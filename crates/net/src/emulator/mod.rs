@@ -15,10 +15,10 @@ mod ack;
 mod agreement;
 mod capture;
 mod crossing;
+mod direction;
 mod lane;
 mod packet;
 mod report;
-mod way;
 
 pub use accuracy::{LATE, MAX_LATE_SHARE, MAX_P99, MAX_RATE_ERROR};
 pub use crossing::Crossing;
@@ -31,6 +31,7 @@ use crate::device::wait::{Wait, Waker};
 use crate::error::NetError;
 use crate::{Namespace, tun::TunConfig};
 use capture::Tape;
+use direction::PathDirection;
 use lane::{Lane, Shared};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_scenario::resolved::Resolved;
@@ -40,7 +41,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use way::Way;
 
 /// Options of an emulation.
 #[derive(Clone, Debug)]
@@ -158,7 +158,7 @@ impl Emulation {
                 index,
                 from: ends[index].device.clone(),
                 to: ends[1 - index].device.clone(),
-                way: Way::new(scenario, crossing, forward, options.seed)?,
+                direction: PathDirection::new(scenario, crossing, forward, options.seed)?,
                 plan: options.plan,
                 spin: options.spin,
                 realtime: options.realtime,

@@ -1,7 +1,7 @@
-//! Rate limit on answers to strangers: resets, echo replies, challenge ACKs of half-open connections.
+//! Rate limit on answers to packets without a connection: resets, echo replies, challenge ACKs of half-open connections.
 //!
-//! Each address has its own limit. With a shared one, an attacker could count answers and so learn about other
-//! people's connections (the side channel of CVE-2016-5696). For the same reason the total limit is drawn anew each
+//! Each address has its own limit. With a shared one, an attacker could count answers and so learn about the
+//! connections of others (the side channel of CVE-2016-5696). For the same reason the total limit is drawn anew each
 //! second.
 
 use super::secret::Secret;
@@ -16,7 +16,7 @@ const PLACES: usize = 256;
 const LEAST: u64 = 200;
 const MORE: u64 = 200;
 
-/// What is left for the current second.
+/// Answers left in the current second.
 #[derive(Debug)]
 pub(super) struct Allowance {
     until: Instant,

@@ -113,7 +113,7 @@ impl Host {
         }
     }
 
-    /// Whether this is not a valid source address: an answer would go to many hosts, to ourselves or to nobody (RFC
+    /// Whether this is not a valid source address: an answer would go to many hosts, to this one or to none (RFC
     /// 1122 §3.2.1.3, RFC 6890).
     pub(super) fn is_martian(&self, src: IpAddr) -> bool {
         let nobody = match src {

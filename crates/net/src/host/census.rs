@@ -1,6 +1,6 @@
 //! State and totals of a host: connections by state, data carried, and how connections ended.
 //!
-//! Connections keep their own counters, so the totals cost nothing until somebody asks. A closing connection adds
+//! Connections keep their own counters, so the totals cost nothing until they are read. A closing connection adds
 //! its counters to the totals; a census sums up the present ones.
 
 use super::Host;
@@ -56,7 +56,7 @@ impl Traffic {
 
 /// How connections began and ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lives {
+pub struct ConnectionCounts {
     /// Connections that we opened.
     pub opened: u64,
     /// Incoming connections whose handshake was completed.
@@ -92,7 +92,7 @@ pub struct Census {
     /// Current connections by state name, including half-open ones and those in TIME-WAIT.
     pub states: Vec<(&'static str, u64)>,
     /// How connections began and ended.
-    pub lives: Lives,
+    pub lives: ConnectionCounts,
     /// Totals over all connections, including closed ones.
     pub traffic: Traffic,
     /// Memory use.
@@ -103,12 +103,12 @@ pub struct Census {
 
 /// Totals over closed connections.
 #[derive(Debug, Default)]
-pub(super) struct Past {
-    pub(super) lives: Lives,
+pub(super) struct ClosedTotals {
+    pub(super) lives: ConnectionCounts,
     traffic: Traffic,
 }
 
-impl Past {
+impl ClosedTotals {
     /// Adds a closing connection.
     pub(super) fn add(&mut self, conn: &Conn) {
         self.traffic.add(conn);

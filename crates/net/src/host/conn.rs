@@ -38,7 +38,7 @@ pub struct Conn {
     closed: bool,
     failure: Option<Failure>,
     /// The state that the application last learnt of from `next_changed`: readable, writable and so on.
-    seen: Seen,
+    seen: VisibleState,
     pub(super) told: bool,
     pub(super) ready: bool,
     pub(super) released: bool,
@@ -66,13 +66,13 @@ pub struct Conn {
     /// Its next work panics, for tests.
     pub(super) breaks: bool,
     pub(super) journal: Option<Box<Journal>>,
-    /// Tells somebody what happens to it.
+    /// Reports its events to a tap.
     tracer: Option<Box<Tracer>>,
 }
 
 /// The state of a connection that an application can see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Seen {
+struct VisibleState {
     readable: bool,
     writable: bool,
     connected: bool,
@@ -100,7 +100,7 @@ impl Conn {
             connected: false,
             closed: false,
             failure: None,
-            seen: Seen::default(),
+            seen: VisibleState::default(),
             told: true,
             ready: false,
             released: false,
@@ -609,11 +609,11 @@ impl Conn {
             self.traced(|t, _| t.notice(now, connected, over));
         }
     }
-    /// From now on tells a tap what happens to this connection, under this number.
+    /// From now on reports the events of this connection to a tap, under this number.
     pub(super) fn trace(&mut self, now: Instant, tap: Tap, flow: u64) {
         self.tracer = Some(Box::new(Tracer::new(now, tap, flow, &self.tcp, self.connected)));
     }
-    /// Does something with the tracer, if there is one, until nobody reads it any more.
+    /// Calls `what` with the tracer, if there is one; drops the tracer once its reader has gone.
     fn traced(&mut self, what: impl FnOnce(&mut Tracer, &Connection<Bytes>)) {
         if let Some(tracer) = &mut self.tracer {
             what(tracer, &self.tcp);
@@ -622,12 +622,12 @@ impl Conn {
             }
         }
     }
-    /// Whether there is news for the application.
+    /// Whether the state that the application sees has changed.
     pub(super) fn has_news(&mut self) -> bool {
         if self.released {
             return false;
         }
-        let now = Seen {
+        let now = VisibleState {
             readable: self.tcp.readable() > 0,
             writable: self.connected && self.room() > 0,
             connected: self.connected,
@@ -650,7 +650,7 @@ impl Conn {
         dead && self.released
     }
 
-    /// Panics if a test has told it to.
+    /// Panics if a test has set the flag for it.
     fn hold(&self) {
         assert!(!self.breaks, "a test has told this connection to break");
     }

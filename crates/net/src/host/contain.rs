@@ -1,4 +1,4 @@
-//! What a defect of ours may cost: a panic ends the connection that it concerns, or the half-open ones, and never the others.
+//! Containment of panics: a panic ends the connection that it concerns, or the half-open ones, and never the others.
 
 use super::conn::Conn;
 use super::ends::Ends;
@@ -99,7 +99,7 @@ impl Host {
 }
 
 impl Conn {
-    /// What takes the place of this connection when it has come to harm.
+    /// The connection that replaces this one after a panic in it.
     fn dead(&self, now: Instant) -> Option<Self> {
         let config = skyhaul_tcp::Config::host();
         let control = skyhaul_cc::Config::by_name("newreno")?.build(&config.rules);

@@ -8,7 +8,7 @@ use skyhaul_wire::{Agreement, Envelope, Payload, encode_udp, ip};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
-/// Maximum datagrams waiting for applications: strangers may send more than anyone reads.
+/// Maximum datagrams waiting for applications: any sender on the network may send more than applications read.
 const MOST_WAITING: usize = 4096;
 
 /// A datagram that has arrived.

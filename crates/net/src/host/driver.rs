@@ -30,7 +30,7 @@ pub struct Driver {
     wait: Wait,
     host: Host,
     capture: Option<Recording>,
-    /// Where a tap is attached, how many changes of it were seen, and the tap.
+    /// Where a tap is attached, how many changes of it were observers, and the tap.
     socket: Arc<Socket>,
     changes: u32,
     tap: Option<Tap>,
@@ -77,14 +77,14 @@ fn wall_nanos(now: Instant) -> u64 {
     wall.saturating_sub(mono.as_nanos()).saturating_add(now.as_nanos())
 }
 
-/// Who looks at the packets.
-struct Seen<'a> {
+/// The observers of packets: a capture and a tap.
+struct PacketObservers<'a> {
     capture: Option<&'a mut Recording>,
     tap: &'a mut Option<Tap>,
 }
 
-impl Seen<'_> {
-    /// Whether anybody looks at each packet.
+impl PacketObservers<'_> {
+    /// Whether an observer needs each packet separately.
     fn is_watched(&self) -> bool {
         self.capture.is_some() || self.tap.is_some()
     }
@@ -92,7 +92,7 @@ impl Seen<'_> {
         if let Some(c) = &mut self.capture {
             c.packet(now, packet, comment);
         }
-        // Nobody reads it any more.
+        // The reader of the tap has gone.
         if self.tap.as_ref().is_some_and(|tap| !tap.packet(now, arrived, packet)) {
             *self.tap = None;
         }
@@ -108,7 +108,7 @@ struct Out<'a> {
     /// Room for one packet.
     packet: &'a mut [u8],
     now: Instant,
-    seen: Seen<'a>,
+    observers: PacketObservers<'a>,
     refused: &'a AtomicU64,
     failure: &'a mut Option<NetError>,
 }
@@ -128,13 +128,13 @@ impl Outlet for Out<'_> {
         merge: Merge,
         write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), E> {
-        let Self { tun, merged, shaper, packet, now, seen, refused, failure, .. } = self;
+        let Self { tun, merged, shaper, packet, now, observers, refused, failure, .. } = self;
         if let Some(departures) = merged {
             // A super-packet is refused as a whole, and later: captures do not show it.
             let device = |p: &[u8]| {
                 give(tun, p, refused, failure);
             };
-            return departures.push(most, merge, write, device, |p| seen.packet(*now, false, p, None));
+            return departures.push(most, merge, write, device, |p| observers.packet(*now, false, p, None));
         }
         // Without room, `write` fails.
         let room = packet.get_mut(..most).unwrap_or_default();
@@ -148,7 +148,7 @@ impl Outlet for Out<'_> {
             shaper.spend(*now, n);
         }
         let taken = give(tun, packet, refused, failure);
-        seen.packet(*now, false, packet, (!taken).then_some("refused by the interface"));
+        observers.packet(*now, false, packet, (!taken).then_some("refused by the interface"));
         Ok(())
     }
 }
@@ -180,12 +180,12 @@ impl Out<'_> {
     /// Handles a packet for this host.
     fn takes(&mut self, host: &mut Host, packet: &[u8]) {
         let now = self.now;
-        self.seen.packet(now, true, packet, None);
+        self.observers.packet(now, true, packet, None);
         host.arrive(now, packet, self);
     }
     /// Handles what was read from a device with super-packets.
     fn arrive(&mut self, host: &mut Host, arrivals: &mut Arrivals) {
-        let merged = arrivals.whole().filter(|(_, packets)| *packets > 1 && !self.seen.is_watched());
+        let merged = arrivals.whole().filter(|(_, packets)| *packets > 1 && !self.observers.is_watched());
         if merged.is_some_and(|(packet, packets)| host.arrive_merged(self.now, packet, packets, self)) {
             return;
         }
@@ -193,12 +193,12 @@ impl Out<'_> {
     }
     /// Sends waiting probes if nothing else is to be sent.
     fn send_probes(&mut self) {
-        let Self { tun, shaper, now, seen, refused, failure, .. } = self;
+        let Self { tun, shaper, now, observers, refused, failure, .. } = self;
         let Some(shaper) = shaper else { return };
         while let Some(probe) = shaper.next_probe(*now) {
             shaper.spend(*now, probe.len());
             let taken = give(tun, &probe, refused, failure);
-            seen.packet(*now, false, &probe, (!taken).then_some("refused by the interface"));
+            observers.packet(*now, false, &probe, (!taken).then_some("refused by the interface"));
         }
     }
     fn flush(&mut self) {
@@ -393,7 +393,7 @@ impl Driver {
                 exchange,
                 packet: departing,
                 now,
-                seen: Seen { capture: capture.as_mut(), tap },
+                observers: PacketObservers { capture: capture.as_mut(), tap },
                 refused,
                 failure: &mut failure,
             };
@@ -421,7 +421,7 @@ impl Driver {
             }
             host.handle_timeout(now, &mut out);
             let turn = app.turn(now, host);
-            // An application that is told to stop may have nothing left to wait for.
+            // An application that must stop may have nothing left to wait for.
             let mut again = false;
             if each(now, app, host) && !stopped {
                 (stopped, again) = (true, true);

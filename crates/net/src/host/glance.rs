@@ -10,7 +10,7 @@ const QUOTED: usize = 8;
 
 /// Source and destination of the TCP packet that a packet is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum About {
+pub(super) enum TcpEnds {
     /// It is one itself.
     Itself(SocketAddr, SocketAddr),
     /// It is an ICMP message, which quotes it.
@@ -18,10 +18,10 @@ pub(super) enum About {
 }
 
 /// Which connection a packet is about.
-pub(super) fn about(packet: &[u8]) -> Option<About> {
+pub(super) fn about(packet: &[u8]) -> Option<TcpEnds> {
     let (protocol, src, dst, payload) = network(packet)?;
     let quoted = match protocol {
-        TCP => return addressed(src, dst, payload).map(|(src, dst)| About::Itself(src, dst)),
+        TCP => return addressed(src, dst, payload).map(|(src, dst)| TcpEnds::Itself(src, dst)),
         ICMP | ICMPV6 => payload.get(QUOTED..)?,
         _ => return None,
     };
@@ -29,7 +29,7 @@ pub(super) fn about(packet: &[u8]) -> Option<About> {
     if protocol != TCP {
         return None;
     }
-    addressed(src, dst, payload).map(|(src, dst)| About::Quoted(src, dst))
+    addressed(src, dst, payload).map(|(src, dst)| TcpEnds::Quoted(src, dst))
 }
 
 fn addressed(src: IpAddr, dst: IpAddr, tcp: &[u8]) -> Option<(SocketAddr, SocketAddr)> {

@@ -43,7 +43,7 @@ pub mod transparent;
 
 pub use crate::outlet::{Merge, Outlet};
 pub use app::{App, Turn};
-pub use census::{Census, Lives, MemoryUse, Traffic};
+pub use census::{Census, ConnectionCounts, MemoryUse, Traffic};
 pub use config::{HostConfig, MEMORY, SYN_ACKS, Share};
 pub use conn::Conn;
 pub use count::Counts;
@@ -58,10 +58,10 @@ pub use memory::Memory;
 pub use paths::Paths;
 pub use secret::Secret;
 pub use skyhaul_tcp::Early;
-pub use transparent::{Asked, Cookie, Numbers, Transparent, exchange};
+pub use transparent::{Cookie, Numbers, PendingConnection, Transparent, exchange};
 
 use allowance::Allowance;
-use census::Past;
+use census::ClosedTotals;
 use datagram::Datagrams;
 use deadline::Deadlines;
 use demux::Demux;
@@ -139,7 +139,7 @@ pub struct Host {
     opened: u64,
     ledger: Ledger,
     next_port: u16,
-    past: Past,
+    past: ClosedTotals,
     counts: Counts,
 }
 
@@ -172,7 +172,7 @@ impl Host {
             answers: Allowance::new(),
             opened: 0,
             ledger,
-            past: Past::default(),
+            past: ClosedTotals::default(),
             counts: Counts::default(),
         }
     }
@@ -356,7 +356,7 @@ impl Host {
             self.abort(now, self.id(slot));
         }
     }
-    /// From now on tells a tap what happens to a connection, under this number; false if it no longer exists.
+    /// From now on reports the events of a connection to a tap, under this number; false if it no longer exists.
     pub fn trace(&mut self, now: Instant, id: ConnId, tap: tap::Tap, flow: u64) -> bool {
         self.get_mut(id).map(|c| c.trace(now, tap, flow)).is_some()
     }

@@ -18,7 +18,7 @@ impl Paths {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// A router has reported the MTU of the path to an address, bytes. A report never raises what is remembered, and does not
-    /// renew it either (RFC 1191 §3, RFC 8201 §4). The oldest report makes room for a new one, so that nobody can fill the
+    /// renew it either (RFC 1191 §3, RFC 8201 §4). The oldest report makes room for a new one, so that an attacker cannot fill the
     /// memory and shut others out.
     pub(super) fn note(&self, now: Instant, to: IpAddr, mtu: u32) {
         let mut known = self.known();

@@ -1,4 +1,4 @@
-//! A compact table of entries by connection ends, for state that strangers can create.
+//! A compact table of entries by connection ends, for state that any packet from the network can create.
 //!
 //! A hash table with chains. Its hash is keyed, so that attackers who choose addresses and ports cannot create long
 //! chains. It grows by a quarter instead of doubling, and releases its memory when it is empty.

@@ -6,7 +6,7 @@ use super::conn::Conn;
 use super::ends::Ends;
 use crate::outlet::{Merge, Outlet};
 use skyhaul_base::{Duration, Instant};
-use skyhaul_tcp::{Flags, Remains, Seq, State};
+use skyhaul_tcp::{Flags, Seq, State, TimeWaitState};
 use skyhaul_wire::tcp::Tcp;
 use skyhaul_wire::{Agreement, Checksum, Envelope};
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// What is kept of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
-    remains: Remains,
+    remains: TimeWaitState,
     /// Our window scale, for the windows we send.
     shift: u8,
     /// 2 MSL, milliseconds.
@@ -56,7 +56,7 @@ impl Host {
 
     /// Whether a segment to a connection in TIME-WAIT starts a new one, whose sequence numbers of ours must be
     /// above the old ones.
-    pub(super) fn begins_anew(&self, remains: &Remains, ends: &Ends, tcp: &Tcp<'_>) -> bool {
+    pub(super) fn begins_anew(&self, remains: &TimeWaitState, ends: &Ends, tcp: &Tcp<'_>) -> bool {
         tcp.flags.has(Flags::SYN)
             && !tcp.flags.has(Flags::ACK)
             && !tcp.flags.has(Flags::RST)

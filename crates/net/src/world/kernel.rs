@@ -1,7 +1,7 @@
 //! The kernel's transport over the emulated links.
 
 use super::WorldError;
-use super::outcome::{Done, FlowOutcome, Outcome, Sample};
+use super::outcome::{FlowOutcome, Outcome, RunOutcome, Sample};
 use super::receivers::Receivers;
 use super::setting::{Flow, Setting, packet};
 use super::sockets::{How, Sockets};
@@ -80,7 +80,7 @@ impl Sender<'_> {
 
 /// Results of the senders, and the source addresses of their datagrams.
 struct Sent {
-    done: Done,
+    done: RunOutcome,
     datagrams: Vec<Option<(SocketAddr, u64)>>,
     /// Source addresses of flows with a viewer.
     watched: Vec<(Session, Option<SocketAddr>)>,
@@ -88,7 +88,7 @@ struct Sent {
 
 impl Sent {
     /// Adds the measurements of the receivers.
-    fn measured(self, s: &Setting<'_>, zero: Instant, (inbox, watched): (Inbox, Watched)) -> Done {
+    fn measured(self, s: &Setting<'_>, zero: Instant, (inbox, watched): (Inbox, Watched)) -> RunOutcome {
         let end = zero + self.done.took.min(s.scenario.duration);
         let with =
             |((flow, datagrams), (mut session, from)): ((FlowOutcome, _), (Session, Option<SocketAddr>))| {
@@ -103,7 +103,7 @@ impl Sent {
                 flow.with_view(session.watch(came, end))
             };
         let flows = self.done.flows.into_iter().zip(self.datagrams).zip(self.watched);
-        Done { flows: flows.map(with).collect(), ..self.done }
+        RunOutcome { flows: flows.map(with).collect(), ..self.done }
     }
 }
 
@@ -160,5 +160,5 @@ fn send(
     let datagrams = all.iter().map(|x| Some((x.sockets.local()?, x.session.datagrams()))).collect();
     let from = |x: Sender<'_>| (x.session, x.sockets.local().or(x.sockets.stream()));
     let watched = all.into_iter().map(from).collect();
-    Ok(Sent { done: Done { took, flows, samples }, datagrams, watched })
+    Ok(Sent { done: RunOutcome { took, flows, samples }, datagrams, watched })
 }

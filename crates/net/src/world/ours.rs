@@ -1,10 +1,12 @@
 //! Our transport over the emulated links.
 
 use super::WorldError;
-use super::outcome::{Done, FlowOutcome, Outcome, RateOutcome, Sample};
+use super::outcome::{FlowOutcome, Outcome, RateOutcome, RunOutcome, Sample};
 use super::receivers::Receivers;
 use super::setting::{Flow, Setting, packet};
-use crate::app::{App, Inbox, Lines, Rated, Reporters, Serve, Session, Sink, Talk, Talker, Turn, Watched};
+use crate::app::{
+    App, Inbox, Lines, NextStep, Rated, Reporters, Serve, Session, Sink, Talker, Turn, Watched,
+};
 use crate::device::Namespace;
 use crate::device::tun::{Tun, TunConfig};
 use crate::emulator::Emulation;
@@ -74,19 +76,23 @@ pub(super) fn run(
             }
         }
         let (done, waker) = (AtomicBool::new(false), server.waker());
-        let (senders, heard) = std::thread::scope(|scope| {
+        let (senders, receivers) = std::thread::scope(|scope| {
             let serving = scope.spawn(|| {
                 let open = Rc::new(RefCell::new(Vec::new()));
                 let watched = s.watched();
                 let wanted = watched.is_wanted();
-                let greet = |_| Taken { open: wanted.then(|| open.clone()) };
+                let greet = |_| Discard { open: wanted.then(|| open.clone()) };
                 let serve = Serve::new(greet, Duration::from_secs(3600), None);
                 let open = open.clone();
                 let mut app = Receiving { serve, inbox, reporters, watched, open, failure: None };
                 server.run(&mut app, |_, _, _| done.load(Ordering::Relaxed))?;
                 match app.failure {
                     Some(e) => Err(WorldError::from(e)),
-                    None => Ok(Heard { inbox: app.inbox, reporters: app.reporters, watched: app.watched }),
+                    None => Ok(ReceiverResults {
+                        inbox: app.inbox,
+                        reporters: app.reporters,
+                        watched: app.watched,
+                    }),
                 }
             });
             let senders = send(s, &mut client, &emulation, SERVER[1].into(), stop);
@@ -95,7 +101,7 @@ pub(super) fn run(
             let served = serving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             Ok::<_, WorldError>((senders?, served?))
         })?;
-        Ok(senders.done(client.host(), &heard).with(s, emulation.finish()?))
+        Ok(senders.done(client.host(), &receivers).with(s, emulation.finish()?))
     } else {
         let to = LINK[1].into();
         s.client.route((IpAddr::V4(to), 32), "link", None)?;
@@ -105,8 +111,8 @@ pub(super) fn run(
         let receivers = receivers.run(false, emulation.started_at() + s.scenario.duration)?;
         let senders = send(s, &mut client, &emulation, to.into(), stop);
         let (inbox, watched) = receivers.end()?;
-        let heard = Heard { inbox, reporters: Reporters::default(), watched };
-        Ok(senders?.done(client.host(), &heard).with(s, emulation.finish()?))
+        let receivers = ReceiverResults { inbox, reporters: Reporters::default(), watched };
+        Ok(senders?.done(client.host(), &receivers).with(s, emulation.finish()?))
     }
 }
 
@@ -122,7 +128,7 @@ fn listen(s: &Setting<'_>, host: &mut Host) -> Result<(), HostError> {
 }
 
 /// Results of the receivers.
-struct Heard {
+struct ReceiverResults {
     inbox: Inbox,
     reporters: Reporters,
     watched: Watched,
@@ -130,13 +136,13 @@ struct Heard {
 
 /// An accepted connection, whose data is read and discarded. It is entered once into the list of watched
 /// connections.
-struct Taken {
+struct Discard {
     /// Watched connections; `None` if nothing is watched.
     open: Option<Rc<RefCell<Vec<ConnId>>>>,
 }
 
-impl Talker for Taken {
-    fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> Talk {
+impl Talker for Discard {
+    fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> NextStep {
         if let Some(open) = self.open.take() {
             open.borrow_mut().push(id);
         }
@@ -146,7 +152,7 @@ impl Talker for Taken {
 
 /// Reads data from connections, measures datagrams, and sends reports to rate-controlled senders.
 struct Receiving<G> {
-    serve: Serve<Taken, G>,
+    serve: Serve<Discard, G>,
     inbox: Inbox,
     reporters: Reporters,
     watched: Watched,
@@ -155,7 +161,7 @@ struct Receiving<G> {
     failure: Option<HostError>,
 }
 
-impl<G: FnMut(u16) -> Taken> App for Receiving<G> {
+impl<G: FnMut(u16) -> Discard> App for Receiving<G> {
     fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
         while let Some(d) = host.receive() {
             self.inbox.arrived(d.at, d.from, &d.payload);
@@ -322,17 +328,17 @@ impl Senders<'_> {
         }
     }
     /// The results.
-    fn done(mut self, host: &Host, heard: &Heard) -> Done {
+    fn done(mut self, host: &Host, receivers: &ReceiverResults) -> RunOutcome {
         let (zero, end) = (self.zero, self.over.unwrap_or_else(|| self.ends_at()).min(self.ends_at()));
         let of = |x: &mut Sender<'_>| {
-            let viewed = x.viewed(&heard.watched, end);
+            let viewed = x.viewed(&receivers.watched, end);
             let plain = FlowOutcome::of(x.flow, &x.session, zero);
             let lines = match &x.line {
                 Line::Plain(lines) => lines,
-                Line::Rated(rated) => return rated_outcome(plain, rated, heard).with_view(viewed),
+                Line::Rated(rated) => return rated_outcome(plain, rated, receivers).with_view(viewed),
             };
             if x.flow.is_udp() {
-                let (delays, sent) = (heard.inbox.of(lines.local()), x.session.datagrams());
+                let (delays, sent) = (receivers.inbox.of(lines.local()), x.session.datagrams());
                 return plain.with_datagrams(sent, delays.measured(), delays.bytes()).with_view(viewed);
             }
             let plain = plain.with_view(viewed);
@@ -347,22 +353,22 @@ impl Senders<'_> {
             }
         };
         let took = self.over.map_or(Duration::ZERO, |over| over - self.zero);
-        Done { took, flows: self.all.iter_mut().map(of).collect(), samples: self.samples }
+        RunOutcome { took, flows: self.all.iter_mut().map(of).collect(), samples: self.samples }
     }
 }
 
 /// The results of a rate-controlled flow.
-fn rated_outcome(plain: FlowOutcome, rated: &Rated, heard: &Heard) -> FlowOutcome {
-    let delays = heard.inbox.of(rated.local());
-    let heard = heard.reporters.of(rated.local()).unwrap_or_default();
+fn rated_outcome(plain: FlowOutcome, rated: &Rated, receivers: &ReceiverResults) -> FlowOutcome {
+    let delays = receivers.inbox.of(rated.local());
+    let receivers = receivers.reporters.of(rated.local()).unwrap_or_default();
     let (counters, state) = rated.sent();
     let rate = RateOutcome {
         allowed: state.rate * 8.0,
-        reports: (heard.reports, counters.reports),
+        reports: (receivers.reports, counters.reports),
         refused: counters.refused,
         expiries: counters.expiries,
-        loss_events: heard.loss_events,
-        loss_event_rate: heard.loss_event_rate,
+        loss_events: receivers.loss_events,
+        loss_event_rate: receivers.loss_event_rate,
     };
     let plain = plain.with_datagrams(counters.sent, delays.measured(), delays.bytes());
     FlowOutcome { rate: Some(rate), ..plain }

@@ -124,14 +124,14 @@ pub struct Outcome {
 
 /// Results of senders and receivers.
 #[derive(Debug, Default)]
-pub(super) struct Done {
+pub(super) struct RunOutcome {
     /// How long the run lasted.
     pub(super) took: Duration,
     pub(super) flows: Vec<FlowOutcome>,
     pub(super) samples: Vec<Sample>,
 }
 
-impl Done {
+impl RunOutcome {
     /// The outcome; rates refer to the duration of the run, as in the simulator, or to the part of it that was run.
     pub(super) fn with(self, s: &Setting<'_>, emulation: Report) -> Outcome {
         let secs = self.took.min(s.scenario.duration).as_secs_f64().max(f64::MIN_POSITIVE);

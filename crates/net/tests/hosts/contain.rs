@@ -3,7 +3,7 @@
 use crate::common::{Party, Weather, World, accepted, check, hash_of, transfer};
 use crate::{endpoint, ms};
 use skyhaul_base::{Duration, Instant};
-use skyhaul_net::app::{App, Serve, Sink, Talk, Talker};
+use skyhaul_net::app::{App, NextStep, Serve, Sink, Talker};
 use skyhaul_net::host::{ConnId, Failure, Host};
 use skyhaul_net::offload::Device;
 
@@ -82,7 +82,7 @@ fn a_panic_at_a_call_of_the_application_ends_one_connection() {
 struct Touchy;
 
 impl Talker for Touchy {
-    fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> Talk {
+    fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> NextStep {
         let mut room = [0; 100];
         let n = host.read(now, id, &mut room);
         assert!(!room[..n].starts_with(b"boo"), "it is touchy");

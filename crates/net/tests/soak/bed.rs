@@ -2,7 +2,7 @@
 
 use crate::stop;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_net::app::{Http, Serve, Sink, Talk, Talker};
+use skyhaul_net::app::{Http, NextStep, Serve, Sink, Talker};
 use skyhaul_net::driver::Driver;
 use skyhaul_net::emulator::{Emulation, End, Options, addresses};
 use skyhaul_net::host::{Census, ConnId, Counts, Endpoint, Host, HostConfig, Memory, Secret};
@@ -42,7 +42,7 @@ enum Role {
 }
 
 impl Talker for Role {
-    fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> Talk {
+    fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> NextStep {
         match self {
             Self::Http(t) => t.turn(now, host, id),
             Self::Sink(t) => t.turn(now, host, id),
@@ -63,7 +63,7 @@ struct Slow {
 }
 
 impl Talker for Slow {
-    fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> Talk {
+    fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> NextStep {
         if self.hurry.load(Ordering::Relaxed) {
             self.read.fetch_add(host.discard(now, id), Ordering::Relaxed);
         } else if now >= self.next {
@@ -71,9 +71,9 @@ impl Talker for Slow {
             self.read.fetch_add(host.read(now, id, &mut [0; SIP]) as u64, Ordering::Relaxed);
         }
         if host.conn(id).is_none_or(|c| c.at_end() || c.is_over()) {
-            Talk::Close
+            NextStep::Close
         } else {
-            Talk::Until(self.next.max(now + PAUSE))
+            NextStep::Until(self.next.max(now + PAUSE))
         }
     }
 }

@@ -42,9 +42,9 @@ skyhaul_base::kinds! {
         "uniform" Uniform(uniform::Uniform),
     } + {
         /// As a function of the time at which the last bit leaves. No draws.
-        Trace(Arc<DelayTrace>),
+        skip Trace(Arc<DelayTrace>),
         /// Along a straight line, as set by a course while time passes. No draws.
-        Ramp(Ramp),
+        skip Ramp(Ramp),
     }
 }
 

@@ -40,7 +40,7 @@ skyhaul_base::kinds! {
         "shadowing" Shadowing(shadowing::Config),
     } + {
         /// Attenuation that follows a file. No draws.
-        Series(Series),
+        skip Series(Series),
     }
 }
 

@@ -28,6 +28,9 @@ pub use crate::trace::{Broken, End, TraceError};
 
 /// Expands the list below into the enum of rates, that of running rates, their names in files, and the dispatch to
 /// each. Rates given by a file are before the semicolon, those with a table of keys after it.
+///
+/// This is not a list of `skyhaul_base::kinds!`, which makes one enum of configurations from one list. Here two lists with different
+/// traits share the enums `Config` and `Transmitter`, and only the second has a form of its own in files, `Kind`.
 macro_rules! rates {
     ($($name:literal $variant:ident($model:ty),)* ; $($kind:literal $asked:ident($table:ty),)*) => {
         /// The rate of a transmitter.

@@ -289,7 +289,7 @@ fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
         1.0 - path().map(|l| 1.0 - Repaired::new(f.data_direction(l), packet(f)).loss).product::<f64>();
     let slowest =
         path().filter_map(|l| Some((l, f.data_direction(l).rate.mean()?))).min_by_key(|(_, rate)| *rate);
-    // The timer of a path with steady delays: its variance dies out, one tick remains.
+    // The timer of a path with steady delays: its variance decays to zero, one tick remains.
     let t0 = (rtt + f.endpoint.rto.tick.as_secs_f64()).max(f.endpoint.rto.min.as_secs_f64());
     FlowCheck {
         name: f.name.clone(),

@@ -1,4 +1,4 @@
-//! Loss classification: how a sender tells congestion from channel errors.
+//! Loss classification: how a sender distinguishes congestion from channel errors.
 
 use super::short::ShortForm;
 use crate::error::ValueError;

@@ -35,7 +35,7 @@ pub struct TraceSpec {
 /// The keys of a [`TraceSpec`] other than those that name files.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Beside {
+struct TraceOptions {
     /// The content itself, instead of a file.
     text: Option<String>,
     /// Interpolation between two lines of a delay trace; "hold" by default. Rates always hold until the next line.
@@ -54,7 +54,8 @@ impl<'de> Deserialize<'de> for TraceSpec {
                 files.push((key, String::deserialize(file).map_err(wrong)?));
             }
         }
-        let Beside { text, interpolation, end } = Beside::deserialize(Value::Table(table)).map_err(wrong)?;
+        let TraceOptions { text, interpolation, end } =
+            TraceOptions::deserialize(Value::Table(table)).map_err(wrong)?;
         Ok(Self { files, text, interpolation, end })
     }
 }
@@ -83,7 +84,7 @@ impl JsonSchema for TraceSpec {
         "TraceSpec".into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut schema = Beside::json_schema(generator);
+        let mut schema = TraceOptions::json_schema(generator);
         schema.insert(
             "description".into(),
             "A file of values over time. Its name is a path relative to the file that names it.".into(),

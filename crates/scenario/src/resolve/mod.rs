@@ -128,7 +128,7 @@ pub(crate) fn resolve(model: &Scenario) -> Result<Resolved> {
         gateways,
         record: record(model)?,
         events: Vec::new(),
-        mishaps: Vec::new(),
+        gateway_events: Vec::new(),
     })
 }
 
@@ -342,7 +342,7 @@ fn start(key: &str, spec: &FlowSpec, count: u32, rtt: Duration) -> Result<Start>
     };
     let late = || Problem::new(format!("{key}.start"), "later than any run can last");
     match spec.start.map(|s| s.0) {
-        // Flows that start together stay in step and lose together; spread them unless told otherwise.
+        // Flows that start together stay in step and lose together; spread them unless the scenario says otherwise.
         None if count > 1 => Ok(Start::Uniform { from: Duration::ZERO, to: rtt }),
         None => Ok(Start::At(Duration::ZERO)),
         Some(StartSpec::At(at)) => Ok(Start::At(time(at).ok_or_else(late)?)),

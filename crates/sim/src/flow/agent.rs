@@ -6,7 +6,9 @@ use crate::split::leg::Leg;
 use skyhaul_base::{Instant, Rng};
 use skyhaul_cc::Algorithm;
 use skyhaul_scenario::resolved::FlowGroup;
-use skyhaul_tcp::{Config, Counted, Flags, Head, Known, Sender, Seq, Sink, Source, Verdict, one_way};
+use skyhaul_tcp::{
+    Config, Counted, Flags, HandshakeResult, Head, Sender, Seq, Sink, Source, Verdict, one_way,
+};
 use std::sync::Arc;
 
 /// The protocol of a flow.
@@ -47,7 +49,7 @@ impl OneWay {
         control: Algorithm,
         rng: Rng,
     ) -> Self {
-        let (source, sink) = one_way(now, config, control, rng, Known { rtt: group.known_rtt });
+        let (source, sink) = one_way(now, config, control, rng, HandshakeResult { rtt: group.known_rtt });
         Self { source, sink }
     }
     /// The next deadline of an end.

@@ -117,15 +117,15 @@ impl<R: Tap> Sim<R> {
             timers.set(named_flows, Instant::ZERO);
         }
         let agenda = change::begin(scenario, seed, &mut net);
-        let mishap = scenario.mishaps.first().map_or(Instant::MAX, |m| Instant::ZERO + m.at);
-        timers.set(named_flows + 1, agenda.next().min(mishap));
+        let gateway_event = scenario.gateway_events.first().map_or(Instant::MAX, |m| Instant::ZERO + m.at);
+        timers.set(named_flows + 1, agenda.next().min(gateway_event));
         let run = Run {
             groups: scenario.flows.clone(),
             endpoints: scenario.flows.iter().map(|g| Arc::new(g.endpoint)).collect(),
             rules: scenario.flows.iter().map(|g| SharedRules::from(&g.endpoint.rules)).collect(),
             classified: scenario.flows.iter().any(|g| g.endpoint.loss_classifier != LossClassifier::None),
             gateways: scenario.gateways.clone(),
-            mishaps: scenario.mishaps.iter().rev().cloned().collect(),
+            gateway_events: scenario.gateway_events.iter().rev().cloned().collect(),
             link_names: scenario.links.iter().map(|l| l.name.clone()).collect(),
             agents,
             controls: controls.clone(),

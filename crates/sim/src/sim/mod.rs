@@ -21,7 +21,7 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::chain::Tournament;
 use skyhaul_path::{Agenda, OutOfLine, PacketView};
-use skyhaul_scenario::resolved::{FlowGroup, Gateway, Misfortune, Mishap};
+use skyhaul_scenario::resolved::{FlowGroup, Gateway, GatewayEvent, GatewayEventKind};
 use skyhaul_tcp::{Config, Segment};
 use skyhaul_trace::Event;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub(crate) struct Run {
     pub(crate) link_names: Vec<String>,
     pub(crate) gateways: Vec<Gateway>,
     /// Future events at gateways, in reverse order.
-    pub(crate) mishaps: Vec<Mishap>,
+    pub(crate) gateway_events: Vec<GatewayEvent>,
     pub(crate) agents: Agents,
     pub(crate) controls: Controls,
     pub(crate) seed: u64,
@@ -204,15 +204,15 @@ impl<R: Tap> Sim<R> {
                 self.take_over();
                 continue;
             }
-            let next = self.run.mishaps.last().map_or(Instant::MAX, |m| Instant::ZERO + m.at);
+            let next = self.run.gateway_events.last().map_or(Instant::MAX, |m| Instant::ZERO + m.at);
             if next > self.now {
                 return next.min(moved);
             }
-            if let Some(mishap) = self.run.mishaps.pop() {
-                match &mishap.what {
-                    Misfortune::Crash => self.crash(mishap.gateway),
-                    Misfortune::Reroute => self.reroute(mishap.gateway),
-                    Misfortune::Handover(how) => self.handover(mishap.gateway, how),
+            if let Some(gateway_event) = self.run.gateway_events.pop() {
+                match &gateway_event.kind {
+                    GatewayEventKind::Crash => self.crash(gateway_event.gateway),
+                    GatewayEventKind::Reroute => self.reroute(gateway_event.gateway),
+                    GatewayEventKind::Handover(how) => self.handover(gateway_event.gateway, how),
                 }
             }
         }

@@ -4,7 +4,7 @@ use crate::error::BuildError;
 use crate::packet::links::Links;
 use crate::packet::parcel::Parcel;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_scenario::resolved::{ChainKind, Misfortune, Resolved};
+use skyhaul_scenario::resolved::{ChainKind, GatewayEventKind, Resolved};
 use std::collections::VecDeque;
 
 /// The routes of a chain from a gateway that takes it over.
@@ -33,11 +33,11 @@ pub(crate) struct Tunnel {
 
 /// For each handover, the route from the old gateway to the new one.
 pub(crate) fn tunnels(scenario: &Resolved, links: &mut Links) -> Result<Vec<Option<u16>>, BuildError> {
-    let tunnel = |what: &Misfortune| match what {
-        Misfortune::Handover(how) => links.tunnel(how.backhaul).ok_or(BuildError::TooLarge).map(Some),
-        Misfortune::Crash | Misfortune::Reroute => Ok(None),
+    let tunnel = |kind: &GatewayEventKind| match kind {
+        GatewayEventKind::Handover(how) => links.tunnel(how.backhaul).ok_or(BuildError::TooLarge).map(Some),
+        GatewayEventKind::Crash | GatewayEventKind::Reroute => Ok(None),
     };
-    scenario.mishaps.iter().map(|m| &m.what).map(tunnel).collect()
+    scenario.gateway_events.iter().map(|m| &m.kind).map(tunnel).collect()
 }
 
 /// The routes of a group's chains after each handover that concerns them, in order.
@@ -54,9 +54,9 @@ pub(crate) fn ahead(
     let mut gateways = chain.gateways.clone();
     let legs = core::iter::once(group).chain(chain.legs.iter().copied());
     let mut paths: Vec<&[usize]> = legs.map(|l| scenario.flows[l].path.as_slice()).collect();
-    for (mishap, &tunnel) in scenario.mishaps.iter().zip(tunnels) {
-        let (Misfortune::Handover(how), Some(tunnel)) = (&mishap.what, tunnel) else { continue };
-        let Some(k) = gateways.iter().position(|&g| g == mishap.gateway) else { continue };
+    for (gateway_event, &tunnel) in scenario.gateway_events.iter().zip(tunnels) {
+        let (GatewayEventKind::Handover(how), Some(tunnel)) = (&gateway_event.kind, tunnel) else { continue };
+        let Some(k) = gateways.iter().position(|&g| g == gateway_event.gateway) else { continue };
         gateways[k] = how.to;
         if let Some(path) = &how.path {
             paths[k + 1] = path;

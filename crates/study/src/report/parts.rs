@@ -216,7 +216,7 @@ fn claim(b: &mut String, prefix: &str, i: usize, c: &ClaimResult) {
         escape(c.paper.as_deref().unwrap_or("–"))
     );
     for (k, o) in c.outcomes.iter().enumerate() {
-        // A reading that comes out the same has nothing to tell.
+        // A reading with the same result is left out.
         if k > 0 && o.ours == c.outcomes[0].ours && o.verdict == c.outcomes[0].verdict {
             continue;
         }
@@ -337,7 +337,7 @@ pub(super) fn scripts(b: &mut String, figures: usize) {
         return;
     }
     for library in [VEGA, VEGA_LITE, VEGA_EMBED, FIGURES] {
-        // A reference to a source map would be the only thing the page looks for elsewhere.
+        // Without its reference to a source map the page loads nothing from elsewhere.
         let code = library.lines().filter(|l| !l.starts_with("//# sourceMappingURL"));
         let _ = writeln!(b, "<script>{}</script>", code.collect::<Vec<_>>().join("\n"));
     }

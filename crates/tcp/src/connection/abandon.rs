@@ -8,7 +8,7 @@ use skyhaul_base::Instant;
 
 impl<S: Store> Connection<S> {
     /// The application closes both directions: a FIN follows the written data, and nothing more will be read.
-    /// Unread or new data from the peer ends the connection with a RST, so that the peer does not believe it was
+    /// Unread or new data from the peer ends the connection with a RST, so that the peer does not take it as
     /// delivered (RFC 1122 §4.2.2.13, RFC 2525 §2.17). The connection waits `fin-timeout` for the peer's FIN, and
     /// as long for a peer that keeps its window closed.
     pub fn abandon(&mut self, now: Instant) {
@@ -41,7 +41,7 @@ impl<S: Store> Connection<S> {
         }
     }
 
-    /// Whether the segment carries data that nobody will read, which ends the connection. The reset has the
+    /// Whether the segment carries data that the application will not read, which ends the connection. The reset has the
     /// sequence number that the peer expects (RFC 9293 §3.10.7.1).
     #[cold]
     pub(super) fn refuses_text(&mut self, seg: &Segment, seq: u64) -> bool {

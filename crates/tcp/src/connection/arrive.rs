@@ -89,7 +89,7 @@ impl<S: Store> Connection<S> {
         if seg.len > 0 && self.receiver.contradicts_end(seq + u64::from(seg.len), false) {
             return self.stray(now, Rejected::BeyondFin);
         }
-        // In a one-way transfer, half of all segments carry no news for the receiver's sending half.
+        // In a one-way transfer, half of all segments change nothing for the receiver's sending half.
         let says_nothing =
             seg.len > 0 && seg.ack_ratio.is_none() && self.sender.nothing_new(self.iss, seg.ack, seg.window);
         if !says_nothing {
@@ -184,7 +184,7 @@ impl<S: Store> Connection<S> {
             // Only pure acknowledgements are subject to this control, but the acknowledgement in a data segment
             // counts as covering.
             let marked = arrival.pure && self.ecn.agreed && seg.ecn == Codepoint::Marked;
-            ratio.acknowledged(&self.sender.seen(una, repairing, marked));
+            ratio.acknowledged(&self.sender.ack_sample(una, repairing, marked));
         }
         if let (Some(n), true) = (seg.ack_ratio, self.ack_ratio.is_some()) {
             self.receiver.acknowledge_every(n.get().into(), LONGEST_HELD);

@@ -1,5 +1,5 @@
 //! Data in a SYN, as in TCP Fast Open (RFC 7413). The drivers of both ends decide when it is safe: a connection sends
-//! and takes such data only if it is told to.
+//! and takes such data only if its user allows it.
 //!
 //! Only the first SYN carries data; a repeated one does not (RFC 7413 §4.1.3.1). The peer's acknowledgement says how
 //! much of it was taken, and the rest is sent as if it had never left. An end that took data may send before its

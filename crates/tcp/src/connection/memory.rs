@@ -5,7 +5,7 @@ use crate::store::Store;
 
 /// Memory use that grows with the data of a connection, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldBytes {
     /// Payload of both directions, with reserved buffer space, and records.
     pub all: usize,
     /// Data beyond a gap, as a part of this.
@@ -18,11 +18,11 @@ impl<S: Store> Connection<S> {
     /// Memory used by payload and records.
     #[inline]
     #[must_use]
-    pub fn held(&self) -> Held {
+    pub fn held(&self) -> HeldBytes {
         let (received, beyond, ranges) = self.receiver.held();
         let (written, segments) = self.sender.held();
         let records = ranges + segments;
-        Held { all: received + written + records, beyond, records }
+        HeldBytes { all: received + written + records, beyond, records }
     }
     /// Whether everything is acknowledged and read, and nothing lies beyond a gap.
     #[inline]

@@ -24,11 +24,11 @@ mod ecn;
 mod keepalive;
 mod memory;
 mod open;
-mod remains;
+mod time_wait;
 
 pub use early::Early;
-pub use memory::Held;
-pub use remains::Remains;
+pub use memory::HeldBytes;
+pub use time_wait::TimeWaitState;
 
 use crate::ack_ratio::{AckRatio, LONGEST_HELD};
 use crate::config::{AckCc, Config, LossDetection, MIN_MSS, ProbeNegotiation};

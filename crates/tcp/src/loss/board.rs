@@ -3,7 +3,7 @@
 //! While all outstanding segments are full-sized, sent once, and neither SACKed nor lost, `SND.UNA`, `SND.MAX` and
 //! the segment size describe them completely. [`Shorts`] adds the ends of short segments, which end a write. The
 //! scoreboard with an entry per segment is created for the first event that these cannot represent, and dropped
-//! when it is over. Send times are kept beside the numbers only if somebody asks for them ([`Board::keep_times`]).
+//! when it is over. Send times are kept only after [`Board::keep_times`].
 
 use super::scoreboard::{Acked, Item, Scoreboard};
 use super::shorts::Shorts;
@@ -24,17 +24,17 @@ pub(crate) struct Board {
     dup_thresh: u16,
     /// The scoreboard is permanent, since it is used on each acknowledgement.
     stays: bool,
-    /// The send time of each segment is kept beside the numbers.
+    /// The send time of each segment is kept.
     timed: bool,
     /// Bytes ever marked lost, valid without a scoreboard.
     total_lost: u64,
-    beside: Option<Box<Beside>>,
+    details: Option<Box<SegmentDetails>>,
     full: Option<Box<Scoreboard>>,
 }
 
-/// What outstanding segments need beside the numbers; empty while there is a scoreboard.
+/// State per outstanding segment that `SND.UNA` and `SND.MAX` do not give; empty while there is a scoreboard.
 #[derive(Clone, Debug, Default)]
-struct Beside {
+struct SegmentDetails {
     shorts: Shorts,
     /// Send time of each outstanding segment, if requested.
     times: Option<Ring<Instant>>,
@@ -52,7 +52,7 @@ impl Board {
             stays: false,
             timed: false,
             total_lost: 0,
-            beside: None,
+            details: None,
             full: None,
         }
     }
@@ -67,13 +67,13 @@ impl Board {
                 if self.full.is_none() {
                     (0..self.len()).for_each(|_| ring.push_back(Instant::ZERO));
                 }
-                self.beside.get_or_insert_default().times = Some(ring);
+                self.details.get_or_insert_default().times = Some(ring);
                 self.timed = true;
             }
             (true, false) => {
                 // Data on present segments is preserved.
                 self.full();
-                (self.beside, self.timed) = (None, false);
+                (self.details, self.timed) = (None, false);
             }
             _ => {}
         }
@@ -86,7 +86,7 @@ impl Board {
 
     #[inline]
     fn times(&self) -> Option<&Ring<Instant>> {
-        self.beside.as_ref()?.times.as_ref()
+        self.details.as_ref()?.times.as_ref()
     }
 
     #[inline(always)]
@@ -94,25 +94,25 @@ impl Board {
         if !self.timed {
             return None;
         }
-        self.beside.as_mut()?.times.as_mut()
+        self.details.as_mut()?.times.as_mut()
     }
 
     /// The segments, by their offsets, while there is no scoreboard.
     fn segments(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         static NO_SHORTS: Shorts = Shorts::NONE;
-        let shorts = self.beside.as_ref().map_or(&NO_SHORTS, |b| &b.shorts);
+        let shorts = self.details.as_ref().map_or(&NO_SHORTS, |b| &b.shorts);
         shorts.segments(self.una, self.max, self.smss)
     }
 
     /// The scoreboard, created if necessary.
     pub(crate) fn full(&mut self) -> &mut Scoreboard {
-        let Self { una, max, short, smss, dup_thresh, total_lost, beside, full, .. } = self;
+        let Self { una, max, short, smss, dup_thresh, total_lost, details, full, .. } = self;
         full.get_or_insert_with(|| {
             *short = u64::MAX;
-            let mut nothing = Beside::default();
-            let beside = beside.as_deref_mut().unwrap_or(&mut nothing);
+            let mut nothing = SegmentDetails::default();
+            let details = details.as_deref_mut().unwrap_or(&mut nothing);
             let empty = Scoreboard::new(*una, u32::from(*dup_thresh), *smss);
-            Box::new(beside.unfold(empty, *max, *smss, *total_lost))
+            Box::new(details.unfold(empty, *max, *smss, *total_lost))
         })
     }
     /// The scoreboard, if there is one.
@@ -230,10 +230,10 @@ impl Board {
     #[inline(always)]
     pub(crate) fn push_short(&mut self, span: u32, now: Instant) {
         let end = self.max + u64::from(span);
-        match &mut self.beside {
-            Some(beside) if self.full.is_none() && !self.timed => {
+        match &mut self.details {
+            Some(details) if self.full.is_none() && !self.timed => {
                 self.short = self.short.min(end);
-                beside.shorts.push(end);
+                details.shorts.push(end);
             }
             _ => self.push_any(span, false, now),
         }
@@ -246,9 +246,9 @@ impl Board {
             return;
         }
         let end = self.max + u64::from(span);
-        let beside = self.beside.get_or_insert_default();
-        beside.shorts.push(end);
-        if let Some(times) = &mut beside.times {
+        let details = self.details.get_or_insert_default();
+        details.shorts.push(end);
+        if let Some(times) = &mut details.times {
             times.push_back(now);
         }
         self.short = self.short.min(end);
@@ -282,7 +282,7 @@ impl Board {
             if ack < self.short && bytes % u64::from(self.smss) == 0 {
                 self.una = ack;
                 let segments = || (bytes / u64::from(self.smss)) as usize;
-                return Beside::acked(self.beside.as_deref_mut(), bytes, segments);
+                return SegmentDetails::acked(self.details.as_deref_mut(), bytes, segments);
             }
             if let Some(acked) = self.ack_short(ack) {
                 return acked;
@@ -296,8 +296,8 @@ impl Board {
     /// The first short segment is acknowledged.
     #[inline(always)]
     fn pop_short(&mut self) {
-        if let Some(beside) = &mut self.beside {
-            self.short = beside.shorts.next();
+        if let Some(details) = &mut self.details {
+            self.short = details.shorts.next();
         }
     }
 
@@ -305,12 +305,12 @@ impl Board {
     /// within a segment.
     fn ack_short(&mut self, ack: u64) -> Option<Acked> {
         let (bytes, smss) = (ack - self.una, self.smss);
-        let beside = self.beside.as_deref_mut()?;
-        let upto = beside.shorts.upto(self.una, ack, smss)?;
-        beside.shorts.pop(upto.short);
-        self.short = beside.shorts.first();
+        let details = self.details.as_deref_mut()?;
+        let acked = details.shorts.acked(self.una, ack, smss)?;
+        details.shorts.pop(acked.short);
+        self.short = details.shorts.first();
         self.una = ack;
-        Some(Beside::acked(Some(beside), bytes, || upto.segments))
+        Some(SegmentDetails::acked(Some(details), bytes, || acked.segments))
     }
 
     /// Whether there is a scoreboard.
@@ -337,25 +337,25 @@ impl Board {
         self.total_lost = s.total_lost();
         for item in (0..s.len()).filter_map(|i| s.item(i)) {
             if item.len < self.smss {
-                self.beside.get_or_insert_default().shorts.push(item.end());
+                self.details.get_or_insert_default().shorts.push(item.end());
             }
-            if let Some(times) = self.beside.as_mut().and_then(|b| b.times.as_mut()) {
+            if let Some(times) = self.details.as_mut().and_then(|b| b.times.as_mut()) {
                 times.push_back(item.last_sent);
             }
         }
-        self.short = self.beside.as_ref().map_or(u64::MAX, |b| b.shorts.first());
+        self.short = self.details.as_ref().map_or(u64::MAX, |b| b.shorts.first());
         self.full = None;
     }
 
     /// Memory use of the entries, bytes.
     pub(crate) fn held(&self) -> usize {
-        let beside = self.beside.as_ref().map_or(0, |b| b.held());
-        beside + self.full.as_ref().map_or(0, |s| s.held())
+        let details = self.details.as_ref().map_or(0, |b| b.held());
+        details + self.full.as_ref().map_or(0, |s| s.held())
     }
     /// Releases unused memory.
     pub(crate) fn trim(&mut self) {
-        if let Some(beside) = &mut self.beside {
-            beside.trim();
+        if let Some(details) = &mut self.details {
+            details.trim();
         }
         if let Some(full) = &mut self.full {
             full.trim();
@@ -374,11 +374,11 @@ impl Board {
     }
 }
 
-impl Beside {
+impl SegmentDetails {
     /// The effect of an acknowledgement of so many bytes and `segments`.
-    fn acked(beside: Option<&mut Self>, bytes: u64, segments: impl FnOnce() -> usize) -> Acked {
+    fn acked(details: Option<&mut Self>, bytes: u64, segments: impl FnOnce() -> usize) -> Acked {
         let mut acked = Acked { bytes, delivered: bytes, ..Acked::default() };
-        if let Some(times) = beside.and_then(|b| b.times.as_mut()) {
+        if let Some(times) = details.and_then(|b| b.times.as_mut()) {
             acked.popped = segments();
             acked.first_sent = times.front().copied();
             acked.sent_at = (0..acked.popped).filter_map(|_| times.pop_front()).last();
@@ -494,7 +494,7 @@ mod tests {
         assert_eq!(items(&b), [(448, 55)]);
     }
 
-    /// A board and one whose scoreboard is permanent say the same, whatever happens.
+    /// A board and one with a permanent scoreboard give the same answers under random operations.
     #[test]
     fn numbers_and_scoreboard_agree() {
         let mut rng = skyhaul_base::Rng::stream(1, "boards");

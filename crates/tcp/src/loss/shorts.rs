@@ -14,7 +14,7 @@ pub(super) struct Shorts(Ring<u64>);
 
 /// Segments up to an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Upto {
+pub(super) struct AckedCount {
     /// How many; the last one ends where the acknowledgement does.
     pub(super) segments: usize,
     /// How many of these are short.
@@ -62,9 +62,9 @@ impl Shorts {
     }
 
     /// The segments of `[una, ack)`; `None` if the last one reaches beyond.
-    pub(super) fn upto(&self, una: u64, ack: u64, smss: u32) -> Option<Upto> {
+    pub(super) fn acked(&self, una: u64, ack: u64, smss: u32) -> Option<AckedCount> {
         let smss = u64::from(smss);
-        let (mut at, mut found) = (una, Upto { segments: 0, short: 0 });
+        let (mut at, mut found) = (una, AckedCount { segments: 0, short: 0 });
         while let Some(&end) = self.0.get(found.short).filter(|end| **end <= ack) {
             found.segments += (end - at).div_ceil(smss) as usize;
             found.short += 1;

@@ -28,7 +28,7 @@ pub use source::Source;
 
 /// The result of the handshake.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Known {
+pub struct HandshakeResult {
     /// Its RTT. The congestion control may use it, the estimator does not.
     pub rtt: Option<Duration>,
 }
@@ -77,7 +77,7 @@ pub fn one_way<S: Store>(
     config: &Arc<Config>,
     cc: Algorithm,
     rng: Rng,
-    known: Known,
+    known: HandshakeResult,
 ) -> (Source<S>, Sink<S>) {
     let agreed = Agreed::new(config, &cc);
     let stamps = || agreed.timestamps.then(|| Box::new(Timestamps::new(config)));

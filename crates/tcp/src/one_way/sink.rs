@@ -134,7 +134,7 @@ impl<S: Store> Sink<S> {
             mark: head.mark(),
             probe_id: head.probe_id(),
         };
-        // A one-way flow has no strangers: probes are accepted at any position, and all are answered.
+        // A one-way flow has no attackers: probes are accepted at any position, and all are answered.
         if probe && self.receiver.answers_probes() {
             self.receiver.probe(&data, false);
             return Ok(());

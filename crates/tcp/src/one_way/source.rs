@@ -179,7 +179,7 @@ impl<S: Store> Source<S> {
         self.acknowledge(now, &arrival)?;
         if let Some(ratio) = self.exception.as_mut().and_then(|e| e.ack_ratio.as_mut()) {
             let marked = self.ecn.is_some() && head.ecn() == Codepoint::Marked;
-            ratio.acknowledged(&self.sender.seen(una, repairing, marked));
+            ratio.acknowledged(&self.sender.ack_sample(una, repairing, marked));
         }
         if let (Some(stamps), Some((val, _))) = (&mut self.stamps, head.ts()) {
             stamps.recent = val;

@@ -1,9 +1,9 @@
 //! The receiving half: reassembly, SACK blocks, delayed acknowledgements, answers to probes, window.
 //!
-//! Data in order touches only a few words. Data beyond a gap has separate state ([`Beyond`]), which exists only
+//! Data in order touches only a few words. Data beyond a gap has separate state ([`OutOfOrder`]), which exists only
 //! while there is a gap.
 
-mod beyond;
+mod out_of_order;
 
 use crate::autotune::Autotune;
 use crate::config::{AckCc, Config, DelayedAck, LossDetection};
@@ -14,8 +14,8 @@ use crate::wave::Meter;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
-use beyond::Beyond;
 use core::num::{NonZeroU16, NonZeroU32};
+use out_of_order::OutOfOrder;
 use skyhaul_base::{Duration, Instant};
 
 /// Payload of an arriving segment, in stream offsets.
@@ -83,7 +83,7 @@ pub struct Receiver<S: Store> {
     /// Part of the buffer that memory allows, bytes.
     allowed: u32,
     /// Data beyond a gap, and duplicates to be reported.
-    beyond: Option<Box<Beyond>>,
+    out_of_order: Option<Box<OutOfOrder>>,
     delayed_until: Instant,
     /// Acknowledgements that must leave now as separate segments: the peer counts duplicates.
     acks_due: u32,
@@ -137,7 +137,7 @@ impl<S: Store> Receiver<S> {
             buffer: config.first_receive_buffer(),
             announces: UNLIMITED,
             allowed: UNLIMITED,
-            beyond: None,
+            out_of_order: None,
             delayed_until: Instant::MAX,
             acks_due: 0,
             advance_due: 0,
@@ -170,7 +170,7 @@ impl<S: Store> Receiver<S> {
     pub(crate) fn named_hole(&mut self) -> Option<(u64, u64)> {
         let nxt = self.nxt;
         let names = self.config.loss_detection == LossDetection::Snack && self.sack_blocks > 0;
-        self.beyond.as_mut().filter(|_| names)?.hole(nxt)
+        self.out_of_order.as_mut().filter(|_| names)?.hole(nxt)
     }
     /// Limits the window to what a SYN can announce; nothing has been announced before.
     pub(crate) fn begin_at_most(&mut self, bytes: u64) {
@@ -268,7 +268,7 @@ impl<S: Store> Receiver<S> {
         if self.fin_at != NO_FIN {
             return end != self.fin_at || end < self.nxt;
         }
-        end < self.nxt || self.beyond.as_ref().is_some_and(|b| b.end() > end)
+        end < self.nxt || self.out_of_order.as_ref().is_some_and(|b| b.end() > end)
     }
 
     /// Whether probes are understood and answered.
@@ -325,7 +325,7 @@ impl<S: Store> Receiver<S> {
             && self.config.header_prediction
             && !S::KEEPS
             && self.nxt + u64::from(len) <= self.edge
-            && self.beyond.is_none()
+            && self.out_of_order.is_none()
             && self.autotune.is_none()
             && self.fin_at == NO_FIN
     }
@@ -339,7 +339,7 @@ impl<S: Store> Receiver<S> {
     #[inline]
     #[must_use]
     pub fn has_more_to_say(&self) -> bool {
-        self.beyond.is_some() || self.waves.is_some()
+        self.out_of_order.is_some() || self.waves.is_some()
     }
 
     /// Data in order is acknowledged at once, with the next segment, or when the timer expires.
@@ -366,9 +366,9 @@ impl<S: Store> Receiver<S> {
             self.acks_due += 1;
             return;
         }
-        let beyond = self.beyond();
-        beyond.told = beyond.told.saturating_add(1);
-        if beyond.told <= 3 {
+        let out_of_order = self.out_of_order();
+        out_of_order.immediate_acks = out_of_order.immediate_acks.saturating_add(1);
+        if out_of_order.immediate_acks <= 3 {
             self.acks_due += 1;
         } else {
             self.owe(now);
@@ -447,7 +447,7 @@ impl<S: Store> Receiver<S> {
             if from > self.nxt {
                 // The answer reports once that it was already there.
                 let nxt = self.nxt;
-                self.beyond().insert(from, to, nxt);
+                self.out_of_order().insert(from, to, nxt);
             } else {
                 self.advance(to);
                 self.take_fin();
@@ -463,36 +463,36 @@ impl<S: Store> Receiver<S> {
     /// Notes data that has arrived a second time.
     pub fn note_duplicate(&mut self, from: u64, to: u64) {
         if self.config.dsack && from < to {
-            self.beyond().duplicate = Some((from, to));
+            self.out_of_order().duplicate = Some((from, to));
         }
     }
 
-    fn beyond(&mut self) -> &mut Beyond {
-        self.beyond.get_or_insert_default()
+    fn out_of_order(&mut self) -> &mut OutOfOrder {
+        self.out_of_order.get_or_insert_default()
     }
     /// Whether data has arrived beyond a gap.
     #[inline]
     pub(crate) fn has_gap(&self) -> bool {
-        self.beyond.as_ref().is_some_and(|b| !b.is_empty())
+        self.out_of_order.as_ref().is_some_and(|b| !b.is_empty())
     }
 
     /// Whether `[from, to)` would create more ranges than segments of a sensible size can. A sender of tiny
     /// fragments with gaps must not make us store and search a record for each: the segment is dropped as if the
     /// path had lost it.
     fn is_one_too_many(&self, from: u64, to: u64) -> bool {
-        let Some(beyond) = &self.beyond else { return false };
-        let ranges = beyond.len() as u64;
+        let Some(out_of_order) = &self.out_of_order else { return false };
+        let ranges = out_of_order.len() as u64;
         if ranges < FEW_RANGES || from <= self.nxt || from >= to {
             return false;
         }
         let size = u64::from(self.config.mss.clamp(1, SENSIBLE));
-        ranges >= FEW_RANGES + self.buffer / size && beyond.is_apart(from, to)
+        ranges >= FEW_RANGES + self.buffer / size && out_of_order.is_apart(from, to)
     }
 
     /// Adds `[from, to)` to the ranges beyond a gap.
     fn insert(&mut self, from: u64, to: u64) {
         let nxt = self.nxt;
-        if let Some((from, to)) = self.beyond().insert(from, to, nxt) {
+        if let Some((from, to)) = self.out_of_order().insert(from, to, nxt) {
             self.note_duplicate(from, to);
         }
     }
@@ -500,10 +500,10 @@ impl<S: Store> Receiver<S> {
     fn advance(&mut self, to: u64) {
         let old = self.nxt;
         self.nxt = self.nxt.max(to);
-        if let Some(beyond) = &mut self.beyond {
-            self.nxt = beyond.advance(self.nxt);
-            if beyond.is_over() {
-                self.beyond = None;
+        if let Some(out_of_order) = &mut self.out_of_order {
+            self.nxt = out_of_order.advance(self.nxt);
+            if out_of_order.is_over() {
+                self.out_of_order = None;
             }
         }
         let has_fin = old <= self.fin_at && self.finished();
@@ -517,15 +517,15 @@ impl<S: Store> Receiver<S> {
     /// Memory use, bytes: all payload, payload beyond a gap, and the records of the latter.
     #[must_use]
     pub fn held(&self) -> (usize, usize, usize) {
-        let ranges = self.beyond.as_ref().map_or(0, |b| b.held());
+        let ranges = self.out_of_order.as_ref().map_or(0, |b| b.held());
         let answers = self.probe_answers.as_ref().map_or(0, |a| a.0.capacity() * size_of::<ProbeAnswer>());
         (self.store.held(), self.store.beyond(), ranges + answers)
     }
     /// Releases unused memory.
     pub(crate) fn trim(&mut self) {
         self.store.trim();
-        if let Some(beyond) = &mut self.beyond {
-            beyond.trim();
+        if let Some(out_of_order) = &mut self.out_of_order {
+            out_of_order.trim();
         }
         if self.probe_answers.as_ref().is_some_and(|a| a.0.is_empty()) {
             self.probe_answers = None;
@@ -547,10 +547,10 @@ impl<S: Store> Receiver<S> {
     /// cumulatively (RFC 2018 §8).
     pub(crate) fn renege(&mut self) {
         self.store.truncate(self.unread);
-        if let Some(beyond) = &mut self.beyond {
-            beyond.forget();
-            if beyond.is_over() {
-                self.beyond = None;
+        if let Some(out_of_order) = &mut self.out_of_order {
+            out_of_order.forget();
+            if out_of_order.is_over() {
+                self.out_of_order = None;
             }
         }
     }
@@ -666,7 +666,7 @@ impl<S: Store> Receiver<S> {
     /// The SACK blocks of the next acknowledgement. A duplicate is reported once, as the first block (RFC 2883).
     #[inline]
     pub fn blocks(&mut self, probe: Option<(u64, u64)>) -> Blocks {
-        if self.sack_blocks == 0 || (self.beyond.is_none() && probe.is_none()) {
+        if self.sack_blocks == 0 || (self.out_of_order.is_none() && probe.is_none()) {
             return Blocks::default();
         }
         self.blocks_to_report(probe)
@@ -678,20 +678,20 @@ impl<S: Store> Receiver<S> {
         // A dummy may copy data that is missing here; reporting it as a duplicate would acknowledge it.
         let duplicate = match probe {
             Some(p) => Some(p).filter(|&p| self.config.dsack && self.holds(p)),
-            None => self.beyond().duplicate.take(),
+            None => self.out_of_order().duplicate.take(),
         };
         if let Some(d) = duplicate {
             out.push(d, most);
             if d.0 >= nxt {
                 // A duplicate beyond the gap is recognised because it lies inside the second block.
-                if let Some(range) = self.beyond().range_of(d.0) {
+                if let Some(range) = self.out_of_order().range_of(d.0) {
                     out.push(range, most);
                 }
             }
         }
-        let Some(beyond) = &mut self.beyond else { return out };
-        if !beyond.is_empty() {
-            for range in beyond.recent(nxt) {
+        let Some(out_of_order) = &mut self.out_of_order else { return out };
+        if !out_of_order.is_empty() {
+            for range in out_of_order.recent(nxt) {
                 let seen =
                     out.blocks[usize::from(duplicate.is_some()).min(out.len)..out.len].contains(&range);
                 if !seen {
@@ -699,15 +699,15 @@ impl<S: Store> Receiver<S> {
                 }
             }
         }
-        if beyond.is_over() {
-            self.beyond = None;
+        if out_of_order.is_over() {
+            self.out_of_order = None;
         }
         out
     }
 
     /// Whether all of `[from, to)` was received.
     fn holds(&self, (from, to): (u64, u64)) -> bool {
-        let range = || self.beyond.as_ref().and_then(|b| b.range_of(from));
+        let range = || self.out_of_order.as_ref().and_then(|b| b.range_of(from));
         to <= self.nxt || range().is_some_and(|(_, end)| to <= end)
     }
 

@@ -109,11 +109,11 @@ fn crumbs_with_gaps_between_them_are_not_accounted_for_without_end() {
         assert!(r.poll_ack(), "each is answered");
     }
     let first = (3, 4);
-    let ranges = || r.beyond.as_ref().map_or(0, |b| b.len() as u64);
+    let ranges = || r.out_of_order.as_ref().map_or(0, |b| b.len() as u64);
     assert_eq!(ranges(), most);
     // What joins a range is taken still, and so is what is next.
     r.handle(Instant::ZERO, &seg(first.1, 1)).unwrap();
-    assert_eq!(r.beyond.as_ref().map_or(0, |b| b.len() as u64), most - 1);
+    assert_eq!(r.out_of_order.as_ref().map_or(0, |b| b.len() as u64), most - 1);
     r.handle(Instant::ZERO, &seg(1, 1)).unwrap();
     assert_eq!(r.next_expected(), 2);
     r.handle(Instant::ZERO, &seg(2, 1)).unwrap();

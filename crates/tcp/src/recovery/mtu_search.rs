@@ -111,7 +111,7 @@ impl Search {
         }
     }
     /// A router reported the path MTU: full segments of `size` bytes.
-    pub(crate) fn told(&mut self, now: Instant, size: u32) {
+    pub(crate) fn path_mtu_reported(&mut self, now: Instant, size: u32) {
         if size >= self.high {
             return;
         }
@@ -215,10 +215,10 @@ mod tests {
     fn what_a_router_says_shortens_the_search() {
         let mut s = Search::new(1460).expect("above the base");
         s.sent(1, 1461);
-        s.told(Instant::ZERO, 1360);
+        s.path_mtu_reported(Instant::ZERO, 1360);
         assert_eq!(search(&mut s, Instant::ZERO, 1360), [1360]);
         // Below what is known: shorter at once, and up again later.
-        s.told(Instant::ZERO, 600);
+        s.path_mtu_reported(Instant::ZERO, 600);
         assert_eq!((s.size(), s.next(Instant::ZERO)), (600, None));
         assert_eq!(s.next(Instant::from_secs_f64(600.0)), Some(1460));
         s.fall_back(512);

@@ -18,7 +18,7 @@ use skyhaul_base::{Duration, Instant};
 
 /// Data that a reduction concerns.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Concerned {
+pub(crate) struct ReducedData {
     /// From `SND.UNA` to `SND.MAX`.
     pub(crate) from: u64,
     pub(crate) to: u64,
@@ -75,8 +75,8 @@ impl Undo {
 
     /// A reduction begins. `again`: the retransmission timer has expired again, and the state before its first
     /// expiration would be restored. `nested`: retransmissions of an earlier episode may still be in flight.
-    pub(crate) fn begin(&mut self, data: Concerned, cut: bool, again: bool, nested: bool) {
-        let Concerned { from, to, head_repeated, repeated } = data;
+    pub(crate) fn begin(&mut self, data: ReducedData, cut: bool, again: bool, nested: bool) {
+        let ReducedData { from, to, head_repeated, repeated } = data;
         if !(nested && self.open) {
             *self = Self { from, sent: repeated, unreported: repeated, ..Self::default() };
         }
@@ -131,7 +131,7 @@ mod tests {
     fn at(ms: u64) -> Instant {
         Instant::ZERO + Duration::from_millis(ms)
     }
-    const DATA: Concerned = Concerned { from: 1001, to: 5001, head_repeated: false, repeated: 0 };
+    const DATA: ReducedData = ReducedData { from: 1001, to: 5001, head_repeated: false, repeated: 0 };
     /// Segments of 1000 bytes from 1001 to 5000 in flight.
     fn begun() -> Undo {
         let mut u = Undo::default();
@@ -155,7 +155,7 @@ mod tests {
         assert!(!u.reported((2001, 2001), 1000) && !u.reported((3001, 2001), 1000));
         // One that was under way before counts too.
         let mut u = Undo::default();
-        u.begin(Concerned { repeated: 1, ..DATA }, true, false, false);
+        u.begin(ReducedData { repeated: 1, ..DATA }, true, false, false);
         u.resent(at(10), 1001);
         assert!(!u.reported((2001, 3001), 1000));
         assert!(u.reported((1001, 2001), 1000));
@@ -193,7 +193,7 @@ mod tests {
         assert!(!u.older(at(60), None, ms(1)), "no timestamp");
         // The copy that the recovery before sent at 9 ms.
         let mut u = Undo::default();
-        u.begin(Concerned { head_repeated: true, repeated: 1, ..DATA }, true, false, false);
+        u.begin(ReducedData { head_repeated: true, repeated: 1, ..DATA }, true, false, false);
         u.resent(at(10), 1001);
         assert!(!u.older(at(60), Some(ms(51)), ms(1)), "a retransmission of before");
         assert!(!begun().older(at(60), Some(ms(60)), ms(1)), "nothing was sent again");

@@ -73,7 +73,7 @@ impl Arrival<'_> {
 
 /// The effect of an acknowledgement on the send space and the scoreboard.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
+pub(super) struct AckEffect {
     /// `SND.UNA` moved.
     pub(super) advanced: bool,
     /// The cumulative acknowledgement, not less than the old `SND.UNA`.
@@ -103,7 +103,7 @@ pub(super) struct Taken {
     pub(super) ends: bool,
 }
 
-impl Taken {
+impl AckEffect {
     /// Bytes newly known to have arrived.
     pub(super) fn delivered(&self) -> u64 {
         self.acked.delivered + self.sacked
@@ -180,12 +180,12 @@ impl<S: Store> Engine<S> {
     }
 
     /// Updates window, scoreboard and `SND.UNA`. In the steady state: `acknowledge_ordinary` (predict).
-    fn take(&mut self, now: Instant, a: &Arrival<'_>) -> Taken {
+    fn take(&mut self, now: Instant, a: &Arrival<'_>) -> AckEffect {
         let una = self.board.una();
         self.counters.acks += 1;
         self.silence.unanswered = 0;
         let ack = a.ack.max(una);
-        let mut t = Taken {
+        let mut t = AckEffect {
             advanced: ack > una,
             ack,
             acked: Acked::default(),
@@ -223,7 +223,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// `SND.UNA` has advanced from `una`.
-    fn advance(&mut self, now: Instant, una: u64, t: &Taken) {
+    fn advance(&mut self, now: Instant, una: u64, t: &AckEffect) {
         self.stop_persisting();
         self.space.nxt = self.space.nxt.max(t.ack);
         self.dupacks = 0;
@@ -273,7 +273,7 @@ impl<S: Store> Engine<S> {
 
     /// Takes RTT samples and updates rounds, never from the answer to a probe. The algorithm gets every sample, the
     /// estimator those of the configured source. In the steady state: `acknowledge_ordinary` (predict).
-    fn measure(&mut self, now: Instant, a: &Arrival<'_>, t: &mut Taken) {
+    fn measure(&mut self, now: Instant, a: &Arrival<'_>, t: &mut AckEffect) {
         if t.advanced && a.answer.is_none() {
             t.rtt = t.acked.sent_at.map(|sent| now - sent);
             let spared = t.acked.delivered < t.acked.bytes && self.spares_estimate();
@@ -302,7 +302,7 @@ impl<S: Store> Engine<S> {
             RttSource::Timed => self.rtt.timed_sample(ack, now),
             RttSource::Timestamps => {
                 let (oldest, tick) = (first.map(|f| now - f), self.config.timestamp_tick);
-                echo.and_then(|e| self.rtt.told(e, oldest, rtt, tick)).or(rtt)
+                echo.and_then(|e| self.rtt.plausible_echo(e, oldest, rtt, tick)).or(rtt)
             }
             RttSource::EveryAck => rtt,
         };
@@ -320,7 +320,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// Detects losses: by time, or by acknowledgements beyond a segment.
-    fn detect_losses(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
+    fn detect_losses(&mut self, now: Instant, a: &Arrival<'_>, t: &AckEffect) {
         if self.by_time.is_some() {
             self.detect_by_time(now, a, t);
         } else if self.board.sacked() > 0 {
@@ -340,7 +340,7 @@ impl<S: Store> Engine<S> {
 
     /// Determines whether it is a duplicate acknowledgement (RFC 5681 §2; with SACK, RFC 6675 §2: new SACK
     /// information), and whether it ends the recovery.
-    fn classify(&mut self, now: Instant, a: &Arrival<'_>, t: &mut Taken) {
+    fn classify(&mut self, now: Instant, a: &Arrival<'_>, t: &mut AckEffect) {
         let una = self.board.una();
         t.duplicate = !t.advanced
             && a.ack == una
@@ -366,7 +366,13 @@ impl<S: Store> Engine<S> {
 
     /// Calls `on_ack`, for acknowledgements that advance and for duplicates. In the steady state: `acknowledge_ordinary`
     /// (predict).
-    fn tell_acknowledgement(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken, rate: Option<RateSample>) {
+    fn tell_acknowledgement(
+        &mut self,
+        now: Instant,
+        a: &Arrival<'_>,
+        t: &AckEffect,
+        rate: Option<RateSample>,
+    ) {
         if !t.advanced && !t.duplicate {
             return;
         }
@@ -399,7 +405,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// During a recovery a SACK may restart the retransmission timer [Peach+ §I-C].
-    fn postpone_timeout(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
+    fn postpone_timeout(&mut self, now: Instant, a: &Arrival<'_>, t: &AckEffect) {
         let restarts = match self.control.policy().timer_restart {
             TimerRestart::Advance => false,
             TimerRestart::NewSack => t.sacked > 0,
@@ -411,7 +417,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// Checks for proof that the last reduction was spurious.
-    fn doubt(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
+    fn doubt(&mut self, now: Instant, a: &Arrival<'_>, t: &AckEffect) {
         let watched = self.repair.as_ref().is_some_and(|r| r.undo.watch);
         if watched || t.dsack {
             // Data not sent at that time proves nothing.
@@ -427,7 +433,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// Starts a recovery, or reduces the window for an ECN echo.
-    fn react(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
+    fn react(&mut self, now: Instant, a: &Arrival<'_>, t: &AckEffect) {
         let by_time = self.by_time.is_some();
         if by_time {
             self.react_by_time(now, a, t);
@@ -448,7 +454,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// Congestion up to this offset has been answered: one reduction per window (RFC 3168 §6.1.2). Data beyond it
-    /// must have been acknowledged, since only new data tells the peer of the reduction (CWR).
+    /// must have been acknowledged, since only new data carries CWR, which reports the reduction to the peer.
     fn answered_until(&self) -> u64 {
         self.answered.until.max(self.marked_until())
     }

@@ -1,6 +1,6 @@
 //! Probes in the sender: their answers, peers without support for them, and the data that they copy.
 
-use super::ack::{Arrival, Taken};
+use super::ack::{AckEffect, Arrival};
 use super::copy::Copy;
 use super::{Engine, Timer};
 use crate::store::Store;
@@ -12,7 +12,7 @@ impl<S: Store> Engine<S> {
     /// An unmodified receiver answers a probe with a duplicate acknowledgement. It is no sign of loss, but proves
     /// that the receiver does not understand probes [Peach §III-B]. True if this is one.
     #[cold]
-    pub(super) fn is_legacy_answer(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) -> bool {
+    pub(super) fn is_legacy_answer(&mut self, now: Instant, a: &Arrival<'_>, t: &AckEffect) -> bool {
         let plausible =
             a.ack == self.board.una() && t.same_window && (t.dsack || !self.sack || t.sacked == 0);
         if !plausible || !self.prober.consume_legacy_credit(now, self.rtt.min()) {
@@ -29,7 +29,7 @@ impl<S: Store> Engine<S> {
 
     /// Reports the answer to the probe with this number, if it has one.
     #[cold]
-    pub(super) fn tell_answer(&mut self, now: Instant, id: Option<u16>, t: &Taken) {
+    pub(super) fn tell_answer(&mut self, now: Instant, id: Option<u16>, t: &AckEffect) {
         let Some(stale) = self.prober.answer(id) else {
             self.counters.probe_answers_refused += 1;
             return;

@@ -2,7 +2,7 @@
 //! recoveries. One timer serves the reordering window and the tail loss probe (RFC 8985 §8: never both at once).
 //! With SNACK, the receiver's report replaces RACK's judgement; the rest is the same.
 
-use super::ack::{Arrival, Taken};
+use super::ack::{AckEffect, Arrival};
 use super::state::{Due, State};
 use super::{Clock, Engine, Out, Sign};
 use crate::loss::rack::RackReport;
@@ -15,7 +15,7 @@ impl<S: Store> Engine<S> {
     /// RACK detects losses. The acknowledgement has been entered into the scoreboard, and RTT estimates are up to
     /// date.
     #[inline(never)]
-    pub(super) fn detect_by_time(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
+    pub(super) fn detect_by_time(&mut self, now: Instant, a: &Arrival<'_>, t: &AckEffect) {
         let una = self.board.una();
         let exiting = match &self.state {
             State::Open => false,
@@ -48,7 +48,7 @@ impl<S: Store> Engine<S> {
 
     /// Ends the processing of an acknowledgement: losses start a recovery, and a timer is set.
     #[inline(never)]
-    pub(super) fn react_by_time(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
+    pub(super) fn react_by_time(&mut self, now: Instant, a: &Arrival<'_>, t: &AckEffect) {
         let delivered = t.delivered();
         if let Some(by_time) = &mut self.by_time {
             by_time.rack.delivered = delivered;
@@ -292,7 +292,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// §7.4: evaluates an acknowledgement for the tail loss probe.
-    fn tail_loss_probe_acknowledged(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
+    fn tail_loss_probe_acknowledged(&mut self, now: Instant, a: &Arrival<'_>, t: &AckEffect) {
         let ordinary = a.answer.is_none();
         let bare = !t.advanced && a.pure && t.same_window && a.blocks.is_empty() && ordinary;
         let duplicate = if t.dsack && ordinary { a.blocks.first().copied() } else { None };

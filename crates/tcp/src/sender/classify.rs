@@ -1,13 +1,13 @@
 //! Losses that are not reported to the congestion control: the sender takes them for channel errors, they are path
 //! MTU probes that may have been too long, or the control has already reduced for the same window because of an ECN
-//! mark. They are repaired *quietly*, in a recovery that the control does not know of.
+//! mark. They are repaired *quietly*, in a recovery that is not reported to the control.
 //!
 //! During a quiet recovery, the control sees acknowledgements as outside of one: it does not reduce, and may grow.
 //! The sender itself limits transmission: by the scoreboard's pipe if the control uses SACK recovery, otherwise by
 //! a window that each duplicate ACK inflates, as in fast recovery. The first further loss taken for congestion ends
 //! the quiet recovery: the control is informed as at the start of a recovery.
 
-use super::ack::{Arrival, Taken};
+use super::ack::{AckEffect, Arrival};
 use super::state::{Recovery, Report, State};
 use super::{Engine, Sender, Sign};
 use crate::loss::classifier::{Arrived, Verdict};
@@ -25,7 +25,7 @@ impl<S: Store> Sender<S> {
         let una = self.engine.board.una();
         let Some(from) = seq.unwrap(una, Seq(una as u32)) else { return };
         if let Some(classifier) = self.engine.classifier_mut() {
-            classifier.told(from, from + u64::from(len), error);
+            classifier.report(from, from + u64::from(len), error);
         }
     }
     /// Whether losses have been classified since [`Self::take_verdicts`].
@@ -42,7 +42,7 @@ impl<S: Store> Sender<S> {
 
 impl<S: Store> Engine<S> {
     /// Reports newly acknowledged data to the classifier.
-    pub(super) fn show_arrival(&mut self, now: Instant, a: &Arrival<'_>, t: &Taken) {
+    pub(super) fn show_arrival(&mut self, now: Instant, a: &Arrival<'_>, t: &AckEffect) {
         let listens = self.classifier().is_some_and(|c| c.listens());
         if !listens || a.answer.is_some() {
             return;
@@ -129,7 +129,7 @@ impl<S: Store> Engine<S> {
         let path = self.path(now);
         self.judge_segment(now, &path, Sign::Acks, segment, |cc, cx| cc.on_congestion(cx, Signal::Loss));
         if let Some(recovery) = self.state.recovery_mut() {
-            recovery.report = Report::Told;
+            recovery.report = Report::Notified;
         }
         self.prober.begin_epoch();
         match self.mode() {
@@ -149,7 +149,7 @@ impl<S: Store> Engine<S> {
     /// Window inflation in a quiet recovery without a scoreboard: a duplicate ACK adds the segment that has left
     /// the network, a partial acknowledgement subtracts what it covers (RFC 6582 §3.2).
     #[inline]
-    pub(super) fn inflate_quietly(&mut self, t: &Taken) {
+    pub(super) fn inflate_quietly(&mut self, t: &AckEffect) {
         let smss = u64::from(self.space.smss);
         let Some(Recovery { report: Report::Quiet { inflation }, .. }) = self.state.recovery_mut() else {
             return;

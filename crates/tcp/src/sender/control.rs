@@ -38,7 +38,7 @@ impl Control {
     pub(super) fn renew_policy(&mut self) {
         self.policy = self.cc.policy();
         // A user's control may forget to set this.
-        self.prioritises = self.policy.low_priority_data || matches!(self.cc, Algorithm::Custom(_));
+        self.prioritises = self.policy.low_priority_data || matches!(self.cc, Algorithm::User(_));
     }
 
     /// The congestion window, bytes.

@@ -9,39 +9,39 @@ impl<S: Store> Engine<S> {
     /// A segment leaves before the send loop runs.
     #[cold]
     pub(super) fn note_forced(&mut self, now: Instant) {
-        self.aside().bursts.forced = Some(now);
+        self.rare().bursts.forced = Some(now);
     }
 
     /// The send loop has sent `sent` segments.
     #[inline]
     pub(super) fn note_burst(&mut self, now: Instant, sent: u32) {
-        let forced = match &mut self.aside {
-            Some(aside) if sent > 0 => aside.bursts.forced.take().is_some_and(|at| at == now),
+        let forced = match &mut self.rare {
+            Some(rare) if sent > 0 => rare.bursts.forced.take().is_some_and(|at| at == now),
             _ => false,
         };
         let size = sent + u32::from(forced);
         if size > 1 {
-            self.aside().bursts.sizes.note(size);
+            self.rare().bursts.sizes.note(size);
         }
     }
 
     /// As [`Self::note_burst`], for two segments or more, if nothing was forced.
     #[inline(never)]
     pub(super) fn note_ordinary_burst(&mut self, sent: u32) {
-        match &mut self.aside {
-            Some(aside) => aside.bursts.sizes.note(sent),
+        match &mut self.rare {
+            Some(rare) => rare.bursts.sizes.note(sent),
             None => self.note_first_burst(sent),
         }
     }
     #[cold]
     #[inline(never)]
     fn note_first_burst(&mut self, sent: u32) {
-        self.aside().bursts.sizes.note(sent);
+        self.rare().bursts.sizes.note(sent);
     }
 
     /// All bursts so far.
     pub(super) fn bursts(&self) -> Bursts {
-        let mut all = self.aside.as_ref().map_or_else(Bursts::default, |a| a.bursts.sizes.clone());
+        let mut all = self.rare.as_ref().map_or_else(Bursts::default, |a| a.bursts.sizes.clone());
         all.single = self.counters.segments_sent.saturating_sub(all.segments);
         all
     }

@@ -13,8 +13,8 @@ use crate::store::Store;
 use crate::timer::{Timer, Timers};
 use crate::wave::Marker;
 
-use super::aside::Aside;
 use super::control::Control;
+use super::rare::RareState;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
@@ -70,7 +70,7 @@ pub(crate) struct Engine<S: Store> {
     pub(super) judgement: Option<Judgement>,
     /// The algorithm is started when the first data is about to leave.
     pub(super) beginning: Option<Beginning>,
-    pub(super) aside: Option<Box<Aside>>,
+    pub(super) rare: Option<Box<RareState>>,
     pub(super) silence: Silence,
     pub(super) waves: Option<Box<Marker>>,
     /// Acknowledged bytes that dummies still copy.
@@ -117,7 +117,7 @@ impl<S: Store> Engine<S> {
             by_time: None,
             judgement: None,
             beginning: None,
-            aside: Aside::at_start(config.loss_classifier),
+            rare: RareState::at_start(config.loss_classifier),
             silence: Silence { persist_backoff: 0, unanswered: 0, stuck: (0, Instant::ZERO) },
             waves: None,
             copy: None,
@@ -193,11 +193,9 @@ impl<S: Store> Engine<S> {
     #[cold]
     pub(super) fn begin(&mut self, now: Instant, beginning: Beginning) {
         let start = match beginning {
-            Beginning::Established { rtt, syn_lost } => Start::Established {
-                rtt,
-                syn_lost,
-                cached: self.aside.as_mut().and_then(|a| a.cached.take()),
-            },
+            Beginning::Established { rtt, syn_lost } => {
+                Start::Established { rtt, syn_lost, cached: self.rare.as_mut().and_then(|a| a.cached.take()) }
+            }
             Beginning::Idle => Start::Idle,
         };
         // The window reduction of an idle period is not undone.
@@ -222,7 +220,7 @@ impl<S: Store> Engine<S> {
         if let (PathCache::WindowAndRtt, Some(srtt)) = (wanted, state.srtt) {
             self.rtt.seed(srtt, state.rttvar, &self.config.rto);
         }
-        self.aside().cached = Some(state);
+        self.rare().cached = Some(state);
     }
 
     pub(super) fn path_state(&self) -> PathState {
@@ -374,7 +372,7 @@ impl<S: Store> Engine<S> {
             delivered: self.arrived.bytes,
             lost: self.board.total_lost(),
             head: if self.control.policy().watch_head { self.board.head().map(head) } else { None },
-            phase: self.state.told(),
+            phase: self.state.reported_phase(),
             after_timeout: self.after_timeout,
             app_limited: self.limit == Limit::App,
             probes: self.prober.support,
@@ -429,7 +427,7 @@ impl<S: Store> Engine<S> {
     ) {
         let before = self.control.cc.window();
         // Window inflation by duplicate ACKs does not count.
-        let inflated = self.state.told() == Phase::Recovery;
+        let inflated = self.state.reported_phase() == Phase::Recovery;
         let level = if inflated { before.cwnd.min(before.ssthresh) } else { before.cwnd };
         self.tell_with(now, path, event);
         let after = self.control.cc.window();
@@ -511,15 +509,15 @@ impl<S: Store> Engine<S> {
     /// The loss classifier, if there is one.
     #[inline]
     pub(super) fn classifier(&self) -> Option<&Classifier> {
-        self.aside.as_ref()?.classifier.as_ref()
+        self.rare.as_ref()?.classifier.as_ref()
     }
     /// The same, for reporting to it.
     pub(super) fn classifier_mut(&mut self) -> Option<&mut Classifier> {
-        self.aside.as_mut()?.classifier.as_mut()
+        self.rare.as_mut()?.classifier.as_mut()
     }
     /// The state, created if necessary.
-    pub(super) fn aside(&mut self) -> &mut Aside {
-        self.aside.get_or_insert_default()
+    pub(super) fn rare(&mut self) -> &mut RareState {
+        self.rare.get_or_insert_default()
     }
     /// State of recoveries, created if necessary.
     pub(super) fn repair(&mut self) -> &mut Repair {

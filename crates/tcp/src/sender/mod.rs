@@ -20,7 +20,6 @@
 
 mod ack;
 mod answers;
-mod aside;
 mod black_hole;
 mod bursts;
 mod by_time;
@@ -36,12 +35,13 @@ mod mtu_search;
 mod outage;
 mod path_mtu;
 mod predict;
+mod rare;
 mod repair;
 mod space;
 mod state;
 mod transmit;
 
-use crate::ack_ratio::Seen;
+use crate::ack_ratio::AckSample;
 use crate::config::Config;
 use crate::delivery_rate::Sampler;
 use crate::error::Rejected;
@@ -253,7 +253,7 @@ impl<S: Store> Sender<S> {
     pub fn next_timeout(&self) -> Instant {
         self.engine.timers.next()
     }
-    /// The last judgement, returned once: an observer that knows the fate of each packet can find its true cause.
+    /// The last judgement, returned once: an observer that knows why each packet was lost can find its true cause.
     #[inline]
     pub fn take_judgement(&mut self) -> Option<Judgement> {
         self.engine.judgement.take()
@@ -304,9 +304,9 @@ impl<S: Store> Sender<S> {
     }
     /// The facts that ACK congestion control needs about an acknowledgement; `before` and `repairing` are `SND.UNA`
     /// and [`Self::is_repairing`] before it.
-    pub(crate) fn seen(&self, before: u64, repairing: bool, marked: bool) -> Seen {
+    pub(crate) fn ack_sample(&self, before: u64, repairing: bool, marked: bool) -> AckSample {
         let e = &self.engine;
-        Seen {
+        AckSample {
             before,
             una: e.board.una(),
             max: e.board.max(),

@@ -15,19 +15,19 @@ impl<S: Store> Engine<S> {
     /// The search, if there is one.
     #[inline]
     pub(super) fn mtu_search(&self) -> Option<&Search> {
-        self.aside.as_ref()?.mtu_search.as_ref()
+        self.rare.as_ref()?.mtu_search.as_ref()
     }
     /// The same, for changing it.
     #[inline]
     pub(super) fn mtu_search_mut(&mut self) -> Option<&mut Search> {
-        self.aside.as_mut()?.mtu_search.as_mut()
+        self.rare.as_mut()?.mtu_search.as_mut()
     }
 
     /// The ends negotiated full segments of `smss` bytes: returns the initial size.
     pub(super) fn begin_mtu_search(&mut self, smss: u32) -> u32 {
         let Some(search) = Search::new(smss).filter(|_| self.config.mtu_search) else { return smss };
         let size = search.size();
-        self.aside().mtu_search = Some(search);
+        self.rare().mtu_search = Some(search);
         size
     }
 

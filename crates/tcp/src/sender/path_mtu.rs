@@ -25,7 +25,7 @@ impl<S: Store> Engine<S> {
     /// (RFC 1191 §6.4).
     pub(super) fn narrow(&mut self, now: Instant, smss: u32) {
         if let Some(search) = self.mtu_search_mut() {
-            search.told(now, smss.max(1));
+            search.path_mtu_reported(now, smss.max(1));
         }
         if smss >= self.space.smss {
             return;

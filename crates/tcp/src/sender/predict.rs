@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | `acknowledge_ordinary`: window, `SND.UNA` | `Engine::take`, `advance` (ack) | blocks, FIN, persist timer, copies for dummies |
 //! | `acknowledge_ordinary`: RTT, round, rate | `measure`, `sample_rate` (ack) | answers to probes |
-//! | `acknowledge_ordinary`: `Told` | `tell_acknowledgement` (ack), `Engine::path` | recovery, repair after a timeout |
+//! | `acknowledge_ordinary`: `AckFacts` | `tell_acknowledgement` (ack), `Engine::path` | recovery, repair after a timeout |
 //! | `acknowledge_ordinary`: timer | `after_advance` (repair) | recovery |
 //! | `next_ordinary`, `withheld`, `next_short` | `next_segment`, `choose_in_order` (transmit), `Space::new_len` | retransmissions, MTU probes |
 //! | `send_ordinary` | `send_new`, `after_send` (transmit) | limited transmit, FIN |
@@ -38,7 +38,7 @@ enum Ordinary {
 }
 
 /// Facts about an ordinary acknowledgement for the algorithm.
-struct Told<'a> {
+struct AckFacts<'a> {
     board: &'a Board,
     space: &'a Space,
     rtt: &'a Estimator,
@@ -54,7 +54,7 @@ struct Told<'a> {
     cwnd_limited: bool,
 }
 
-impl Facts for Told<'_> {
+impl Facts for AckFacts<'_> {
     /// Like [`Engine::path`], in the normal state.
     #[inline(always)]
     fn path(&self) -> Path {
@@ -165,7 +165,7 @@ impl<S: Store> Sender<S> {
     /// The send loop ends for this reason.
     #[inline(always)]
     fn end_ordinary(&mut self, now: Instant, clock: Clock, blocked: Blocked) {
-        // If the algorithm is told, it may request something.
+        // An algorithm that is called may request something.
         if self.engine.ordinary_loop_ended(now, clock, blocked) && self.engine.active() {
             self.general();
         }
@@ -283,7 +283,7 @@ impl<S: Store> Engine<S> {
             rate = s.take(self.arrived.bytes, self.board.total_lost(), self.rtt.min());
         }
         let mut act = Actions::default();
-        let facts = Told {
+        let facts = AckFacts {
             board: &self.board,
             space: &self.space,
             rtt: &self.rtt,
@@ -421,7 +421,7 @@ impl<S: Store> Engine<S> {
         Out { seq, len, fin: false, first: true, low_priority, mark: Mark::None, probe_id: None }
     }
 
-    /// [`Self::loop_ended`] without closed windows; whether the algorithm was told.
+    /// [`Self::loop_ended`] without closed windows. Returns whether the algorithm was called.
     #[inline(always)]
     fn ordinary_loop_ended(&mut self, now: Instant, clock: Clock, blocked: Blocked) -> bool {
         self.run.pending = None;

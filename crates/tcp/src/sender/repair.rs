@@ -6,7 +6,7 @@ use super::{Clock, Engine, Out, Phase, Sign};
 use crate::recovery::News;
 use crate::recovery::frto::Verdict;
 use crate::recovery::prr::Prr;
-use crate::recovery::undo::Concerned;
+use crate::recovery::undo::ReducedData;
 use crate::store::Store;
 use crate::timer::Timer;
 use alloc::boxed::Box;
@@ -20,7 +20,7 @@ impl<S: Store> Engine<S> {
         let mode = self.mode();
         match &mut self.state {
             State::Recovery(recovery) if ends => {
-                let told = recovery.report == Report::Told;
+                let told = recovery.report == Report::Notified;
                 self.state = State::Open;
                 self.due.clear(Due::HEAD);
                 if told {
@@ -72,7 +72,7 @@ impl<S: Store> Engine<S> {
             self.judge(now, &path, Sign::Acks, |cc, cx| cc.on_congestion(cx, signal));
             self.may_undo(false, false);
             self.prober.begin_epoch();
-            Report::Told
+            Report::Notified
         };
         let mode = self.mode_if(quiet);
         self.rtt.stop_timing();
@@ -203,7 +203,7 @@ impl<S: Store> Engine<S> {
         if wanted && self.evidence_counts() {
             let cut = self.judgement.is_some_and(|j| j.cut);
             let smss = u64::from(self.space.smss);
-            let data = Concerned {
+            let data = ReducedData {
                 from: self.board.una(),
                 to: self.board.max(),
                 // A timeout during a repair is spurious if the repair's own copy of the head is acknowledged.
@@ -267,7 +267,7 @@ impl<S: Store> Engine<S> {
         let cut = repair.undo.cut();
         repair.forget();
         self.counters.undone += u64::from(cut);
-        let recovering = self.state.told() == Phase::Recovery;
+        let recovering = self.state.reported_phase() == Phase::Recovery;
         self.state = State::Open;
         self.after_timeout = false;
         self.due.clear(Due::HEAD);

@@ -44,12 +44,12 @@ pub(super) struct Recovery {
     pub(super) report: Report,
 }
 
-/// Whether the congestion control knows of a recovery.
+/// Whether a recovery was reported to the congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Report {
-    /// It does.
-    Told,
-    /// It does not; see `classify`. Duplicate ACKs inflate the window by so many bytes.
+    /// It was.
+    Notified,
+    /// It was not; see `classify`. Duplicate ACKs inflate the window by so many bytes.
     Quiet { inflation: u64 },
 }
 
@@ -63,9 +63,9 @@ impl State {
             Self::Loss => Phase::Loss,
         }
     }
-    /// What the congestion control knows of it.
+    /// The phase that was reported to the congestion control: an unreported recovery counts as open.
     #[inline]
-    pub(super) fn told(&self) -> Phase {
+    pub(super) fn reported_phase(&self) -> Phase {
         if self.is_quiet() { Phase::Open } else { self.phase() }
     }
     #[inline]
@@ -79,7 +79,7 @@ impl State {
     /// Whether it is a recovery of which the control does not know.
     #[inline]
     pub(super) fn is_quiet(&self) -> bool {
-        self.recovery().is_some_and(|r| r.report != Report::Told)
+        self.recovery().is_some_and(|r| r.report != Report::Notified)
     }
     /// The recovery in progress.
     #[inline]

@@ -7,7 +7,9 @@ use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Config as Control, NAMES, Phase};
 use skyhaul_tcp::config::{DelayedAck, Ecn, ProbeNegotiation};
-use skyhaul_tcp::{Bytes, Codepoint, Config, Counted, Flags, Head, Known, Seq, Sink, Source, one_way};
+use skyhaul_tcp::{
+    Bytes, Codepoint, Config, Counted, Flags, HandshakeResult, Head, Seq, Sink, Source, one_way,
+};
 use skyhaul_testkit::script::Script;
 use skyhaul_testkit::{Fate, Pair, Setup, Side, What};
 use std::collections::VecDeque;
@@ -304,7 +306,7 @@ type Sent = (Instant, u32, u32, u32, u8, Codepoint);
 /// The two ends of a flow in one direction, 50 ms apart; the data segments with these numbers are marked.
 fn flow(config: &Config, cc: &Control, bytes: u64, marked: &[u64]) -> [Vec<Sent>; 2] {
     let config = Arc::new(*config);
-    let known = Known { rtt: Some(Duration::from_millis(100)) };
+    let known = HandshakeResult { rtt: Some(Duration::from_millis(100)) };
     let control = cc.build(&config.rules);
     let (mut source, mut sink): (Source<Counted>, Sink<Counted>) =
         one_way(Instant::ZERO, &config, control, Rng::stream(1, "client"), known);

@@ -127,16 +127,16 @@ impl Step {
 }
 
 #[derive(Clone, Copy)]
-enum Way {
+enum Role {
     Server,
     Client,
 }
 
-fn handshake(text: &str) -> Option<(Way, &str)> {
+fn handshake(text: &str) -> Option<(Role, &str)> {
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     match word {
-        "server" => Some((Way::Server, rest)),
-        "client" => Some((Way::Client, rest)),
+        "server" => Some((Role::Server, rest)),
+        "client" => Some((Role::Client, rest)),
         _ => None,
     }
 }
@@ -144,7 +144,7 @@ fn handshake(text: &str) -> Option<(Way, &str)> {
 /// Round-trip time of the handshakes that a word stands for.
 const ROUND: Duration = Duration::from_millis(100);
 
-impl Way {
+impl Role {
     /// The handshake, segment by segment. A peer that offers timestamps (`ts`) begins at 1000.
     fn steps(self, text: &str) -> Result<Vec<(Option<Duration>, Act)>, String> {
         let (options, rest) = match text.strip_prefix('<').and_then(|t| t.split_once('>')) {

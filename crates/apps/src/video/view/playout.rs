@@ -253,7 +253,7 @@ mod tests {
         near(r.stalled, 0.09 + 0.13);
         near(r.played, 0.2 + 0.12);
         near(r.freeze, 0.13);
-        // The film had ended: nobody waits.
+        // The film had ended: the time does not count as a pause.
         p.over(at(760), 7);
         let r = p.result(at(1000));
         assert_eq!(r.stalls, 1);

@@ -255,7 +255,7 @@ fn datagrams_by_definition() {
             !times[*i].is_empty() && complete_at(&times[*i]).is_some_and(|t| t <= start + 40 * *i as u64)
         };
         let frozen = (0..film.len()).filter(|i| !shown(i)).count() as f64;
-        // After the film everything is frozen until the end, since nobody said that it is over.
+        // The picture is frozen from the end of the film to the end of the run, since the sender reported no end.
         let beyond = (60_000 - start).div_ceil(40) as f64 - film.len() as f64;
         assert!(
             (r.played.stalled - 0.04 * (frozen + beyond)).abs() < 0.05,

@@ -1,5 +1,10 @@
 //! Options of Hark: each switches one of its senses off.
 
+use super::Hark;
+use crate::ControlOptions;
+use crate::rules::SharedRules;
+use alloc::boxed::Box;
+
 skyhaul_base::options! {
     /// Options of Hark.
     #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,12 +35,14 @@ pub enum Invalid {
     Senseless,
 }
 
-impl Config {
-    /// Refuses options that contradict each other.
-    ///
-    /// # Errors
-    /// Names the options and what to write instead.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl ControlOptions for Config {
+    type Control = Box<Hark>;
+    type Invalid = Invalid;
+
+    fn validate(&self) -> Result<(), Invalid> {
         if self.probes || self.delay { Ok(()) } else { Err(Invalid::Senseless) }
+    }
+    fn build(&self, rules: SharedRules) -> Box<Hark> {
+        Box::new(Hark::new(self, rules))
     }
 }

@@ -1,8 +1,12 @@
 //! The options of TCP-Peach: one for each point where the paper is silent or contradicts itself.
 
+use super::Peach;
+use crate::ControlOptions;
 use crate::action::{ProbeSource, RecoveryEnd, RecoveryMode};
 use crate::parts::probed_window::{self, WdsnOnRestart};
 use crate::rules::HalvingBase;
+use crate::rules::SharedRules;
+use alloc::boxed::Box;
 
 /// How the window opens at the start, after a timeout, and after an idle period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,44 +193,6 @@ pub enum Invalid {
 }
 
 impl Config {
-    /// The combination that makes no sense, if there is one, as a sentence for the user.
-    ///
-    /// # Errors
-    /// Names the offending option and what to write instead.
-    pub fn validate(&self) -> Result<(), Invalid> {
-        if !matches!(self.recovery, RecoveryMode::Reno | RecoveryMode::NewReno | RecoveryMode::Sack) {
-            return Err(Invalid::Recovery);
-        }
-        if self.nackseg == Some(Nackseg::Pipe) && !self.recovery.uses_pipe() {
-            return Err(Invalid::Nackseg);
-        }
-        if !(self.inflate_ndup.is_finite() && self.inflate_ndup >= 0.0) {
-            return Err(Invalid::InflateNdup);
-        }
-        if self.final_ack == FinalAck::SendFirst && self.by_pipe() {
-            return Err(Invalid::FinalAck);
-        }
-        if self.inflate_ndup > 0.0 && self.by_pipe() {
-            return Err(Invalid::InflatesPipe);
-        }
-        if !self.rapid_recovery {
-            // These would silently have no effect.
-            if self.dummies.is_some() {
-                return Err(Invalid::NoDummies("dummies"));
-            }
-            if self.leftover_adsn == LeftoverAdsn::Keep {
-                return Err(Invalid::NoDummies("leftover-adsn = \"keep\""));
-            }
-            if self.dummies_without_data {
-                return Err(Invalid::NoDummies("dummies-without-data = true"));
-            }
-        }
-        if self.probe_cap == Some(0) {
-            return Err(Invalid::ProbeCap);
-        }
-        Ok(())
-    }
-
     /// Every acknowledgement releases dummies, even if it also releases data.
     pub(super) fn on_every_ack(&self) -> bool {
         match self.dummies {
@@ -260,5 +226,47 @@ impl Config {
             halving_base: self.halving_base,
             integer_halving: self.integer_halving,
         }
+    }
+}
+
+impl ControlOptions for Config {
+    type Control = Box<Peach>;
+    type Invalid = Invalid;
+
+    fn validate(&self) -> Result<(), Invalid> {
+        if !matches!(self.recovery, RecoveryMode::Reno | RecoveryMode::NewReno | RecoveryMode::Sack) {
+            return Err(Invalid::Recovery);
+        }
+        if self.nackseg == Some(Nackseg::Pipe) && !self.recovery.uses_pipe() {
+            return Err(Invalid::Nackseg);
+        }
+        if !(self.inflate_ndup.is_finite() && self.inflate_ndup >= 0.0) {
+            return Err(Invalid::InflateNdup);
+        }
+        if self.final_ack == FinalAck::SendFirst && self.by_pipe() {
+            return Err(Invalid::FinalAck);
+        }
+        if self.inflate_ndup > 0.0 && self.by_pipe() {
+            return Err(Invalid::InflatesPipe);
+        }
+        if !self.rapid_recovery {
+            // These would silently have no effect.
+            if self.dummies.is_some() {
+                return Err(Invalid::NoDummies("dummies"));
+            }
+            if self.leftover_adsn == LeftoverAdsn::Keep {
+                return Err(Invalid::NoDummies("leftover-adsn = \"keep\""));
+            }
+            if self.dummies_without_data {
+                return Err(Invalid::NoDummies("dummies-without-data = true"));
+            }
+        }
+        if self.probe_cap == Some(0) {
+            return Err(Invalid::ProbeCap);
+        }
+        Ok(())
+    }
+    fn build(&self, rules: SharedRules) -> Box<Peach> {
+        Box::new(Peach::new(self, rules))
     }
 }

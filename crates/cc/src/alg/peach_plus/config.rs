@@ -1,8 +1,12 @@
 //! The options of TCP-Peach+: one for each point where the letter is silent or contradicts itself.
 
+use super::PeachPlus;
+use crate::ControlOptions;
 use crate::action::{Pipe, ProbeSource, TimerRestart};
 use crate::parts::probed_window::{self, WdsnOnRestart};
 use crate::rules::HalvingBase;
+use crate::rules::SharedRules;
+use alloc::boxed::Box;
 
 /// How the window opens at the start, after a timeout, and after an idle period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,23 +118,6 @@ pub enum Invalid {
 }
 
 impl Config {
-    /// Refuses options outside their domain.
-    ///
-    /// # Errors
-    /// Names the option and what to write instead.
-    pub fn validate(&self) -> Result<(), Invalid> {
-        if self.probe_cap == Some(0) {
-            return Err(Invalid::ProbeCap);
-        }
-        if self.wdsn_on_restart == WdsnOnRestart::Keep && self.guard == Guard::None {
-            return Err(Invalid::NoGuard);
-        }
-        if self.nil_without_data && !self.quick_recovery {
-            return Err(Invalid::NoNils);
-        }
-        Ok(())
-    }
-
     pub(super) fn pipe(&self) -> Pipe {
         match self.pipe {
             PipeRule::Rfc6675 => Pipe::Scoreboard,
@@ -164,5 +151,26 @@ impl Config {
             halving_base: self.halving_base,
             integer_halving: self.integer_halving,
         }
+    }
+}
+
+impl ControlOptions for Config {
+    type Control = Box<PeachPlus>;
+    type Invalid = Invalid;
+
+    fn validate(&self) -> Result<(), Invalid> {
+        if self.probe_cap == Some(0) {
+            return Err(Invalid::ProbeCap);
+        }
+        if self.wdsn_on_restart == WdsnOnRestart::Keep && self.guard == Guard::None {
+            return Err(Invalid::NoGuard);
+        }
+        if self.nil_without_data && !self.quick_recovery {
+            return Err(Invalid::NoNils);
+        }
+        Ok(())
+    }
+    fn build(&self, rules: SharedRules) -> Box<PeachPlus> {
+        Box::new(PeachPlus::new(self, rules))
     }
 }

@@ -1,6 +1,7 @@
 //! The worked trace of Quick Recovery on the idealised sender, then each option by what it changes.
 
 use super::*;
+use crate::ControlOptions;
 use crate::ProbeSource;
 use crate::rules::{HalvingBase, Rules};
 use crate::testing::Stage;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::alg::peach::{self, LeftoverAdsn, Opening, Peach, WdsnOnLoss};
 use crate::alg::{bbr, bbr3, cubic, fast_start, reno, vegas};
-use crate::{Config, NAMES, RecoveryEnd, RecoveryMode};
+use crate::{Config, ControlOptions, NAMES, RecoveryEnd, RecoveryMode};
 use proptest::prelude::*;
 
 const PRESETS: [Rules; 4] = [Rules::NS2_2001, Rules::NS2_2004, Rules::RFC, Rules::MODERN];

@@ -5,8 +5,8 @@ use skyhaul_net::emulator::Report;
 use skyhaul_path::{DropReason, KindCounters};
 
 /// Counters of one priority.
-type Of = fn(&KindCounters) -> u64;
-const COUNTERS: [(&str, &str, Of); 4] = [
+type Counter = fn(&KindCounters) -> u64;
+const COUNTERS: [(&str, &str, Counter); 4] = [
     ("packets_offered_total", "Packets offered to a link", |c| c.offered),
     ("packets_delivered_total", "Packets delivered by a link", |c| c.delivered),
     ("packets_marked_total", "Packets that active queue management marked on a link", |c| c.marked),

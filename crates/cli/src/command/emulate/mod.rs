@@ -195,7 +195,7 @@ fn ends(args: &EmulateArgs) -> Result<[End; 2], Stop> {
     Ok([open(&client, 1, v6)?, open(&server, 2, v6)?])
 }
 
-/// Whether both ends have IPv6. Where one has none, the path carries IPv4 alone, and the user is told.
+/// Whether both ends have IPv6. Without it, the path carries IPv4 only, and a line says so.
 fn has_ipv6(ends: [&Namespace; 2]) -> Result<bool, Stop> {
     for end in ends {
         if let Some(why) = end.within(ipv6::why_off).map_err(Stop::bad)? {

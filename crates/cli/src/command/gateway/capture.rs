@@ -66,7 +66,7 @@ pub(super) fn run(args: &GatewayCaptureArgs) -> Result<(), Stop> {
     Ok(())
 }
 
-/// A new file that only its owner may read: addresses, and with `--payload` what people send, are in it.
+/// A new file that only its owner may read: it holds addresses, and with `--payload` the users' data.
 fn create(path: &Path) -> Result<BufWriter<File>, Stop> {
     let made = File::options().write(true).create_new(true).mode(0o600).open(path);
     made.map(BufWriter::new).map_err(|e| match e.kind() {

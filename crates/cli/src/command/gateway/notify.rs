@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Manager {
     socket: Option<UnixDatagram>,
-    /// Half the time within which the watchdog has to hear from us.
+    /// Half the interval of the watchdog.
     interval: Option<skyhaul_base::Duration>,
     due: skyhaul_base::Instant,
 }
@@ -57,11 +57,11 @@ impl Manager {
     pub(super) fn stops(&self) {
         self.say("STOPPING=1");
     }
-    /// Whether the watchdog is to hear that the gateway runs.
+    /// Whether a message to the watchdog is due.
     pub(super) fn is_due(&self) -> bool {
         self.interval.is_some() && Clock::now() >= self.due
     }
-    /// The gateway runs: tells the watchdog, and its state in words.
+    /// The gateway runs: sends the watchdog a message, with the state in words.
     pub(super) fn lives(&mut self, state: &str) {
         let Some(interval) = self.interval else { return };
         // A little early is better than every other time.

@@ -1,7 +1,7 @@
 //! The result as JSON in the layout of `iperf3 -J`, with additional data under the key `skyhaul`.
 
 use super::settings::Stack;
-use super::show::{self, Met, Told};
+use super::show::{self, ConnectionReport, StackTotals};
 use serde_json::{Value, json};
 use skyhaul_cc::ProbeSupport;
 use skyhaul_lab::export::iperf3;
@@ -9,7 +9,7 @@ use skyhaul_net::app::{Interval, Limit};
 use std::net::SocketAddr;
 
 /// The request, and the overall result.
-pub(super) struct Wanted {
+pub(super) struct RunFacts {
     /// The parameters of a sender; a server has none of its own.
     pub(super) limit: Option<Limit>,
     pub(super) remote: SocketAddr,
@@ -22,15 +22,15 @@ pub(super) struct Wanted {
 
 pub(super) struct Document<'a> {
     pub(super) stack: &'a Stack,
-    pub(super) met: &'a Met,
+    pub(super) totals: &'a StackTotals,
     /// The counters of the stack.
     pub(super) counters: &'a Value,
-    pub(super) told: &'a [Told],
-    pub(super) wanted: &'a Wanted,
+    pub(super) reports: &'a [ConnectionReport],
+    pub(super) run: &'a RunFacts,
 }
 
 /// iperf3 identifies streams by socket numbers.
-fn socket(t: &Told) -> u32 {
+fn socket(t: &ConnectionReport) -> u32 {
     t.number + iperf3::FIRST_SOCKET - 1
 }
 
@@ -45,9 +45,9 @@ impl Document<'_> {
     }
 
     fn value(&self) -> Value {
-        let Wanted { limit, remote, reverse, began, error } = self.wanted;
-        let sending = self.told.first().is_none_or(|t| t.sending);
-        let sums: Vec<Interval> = self.told.iter().map(|t| t.meter.sum()).collect();
+        let RunFacts { limit, remote, reverse, began, error } = self.run;
+        let sending = self.reports.first().is_none_or(|t| t.sending);
+        let sums: Vec<Interval> = self.reports.iter().map(|t| t.meter.sum()).collect();
         let sum = show::sum(&sums);
         let seconds = sum.to.as_secs_f64();
         let (time, bytes) = match limit {
@@ -55,8 +55,8 @@ impl Document<'_> {
             Some(Limit::Bytes(n)) => (0.0, *n),
             None => (0.0, 0),
         };
-        let mss = self.told.first().map_or(0, |t| t.account.segment_size);
-        let connected = self.told.iter().map(|t| {
+        let mss = self.reports.first().map_or(0, |t| t.account.segment_size);
+        let connected = self.reports.iter().map(|t| {
             let a = &t.account;
             json!({
                 "socket": socket(t), "local_host": a.local.ip().to_string(), "local_port": a.local.port(),
@@ -76,11 +76,11 @@ impl Document<'_> {
         let cc = self.stack.endpoint.cc.name();
         let peer = if sending { "sender_tcp_congestion" } else { "receiver_tcp_congestion" };
         let mut end = json!({
-            "streams": self.told.iter().map(|t| stream(t, seconds)).collect::<Vec<_>>(),
+            "streams": self.reports.iter().map(|t| stream(t, seconds)).collect::<Vec<_>>(),
             "sum_sent": total(true),
             "sum_received": total(false),
             "cpu_utilization_percent": {
-                "host_total": if seconds > 0.0 { 100.0 * self.met.cpu.as_secs_f64() / seconds } else { 0.0 },
+                "host_total": if seconds > 0.0 { 100.0 * self.totals.cpu.as_secs_f64() / seconds } else { 0.0 },
             },
         });
         end[peer] = json!(cc);
@@ -95,7 +95,7 @@ impl Document<'_> {
                 "tcp_mss_default": mss,
                 "target_bitrate": 0,
                 "test_start": {
-                    "protocol": "TCP", "num_streams": self.told.len(), "blksize": 65_536, "omit": 0, "duration": time,
+                    "protocol": "TCP", "num_streams": self.reports.len(), "blksize": 65_536, "omit": 0, "duration": time,
                     "bytes": bytes, "blocks": 0, "reverse": u8::from(*reverse), "tos": 0, "target_bitrate": 0,
                 },
             },
@@ -110,10 +110,10 @@ impl Document<'_> {
     }
 
     fn intervals(&self, sending: bool) -> Vec<Value> {
-        let most = self.told.iter().map(|t| t.meter.intervals().len()).max().unwrap_or(0);
+        let most = self.reports.iter().map(|t| t.meter.intervals().len()).max().unwrap_or(0);
         let all = (0..most).map(|i| {
-            let rows: Vec<(&Told, &Interval)> =
-                self.told.iter().filter_map(|t| Some((t, t.meter.intervals().get(i)?))).collect();
+            let rows: Vec<(&ConnectionReport, &Interval)> =
+                self.reports.iter().filter_map(|t| Some((t, t.meter.intervals().get(i)?))).collect();
             let sum = show::sum(rows.iter().map(|(_, i)| *i));
             let numbers: Vec<(u32, [f64; 5])> = rows.iter().map(|(t, i)| (socket(t), figures(i))).collect();
             let mut value = iperf3::interval(sum.from.as_secs_f64(), sum.to.as_secs_f64(), &numbers);
@@ -137,9 +137,9 @@ impl Document<'_> {
     }
 
     fn ours(&self) -> Value {
-        let (packets_in, packets_out) = self.met.packets();
-        let m = &self.met.memory;
-        let connections = self.told.iter().map(|t| {
+        let (packets_in, packets_out) = self.totals.packets();
+        let m = &self.totals.memory;
+        let connections = self.reports.iter().map(|t| {
             let (a, c) = (&t.account, &t.account.counters);
             json!({
                 "socket": socket(t), "ended": show::ended(a), "in_order": a.in_order, "bytes_read": a.bytes_read,
@@ -159,11 +159,11 @@ impl Document<'_> {
             "mtu": self.stack.host.mtu,
             "connections": connections.collect::<Vec<_>>(),
             "host": {
-                "packets_in": packets_in, "packets_out": packets_out, "refused": self.met.reasons(),
-                "refused_by_interface": self.met.refused, "dropped_in_queue": self.met.dropped,
-                "cpu_s": self.met.cpu.as_secs_f64(),
-                "cookies_sent": self.met.counts.cookies_sent, "cookies_taken": self.met.counts.cookies_taken,
-                "time_waits_cut": self.met.counts.time_waits_cut,
+                "packets_in": packets_in, "packets_out": packets_out, "refused": self.totals.reasons(),
+                "refused_by_interface": self.totals.refused, "dropped_in_queue": self.totals.dropped,
+                "cpu_s": self.totals.cpu.as_secs_f64(),
+                "cookies_sent": self.totals.counts.cookies_sent, "cookies_taken": self.totals.counts.cookies_taken,
+                "time_waits_cut": self.totals.counts.time_waits_cut,
                 "counters": self.counters,
                 "memory": {
                     "limit_bytes": m.limit, "held_bytes": m.held, "most_bytes": m.most,
@@ -185,7 +185,7 @@ fn receiver(value: &mut Value) {
     }
 }
 
-fn stream(t: &Told, seconds: f64) -> Value {
+fn stream(t: &ConnectionReport, seconds: f64) -> Value {
     let rows: Vec<[f64; 5]> = t.meter.intervals().iter().map(figures).collect();
     let sum = t.meter.sum();
     let mut value = iperf3::stream_ended(socket(t), &rows, (sum.bytes, sum.retransmissions), seconds);

@@ -1,9 +1,9 @@
 //! `skyhaul wire send`.
 
-use super::document::{Document, Wanted};
+use super::document::{Document, RunFacts};
 use super::exporter::Exporter;
 use super::settings::Stack;
-use super::show::{self, Met, Told};
+use super::show::{self, ConnectionReport, StackTotals};
 use crate::args::SendArgs;
 use crate::interrupt;
 use crate::printer::Printer;
@@ -43,23 +43,23 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Stop> {
     let rtt = bulk.accounts().filter_map(|(meter, _)| meter.sum().srtt).max().unwrap_or_default();
     let ran = ran.map_err(Stop::bad).and_then(|()| metrics.linger(&mut driver, rtt));
     let captured = stack.close(&mut driver);
-    let told: Vec<Told> = (1..)
+    let reports: Vec<ConnectionReport> = (1..)
         .zip(bulk.accounts())
         .filter_map(|(number, (meter, account))| {
-            Some(Told { number, sending: true, meter: meter.clone(), account: account?.clone() })
+            Some(ConnectionReport { number, sending: true, meter: meter.clone(), account: account?.clone() })
         })
         .collect();
-    let met = Met::new(driver.host(), driver.refused(), driver.tun().name(), driver.cpu());
-    let bytes = told.iter().map(|t| t.meter.sum().bytes).sum();
-    let outcome = outcome(remote, &told).and(ran);
-    let connected = told.iter().any(|t| t.account.connected);
+    let totals = StackTotals::new(driver.host(), driver.refused(), driver.tun().name(), driver.cpu());
+    let bytes = reports.iter().map(|t| t.meter.sum().bytes).sum();
+    let outcome = outcome(remote, &reports).and(ran);
+    let connected = reports.iter().any(|t| t.account.connected);
     let last = if args.stack.json {
         let error = outcome.as_ref().err().map(Stop::to_string);
-        let wanted = Wanted { limit: Some(limit), remote, reverse: false, began, error };
-        let counters = &met.figures(driver.host()).json();
-        Document { stack: &stack, met: &met, counters, told: &told, wanted: &wanted }.text()
+        let run = RunFacts { limit: Some(limit), remote, reverse: false, began, error };
+        let counters = &totals.figures(driver.host()).json();
+        Document { stack: &stack, totals: &totals, counters, reports: &reports, run: &run }.text()
     } else if connected {
-        format!("{}{}{}", rows.line(), show::results(&told, &stack), met.line(bytes))
+        format!("{}{}{}", rows.line(), show::results(&reports, &stack), totals.line(bytes))
     } else {
         String::new()
     };
@@ -73,10 +73,10 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Stop> {
 }
 
 /// The first connection that failed.
-fn outcome(remote: SocketAddr, told: &[Told]) -> Result<(), Stop> {
-    let stopped = |t: &Told| interrupt::requested() && t.account.failure.is_none();
-    let bad = |t: &&Told| !(t.account.in_order || stopped(t));
-    match told.iter().find(bad) {
+fn outcome(remote: SocketAddr, reports: &[ConnectionReport]) -> Result<(), Stop> {
+    let stopped = |t: &ConnectionReport| interrupt::requested() && t.account.failure.is_none();
+    let bad = |t: &&ConnectionReport| !(t.account.in_order || stopped(t));
+    match reports.iter().find(bad) {
         Some(t) if t.account.failure == Some(Failure::Refused) => {
             Err(Stop::bad(format!("{remote}: {}", Failure::Refused)))
         }

@@ -1,10 +1,10 @@
 //! `skyhaul wire serve`.
 
 use super::datagrams;
-use super::document::{Document, Wanted};
+use super::document::{Document, RunFacts};
 use super::exporter::Exporter;
 use super::settings::Stack;
-use super::show::{self, Met, Told};
+use super::show::{self, ConnectionReport, StackTotals};
 use crate::args::{Mode, ServeArgs};
 use crate::interrupt;
 use crate::printer::Printer;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
             .collect();
         printer.say(format!("listening at {} ({interface})\n", at.join(" and ")));
     }
-    let mut shown = Shown {
+    let mut shown = ServerOutput {
         args,
         stack: &stack,
         interface,
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
     let last = if args.stack.json {
         String::new()
     } else {
-        Met::new(driver.host(), driver.refused(), driver.tun().name(), driver.cpu()).line(shown.bytes)
+        StackTotals::new(driver.host(), driver.refused(), driver.tun().name(), driver.cpu()).line(shown.bytes)
     };
     shown.printer.finish(last)?;
     captured?;
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
 fn talk<T: Talker, G: FnMut(u16) -> T>(
     driver: &mut Driver,
     mut app: Serve<T, G>,
-    shown: &mut Shown<'_>,
+    shown: &mut ServerOutput<'_>,
     metrics: &Exporter,
 ) -> Result<(), NetError> {
     let sending = shown.args.mode == Mode::Http;
@@ -121,15 +121,15 @@ fn talk<T: Talker, G: FnMut(u16) -> T>(
             shown.numbers.remove(&ended.id);
             let mut meter = ended.meter;
             shown.rows(number, meter.news(), sending);
-            let told = Told { number, sending, meter, account: ended.account };
-            shown.ended(vec![told], host, sending);
+            let reports = ConnectionReport { number, sending, meter, account: ended.account };
+            shown.ended(vec![reports], host, sending);
         }
         shown.wants_an_end(host)
     })
 }
 
 /// The output of a server so far.
-struct Shown<'a> {
+struct ServerOutput<'a> {
     args: &'a ServeArgs,
     stack: &'a Stack,
     interface: String,
@@ -149,7 +149,7 @@ struct Shown<'a> {
     printer: Printer,
 }
 
-impl Shown<'_> {
+impl ServerOutput<'_> {
     /// Whether it is time to print rows; a few times per interval is enough.
     fn looks(&mut self, now: Instant) -> bool {
         let looks = now >= self.next && !self.args.stack.json;
@@ -186,17 +186,17 @@ impl Shown<'_> {
     fn tested(&mut self, tested: Tested, host: &Host) {
         for sends in [false, true] {
             let connections = (1..).zip(&tested.connections).filter(|(_, c)| c.sends == sends);
-            let told = connections.map(|(number, c)| {
+            let reports = connections.map(|(number, c)| {
                 let (meter, account) = (c.meter.clone(), c.account.clone());
-                Told { number, sending: sends, meter, account }
+                ConnectionReport { number, sending: sends, meter, account }
             });
-            let mut told: Vec<Told> = told.collect();
-            for t in &mut told {
+            let mut reports: Vec<ConnectionReport> = reports.collect();
+            for t in &mut reports {
                 let news = t.meter.news().to_vec();
                 self.rows(t.number, &news, sends);
             }
-            if !told.is_empty() {
-                self.ended(told, host, sends);
+            if !reports.is_empty() {
+                self.ended(reports, host, sends);
             }
             let streams: Vec<(u32, &Datagrams)> =
                 (1..).zip(&tested.datagrams).filter(|(_, d)| d.sends == sends).collect();
@@ -209,34 +209,34 @@ impl Shown<'_> {
         }
     }
     /// Connections that began and ended together.
-    fn ended(&mut self, told: Vec<Told>, host: &Host, reverse: bool) {
-        self.bytes += told.iter().map(|t| t.meter.sum().bytes).sum::<u64>();
-        self.rtt = told.iter().filter_map(|t| t.meter.sum().srtt).fold(self.rtt, Duration::max);
+    fn ended(&mut self, reports: Vec<ConnectionReport>, host: &Host, reverse: bool) {
+        self.bytes += reports.iter().map(|t| t.meter.sum().bytes).sum::<u64>();
+        self.rtt = reports.iter().filter_map(|t| t.meter.sum().srtt).fold(self.rtt, Duration::max);
         let text = if self.args.stack.json {
             let cpu = Clock::thread_cpu();
             // Packets that the interface refused are known at the end of everything only.
-            let met = Met::new(host, 0, &self.interface, cpu - self.cpu);
+            let totals = StackTotals::new(host, 0, &self.interface, cpu - self.cpu);
             self.cpu = cpu;
-            let error = told.iter().find(|t| !t.account.in_order).map(|t| show::ended(&t.account));
-            let remote = told[0].account.remote;
-            let wanted = Wanted { limit: None, remote, reverse, began: self.began, error };
+            let error = reports.iter().find(|t| !t.account.in_order).map(|t| show::ended(&t.account));
+            let remote = reports[0].account.remote;
+            let run = RunFacts { limit: None, remote, reverse, began: self.began, error };
             let now = Clock::now();
             if now >= self.counters.0 {
-                self.counters = (now + COUNTERS, met.figures(host).json());
+                self.counters = (now + COUNTERS, totals.figures(host).json());
             }
             let counters = &self.counters.1;
-            Document { stack: self.stack, met: &met, counters, told: &told, wanted: &wanted }.text()
+            Document { stack: self.stack, totals: &totals, counters, reports: &reports, run: &run }.text()
         } else {
-            show::results(&told, self.stack)
+            show::results(&reports, self.stack)
         };
         self.began = Clock::wall_nanos();
         self.printer.say(text);
     }
     fn wants_an_end(&self, host: &mut Host) -> bool {
-        let wanted = interrupt::requested() || self.printer.has_failed();
-        if wanted {
+        let run = interrupt::requested() || self.printer.has_failed();
+        if run {
             host.unlisten(self.args.port);
         }
-        wanted
+        run
     }
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// A connection with its measurements.
-pub(super) struct Told {
+pub(super) struct ConnectionReport {
     /// Its number, from 1.
     pub(super) number: u32,
     pub(super) sending: bool,
@@ -119,17 +119,17 @@ pub(super) fn probes(account: &Account, stack: &Stack) -> Option<String> {
 }
 
 /// The sums of connections and their ends.
-pub(super) fn results(told: &[Told], stack: &Stack) -> String {
+pub(super) fn results(reports: &[ConnectionReport], stack: &Stack) -> String {
     let mut out = String::new();
-    for t in told {
+    for t in reports {
         let sum = t.meter.sum();
         out.push_str(&row(Some(t.number), &sum, t.sending));
     }
-    if told.len() > 1 {
-        let sums: Vec<Interval> = told.iter().map(|t| t.meter.sum()).collect();
-        out.push_str(&row(None, &sum(&sums), told[0].sending));
+    if reports.len() > 1 {
+        let sums: Vec<Interval> = reports.iter().map(|t| t.meter.sum()).collect();
+        out.push_str(&row(None, &sum(&sums), reports[0].sending));
     }
-    for t in told {
+    for t in reports {
         let (from, to, way) = (t.account.local, t.account.remote, if t.sending { "->" } else { "<-" });
         let _ = write!(out, "[{:>3}] {from} {way} {to}: {}", t.number, ended(&t.account));
         if let Some(text) = probes(&t.account, stack).filter(|_| t.sending) {
@@ -141,7 +141,7 @@ pub(super) fn results(told: &[Told], stack: &Stack) -> String {
 }
 
 /// Totals of the whole stack.
-pub(super) struct Met {
+pub(super) struct StackTotals {
     pub(super) counts: Counts,
     pub(super) memory: Memory,
     /// Packets that the interface refused.
@@ -151,7 +151,7 @@ pub(super) struct Met {
     pub(super) cpu: Duration,
 }
 
-impl Met {
+impl StackTotals {
     pub(super) fn new(host: &Host, refused: u64, interface: &str, cpu: Duration) -> Self {
         let dropped = skyhaul_net::tun::dropped(interface).unwrap_or(0);
         Self { counts: host.counts().clone(), memory: host.memory(), refused, dropped, cpu }

@@ -23,7 +23,7 @@ pub(super) struct Point {
 }
 
 /// Results of one run.
-pub(super) struct Done {
+pub(super) struct RunMeasures {
     /// Goodput of all flows, bit/s.
     pub(super) goodput: f64,
     pub(super) retransmissions: u64,
@@ -141,8 +141,8 @@ fn seconds(times: &[Duration]) -> Vec<f64> {
     times.iter().map(|t| t.as_secs_f64()).collect()
 }
 
-fn done(groups: Vec<Group>, doubts: Vec<String>, samples: Vec<Point>) -> Done {
-    Done {
+fn done(groups: Vec<Group>, doubts: Vec<String>, samples: Vec<Point>) -> RunMeasures {
+    RunMeasures {
         goodput: groups.iter().map(|g| g.goodput).sum(),
         retransmissions: groups.iter().map(|g| g.retransmissions).sum(),
         timeouts: groups.iter().map(|g| g.timeouts).sum(),
@@ -154,7 +154,7 @@ fn done(groups: Vec<Group>, doubts: Vec<String>, samples: Vec<Point>) -> Done {
 }
 
 /// In the simulator.
-pub(super) fn simulate(case: &Case, seed: u64) -> Result<Done, Stop> {
+pub(super) fn simulate(case: &Case, seed: u64) -> Result<RunMeasures, Stop> {
     let mut scenario = case.scenario.clone();
     let sample = scenario.record.sample.unwrap_or(Duration::from_millis(100));
     scenario.record = Record { sample: Some(sample), series: vec![Series::Acked, Series::Cwnd] };
@@ -202,7 +202,7 @@ pub(super) fn simulate(case: &Case, seed: u64) -> Result<Done, Stop> {
 }
 
 /// Results of another world.
-pub(super) fn measured(o: &Outcome) -> Done {
+pub(super) fn measured(o: &Outcome) -> RunMeasures {
     let point =
         |s: &Sample| Point { at: s.at.as_secs_f64(), flow: s.flow, cwnd: s.cwnd, acked: s.acked as f64 };
     let sent = |f: &FlowOutcome| f.video.as_ref().map_or(f.sent.unwrap_or(0), |v| v.packets);

@@ -1,6 +1,6 @@
 //! Runs in several worlds, side by side.
 
-use super::measure::{Done, measured, simulate};
+use super::measure::{RunMeasures, measured, simulate};
 use crate::args::CompareArgs;
 use crate::interrupt;
 use crate::progress::progress;
@@ -75,14 +75,14 @@ pub(super) struct Ran {
     pub(super) entries: Vec<Entry>,
     pub(super) seeds: Vec<u64>,
     /// Entry and seed as indices, in their order.
-    pub(super) done: Vec<(usize, usize, Done)>,
+    pub(super) done: Vec<(usize, usize, RunMeasures)>,
     /// The lock of the folder, held until everything is written.
     _lease: Option<Lease>,
 }
 
 impl Ran {
     /// The runs of an entry in the order of seeds.
-    pub(super) fn of(&self, entry: usize) -> impl Iterator<Item = &Done> {
+    pub(super) fn of(&self, entry: usize) -> impl Iterator<Item = &RunMeasures> {
         self.done.iter().filter(move |(e, ..)| *e == entry).map(|(.., d)| d)
     }
 }
@@ -99,7 +99,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<Ran, Stop> {
         (0..seeds.len()).flat_map(|s| (0..entries.len()).map(move |e| (e, s))).collect();
     let bar = progress(jobs.len() as u64);
     let (queue, failure) = (Mutex::new(jobs), Mutex::new(None));
-    let done: Mutex<Vec<(usize, usize, Done)>> = Mutex::new(Vec::new());
+    let done: Mutex<Vec<(usize, usize, RunMeasures)>> = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..args.jobs.unwrap_or_else(usual_jobs) {
             scope.spawn(|| {

@@ -1,7 +1,7 @@
 //! Comparison of several worlds: a table, or JSON.
 
 use super::figures;
-use super::measure::{Datagrams, Done, Group, Rate};
+use super::measure::{Datagrams, Group, Rate, RunMeasures};
 use super::runs::{Entry, Ran};
 use crate::args::CompareArgs;
 use crate::output::print;
@@ -13,18 +13,18 @@ use skyhaul_study::stats::{self, Estimate};
 use std::fmt::Write as _;
 
 /// The runs of one entry, and the results of one flow group in each.
-struct Part<'a> {
+struct EntryRuns<'a> {
     entry: &'a Entry,
     /// Number of the entry.
     number: usize,
-    runs: Vec<&'a Done>,
+    runs: Vec<&'a RunMeasures>,
     groups: Vec<&'a Group>,
 }
 
 /// A column: its header and its value.
-type Column<'a> = (&'static str, Box<dyn Fn(&Part<'_>) -> String + 'a>);
+type Column<'a> = (&'static str, Box<dyn Fn(&EntryRuns<'_>) -> String + 'a>);
 
-impl Part<'_> {
+impl EntryRuns<'_> {
     fn mean(&self, f: impl Fn(&Group) -> f64) -> f64 {
         mean(self.groups.iter().map(|g| f(g)))
     }
@@ -106,32 +106,32 @@ const KERNEL_WINDOWS: &str = "Kernel senders use their own windows, buffers and 
 
 /// Why runs of an entry are not trusted, in one line.
 fn doubt(ran: &Ran, number: usize, entry: &Entry) -> Option<String> {
-    let doubtful: Vec<&Done> = ran.of(number).filter(|d| !d.doubts.is_empty()).collect();
+    let doubtful: Vec<&RunMeasures> = ran.of(number).filter(|d| !d.doubts.is_empty()).collect();
     let first = doubtful.first()?;
     let (n, all) = (doubtful.len(), ran.of(number).count());
     Some(format!("{}: not trusted in {n} of {all} runs: {}", entry.label, first.doubts.join("; ")))
 }
 
 /// A row for each group of flows in each world.
-fn parts(ran: &Ran) -> Vec<Part<'_>> {
+fn parts(ran: &Ran) -> Vec<EntryRuns<'_>> {
     let mut parts = Vec::new();
     for (number, entry) in ran.entries.iter().enumerate() {
-        let runs: Vec<&Done> = ran.of(number).collect();
+        let runs: Vec<&RunMeasures> = ran.of(number).collect();
         let groups = runs.first().map_or(0, |d| d.groups.len());
         for group in 0..groups {
             let groups = runs.iter().filter_map(|d| d.groups.get(group)).collect();
-            parts.push(Part { entry, number, runs: runs.clone(), groups });
+            parts.push(EntryRuns { entry, number, runs: runs.clone(), groups });
         }
     }
     parts
 }
 
 /// The table with its headers. Columns without values are left out.
-fn table(parts: &[Part<'_>]) -> Vec<Vec<String>> {
-    let name = |p: &Part<'_>| p.groups.first().map_or("", |g| g.name.as_str()).to_owned();
-    let first = |p: &Part<'_>| {
+fn table(parts: &[EntryRuns<'_>]) -> Vec<Vec<String>> {
+    let name = |p: &EntryRuns<'_>| p.groups.first().map_or("", |g| g.name.as_str()).to_owned();
+    let first = |p: &EntryRuns<'_>| {
         let same = parts.iter().find(|f| f.number == 0 && name(f) == name(p));
-        same.map_or_else(Vec::new, Part::goodputs)
+        same.map_or_else(Vec::new, EntryRuns::goodputs)
     };
     let several = parts.iter().any(|p| name(p) != name(&parts[0]));
     let pages = parts.iter().any(|p| p.groups.iter().any(|g| !g.pages.is_empty() || g.transfers > 0));
@@ -162,7 +162,7 @@ fn table(parts: &[Part<'_>]) -> Vec<Vec<String>> {
         Box::new(|p| of(p.mean(|g| g.probes.1 as f64), p.mean(|g| g.probes.0 as f64))),
     ));
     if pages {
-        let count = |p: &Part<'_>| match p.mean(|g| g.pages.len() as f64) {
+        let count = |p: &EntryRuns<'_>| match p.mean(|g| g.pages.len() as f64) {
             n if n > 0.0 || p.mean(|g| g.transfers as f64) > 0.0 => number(n),
             _ => String::new(),
         };
@@ -212,7 +212,7 @@ fn complete(film: &Viewed) -> Share {
 
 /// A world in JSON: of all flows together, and group by group. Lists have an element per seed.
 fn world(ran: &Ran, entry: usize) -> Value {
-    let runs: Vec<&Done> = ran.of(entry).collect();
+    let runs: Vec<&RunMeasures> = ran.of(entry).collect();
     let goodput: Vec<f64> = runs.iter().map(|d| d.goodput).collect();
     let first: Vec<f64> = ran.of(0).map(|d| d.goodput).collect();
     let difference = difference(&goodput, &first);

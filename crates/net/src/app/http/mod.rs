@@ -6,7 +6,7 @@
 
 mod request;
 
-use super::serve::{Talk, Talker};
+use super::serve::{NextStep, Talker};
 use super::standstill::Standstill;
 use crate::host::{Conn, ConnId, Host};
 use request::{Range, Request, Wanted};
@@ -144,14 +144,14 @@ impl Http {
     }
 
     /// Determines what the connection waits for; `Err` if it has waited too long, and otherwise how long it may.
-    fn wait(&mut self, now: Instant, c: &Conn) -> Result<Instant, Talk> {
+    fn wait(&mut self, now: Instant, c: &Conn) -> Result<Instant, NextStep> {
         let waits = self.state == State::Head;
         if waits && self.head.is_empty() && c.tcp().unacked() == 0 {
             let Stage::Request(until) = self.stage else {
                 self.stage = Stage::Request(now + PATIENCE);
                 return Ok(now + PATIENCE);
             };
-            return if now < until { Ok(until) } else { Err(Talk::Close) };
+            return if now < until { Ok(until) } else { Err(NextStep::Close) };
         }
         if waits && !self.head.is_empty() {
             let Stage::Head(until) = self.stage else {
@@ -172,11 +172,11 @@ impl Http {
             self.stage = Stage::Data(Standstill::new(now, c, LEAST));
         }
         let Stage::Data(still) = &mut self.stage else { return Ok(Instant::MAX) };
-        if still.is_over(now, c, self.idle) { Err(Talk::Abort) } else { Ok(still.next(now, self.idle)) }
+        if still.is_over(now, c, self.idle) { Err(NextStep::Abort) } else { Ok(still.next(now, self.idle)) }
     }
 
     /// Reads, processes and writes until the connection has to be waited for: `None`.
-    fn step(&mut self, now: Instant, host: &mut Host, id: ConnId) -> Option<Talk> {
+    fn step(&mut self, now: Instant, host: &mut Host, id: ConnId) -> Option<NextStep> {
         loop {
             match &mut self.state {
                 State::Head => {
@@ -203,7 +203,7 @@ impl Http {
                     self.head.extend(buf.iter().take(n));
                     if n == 0 {
                         let ended = host.conn(id).is_none_or(|c| c.at_end() || c.is_over());
-                        return ended.then_some(Talk::Close);
+                        return ended.then_some(NextStep::Close);
                     }
                 }
                 State::Body(left, r) => {
@@ -217,7 +217,7 @@ impl Http {
                         self.state = respond(r);
                     } else if n == 0 {
                         let ended = host.conn(id).is_none_or(|c| c.at_end() || c.is_over());
-                        return ended.then_some(Talk::Abort);
+                        return ended.then_some(NextStep::Abort);
                     }
                 }
                 State::Continue(words, _) => {
@@ -246,26 +246,26 @@ impl Http {
                         *from += n as u64;
                         if n == 0 {
                             let over = host.conn(id).is_none_or(|c| c.is_over());
-                            return over.then_some(Talk::Close);
+                            return over.then_some(NextStep::Close);
                         }
                     } else {
                         self.state = if *close { State::Done } else { State::Head };
                     }
                 }
-                State::Done => return Some(Talk::Close),
+                State::Done => return Some(NextStep::Close),
             }
         }
     }
 }
 
 impl Talker for Http {
-    fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> Talk {
+    fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> NextStep {
         if let Some(talk) = self.step(now, host, id) {
             return talk;
         }
-        let Some(c) = host.conn(id) else { return Talk::Close };
+        let Some(c) = host.conn(id) else { return NextStep::Close };
         match self.wait(now, c) {
-            Ok(at) => Talk::Until(at),
+            Ok(at) => NextStep::Until(at),
             Err(talk) => talk,
         }
     }

@@ -5,7 +5,7 @@
 //! ```
 //! Sequence numbers start at 1. Timestamps are on the sender's clock: only differences are used.
 
-use super::wish::Wish;
+use super::parameters::TestParameters;
 use crate::host::{Arrived, Host};
 use skyhaul_base::{Duration, Instant};
 use std::net::SocketAddr;
@@ -105,7 +105,7 @@ impl Datagrams {
     }
 
     /// Sends the datagrams that are due; returns when the next one is.
-    pub(super) fn send(&mut self, now: Instant, host: &mut Host, wish: &Wish) -> Instant {
+    pub(super) fn send(&mut self, now: Instant, host: &mut Host, parameters: &TestParameters) -> Instant {
         if self.next + LATE < now {
             self.next = now;
         }
@@ -113,11 +113,11 @@ impl Datagrams {
             if self.next > now {
                 break;
             }
-            self.room.resize(wish.length, 0);
+            self.room.resize(parameters.length, 0);
             let number = self.packets + 1;
             let (secs, micros) = (now.as_nanos() / 1_000_000_000, now.as_nanos() / 1000 % 1_000_000);
             let mut header = [(secs as u32).to_be_bytes(), (micros as u32).to_be_bytes()].concat();
-            if wish.wide {
+            if parameters.wide {
                 header.extend(number.to_be_bytes());
             } else {
                 header.extend((number as u32).to_be_bytes());
@@ -128,10 +128,10 @@ impl Datagrams {
                 return Instant::MAX;
             }
             self.packets = number;
-            self.bytes += wish.length as u64;
-            let bits = wish.length as u64 * 8;
+            self.bytes += parameters.length as u64;
+            let bits = parameters.length as u64 * 8;
             // 0 bit/s: as fast as possible.
-            let gap = (bits * 1_000_000_000).checked_div(wish.rate).unwrap_or(0);
+            let gap = (bits * 1_000_000_000).checked_div(parameters.rate).unwrap_or(0);
             self.next += Duration::from_nanos(gap);
         }
         self.next
@@ -175,7 +175,7 @@ mod tests {
         }
         assert_eq!((s.packets, s.lost, s.out_of_order, s.bytes), (6, 1, 1, 500));
         assert_eq!(s.jitter, Duration::from_millis(1));
-        // Too short for a header: nobody's.
+        // Too short for a header: it belongs to no stream.
         let mut d = datagram(7, 0, 0);
         d.payload.truncate(11);
         s.arrived(&d, false);

@@ -7,9 +7,9 @@
 //! its reply.
 
 mod datagrams;
+mod parameters;
 mod results;
 mod test;
-mod wish;
 
 pub use datagrams::Datagrams;
 
@@ -18,11 +18,11 @@ use super::meter::Meter;
 use crate::host::{App, Turn};
 use crate::host::{Arrived, ConnId, Host};
 use datagrams::welcome;
+use parameters::TestParameters;
 use serde_json::Value;
 use skyhaul_base::{Duration, Instant};
 use std::collections::BTreeMap;
 use test::{Phase, Stream, Test};
-use wish::Wish;
 
 const COOKIE: usize = 37;
 /// Maximum length of a JSON text.
@@ -132,10 +132,10 @@ impl Iperf {
             Some(t)
                 if t.cookie == cookie
                     && t.phase == Phase::Streams
-                    && !t.wish.udp
-                    && t.streams.len() < t.wish.streams() =>
+                    && !t.parameters.udp
+                    && t.streams.len() < t.parameters.streams() =>
             {
-                let sends = t.wish.sends(t.streams.len());
+                let sends = t.parameters.sends(t.streams.len());
                 let mut meter = Meter::new(!sends, self.every);
                 // The cookie does not count as data.
                 if let Some(c) = host.conn(id) {
@@ -154,7 +154,9 @@ impl Iperf {
 
     /// Starts the test once every stream is connected.
     fn complete(&mut self, now: Instant, host: &mut Host) {
-        let Some(t) = self.test.as_mut().filter(|t| t.streams.len() == t.wish.streams()) else { return };
+        let Some(t) = self.test.as_mut().filter(|t| t.streams.len() == t.parameters.streams()) else {
+            return;
+        };
         Self::say(now, host, t.control, TEST_START);
         Self::say(now, host, t.control, TEST_RUNNING);
         t.begin(now);
@@ -163,11 +165,11 @@ impl Iperf {
 
     /// Handles an arriving datagram.
     fn datagram(&mut self, now: Instant, host: &mut Host, d: &Arrived) {
-        let Some(t) = self.test.as_mut().filter(|t| t.wish.udp) else { return };
+        let Some(t) = self.test.as_mut().filter(|t| t.parameters.udp) else { return };
         let theirs = |s: &&mut Stream| matches!(s, Stream::Udp(known) if known.remote == d.from);
         if let Some(Stream::Udp(known)) = t.streams.iter_mut().find(theirs) {
             if t.phase == Phase::Running && !known.sends && d.payload.len() > 4 {
-                known.arrived(d, t.wish.wide);
+                known.arrived(d, t.parameters.wide);
             } else if t.phase == Phase::Streams {
                 // Our answer was lost.
                 let _ = host.send_to(d.to, d.from, &welcome(&d.payload));
@@ -176,7 +178,7 @@ impl Iperf {
         }
         let client = host.conn(t.control).map(|c| c.remote().ip());
         if t.phase == Phase::Streams && client == Some(d.from.ip()) {
-            let sends = t.wish.sends(t.streams.len());
+            let sends = t.parameters.sends(t.streams.len());
             t.streams.push(Stream::Udp(Datagrams::new(now, d.to, d.from, sends)));
             let _ = host.send_to(d.to, d.from, &welcome(&d.payload));
             self.complete(now, host);
@@ -190,7 +192,7 @@ impl Iperf {
         }
         host.discard(now, t.control);
         host.release(now, t.control);
-        let whole = t.streams.len() == t.wish.streams();
+        let whole = t.streams.len() == t.parameters.streams();
         let mut tested = Tested { in_order, ..Tested::default() };
         for s in t.streams {
             match s {
@@ -202,7 +204,7 @@ impl Iperf {
                 Stream::Udp(d) => tested.datagrams.push(d),
             }
         }
-        if whole && tested.connections.len() + tested.datagrams.len() == t.wish.streams() {
+        if whole && tested.connections.len() + tested.datagrams.len() == t.parameters.streams() {
             self.tested.push(tested);
         }
         self.count += 1;
@@ -256,9 +258,9 @@ impl Iperf {
                 Phase::Parameters => {
                     let Some(p) = Self::text(&mut t.input) else { break };
                     let longest = host.config().mtu.saturating_sub(HEADERS) as usize;
-                    match Wish::read(&p.unwrap_or(Value::Null), longest) {
-                        Ok(wish) => {
-                            t.wish = wish;
+                    match TestParameters::read(&p.unwrap_or(Value::Null), longest) {
+                        Ok(parameters) => {
+                            t.parameters = parameters;
                             t.phase = Phase::Streams;
                             Self::say(now, host, t.control, CREATE_STREAMS);
                         }

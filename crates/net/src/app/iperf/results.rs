@@ -1,7 +1,7 @@
 //! The server's results of a test, in the format of iperf3.
 
+use super::parameters::Direction;
 use super::test::{Stream, Test};
-use super::wish::Way;
 use serde_json::{Value, json};
 
 /// Our results. `control_name` is the name of our congestion control.
@@ -28,7 +28,7 @@ pub(super) fn of(test: &Test, control_name: &str) -> Value {
         }
         told
     });
-    let knows_retransmits = test.wish.way != Way::In && !test.wish.udp;
+    let knows_retransmits = test.parameters.direction != Direction::In && !test.parameters.udp;
     json!({
         "cpu_util_total": 0.0,
         "cpu_util_user": 0.0,

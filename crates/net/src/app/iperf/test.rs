@@ -1,7 +1,7 @@
 //! A test in progress.
 
 use super::datagrams::Datagrams;
-use super::wish::{Way, Wish};
+use super::parameters::{Direction, TestParameters};
 use crate::app::account::Account;
 use crate::app::meter::Meter;
 use crate::host::{ConnId, Host};
@@ -48,9 +48,9 @@ impl Stream {
 }
 
 /// The parameters before the client has sent any.
-const NOTHING: Wish = Wish {
+const NOTHING: TestParameters = TestParameters {
     udp: false,
-    way: Way::In,
+    direction: Direction::In,
     parallel: 1,
     length: 0,
     rate: 0,
@@ -65,7 +65,7 @@ pub(super) struct Test {
     pub(super) cookie: Vec<u8>,
     pub(super) control: ConnId,
     pub(super) phase: Phase,
-    pub(super) wish: Wish,
+    pub(super) parameters: TestParameters,
     pub(super) streams: Vec<Stream>,
     pub(super) input: Vec<u8>,
     /// When the client last showed that it is there, and how much data had moved by then. Datagrams that we send show
@@ -83,7 +83,7 @@ impl Test {
             cookie,
             control,
             phase: Phase::Parameters,
-            wish: NOTHING,
+            parameters: NOTHING,
             streams: Vec::new(),
             input: Vec::new(),
             moved: now,
@@ -100,8 +100,8 @@ impl Test {
     pub(super) fn begin(&mut self, now: Instant) {
         self.phase = Phase::Running;
         (self.moved, self.began) = (now, now);
-        if !self.wish.time.is_zero() {
-            self.stops = now + self.wish.time + GRACE;
+        if !self.parameters.time.is_zero() {
+            self.stops = now + self.parameters.time + GRACE;
         }
         for s in &mut self.streams {
             if let Stream::Udp(d) = s {
@@ -133,7 +133,7 @@ impl Test {
                 }
                 Stream::Udp(d) => {
                     if d.sends && sending {
-                        next = next.min(d.send(now, host, &self.wish));
+                        next = next.min(d.send(now, host, &self.parameters));
                     }
                     *(if d.sends { &mut sent } else { &mut amount }) += d.bytes;
                 }
@@ -143,7 +143,8 @@ impl Test {
             (self.amount, self.moved) = (amount, now);
         }
         // Losses make the client wait for more than was asked for: it has as long again.
-        if self.wish.amount > 0 && self.stops == Instant::MAX && amount + sent >= self.wish.amount {
+        if self.parameters.amount > 0 && self.stops == Instant::MAX && amount + sent >= self.parameters.amount
+        {
             self.stops = now + (now - self.began) + GRACE;
         }
         next
@@ -152,7 +153,9 @@ impl Test {
     /// of its control connection show whether it is there.
     pub(super) fn patience(&self) -> Instant {
         match self.phase {
-            Phase::Running if self.wish.udp && self.wish.way == Way::Out => self.stops + SILENCE,
+            Phase::Running if self.parameters.udp && self.parameters.direction == Direction::Out => {
+                self.stops + SILENCE
+            }
             Phase::Running => (self.moved + STANDSTILL).min(self.stops + SILENCE),
             _ => self.moved + SILENCE,
         }

@@ -9,7 +9,7 @@ mod tracer;
 pub use traced::{End, Head, Kind, Metrics, Traced};
 pub(super) use tracer::Tracer;
 
-use super::glance::{About, TCP, about, network};
+use super::glance::{TCP, TcpEnds, about, network};
 use skyhaul_base::Instant;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -56,7 +56,7 @@ impl Filter {
     /// connection of the packet that it quotes.
     #[must_use]
     pub fn takes(&self, packet: &[u8]) -> bool {
-        let Some(About::Itself(a, b) | About::Quoted(a, b)) = about(packet) else { return false };
+        let Some(TcpEnds::Itself(a, b) | TcpEnds::Quoted(a, b)) = about(packet) else { return false };
         self.matches(a, b) || self.matches(b, a)
     }
 }
@@ -125,12 +125,12 @@ impl Tap {
     pub fn filter(&self) -> &Filter {
         &self.filter
     }
-    /// Whether somebody still reads.
+    /// Whether the reader still exists.
     #[must_use]
     pub fn is_read(&self) -> bool {
         !self.shared.closed.load(Ordering::Relaxed)
     }
-    /// Delivers something; false if nobody reads any more.
+    /// Delivers an item; false if the reader has gone.
     pub(super) fn deliver(&self, what: Tapped) -> bool {
         match self.to.try_send(what) {
             Ok(()) => true,
@@ -141,7 +141,7 @@ impl Tap {
             Err(TrySendError::Disconnected(_)) => false,
         }
     }
-    /// Delivers a packet if it matches; false if nobody reads any more.
+    /// Delivers a packet if it matches; false if the reader has gone.
     pub(super) fn packet(&self, at: Instant, arrived: bool, packet: &[u8]) -> bool {
         if !self.filter.takes(packet) {
             return true;
@@ -196,7 +196,7 @@ impl Socket {
         *self.tap.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.changes.fetch_add(1, Ordering::Release);
     }
-    /// Whether a tap is attached that somebody reads.
+    /// Whether a tap is attached whose reader still exists.
     #[must_use]
     pub fn is_taken(&self) -> bool {
         self.tap.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(Tap::is_read)

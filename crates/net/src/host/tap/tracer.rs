@@ -17,7 +17,7 @@ pub(in crate::host) struct Tracer {
     recovers: bool,
     connected: bool,
     ended: bool,
-    /// Somebody reads it.
+    /// Its reader still exists.
     pub(in crate::host) read: bool,
 }
 

@@ -13,7 +13,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 
 /// A connection that waits for admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct PendingConnection {
     /// The connection that it becomes.
     pub id: ConnId,
     /// Its local end.
@@ -26,7 +26,7 @@ pub struct Asked {
     pub gateway: Option<NonZeroU32>,
 }
 
-/// What the application is to decide, and what it has decided.
+/// Connections that wait for a decision of the application, and its decisions.
 #[derive(Debug, Default)]
 pub(in crate::host) struct Admissions {
     /// Those that the application has not seen yet.
@@ -38,7 +38,7 @@ pub(in crate::host) struct Admissions {
 }
 
 impl Admissions {
-    /// Number of those that were decided on, and whose peers do not know yet.
+    /// Number of decisions that the peers have not been sent yet.
     pub(in crate::host) fn decided(&self) -> usize {
         self.admitted.len() + self.refused.len()
     }
@@ -46,7 +46,7 @@ impl Admissions {
     pub(in crate::host) fn ask(&mut self, id: ConnId) {
         self.asked.push_back(id);
     }
-    /// The application is told that one has failed.
+    /// The application learns that a waiting connection has failed.
     pub(in crate::host) fn withdraw(&mut self, id: ConnId) {
         self.withdrawn.push_back(id);
     }
@@ -58,11 +58,11 @@ impl Host {
         let at = self.reserved(id)?;
         self.half_open.get(at).is_some_and(|half| half.waits).then_some(at)
     }
-    pub(super) fn asked(&self, id: ConnId) -> Option<Asked> {
+    pub(super) fn asked(&self, id: ConnId) -> Option<PendingConnection> {
         let at = self.waits(id)?;
         let (ends, syn) = (self.half_open.ends(at), &self.half_open.get(at)?.syn);
         let (local, remote) = (ends.local(), ends.remote());
-        Some(Asked { id, local, remote, dscp: syn.dscp, gateway: syn.gateway })
+        Some(PendingConnection { id, local, remote, dscp: syn.dscp, gateway: syn.gateway })
     }
     /// Admits one with this initial window and endpoint; false if it is gone.
     pub(super) fn set_terms(&mut self, id: ConnId, window: Option<NonZeroU16>, which: u8) -> bool {

@@ -34,7 +34,7 @@ pub type Cookie = [u8; 8];
 
 /// How long cookies of one kind are given out; they are accepted for as long again.
 const PERIOD: Duration = Duration::from_secs(600);
-/// Serial numbers below the highest that are told apart: those of SYNs that overtake each other.
+/// Serial numbers below the highest that are distinguished: those of SYNs that overtake each other.
 const WINDOW: u32 = 1024;
 /// Maximum number of gateways and periods whose serial numbers are remembered. They are never forgotten within their
 /// period: the data of further ones is not taken.

@@ -16,7 +16,7 @@ pub mod exchange;
 mod share;
 
 pub(super) use admission::Admissions;
-pub use admission::Asked;
+pub use admission::PendingConnection;
 pub(super) use early::Arrivals;
 pub use early::{Cookie, Numbers};
 
@@ -32,7 +32,7 @@ pub trait Transparent {
     /// Further endpoints for connections that [`Self::listen_elsewhere`] takes, of which [`Self::admit`] chooses.
     fn offer(&mut self, choice: Vec<Endpoint>);
     /// The next connection that waits for admission: each is returned once.
-    fn next_asked(&mut self) -> Option<Asked>;
+    fn next_asked(&mut self) -> Option<PendingConnection>;
     /// Admits a waiting connection. Its SYN-ACK leaves with the next [`Host::flush`]; false if it no longer exists.
     ///
     /// `window` is its initial window, segments, if it differs from the endpoint's; `which` is 0 for the listener's endpoint, or the
@@ -66,7 +66,7 @@ impl Transparent for Host {
     fn offer(&mut self, choice: Vec<Endpoint>) {
         self.listeners.set_choice(choice);
     }
-    fn next_asked(&mut self) -> Option<Asked> {
+    fn next_asked(&mut self) -> Option<PendingConnection> {
         while let Some(id) = self.admissions.asked.pop_front() {
             // It may be gone already.
             if let Some(asked) = self.asked(id) {

@@ -4,7 +4,7 @@
 //! ([`super::exchange`]).
 
 use crate::host::HostConfig;
-use crate::host::glance::{About, about};
+use crate::host::glance::{TcpEnds, about};
 use std::net::SocketAddr;
 
 impl HostConfig {
@@ -31,7 +31,7 @@ impl HostConfig {
 /// belongs to: that one is ours.
 fn ends(packet: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     match about(packet)? {
-        About::Itself(remote, local) | About::Quoted(local, remote) => Some((local, remote)),
+        TcpEnds::Itself(remote, local) | TcpEnds::Quoted(local, remote) => Some((local, remote)),
     }
 }
 

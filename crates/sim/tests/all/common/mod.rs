@@ -60,7 +60,7 @@ pub fn scenario(seconds: f64, links: Vec<Link>, flows: Vec<FlowGroup>) -> Resolv
         links,
         flows,
         gateways: Vec::new(),
-        mishaps: Vec::new(),
+        gateway_events: Vec::new(),
         record: Record { sample: None, series: Vec::new() },
         events: Vec::new(),
     }

@@ -1,18 +1,18 @@
 //! Loss classification: congestion, or a channel error, which is not reported to the congestion control.
 //!
 //! The sender reports arrivals ([`Classifier::arrived`]) and asks about each loss that it detects
-//! ([`Classifier::is_error`]). Each method has its own file: [`inter_arrival`], [`spike`], and [`told`], an oracle.
+//! ([`Classifier::is_error`]). Each method has its own file: [`inter_arrival`], [`spike`], and [`oracle`].
 
 mod inter_arrival;
+mod oracle;
 mod spike;
-mod told;
 
 use crate::config::LossClassifier;
 use alloc::vec::Vec;
 use inter_arrival::InterArrival;
+use oracle::Oracle;
 use skyhaul_base::{Duration, Instant};
 use spike::Spike;
-use told::Told;
 
 /// Maximum number of verdicts kept.
 const MOST_VERDICTS: usize = 4096;
@@ -41,15 +41,15 @@ pub(crate) struct Arrived {
 /// A classification method with its state and its verdicts.
 #[derive(Clone, Debug)]
 pub(crate) struct Classifier {
-    way: Way,
+    method: Method,
     /// Segments below this offset have been classified.
     asked: u64,
     verdicts: Vec<Verdict>,
 }
 
 #[derive(Clone, Debug)]
-enum Way {
-    Told(Told),
+enum Method {
+    Oracle(Oracle),
     InterArrival(InterArrival),
     Spike(Spike),
 }
@@ -57,37 +57,37 @@ enum Way {
 impl Classifier {
     /// The configured classifier, if any.
     pub(crate) fn of(config: LossClassifier) -> Option<Self> {
-        let way = match config {
+        let method = match config {
             LossClassifier::None => return None,
-            LossClassifier::Oracle { .. } => Way::Told(Told::default()),
-            LossClassifier::InterArrival { low, high } => Way::InterArrival(InterArrival::new(low, high)),
-            LossClassifier::Spike { start, end } => Way::Spike(Spike::new(start, end)),
+            LossClassifier::Oracle { .. } => Method::Oracle(Oracle::default()),
+            LossClassifier::InterArrival { low, high } => Method::InterArrival(InterArrival::new(low, high)),
+            LossClassifier::Spike { start, end } => Method::Spike(Spike::new(start, end)),
         };
-        Some(Self { way, asked: 0, verdicts: Vec::new() })
+        Some(Self { method, asked: 0, verdicts: Vec::new() })
     }
 
     /// Whether it needs every arrival.
     pub(crate) fn listens(&self) -> bool {
-        !matches!(self.way, Way::Told(_))
+        !matches!(self.method, Method::Oracle(_))
     }
     /// Whether it needs send times.
     pub(crate) fn needs_times(&self) -> bool {
-        matches!(self.way, Way::Spike(_))
+        matches!(self.method, Method::Spike(_))
     }
 
     /// An acknowledgement reports data for the first time, in segments of `smss` bytes.
     pub(crate) fn arrived(&mut self, now: Instant, smss: u32, a: &Arrived) {
-        match &mut self.way {
-            Way::Told(_) => {}
-            Way::InterArrival(i) => i.arrived(now, smss, a),
-            Way::Spike(s) => s.measured(a.rtt),
+        match &mut self.method {
+            Method::Oracle(_) => {}
+            Method::InterArrival(i) => i.arrived(now, smss, a),
+            Method::Spike(s) => s.measured(a.rtt),
         }
     }
 
     /// Reports the true cause of the loss of `[from, to)`, for one transmission.
-    pub(crate) fn told(&mut self, from: u64, to: u64, error: bool) {
-        if let Way::Told(t) = &mut self.way {
-            t.told(from, to, error);
+    pub(crate) fn report(&mut self, from: u64, to: u64, error: bool) {
+        if let Method::Oracle(t) = &mut self.method {
+            t.report(from, to, error);
         }
     }
 
@@ -98,13 +98,13 @@ impl Classifier {
 
     /// Whether the lost segment at `offset`, sent this many times, was lost by a channel error.
     pub(crate) fn is_error(&mut self, una: u64, smss: u32, (offset, transmissions): (u64, u32)) -> bool {
-        let error = match &mut self.way {
-            Way::Told(t) => t.is_error(una, offset, transmissions),
-            Way::InterArrival(i) => i.is_error(una, smss, offset),
-            Way::Spike(s) => !s.is_high(),
+        let error = match &mut self.method {
+            Method::Oracle(t) => t.is_error(una, offset, transmissions),
+            Method::InterArrival(i) => i.is_error(una, smss, offset),
+            Method::Spike(s) => !s.is_high(),
         };
         self.asked = self.asked.max(offset + 1);
-        // Not kept if nobody takes them.
+        // Verdicts that are never taken do not accumulate.
         if self.verdicts.len() >= MOST_VERDICTS {
             self.verdicts.clear();
         }

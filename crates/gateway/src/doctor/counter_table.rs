@@ -13,13 +13,13 @@ use std::process::Command;
 const SYN: &str = "tcp flags & (fin|syn|rst|ack) == syn";
 const ANSWER: &str = "tcp flags & (fin|syn|rst|ack) == syn|ack";
 
-/// A table that counts. It is removed when this is dropped.
+/// A table of nftables with counters. It is removed when this is dropped.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct CounterTable {
     table: String,
 }
 
-impl Look {
+impl CounterTable {
     /// Installs the table; `rules` are the rules of its chains `arrive`, which sees every packet that arrives, and `leave`, which
     /// sees every packet that leaves. Sets: names of interfaces and how often.
     pub(super) fn begin(
@@ -49,7 +49,7 @@ impl Look {
         nft::nft(&text)?;
         Ok(Self { table })
     }
-    /// What was counted: by counter, and by set and interface (`SET INTERFACE`).
+    /// The counts: by counter, and by set and interface (`SET INTERFACE`).
     pub(super) fn counts(&self) -> BTreeMap<String, u64> {
         let listed = Command::new("nft").args(["-j", "list", "table", "inet", &self.table]).output();
         let listed = listed.map(|done| done.stdout).unwrap_or_default();
@@ -57,7 +57,7 @@ impl Look {
     }
 }
 
-impl Drop for Look {
+impl Drop for CounterTable {
     fn drop(&mut self) {
         let _ = nft::nft(&format!("delete table inet {}\n", self.table));
     }
@@ -131,7 +131,7 @@ pub fn watch(config: &Config, time: Duration) -> Vec<Finding> {
         }
     }
     let counters = ["at_hosts", "at_link", "local", "answers", "hosts_meant", "link_meant"];
-    let look = match Look::begin(&counters, &["other", "astray"], &rules) {
+    let look = match CounterTable::begin(&counters, &["other", "astray"], &rules) {
         Ok(look) => look,
         Err(e) => return vec![finding("SYNs", false, e.to_string())],
     };

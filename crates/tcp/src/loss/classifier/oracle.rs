@@ -4,17 +4,17 @@ use alloc::vec::Vec;
 
 /// Reports on packets that may still be asked about.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct Oracle {
     losses: Vec<(u64, u64, bool)>,
 }
 
-impl Told {
-    pub(crate) fn told(&mut self, from: u64, to: u64, error: bool) {
+impl Oracle {
+    pub(crate) fn report(&mut self, from: u64, to: u64, error: bool) {
         self.losses.push((from, to.max(from + 1), error));
     }
 
     /// A segment is lost if all its copies are; the cause is that of the last copy. A loss without reports is a
-    /// false detection, which the congestion control hears of as usual.
+    /// false detection, which is reported to the congestion control as usual.
     pub(crate) fn is_error(&mut self, una: u64, offset: u64, transmissions: u32) -> bool {
         self.losses.retain(|(_, to, _)| *to > una);
         let copies = self.losses.iter().filter(|(from, to, _)| (*from..*to).contains(&offset));
@@ -29,13 +29,13 @@ mod tests {
 
     #[test]
     fn the_last_copy_says_why_once_all_are_lost() {
-        let mut t = Told::default();
+        let mut t = Oracle::default();
         assert!(!t.is_error(1, 1, 1), "nothing is known of a loss");
-        t.told(1, 101, true);
-        t.told(201, 301, false);
+        t.report(1, 101, true);
+        t.report(201, 301, false);
         assert!(t.is_error(1, 1, 1) && !t.is_error(1, 201, 1) && !t.is_error(1, 101, 1));
         assert!(!t.is_error(1, 1, 2), "the second copy is on its way");
-        t.told(1, 101, false);
+        t.report(1, 101, false);
         assert!(!t.is_error(1, 1, 2), "the second copy was lost to congestion");
         assert!(!t.is_error(101, 50, 1), "forgotten once acknowledged");
         assert_eq!(t.losses.len(), 1);

@@ -12,7 +12,7 @@ const HEADER: u64 = 16;
 
 /// Direction of data, as seen from the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Direction {
     In,
     Out,
     Both,
@@ -20,9 +20,9 @@ pub(super) enum Way {
 
 /// The parameters of a test that a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wish {
+pub(super) struct TestParameters {
     pub(super) udp: bool,
-    pub(super) way: Way,
+    pub(super) direction: Direction,
     /// Streams in each direction.
     pub(super) parallel: usize,
     /// Length of a datagram, bytes.
@@ -37,7 +37,7 @@ pub(super) struct Wish {
     pub(super) amount: u64,
 }
 
-impl Wish {
+impl TestParameters {
     /// Parses the parameters; `longest` is the longest datagram that needs no fragmentation, bytes. An error says
     /// why the test is refused; the client itself only learns that a parameter was bad.
     pub(super) fn read(p: &Value, longest: usize) -> Result<Self, String> {
@@ -57,7 +57,7 @@ impl Wish {
                 "its datagrams have {length} bytes (-l), but only {HEADER} to {longest} fit into a packet without fragmentation"
             ));
         }
-        // 0 asks for no limit; so does whatever is not a number.
+        // 0 means no limit; so does any value that is not a number.
         let seconds = |key: &str| number(key, 0).min(LONGEST);
         let time = match (seconds("time"), seconds("omit")) {
             (0, _) => 0,
@@ -66,10 +66,10 @@ impl Wish {
         let blocks = number("blockcount", 0).saturating_mul(length);
         Ok(Self {
             udp,
-            way: match (flag("bidirectional"), flag("reverse")) {
-                (true, _) => Way::Both,
-                (false, true) => Way::Out,
-                (false, false) => Way::In,
+            direction: match (flag("bidirectional"), flag("reverse")) {
+                (true, _) => Direction::Both,
+                (false, true) => Direction::Out,
+                (false, false) => Direction::In,
             },
             parallel: parallel as usize,
             length: length as usize,
@@ -81,11 +81,11 @@ impl Wish {
     }
     /// Total number of streams.
     pub(super) fn streams(&self) -> usize {
-        self.parallel * if self.way == Way::Both { 2 } else { 1 }
+        self.parallel * if self.direction == Direction::Both { 2 } else { 1 }
     }
     /// Whether we send on the `n`-th stream. In a test in both directions, the client's streams come first.
     pub(super) fn sends(&self, n: usize) -> bool {
-        self.way == Way::Out || self.way == Way::Both && n >= self.parallel
+        self.direction == Direction::Out || self.direction == Direction::Both && n >= self.parallel
     }
 }
 
@@ -93,8 +93,8 @@ impl Wish {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Wish, String> {
-        Wish::read(&serde_json::from_str(text).unwrap_or(Value::Null), 1472)
+    fn read(text: &str) -> Result<TestParameters, String> {
+        TestParameters::read(&serde_json::from_str(text).unwrap_or(Value::Null), 1472)
     }
 
     #[test]
@@ -113,7 +113,10 @@ mod tests {
         assert_eq!(sends, [false, false, true, true]);
         let w = read(r#"{"udp":true,"reverse":true,"len":1000,"bandwidth":1000000,"udp_counters_64bit":1}"#)
             .unwrap();
-        assert_eq!((w.way, w.streams(), w.sends(0), w.rate, w.wide), (Way::Out, 1, true, 1_000_000, true));
+        assert_eq!(
+            (w.direction, w.streams(), w.sends(0), w.rate, w.wide),
+            (Direction::Out, 1, true, 1_000_000, true)
+        );
     }
 
     #[test]

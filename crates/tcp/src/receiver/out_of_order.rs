@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 
 /// Ranges of the stream beyond `RCV.NXT`.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Beyond {
+pub(super) struct OutOfOrder {
     /// Disjoint and ascending.
     ranges: VecDeque<(u64, u64)>,
     /// One byte of each range reported last, most recent first; 0 means none.
@@ -12,13 +12,13 @@ pub(super) struct Beyond {
     /// Data received twice, to be reported.
     pub(super) duplicate: Option<(u64, u64)>,
     /// Segments beyond the gap that were acknowledged immediately, if not all are.
-    pub(super) told: u32,
+    pub(super) immediate_acks: u32,
     /// SNACK: holes below this offset are not the next to be named, and holes beyond the other have not been named.
     next_named: u64,
     named_to: u64,
 }
 
-impl Beyond {
+impl OutOfOrder {
     /// Whether nothing lies beyond a gap.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {

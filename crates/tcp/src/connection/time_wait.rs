@@ -8,7 +8,7 @@ use skyhaul_base::{Duration, Instant};
 
 /// State to be kept of a connection in TIME-WAIT.
 #[derive(Clone, Copy, Debug)]
-pub struct Remains {
+pub struct TimeWaitState {
     /// Our next sequence number: a new connection between the same ends starts beyond it.
     pub next: Seq,
     /// The peer's next sequence number.
@@ -32,9 +32,9 @@ impl<S: Store> Connection<S> {
     }
     /// The state to keep once the connection is in TIME-WAIT.
     #[must_use]
-    pub fn remains(&self) -> Remains {
+    pub fn remains(&self) -> TimeWaitState {
         let window = self.receiver.announced().min(65_535 << self.our_scale);
-        Remains {
+        TimeWaitState {
             next: self.acknowledged(),
             expected: self.expected(),
             window: (window >> self.our_scale << self.our_scale) as u32,
@@ -43,7 +43,7 @@ impl<S: Store> Connection<S> {
     }
 }
 
-impl Remains {
+impl TimeWaitState {
     /// Whether a SYN with this sequence number and timestamp starts a new connection. It is not a late duplicate if
     /// its timestamp is newer than the last one of the old connection (RFC 6191 §2) or, without timestamps, if its
     /// sequence number is (RFC 9293 §3.10.7.4).
@@ -79,7 +79,8 @@ mod tests {
     fn a_newer_timestamp_or_a_higher_number_begins_anew() {
         let mut stamps = Timestamps::new(&Config::modern());
         stamps.recent = 1000;
-        let old = Remains { next: Seq(1), expected: Seq(u32::MAX - 5), window: 0, stamps: Some(stamps) };
+        let old =
+            TimeWaitState { next: Seq(1), expected: Seq(u32::MAX - 5), window: 0, stamps: Some(stamps) };
         let (lower, higher) = (Seq(u32::MAX - 100), Seq(50));
         for (seq, ts, admitted) in [
             (lower, Some(1001), true),
@@ -91,7 +92,7 @@ mod tests {
         ] {
             assert_eq!(old.admits(seq, ts), admitted, "{seq:?} {ts:?}");
         }
-        let without = Remains { stamps: None, ..old };
+        let without = TimeWaitState { stamps: None, ..old };
         assert!(without.admits(higher, Some(1)) && !without.admits(lower, Some(5000)));
     }
 }

@@ -1,6 +1,6 @@
 //! One direction through the emulated links, in sequence. It reads no clock and owns no device.
 
-use super::crossing::{Crossing, Ways};
+use super::crossing::{Crossing, GroupLookup};
 use super::packet::Buf;
 use crate::error::NetError;
 use skyhaul_base::{Duration, Instant, Rate};
@@ -13,12 +13,12 @@ use skyhaul_scenario::resolved::{FlowGroup, Resolved};
 #[derive(Debug)]
 struct Label {
     name: String,
-    what: What,
+    origin: LinkOrigin,
 }
 
-/// What a link of the chain represents.
+/// The part of the scenario that a link of the chain stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum LinkOrigin {
     /// The link with this index in the scenario.
     Link(usize),
     /// The access link of flow groups, with this delay.
@@ -27,20 +27,20 @@ enum What {
 
 /// One direction of a path.
 #[derive(Debug)]
-pub(super) struct Way {
+pub(super) struct PathDirection {
     /// The links, in the order of the routes.
     chain: Chain<Buf>,
     labels: Vec<Label>,
     /// Start of each group's route.
     routes: Vec<u16>,
-    ways: Ways,
+    groups: GroupLookup,
     agenda: Agenda,
     /// Time of the last event or later.
     now: Instant,
 }
 
 /// A packet that passed all links, or that was lost.
-pub(super) enum Fate<'a> {
+pub(super) enum PacketOutcome<'a> {
     /// It is due at this time.
     Through(Instant),
     /// A link lost it.
@@ -53,12 +53,12 @@ struct Losses<'a, F> {
     out: &'a mut F,
 }
 
-impl<F: FnMut(Buf, Fate<'_>)> Observer<Buf> for Losses<'_, F> {
+impl<F: FnMut(Buf, PacketOutcome<'_>)> Observer<Buf> for Losses<'_, F> {
     fn entered(&mut self, _now: Instant, _link: u32, _packet: &Buf) {}
     fn left(&mut self, _now: Instant, _link: u32, _packet: &Buf) {}
     fn lost(&mut self, _now: Instant, link: u32, packet: Buf, why: DropReason) {
         let name = self.labels.get(link as usize).map_or("", |l| l.name.as_str());
-        (self.out)(packet, Fate::Lost(name, why));
+        (self.out)(packet, PacketOutcome::Lost(name, why));
     }
     fn copy(&mut self, packet: &Buf, number: u32) -> Option<Buf> {
         packet.with_number(number)
@@ -78,15 +78,15 @@ impl Links<'_> {
     /// A link of the scenario.
     #[expect(clippy::indexing_slicing, reason = "a resolved scenario names links that it has")]
     fn link(&mut self, index: usize) -> u32 {
-        if let Some(at) = self.labels.iter().position(|l| l.what == What::Link(index)) {
+        if let Some(at) = self.labels.iter().position(|l| l.origin == LinkOrigin::Link(index)) {
             return at as u32;
         }
         let l = &self.scenario.links[index];
-        let (d, way) = if self.forward { (&l.forward, "forward") } else { (&l.reverse, "reverse") };
-        let name = format!("{}.{way}", l.name);
+        let (d, direction) = if self.forward { (&l.forward, "forward") } else { (&l.reverse, "reverse") };
+        let name = format!("{}.{direction}", l.name);
         // No departures ahead of time: the readers of the queue and of the counters do not settle the links first.
         let link = Link::new(&d.link_config(), Streams::named(self.seed, &format!("links.{name}")));
-        self.add(d.hop(link), name, What::Link(index))
+        self.add(d.hop(link), name, LinkOrigin::Link(index))
     }
     /// The access delay of a group, if it has one; groups with the same delay share the link.
     fn access(&mut self, group: &FlowGroup) -> Option<u32> {
@@ -94,23 +94,23 @@ impl Links<'_> {
         if delay.is_zero() {
             return None;
         }
-        if let Some(at) = self.labels.iter().position(|l| l.what == What::Access(delay)) {
+        if let Some(at) = self.labels.iter().position(|l| l.origin == LinkOrigin::Access(delay)) {
             return Some(at as u32);
         }
         let config = LinkConfig { delay: Delay::fixed(delay), ..LinkConfig::default() };
         let link = Link::new(&config, Streams::named(self.seed, "access"));
         let name =
             if self.scenario.flows.len() > 1 { format!("access.{}", group.name) } else { "access".into() };
-        Some(self.add(Hop::new(link, false), name, What::Access(delay)))
+        Some(self.add(Hop::new(link, false), name, LinkOrigin::Access(delay)))
     }
-    fn add(&mut self, hop: Hop<Buf>, name: String, what: What) -> u32 {
+    fn add(&mut self, hop: Hop<Buf>, name: String, origin: LinkOrigin) -> u32 {
         self.hops.push(hop);
-        self.labels.push(Label { name, what });
+        self.labels.push(Label { name, origin });
         (self.hops.len() - 1) as u32
     }
 }
 
-impl Way {
+impl PathDirection {
     /// The links of flow groups in one direction, with the random streams of the simulator: with the same seed the
     /// same packets are lost.
     ///
@@ -138,14 +138,14 @@ impl Way {
             routes.push(table.add(route).ok_or(NetError::TooManyWays)?);
         }
         let crossed = |link: usize| crossing.groups().iter().any(|g| g.path.contains(&link));
-        let (agenda, first) = scenario.agenda(seed, |link, way| way == forward && crossed(link));
+        let (agenda, first) = scenario.agenda(seed, |link, direction| direction == forward && crossed(link));
         let Links { hops, labels, .. } = links;
-        let (chain, ways) = (Chain::new(hops, table), crossing.ways(forward));
-        let mut way = Self { chain, labels, routes, ways, agenda, now: Instant::ZERO };
+        let (chain, groups) = (Chain::new(hops, table), crossing.groups_of(forward));
+        let mut direction = Self { chain, labels, routes, groups, agenda, now: Instant::ZERO };
         for (link, change) in first {
-            way.change(link, &change, &mut |_, _| {});
+            direction.change(link, &change, &mut |_, _| {});
         }
-        Ok(way)
+        Ok(direction)
     }
 
     /// Time of the next event; [`Instant::MAX`] means never.
@@ -153,20 +153,20 @@ impl Way {
         self.chain.next().min(self.agenda.next())
     }
     /// A packet enters the first link. All events due before must have been processed ([`Self::advance`]).
-    pub(super) fn enter(&mut self, at: Instant, mut p: Buf, out: &mut impl FnMut(Buf, Fate<'_>)) {
+    pub(super) fn enter(&mut self, at: Instant, mut p: Buf, out: &mut impl FnMut(Buf, PacketOutcome<'_>)) {
         self.now = self.now.max(at);
         if self.labels.is_empty() {
-            out(p, Fate::Through(self.now));
+            out(p, PacketOutcome::Through(self.now));
             return;
         }
-        // There is a route for each way.
-        let Some(route) = self.routes.get(self.ways.of(&p.class)) else { return };
+        // There is a route for each direction.
+        let Some(route) = self.routes.get(self.groups.of(&p.class)) else { return };
         p.set_out(*route);
         self.chain.enter(self.now, p, &mut Losses { labels: &self.labels, out });
     }
 
     /// Processes all events due by `now`, each at its own time: the lateness of the caller changes nothing.
-    pub(super) fn advance(&mut self, now: Instant, out: &mut impl FnMut(Buf, Fate<'_>)) {
+    pub(super) fn advance(&mut self, now: Instant, out: &mut impl FnMut(Buf, PacketOutcome<'_>)) {
         loop {
             let next = self.next();
             // `MAX` means never.
@@ -179,7 +179,7 @@ impl Way {
             if self.chain.next() <= self.now {
                 let through = self.chain.step(self.now, &mut Losses { labels: &self.labels, out });
                 if let Some(p) = through {
-                    out(p, Fate::Through(self.now));
+                    out(p, PacketOutcome::Through(self.now));
                 }
             } else if let Some((link, change)) = self.agenda.take(self.now) {
                 self.change(link, &change, out);
@@ -188,9 +188,9 @@ impl Way {
     }
 
     /// Changes a directed link; its number is that of an [`Agenda`] of the scenario.
-    fn change(&mut self, link: u32, change: &Change, out: &mut impl FnMut(Buf, Fate<'_>)) {
-        let of_scenario = What::Link(link as usize / 2);
-        let Some(hop) = self.labels.iter().position(|l| l.what == of_scenario) else { return };
+    fn change(&mut self, link: u32, change: &Change, out: &mut impl FnMut(Buf, PacketOutcome<'_>)) {
+        let of_scenario = LinkOrigin::Link(link as usize / 2);
+        let Some(hop) = self.labels.iter().position(|l| l.origin == of_scenario) else { return };
         let now = self.now;
         let mut losses = Losses { labels: &self.labels, out };
         self.chain.change(now, hop as u32, &mut losses, |link, lost| {
@@ -235,12 +235,12 @@ at = "20 s"
 set = { links.sat.up = false }
 "#;
 
-    fn way(forward: bool) -> Way {
+    fn direction(forward: bool) -> PathDirection {
         let scenario = skyhaul_scenario::Document::parse("geo.toml", GEO, &skyhaul_scenario::no_files)
             .unwrap()
             .resolve()
             .unwrap();
-        Way::new(&scenario, Crossing::All(&scenario.flows[0]), forward, scenario.seed).unwrap()
+        PathDirection::new(&scenario, Crossing::All(&scenario.flows[0]), forward, scenario.seed).unwrap()
     }
     fn packet() -> Buf {
         Buf::new(
@@ -256,11 +256,11 @@ set = { links.sat.up = false }
 
     /// Packets every 10 ms for 30 s.
     fn run(forward: bool) -> (Vec<u64>, Vec<(String, DropReason)>) {
-        let mut w = way(forward);
+        let mut w = direction(forward);
         let (mut through, mut lost) = (Vec::new(), Vec::new());
-        let mut out = |_: Buf, fate: Fate<'_>| match fate {
-            Fate::Through(at) => through.push(at.as_nanos()),
-            Fate::Lost(name, why) => lost.push((name.to_owned(), why)),
+        let mut out = |_: Buf, outcome: PacketOutcome<'_>| match outcome {
+            PacketOutcome::Through(at) => through.push(at.as_nanos()),
+            PacketOutcome::Lost(name, why) => lost.push((name.to_owned(), why)),
         };
         for t in (0..30_000).step_by(10) {
             w.advance(ms(t), &mut out);
@@ -288,14 +288,14 @@ set = { links.sat.up = false }
 
     #[test]
     fn a_driver_that_sleeps_changes_nothing() {
-        let mut w = way(true);
+        let mut w = direction(true);
         let mut times = Vec::new();
         for t in 0..5 {
             w.enter(ms(t), packet(), &mut |_, _| {});
         }
         // One second late: what left is due when it was due.
-        w.advance(ms(1500), &mut |_, fate| {
-            if let Fate::Through(at) = fate {
+        w.advance(ms(1500), &mut |_, outcome| {
+            if let PacketOutcome::Through(at) = outcome {
                 times.push(at.as_nanos() / 1000);
             }
         });
@@ -324,7 +324,7 @@ extra-delay = "10 ms"
         let s = s.resolve().unwrap();
         let crossing = Crossing::ByPort { groups: &s.flows, first: 80 };
         for (forward, ports) in [(true, [(9, 80), (9, 81)]), (false, [(80, 9), (81, 9)])] {
-            let mut w = Way::new(&s, crossing, forward, 1).unwrap();
+            let mut w = PathDirection::new(&s, crossing, forward, 1).unwrap();
             let mut times = Vec::new();
             for ports in ports {
                 let class = Class {
@@ -337,8 +337,8 @@ extra-delay = "10 ms"
                 };
                 w.enter(ms(0), Buf::new(vec![0; 1500], 1000, class, Plan::LowerEffort), &mut |_, _| {});
             }
-            w.advance(ms(1000), &mut |p, fate| {
-                if let Fate::Through(at) = fate {
+            w.advance(ms(1000), &mut |p, outcome| {
+                if let PacketOutcome::Through(at) = outcome {
                     times.push((p.class.ports.unwrap(), at.as_nanos() / 1_000_000));
                 }
             });

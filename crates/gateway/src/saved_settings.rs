@@ -1,4 +1,4 @@
-//! What was there before a gateway changed the system, in a file beside its lock.
+//! The settings of the system before a gateway changed them, in a file next to its lock.
 //!
 //! The file goes when the changes go. If it is found later, the gateway was killed and nobody has cleaned up: the next start of the
 //! same gateway, or `skyhaul gateway clean`, then restores what was there before the first of them.
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The table to remove, and the settings to restore.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) struct Before {
+pub(crate) struct SavedSettings {
     pub(crate) table: String,
     pub(crate) early_demux: bool,
     pub(crate) reflect_tos: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Record {
     namespace: String,
     /// With `on-failure = "block"` it stays after a kill, on purpose.
     pub(crate) block: bool,
-    pub(crate) before: Before,
+    pub(crate) before: SavedSettings,
 }
 
 /// The file about a gateway.
@@ -43,7 +43,7 @@ fn namespace() -> String {
 }
 
 /// What was there before a gateway that was killed in this namespace; `None` if none was, or it has been cleaned up after.
-pub(crate) fn read(folder: &Path, name: &str) -> Option<Before> {
+pub(crate) fn read(folder: &Path, name: &str) -> Option<SavedSettings> {
     record(folder, name).map(|r| r.before)
 }
 
@@ -55,7 +55,12 @@ pub(crate) fn record(folder: &Path, name: &str) -> Option<Record> {
 }
 
 /// Notes what is there before a gateway changes it.
-pub(crate) fn note(folder: &Path, name: &str, block: bool, before: &Before) -> Result<(), GatewayError> {
+pub(crate) fn note(
+    folder: &Path,
+    name: &str,
+    block: bool,
+    before: &SavedSettings,
+) -> Result<(), GatewayError> {
     let path = file(folder, name);
     let record = Record { namespace: namespace(), block, before: before.clone() };
     let text = serde_json::to_string(&record).unwrap_or_default();
