@@ -7,6 +7,7 @@ python3 tools/scenario_format.py --check   fails if the page is not what the sch
 import json
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -306,6 +307,7 @@ TITLES = {
     "LegTransportSpec": "Transport of a leg",
     "ModCodSpec": "ModCod",
     "OsSpec": "Operating system",
+    "RecoveryMode": "Loss recovery",
     "Settings": "Viewer",
 }
 
@@ -337,6 +339,8 @@ class Schema:
     def __init__(self, schema):
         self.schema = schema
         self.defs = schema["$defs"]
+        # How often each definition is referred to.
+        self.uses = Counter(re.findall(r'"\$ref": "#/\$defs/(\w+)"', json.dumps(schema)))
 
     def target(self, node):
         """The definition that a node refers to, with its name, or the node itself."""
@@ -357,9 +361,11 @@ class Schema:
         return [t for n in node.get("oneOf", []) + node.get("anyOf", []) for t in self.tables(n)]
 
     def section(self, node):
-        """The name of the definition of the tables that a node may be; several names share one definition."""
+        """The name of the definition of the tables that a node may be, or of words that many keys share."""
         name, target = self.target(node)
         if name and ("properties" in target or any("properties" in n for n in target.get("oneOf", []))):
+            return name
+        if name and self.uses[name] > 8 and any("const" in n for n in target.get("oneOf", [])):
             return name
         for n in target.get("anyOf", []):
             found = self.section(n)
@@ -427,7 +433,8 @@ class Schema:
         if "properties" in target or kind == "object":
             return ["a table"]
         if kind == "array":
-            return ["a list"]
+            named = self.constants(target.get("items", {}))
+            return ["a list of " + ", ".join(f"`{v}`" for v, _ in named)] if named else ["a list"]
         if kind == "null":
             return []
         return {"boolean": ["`true`, `false`"], "integer": ["an integer"], "number": ["a number"]}.get(
@@ -442,89 +449,135 @@ class Schema:
         return [c for n in target.get("oneOf", []) + target.get("anyOf", []) for c in self.constants(n)]
 
 
+def example(schema, within, key, node):
+    """A line of a file with this key."""
+    named = next((EXAMPLES[f"{w}.{key}"] for w in within if f"{w}.{key}" in EXAMPLES), None)
+    chosen = named or (None if "default" in node else EXAMPLES.get(key))
+    return f"{key} = {chosen or toml(schema.example(node))}"
+
+
 def row(schema, within, key, node, required):
     says = words(node.get("description") or schema.target(node)[1].get("description"))
     meant = schema.constants(node)
     section = schema.section(node)
     if meant and not section:
         says += " " + "; ".join(f"`{toml(v)}`: {w}".rstrip(".") for v, w in meant) + "."
-    elif section:
-        says += f" [Keys](#{anchor(section)})."
     short = [k for k in schema.kinds(node) if k not in ("a table",)]
     may = ", ".join(short[:14]) + (", …" if len(short) > 14 else "")
+    if meant and not section:
+        # They are in the description.
+        may = ""
     if section:
-        may = f"{may}; or a table" if may else "a table"
-    default = "required" if required else ""
+        link = f"[{'a table' if schema.tables(node) else 'what they mean'}](#{anchor(section)})"
+        may = f"{may}, {link}" if may else link
     if node.get("default") not in (None, {}, []):
-        default = f"`{toml(node['default'])}`"
-    named = next((EXAMPLES[f"{w}.{key}"] for w in within if f"{w}.{key}" in EXAMPLES), None)
-    chosen = named or (None if "default" in node else EXAMPLES.get(key))
-    example = f"`{key} = {chosen or toml(schema.example(node))}`"
-    return f"| `{key}` | {says} | {may} | {default} | {example} |"
+        sample = f"default `{toml(node['default'])}`"
+    elif "`" in may.partition("[")[0] or (meant and not section):
+        sample = ""
+    else:
+        sample = f"`{example(schema, within, key, node).partition(' = ')[2]}`"
+    if may in ("an amount", "a text", "a number", "an integer", "a list") or (
+        may == "`true`, `false`" and sample
+    ):
+        # The default or the example shows it.
+        may = ""
+    cell = "; ".join(filter(None, ["required" if required else "", may, sample]))
+    return f"| `{key}` | {says} | {cell} |"
 
 
-def table(schema, within, node):
-    lines = ["| key | what it says | values | default | example |", "|---|---|---|---|---|"]
-    for key, value in node.get("properties", {}).items():
-        lines.append(row(schema, within, key, value, key in node.get("required", [])))
-    return lines
+HEADER = ["| key | what it says | default, or an example |", "|---|---|---|"]
+
+
+def rows(schema, within, node):
+    """A row for each key, by key; a key with one value selects the table."""
+    return {
+        key: row(schema, within, key, value, key in node.get("required", []))
+        for key, value in node.get("properties", {}).items()
+        if "const" not in value
+    }
+
+
+def tables(name, parts, titles, printed):
+    """The tables of a section. `parts` are a heading, which may be empty, and rows by key. A row that three
+    tables share is printed once; of a table that repeats most of an earlier section only the other rows are."""
+    seen = Counter(line for _, lines in parts for line in lines.values())
+    by_key = {}
+    for line, n in seen.most_common():
+        if n > 2:
+            by_key.setdefault(line.split("`")[1], line)
+    shared = set(by_key.values())
+    out = []
+    if shared:
+        common = dict.fromkeys(line for _, lines in parts for line in lines.values() if line in shared)
+        out += ["Keys of several kinds, which name them below:", "", *HEADER, *common, ""]
+    for heading, lines in parts:
+        if heading:
+            out += [heading, ""]
+        also = [key for key, line in lines.items() if line in shared]
+        same, place = max(
+            (([k for k, line in lines.items() if line in there], other) for other, there in printed.items()),
+            default=([], None),
+            key=lambda found: len(found[0]),
+        )
+        if len(same) < 4 or shared:
+            same = []
+        own = [line for key, line in lines.items() if key not in same and key not in also]
+        if own:
+            out += [*HEADER, *own, ""]
+        listed = ", ".join(f"`{key}`" for key in also or same)
+        if also:
+            out += [f"{'Also' if own else 'Its keys are'} {listed}.", ""]
+        elif same:
+            out += [f"{'Also, as' if own else 'As'} in [{titles[place]}](#{anchor(place)}): {listed}.", ""]
+    printed[name] = set(seen)
+    return out
 
 
 def page():
     schema = Schema(json.loads((ROOT / "schema" / "scenario.json").read_text()))
     out = [HEAD.rstrip(), ""]
-    out += ["| amount | how it is written | examples |", "|---|---|---|"]
+    out += ["| amount | examples |", "|---|---|"]
     for name, node in schema.defs.items():
         if schema.is_amount(node):
             examples = ", ".join(f"`{toml(e)}`" for e in node["examples"])
             label = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
-            out.append(f"| {label} | {words(node.get('description'))} | {examples} |")
-    out += ["", "## The file", "", *table(schema, ["Scenario"], schema.schema), ""]
+            out.append(f"| {label} | {examples} |")
+    out += ["", "## The file", "", *HEADER, *rows(schema, ["Scenario"], schema.schema).values(), ""]
     # In the order in which they are met, each once.
     waiting = [schema.section(v) for v in schema.schema["properties"].values()]
     for value in schema.schema["properties"].values():
         for key in ("additionalProperties", "items"):
             if isinstance(value.get(key), dict):
                 waiting.append(schema.section(value[key]))
-    done = set()
+    titles, printed = {}, {}
     while waiting:
         name = waiting.pop(0)
-        if not name or name in done:
+        if not name or name in titles:
             continue
-        done.add(name)
         node = schema.defs[name]
         title = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.sub(r"Spec$", "", name))
-        out += [
-            f'<a id="{anchor(name)}"></a>',
-            "",
-            f"## {TITLES.get(name) or title[0].upper() + title[1:].lower()}",
-            "",
-            words(node.get("description")),
-            "",
-        ]
+        titles[name] = TITLES.get(name) or title[0].upper() + title[1:].lower()
+        out += [f'<a id="{anchor(name)}"></a>', "", f"## {titles[name]}", ""]
+        out += [words(node.get("description")), ""]
         parts = schema.tables(node)
+        found = []
         for part in parts:
             constants = {k: v["const"] for k, v in part.get("properties", {}).items() if "const" in v}
             selects = [f"{k} = {toml(v)}" for k, v in constants.items()]
-            kinds = constants.values()
+            heading = ""
             if len(parts) > 1 or selects:
                 chosen = ", ".join(selects) or next(iter(part.get("properties", {})), "")
-                out += [
-                    f"**`{chosen}`** {words(part.get('description'))}",
-                    "",
-                ]
-            rest = {
-                **part,
-                "properties": {k: v for k, v in part.get("properties", {}).items() if "const" not in v},
-            }
-            if rest["properties"]:
-                out += [*table(schema, [*(f"{name}.{k}" for k in kinds), name], rest), ""]
-            for value in rest["properties"].values():
+                heading = f"**`{chosen}`** {words(part.get('description'))}".strip()
+            lines = rows(schema, [*(f"{name}.{k}" for k in constants.values()), name], part)
+            found.append((heading, lines))
+            for key in lines:
+                value = part["properties"][key]
                 waiting.append(schema.section(value))
                 _, target = schema.target(value)
-                for key in ("items", "additionalProperties"):
-                    if isinstance(target.get(key), dict):
-                        waiting.append(schema.section(target[key]))
+                for inner in ("items", "additionalProperties"):
+                    if isinstance(target.get(inner), dict):
+                        waiting.append(schema.section(target[inner]))
+        out += tables(name, found, titles, printed)
         if not parts:
             out += [
                 "| value | what it says |",
