@@ -499,7 +499,7 @@ def rows(schema, within, node):
 
 def tables(name, parts, titles, printed):
     """The tables of a section. `parts` are a heading, which may be empty, and rows by key. A row that three
-    tables share is printed once; of a table that repeats most of an earlier section only the other rows are."""
+    tables share is printed once; of a table that repeats an earlier section only the other rows are."""
     seen = Counter(line for _, lines in parts for line in lines.values())
     by_key = {}
     for line, n in seen.most_common():

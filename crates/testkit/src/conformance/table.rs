@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 /// for real time is counted. `linux` is the kernel that the last column is of.
 #[must_use]
 pub fn markdown(files: &[(String, Vec<Case>)]) -> String {
-    let mut out = "\n| File | Cases | Skyhaul | | | Linux | | |\n|---|---|---|---|---|---|---|---|\n".to_owned();
+    let mut out =
+        "\n| File | Cases | Skyhaul | | | Linux | | |\n|---|---|---|---|---|---|---|---|\n".to_owned();
     out += "| | | conforms | differs | not asked | conforms | differs | not asked |\n";
     for file in files {
         let (total, [ours, linux]) = count(std::slice::from_ref(file));
@@ -16,7 +17,9 @@ pub fn markdown(files: &[(String, Vec<Case>)]) -> String {
     }
     out += "\n| Case | Source | Skyhaul | Linux |\n|---|---|---|---|\n";
     for (file, cases) in files {
-        for c in cases.iter().filter(|c| [&c.ours, &of_linux(c)].iter().any(|c| matches!(c, Column::Differs(_)))) {
+        for c in
+            cases.iter().filter(|c| [&c.ours, &of_linux(c)].iter().any(|c| matches!(c, Column::Differs(_))))
+        {
             let (name, title) = (&c.name, sentence(&c.title));
             let _ = writeln!(
                 out,
