@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of the quick profile into docs/studies.md.
+"""Writes the table of the quick profile into docs/studies.md.
 
 skyhaul reproduce --quick --studies studies --out results/quick
 python3 tools/quick_tables.py results/quick
@@ -18,10 +18,10 @@ def row(name, numbers):
     return f"| {name} | " + " | ".join(str(n) for n in numbers) + " |"
 
 
-def tables(summary):
-    """The number of cells, verdicts by paper, and verdicts by study."""
-    studies = [(p["name"], s) for p in summary["papers"] for s in p["studies"]]
-    cells = sum(s["provenance"]["cells"] for _, s in studies)
+def table(summary):
+    """The number of cells, and the verdicts by paper."""
+    studies = [s for p in summary["papers"] for s in p["studies"]]
+    cells = sum(s["provenance"]["cells"] for s in studies)
     of_paper = (*KINDS, "elsewhere", "open", "total")
     lines = [
         f"{len(studies)} studies, {cells} cells.",
@@ -30,10 +30,6 @@ def tables(summary):
         "|---|---|---|---|---|---|---|---|",
         *(row(f"`{p['name']}`", (p["counts"][k] for k in of_paper)) for p in summary["papers"]),
         row("all", (summary["counts"][k] for k in of_paper)),
-        "",
-        "| study | hold | differ | undecided | not in the profile |",
-        "|---|---|---|---|---|",
-        *(row(f"`{paper}/{s['name']}`", (s["counts"][k] for k in KINDS)) for paper, s in studies),
     ]
     return "\n".join(lines)
 
@@ -50,7 +46,7 @@ def main():
         _, after = rest.split(END)
     except ValueError:
         sys.exit(f"{PAGE}: needs one line {BEGIN.strip()} and, below, one line {END.strip()}")
-    PAGE.write_text(f"{before}{BEGIN}\n{tables(summary)}\n\n{END}{after}")
+    PAGE.write_text(f"{before}{BEGIN}\n{table(summary)}\n\n{END}{after}")
 
 
 if __name__ == "__main__":
