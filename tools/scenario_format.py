@@ -51,6 +51,8 @@ series = ["cwnd", "queue"]
 `skyhaul check FILE` shows what follows from a scenario, and `skyhaul run FILE` runs it. An error is one line
 that names file, line and key. Unknown keys are refused.
 
+Below, each key stands as in a file: with its default, where it says so, or with an example.
+
 ## Short forms
 
 Some tables have a short form, the value of their most important key: `queue = "50 packets"` means
@@ -318,11 +320,11 @@ def anchor(name):
 
 
 def words(text):
-    """A description in one line of a table."""
+    """A description in one line."""
     text = re.sub(r"\s+", " ", text or "").strip()
     # Links of the API's documentation lead nowhere here.
     text = re.sub(r"\[([^\]]+)\]\(\w+::[^)]*\)", r"\1", text)
-    return text.replace("\\[", "[").replace("\\]", "]").replace("|", "\\|")
+    return text.replace("\\[", "[").replace("\\]", "]")
 
 
 def toml(value):
@@ -457,39 +459,34 @@ def example(schema, within, key, node):
 
 
 def row(schema, within, key, node, required):
+    """A key as it stands in a file, with its default or an example, and what it says."""
     says = words(node.get("description") or schema.target(node)[1].get("description"))
     meant = schema.constants(node)
     section = schema.section(node)
     if meant and not section:
         says += " " + "; ".join(f"`{toml(v)}`: {w}".rstrip(".") for v, w in meant) + "."
-    short = [k for k in schema.kinds(node) if k not in ("a table",)]
-    may = ", ".join(short[:14]) + (", …" if len(short) > 14 else "")
-    if meant and not section:
-        # They are in the description.
-        may = ""
+    kinds = [k for k in schema.kinds(node) if k not in ("a table",)]
+    may = ", ".join(kinds[:14]) + (", …" if len(kinds) > 14 else "")
     if section:
         link = f"[{'a table' if schema.tables(node) else 'what they mean'}](#{anchor(section)})"
         may = f"{may}, {link}" if may else link
+    named = [required and "required"]
     if node.get("default") not in (None, {}, []):
-        sample = f"default `{toml(node['default'])}`"
-    elif "`" in may.partition("[")[0] or (meant and not section):
-        sample = ""
+        line, named = f"{key} = {toml(node['default'])}", [*named, "default"]
+    elif "`" in may.partition("[")[0]:
+        line = key
     else:
-        sample = f"`{example(schema, within, key, node).partition(' = ')[2]}`"
-    if may in ("an amount", "a text", "a number", "an integer", "a list") or (
-        may == "`true`, `false`" and sample
-    ):
-        # The default or the example shows it.
-        may = ""
-    cell = "; ".join(filter(None, ["required" if required else "", may, sample]))
-    return f"| `{key}` | {says} | {cell} |"
-
-
-HEADER = ["| key | what it says | default, or an example |", "|---|---|---|"]
+        line = example(schema, within, key, node)
+    plain = may in ("an amount", "a text", "a number", "an integer", "a list", "a table")
+    # What the line or the description shows is not said again.
+    if not (plain or (meant and not section) or (may == "`true`, `false`" and line != key)):
+        named.append(may)
+    named = "; ".join(filter(None, named))
+    return f"* `{line}`{f' ({named})' if named else ''}: {says}"
 
 
 def rows(schema, within, node):
-    """A row for each key, by key; a key with one value selects the table."""
+    """A line for each key, by key; a key with one value selects the table."""
     return {
         key: row(schema, within, key, value, key in node.get("required", []))
         for key, value in node.get("properties", {}).items()
@@ -498,18 +495,18 @@ def rows(schema, within, node):
 
 
 def tables(name, parts, titles, printed):
-    """The tables of a section. `parts` are a heading, which may be empty, and rows by key. A row that three
-    tables share is printed once; of a table that repeats an earlier section only the other rows are."""
+    """The tables of a section. `parts` are a heading, which may be empty, and lines by key. A line that three
+    tables share is printed once; of a table that repeats an earlier section only the other lines are."""
     seen = Counter(line for _, lines in parts for line in lines.values())
     by_key = {}
     for line, n in seen.most_common():
         if n > 2:
-            by_key.setdefault(line.split("`")[1], line)
+            by_key.setdefault(re.match(r"\* `([\w-]+)", line)[1], line)
     shared = set(by_key.values())
     out = []
     if shared:
         common = dict.fromkeys(line for _, lines in parts for line in lines.values() if line in shared)
-        out += ["Keys of several kinds, which name them below:", "", *HEADER, *common, ""]
+        out += ["Keys of several kinds, which name them below:", "", *common, ""]
     for heading, lines in parts:
         if heading:
             out += [heading, ""]
@@ -523,7 +520,7 @@ def tables(name, parts, titles, printed):
             same = []
         own = [line for key, line in lines.items() if key not in same and key not in also]
         if own:
-            out += [*HEADER, *own, ""]
+            out += [*own, ""]
         listed = ", ".join(f"`{key}`" for key in also or same)
         if also:
             out += [f"{'Also' if own else 'Its keys are'} {listed}.", ""]
@@ -542,7 +539,7 @@ def page():
             examples = ", ".join(f"`{toml(e)}`" for e in node["examples"])
             label = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
             out.append(f"| {label} | {examples} |")
-    out += ["", "## The file", "", *HEADER, *rows(schema, ["Scenario"], schema.schema).values(), ""]
+    out += ["", "## The file", "", *rows(schema, ["Scenario"], schema.schema).values(), ""]
     # In the order in which they are met, each once.
     waiting = [schema.section(v) for v in schema.schema["properties"].values()]
     for value in schema.schema["properties"].values():
@@ -580,9 +577,7 @@ def page():
         out += tables(name, found, titles, printed)
         if not parts:
             out += [
-                "| value | what it says |",
-                "|---|---|",
-                *[f"| `{toml(v)}` | {w} |" for v, w in schema.constants(node)],
+                *[f"* `{toml(v)}`: {w}" for v, w in schema.constants(node)],
                 "",
             ]
     return "\n".join(out).rstrip() + "\n"

@@ -46,7 +46,7 @@ pub(super) fn page() -> String {
 }
 
 fn part<T: ?Sized>(out: &mut String, title: &str, about: &str, list: &[Quantity<T>]) {
-    let _ = writeln!(out, "\n## {title}\n\n{about}\n\n| name | unit | what |\n|---|---|---|");
+    let _ = writeln!(out, "\n## {title}\n\n{about}\n");
     let of_data = |name: &str| {
         let rest = name.strip_prefix("probe_").or_else(|| name.strip_prefix("ack_"));
         rest.is_some_and(|rest| list.iter().any(|q| q.name.strip_prefix("data_") == Some(rest)))
@@ -58,25 +58,25 @@ fn part<T: ?Sized>(out: &mut String, title: &str, about: &str, list: &[Quantity<
             Some(rest) => format!(", `{rest}`"),
             None => format!(", column `{column}`"),
         };
-        let _ = writeln!(out, "| `{}`{adds} | {} | {} |", q.name, unit(q.unit), q.says);
+        let _ = writeln!(out, "* `{}`{adds}{}: {}", q.name, unit(q.unit), q.says);
     }
 }
 
 fn series(out: &mut String) {
     out.push_str(
         "\n## Series\n\nThe series that `record.series` of a scenario selects: `series.NAME` in the functions of studies, rows of the \
-         table `series`.\n\n| name | of | unit | what |\n|---|---|---|---|\n",
+         table `series`.\n\n",
     );
     for s in Series::ALL {
         let q = sampled(s);
         let of = match q.of {
-            Subject::Flow => "flows",
-            Subject::Link => "links",
+            Subject::Flow => "of flows",
+            Subject::Link => "of links",
         };
-        let _ = writeln!(out, "| `{}` | {of} | {} | {} |", s.name(), unit(q.unit), q.says);
+        let _ = writeln!(out, "* `{}`{}, {of}: {}", s.name(), unit(q.unit), q.says);
     }
 }
 
-fn unit(unit: Unit) -> &'static str {
-    if unit.symbol().is_empty() { "–" } else { unit.symbol() }
+fn unit(unit: Unit) -> String {
+    if unit.symbol().is_empty() { String::new() } else { format!(" ({})", unit.symbol()) }
 }

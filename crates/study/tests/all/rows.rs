@@ -146,10 +146,8 @@ fn page(folders: &[Folder]) -> String {
     );
     for folder in folders.iter().filter(|f| !f.paper.row.is_empty()) {
         let _ = write!(text, "\n## {}\n\n`studies/{}`\n\n", folder.paper.title, folder.name);
-        text.push_str("| | statement | answered by |\n|---|---|---|\n");
         for row in &folder.paper.row {
-            let _ =
-                writeln!(text, "| {} | {} | {} |", row.id, row.says, folder.answers(row, folders).join("; "));
+            let _ = writeln!(text, "* {} {}: {}", row.id, row.says, folder.answers(row, folders).join("; "));
         }
     }
     text

@@ -15,19 +15,15 @@ pub fn markdown(files: &[(String, Vec<Case>)]) -> String {
         let counts: Vec<_> = ours.iter().chain(&linux).map(usize::to_string).collect();
         let _ = writeln!(out, "| `{}` | {total} | {} |", file.0, counts.join(" | "));
     }
-    out += "\n| Case | Source | Skyhaul | Linux |\n|---|---|---|---|\n";
     for (file, cases) in files {
-        for c in
-            cases.iter().filter(|c| [&c.ours, &of_linux(c)].iter().any(|c| matches!(c, Column::Differs(_))))
-        {
-            let (name, title) = (&c.name, sentence(&c.title));
-            let _ = writeln!(
-                out,
-                "| {title}<br>`{file}/{name}` | {} | {} | {} |",
-                c.source,
-                column(&c.ours),
-                column(&of_linux(c))
-            );
+        let differ = |c: &&Case| [&c.ours, &of_linux(c)].iter().any(|c| matches!(c, Column::Differs(_)));
+        for (i, c) in cases.iter().filter(differ).enumerate() {
+            if i == 0 {
+                let _ = write!(out, "\n### {file}\n\n");
+            }
+            let (name, title, source) = (&c.name, sentence(&c.title), &c.source);
+            let sides = [side("Skyhaul", &c.ours), side("Linux", &of_linux(c))].concat();
+            let _ = writeln!(out, "* {title} (`{name}`, {source}).{sides}");
         }
     }
     out
@@ -41,11 +37,12 @@ fn of_linux(c: &Case) -> Column {
     }
 }
 
-fn column(c: &Column) -> String {
+/// What a side does instead; nothing if it conforms.
+fn side(name: &str, c: &Column) -> String {
     match c {
-        Column::Conforms => "conforms".into(),
-        Column::Differs(why) => format!("**differs**: {why}"),
-        Column::NotAsked(why) => format!("not asked: {why}"),
+        Column::Conforms => String::new(),
+        Column::Differs(why) => format!(" **{name}**: {why}."),
+        Column::NotAsked(why) => format!(" {name} is not asked: {why}."),
     }
 }
 
