@@ -3,30 +3,33 @@
 use super::case::{Case, Column};
 use std::fmt::Write as _;
 
-/// The counts of each file, then the cases that a column does not conform to, in the notation of Markdown. A case that only waits too long
-/// for real time is counted. `linux` is the kernel that the last column is of.
+/// Of each file the number of cases and those that a side does not conform to, in the notation of Markdown. What only waits too long for
+/// real time is counted. `linux` is the kernel that is compared.
 #[must_use]
 pub fn markdown(files: &[(String, Vec<Case>)]) -> String {
-    let mut out =
-        "\n| File | Cases | Skyhaul | | | Linux | | |\n|---|---|---|---|---|---|---|---|\n".to_owned();
-    out += "| | | conforms | differs | not asked | conforms | differs | not asked |\n";
+    let mut out = String::new();
     for file in files {
         let (total, [ours, linux]) = count(std::slice::from_ref(file));
-        let counts: Vec<_> = ours.iter().chain(&linux).map(usize::to_string).collect();
-        let _ = writeln!(out, "| `{}` | {total} | {} |", file.0, counts.join(" | "));
-    }
-    for (file, cases) in files {
+        let (ours, linux) = (exceptions("Skyhaul", ours), exceptions("Linux", linux));
+        let _ = write!(out, "\n### {}\n\n{total} cases.{ours}{linux}\n\n", file.0);
         let differ = |c: &&Case| [&c.ours, &of_linux(c)].iter().any(|c| matches!(c, Column::Differs(_)));
-        for (i, c) in cases.iter().filter(differ).enumerate() {
-            if i == 0 {
-                let _ = write!(out, "\n### {file}\n\n");
-            }
+        for c in file.1.iter().filter(differ) {
             let (name, title, source) = (&c.name, sentence(&c.title), &c.source);
             let sides = [side("Skyhaul", &c.ours), side("Linux", &of_linux(c))].concat();
             let _ = writeln!(out, "* {title} (`{name}`, {source}).{sides}");
         }
     }
-    out
+    out.replace("\n\n\n", "\n\n")
+}
+
+/// In how many cases a side differs and is not asked; nothing if it conforms in all.
+fn exceptions(name: &str, [_, differs, not_asked]: [usize; 3]) -> String {
+    match (differs, not_asked) {
+        (0, 0) => String::new(),
+        (n, 0) => format!(" {name} differs in {n}."),
+        (0, n) => format!(" {name} is not asked in {n}."),
+        (d, n) => format!(" {name} differs in {d}, is not asked in {n}."),
+    }
 }
 
 /// What waits for long runs in virtual time only, which a kernel does not have.
