@@ -473,6 +473,9 @@ def row(schema, within, key, node, required):
     named = [required and "required"]
     if node.get("default") not in (None, {}, []):
         line, named = f"{key} = {toml(node['default'])}", [*named, "default"]
+        # That it is the default is not said twice.
+        says = re.sub(r"[;:,] (`[^`]*`|\"[^\"]*\"|-?[\w.%]+) by default(?=[.;])", "", says)
+        says = re.sub(r" \((default `[^`]*`|by default|default)\)", "", says)
     elif "`" in may.partition("[")[0]:
         line = key
     else:
