@@ -58,7 +58,7 @@ impl Folder {
         }
         for e in self.paper.elsewhere.iter().filter(|e| row.is_named_by(&e.id)) {
             let (_, name) = e.test().expect("checked when it was read");
-            found.push(format!("test `{name}`"));
+            found.push(format!("`{name}()`"));
         }
         for o in self.paper.open.iter().filter(|o| row.is_named_by(&o.id)) {
             found.push(format!("open: {}", o.why));
@@ -140,7 +140,7 @@ fn what_is_open_has_its_reason() {
 fn page(folders: &[Folder]) -> String {
     let mut text = String::from(
         "# Statement by statement\n\n\
-         All checkable statements of the papers, each with what answers it: the claims of a study, a unit test, or the \
+         All checkable statements of the papers, each with what answers it: the claims of a study, a unit test (with parentheses), or the \
          reason why\nit is open. This page is generated from `studies/*/paper.toml`, which name the file of each test, and the studies beside them.\n\
          [What the studies find](studies.md) gives the verdicts.\n",
     );
