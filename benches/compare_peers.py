@@ -177,7 +177,10 @@ def main():
         isolations = cells_of(results, isolated, duration)
         tables = table.markdown(cells, TITLES, reasons.why)
         if isolations:
-            tables += "\nWith causes taken away:\n\n" + table.isolations(isolations, TITLES)
+            tables += (
+                "\nWith causes taken away; behind each difference the retransmissions of both sides:\n\n"
+            )
+            tables += table.isolations(isolations, TITLES)
         if args.docs and not missing:
             DOCS.write_text(replace_tables(DOCS.read_text(), tables))
     except Unusable as error:

@@ -7,6 +7,7 @@ python3 tools/scenario_format.py --check   fails if the page is not what the sch
 import json
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,6 +50,8 @@ series = ["cwnd", "queue"]
 
 `skyhaul check FILE` shows what follows from a scenario, and `skyhaul run FILE` runs it. An error is one line
 that names file, line and key. Unknown keys are refused.
+
+Below, each key stands as in a file: with its default, where it says so, or with an example.
 
 ## Short forms
 
@@ -306,6 +309,7 @@ TITLES = {
     "LegTransportSpec": "Transport of a leg",
     "ModCodSpec": "ModCod",
     "OsSpec": "Operating system",
+    "RecoveryMode": "Loss recovery",
     "Settings": "Viewer",
 }
 
@@ -316,11 +320,11 @@ def anchor(name):
 
 
 def words(text):
-    """A description in one line of a table."""
+    """A description in one line."""
     text = re.sub(r"\s+", " ", text or "").strip()
     # Links of the API's documentation lead nowhere here.
     text = re.sub(r"\[([^\]]+)\]\(\w+::[^)]*\)", r"\1", text)
-    return text.replace("\\[", "[").replace("\\]", "]").replace("|", "\\|")
+    return text.replace("\\[", "[").replace("\\]", "]")
 
 
 def toml(value):
@@ -337,6 +341,8 @@ class Schema:
     def __init__(self, schema):
         self.schema = schema
         self.defs = schema["$defs"]
+        # How often each definition is referred to.
+        self.uses = Counter(re.findall(r'"\$ref": "#/\$defs/(\w+)"', json.dumps(schema)))
 
     def target(self, node):
         """The definition that a node refers to, with its name, or the node itself."""
@@ -357,9 +363,11 @@ class Schema:
         return [t for n in node.get("oneOf", []) + node.get("anyOf", []) for t in self.tables(n)]
 
     def section(self, node):
-        """The name of the definition of the tables that a node may be; several names share one definition."""
+        """The name of the definition of the tables that a node may be, or of words that many keys share."""
         name, target = self.target(node)
         if name and ("properties" in target or any("properties" in n for n in target.get("oneOf", []))):
+            return name
+        if name and self.uses[name] > 8 and any("const" in n for n in target.get("oneOf", [])):
             return name
         for n in target.get("anyOf", []):
             found = self.section(n)
@@ -427,7 +435,8 @@ class Schema:
         if "properties" in target or kind == "object":
             return ["a table"]
         if kind == "array":
-            return ["a list"]
+            named = self.constants(target.get("items", {}))
+            return ["a list of " + ", ".join(f"`{v}`" for v, _ in named)] if named else ["a list"]
         if kind == "null":
             return []
         return {"boolean": ["`true`, `false`"], "integer": ["an integer"], "number": ["a number"]}.get(
@@ -442,94 +451,136 @@ class Schema:
         return [c for n in target.get("oneOf", []) + target.get("anyOf", []) for c in self.constants(n)]
 
 
+def example(schema, within, key, node):
+    """A line of a file with this key."""
+    named = next((EXAMPLES[f"{w}.{key}"] for w in within if f"{w}.{key}" in EXAMPLES), None)
+    chosen = named or (None if "default" in node else EXAMPLES.get(key))
+    return f"{key} = {chosen or toml(schema.example(node))}"
+
+
 def row(schema, within, key, node, required):
+    """A key as it stands in a file, with its default or an example, and what it says."""
     says = words(node.get("description") or schema.target(node)[1].get("description"))
     meant = schema.constants(node)
     section = schema.section(node)
     if meant and not section:
         says += " " + "; ".join(f"`{toml(v)}`: {w}".rstrip(".") for v, w in meant) + "."
-    elif section:
-        says += f" [Keys](#{anchor(section)})."
-    short = [k for k in schema.kinds(node) if k not in ("a table",)]
-    may = ", ".join(short[:14]) + (", …" if len(short) > 14 else "")
+    kinds = [k for k in schema.kinds(node) if k not in ("a table",)]
+    may = ", ".join(kinds[:14]) + (", …" if len(kinds) > 14 else "")
     if section:
-        may = f"{may}; or a table" if may else "a table"
-    default = "required" if required else ""
+        link = f"[{'a table' if schema.tables(node) else 'what they mean'}](#{anchor(section)})"
+        may = f"{may}, {link}" if may else link
+    named = [required and "required"]
     if node.get("default") not in (None, {}, []):
-        default = f"`{toml(node['default'])}`"
-    named = next((EXAMPLES[f"{w}.{key}"] for w in within if f"{w}.{key}" in EXAMPLES), None)
-    chosen = named or (None if "default" in node else EXAMPLES.get(key))
-    example = f"`{key} = {chosen or toml(schema.example(node))}`"
-    return f"| `{key}` | {says} | {may} | {default} | {example} |"
+        line, named = f"{key} = {toml(node['default'])}", [*named, "default"]
+        # That it is the default is not said twice.
+        says = re.sub(r"[;:,] (`[^`]*`|\"[^\"]*\"|-?[\w.%]+) by default(?=[.;])", "", says)
+        says = re.sub(r" \((default `[^`]*`|by default|default)\)", "", says)
+    elif "`" in may.partition("[")[0]:
+        line = key
+    else:
+        line = example(schema, within, key, node)
+    plain = may in ("an amount", "a text", "a number", "an integer", "a list", "a table")
+    # What the line or the description shows is not said again.
+    if not (plain or (meant and not section) or (may == "`true`, `false`" and line != key)):
+        named.append(may)
+    named = "; ".join(filter(None, named))
+    return f"* `{line}`{f' ({named})' if named else ''}: {says}"
 
 
-def table(schema, within, node):
-    lines = ["| key | what it says | values | default | example |", "|---|---|---|---|---|"]
-    for key, value in node.get("properties", {}).items():
-        lines.append(row(schema, within, key, value, key in node.get("required", [])))
-    return lines
+def rows(schema, within, node):
+    """A line for each key, by key; a key with one value selects the table."""
+    return {
+        key: row(schema, within, key, value, key in node.get("required", []))
+        for key, value in node.get("properties", {}).items()
+        if "const" not in value
+    }
+
+
+def tables(name, parts, titles, printed):
+    """The tables of a section. `parts` are a heading, which may be empty, and lines by key. A line that three
+    tables share is printed once; of a table that repeats an earlier section only the other lines are."""
+    seen = Counter(line for _, lines in parts for line in lines.values())
+    by_key = {}
+    for line, n in seen.most_common():
+        if n > 2:
+            by_key.setdefault(re.match(r"\* `([\w-]+)", line)[1], line)
+    shared = set(by_key.values())
+    out = []
+    if shared:
+        common = dict.fromkeys(line for _, lines in parts for line in lines.values() if line in shared)
+        out += ["Keys of several kinds, which name them below:", "", *common, ""]
+    for heading, lines in parts:
+        if heading:
+            out += [heading, ""]
+        also = [key for key, line in lines.items() if line in shared]
+        same, place = max(
+            (([k for k, line in lines.items() if line in there], other) for other, there in printed.items()),
+            default=([], None),
+            key=lambda found: len(found[0]),
+        )
+        if len(same) < 4 or shared:
+            same = []
+        own = [line for key, line in lines.items() if key not in same and key not in also]
+        if own:
+            out += [*own, ""]
+        listed = ", ".join(f"`{key}`" for key in also or same)
+        if also:
+            out += [f"{'Also' if own else 'Its keys are'} {listed}.", ""]
+        elif same:
+            out += [f"{'Also, as' if own else 'As'} in [{titles[place]}](#{anchor(place)}): {listed}.", ""]
+    printed[name] = set(seen)
+    return out
 
 
 def page():
     schema = Schema(json.loads((ROOT / "schema" / "scenario.json").read_text()))
     out = [HEAD.rstrip(), ""]
-    out += ["| amount | how it is written | examples |", "|---|---|---|"]
+    out += ["| amount | examples |", "|---|---|"]
     for name, node in schema.defs.items():
         if schema.is_amount(node):
             examples = ", ".join(f"`{toml(e)}`" for e in node["examples"])
             label = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
-            out.append(f"| {label} | {words(node.get('description'))} | {examples} |")
-    out += ["", "## The file", "", *table(schema, ["Scenario"], schema.schema), ""]
+            out.append(f"| {label} | {examples} |")
+    out += ["", "## The file", "", *rows(schema, ["Scenario"], schema.schema).values(), ""]
     # In the order in which they are met, each once.
     waiting = [schema.section(v) for v in schema.schema["properties"].values()]
     for value in schema.schema["properties"].values():
         for key in ("additionalProperties", "items"):
             if isinstance(value.get(key), dict):
                 waiting.append(schema.section(value[key]))
-    done = set()
+    titles, printed = {}, {}
     while waiting:
         name = waiting.pop(0)
-        if not name or name in done:
+        if not name or name in titles:
             continue
-        done.add(name)
         node = schema.defs[name]
         title = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.sub(r"Spec$", "", name))
-        out += [
-            f'<a id="{anchor(name)}"></a>',
-            "",
-            f"## {TITLES.get(name) or title[0].upper() + title[1:].lower()}",
-            "",
-            words(node.get("description")),
-            "",
-        ]
+        titles[name] = TITLES.get(name) or title[0].upper() + title[1:].lower()
+        out += [f'<a id="{anchor(name)}"></a>', "", f"## {titles[name]}", ""]
+        out += [words(node.get("description")), ""]
         parts = schema.tables(node)
+        found = []
         for part in parts:
             constants = {k: v["const"] for k, v in part.get("properties", {}).items() if "const" in v}
             selects = [f"{k} = {toml(v)}" for k, v in constants.items()]
-            kinds = constants.values()
+            heading = ""
             if len(parts) > 1 or selects:
                 chosen = ", ".join(selects) or next(iter(part.get("properties", {})), "")
-                out += [
-                    f"**`{chosen}`** {words(part.get('description'))}",
-                    "",
-                ]
-            rest = {
-                **part,
-                "properties": {k: v for k, v in part.get("properties", {}).items() if "const" not in v},
-            }
-            if rest["properties"]:
-                out += [*table(schema, [*(f"{name}.{k}" for k in kinds), name], rest), ""]
-            for value in rest["properties"].values():
+                heading = f"**`{chosen}`** {words(part.get('description'))}".strip()
+            lines = rows(schema, [*(f"{name}.{k}" for k in constants.values()), name], part)
+            found.append((heading, lines))
+            for key in lines:
+                value = part["properties"][key]
                 waiting.append(schema.section(value))
                 _, target = schema.target(value)
-                for key in ("items", "additionalProperties"):
-                    if isinstance(target.get(key), dict):
-                        waiting.append(schema.section(target[key]))
+                for inner in ("items", "additionalProperties"):
+                    if isinstance(target.get(inner), dict):
+                        waiting.append(schema.section(target[inner]))
+        out += tables(name, found, titles, printed)
         if not parts:
             out += [
-                "| value | what it says |",
-                "|---|---|",
-                *[f"| `{toml(v)}` | {w} |" for v, w in schema.constants(node)],
+                *[f"* `{toml(v)}`: {w}" for v, w in schema.constants(node)],
                 "",
             ]
     return "\n".join(out).rstrip() + "\n"

@@ -122,35 +122,42 @@ def loss_text(loss):
 
 
 def markdown(cells, titles, reason):
-    """The comparison, one table per peer. `reason(cell)` explains a notable difference, or gives None."""
-    return _tables(
-        cells, titles, ("why",), lambda c: ((reason(c) or "**not explained**") if c.notable else "",)
-    )
+    """The comparison, one table per peer: a row per control, with our goodput and the difference at each loss
+    rate. `reason(cell)` explains a notable difference, or gives None."""
+
+    def why(row_cells):
+        found = [reason(c) or "**not explained**" for c in row_cells if c.notable]
+        return "; ".join(dict.fromkeys(found))
+
+    return _tables(cells, titles, ("why",), lambda c: f"{c.ours.mean:.0f}, {_difference(c)}", why)
 
 
 def isolations(cells, titles):
     """The experiments that take a cause away, with what both sides had to send again."""
-    return _tables(
-        cells,
-        titles,
-        ("retransmissions (Skyhaul, peer)",),
-        lambda c: (f"{c.our_retransmissions:.0f}, {c.their_retransmissions:.0f}",),
-    )
+
+    def text(c):
+        return f"{_difference(c)}; {c.our_retransmissions:.0f}, {c.their_retransmissions:.0f}"
+
+    return _tables(cells, titles, (), text, lambda _: "")
 
 
-def _tables(cells, titles, more, values):
+def _difference(c):
+    return f"{c.difference:+.1f} ± {c.uncertainty:.1f} %"
+
+
+def _tables(cells, titles, more, text, last):
     blocks = []
     for peer, title in titles.items():
-        rows = [c for c in cells if c.peer == peer]
-        if not rows:
+        found = [c for c in cells if c.peer == peer]
+        if not found:
             continue
-        head = ["control", "loss", "Skyhaul", title, "difference", *more]
+        losses = list(dict.fromkeys(c.loss for c in found))
+        head = [f"against {title}, at a loss of", *(loss_text(loss) for loss in losses), *more]
         lines = [row(head), "|" + "---|" * len(head)]
-        for c in rows:
-            difference = f"{c.difference:+.1f} ± {c.uncertainty:.1f} %"
-            lines.append(
-                row([c.pair.label, loss_text(c.loss), str(c.ours), str(c.theirs), difference, *values(c)])
-            )
+        for label in dict.fromkeys(c.pair.label for c in found):
+            own = {c.loss: c for c in found if c.pair.label == label}
+            fields = [text(own[loss]) if loss in own else "" for loss in losses]
+            lines.append(row([label, *fields, *([last(list(own.values()))] if more else [])]))
         blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
 

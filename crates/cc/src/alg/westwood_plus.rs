@@ -35,7 +35,7 @@ const SHORTEST: Duration = Duration::from_millis(50);
 pub enum Flavour {
     /// That of Grieco and Mascolo (2004).
     Paper,
-    /// That of That of Linux `tcp_westwood`.
+    /// That of Linux `tcp_westwood`.
     Linux,
 }
 
@@ -43,7 +43,7 @@ skyhaul_base::options! {
     /// Options of TCP Westwood+.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Config {
-        /// The implementation to follow: The implementation to follow: `paper` (default) or `linux`.
+        /// The implementation to follow: `paper` (default) or `linux`.
         flavour: Flavour = Flavour::Paper,
         /// Weight of the previous value in the filter; by default 0.9 (`paper`), or 7/8 applied twice (`linux`).
         pole: Option<f64> = None,

@@ -275,7 +275,7 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     ),
     maybe(
         "setup_time",
-        "time time from the sender's first segment until all legs of a chain were established",
+        "time from the sender's first segment until all legs of a chain were established",
         |f, _| f.chain.as_ref()?.setup.map(|d| d.as_secs_f64()),
     ),
     maybe(

@@ -11,8 +11,7 @@ The quantities that a run measures. This page is generated from the list in `cra
 studies, tables, JSON and Python share.
 
 The metrics of [studies](study-format.md) use the *name* of a quantity: `flow.goodput`, `link.sat.forward.utilization`,
-`run.events`. [Tables](results.md), JSON and Python use its *column*: the name followed by the unit, unless the name
-includes it.
+`run.events`. [Tables](results.md), JSON and Python use its *column*: the name with what stands behind it, such as `goodput_bit_s`.
 ";
 
 /// The text of `docs/quantities.md`.
@@ -37,7 +36,8 @@ pub(super) fn page() -> String {
         &mut out,
         "Links",
         "`link.LINK.forward.NAME` and `link.LINK.reverse.NAME`; a row of the table `links` for each direction, with `link` and \
-         `direction` in front.",
+         `direction` in front. What is counted as `data_…` for data packets is also counted as `probe_…` for probes and as `ack_…` for \
+         acknowledgements.",
         LINK,
     );
     part(&mut out, "The run", "`run.NAME`; the top level of JSON.", RUN);
@@ -46,27 +46,37 @@ pub(super) fn page() -> String {
 }
 
 fn part<T: ?Sized>(out: &mut String, title: &str, about: &str, list: &[Quantity<T>]) {
-    let _ = writeln!(out, "\n## {title}\n\n{about}\n\n| name | column | unit | what |\n|---|---|---|---|");
-    for q in list {
-        let _ = writeln!(out, "| `{}` | `{}` | {} | {} |", q.name, q.column(), unit(q.unit), q.says);
+    let _ = writeln!(out, "\n## {title}\n\n{about}\n");
+    let of_data = |name: &str| {
+        let rest = name.strip_prefix("probe_").or_else(|| name.strip_prefix("ack_"));
+        rest.is_some_and(|rest| list.iter().any(|q| q.name.strip_prefix("data_") == Some(rest)))
+    };
+    for q in list.iter().filter(|q| !of_data(q.name)) {
+        let column = q.column();
+        let adds = match column.strip_prefix(q.name) {
+            Some("") => String::new(),
+            Some(rest) => format!(", `{rest}`"),
+            None => format!(", column `{column}`"),
+        };
+        let _ = writeln!(out, "* `{}`{adds}{}: {}", q.name, unit(q.unit), q.says);
     }
 }
 
 fn series(out: &mut String) {
     out.push_str(
         "\n## Series\n\nThe series that `record.series` of a scenario selects: `series.NAME` in the functions of studies, rows of the \
-         table `series`.\n\n| name | of | unit | what |\n|---|---|---|---|\n",
+         table `series`.\n\n",
     );
     for s in Series::ALL {
         let q = sampled(s);
         let of = match q.of {
-            Subject::Flow => "flows",
-            Subject::Link => "links",
+            Subject::Flow => "of flows",
+            Subject::Link => "of links",
         };
-        let _ = writeln!(out, "| `{}` | {of} | {} | {} |", s.name(), unit(q.unit), q.says);
+        let _ = writeln!(out, "* `{}`{}, {of}: {}", s.name(), unit(q.unit), q.says);
     }
 }
 
-fn unit(unit: Unit) -> &'static str {
-    if unit.symbol().is_empty() { "–" } else { unit.symbol() }
+fn unit(unit: Unit) -> String {
+    if unit.symbol().is_empty() { String::new() } else { format!(" ({})", unit.symbol()) }
 }

@@ -44,25 +44,21 @@ impl Folder {
         self.paper.row.is_empty()
     }
 
-    /// The studies whose claims answer a statement, with how many do.
-    fn claims(&self, row: &Row) -> impl Iterator<Item = (&str, usize)> {
-        let count = |ids: &[String]| ids.iter().filter(|id| row.is_named_by(id)).count();
-        let studies = self.studies.iter().map(move |(study, ids)| (study.as_str(), count(ids)));
-        studies.filter(|(_, n)| *n > 0)
+    /// The studies whose claims answer a statement.
+    fn claims(&self, row: &Row) -> impl Iterator<Item = &str> {
+        let answers = |ids: &[String]| ids.iter().any(|id| row.is_named_by(id));
+        self.studies.iter().filter(move |(_, ids)| answers(ids)).map(|(study, _)| study.as_str())
     }
 
     /// What answers a statement, in words; empty if nothing does. `all` are the folders there are.
     fn answers(&self, row: &Row, all: &[Self]) -> Vec<String> {
-        let claims = |n| if n == 1 { String::new() } else { format!(" ({n} claims)") };
-        let mut found: Vec<String> =
-            self.claims(row).map(|(study, n)| format!("`{study}`{}", claims(n))).collect();
+        let mut found: Vec<String> = self.claims(row).map(|study| format!("`{study}`")).collect();
         for own in all.iter().filter(|f| f.is_own()) {
-            found.extend(own.claims(row).map(|(study, n)| format!("`{}/{study}`{}", own.name, claims(n))));
+            found.extend(own.claims(row).map(|study| format!("`{}/{study}`", own.name)));
         }
         for e in self.paper.elsewhere.iter().filter(|e| row.is_named_by(&e.id)) {
-            let (file, name) = e.test().expect("checked when it was read");
-            let file = Path::new(file).file_name().expect("a name").to_string_lossy();
-            found.push(format!("test `{name}` in `{file}`"));
+            let (_, name) = e.test().expect("checked when it was read");
+            found.push(format!("`{name}()`"));
         }
         for o in self.paper.open.iter().filter(|o| row.is_named_by(&o.id)) {
             found.push(format!("open: {}", o.why));
@@ -144,16 +140,14 @@ fn what_is_open_has_its_reason() {
 fn page(folders: &[Folder]) -> String {
     let mut text = String::from(
         "# Statement by statement\n\n\
-         All checkable statements of the papers, each with what answers it: claims of a study, a unit test, or the \
-         reason why\nit is open. This page is generated from `studies/*/paper.toml` and the studies beside it.\n\
+         All checkable statements of the papers, each with what answers it: the claims of a study, a unit test (with parentheses), or the \
+         reason why\nit is open. This page is generated from `studies/*/paper.toml`, which name the file of each test, and the studies beside them.\n\
          [What the studies find](studies.md) gives the verdicts.\n",
     );
     for folder in folders.iter().filter(|f| !f.paper.row.is_empty()) {
         let _ = write!(text, "\n## {}\n\n`studies/{}`\n\n", folder.paper.title, folder.name);
-        text.push_str("| | statement | answered by |\n|---|---|---|\n");
         for row in &folder.paper.row {
-            let _ =
-                writeln!(text, "| {} | {} | {} |", row.id, row.says, folder.answers(row, folders).join("; "));
+            let _ = writeln!(text, "* {} {}: {}", row.id, row.says, folder.answers(row, folders).join("; "));
         }
     }
     text
@@ -167,5 +161,5 @@ fn the_page_of_statements_is_up_to_date() {
         std::fs::write(&path, &page).expect("writable");
     }
     let file = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(file == page, "docs/claims.md is stale: UPDATE=1 cargo test -p skyhaul-study --test rows");
+    assert!(file == page, "docs/claims.md is stale: UPDATE=1 cargo test -p skyhaul-study --test all rows");
 }

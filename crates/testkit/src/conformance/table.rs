@@ -3,25 +3,33 @@
 use super::case::{Case, Column};
 use std::fmt::Write as _;
 
-/// The table, a section per file, in the notation of Markdown. `linux` is the kernel that the last column is of.
+/// Of each file the number of cases and those that a side does not conform to, in the notation of Markdown. What only waits too long for
+/// real time is counted. `linux` is the kernel that is compared.
 #[must_use]
 pub fn markdown(files: &[(String, Vec<Case>)]) -> String {
     let mut out = String::new();
-    for (file, cases) in files {
-        let _ = write!(out, "\n### {file}\n\n| Case | Source | Skyhaul | Linux |\n|---|---|---|---|\n");
-        for c in cases {
-            let _ = writeln!(
-                out,
-                "| {}<br>`{}` | {} | {} | {} |",
-                sentence(&c.title),
-                c.name,
-                c.source,
-                column(&c.ours),
-                column(&of_linux(c))
-            );
+    for file in files {
+        let (total, [ours, linux]) = count(std::slice::from_ref(file));
+        let (ours, linux) = (exceptions("Skyhaul", ours), exceptions("Linux", linux));
+        let _ = write!(out, "\n### {}\n\n{total} cases.{ours}{linux}\n\n", file.0);
+        let differ = |c: &&Case| [&c.ours, &of_linux(c)].iter().any(|c| matches!(c, Column::Differs(_)));
+        for c in file.1.iter().filter(differ) {
+            let (name, title, source) = (&c.name, sentence(&c.title), &c.source);
+            let sides = [side("Skyhaul", &c.ours), side("Linux", &of_linux(c))].concat();
+            let _ = writeln!(out, "* {title} (`{name}`, {source}).{sides}");
         }
     }
-    out
+    out.replace("\n\n\n", "\n\n")
+}
+
+/// In how many cases a side differs and is not asked; nothing if it conforms in all.
+fn exceptions(name: &str, [_, differs, not_asked]: [usize; 3]) -> String {
+    match (differs, not_asked) {
+        (0, 0) => String::new(),
+        (n, 0) => format!(" {name} differs in {n}."),
+        (0, n) => format!(" {name} is not asked in {n}."),
+        (d, n) => format!(" {name} differs in {d}, is not asked in {n}."),
+    }
 }
 
 /// What waits for long runs in virtual time only, which a kernel does not have.
@@ -32,11 +40,12 @@ fn of_linux(c: &Case) -> Column {
     }
 }
 
-fn column(c: &Column) -> String {
+/// What a side does instead; nothing if it conforms.
+fn side(name: &str, c: &Column) -> String {
     match c {
-        Column::Conforms => "conforms".into(),
-        Column::Differs(why) => format!("**differs**: {why}"),
-        Column::NotAsked(why) => format!("not asked: {why}"),
+        Column::Conforms => String::new(),
+        Column::Differs(why) => format!(" **{name}**: {why}."),
+        Column::NotAsked(why) => format!(" {name} is not asked: {why}."),
     }
 }
 

@@ -68,7 +68,7 @@ pub enum Dummies {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum LeftoverAdsn {
-    /// They are discarded: They are discarded: `adsn := 0` (\[Peach §III-C\], text).
+    /// They are discarded: `adsn := 0` (\[Peach §III-C\], text).
     Drop,
     /// They are still sent, two per acknowledgement (\[Peach\] Fig. 4 omits the reset).
     Keep,
