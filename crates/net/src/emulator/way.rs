@@ -101,7 +101,7 @@ impl Links<'_> {
         let link = Link::new(&config, Streams::named(self.seed, "access"));
         let name =
             if self.scenario.flows.len() > 1 { format!("access.{}", group.name) } else { "access".into() };
-        Some(self.add(Hop::new(link, false), name, What::Access(delay)))
+        Some(self.add(Hop::new(link), name, What::Access(delay)))
     }
     fn add(&mut self, hop: Hop<Buf>, name: String, what: What) -> u32 {
         self.hops.push(hop);

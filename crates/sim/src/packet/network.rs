@@ -5,7 +5,7 @@ use crate::observe::truth::Truth;
 use crate::packet::parcel::{Bodies, Parcel};
 use skyhaul_base::Instant;
 use skyhaul_path::{Chain, DropReason, Hop, Link, Observer, PacketView, Routed, Routes};
-use skyhaul_trace::{Class, Event, LossCause};
+use skyhaul_trace::{Event, LossCause};
 use std::collections::BTreeMap;
 
 /// Everything between the endpoints.
@@ -164,14 +164,6 @@ impl Routed for Parcel {
     #[inline]
     fn advance(&mut self) {
         Self::advance(self);
-    }
-    #[inline]
-    fn is_pure_ack(&self) -> bool {
-        self.class() == Class::Ack
-    }
-    #[inline]
-    fn set_spared(&mut self, spared: bool) {
-        Self::set_spared(self, spared);
     }
     fn compress(&mut self, size: u32) {
         Self::compress(self, size);

@@ -33,12 +33,10 @@ const PURE_ACK: u64 = 1 << 6;
 /// Travels to the data sender. Among the TCP flags this is the bit of PSH, which is irrelevant to a receiver that
 /// does not hold data back.
 const BACKWARD: u64 = 1 << 11;
-/// The channel exempts it from losses (per hop). Among the TCP flags this is the bit of URG, which is never set.
-const SPARED: u64 = 1 << 13;
 /// The bits of the lowest byte that belong to the head.
 const HEAD_BITS: u64 = !PURE_ACK & 0xff;
 /// The bits of the second byte that are TCP flags.
-const FLAG_BITS: u64 = (0xff << FLAGS_SHIFT) & !(BACKWARD | SPARED);
+const FLAG_BITS: u64 = (0xff << FLAGS_SHIFT) & !BACKWARD;
 /// Positions of the TCP flags and of the next hop.
 const FLAGS_SHIFT: u32 = 8;
 const HOP_SHIFT: u32 = 48;
@@ -321,12 +319,6 @@ impl Parcel {
         CLASSES[usize::from(self.rest as u8)]
     }
 
-    /// Sets whether the channel of the next link exempts it from losses.
-    #[inline]
-    pub(crate) fn set_spared(&mut self, spared: bool) {
-        self.rest = (self.rest & !SPARED) | bit(spared, SPARED);
-    }
-
     /// Sets the size of its headers on the next link to `size` bytes, if it is a pure acknowledgement.
     pub(crate) fn compress(&mut self, size: u32) {
         let own = self.size();
@@ -412,8 +404,8 @@ impl PacketView for Parcel {
         high(self.flow_size)
     }
     #[inline]
-    fn spared(&self) -> bool {
-        self.rest & SPARED != 0
+    fn is_pure_ack(&self) -> bool {
+        self.class() == Class::Ack
     }
     #[inline]
     fn is_ect(&self) -> bool {
@@ -500,8 +492,6 @@ mod tests {
                 let beside = (!extras.is_none()).then_some(extras);
                 let beside = if head.flags.has(Flags::SYN) { Some(extras) } else { beside };
                 let mut parcel = Parcel::pack(&head, beside, 40, label(), &mut bodies, keep);
-                parcel.set_spared(true);
-                assert!(parcel.spared());
                 assert_eq!(
                     (parcel.class(), bodies.len()),
                     (class, stored.max(usize::from(keep))),
