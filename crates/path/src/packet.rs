@@ -17,9 +17,9 @@ pub trait PacketView: Default {
     fn kind(&self) -> u8 {
         self.low_priority().into()
     }
-    /// Whether the channel never corrupts this packet and its error model does not see it: for scenarios that
-    /// exempt acknowledgements.
-    fn spared(&self) -> bool {
+    /// Whether the packet is a pure acknowledgement, which a channel may exempt from losses
+    /// ([`spares_acks`](crate::LinkConfig::spares_acks)).
+    fn is_pure_ack(&self) -> bool {
         false
     }
     /// Whether its transport is ECN-capable: ECT(0), ECT(1) or CE in the header (RFC 3168 §5).

@@ -312,7 +312,7 @@ impl Direction {
     /// A link as a hop of a path, with its handling of acknowledgements.
     #[must_use]
     pub fn hop<P: path::PacketView>(&self, link: path::Link<P>) -> path::Hop<P> {
-        let hop = path::Hop::new(link, !self.ack_errors);
+        let hop = path::Hop::new(link);
         let hop = match self.ack_size {
             Some(size) => hop.compressing(size),
             None => hop,
@@ -332,6 +332,7 @@ impl Direction {
             delay: self.delay.clone(),
             allow_reorder: self.allow_reorder,
             error: self.error.clone(),
+            spares_acks: !self.ack_errors,
             drop_inflight: self.drop_in_flight,
             two_paths: self.orbit.as_ref().is_some_and(|o| o.both_carry()),
             fec: self.fec.clone(),

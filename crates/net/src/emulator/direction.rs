@@ -101,7 +101,7 @@ impl Links<'_> {
         let link = Link::new(&config, Streams::named(self.seed, "access"));
         let name =
             if self.scenario.flows.len() > 1 { format!("access.{}", group.name) } else { "access".into() };
-        Some(self.add(Hop::new(link, false), name, LinkOrigin::Access(delay)))
+        Some(self.add(Hop::new(link), name, LinkOrigin::Access(delay)))
     }
     fn add(&mut self, hop: Hop<Buf>, name: String, origin: LinkOrigin) -> u32 {
         self.hops.push(hop);

@@ -80,8 +80,6 @@ pub(super) struct Buf {
     pub(super) class: Class,
     low: bool,
     pub(super) ticket: Option<Ticket>,
-    /// The current link exempts it from losses.
-    spared: bool,
     /// Its position on its route.
     hop: u16,
 }
@@ -95,7 +93,6 @@ impl Buf {
             class,
             low: plan.is_low(class.dscp),
             ticket: None,
-            spared: false,
             hop: 0,
         }
     }
@@ -131,8 +128,8 @@ impl PacketView for Buf {
     fn flow(&self) -> u32 {
         self.class.flow
     }
-    fn spared(&self) -> bool {
-        self.spared
+    fn is_pure_ack(&self) -> bool {
+        self.class.pure_ack
     }
     fn is_ect(&self) -> bool {
         self.class.ecn != 0
@@ -154,14 +151,6 @@ impl Routed for Buf {
     }
     fn advance(&mut self) {
         self.hop += 1;
-        // An exemption by one link does not apply to the next.
-        self.spared = false;
-    }
-    fn is_pure_ack(&self) -> bool {
-        self.class.pure_ack
-    }
-    fn set_spared(&mut self, spared: bool) {
-        self.spared = spared;
     }
     fn compress(&mut self, size: u32) {
         if self.class.pure_ack {

@@ -28,10 +28,6 @@ pub trait Routed: PacketView {
     fn hop(&self) -> u16;
     /// Moves on to the next entry of the route table.
     fn advance(&mut self);
-    /// Whether it is a pure acknowledgement.
-    fn is_pure_ack(&self) -> bool;
-    /// Sets whether the channel of the next link exempts it from losses.
-    fn set_spared(&mut self, spared: bool);
     /// The next link compresses headers: a pure TCP acknowledgement has `size` bytes there, unless it is smaller
     /// anyway.
     fn compress(&mut self, _size: u32) {}
@@ -57,8 +53,6 @@ pub trait Observer<P> {
 #[derive(Clone, Debug)]
 pub struct Hop<P> {
     link: Link<P>,
-    /// Channel losses exempt pure acknowledgements.
-    spares_acks: bool,
     /// Other treatment of acknowledgements. In one place, so that other links need one check only.
     acks: Option<Box<Acks<P>>>,
 }
@@ -81,10 +75,10 @@ impl<P> Default for Acks<P> {
 }
 
 impl<P> Hop<P> {
-    /// A link, and whether its channel losses exempt pure acknowledgements.
+    /// A link that treats acknowledgements like all other packets.
     #[must_use]
-    pub fn new(link: Link<P>, spares_acks: bool) -> Self {
-        Self { link, spares_acks, acks: None }
+    pub fn new(link: Link<P>) -> Self {
+        Self { link, acks: None }
     }
     /// Number of acknowledgements created at the far side.
     #[must_use]
@@ -262,9 +256,7 @@ impl<P: Routed> Chain<P> {
     pub fn enter(&mut self, now: Instant, mut packet: P, observer: &mut impl Observer<P>) {
         let index = self.routes[usize::from(packet.hop())];
         packet.advance();
-        let Some(Hop { link, spares_acks, acks }) = self.hops.get_mut(index as usize) else { return };
-        // Set again on each link: an exemption does not apply to the next.
-        packet.set_spared(*spares_acks && packet.is_pure_ack());
+        let Some(Hop { link, acks }) = self.hops.get_mut(index as usize) else { return };
         observer.entered(now, index, &packet);
         let packet = match acks {
             None => packet,
@@ -395,7 +387,6 @@ mod tests {
     #[derive(Clone, Copy, Debug, Default)]
     struct Ack {
         hop: u16,
-        spared: bool,
     }
     impl PacketView for Ack {
         fn size(&self) -> u32 {
@@ -407,8 +398,8 @@ mod tests {
         fn flow(&self) -> u32 {
             0
         }
-        fn spared(&self) -> bool {
-            self.spared
+        fn is_pure_ack(&self) -> bool {
+            true
         }
     }
     impl Routed for Ack {
@@ -417,12 +408,6 @@ mod tests {
         }
         fn advance(&mut self) {
             self.hop += 1;
-        }
-        fn is_pure_ack(&self) -> bool {
-            true
-        }
-        fn set_spared(&mut self, spared: bool) {
-            self.spared = spared;
         }
     }
 
@@ -450,17 +435,20 @@ mod tests {
     fn only_a_link_that_spares_acknowledgements_spares_them() {
         // Both links lose every packet that they do not spare.
         for (spares, expected) in [([true, true], (2, 0)), ([true, false], (1, 1)), ([false, true], (0, 1))] {
-            let config = LinkConfig {
-                delay: crate::Delay::fixed(Duration::from_millis(1)),
-                error: per::Config { p: 1.0 }.into(),
-                ..LinkConfig::default()
+            let hop = |spares_acks| {
+                let config = LinkConfig {
+                    delay: crate::Delay::fixed(Duration::from_millis(1)),
+                    error: per::Config { p: 1.0 }.into(),
+                    spares_acks,
+                    ..LinkConfig::default()
+                };
+                Hop::new(Link::new(&config, Streams::named(1, "links.a")))
             };
-            let hop = |s| Hop::new(Link::new(&config, Streams::named(1, "links.a")), s);
             let mut routes = Routes::default();
             let start = routes.add(vec![0, 1]).expect("room");
             let mut chain = Chain::new(spares.map(hop).into(), routes);
             let mut seen = Log::default();
-            chain.enter(Instant::ZERO, Ack { hop: start, spared: false }, &mut seen);
+            chain.enter(Instant::ZERO, Ack { hop: start }, &mut seen);
             let mut arrived = 0;
             while chain.next() < Instant::MAX {
                 arrived += usize::from(chain.step(chain.next(), &mut seen).is_some());

@@ -22,6 +22,8 @@ pub struct LinkConfig {
     pub allow_reorder: bool,
     /// Losses of the channel.
     pub error: error::Config,
+    /// The channel never corrupts pure acknowledgements, and its error model does not see them.
+    pub spares_acks: bool,
     /// A link that goes down loses the packets in flight.
     pub drop_inflight: bool,
     /// Each packet is sent over two paths at once, with the delays of [`crate::Change::Path`], and the first copy

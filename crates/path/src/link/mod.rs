@@ -109,6 +109,7 @@ pub struct Link<P> {
     /// Longest packet sent in one piece, bytes.
     longest_whole: u32,
     losing: Losing,
+    spares_acks: bool,
     fade: Fade,
     streams: Streams,
     counters: Counters,
@@ -148,6 +149,7 @@ impl<P: PacketView> Link<P> {
             delay: config.delay.clone(),
             last_arrival: Instant::ZERO,
             losing: Losing::of(&error, &Fade::NONE),
+            spares_acks: config.spares_acks,
             longest_whole: error.longest_whole(),
             error,
             fade: Fade::NONE,
@@ -431,8 +433,9 @@ impl<P: PacketView> Link<P> {
     fn is_lost(&mut self, p: &impl PacketView) -> bool {
         match self.losing {
             Losing::Nothing => false,
-            Losing::Own => !p.spared() && self.error.loses(&Look::at(p), &mut self.streams.error),
-            Losing::Faded => !p.spared() && self.is_lost_fading(Look::at(p)),
+            _ if self.spares_acks && p.is_pure_ack() => false,
+            Losing::Own => self.error.loses(&Look::at(p), &mut self.streams.error),
+            Losing::Faded => self.is_lost_fading(Look::at(p)),
         }
     }
 

@@ -478,7 +478,7 @@ proptest! {
         let delay = if normal { Normal { base, sigma: base }.into() } else { Delay::fixed(base) };
         let repairs = fec.is_some() || arq.is_some();
         let config = LinkConfig {
-            rate: rate.into(), queue, delay, allow_reorder: reorder, error, drop_inflight, two_paths: false, fec, arq,
+            rate: rate.into(), queue, delay, allow_reorder: reorder, error, drop_inflight, two_paths: false, fec, arq, spares_acks: false,
         };
         let mut link = Link::<Pkt>::new(&config, Streams::named(5, "links.test"));
         let (mut now, mut lost, mut offered, mut delivered) = (Instant::ZERO, [0u64; DropReason::COUNT], 0, 0);

@@ -238,7 +238,7 @@ fn a_lost_packet_has_used_the_transmitter() {
 }
 
 #[test]
-fn spared_packets_pass_the_error_model_unseen() {
+fn spared_acknowledgements_pass_the_error_model_unseen() {
     /// An acknowledgement (`true`) or a data packet.
     #[derive(Clone, Copy, Default)]
     struct P(bool);
@@ -252,13 +252,14 @@ fn spared_packets_pass_the_error_model_unseen() {
         fn flow(&self) -> u32 {
             0
         }
-        fn spared(&self) -> bool {
+        fn is_pure_ack(&self) -> bool {
             self.0
         }
     }
     // Data packets 0 and 2 are listed; acknowledgements in between do not count.
     let error = list::Config::all([0, 2]).into();
-    let mut link = Link::new(&LinkConfig { error, ..config() }, Streams::named(1, "links.test"));
+    let mut link =
+        Link::new(&LinkConfig { error, spares_acks: true, ..config() }, Streams::named(1, "links.test"));
     let kinds = [true, false, true, false, true, false, true];
     let mut lost = Vec::new();
     for (i, ack) in kinds.into_iter().enumerate() {

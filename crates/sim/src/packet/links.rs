@@ -72,7 +72,7 @@ impl Links {
         let config = LinkConfig { rate: rate::Config::Constant(rate), ..LinkConfig::default() };
         // Draws nothing.
         let streams = Streams::named(self.seed, "tunnel");
-        self.hops.push(Hop::new(Link::new(&config, streams), false));
+        self.hops.push(Hop::new(Link::new(&config, streams)));
         self.routes.add(vec![link])
     }
 
@@ -85,7 +85,7 @@ impl Links {
             for _ in 0..2 {
                 // It draws nothing.
                 let streams = Streams::named(self.seed, "access");
-                self.hops.push(Hop::new(Link::new(&config, streams), false));
+                self.hops.push(Hop::new(Link::new(&config, streams)));
             }
         }
         access

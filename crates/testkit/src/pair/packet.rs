@@ -15,13 +15,12 @@ pub struct Packet {
     pub payload: Vec<u8>,
     header: u32,
     hop: u16,
-    spared: bool,
 }
 
 impl Packet {
     /// A segment with `header` bytes of headers, about to take the route that begins at `hop`.
     pub(super) fn new(from: Side, segment: Segment, payload: Vec<u8>, header: u32, hop: u16) -> Self {
-        Self { from, segment, payload, header, hop, spared: false }
+        Self { from, segment, payload, header, hop }
     }
 }
 
@@ -35,8 +34,8 @@ impl PacketView for Packet {
     fn flow(&self) -> u32 {
         0
     }
-    fn spared(&self) -> bool {
-        self.spared
+    fn is_pure_ack(&self) -> bool {
+        is_pure_ack(&self.segment)
     }
     fn is_ect(&self) -> bool {
         self.segment.ecn != Codepoint::NotCapable
@@ -54,12 +53,6 @@ impl Routed for Packet {
     }
     fn advance(&mut self) {
         self.hop += 1;
-    }
-    fn is_pure_ack(&self) -> bool {
-        is_pure_ack(&self.segment)
-    }
-    fn set_spared(&mut self, spared: bool) {
-        self.spared = spared;
     }
 }
 

@@ -132,7 +132,7 @@ impl Setup {
         let ends = [ends.next(), ends.next()].map(|e| e.expect("two ends"));
         let links = Side::BOTH.map(Side::other).map(|side| {
             let link = Link::new(&self.links[side.index()], Streams::named(self.seed, name(side)));
-            Hop::new(link, false)
+            Hop::new(link)
         });
         let chain = Chain::new(links.into(), routes);
         let mut pair = Pair { ends, chain, now, log: Vec::new(), logging: true };

@@ -310,6 +310,7 @@ pub(crate) fn link_ops(data: &[u8]) {
         allow_reorder: tape.one_in(3),
         error: losses(tape),
         drop_inflight: tape.one_in(2),
+        spares_acks: false,
         two_paths: false,
         fec: code(tape),
         arq: repeats(tape),
