@@ -89,8 +89,21 @@ pub mod member {
             #[doc = concat!("Options of the member that repairs by [`RecoveryMode::", stringify!($Member), "`].")]
             #[derive(Clone, Debug, Default, PartialEq)]
             #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
-            #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
             pub struct $Member(pub Config);
+
+            /// That of the family: a derived one would refer to it by another name.
+            #[cfg(feature = "schema")]
+            impl schemars::JsonSchema for $Member {
+                fn schema_name() -> alloc::borrow::Cow<'static, str> {
+                    Config::schema_name()
+                }
+                fn schema_id() -> alloc::borrow::Cow<'static, str> {
+                    Config::schema_id()
+                }
+                fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                    Config::json_schema(generator)
+                }
+            }
 
             impl ControlOptions for $Member {
                 type Control = Box<super::Reno>;
