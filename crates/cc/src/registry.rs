@@ -5,10 +5,10 @@ use crate::alg::{
     bbr, bbr3, cubic, fast_start, gaimd, hark, hybla, peach, peach_plus, reno, scps_like, tcp_probing,
     tcp_real, tibet, vegas, westwood, westwood_abse, westwood_plus,
 };
+use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Cx, Facts, Lost, ProbeEvent, Sent, Signal, Start, Transmit};
 use crate::rules::SharedRules;
 use crate::user;
-use crate::{CongestionControl, ControlOptions};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use skyhaul_base::{Instant, Rate, Rng};

@@ -20,13 +20,13 @@
 //! ```
 
 use crate::action::{Policy, RecoveryMode, Window};
+use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Cx, Path, Phase, Signal, Start};
 use crate::parts::aggregation::Aggregation;
 use crate::parts::growth;
 use crate::parts::held_back::HeldBack;
 use crate::parts::windowed::WindowedMax;
 use crate::rules::{EmptyWindow, InitialWindow, Rules, SharedRules};
-use crate::{CongestionControl, ControlOptions};
 use alloc::boxed::Box;
 use policer::Policer;
 use skyhaul_base::{Duration, Instant, Rate};

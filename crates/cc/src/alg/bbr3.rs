@@ -39,13 +39,13 @@ mod cycle;
 mod model;
 
 use crate::action::{Policy, RecoveryMode, Window};
+use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Blocked, Cx, Lost, Path, Phase, Signal, Start, Transmit};
 use crate::parts::aggregation::Aggregation;
 use crate::parts::growth;
 use crate::parts::held_back::HeldBack;
 use crate::parts::windowed::WindowedMax;
 use crate::rules::{EmptyWindow, InitialWindow, Rules, SharedRules};
-use crate::{CongestionControl, ControlOptions};
 use alloc::boxed::Box;
 use bounds::{Bounds, Undo};
 use model::{MinRtt, Plateau, Sample};

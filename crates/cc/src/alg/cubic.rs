@@ -12,12 +12,12 @@
 //! peer's window limits the sender does not count (RFC 9438 §5.8).
 
 use crate::action::{Policy, RecoveryMode, Window};
+use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::parts::hystart::HyStart;
 use crate::rules::{CaGrowth, SharedRules};
-use crate::{CongestionControl, ControlOptions};
 use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant, math};
 

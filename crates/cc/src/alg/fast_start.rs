@@ -15,11 +15,11 @@
 //! uses slow start. The options `cached-*` override both.
 
 use crate::action::{PathCache, Policy, Priority, RecoveryMode, Window};
+use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, AckKind, Cx, PathState, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::rules::SharedRules;
-use crate::{CongestionControl, ControlOptions};
 use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant, Rate};
 

@@ -13,11 +13,11 @@
 //! `slowdown` of ns-2).
 
 use crate::action::{Policy, RecoveryMode, Window};
+use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::rules::SharedRules;
-use crate::{CongestionControl, ControlOptions};
 use alloc::boxed::Box;
 
 /// The relation between `alpha` and `beta` that makes a flow as aggressive as Reno.

@@ -29,8 +29,8 @@
 //! which lasts five rounds is due to a competitor is from Copa (Arun, Balakrishnan 2018). The rest is this
 //! project's own: `docs/algorithms/hark.md` describes its strengths and weaknesses.
 
-use crate::CongestionControl;
 use crate::action::{Policy, Priority, RecoveryMode, Window};
+use crate::control::CongestionControl;
 use crate::event::{
     Ack, AckKind, Blocked, Cx, Path, Phase, ProbeEvent, Signal, Start as StartEvent, Transmit,
 };

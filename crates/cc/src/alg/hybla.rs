@@ -13,11 +13,11 @@
 //! literature.
 
 use crate::action::{Policy, RecoveryMode, Window};
+use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Cx, Phase, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::rules::{CaGrowth, SharedRules};
-use crate::{CongestionControl, ControlOptions};
 use alloc::boxed::Box;
 use skyhaul_base::{Duration, Rate, math};
 

@@ -19,9 +19,9 @@ pub use config::{
     Whose,
 };
 
-use crate::CongestionControl;
 use crate::action::{Policy, Window};
 use crate::alg::reno::{self, Reno};
+use crate::control::CongestionControl;
 use crate::event::{Ack, AckKind, Cx, Path, Phase, ProbeEvent, Signal, Start, Transmit};
 use crate::parts::fallback::{FallsBack, WithFallback};
 use crate::parts::probed_window::ProbedWindow;

@@ -41,9 +41,9 @@ mod config;
 
 pub use config::{Config, Guard, Invalid, Opening, PipeRule, RetransmitTimer};
 
-use crate::CongestionControl;
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::alg::reno::{self, Reno};
+use crate::control::CongestionControl;
 use crate::event::{Ack, Cx, Path, ProbeEvent, Signal, Start, Transmit};
 use crate::parts::fallback::{FallsBack, WithFallback};
 use crate::parts::probed_window::ProbedWindow;

@@ -8,11 +8,11 @@
 //! 3390, 6928).
 
 use crate::action::{Policy, RecoveryMode, Window};
+use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
 use crate::parts::growth;
 use crate::parts::inflation::Inflation;
 use crate::rules::{EmptyWindow, HalvingBase, InitialWindow, Rules, SharedRules};
-use crate::{CongestionControl, ControlOptions};
 
 skyhaul_base::options! {
     /// Options of the Reno family. Options that are not set follow the endpoint preset.

@@ -16,13 +16,13 @@
 
 use crate::action::{Policy, ProbeSource, RecoveryMode, Window};
 use crate::alg::reno::{self, Reno};
+use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Cx, Path, Phase, ProbeEvent, Signal, Start};
 use crate::parts::fallback::{FallsBack, WithFallback};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::parts::inflation::Inflation;
 use crate::rules::SharedRules;
-use crate::{CongestionControl, ControlOptions};
 use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant};
 

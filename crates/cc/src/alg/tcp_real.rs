@@ -28,11 +28,11 @@
 //! segment) the control is Reno.
 
 use crate::action::{Policy, RecoveryMode, Window};
+use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Cx, Phase, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::rules::SharedRules;
-use crate::{CongestionControl, ControlOptions};
 use alloc::boxed::Box;
 use skyhaul_base::Rate;
 

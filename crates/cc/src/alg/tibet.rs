@@ -12,12 +12,12 @@
 //! program has a pole of 0.9 and a time constant of 0.1 s, and starts its second filter with the first sample.
 
 use crate::action::{Policy, RecoveryMode, Window};
+use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Cx, Sent, Signal, Start};
 use crate::parts::credit::Credit;
 use crate::parts::estimate::payload_rate;
 use crate::parts::frame::{self, Frame};
 use crate::rules::SharedRules;
-use crate::{CongestionControl, ControlOptions};
 use alloc::boxed::Box;
 use skyhaul_base::{Instant, Rate, math};
 

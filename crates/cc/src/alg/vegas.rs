@@ -11,13 +11,13 @@
 //! its own loss recovery.
 
 use crate::action::{Policy, RecoveryMode, Window};
+use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
 use crate::parts::backlog::{Backlog, nanos};
 use crate::parts::fine_timeout::FineTimeout;
 use crate::parts::growth;
 use crate::parts::inflation::Inflation;
 use crate::rules::{EmptyWindow, InitialWindow, Rules, SharedRules};
-use crate::{CongestionControl, ControlOptions};
 use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant, math};
 

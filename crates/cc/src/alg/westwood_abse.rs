@@ -12,12 +12,12 @@
 //! negative (after a gap longer than the filter's memory, the estimate is the last sample).
 
 use crate::action::{Policy, RecoveryMode, Window};
+use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::credit::Credit;
 use crate::parts::estimate::payload_rate;
 use crate::parts::frame::{self, Frame};
 use crate::rules::SharedRules;
-use crate::{CongestionControl, ControlOptions};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use skyhaul_base::{Duration, Instant, Rate, math};

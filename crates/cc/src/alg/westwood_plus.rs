@@ -15,13 +15,13 @@
 //! window during the recovery and sets it only at its end, and discards its minimum RTT after a timeout.
 
 use crate::action::{Policy, RecoveryMode, Window};
+use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::credit::Credit;
 use crate::parts::estimate::payload_rate;
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
 use crate::rules::SharedRules;
-use crate::{CongestionControl, ControlOptions};
 use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant, Rate};
 

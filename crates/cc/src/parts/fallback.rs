@@ -1,7 +1,7 @@
 //! A control that needs a peer that answers probes, with a fallback for other peers.
 
-use crate::CongestionControl;
 use crate::action::{Policy, Priority, Window};
+use crate::control::CongestionControl;
 use crate::event::{Ack, Cx, Lost, Path, ProbeEvent, ProbeSupport, Sent, Signal, Start, Transmit};
 use alloc::boxed::Box;
 use skyhaul_base::{Instant, Rate};

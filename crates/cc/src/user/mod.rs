@@ -21,8 +21,8 @@ mod options;
 
 pub use options::{NoCanonicalForm, OptionValue, Options, ReadError};
 
+use crate::control::{CongestionControl, ControlOptions};
 use crate::rules::{Rules, SharedRules};
-use crate::{CongestionControl, ControlOptions};
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Options of Hark: each switches one of its senses off.
 
 use super::Hark;
-use crate::ControlOptions;
+use crate::control::ControlOptions;
 use crate::rules::SharedRules;
 use alloc::boxed::Box;
 

@@ -3,7 +3,7 @@ use super::losses::CUT;
 use super::probing::{DOUBT, DOUBT_MOST, Router};
 use super::window::{BLIND_MOST, FAR_MOST, LATE, LATE_LEFT, OPENING_MOST};
 use super::*;
-use crate::ControlOptions;
+use crate::control::ControlOptions;
 use crate::event::{ProbeSupport, RateSample};
 use crate::rules::Rules;
 use crate::testing::{self, Stage};

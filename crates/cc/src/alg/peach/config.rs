@@ -1,8 +1,8 @@
 //! The options of TCP-Peach: one for each point where the paper is silent or contradicts itself.
 
 use super::Peach;
-use crate::ControlOptions;
 use crate::action::{ProbeSource, RecoveryEnd, RecoveryMode};
+use crate::control::ControlOptions;
 use crate::parts::probed_window::{self, WdsnOnRestart};
 use crate::rules::HalvingBase;
 use crate::rules::SharedRules;

@@ -3,7 +3,7 @@
 mod avoidance;
 
 use super::*;
-use crate::ControlOptions;
+use crate::control::ControlOptions;
 use crate::event::{Blocked, Clock, ProbeSupport};
 use crate::parts::inflation::Inflation;
 use crate::rules::{HalvingBase, Rules};

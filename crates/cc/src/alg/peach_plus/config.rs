@@ -1,8 +1,8 @@
 //! The options of TCP-Peach+: one for each point where the letter is silent or contradicts itself.
 
 use super::PeachPlus;
-use crate::ControlOptions;
 use crate::action::{Pipe, ProbeSource, TimerRestart};
+use crate::control::ControlOptions;
 use crate::parts::probed_window::{self, WdsnOnRestart};
 use crate::rules::HalvingBase;
 use crate::rules::SharedRules;

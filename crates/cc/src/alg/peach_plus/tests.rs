@@ -1,8 +1,8 @@
 //! The worked trace of Quick Recovery on the idealised sender, then each option by what it changes.
 
 use super::*;
-use crate::ControlOptions;
 use crate::ProbeSource;
+use crate::control::ControlOptions;
 use crate::rules::{HalvingBase, Rules};
 use crate::testing::Stage;
 use crate::testing::ideal::{Happened, Ideal, Line};
