@@ -218,23 +218,21 @@ impl<R: Tap> Sim<R> {
                 }
             }
             Carrier::Tcp { ends, .. } => {
-                if !away.sender {
-                    while let Some(out) = ends.sender.poll_transmit(now) {
-                        put(net, now, forward, &out, headers);
-                    }
+                while !away.sender {
+                    let Some(out) = ends.sender.poll_transmit(now) else { break };
+                    put(net, now, forward, &out, headers);
                 }
                 let held = &mut chains[c as usize].held;
                 while holds && held[number].front().is_some_and(|s| Chain::may_pass(s, confirmed)) {
                     let Some(out) = held[number].pop_front() else { break };
                     put(net, now, back, &out, headers);
                 }
-                if !away.receiver {
-                    while let Some(out) = ends.receiver.poll_transmit(now) {
-                        if holds && !Chain::may_pass(&out, confirmed) {
-                            held[number].push_back(out);
-                        } else {
-                            put(net, now, back, &out, headers);
-                        }
+                while !away.receiver {
+                    let Some(out) = ends.receiver.poll_transmit(now) else { break };
+                    if holds && !Chain::may_pass(&out, confirmed) {
+                        held[number].push_back(out);
+                    } else {
+                        put(net, now, back, &out, headers);
                     }
                 }
             }
