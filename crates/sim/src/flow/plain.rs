@@ -1,43 +1,44 @@
 //! The fast path for ordinary segments of one-way flows: data in order, and the acknowledgements for it.
 //!
-//! Nearly all segments are ordinary. The ends process them without unnecessary checks (header prediction). Everything
-//! else takes the slow path, [`Sim::arrive`], without prior changes.
+//! Nearly all segments are ordinary. A few bits identify them, the ends process them without unnecessary checks
+//! (header prediction), and the segments they release are sent from here. Everything else takes the slow path,
+//! [`Sim::arrive`], without prior changes.
 
 use crate::flow::agent::Agent;
 use crate::flow::watch;
 use crate::observe::events;
 use crate::observe::tap::Tap;
 use crate::packet::parcel::Parcel;
+use crate::packet::send::{dispatch, send_acks, send_data};
 use crate::sim::Sim;
 use skyhaul_path::PacketView;
-use skyhaul_tcp::Head;
 
 impl<R: Tap> Sim<R> {
     /// Handles a parcel that has reached its endpoint. False if it is not ordinary.
-    #[inline]
-    pub(crate) fn arrive_plain(&mut self, parcel: &Parcel) -> bool {
+    #[inline(always)]
+    pub(crate) fn arrive_plain(&mut self, parcel: Parcel) -> bool {
         if R::PACKETS {
             // Observers of packets need whole segments.
             return false;
         }
-        match parcel.plain() {
-            Some(head) if head.len > 0 => !parcel.backward() && self.plain_data(parcel, head),
-            Some(head) => parcel.backward() && self.plain_ack(parcel, head),
-            None => false,
+        if parcel.is_plain_data() {
+            return self.plain_data(parcel);
         }
+        parcel.is_plain_ack() && self.plain_ack(parcel)
     }
 
     /// Payload has reached a receiver.
-    #[inline]
-    fn plain_data(&mut self, parcel: &Parcel, head: &Head) -> bool {
+    #[inline(always)]
+    fn plain_data(&mut self, parcel: Parcel) -> bool {
         let (now, index) = (self.now, parcel.flow());
         let Self { flows, net, timers, records, .. } = self;
         let Some(flow) = flows.get_mut(index as usize) else { return false };
-        let label = flow.label(index, true);
+        let (label, header) = (flow.label(index, true), flow.header);
         let Agent::OneWay(ends) = &mut flow.agent else { return false };
+        let (seq, _, _) = parcel.numbers();
         let sink = &mut ends.sink;
         let current = parcel.generation() == flow.generation;
-        if !current || !sink.take_plain(now, head.seq, head.len, head.ts()) {
+        if !current || !sink.take_plain(now, seq, parcel.len(header), parcel.ts()) {
             return false;
         }
         if R::ENABLED {
@@ -46,10 +47,13 @@ impl<R: Tap> Sim<R> {
         if flow.watched {
             // Data in order comes before a FIN, and its first byte has offset 1.
             let there = sink.receiver().next_expected() - 1;
-            let segment = (there - u64::from(head.len), there);
+            let segment = (there - u64::from(parcel.len(header)), there);
             watch::stream(now, index, segment, &mut records[index as usize], net);
         }
-        net.send_segments(now, label, |now, extras| sink.poll(now, extras));
+        if let Some(head) = sink.poll_plain(now) {
+            dispatch(net, now, Parcel::plain(&head, header, label));
+        }
+        send_acks(net, now, label, header, sink);
         let next = sink.next_timeout();
         if next < flow.armed {
             flow.armed = next;
@@ -59,23 +63,26 @@ impl<R: Tap> Sim<R> {
     }
 
     /// An acknowledgement has reached a sender.
-    #[inline]
-    fn plain_ack(&mut self, parcel: &Parcel, head: &Head) -> bool {
+    #[inline(always)]
+    fn plain_ack(&mut self, parcel: Parcel) -> bool {
         let (now, index) = (self.now, parcel.flow());
         let Self { flows, net, timers, .. } = self;
         let Some(flow) = flows.get_mut(index as usize) else { return false };
-        let label = flow.label(index, false);
+        let (label, header) = (flow.label(index, false), flow.header);
         let Agent::OneWay(ends) = &mut flow.agent else { return false };
+        let (_, ack, window) = parcel.numbers();
+        if parcel.generation() != flow.generation {
+            return false;
+        }
         let source = &mut ends.source;
-        let current = parcel.generation() == flow.generation;
-        if !current || !source.take_plain(now, head.ack, head.window, head.ts()) {
+        if !source.take_plain(now, ack, window, parcel.ts()) {
             return false;
         }
         flow.last_ack = now;
         if R::ENABLED {
             events::arrival(now, parcel, net);
         }
-        net.send_segments(now, label, |now, extras| source.poll(now, extras));
+        send_data(net, now, label, header, source);
         let next = source.next_timeout();
         if next < flow.armed {
             flow.armed = next;

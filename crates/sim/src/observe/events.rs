@@ -11,8 +11,8 @@ use skyhaul_tcp::{Counted, Sender};
 use skyhaul_trace::{Class, Event};
 
 /// A parcel leaves its endpoint.
-pub(crate) fn departure<R: Tap>(now: Instant, parcel: &Parcel, net: &mut Network<R>) {
-    let (flow, packet) = (parcel.flow(), parcel.described());
+pub(crate) fn departure<R: Tap>(now: Instant, parcel: Parcel, net: &mut Network<R>) {
+    let (flow, packet) = (parcel.flow(), parcel.packet());
     net.witness.recorder.record(now, &Event::Sent { flow, packet });
     if packet.class == Class::Probe {
         net.witness.recorder.record(now, &Event::ProbeSent { flow });
@@ -20,8 +20,8 @@ pub(crate) fn departure<R: Tap>(now: Instant, parcel: &Parcel, net: &mut Network
 }
 
 /// A parcel reaches its endpoint.
-pub(crate) fn arrival<R: Tap>(now: Instant, parcel: &Parcel, net: &mut Network<R>) {
-    let (flow, packet) = (parcel.flow(), parcel.described());
+pub(crate) fn arrival<R: Tap>(now: Instant, parcel: Parcel, net: &mut Network<R>) {
+    let (flow, packet) = (parcel.flow(), parcel.packet());
     net.witness.recorder.record(now, &Event::Delivered { flow, packet });
     if parcel.backward() {
         net.witness.recorder.record(now, &Event::AckArrived { flow, ack: packet.ack });

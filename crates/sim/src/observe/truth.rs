@@ -186,13 +186,13 @@ impl Truth {
     }
 
     /// A packet was lost.
-    pub(crate) fn lost(&mut self, parcel: &Parcel, cause: LossCause) {
+    pub(crate) fn lost(&mut self, parcel: Parcel, cause: LossCause) {
         if parcel.backward() || parcel.class() != Class::Data {
             return;
         }
         if let Some(flow) = self.flows.get_mut(parcel.flow() as usize) {
             let known = flow.get_or_insert_default();
-            let (packet, generation) = (parcel.described(), parcel.generation());
+            let (packet, generation) = (parcel.packet(), parcel.generation());
             known.counts[cause as usize] += 1;
             let loss = Loss { seq: packet.seq, size: parcel.size(), generation, cause };
             known.losses.push(loss);

@@ -4,7 +4,7 @@ use crate::observe::tap::{Place, Sighting, Tap};
 use crate::observe::truth::Truth;
 use crate::packet::parcel::{Bodies, Parcel};
 use skyhaul_base::Instant;
-use skyhaul_path::{Chain, DropReason, Hop, Link, Observer, PacketView, Routes};
+use skyhaul_path::{Chain, DropReason, Hop, Link, Observer, PacketView, Routed, Routes};
 use skyhaul_trace::{Event, LossCause};
 use std::collections::BTreeMap;
 
@@ -29,8 +29,8 @@ pub(crate) struct Witness<R> {
 /// A link, and the properties that distinguish a packet there from most others: flow, direction, numbers.
 type OnLink = (u32, u32, bool, u32, u32);
 
-fn on_link(link: u32, parcel: &Parcel) -> OnLink {
-    let p = parcel.described();
+fn on_link(link: u32, parcel: Parcel) -> OnLink {
+    let p = parcel.packet();
     (link, parcel.flow(), parcel.backward(), p.seq, p.ack)
 }
 
@@ -41,7 +41,7 @@ impl<R: Tap> Network<R> {
     }
 
     /// Passes a parcel to the first link of its route.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn forward(&mut self, now: Instant, parcel: Parcel) {
         self.chain.enter(now, parcel, &mut self.witness);
     }
@@ -84,12 +84,12 @@ pub(crate) fn cause(why: DropReason) -> LossCause {
 impl<R: Tap> Witness<R> {
     /// A marked packet arrives at a link.
     #[cold]
-    fn note_marked(&mut self, link: u32, parcel: &Parcel) {
+    fn note_marked(&mut self, link: u32, parcel: Parcel) {
         *self.marked.entry(on_link(link, parcel)).or_default() += 1;
     }
     /// A marked packet leaves a link. True if it was marked on arrival.
     #[cold]
-    fn was_marked(&mut self, link: u32, parcel: &Parcel) -> bool {
+    fn was_marked(&mut self, link: u32, parcel: Parcel) -> bool {
         let Some(n) = self.marked.get_mut(&on_link(link, parcel)) else { return false };
         *n -= 1;
         if *n == 0 {
@@ -99,7 +99,7 @@ impl<R: Tap> Witness<R> {
     }
 
     /// Shows the recorder a parcel with a body.
-    pub(crate) fn show(&mut self, now: Instant, parcel: &Parcel, place: Place) {
+    pub(crate) fn show(&mut self, now: Instant, parcel: Parcel, place: Place) {
         let segment = &parcel.segment(&self.bodies);
         let sighting = Sighting {
             flow: parcel.flow(),
@@ -114,24 +114,24 @@ impl<R: Tap> Witness<R> {
 }
 
 impl<R: Tap> Observer<Parcel> for Witness<R> {
-    #[inline]
+    #[inline(always)]
     fn entered(&mut self, now: Instant, link: u32, parcel: &Parcel) {
         if R::ENABLED && parcel.is_marked() {
-            self.note_marked(link, parcel);
+            self.note_marked(link, *parcel);
         }
         if R::PACKETS {
-            self.show(now, parcel, Place::Entered { link });
+            self.show(now, *parcel, Place::Entered { link });
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn left(&mut self, now: Instant, link: u32, parcel: &Parcel) {
-        if R::ENABLED && parcel.is_marked() && !self.was_marked(link, parcel) {
+        if R::ENABLED && parcel.is_marked() && !self.was_marked(link, *parcel) {
             let flow = parcel.flow();
-            self.recorder.record(now, &Event::Marked { flow, link, packet: parcel.described() });
+            self.recorder.record(now, &Event::Marked { flow, link, packet: parcel.packet() });
         }
         if R::PACKETS {
-            self.show(now, parcel, Place::Left { link });
+            self.show(now, *parcel, Place::Left { link });
         }
     }
 
@@ -139,19 +139,37 @@ impl<R: Tap> Observer<Parcel> for Witness<R> {
         let cause = cause(why);
         if R::ENABLED {
             if parcel.is_marked() {
-                self.was_marked(link, &parcel);
+                self.was_marked(link, parcel);
             }
             let flow = parcel.flow();
-            self.recorder.record(now, &Event::Dropped { flow, link, cause, packet: parcel.described() });
+            self.recorder.record(now, &Event::Dropped { flow, link, cause, packet: parcel.packet() });
         }
         if R::PACKETS {
-            self.show(now, &parcel, Place::Lost { link, cause });
+            self.show(now, parcel, Place::Lost { link, cause });
         }
-        self.truth.lost(&parcel, cause);
+        self.truth.lost(parcel, cause);
         parcel.discard(&mut self.bodies);
     }
 
     fn copy(&mut self, parcel: &Parcel, number: u32) -> Option<Parcel> {
         Some(parcel.with_number(number, &mut self.bodies))
+    }
+}
+
+impl Routed for Parcel {
+    #[inline]
+    fn hop(&self) -> u16 {
+        Self::hop(*self)
+    }
+    #[inline]
+    fn advance(&mut self) {
+        Self::advance(self);
+    }
+    fn compress(&mut self, size: u32) {
+        Self::compress(self, size);
+    }
+    #[inline]
+    fn decompress(&mut self) {
+        Self::decompress(self);
     }
 }

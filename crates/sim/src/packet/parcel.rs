@@ -1,164 +1,83 @@
-//! Packets in the network.
+//! Segments and datagrams in the network.
 //!
-//! Links move parcels by value. A parcel carries its packet whole, except for the rare parts of a TCP segment (SACK
-//! blocks, SYN options, the option of TCP-Real), which are kept in a slab.
+//! Links move small handles by value. Most segments fit into one: data and plain acknowledgements travel whole,
+//! including timestamps, so that neither a hop nor an arrival touches other memory. Rare extras (SACK blocks, SYN
+//! options, the option of TCP-Real) are kept in a slab.
 
 use skyhaul_apps::Datagram;
 use skyhaul_base::slab::Slab;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_path::{Acknowledgement, PacketView, Routed};
-use skyhaul_rate::{Data, REPORT_BYTES};
-use skyhaul_relay::xtp;
-use skyhaul_tcp::{Codepoint, Extras, Flags, Head, Mark, Segment, Seq};
-use skyhaul_trace::{self as trace, Class};
+use skyhaul_path::{Acknowledgement, PacketView};
+use skyhaul_rate::{Data, REPORT_BYTES, Report};
+use skyhaul_tcp::{Codepoint, Extras, Flags, Head, Segment, Seq};
+use skyhaul_trace::{Class, Packet};
 
-/// The rare parts of segments.
-pub(crate) type Bodies = Slab<Extras>;
-
-/// A packet of any protocol.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Packet {
-    /// A TCP segment, without its rare parts.
-    Segment(Head),
-    /// A datagram without rate control.
-    Datagram(Datagram),
-    /// A datagram of a rate-controlled sender.
-    Rated {
-        /// The lower half of its number.
-        number: u32,
-        /// Payload bytes.
-        len: u32,
-        sent_at: Instant,
-        /// The sender's RTT estimate; zero before the first report.
-        rtt: Duration,
-        ecn: Codepoint,
-    },
-    /// The receiver's report to such a sender, [in words](skyhaul_rate::Report::words).
-    Report([u32; 5]),
-    /// Data of a rate-controlled leg.
-    LegData(xtp::Data),
-    /// A report on such a leg. The whole report stays with the leg, which finds it by its number.
-    LegReport {
-        /// Its number.
-        number: u32,
-        /// The cumulative acknowledgement.
-        rseq: u64,
-        /// Bytes beyond the header.
-        len: u32,
-    },
-}
-
-impl Packet {
-    /// A datagram of a rate-controlled sender, with `header` bytes of headers; with `ecn` queues may mark it.
-    pub(crate) fn rated(data: &Data, header: u32, ecn: bool) -> Self {
-        Self::Rated {
-            number: data.number as u32,
-            len: data.size - header,
-            sent_at: data.sent_at,
-            rtt: data.rtt.unwrap_or(Duration::ZERO),
-            ecn: if ecn { Codepoint::Capable } else { Codepoint::NotCapable },
-        }
-    }
-    /// The datagram of a rate-controlled sender as its receiver sees it.
-    pub(crate) fn as_rated(&self, header: u32) -> Option<Data> {
-        let Self::Rated { number, len, sent_at, rtt, .. } = *self else { return None };
-        let rtt = Some(rtt).filter(|rtt| !rtt.is_zero());
-        Some(Data { number: number.into(), sent_at, rtt, size: len + header })
-    }
-    /// Bytes beyond the header.
-    #[inline]
-    fn len(&self) -> u32 {
-        match self {
-            Self::Segment(head) => head.len,
-            Self::Datagram(datagram) => datagram.len,
-            Self::Rated { len, .. } => *len,
-            Self::Report(_) => REPORT_BYTES as u32,
-            Self::LegData(data) => data.len,
-            Self::LegReport { len, .. } => *len,
-        }
-    }
-    /// Whether it carries no payload, and opens and closes nothing.
-    #[inline]
-    fn only_acknowledges(&self) -> bool {
-        const CONTROL: u8 = Flags::SYN.with(Flags::FIN).with(Flags::RST).bits();
-        match self {
-            Self::Segment(head) => head.len == 0 && head.flags.bits() & CONTROL == 0,
-            Self::LegData(data) => data.len == 0 && !data.close.wclose && !data.close.end,
-            Self::Report(_) | Self::LegReport { .. } => true,
-            Self::Datagram(_) | Self::Rated { .. } => false,
-        }
-    }
-    #[inline]
-    fn class(&self) -> Class {
-        match self {
-            Self::Segment(head) if head.mark().is_probe() => Class::Probe,
-            _ if self.only_acknowledges() => Class::Ack,
-            _ => Class::Data,
-        }
-    }
-    #[inline]
-    fn ecn(&self) -> Codepoint {
-        match self {
-            Self::Segment(head) => head.ecn(),
-            Self::Rated { ecn, .. } => *ecn,
-            _ => Codepoint::NotCapable,
-        }
-    }
-    /// The numbers by which events and captures show it: for a segment, sequence number and acknowledgement number.
-    fn numbers(&self) -> (u32, u32) {
-        let halves = |number: u64| (number as u32, (number >> 32) as u32);
-        match *self {
-            Self::Segment(head) => (head.seq.0, head.ack.0),
-            Self::Datagram(d) => (d.number as u32, d.sent_at.as_nanos() as u32),
-            Self::Rated { number, sent_at, .. } => (number, sent_at.as_nanos() as u32),
-            Self::Report([first, second, ..]) => (first, second),
-            Self::LegData(data) => halves(data.seq),
-            Self::LegReport { rseq, .. } => halves(rseq),
-        }
-    }
-    /// The head of the TCP segment in which a capture shows it.
-    fn shown(&self) -> Head {
-        let (seq, ack) = self.numbers();
-        let (window, flags) = match self {
-            Self::Segment(head) => return *head,
-            Self::LegData(data) => {
-                let xtp::Close { wclose, rclose, end } = data.close;
-                let bits = [(wclose, Flags::FIN), (rclose, Flags::ECE), (end, Flags::RST)];
-                let flags = bits.into_iter().filter(|b| b.0).fold(Flags::NONE, |all, b| all.with(b.1));
-                (data.sync, flags)
-            }
-            Self::LegReport { number, .. } => (*number, Flags::NONE),
-            Self::Datagram(_) | Self::Rated { .. } | Self::Report(_) => (0, Flags::NONE),
-        };
-        let len = if self.only_acknowledges() { 0 } else { self.len() };
-        let mut head = Head::new(Seq(seq), Seq(ack), len, window, flags);
-        head.set_ecn(self.ecn());
-        head
-    }
-}
-
-/// A packet as its end hands it over, with the rare parts of a segment.
+/// The parts that do not fit into a parcel.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outgoing {
-    pub(crate) packet: Packet,
-    pub(crate) extras: Option<Extras>,
+pub(crate) struct Body {
+    extras: Extras,
+    /// Payload bytes, for observers of packets.
+    len: u32,
 }
 
-impl From<Packet> for Outgoing {
-    fn from(packet: Packet) -> Self {
-        Self { packet, extras: None }
+/// Bodies of segments that do not fit into a parcel.
+pub(crate) type Bodies = Slab<Body>;
+
+/// The parcel has no body.
+const NO_BODY: u32 = u32::MAX;
+/// Flag in the key of a body that exists only for observers of packets and adds nothing to the parcel.
+const FOR_SHOW: u32 = 1 << 31;
+
+/// No data, no SYN, no FIN, no RST.
+const PURE_ACK: u64 = 1 << 6;
+/// Travels to the data sender. Among the TCP flags this is the bit of PSH, which is irrelevant to a receiver that
+/// does not hold data back.
+const BACKWARD: u64 = 1 << 11;
+/// The bits of the lowest byte that belong to the head.
+const HEAD_BITS: u64 = !PURE_ACK & 0xff;
+/// The bits of the second byte that are TCP flags.
+const FLAG_BITS: u64 = (0xff << FLAGS_SHIFT) & !BACKWARD;
+/// Positions of the TCP flags and of the next hop.
+const FLAGS_SHIFT: u32 = 8;
+const HOP_SHIFT: u32 = 48;
+
+/// The bits that identify an ordinary segment, and their values for data and for an acknowledgement.
+const ORDINARY: u64 = FLAG_BITS | PURE_ACK | BACKWARD | Head::UNUSUAL_BITS as u64;
+const PLAIN_DATA: u64 = (Flags::ACK.bits() as u64) << FLAGS_SHIFT;
+const PLAIN_ACK: u64 = PLAIN_DATA | PURE_ACK | BACKWARD;
+
+/// The class of a parcel by its lowest byte: two look-ups per hop.
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::Data; 256];
+    let mut bits = 0;
+    while bits < 256 {
+        if Head::bits_are_of_probe(bits as u8) {
+            classes[bits] = Class::Probe;
+        } else if bits & PURE_ACK as usize != 0 {
+            classes[bits] = Class::Ack;
+        }
+        bits += 1;
     }
-}
-impl From<&Segment> for Outgoing {
-    fn from(segment: &Segment) -> Self {
-        let (head, extras) = segment.split();
-        // The options of a SYN are always among them.
-        let rare = !extras.is_none() || head.flags.has(Flags::SYN);
-        Self { packet: Packet::Segment(head), extras: rare.then_some(extras) }
+    classes
+};
+
+/// How links count a parcel, by its lowest byte: its class, and in the lowest bit low priority.
+const KIND: [u8; 256] = {
+    let mut kinds = [0; 256];
+    let mut bits = 0;
+    while bits < 256 {
+        kinds[bits] = kind(CLASSES[bits], Head::bits_are_low_priority(bits as u8));
+        bits += 1;
     }
+    kinds
+};
+
+/// How links count a packet of a class.
+pub(crate) const fn kind(class: Class, low_priority: bool) -> u8 {
+    2 * class as u8 + low_priority as u8
 }
 
-/// Origin and destination of a packet.
+/// Origin and destination of a segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Label {
     pub(crate) flow: u32,
@@ -168,253 +87,362 @@ pub(crate) struct Label {
     pub(crate) hop: u16,
     /// To the data sender.
     pub(crate) backward: bool,
-    /// Header bytes.
-    pub(crate) header: u32,
 }
 
-/// A packet in the network.
-#[derive(Clone, Copy, Debug)]
+/// A packet in the network: 40 bytes, in five words assembled in registers. Separate fields would be written in
+/// small pieces and copied in large ones, which stalls processors.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Parcel {
-    pub(crate) packet: Packet,
-    flow: u32,
-    /// Key of its body, or [`NO_BODY`].
-    body: u32,
-    /// The body has something to say to the receiver; other bodies only give the parcel a key for observers of packets.
-    has_extras: bool,
-    /// Its size where its links leave the headers alone, and on the current link, bytes.
-    own_size: u16,
-    size: u16,
-    generation: u16,
-    /// Next entry of the route table.
-    hop: u16,
-    class: Class,
-    /// Travels to the data sender.
-    backward: bool,
-    /// On a leg that compresses headers: the number of the packet, and whether its headers are compressed.
-    pub(crate) header_number: u32,
-    pub(crate) header_compressed: bool,
+    /// Flow (32 bits); the packet's own size where a link compresses its headers, otherwise 0; size on the current
+    /// link (16 bits each).
+    flow_size: u64,
+    /// Sequence number, acknowledgement number.
+    seq_ack: u64,
+    /// Window, key of the body.
+    window_body: u64,
+    /// Timestamps.
+    stamps: u64,
+    /// Next hop, generation, probe number (16 bits each), TCP flags, bits of head and parcel (8 each).
+    rest: u64,
 }
 
-/// The parcel has no body.
-const NO_BODY: u32 = u32::MAX;
-
-/// A free place of a queue.
-impl Default for Parcel {
-    fn default() -> Self {
-        Self {
-            packet: Packet::Segment(Head::ACK),
-            flow: 0,
-            body: NO_BODY,
-            has_extras: false,
-            own_size: 0,
-            size: 0,
-            generation: 0,
-            hop: 0,
-            class: Class::Ack,
-            backward: false,
-            header_number: 0,
-            header_compressed: false,
-        }
-    }
+/// Joins two halves of a word.
+#[inline]
+fn join(high: u32, low: u32) -> u64 {
+    (u64::from(high) << 32) | u64::from(low)
+}
+#[inline]
+fn high(word: u64) -> u32 {
+    (word >> 32) as u32
+}
+#[inline]
+fn low(word: u64) -> u32 {
+    word as u32
 }
 
 impl Parcel {
-    /// A packet on its way; with `keep` it has a body in any case.
+    /// Packs a segment with `header` bytes of headers. With `keep` it always has a body.
     #[inline]
-    pub(crate) fn new(outgoing: Outgoing, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
-        let Outgoing { packet, extras } = outgoing;
-        let size = packet.len() + label.header;
-        debug_assert!(size <= u16::MAX.into(), "a packet of IP is at most 65535 bytes");
-        let body = if keep || extras.is_some() { bodies.insert(extras.unwrap_or_default()) } else { NO_BODY };
+    pub(crate) fn pack(
+        head: &Head,
+        extras: Option<Extras>,
+        header: u32,
+        label: Label,
+        bodies: &mut Bodies,
+        keep: bool,
+    ) -> Self {
+        let shown = u32::from(extras.is_none()) * FOR_SHOW;
+        let body = match extras {
+            None if !keep && !head.flags.has(Flags::SYN) => NO_BODY,
+            _ => bodies.insert(Body { extras: extras.unwrap_or(Extras::NONE), len: head.len }) | shown,
+        };
+        Self::with_body(head, header, label, body)
+    }
+
+    /// Packs a segment that consists only of its head.
+    #[inline(always)]
+    pub(crate) fn plain(head: &Head, header: u32, label: Label) -> Self {
+        Self::with_body(head, header, label, NO_BODY)
+    }
+
+    #[inline(always)]
+    fn with_body(head: &Head, header: u32, label: Label, body: u32) -> Self {
+        const CONTROL: u8 = Flags::SYN.with(Flags::FIN).with(Flags::RST).bits();
+        let pure_ack = head.len == 0 && head.flags.bits() & CONTROL == 0;
+        let (ts, probe, bits) = head.to_raw();
+        debug_assert!(head.len + header <= 0xffff, "a packet of IP is at most 65535 bytes");
         Self {
-            packet,
-            flow: label.flow,
-            body,
-            has_extras: extras.is_some(),
-            own_size: size as u16,
-            size: size as u16,
-            generation: label.generation,
-            hop: label.hop,
-            class: packet.class(),
-            backward: label.backward,
-            header_number: 0,
-            header_compressed: false,
+            flow_size: join(label.flow, head.len + header),
+            seq_ack: join(head.seq.0, head.ack.0),
+            window_body: join(head.window, body),
+            stamps: join(ts.0, ts.1),
+            rest: (u64::from(label.hop) << HOP_SHIFT)
+                | (u64::from(label.generation) << 32)
+                | (u64::from(probe) << 16)
+                | ((u64::from(head.flags.bits()) << FLAGS_SHIFT) & FLAG_BITS)
+                | bit(label.backward, BACKWARD)
+                | bit(pure_ack, PURE_ACK)
+                | u64::from(bits),
         }
     }
 
-    /// The head of an ordinary segment: payload or an acknowledgement and nothing else, see [`Head::is_plain_data`] and
-    /// [`Head::is_plain_ack`].
+    /// The head of the segment.
     #[inline]
-    pub(crate) fn plain(&self) -> Option<&Head> {
-        match &self.packet {
-            Packet::Segment(head)
-                if self.body == NO_BODY && (head.is_plain_data() || head.is_plain_ack()) =>
-            {
-                Some(head)
-            }
-            _ => None,
+    pub(crate) fn head(self, header: u32) -> Head {
+        let (seq, ack) = (Seq(high(self.seq_ack)), Seq(low(self.seq_ack)));
+        let flags = Flags::from_bits(((self.rest & FLAG_BITS) >> FLAGS_SHIFT) as u8);
+        let plain = Head::new(seq, ack, self.size() - header, high(self.window_body), flags);
+        let ts = (high(self.stamps), low(self.stamps));
+        plain.with_raw(ts, (self.rest >> 16) as u16, (self.rest & HEAD_BITS) as u8)
+    }
+    /// Payload of the stream without anything else: see [`Head::is_plain_data`].
+    #[inline(always)]
+    pub(crate) fn is_plain_data(self) -> bool {
+        low(self.window_body) == NO_BODY && self.rest & ORDINARY == PLAIN_DATA
+    }
+    /// An acknowledgement without anything else: see [`Head::is_plain_ack`].
+    #[inline(always)]
+    pub(crate) fn is_plain_ack(self) -> bool {
+        low(self.window_body) == NO_BODY && self.rest & ORDINARY == PLAIN_ACK
+    }
+    /// Sequence number, acknowledgement number, window in bytes.
+    #[inline(always)]
+    pub(crate) fn numbers(self) -> (Seq, Seq, u32) {
+        (Seq(high(self.seq_ack)), Seq(low(self.seq_ack)), high(self.window_body))
+    }
+    /// Payload bytes of a packet with `header` bytes of headers.
+    #[inline(always)]
+    pub(crate) fn len(self, header: u32) -> u32 {
+        self.size() - header
+    }
+    /// Timestamps, if there are any.
+    #[inline(always)]
+    pub(crate) fn ts(self) -> Option<(u32, u32)> {
+        Head::bits_are_stamped(self.rest as u8).then(|| (high(self.stamps), low(self.stamps)))
+    }
+    /// The extras of the segment; they are removed.
+    #[inline]
+    pub(crate) fn take_extras(self, bodies: &mut Bodies) -> Option<Extras> {
+        if low(self.window_body) == NO_BODY {
+            return None;
         }
+        let body = self.key();
+        bodies.free(body);
+        Some(bodies.get(body).extras)
     }
-    /// The rare parts of the segment; they are removed.
-    #[inline]
-    pub(crate) fn take_extras(&self, bodies: &mut Bodies) -> Option<Extras> {
-        self.discard(bodies);
-        self.has_extras.then(|| *bodies.get(self.body))
-    }
-    /// Removes the body, if there is one.
-    #[inline]
-    pub(crate) fn discard(&self, bodies: &mut Bodies) {
-        if self.body != NO_BODY {
-            bodies.free(self.body);
-        }
-    }
-    /// The segment in which a capture shows a parcel with a body.
-    pub(crate) fn segment(&self, bodies: &Bodies) -> Segment {
-        Segment::join(&self.packet.shown(), bodies.get(self.body))
+    /// The segment of a parcel with a body.
+    pub(crate) fn segment(self, bodies: &Bodies) -> Segment {
+        let body = bodies.get(self.key());
+        Segment::join(&self.head(self.size() - body.len), &body.extras)
     }
 
+    /// Packs a datagram. Only the lower half of its number travels: it wraps.
+    pub(crate) fn datagram(d: &Datagram, header: u32, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
+        let sent_at = d.sent_at.as_nanos();
+        let head = Head::new(Seq(low(d.number)), Seq(low(sent_at)), d.len, high(sent_at), Flags::NONE);
+        Self::pack(&head, None, header, label, bodies, keep)
+    }
+    /// Unpacks the datagram, with `header` bytes of headers.
+    pub(crate) fn as_datagram(self, header: u32) -> Datagram {
+        Datagram {
+            number: high(self.seq_ack).into(),
+            sent_at: Instant::from_nanos(join(high(self.window_body), low(self.seq_ack))),
+            len: self.size() - header,
+        }
+    }
+
+    /// Packs a datagram of a rate-controlled sender: its RTT travels in the place of timestamps, and only the lower
+    /// half of its number travels. With `ecn` queues may mark it.
+    pub(crate) fn data(
+        (d, ecn): (&Data, bool),
+        header: u32,
+        label: Label,
+        bodies: &mut Bodies,
+        keep: bool,
+    ) -> Self {
+        let (sent_at, rtt) = (d.sent_at.as_nanos(), d.rtt.map_or(0, Duration::as_nanos));
+        let head =
+            Head::new(Seq(low(d.number)), Seq(low(sent_at)), d.size - header, high(sent_at), Flags::NONE);
+        let mut head = head.with_raw((high(rtt), low(rtt)), 0, 0);
+        if ecn {
+            head.set_ecn(Codepoint::Capable);
+        }
+        Self::pack(&head, None, header, label, bodies, keep)
+    }
     /// Whether a queue has marked it.
-    pub(crate) fn is_marked(&self) -> bool {
-        self.packet.ecn() == Codepoint::Marked
+    pub(crate) fn is_marked(self) -> bool {
+        self.head(0).ecn() == Codepoint::Marked
     }
-    /// Key of its body, if it has one.
-    pub(crate) fn key(&self) -> u32 {
-        self.body
+    /// Unpacks the datagram.
+    pub(crate) fn as_data(self) -> Data {
+        Data {
+            number: high(self.seq_ack).into(),
+            sent_at: Instant::from_nanos(join(high(self.window_body), low(self.seq_ack))),
+            rtt: Some(Duration::from_nanos(self.stamps)).filter(|r| !r.is_zero()),
+            size: self.size(),
+        }
+    }
+    /// Packs a report to such a sender, which counts as an acknowledgement. It is longer than its `header`.
+    pub(crate) fn report(r: &Report, header: u32, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
+        let [echo_high, echo_low, held, a, b] = r.words();
+        let head = Head::new(Seq(echo_high), Seq(echo_low), 0, held, Flags::NONE).with_raw((a, b), 0, 0);
+        Self::pack(&head, None, header + REPORT_BYTES as u32, label, bodies, keep)
+    }
+    /// Unpacks the report, of TFRC or SSVP.
+    pub(crate) fn as_report(self, tfrc: bool) -> Option<Report> {
+        let (echo, held) = (self.seq_ack, high(self.window_body));
+        Report::from_words([high(echo), low(echo), held, high(self.stamps), low(self.stamps)], tfrc)
+    }
+
+    /// Key of the body, if it has one.
+    #[inline]
+    pub(crate) fn key(self) -> u32 {
+        low(self.window_body) & !FOR_SHOW
     }
     /// Number of the flow's connection that it belongs to.
-    pub(crate) fn generation(&self) -> u16 {
-        self.generation
+    #[inline]
+    pub(crate) fn generation(self) -> u16 {
+        (self.rest >> 32) as u16
+    }
+    /// Its entry of the route table: the next hop.
+    #[inline]
+    pub(crate) fn hop(self) -> u16 {
+        (self.rest >> HOP_SHIFT) as u16
     }
     /// Continues from another entry of the route table.
     pub(crate) fn set_hop(&mut self, hop: u16) {
-        self.hop = hop;
+        self.rest = self.rest & ((1 << HOP_SHIFT) - 1) | u64::from(hop) << HOP_SHIFT;
     }
+    /// Moves on to the next entry of the route table.
+    #[inline]
+    pub(crate) fn advance(&mut self) {
+        // The topmost field; the route table has at most 2^16 entries.
+        self.rest += 1 << HOP_SHIFT;
+    }
+
+    /// Drops the segment.
+    pub(crate) fn discard(self, bodies: &mut Bodies) {
+        if low(self.window_body) != NO_BODY {
+            bodies.free(self.key());
+        }
+    }
+
     /// Whether it travels to the data sender.
-    pub(crate) fn backward(&self) -> bool {
-        self.backward
+    #[inline]
+    pub(crate) fn backward(self) -> bool {
+        self.rest & BACKWARD != 0
     }
+
     /// Its class.
-    pub(crate) fn class(&self) -> Class {
-        self.class
+    #[inline]
+    pub(crate) fn class(self) -> Class {
+        CLASSES[usize::from(self.rest as u8)]
     }
-    /// Whether it carries no payload, and opens and closes nothing.
-    pub(crate) fn only_acknowledges(&self) -> bool {
-        self.packet.only_acknowledges()
+
+    /// Sets the size of its headers on the next link to `size` bytes, if it is a pure acknowledgement.
+    pub(crate) fn compress(&mut self, size: u32) {
+        let own = self.size();
+        if size < own && self.ack().is_some() {
+            self.flow_size = join(self.flow(), own << 16 | size);
+        }
     }
     /// Becomes shorter by this many bytes, or longer again: the whole leg compresses headers.
     pub(crate) fn shorten(&mut self, bytes: u32) {
-        self.own_size -= bytes as u16;
-        self.size = self.own_size;
+        self.flow_size -= u64::from(bytes);
     }
     pub(crate) fn lengthen(&mut self, bytes: u32) {
-        self.own_size += bytes as u16;
-        self.size = self.own_size;
+        self.flow_size += u64::from(bytes);
+    }
+    /// A number and a bit in the place of timestamps.
+    pub(crate) fn set_note(&mut self, number: u32, bit: bool) {
+        self.stamps = join(number, bit.into());
+    }
+    pub(crate) fn note(self) -> (u32, bool) {
+        (high(self.stamps), low(self.stamps) != 0)
+    }
+    /// No data, no SYN, no FIN, no RST.
+    pub(crate) fn is_pure_ack(self) -> bool {
+        self.rest & PURE_ACK != 0
+    }
+    /// Whether it has SYN or RST.
+    pub(crate) fn opens_or_resets(self) -> bool {
+        let flags = Flags::from_bits(((self.rest & FLAG_BITS) >> FLAGS_SHIFT) as u8);
+        flags.has(Flags::SYN) || flags.has(Flags::RST)
+    }
+    /// Restores its own size.
+    pub(crate) fn decompress(&mut self) {
+        let own = low(self.flow_size) >> 16;
+        if own != 0 {
+            self.flow_size = join(self.flow(), own);
+        }
     }
 
     /// The same acknowledgement with another number.
-    pub(crate) fn with_number(&self, number: u32, bodies: &mut Bodies) -> Self {
-        let mut copy = *self;
-        if let Packet::Segment(head) = &mut copy.packet {
-            head.ack = Seq(number);
+    pub(crate) fn with_number(mut self, number: u32, bodies: &mut Bodies) -> Self {
+        self.seq_ack = join(high(self.seq_ack), number);
+        if low(self.window_body) != NO_BODY {
+            let kept = low(self.window_body) & FOR_SHOW;
+            let body = *bodies.get(self.key());
+            self.window_body = join(high(self.window_body), bodies.insert(body) | kept);
         }
-        if self.body != NO_BODY {
-            let extras = *bodies.get(self.body);
-            copy.body = bodies.insert(extras);
-        }
-        copy
+        self
     }
 
     /// Its description in events.
-    pub(crate) fn described(&self) -> trace::Packet {
-        let (seq, ack) = self.packet.numbers();
-        trace::Packet { class: self.class, seq, ack, size: self.size(), low_priority: self.low_priority() }
+    pub(crate) fn packet(self) -> Packet {
+        Packet {
+            class: self.class(),
+            seq: high(self.seq_ack),
+            ack: low(self.seq_ack),
+            size: self.size(),
+            low_priority: self.low_priority(),
+        }
     }
 }
 
-/// How links count a packet of a class.
-pub(crate) const fn kind(class: Class, low_priority: bool) -> u8 {
-    2 * class as u8 + low_priority as u8
+/// `mask` if `set`.
+#[inline]
+fn bit(set: bool, mask: u64) -> u64 {
+    u64::from(set) * mask
 }
 
 impl PacketView for Parcel {
     #[inline]
     fn size(&self) -> u32 {
-        self.size.into()
+        u32::from(self.flow_size as u16)
     }
     #[inline]
     fn low_priority(&self) -> bool {
-        matches!(&self.packet, Packet::Segment(head) if head.low_priority())
+        Head::bits_are_low_priority(self.rest as u8)
     }
     #[inline]
     fn kind(&self) -> u8 {
-        kind(self.class, self.low_priority())
+        KIND[usize::from(self.rest as u8)]
     }
     #[inline]
     fn flow(&self) -> u32 {
-        self.flow
+        high(self.flow_size)
     }
     #[inline]
     fn is_pure_ack(&self) -> bool {
-        self.class == Class::Ack
+        self.class() == Class::Ack
     }
     #[inline]
     fn is_ect(&self) -> bool {
-        self.packet.ecn() != Codepoint::NotCapable
+        Head::bits_are_capable(self.rest as u8)
     }
+    #[inline]
     fn mark_ce(&mut self) {
-        match &mut self.packet {
-            Packet::Segment(head) if head.ecn() != Codepoint::NotCapable => head.set_ecn(Codepoint::Marked),
-            Packet::Rated { ecn, .. } if *ecn != Codepoint::NotCapable => *ecn = Codepoint::Marked,
-            _ => {}
-        }
+        let bits = (self.rest & HEAD_BITS) as u8;
+        self.rest |= u64::from(Head::bits_marked(bits));
     }
     fn ack(&self) -> Option<Acknowledgement> {
+        const PURE: u64 = PLAIN_DATA | PURE_ACK;
         const ECN: u8 = Flags::ECE.with(Flags::CWR).bits();
-        let Packet::Segment(head) = &self.packet else { return None };
-        (self.only_acknowledges() && head.flags.has(Flags::ACK)).then(|| Acknowledgement {
-            connection: self.generation,
-            number: head.ack.0,
-            ecn: head.flags.bits() & ECN,
-            stamp: head.ts().map(|ts| ts.0),
+        (self.rest & PURE == PURE).then(|| Acknowledgement {
+            connection: self.generation(),
+            number: low(self.seq_ack),
+            ecn: (self.rest >> FLAGS_SHIFT) as u8 & ECN,
+            stamp: self.ts().map(|ts| ts.0),
             // On a real network, the mark of an answer to a probe is an option.
-            tells_more: self.has_extras || head.mark() != Mark::None || self.is_marked(),
+            tells_more: low(self.window_body) & FOR_SHOW == 0
+                || self.rest & u64::from(Head::UNUSUAL_BITS) != 0,
         })
-    }
-}
-
-impl Routed for Parcel {
-    #[inline]
-    fn hop(&self) -> u16 {
-        self.hop
-    }
-    #[inline]
-    fn advance(&mut self) {
-        self.hop += 1;
-    }
-    fn compress(&mut self, size: u32) {
-        if size < self.size() && self.ack().is_some() {
-            self.size = size as u16;
-        }
-    }
-    #[inline]
-    fn decompress(&mut self) {
-        self.size = self.own_size;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use skyhaul_rate::{Report, Says};
-    use skyhaul_tcp::{SackBlocks, SynOptions, Waves};
+    use skyhaul_tcp::{Mark, SackBlocks, SynOptions, Waves};
 
     fn label() -> Label {
-        Label { flow: 7, generation: 3, hop: 2, backward: true, header: 40 }
+        Label { flow: 7, generation: 3, hop: 2, backward: true }
     }
 
     #[test]
     fn a_parcel_is_small() {
-        assert!(size_of::<Parcel>() <= 56);
+        assert_eq!(core::mem::size_of::<Parcel>(), 40);
     }
 
     #[test]
@@ -460,7 +488,10 @@ mod tests {
         ];
         for (segment, class, stored) in segments {
             for keep in [false, true] {
-                let parcel = Parcel::new((&segment).into(), label(), &mut bodies, keep);
+                let (head, extras) = segment.split();
+                let beside = (!extras.is_none()).then_some(extras);
+                let beside = if head.flags.has(Flags::SYN) { Some(extras) } else { beside };
+                let parcel = Parcel::pack(&head, beside, 40, label(), &mut bodies, keep);
                 assert_eq!(
                     (parcel.class(), bodies.len()),
                     (class, stored.max(usize::from(keep))),
@@ -486,8 +517,7 @@ mod tests {
                 };
                 assert_eq!(parcel.ack(), pure.then_some(said), "{segment:?}");
                 let extras = parcel.take_extras(&mut bodies).unwrap_or_default();
-                let Packet::Segment(head) = parcel.packet else { panic!("{parcel:?}") };
-                assert_eq!(Segment::join(&head, &extras), segment);
+                assert_eq!(Segment::join(&parcel.head(40), &extras), segment);
                 assert!(bodies.is_empty());
             }
         }
@@ -506,14 +536,15 @@ mod tests {
             (Segment { ecn: Codepoint::Capable, ..numbered }, Codepoint::Capable),
         ];
         for (segment, becomes) in cases {
-            let mut parcel = Parcel::new((&segment).into(), label(), &mut bodies, false);
+            let (head, _) = segment.split();
+            let mut parcel = Parcel::plain(&head, 40, Label { backward: false, ..label() });
             let ordinary = segment.mark == Mark::None && segment.ecn != Codepoint::Marked;
-            assert_eq!(parcel.plain().is_some(), ordinary, "{segment:?}");
+            assert_eq!(parcel.is_plain_data(), ordinary, "{segment:?}");
             assert_eq!(parcel.is_ect(), segment.ecn != Codepoint::NotCapable);
             let kind = parcel.kind();
             parcel.mark_ce();
-            assert_eq!(parcel.packet, Packet::Segment(Segment { ecn: becomes, ..segment }.split().0));
-            assert_eq!(parcel.plain().is_some(), ordinary && !parcel.is_ect());
+            assert_eq!(parcel.head(40), Segment { ecn: becomes, ..segment }.split().0);
+            assert_eq!(parcel.is_plain_data(), ordinary && !parcel.is_ect());
             assert_eq!((parcel.kind(), parcel.hop(), parcel.generation()), (kind, 2, 3));
             parcel.discard(&mut bodies);
         }
@@ -525,27 +556,22 @@ mod tests {
         for rtt in [None, Some(Duration::from_secs(7))] {
             let data = Data { number: 9, sent_at: Instant::from_nanos((7 << 32) + 5), rtt, size: 1000 };
             for ecn in [false, true] {
-                let packet = Packet::rated(&data, 40, ecn);
-                let mut parcel = Parcel::new(packet.into(), label(), &mut bodies, false);
+                let mut parcel = Parcel::data((&data, ecn), 28, label(), &mut bodies, false);
                 parcel.mark_ce();
-                assert_eq!(
-                    (parcel.packet.as_rated(40), parcel.class(), parcel.size()),
-                    (Some(data), Class::Data, 1000)
-                );
+                assert_eq!((parcel.as_data(), parcel.class()), (data, Class::Data));
                 assert_eq!((parcel.is_ect(), parcel.is_marked()), (ecn, ecn));
             }
         }
-        let says =
-            [(Says::Tfrc { received: 1e5, loss: 0.25 }, true), (Says::Ssvp { highest: 8, lost: 3 }, false)];
+        let says = [
+            (skyhaul_rate::Says::Tfrc { received: 1e5, loss: 0.25 }, true),
+            (skyhaul_rate::Says::Ssvp { highest: 8, lost: 3 }, false),
+        ];
         for (says, tfrc) in says {
             let echo = Instant::from_nanos((9 << 32) + 1);
             let report = Report { echo, held: Duration::from_micros(1234), says };
             for keep in [false, true] {
-                let packet = Packet::Report(report.words());
-                let label = Label { header: 28, ..label() };
-                let parcel = Parcel::new(packet.into(), label, &mut bodies, keep);
-                let Packet::Report(words) = parcel.packet else { panic!("{parcel:?}") };
-                assert_eq!((Report::from_words(words, tfrc), parcel.size()), (Some(report), 60));
+                let parcel = Parcel::report(&report, 28, label(), &mut bodies, keep);
+                assert_eq!((parcel.as_report(tfrc), parcel.size()), (Some(report), 60));
                 assert_eq!((parcel.class(), parcel.ack()), (Class::Ack, None));
                 parcel.discard(&mut bodies);
             }
@@ -558,7 +584,7 @@ mod tests {
         let mut bodies = Bodies::default();
         let ack = Segment { ack: Seq(9), flags: Flags::ACK, ..Segment::default() };
         for (segment, on_link) in [(ack, 6), (Segment { len: 100, ..ack }, 140)] {
-            let mut parcel = Parcel::new((&segment).into(), label(), &mut bodies, false);
+            let mut parcel = Parcel::pack(&segment.split().0, None, 40, label(), &mut bodies, false);
             let own = parcel.size();
             parcel.compress(6);
             assert_eq!((parcel.size(), parcel.flow()), (on_link, 7));
@@ -574,7 +600,7 @@ mod tests {
         let mut bodies = Bodies::default();
         let ack = Segment { ack: Seq(9), ts: Some((1, 2)), flags: Flags::ACK, ..Segment::default() };
         for keep in [false, true] {
-            let parcel = Parcel::new((&ack).into(), label(), &mut bodies, keep);
+            let parcel = Parcel::pack(&ack.split().0, None, 40, label(), &mut bodies, keep);
             let copy = parcel.with_number(5, &mut bodies);
             let said = parcel.ack().expect("pure");
             assert_eq!(copy.ack(), Some(Acknowledgement { number: 5, ..said }));
@@ -585,5 +611,15 @@ mod tests {
             copy.discard(&mut bodies);
             assert!(bodies.is_empty());
         }
+    }
+
+    #[test]
+    fn a_datagram_knows_when_it_was_sent() {
+        let sent = Instant::from_nanos((7 << 32) + 5);
+        let datagram = Datagram { number: 9, sent_at: sent, len: 972 };
+        let parcel = Parcel::datagram(&datagram, 28, label(), &mut Bodies::default(), false);
+        assert_eq!(parcel.as_datagram(28), datagram);
+        assert_eq!((parcel.size(), parcel.class()), (1000, Class::Data));
+        assert_eq!(parcel.packet().seq, 9);
     }
 }

@@ -5,84 +5,127 @@ use crate::flow::agent::Agent;
 use crate::observe::events;
 use crate::observe::tap::{Place, Tap};
 use crate::packet::network::Network;
-use crate::packet::parcel::{Label, Outgoing, Packet, Parcel};
+use crate::packet::parcel::{Label, Parcel};
 use skyhaul_base::Instant;
-use skyhaul_tcp::{Extras, Head};
+use skyhaul_tcp::{Counted, Extras, Flags, Head, Segment, Sink, Source};
 
-impl<R: Tap> Network<R> {
-    /// Sends packets until there is none.
-    #[inline]
-    pub(crate) fn send_all(
-        &mut self,
-        now: Instant,
-        label: Label,
-        mut next: impl FnMut() -> Option<Outgoing>,
-    ) {
-        while let Some(outgoing) = next() {
-            self.send(now, label, outgoing);
+/// Sends what a source has to send after an acknowledgement; ordinary segments first, without what else a segment may
+/// carry. Not for taps that want packets whole.
+#[inline(always)]
+pub(crate) fn send_data<R: Tap>(
+    net: &mut Network<R>,
+    now: Instant,
+    label: Label,
+    header: u32,
+    source: &mut Source<Counted>,
+) {
+    if !source.ends_at_once(now) {
+        while let Some(head) = source.poll_plain(now) {
+            dispatch(net, now, Parcel::plain(&head, header, label));
         }
     }
+    send_any(net, now, label, header, source);
+}
 
-    /// Sends the segments of an end without a handshake, whose `poll` stores the rare parts of a segment aside.
-    #[inline]
-    pub(crate) fn send_segments(
-        &mut self,
-        now: Instant,
-        label: Label,
-        mut poll: impl FnMut(Instant, &mut Option<Extras>) -> Option<Head>,
-    ) {
-        self.send_all(now, label, || {
-            let mut extras = None;
-            let head = poll(now, &mut extras)?;
-            Some(Outgoing { packet: Packet::Segment(head), extras })
-        });
+/// Sends what a source has to send, each segment with all that it carries.
+#[inline(always)]
+pub(crate) fn send_any<R: Tap>(
+    net: &mut Network<R>,
+    now: Instant,
+    label: Label,
+    header: u32,
+    source: &mut Source<Counted>,
+) {
+    let mut beside = None;
+    while !source.is_at_rest() {
+        let Some(head) = source.poll(now, &mut beside) else { break };
+        send(net, now, label, header, &head, beside.take());
     }
+}
 
-    /// Sends a packet.
-    #[inline]
-    pub(crate) fn send(&mut self, now: Instant, label: Label, outgoing: Outgoing) {
-        let parcel = self.pack(label, outgoing);
-        self.depart(now, parcel);
+/// Sends what a sink has to send. Its loop is that of [`send_any`]: one for both, which takes a closure, costs 2 % more instructions per
+/// segment.
+#[inline(always)]
+pub(crate) fn send_acks<R: Tap>(
+    net: &mut Network<R>,
+    now: Instant,
+    label: Label,
+    header: u32,
+    sink: &mut Sink<Counted>,
+) {
+    let mut beside = None;
+    while !sink.is_at_rest() {
+        let Some(head) = sink.poll(now, &mut beside) else { break };
+        send(net, now, label, header, &head, beside.take());
     }
+}
 
-    /// The parcel of a packet that is about to depart.
-    #[inline]
-    pub(crate) fn pack(&mut self, label: Label, outgoing: Outgoing) -> Parcel {
-        Parcel::new(outgoing, label, &mut self.witness.bodies, R::PACKETS)
-    }
+/// Sends a segment.
+#[inline(never)]
+pub(crate) fn send<R: Tap>(
+    net: &mut Network<R>,
+    now: Instant,
+    label: Label,
+    header: u32,
+    head: &Head,
+    beside: Option<Extras>,
+) {
+    let parcel = Parcel::pack(head, beside, header, label, &mut net.witness.bodies, R::PACKETS);
+    dispatch(net, now, parcel);
+}
 
-    /// A parcel leaves its end.
-    #[inline]
-    pub(crate) fn depart(&mut self, now: Instant, parcel: Parcel) {
-        if R::ENABLED {
-            events::departure(now, &parcel, self);
+/// Sends what the end of a TCP flow has to send that gets the segments of this direction; returns its next deadline.
+pub(crate) fn send_from<R: Tap>(
+    net: &mut Network<R>,
+    now: Instant,
+    index: u32,
+    flow: &mut Flow,
+    backward: bool,
+) -> Instant {
+    let (label, header) = (flow.label(index, !backward), flow.header);
+    match &mut flow.agent {
+        Agent::OneWay(ends) if backward => {
+            send_any(net, now, label, header, &mut ends.source);
+            ends.source.next_timeout()
         }
-        if R::PACKETS {
-            self.witness.show(now, &parcel, Place::Sent);
+        Agent::OneWay(ends) => {
+            send_acks(net, now, label, header, &mut ends.sink);
+            ends.sink.next_timeout()
         }
-        self.forward(now, parcel);
+        Agent::Connections(ends) => {
+            let end = ends.end(backward);
+            while let Some(out) = &end.poll_transmit(now) {
+                send_whole(net, now, label, header, out);
+            }
+            end.next_timeout()
+        }
+        Agent::Leg(_) | Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => {
+            Instant::MAX
+        }
     }
+}
 
-    /// Sends what the end of a TCP flow has to send that gets the segments of this direction; returns its next deadline.
-    pub(crate) fn send_from(&mut self, now: Instant, index: u32, flow: &mut Flow, backward: bool) -> Instant {
-        let label = flow.label(index, !backward);
-        match &mut flow.agent {
-            Agent::OneWay(ends) if backward => {
-                self.send_segments(now, label, |now, extras| ends.source.poll(now, extras));
-                ends.source.next_timeout()
-            }
-            Agent::OneWay(ends) => {
-                self.send_segments(now, label, |now, extras| ends.sink.poll(now, extras));
-                ends.sink.next_timeout()
-            }
-            Agent::Connections(ends) => {
-                let end = ends.end(backward);
-                self.send_all(now, label, || end.poll_transmit(now).as_ref().map(Outgoing::from));
-                end.next_timeout()
-            }
-            Agent::Leg(_) | Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => {
-                Instant::MAX
-            }
-        }
+/// Sends a segment of a full connection.
+pub(crate) fn send_whole<R: Tap>(
+    net: &mut Network<R>,
+    now: Instant,
+    label: Label,
+    header: u32,
+    segment: &Segment,
+) {
+    let (head, extras) = segment.split();
+    let rare = !extras.is_none() || head.flags.has(Flags::SYN);
+    send(net, now, label, header, &head, rare.then_some(extras));
+}
+
+/// Sends a parcel.
+#[inline(always)]
+pub(crate) fn dispatch<R: Tap>(net: &mut Network<R>, now: Instant, parcel: Parcel) {
+    if R::ENABLED {
+        events::departure(now, parcel, net);
     }
+    if R::PACKETS {
+        net.witness.show(now, parcel, Place::Sent);
+    }
+    net.forward(now, parcel);
 }

@@ -13,14 +13,14 @@ use crate::observe::events;
 use crate::observe::sampler::Sampler;
 use crate::observe::tap::{Place, Tap};
 use crate::packet::network::Network;
-use crate::packet::parcel::{Packet, Parcel};
+use crate::packet::parcel::Parcel;
+use crate::packet::send::{send, send_from};
 use crate::sim::budget::Budget;
 use crate::split::chain::Chain;
-use crate::split::leg::Carrier;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::chain::Tournament;
-use skyhaul_path::{Agenda, PacketView};
+use skyhaul_path::{Agenda, OutOfLine, PacketView};
 use skyhaul_scenario::resolved::{FlowGroup, Gateway, GatewayEvent, GatewayEventKind};
 use skyhaul_tcp::{Config, Segment};
 use skyhaul_trace::Event;
@@ -140,8 +140,8 @@ impl<R: Tap> Sim<R> {
                 self.events += 1;
                 if links <= timers {
                     if let Some(parcel) = self.net.handle(at) {
-                        if !self.arrive_plain(&parcel) {
-                            self.arrive(parcel);
+                        if !self.arrive_plain(parcel) {
+                            self.arrive(OutOfLine(parcel));
                         }
                     }
                 } else {
@@ -189,11 +189,7 @@ impl<R: Tap> Sim<R> {
             match &mut self.flows[index as usize].agent {
                 Agent::OneWay(ends) => ends.source.sender_mut().outage(now),
                 Agent::Connections(ends) => ends.sender.outage(now),
-                Agent::Leg(leg) => {
-                    if let Some(ends) = leg.tcp_mut() {
-                        ends.sender.outage(now);
-                    }
-                }
+                Agent::Leg(leg) => leg.ends.sender.outage(now),
                 Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => continue,
             }
             self.arm(index);
@@ -223,7 +219,8 @@ impl<R: Tap> Sim<R> {
     }
 
     /// A parcel has reached its endpoint.
-    pub(crate) fn arrive(&mut self, mut parcel: Parcel) {
+    #[inline(never)]
+    pub(crate) fn arrive(&mut self, OutOfLine(parcel): OutOfLine<Parcel>) {
         let now = self.now;
         let index = parcel.flow();
         if self.run.classified {
@@ -232,12 +229,12 @@ impl<R: Tap> Sim<R> {
         let Self { flows, chains, .. } = self;
         let flow = &flows[index as usize];
         if parcel.generation() != flow.generation {
-            self.discard(&parcel);
+            self.discard(parcel);
             return;
         }
         let moved = match &flow.agent {
             Agent::Silent => {
-                self.discard(&parcel);
+                self.discard(parcel);
                 return;
             }
             Agent::Leg(leg) => chains[leg.chain as usize].has_handed_over(),
@@ -248,29 +245,27 @@ impl<R: Tap> Sim<R> {
         }
         let Self { flows, net, timers, records, .. } = self;
         let flow = &mut flows[index as usize];
-        if let Agent::Leg(leg) = &flow.agent {
-            if let Some(headers) = &leg.headers {
-                headers.lengthen(&mut parcel);
-            }
-        }
+        let parcel = match &flow.agent {
+            Agent::Leg(leg) => leg.headers.as_ref().map_or(parcel, |h| h.lengthen(parcel)),
+            _ => parcel,
+        };
         let backward = parcel.backward();
         if R::ENABLED {
-            events::arrival(now, &parcel, net);
+            events::arrival(now, parcel, net);
         }
         if R::PACKETS {
-            net.witness.show(now, &parcel, Place::Arrived);
+            net.witness.show(now, parcel, Place::Arrived);
         }
+        let label = flow.label(index, !backward);
+        let header = flow.header;
+        let head = parcel.head(header);
         let extras = parcel.take_extras(&mut net.witness.bodies);
         if backward {
             flow.last_ack = now;
         }
-        let Packet::Segment(head) = parcel.packet else {
-            self.arrive_other(&parcel);
-            return;
-        };
         let before = flow.watched.then(|| watch::before(flow, &head, backward)).flatten();
-        let label = flow.label(index, !backward);
         let refused = match &mut flow.agent {
+            Agent::Silent => return,
             Agent::OneWay(ends) if backward => ends.source.handle(now, &head, extras.as_ref()).is_err(),
             Agent::OneWay(ends) => ends.sink.handle(now, &head, extras.as_ref()).is_err(),
             Agent::Connections(ends) => {
@@ -281,21 +276,38 @@ impl<R: Tap> Sim<R> {
                 }
                 refused
             }
-            Agent::Leg(_) => {
-                self.leg_arrival(&parcel, &Segment::join(&head, &extras.unwrap_or_default()));
+            Agent::Leg(leg) => {
+                if let Some(rated) = &mut leg.rated {
+                    rated.handle(now, parcel);
+                    self.carry(index);
+                } else {
+                    self.leg_arrival(parcel, &Segment::join(&head, &extras.unwrap_or_default()));
+                }
+                return;
+            }
+            Agent::Datagrams(d) => {
+                let datagram = parcel.as_datagram(header);
+                d.receive(now, &datagram);
+                if flow.watched {
+                    watch::datagram(now, &datagram, &mut records[index as usize]);
+                }
+                return;
+            }
+            Agent::Rated(_) => {
+                self.rated_arrival(parcel);
                 return;
             }
             Agent::FixedWindow(w) => {
                 if backward {
                     w.acked();
-                    net.send_segments(now, label, |_, _| w.poll_transmit());
+                    while let Some(out) = w.poll_transmit() {
+                        send(net, now, label, header, &out, None);
+                    }
                 } else {
-                    net.send(now, label, Packet::Segment(w.answer(&head)).into());
+                    send(net, now, label, header, &w.answer(&head), None);
                 }
                 return;
             }
-            // None of these gets segments.
-            Agent::Silent | Agent::Datagrams(_) | Agent::Rated(_) => return,
         };
         if refused {
             records[index as usize].rejected += 1;
@@ -304,7 +316,7 @@ impl<R: Tap> Sim<R> {
         if let Some(before) = before {
             watch::after(now, index, before, flow, &mut records[index as usize], net);
         }
-        let next = net.send_from(now, index, flow, backward);
+        let next = send_from(net, now, index, flow, backward);
         if next < flow.armed {
             flow.armed = next;
             timers.set_earlier(index, next);
@@ -312,28 +324,6 @@ impl<R: Tap> Sim<R> {
         // Nothing changes at the sender when data arrives.
         if backward {
             self.acknowledged(index);
-        }
-    }
-
-    /// A packet other than a segment has reached its endpoint.
-    fn arrive_other(&mut self, parcel: &Parcel) {
-        let (now, index) = (self.now, parcel.flow());
-        let flow = &mut self.flows[index as usize];
-        match (&mut flow.agent, &parcel.packet) {
-            (Agent::Datagrams(ends), Packet::Datagram(datagram)) => {
-                ends.receive(now, datagram);
-                if flow.watched {
-                    watch::datagram(now, datagram, &mut self.records[index as usize]);
-                }
-            }
-            (Agent::Rated(_), _) => self.rated_arrival(parcel),
-            (Agent::Leg(leg), packet) => {
-                if let Carrier::Rated(rated) = &mut leg.carrier {
-                    rated.handle(now, packet);
-                    self.carry(index);
-                }
-            }
-            _ => {}
         }
     }
 
@@ -350,7 +340,7 @@ impl<R: Tap> Sim<R> {
             }
             Agent::Connections(ends) => (ends.sender.take_judgement(), ends.over()),
             // Only the whole chain knows whether everything has arrived.
-            Agent::Leg(leg) => (leg.tcp_mut().and_then(|ends| ends.sender.take_judgement()), false),
+            Agent::Leg(leg) => (leg.ends.sender.take_judgement(), false),
             Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => return,
         };
         if let Some(judgement) = judgement {
@@ -370,10 +360,10 @@ impl<R: Tap> Sim<R> {
 
     /// Discards a parcel of a closed connection.
     #[cold]
-    fn discard(&mut self, parcel: &Parcel) {
+    fn discard(&mut self, parcel: Parcel) {
         self.records[parcel.flow() as usize].discarded += 1;
         if R::ENABLED {
-            let event = Event::Discarded { flow: parcel.flow(), packet: parcel.described() };
+            let event = Event::Discarded { flow: parcel.flow(), packet: parcel.packet() };
             self.net.witness.recorder.record(self.now, &event);
         }
         if R::PACKETS {
@@ -472,10 +462,15 @@ impl<R: Tap> Sim<R> {
                 return;
             }
             Agent::OneWay(_) | Agent::Connections(_) => {
-                net.send_from(now, index, flow, true);
-                net.send_from(now, index, flow, false);
+                send_from(net, now, index, flow, true);
+                send_from(net, now, index, flow, false);
             }
-            Agent::FixedWindow(w) => net.send_segments(now, label, |_, _| w.poll_transmit()),
+            Agent::FixedWindow(w) => {
+                let header = flow.header;
+                while let Some(out) = w.poll_transmit() {
+                    send(net, now, label, header, &out, None);
+                }
+            }
         }
         if R::ENABLED {
             if let Some(sender) = flow.agent.sender() {

@@ -28,33 +28,40 @@ impl Headers {
         self.ends.iter().map(|(_, d)| d.lost()).sum()
     }
 
-    fn saved(&self, parcel: &Parcel) -> u32 {
-        self.saves[usize::from(parcel.only_acknowledges())]
+    fn saved(&self, parcel: Parcel) -> u32 {
+        self.saves[usize::from(parcel.is_pure_ack())]
     }
     /// A segment leaves. SYN and RST have complete headers, since the sender cannot know what the peer supports.
-    pub(crate) fn shorten(&mut self, parcel: &mut Parcel, segment: &Segment) {
+    pub(crate) fn shorten(&mut self, parcel: Parcel, segment: &Segment) -> Parcel {
         let opens = segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST);
-        parcel.header_compressed = !opens;
+        let mut parcel = parcel;
+        let mut compressed = !opens;
         if self.differences {
             let (seq, ack) = (segment.seq.0, segment.ack.0);
             let control = opens || segment.flags.has(Flags::FIN);
             let shape = Shape { seq, ack, window: segment.window, len: segment.len, control };
             let end = &mut self.ends[usize::from(parcel.backward())].0;
-            (parcel.header_number, parcel.header_compressed) = end.pack(shape);
+            let (number, differs) = end.pack(shape);
+            parcel.set_note(number, differs);
+            compressed = differs;
         }
-        if parcel.header_compressed {
+        if compressed {
             parcel.shorten(self.saved(parcel));
         }
+        parcel
     }
     /// Restores the size of a parcel that has arrived.
-    pub(crate) fn lengthen(&self, parcel: &mut Parcel) {
-        if parcel.header_compressed {
+    pub(crate) fn lengthen(&self, parcel: Parcel) -> Parcel {
+        let mut parcel = parcel;
+        let compressed = if self.differences { parcel.note().1 } else { !parcel.opens_or_resets() };
+        if compressed {
             parcel.lengthen(self.saved(parcel));
         }
+        parcel
     }
     /// Whether it can be decompressed.
-    pub(crate) fn reads(&mut self, parcel: &Parcel) -> bool {
-        let decompressor = &mut self.ends[usize::from(parcel.backward())].1;
-        !self.differences || decompressor.reads(parcel.header_number, parcel.header_compressed)
+    pub(crate) fn reads(&mut self, parcel: Parcel) -> bool {
+        let (number, compressed) = parcel.note();
+        !self.differences || self.ends[usize::from(parcel.backward())].1.reads(number, compressed)
     }
 }

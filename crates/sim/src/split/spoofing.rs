@@ -3,9 +3,9 @@
 
 use crate::flow::agent::Agent;
 use crate::observe::tap::Tap;
-use crate::packet::parcel::{Label, Outgoing};
+use crate::packet::parcel::Label;
+use crate::packet::send::send_whole;
 use crate::sim::Sim;
-use crate::split::leg::{Carrier, Leg};
 use crate::split::spoof::Spoof;
 use skyhaul_base::Rng;
 use skyhaul_tcp::{Connection, Flags, Segment, Seq};
@@ -33,20 +33,16 @@ impl<R: Tap> Sim<R> {
         );
         let config = Arc::clone(&self.run.endpoints[record.group]);
         let rto = config.rto;
-        let Agent::Leg(leg) = &mut self.flows[index].agent else { return };
-        if let Carrier::Tcp { ends, spoof } = &mut leg.carrier {
-            ends.sender = Connection::listen(config, control, Seq(0), Rng::stream(0, "nobody"));
-            *spoof = Some(Box::new(Spoof::new(capacity, rto)));
+        if let Agent::Leg(leg) = &mut self.flows[index].agent {
+            leg.ends.sender = Connection::listen(config, control, Seq(0), Rng::stream(0, "nobody"));
+            leg.spoof = Some(Box::new(Spoof::new(capacity, rto)));
         }
     }
 
     fn spoof(&mut self, c: u32) -> Option<&mut Spoof> {
         let index = self.chains[c as usize].legs[1];
         match &mut self.flows[index as usize].agent {
-            Agent::Leg(leg) => match &mut leg.carrier {
-                Carrier::Tcp { spoof, .. } => spoof.as_deref_mut(),
-                Carrier::Rated(_) => None,
-            },
+            Agent::Leg(leg) => leg.spoof.as_deref_mut(),
             _ => None,
         }
     }
@@ -83,23 +79,28 @@ impl<R: Tap> Sim<R> {
         // Bypassing the gateway: such packets belong to the leg at whose end they arrive.
         let (past, past_back) =
             (Label { hop: chain.past.0, ..to_receiver }, Label { hop: chain.past.1, ..to_sender });
-        if let Some(ends) = flows[near as usize].agent.leg_mut().and_then(Leg::tcp_mut) {
-            let label = if chain.rerouted { past } else { to_box };
-            net.send_all(now, label, || ends.sender.poll_transmit(now).as_ref().map(Outgoing::from));
+        let header = flows[near as usize].header;
+        if let Agent::Leg(leg) = &mut flows[near as usize].agent {
+            while let Some(out) = &leg.ends.sender.poll_transmit(now) {
+                send_whole(net, now, if chain.rerouted { past } else { to_box }, header, out);
+            }
         }
-        let far_leg = flows[far as usize].agent.leg_mut().map(|leg| &mut leg.carrier);
-        if let Some(Carrier::Tcp { ends, spoof }) = far_leg {
-            while let Some(out) = &ends.receiver.poll_transmit(now) {
+        if let Agent::Leg(leg) = &mut flows[far as usize].agent {
+            while let Some(out) = &leg.ends.receiver.poll_transmit(now) {
                 let astray = chain.asym > 0.0
                     && out.len == 0
                     && !out.flags.has(Flags::SYN)
                     && chain.rng.unit() < chain.asym;
                 let label = if chain.rerouted || astray { past_back } else { back_to_box };
-                net.send(now, label, out.into());
+                send_whole(net, now, label, header, out);
             }
-            if let Some(spoof) = spoof {
-                net.send_all(now, to_receiver, || spoof.to_receiver.pop_front().as_ref().map(Outgoing::from));
-                net.send_all(now, to_sender, || spoof.to_sender.pop_front().as_ref().map(Outgoing::from));
+            if let Some(spoof) = &mut leg.spoof {
+                while let Some(out) = &spoof.to_receiver.pop_front() {
+                    send_whole(net, now, to_receiver, header, out);
+                }
+                while let Some(out) = &spoof.to_sender.pop_front() {
+                    send_whole(net, now, to_sender, header, out);
+                }
             }
         }
         self.arm(near);
