@@ -65,7 +65,11 @@ impl Agent {
         match self {
             Self::OneWay(ends) => ends.source.sender_mut().tell_loss(Seq(seq), len, error),
             Self::Connections(ends) => ends.sender.tell_loss(Seq(seq), len, error),
-            Self::Leg(leg) => leg.ends.sender.tell_loss(Seq(seq), len, error),
+            Self::Leg(leg) => {
+                if let Some(ends) = leg.tcp_mut() {
+                    ends.sender.tell_loss(Seq(seq), len, error);
+                }
+            }
             Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) => {}
         }
     }
@@ -75,7 +79,7 @@ impl Agent {
         match self {
             Self::OneWay(ends) => ends.source.sender_mut().take_verdicts(),
             Self::Connections(ends) => ends.sender.take_verdicts(),
-            Self::Leg(leg) => leg.ends.sender.take_verdicts(),
+            Self::Leg(leg) => leg.tcp_mut().map_or_else(Vec::new, |ends| ends.sender.take_verdicts()),
             Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) => Vec::new(),
         }
     }
@@ -86,13 +90,27 @@ impl Agent {
         match self {
             Self::OneWay(ends) => Some(ends.source.sender()),
             Self::Connections(ends) => Some(ends.sender.sender()),
-            Self::Leg(leg) => Some(leg.ends.sender.sender()).filter(|_| leg.rated.is_none()),
+            Self::Leg(leg) => Some(leg.tcp()?.sender.sender()),
             Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) => None,
         }
     }
 }
 
 impl Agent {
+    /// The leg of a chain, if it is one.
+    pub(crate) fn leg(&self) -> Option<&Leg> {
+        match self {
+            Self::Leg(leg) => Some(leg),
+            _ => None,
+        }
+    }
+    /// The same, for changes.
+    pub(crate) fn leg_mut(&mut self) -> Option<&mut Leg> {
+        match self {
+            Self::Leg(leg) => Some(leg),
+            _ => None,
+        }
+    }
     /// Both ends of the flow, if it is rate-controlled.
     pub(crate) fn rated(&self) -> Option<&Rated> {
         match self {

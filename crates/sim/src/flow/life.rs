@@ -116,8 +116,8 @@ impl<R: Tap> Sim<R> {
                 ends.over()
             }
             Agent::Leg(leg) => {
-                if stop == Stop::TakeBack {
-                    leg.ends.sender.truncate();
+                if let (Stop::TakeBack, Some(ends)) = (stop, leg.tcp_mut()) {
+                    ends.sender.truncate();
                 }
                 let chain = leg.chain;
                 flow.finite = true;

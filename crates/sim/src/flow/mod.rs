@@ -246,7 +246,7 @@ impl Flow {
     /// The smoothed RTT of a sender, if it has one.
     pub(crate) fn srtt(&self) -> Option<Duration> {
         if let Agent::Leg(leg) = &self.agent {
-            if let Some(rated) = &leg.rated {
+            if let Some(rated) = leg.rated() {
                 return rated.sender.srtt();
             }
         }
@@ -285,8 +285,8 @@ impl Flow {
                 }
                 if let Agent::Leg(leg) = &self.agent {
                     all.unread += leg.headers.as_ref().map_or(0, |h| h.lost());
-                    all.retransmissions += leg.spoof.as_ref().map_or(0, |s| s.repeats);
-                    if let Some(rated) = &leg.rated {
+                    all.retransmissions += leg.spoof().map_or(0, |s| s.repeats);
+                    if let Some(rated) = leg.rated() {
                         let c = rated.sender.counters();
                         all.bytes_acked += rated.sender.acked();
                         all.segments_sent += c.sent;

@@ -4,20 +4,21 @@ use crate::flow::agent::Agent;
 use crate::flow::watch;
 use crate::observe::oracle::is_error;
 use crate::observe::tap::Tap;
-use crate::packet::parcel::Parcel;
-use crate::packet::send::dispatch;
+use crate::packet::parcel::Packet;
+use crate::packet::send::send_packet;
 use crate::sim::Sim;
 use skyhaul_base::Instant;
-use skyhaul_path::PacketView;
+use skyhaul_rate::Report;
+use skyhaul_tcp::Codepoint;
 
 impl<R: Tap> Sim<R> {
-    /// A parcel has reached one of the ends.
-    pub(crate) fn rated_arrival(&mut self, parcel: Parcel) {
-        let (now, index) = (self.now, parcel.flow());
-        let Self { flows, net, records, .. } = self;
+    /// A packet has reached one of the ends.
+    pub(crate) fn rated_arrival(&mut self, index: u32, packet: &Packet) {
+        let Self { flows, net, records, now, .. } = self;
+        let now = *now;
         let flow = &mut flows[index as usize];
         let Agent::Rated(rated) = &mut flow.agent else { return };
-        if !parcel.backward() {
+        if let Packet::Rated { data, ecn } = packet {
             if rated.informed {
                 for (number, _, cause) in net.witness.truth.news(index, flow.generation, flow.header) {
                     if is_error(cause) {
@@ -25,12 +26,14 @@ impl<R: Tap> Sim<R> {
                     }
                 }
             }
-            let datagram = rated.receive(now, (&parcel.as_data(), parcel.is_marked()), flow.header);
+            let datagram = rated.receive(now, (data, *ecn == Codepoint::Marked), flow.header);
             if flow.watched {
                 watch::datagram(now, &datagram, &mut records[index as usize]);
             }
-        } else if let Some(report) = parcel.as_report(rated.tfrc) {
-            rated.sender.handle_report(now, &report);
+        } else if let Packet::Report(words) = packet {
+            if let Some(report) = Report::from_words(*words, rated.tfrc) {
+                rated.sender.handle_report(now, &report);
+            }
         }
         let next = self.rated_flush(index);
         let flow = &mut self.flows[index as usize];
@@ -46,14 +49,12 @@ impl<R: Tap> Sim<R> {
         let flow = &mut flows[index as usize];
         let (forward, back, header) = (flow.label(index, false), flow.label(index, true), flow.header);
         let Agent::Rated(rated) = &mut flow.agent else { return Instant::MAX };
+        let ecn = if rated.ecn { Codepoint::Capable } else { Codepoint::NotCapable };
         while let Some(data) = rated.poll(*now) {
-            let data = (&data, rated.ecn);
-            let parcel = Parcel::data(data, header, forward, &mut net.witness.bodies, R::PACKETS);
-            dispatch(net, *now, parcel);
+            send_packet(net, *now, forward, header, &Packet::Rated { data, ecn });
         }
         while let Some(report) = rated.receiver.poll() {
-            let parcel = Parcel::report(&report, header, back, &mut net.witness.bodies, R::PACKETS);
-            dispatch(net, *now, parcel);
+            send_packet(net, *now, back, header, &Packet::Report(report.words()));
         }
         let (over, next) = (rated.sender.is_over(), rated.next_timeout());
         if over && records[index as usize].finished.is_none() {

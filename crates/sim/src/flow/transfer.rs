@@ -5,8 +5,8 @@ use crate::flow::watch;
 use crate::flow::{Flow, Record, Reported, Totals, Transfer};
 use crate::observe::tap::{Opened, Tap};
 use crate::observe::truth::{Account, Verdicts};
-use crate::packet::parcel::Parcel;
-use crate::packet::send::dispatch;
+use crate::packet::parcel::Packet;
+use crate::packet::send::send_packet;
 use crate::sim::Sim;
 use skyhaul_apps::Demand;
 use skyhaul_base::Instant;
@@ -61,13 +61,15 @@ impl<R: Tap> Sim<R> {
                 (Demand::Open { transfer, bytes }, _) => self.open(index, transfer, bytes),
                 (Demand::Write(n), Agent::OneWay(ends)) => ends.source.offer(now, n),
                 (Demand::Write(n), Agent::Connections(ends)) => ends.sender.offer(now, n),
-                (Demand::Write(n), Agent::Leg(leg)) => leg.ends.sender.offer(now, n),
+                (Demand::Write(n), Agent::Leg(leg)) => {
+                    if let Some(ends) = leg.tcp_mut() {
+                        ends.sender.offer(now, n);
+                    }
+                }
                 (Demand::Datagram(packet), Agent::Datagrams(d)) => {
                     let datagram = d.send(now, packet - flow.header);
-                    let (label, header, net) = (flow.label(index, false), flow.header, &mut self.net);
-                    let parcel =
-                        Parcel::datagram(&datagram, header, label, &mut net.witness.bodies, R::PACKETS);
-                    dispatch(net, now, parcel);
+                    let (label, header) = (flow.label(index, false), flow.header);
+                    send_packet(&mut self.net, now, label, header, &Packet::Datagram(datagram));
                 }
                 (Demand::Frame(frame), _) => {
                     if R::ENABLED {
@@ -128,7 +130,11 @@ impl<R: Tap> Sim<R> {
         }
         match &mut self.flows[index as usize].agent {
             Agent::Connections(ends) => ends.sender.shutdown(self.now),
-            Agent::Leg(leg) => leg.ends.sender.shutdown(self.now),
+            Agent::Leg(leg) => {
+                if let Some(ends) = leg.tcp_mut() {
+                    ends.sender.shutdown(self.now);
+                }
+            }
             Agent::Silent
             | Agent::OneWay(_)
             | Agent::FixedWindow(_)

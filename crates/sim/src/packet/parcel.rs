@@ -8,9 +8,10 @@ use skyhaul_apps::Datagram;
 use skyhaul_base::slab::Slab;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_path::{Acknowledgement, PacketView};
-use skyhaul_rate::{Data, REPORT_BYTES, Report};
+use skyhaul_rate::{Data, REPORT_BYTES};
+use skyhaul_relay::xtp;
 use skyhaul_tcp::{Codepoint, Extras, Flags, Head, Segment, Seq};
-use skyhaul_trace::{Class, Packet};
+use skyhaul_trace::{self as trace, Class};
 
 /// The parts that do not fit into a parcel.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +76,77 @@ const KIND: [u8; 256] = {
 /// How links count a packet of a class.
 pub(crate) const fn kind(class: Class, low_priority: bool) -> u8 {
     2 * class as u8 + low_priority as u8
+}
+
+/// A packet that is not a TCP segment. In a parcel its numbers are where a segment has its own, and a capture shows it
+/// as a segment with these.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Packet {
+    /// A datagram without rate control. Only the lower half of its number travels: it wraps.
+    Datagram(Datagram),
+    /// A datagram of a rate-controlled sender, with such a number.
+    Rated { data: Data, ecn: Codepoint },
+    /// The receiver's report to such a sender, [in words](skyhaul_rate::Report::words).
+    Report([u32; 5]),
+    /// Data of a rate-controlled leg.
+    LegData(xtp::Data),
+    /// A report on such a leg. The whole report stays with the leg, which finds it by its number.
+    LegReport {
+        /// Its number.
+        number: u32,
+        /// The cumulative acknowledgement.
+        rseq: u64,
+        /// Bytes beyond the header.
+        len: u32,
+    },
+}
+
+/// The kind of a packet, where a segment has the number of its probe.
+const DATAGRAM: u16 = 1;
+const RATED: u16 = 2;
+const REPORT: u16 = 3;
+const LEG_DATA: u16 = 4;
+const LEG_REPORT: u16 = 5;
+/// Where the state of a leg's closing handshake travels: WCLOSE, RCLOSE, END.
+const CLOSE: [Flags; 3] = [Flags::FIN, Flags::ECE, Flags::RST];
+
+impl Packet {
+    /// Packs it with `header` bytes of headers. With `keep` it has a body.
+    pub(crate) fn pack(&self, header: u32, label: Label, bodies: &mut Bodies, keep: bool) -> Parcel {
+        // Reports count as acknowledgements: what they say belongs to the header.
+        let (len, header) = match *self {
+            Self::Datagram(datagram) => (datagram.len, header),
+            Self::Rated { data, .. } => (data.size - header, header),
+            Self::Report(_) => (0, header + REPORT_BYTES as u32),
+            Self::LegData(data) => (data.len, header),
+            Self::LegReport { len, .. } => (0, header + len),
+        };
+        let head = |seq, ack, window, flags| Head::new(Seq(seq), Seq(ack), len, window, flags);
+        let timed = |number: u64, sent_at: Instant| {
+            let sent_at = sent_at.as_nanos();
+            head(low(number), low(sent_at), high(sent_at), Flags::NONE)
+        };
+        let head = match *self {
+            Self::Datagram(d) => timed(d.number, d.sent_at).with_raw((0, 0), DATAGRAM, 0),
+            Self::Rated { data, ecn } => {
+                let rtt = data.rtt.map_or(0, Duration::as_nanos);
+                let mut head = timed(data.number, data.sent_at).with_raw((high(rtt), low(rtt)), RATED, 0);
+                head.set_ecn(ecn);
+                head
+            }
+            Self::Report([a, b, c, d, e]) => head(a, b, c, Flags::NONE).with_raw((d, e), REPORT, 0),
+            Self::LegData(data) => {
+                let xtp::Close { wclose, rclose, end } = data.close;
+                let set = [wclose, rclose, end].into_iter().zip(CLOSE).filter(|bit| bit.0);
+                let flags = set.fold(Flags::NONE, |all, (_, flag)| all.with(flag));
+                head(low(data.seq), high(data.seq), data.sync, flags).with_raw((0, 0), LEG_DATA, 0)
+            }
+            Self::LegReport { number, rseq, .. } => {
+                head(low(rseq), high(rseq), number, Flags::NONE).with_raw((0, 0), LEG_REPORT, 0)
+            }
+        };
+        Parcel::pack(&head, None, header, label, bodies, keep)
+    }
 }
 
 /// Origin and destination of a segment.
@@ -216,62 +288,31 @@ impl Parcel {
         Segment::join(&self.head(self.size() - body.len), &body.extras)
     }
 
-    /// Packs a datagram. Only the lower half of its number travels: it wraps.
-    pub(crate) fn datagram(d: &Datagram, header: u32, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
-        let sent_at = d.sent_at.as_nanos();
-        let head = Head::new(Seq(low(d.number)), Seq(low(sent_at)), d.len, high(sent_at), Flags::NONE);
-        Self::pack(&head, None, header, label, bodies, keep)
-    }
-    /// Unpacks the datagram, with `header` bytes of headers.
-    pub(crate) fn as_datagram(self, header: u32) -> Datagram {
-        Datagram {
-            number: high(self.seq_ack).into(),
-            sent_at: Instant::from_nanos(join(high(self.window_body), low(self.seq_ack))),
-            len: self.size() - header,
-        }
-    }
-
-    /// Packs a datagram of a rate-controlled sender: its RTT travels in the place of timestamps, and only the lower
-    /// half of its number travels. With `ecn` queues may mark it.
-    pub(crate) fn data(
-        (d, ecn): (&Data, bool),
-        header: u32,
-        label: Label,
-        bodies: &mut Bodies,
-        keep: bool,
-    ) -> Self {
-        let (sent_at, rtt) = (d.sent_at.as_nanos(), d.rtt.map_or(0, Duration::as_nanos));
-        let head =
-            Head::new(Seq(low(d.number)), Seq(low(sent_at)), d.size - header, high(sent_at), Flags::NONE);
-        let mut head = head.with_raw((high(rtt), low(rtt)), 0, 0);
-        if ecn {
-            head.set_ecn(Codepoint::Capable);
-        }
-        Self::pack(&head, None, header, label, bodies, keep)
+    /// Its packet, with `header` bytes of headers; `None` for a segment.
+    pub(crate) fn unpack(self, header: u32) -> Option<Packet> {
+        let (first, second, third) = (high(self.seq_ack), low(self.seq_ack), high(self.window_body));
+        let (sent_at, len) = (Instant::from_nanos(join(third, second)), self.size() - header);
+        let head = self.head(header);
+        Some(match head.to_raw().1 {
+            DATAGRAM => Packet::Datagram(Datagram { number: first.into(), sent_at, len }),
+            RATED => {
+                let rtt = Some(Duration::from_nanos(self.stamps)).filter(|rtt| !rtt.is_zero());
+                let data = Data { number: first.into(), sent_at, rtt, size: self.size() };
+                Packet::Rated { data, ecn: head.ecn() }
+            }
+            REPORT => Packet::Report([first, second, third, high(self.stamps), low(self.stamps)]),
+            LEG_DATA => {
+                let [wclose, rclose, end] = CLOSE.map(|flag| head.flags.has(flag));
+                let close = xtp::Close { wclose, rclose, end };
+                Packet::LegData(xtp::Data { seq: join(second, first), len, sync: third, close })
+            }
+            LEG_REPORT => Packet::LegReport { number: third, rseq: join(second, first), len },
+            _ => return None,
+        })
     }
     /// Whether a queue has marked it.
     pub(crate) fn is_marked(self) -> bool {
         self.head(0).ecn() == Codepoint::Marked
-    }
-    /// Unpacks the datagram.
-    pub(crate) fn as_data(self) -> Data {
-        Data {
-            number: high(self.seq_ack).into(),
-            sent_at: Instant::from_nanos(join(high(self.window_body), low(self.seq_ack))),
-            rtt: Some(Duration::from_nanos(self.stamps)).filter(|r| !r.is_zero()),
-            size: self.size(),
-        }
-    }
-    /// Packs a report to such a sender, which counts as an acknowledgement. It is longer than its `header`.
-    pub(crate) fn report(r: &Report, header: u32, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
-        let [echo_high, echo_low, held, a, b] = r.words();
-        let head = Head::new(Seq(echo_high), Seq(echo_low), 0, held, Flags::NONE).with_raw((a, b), 0, 0);
-        Self::pack(&head, None, header + REPORT_BYTES as u32, label, bodies, keep)
-    }
-    /// Unpacks the report, of TFRC or SSVP.
-    pub(crate) fn as_report(self, tfrc: bool) -> Option<Report> {
-        let (echo, held) = (self.seq_ack, high(self.window_body));
-        Report::from_words([high(echo), low(echo), held, high(self.stamps), low(self.stamps)], tfrc)
     }
 
     /// Key of the body, if it has one.
@@ -369,8 +410,8 @@ impl Parcel {
     }
 
     /// Its description in events.
-    pub(crate) fn packet(self) -> Packet {
-        Packet {
+    pub(crate) fn packet(self) -> trace::Packet {
+        trace::Packet {
             class: self.class(),
             seq: high(self.seq_ack),
             ack: low(self.seq_ack),
@@ -551,32 +592,50 @@ mod tests {
     }
 
     #[test]
-    fn data_and_reports_of_a_rate_travel_whole() {
-        let mut bodies = Bodies::default();
-        for rtt in [None, Some(Duration::from_secs(7))] {
-            let data = Data { number: 9, sent_at: Instant::from_nanos((7 << 32) + 5), rtt, size: 1000 };
-            for ecn in [false, true] {
-                let mut parcel = Parcel::data((&data, ecn), 28, label(), &mut bodies, false);
-                parcel.mark_ce();
-                assert_eq!((parcel.as_data(), parcel.class()), (data, Class::Data));
-                assert_eq!((parcel.is_ect(), parcel.is_marked()), (ecn, ecn));
-            }
-        }
-        let says = [
-            (skyhaul_rate::Says::Tfrc { received: 1e5, loss: 0.25 }, true),
-            (skyhaul_rate::Says::Ssvp { highest: 8, lost: 3 }, false),
+    fn every_other_packet_comes_out_as_it_went_in() {
+        let sent_at = Instant::from_nanos((7 << 32) + 5);
+        let data = Data { number: 9, sent_at, rtt: None, size: 1000 };
+        let later = Data { rtt: Some(Duration::from_secs(7)), ..data };
+        let close =
+            |bits: u8| xtp::Close { wclose: bits & 1 != 0, rclose: bits & 2 != 0, end: bits & 4 != 0 };
+        let leg = |len, bits| xtp::Data { seq: (3 << 32) + 1, len, sync: 5, close: close(bits) };
+        let mut cases = vec![
+            (Packet::Datagram(Datagram { number: 9, sent_at, len: 972 }), 1000, Class::Data),
+            (Packet::Rated { data, ecn: Codepoint::NotCapable }, 1000, Class::Data),
+            (Packet::Rated { data: later, ecn: Codepoint::Capable }, 1000, Class::Data),
+            (Packet::Report([1, 2, 3, 4, 5]), 60, Class::Ack),
+            (Packet::LegReport { number: 4, rseq: (3 << 32) + 1, len: 16 }, 44, Class::Ack),
         ];
-        for (says, tfrc) in says {
-            let echo = Instant::from_nanos((9 << 32) + 1);
-            let report = Report { echo, held: Duration::from_micros(1234), says };
+        for bits in 0..8 {
+            // A packet that ends the stream counts as data.
+            let class = if bits & 5 == 0 { Class::Ack } else { Class::Data };
+            cases.push((Packet::LegData(leg(0, bits)), 28, class));
+            cases.push((Packet::LegData(leg(972, bits)), 1000, Class::Data));
+        }
+        let mut bodies = Bodies::default();
+        for (packet, size, class) in cases {
             for keep in [false, true] {
-                let parcel = Parcel::report(&report, 28, label(), &mut bodies, keep);
-                assert_eq!((parcel.as_report(tfrc), parcel.size()), (Some(report), 60));
-                assert_eq!((parcel.class(), parcel.ack()), (Class::Ack, None));
+                let parcel = packet.pack(28, label(), &mut bodies, keep);
+                assert_eq!((parcel.unpack(28), parcel.size()), (Some(packet), size));
+                assert_eq!((parcel.class(), parcel.ack()), (class, None), "{packet:?}");
+                assert_eq!(bodies.len(), usize::from(keep));
                 parcel.discard(&mut bodies);
             }
         }
-        assert!(bodies.is_empty());
+    }
+
+    #[test]
+    fn a_queue_marks_what_is_capable_of_it_among_datagrams_of_a_rate() {
+        let data = Data { number: 9, sent_at: Instant::ZERO, rtt: None, size: 1000 };
+        for (ecn, becomes) in
+            [(Codepoint::NotCapable, Codepoint::NotCapable), (Codepoint::Capable, Codepoint::Marked)]
+        {
+            let mut parcel = Packet::Rated { data, ecn }.pack(28, label(), &mut Bodies::default(), false);
+            assert_eq!(parcel.is_ect(), ecn == Codepoint::Capable);
+            parcel.mark_ce();
+            assert_eq!(parcel.unpack(28), Some(Packet::Rated { data, ecn: becomes }));
+            assert_eq!(parcel.is_marked(), becomes == Codepoint::Marked);
+        }
     }
 
     #[test]
@@ -611,15 +670,5 @@ mod tests {
             copy.discard(&mut bodies);
             assert!(bodies.is_empty());
         }
-    }
-
-    #[test]
-    fn a_datagram_knows_when_it_was_sent() {
-        let sent = Instant::from_nanos((7 << 32) + 5);
-        let datagram = Datagram { number: 9, sent_at: sent, len: 972 };
-        let parcel = Parcel::datagram(&datagram, 28, label(), &mut Bodies::default(), false);
-        assert_eq!(parcel.as_datagram(28), datagram);
-        assert_eq!((parcel.size(), parcel.class()), (1000, Class::Data));
-        assert_eq!(parcel.packet().seq, 9);
     }
 }

@@ -5,7 +5,7 @@ use crate::flow::agent::Agent;
 use crate::observe::events;
 use crate::observe::tap::{Place, Tap};
 use crate::packet::network::Network;
-use crate::packet::parcel::{Label, Parcel};
+use crate::packet::parcel::{Label, Packet, Parcel};
 use skyhaul_base::Instant;
 use skyhaul_tcp::{Counted, Extras, Flags, Head, Segment, Sink, Source};
 
@@ -105,6 +105,18 @@ pub(crate) fn send_from<R: Tap>(
     }
 }
 
+/// The parcel of a segment of a full connection.
+pub(crate) fn pack_whole<R: Tap>(
+    net: &mut Network<R>,
+    label: Label,
+    header: u32,
+    segment: &Segment,
+) -> Parcel {
+    let (head, extras) = segment.split();
+    let rare = !extras.is_none() || head.flags.has(Flags::SYN);
+    Parcel::pack(&head, rare.then_some(extras), header, label, &mut net.witness.bodies, R::PACKETS)
+}
+
 /// Sends a segment of a full connection.
 pub(crate) fn send_whole<R: Tap>(
     net: &mut Network<R>,
@@ -113,9 +125,20 @@ pub(crate) fn send_whole<R: Tap>(
     header: u32,
     segment: &Segment,
 ) {
-    let (head, extras) = segment.split();
-    let rare = !extras.is_none() || head.flags.has(Flags::SYN);
-    send(net, now, label, header, &head, rare.then_some(extras));
+    let parcel = pack_whole(net, label, header, segment);
+    dispatch(net, now, parcel);
+}
+
+/// Sends a packet that is not a segment.
+pub(crate) fn send_packet<R: Tap>(
+    net: &mut Network<R>,
+    now: Instant,
+    label: Label,
+    header: u32,
+    packet: &Packet,
+) {
+    let parcel = packet.pack(header, label, &mut net.witness.bodies, R::PACKETS);
+    dispatch(net, now, parcel);
 }
 
 /// Sends a parcel.

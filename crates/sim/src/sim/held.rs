@@ -33,7 +33,9 @@ impl<R: Tap> Sim<R> {
         let records = |agent: &Agent| match agent {
             Agent::OneWay(ends) => ends.source.sender().held().1 + ends.sink.receiver().held().2,
             Agent::Connections(ends) => ends.sender.held().records + ends.receiver.held().records,
-            Agent::Leg(leg) => leg.ends.sender.held().records + leg.ends.receiver.held().records,
+            Agent::Leg(leg) => {
+                leg.tcp().map_or(0, |ends| ends.sender.held().records + ends.receiver.held().records)
+            }
             Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => 0,
         };
         let flows = FLOW * self.flows.len() as u64;

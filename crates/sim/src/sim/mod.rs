@@ -13,10 +13,11 @@ use crate::observe::events;
 use crate::observe::sampler::Sampler;
 use crate::observe::tap::{Place, Tap};
 use crate::packet::network::Network;
-use crate::packet::parcel::Parcel;
+use crate::packet::parcel::{Packet, Parcel};
 use crate::packet::send::{send, send_from};
 use crate::sim::budget::Budget;
 use crate::split::chain::Chain;
+use crate::split::leg::Carrier;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::chain::Tournament;
@@ -189,7 +190,11 @@ impl<R: Tap> Sim<R> {
             match &mut self.flows[index as usize].agent {
                 Agent::OneWay(ends) => ends.source.sender_mut().outage(now),
                 Agent::Connections(ends) => ends.sender.outage(now),
-                Agent::Leg(leg) => leg.ends.sender.outage(now),
+                Agent::Leg(leg) => {
+                    if let Some(ends) = leg.tcp_mut() {
+                        ends.sender.outage(now);
+                    }
+                }
                 Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => continue,
             }
             self.arm(index);
@@ -276,25 +281,12 @@ impl<R: Tap> Sim<R> {
                 }
                 refused
             }
-            Agent::Leg(leg) => {
-                if let Some(rated) = &mut leg.rated {
-                    rated.handle(now, parcel);
-                    self.carry(index);
-                } else {
-                    self.leg_arrival(parcel, &Segment::join(&head, &extras.unwrap_or_default()));
-                }
+            Agent::Leg(leg) if leg.tcp().is_some() => {
+                self.leg_arrival(parcel, &Segment::join(&head, &extras.unwrap_or_default()));
                 return;
             }
-            Agent::Datagrams(d) => {
-                let datagram = parcel.as_datagram(header);
-                d.receive(now, &datagram);
-                if flow.watched {
-                    watch::datagram(now, &datagram, &mut records[index as usize]);
-                }
-                return;
-            }
-            Agent::Rated(_) => {
-                self.rated_arrival(parcel);
+            Agent::Leg(_) | Agent::Datagrams(_) | Agent::Rated(_) => {
+                self.arrive_other(index, parcel.unpack(header));
                 return;
             }
             Agent::FixedWindow(w) => {
@@ -327,6 +319,28 @@ impl<R: Tap> Sim<R> {
         }
     }
 
+    /// A packet other than a segment has reached its endpoint.
+    fn arrive_other(&mut self, index: u32, packet: Option<Packet>) {
+        let Some(packet) = &packet else { return };
+        let flow = &mut self.flows[index as usize];
+        match (&mut flow.agent, packet) {
+            (Agent::Datagrams(ends), Packet::Datagram(datagram)) => {
+                ends.receive(self.now, datagram);
+                if flow.watched {
+                    watch::datagram(self.now, datagram, &mut self.records[index as usize]);
+                }
+            }
+            (Agent::Rated(_), _) => self.rated_arrival(index, packet),
+            (Agent::Leg(leg), _) => {
+                if let Carrier::Rated(rated) = &mut leg.carrier {
+                    rated.handle(self.now, packet);
+                    self.carry(index);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// A sender has handled an acknowledgement: takes its judgement, and checks whether everything is acknowledged.
     #[inline(never)]
     pub(crate) fn acknowledged(&mut self, index: u32) {
@@ -340,7 +354,7 @@ impl<R: Tap> Sim<R> {
             }
             Agent::Connections(ends) => (ends.sender.take_judgement(), ends.over()),
             // Only the whole chain knows whether everything has arrived.
-            Agent::Leg(leg) => (leg.ends.sender.take_judgement(), false),
+            Agent::Leg(leg) => (leg.tcp_mut().and_then(|ends| ends.sender.take_judgement()), false),
             Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => return,
         };
         if let Some(judgement) = judgement {

@@ -8,10 +8,8 @@
 use crate::flow::agent::Agent;
 use crate::observe::tap::Tap;
 use crate::packet::parcel::Parcel;
-use crate::packet::send::dispatch;
 use crate::sim::Sim;
 use crate::split::leg::Leg;
-use crate::split::relay::put;
 use crate::split::tunnel::Tunnel;
 use skyhaul_base::Duration;
 use skyhaul_path::{OutOfLine, PacketView};
@@ -125,39 +123,5 @@ impl<R: Tap> Sim<R> {
             return false;
         }
         true
-    }
-
-    /// As [`Self::leg_flush`], for the ends of a leg that are not moving to another gateway.
-    #[cold]
-    pub(crate) fn flush_what_is_there(&mut self, c: u32, number: usize) {
-        let now = self.now;
-        let index = self.chains[c as usize].legs[number];
-        let Self { flows, net, .. } = self;
-        let flow = &mut flows[index as usize];
-        let (forward, back, header) = (flow.label(index, false), flow.label(index, true), flow.header);
-        let Agent::Leg(leg) = &mut flow.agent else { return };
-        let away = leg.away;
-        if let Some(rated) = &mut leg.rated {
-            loop {
-                let bodies = &mut net.witness.bodies;
-                let data = if away.sender { None } else { rated.poll_data(now, forward, bodies, R::PACKETS) };
-                let Some(parcel) = data else { break };
-                dispatch(net, now, parcel);
-            }
-            loop {
-                let bodies = &mut net.witness.bodies;
-                let report = if away.receiver { None } else { rated.poll_report(back, bodies, R::PACKETS) };
-                let Some(parcel) = report else { break };
-                dispatch(net, now, parcel);
-            }
-        } else {
-            let ends = [(away.sender, forward, true), (away.receiver, back, false)];
-            for (_, label, backward) in ends.into_iter().filter(|e| !e.0) {
-                while let Some(out) = &leg.ends.end(backward).poll_transmit(now) {
-                    put(net, now, label, header, out, &mut leg.headers);
-                }
-            }
-        }
-        self.arm(index);
     }
 }

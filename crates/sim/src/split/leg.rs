@@ -10,15 +10,10 @@ use skyhaul_relay::{Count, End, Fifo, Relay};
 use skyhaul_tcp::{Config, Connection, Counted, Judgement, Seq, State};
 use std::sync::Arc;
 
-/// Both ends of one connection of a chain.
+/// One leg of a chain, with both of its ends.
 #[derive(Debug)]
 pub(crate) struct Leg {
-    pub(crate) ends: Ends,
-    /// Carries the data instead of `ends` on a leg without TCP.
-    pub(crate) rated: Option<Box<RateLeg>>,
-    /// The spoofing gateway at its beginning, if any: this leg then has the receiver's end of the connection, and
-    /// the previous one the sender's.
-    pub(crate) spoof: Option<Box<Spoof>>,
+    pub(crate) carrier: Carrier,
     /// Its compressed headers.
     pub(crate) headers: Option<Box<Headers>>,
     /// Its ends that are moving from one gateway to another: they neither send nor receive.
@@ -29,6 +24,20 @@ pub(crate) struct Leg {
     pub(crate) number: u8,
 }
 
+/// What carries the data of a leg.
+#[derive(Debug)]
+pub(crate) enum Carrier {
+    /// A TCP connection.
+    Tcp {
+        ends: Box<Ends>,
+        /// The spoofing gateway at its beginning, if any: this leg then has the receiver's end of the connection, and
+        /// the previous one the sender's.
+        spoof: Option<Box<Spoof>>,
+    },
+    /// Packets at a rate.
+    Rated(Box<RateLeg>),
+}
+
 /// Which ends of a leg are moving from one gateway to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Away {
@@ -37,119 +46,159 @@ pub(crate) struct Away {
 }
 
 impl Leg {
+    /// The ends of its connection, if it is one.
+    pub(crate) fn tcp(&self) -> Option<&Ends> {
+        match &self.carrier {
+            Carrier::Tcp { ends, .. } => Some(ends),
+            Carrier::Rated(_) => None,
+        }
+    }
+    /// The same, for changes.
+    pub(crate) fn tcp_mut(&mut self) -> Option<&mut Ends> {
+        match &mut self.carrier {
+            Carrier::Tcp { ends, .. } => Some(ends),
+            Carrier::Rated(_) => None,
+        }
+    }
+    /// The spoofing gateway at its beginning.
+    pub(crate) fn spoof(&self) -> Option<&Spoof> {
+        match &self.carrier {
+            Carrier::Tcp { spoof, .. } => spoof.as_deref(),
+            Carrier::Rated(_) => None,
+        }
+    }
+    /// Its ends without TCP.
+    pub(crate) fn rated(&self) -> Option<&RateLeg> {
+        match &self.carrier {
+            Carrier::Tcp { .. } => None,
+            Carrier::Rated(rated) => Some(rated),
+        }
+    }
     /// Whether the connection is established at the end that opened it.
     pub(crate) fn established(&self) -> bool {
-        if let Some(rated) = &self.rated {
-            return rated.sender.established();
+        match &self.carrier {
+            Carrier::Tcp { ends, .. } => {
+                !matches!(ends.sender.state(), State::SynSent | State::Closed | State::Listen)
+            }
+            Carrier::Rated(rated) => rated.sender.established(),
         }
-        !matches!(self.ends.sender.state(), State::SynSent | State::Closed | State::Listen)
     }
     /// Whether the far end has seen a SYN, and whether it is established.
     pub(crate) fn arrived(&self) -> (bool, bool) {
-        if let Some(rated) = &self.rated {
-            return (rated.receiver.heard(), rated.receiver.heard());
-        }
-        match self.ends.receiver.state() {
-            State::Listen | State::Closed => (false, false),
-            state => (true, state != State::SynReceived),
+        match &self.carrier {
+            Carrier::Tcp { ends, .. } => match ends.receiver.state() {
+                State::Listen | State::Closed => (false, false),
+                state => (true, state != State::SynReceived),
+            },
+            Carrier::Rated(rated) => (rated.receiver.heard(), rated.receiver.heard()),
         }
     }
     /// Bytes that the peer has acknowledged.
     pub(crate) fn acked(&self) -> u64 {
-        self.rated.as_ref().map_or_else(|| self.ends.sender.counters().bytes_acked, |r| r.sender.acked())
+        match &self.carrier {
+            Carrier::Tcp { ends, .. } => ends.sender.counters().bytes_acked,
+            Carrier::Rated(rated) => rated.sender.acked(),
+        }
     }
     /// Whether the peer has acknowledged the end of the stream.
     pub(crate) fn end_acked(&self) -> bool {
-        match &self.rated {
-            Some(rated) => rated.sender.end_confirmed(),
-            None => matches!(self.ends.sender.state(), State::FinWait2 | State::TimeWait),
+        match &self.carrier {
+            Carrier::Tcp { ends, .. } => matches!(ends.sender.state(), State::FinWait2 | State::TimeWait),
+            Carrier::Rated(rated) => rated.sender.end_confirmed(),
         }
     }
     /// When one of its ends needs a call.
     pub(crate) fn next_timeout(&self) -> Instant {
-        if self.away != Away::default() {
-            return self.next_of_those_there();
-        }
-        let own = self.rated.as_ref().map_or_else(|| self.ends.next_timeout(), |r| r.next_timeout());
-        self.spoof.as_ref().map_or(own, |s| own.min(s.next_timeout()))
-    }
-    /// When the end that is not moving needs a call.
-    #[cold]
-    fn next_of_those_there(&self) -> Instant {
         let there = |away: bool, next: Instant| if away { Instant::MAX } else { next };
-        match &self.rated {
-            Some(rated) => there(self.away.sender, rated.sender.next_timeout())
-                .min(there(self.away.receiver, rated.receiver.next_timeout())),
-            None => there(self.away.sender, self.ends.sender.next_timeout())
-                .min(there(self.away.receiver, self.ends.receiver.next_timeout())),
+        let Away { sender, receiver } = self.away;
+        match &self.carrier {
+            Carrier::Tcp { ends, spoof } => {
+                let own = there(sender, ends.sender.next_timeout());
+                let own = own.min(there(receiver, ends.receiver.next_timeout()));
+                spoof.as_ref().map_or(own, |s| own.min(s.next_timeout()))
+            }
+            Carrier::Rated(rated) => {
+                let own = there(sender, rated.sender.next_timeout());
+                own.min(there(receiver, rated.receiver.next_timeout()))
+            }
         }
     }
     /// Data at the receiving end that is acknowledged and waits for the next leg.
     pub(crate) fn readable(&self) -> u64 {
-        self.rated.as_ref().map_or_else(|| self.ends.receiver.readable(), |r| r.receiver.readable())
+        match &self.carrier {
+            Carrier::Tcp { ends, .. } => ends.receiver.readable(),
+            Carrier::Rated(rated) => rated.receiver.readable(),
+        }
     }
     /// Data at the sending end.
     pub(crate) fn unacked(&self) -> u64 {
-        self.rated.as_ref().map_or_else(|| self.ends.sender.unacked(), |r| r.sender.unacked())
+        match &self.carrier {
+            Carrier::Tcp { ends, .. } => ends.sender.unacked(),
+            Carrier::Rated(rated) => rated.sender.unacked(),
+        }
     }
-    /// Handles expired deadlines.
+    /// Handles expired deadlines of the ends that are not moving. Returns the sender's judgement.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<Judgement> {
-        if let Some(spoof) = &mut self.spoof {
+        if let Carrier::Tcp { spoof: Some(spoof), .. } = &mut self.carrier {
             spoof.expire(now);
         }
         if self.next_timeout() > now {
             return None;
         }
-        match &mut self.rated {
-            Some(rated) => {
-                if !self.away.sender {
+        let Away { sender, receiver } = self.away;
+        match &mut self.carrier {
+            Carrier::Tcp { ends, .. } => {
+                for (away, backward) in [(sender, true), (receiver, false)] {
+                    let end = ends.end(backward);
+                    if !away && end.next_timeout() <= now {
+                        end.handle_timeout(now);
+                    }
+                }
+                ends.sender.take_judgement()
+            }
+            Carrier::Rated(rated) => {
+                if !sender {
                     rated.sender.handle_timeout(now);
                 }
-                if !self.away.receiver {
+                if !receiver {
                     rated.receiver.handle_timeout(now);
                 }
                 None
             }
-            None if self.away != Away::default() => {
-                let end = self.ends.end(!self.away.sender);
-                end.handle_timeout(now);
-                self.ends.sender.take_judgement()
-            }
-            None => self.ends.expire(now),
         }
     }
     /// Forwards data from the end of this leg to the beginning of the next one.
     pub(crate) fn pass_on(&mut self, now: Instant, relay: &mut Relay<Count>, next: &mut Self) {
-        match (&mut self.rated, &mut next.rated) {
-            (None, None) => {
-                relay.pump(&mut Side(&mut self.ends.receiver, now), &mut Side(&mut next.ends.sender, now))
+        use Carrier::{Rated, Tcp};
+        match (&mut self.carrier, &mut next.carrier) {
+            (Tcp { ends: a, .. }, Tcp { ends: b, .. }) => {
+                relay.pump(&mut Side(&mut a.receiver, now), &mut Side(&mut b.sender, now))
             }
-            (Some(a), None) => {
-                relay.pump(&mut Inlet(&mut a.receiver, now), &mut Side(&mut next.ends.sender, now))
+            (Rated(a), Tcp { ends: b, .. }) => {
+                relay.pump(&mut Inlet(&mut a.receiver, now), &mut Side(&mut b.sender, now))
             }
-            (None, Some(b)) => {
-                relay.pump(&mut Side(&mut self.ends.receiver, now), &mut Outlet(&mut b.sender))
+            (Tcp { ends: a, .. }, Rated(b)) => {
+                relay.pump(&mut Side(&mut a.receiver, now), &mut Outlet(&mut b.sender))
             }
-            (Some(a), Some(b)) => relay.pump(&mut Inlet(&mut a.receiver, now), &mut Outlet(&mut b.sender)),
+            (Rated(a), Rated(b)) => relay.pump(&mut Inlet(&mut a.receiver, now), &mut Outlet(&mut b.sender)),
         };
     }
 
     /// The sending or receiving end is replaced by one without state: it answers everything with a reset (RFC 9293
-    /// §3.10.7.2).
+    /// §3.10.7.2). Without TCP the peer gets no answer: the remaining end retransmits in vain.
     pub(crate) fn forget(&mut self, sender: bool, config: &Arc<Config>, control: Algorithm) {
-        let fresh = Connection::listen(Arc::clone(config), control, Seq(0), Rng::stream(0, "forgotten"));
-        if let Some(rated) = &mut self.rated {
-            // The peer no longer answers: the remaining end retransmits in vain.
-            if sender {
-                rated.sender.stop();
-            } else {
-                rated.deaf = true;
+        match &mut self.carrier {
+            Carrier::Tcp { ends, .. } => {
+                let rng = Rng::stream(0, "forgotten");
+                *ends.end(sender) = Connection::listen(Arc::clone(config), control, Seq(0), rng);
             }
+            Carrier::Rated(rated) if sender => rated.sender.stop(),
+            Carrier::Rated(rated) => rated.deaf = true,
         }
         if sender {
-            (self.ends.sender, self.away.sender) = (fresh, false);
+            self.away.sender = false;
         } else {
-            (self.ends.receiver, self.away.receiver) = (fresh, false);
+            self.away.receiver = false;
         }
     }
 }

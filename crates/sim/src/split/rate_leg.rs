@@ -3,11 +3,10 @@
 //! Data travels whole in a parcel. The ranges beyond gaps in a report do not fit into one: they stay with the leg,
 //! which has both ends, and are found by the report's number.
 
-use crate::packet::parcel::{Bodies, Label, Parcel};
+use crate::packet::parcel::Packet;
 use skyhaul_base::Instant;
-use skyhaul_relay::xtp::{Close, Config, Data, HEADER, Receiver, Report, Sender};
+use skyhaul_relay::xtp::{Config, Receiver, Report, Sender};
 use skyhaul_relay::{Count, End, Fifo};
-use skyhaul_tcp::{Flags, Head, Seq};
 use std::collections::VecDeque;
 
 /// Maximum reports in flight; older ones have been lost.
@@ -38,71 +37,38 @@ impl RateLeg {
         }
     }
 
-    /// When one of the ends needs a call.
-    pub(crate) fn next_timeout(&self) -> Instant {
-        self.sender.next_timeout().min(self.receiver.next_timeout())
-    }
-
     /// A packet has reached one of the ends.
-    pub(crate) fn handle(&mut self, now: Instant, parcel: Parcel) {
-        let head = parcel.head(HEADER);
-        let place = (u64::from(head.ack.0) << 32) | u64::from(head.seq.0);
-        if !parcel.backward() && self.deaf {
-            return;
-        }
-        if !parcel.backward() {
-            let (seq, len) = (place, parcel.len(HEADER));
-            self.receiver.handle(&Data { seq, len, sync: head.window, close: close_of(head.flags) });
-            return;
-        }
+    pub(crate) fn handle(&mut self, now: Instant, packet: &Packet) {
+        let number = match packet {
+            Packet::LegReport { number, .. } => *number,
+            Packet::LegData(data) if !self.deaf => return self.receiver.handle(data),
+            _ => return,
+        };
         // Older ones are lost or outdated.
-        while self.reports.front().is_some_and(|(n, _)| *n < head.window) {
+        while self.reports.front().is_some_and(|(n, _)| *n < number) {
             self.reports.pop_front();
         }
-        if let Some((_, report)) = self.reports.front().filter(|(n, _)| *n == head.window) {
+        if let Some((_, report)) = self.reports.front().filter(|(n, _)| *n == number) {
             self.sender.handle(now, report);
             self.reports.pop_front();
         }
     }
 
-    /// The data packet to send now.
-    pub(crate) fn poll_data(
-        &mut self,
-        now: Instant,
-        label: Label,
-        bodies: &mut Bodies,
-        keep: bool,
-    ) -> Option<Parcel> {
-        let d = self.sender.poll(now)?;
-        let head = head(d.seq, d.len, d.sync, flags_of(d.close));
-        Some(Parcel::pack(&head, None, HEADER, label, bodies, keep))
+    /// The data to send now.
+    pub(crate) fn poll_data(&mut self, now: Instant) -> Option<Packet> {
+        self.sender.poll(now).map(Packet::LegData)
     }
     /// The report to send now.
-    pub(crate) fn poll_report(&mut self, label: Label, bodies: &mut Bodies, keep: bool) -> Option<Parcel> {
+    pub(crate) fn poll_report(&mut self) -> Option<Packet> {
         let report = self.receiver.poll()?;
         self.next_report = self.next_report.wrapping_add(1);
-        let head = head(report.rseq, 0, self.next_report, Flags::NONE);
-        let parcel = Parcel::pack(&head, None, HEADER + report.size(), label, bodies, keep);
         if self.reports.len() >= MOST_REPORTS {
             self.reports.pop_front();
         }
-        self.reports.push_back((self.next_report, report));
-        Some(parcel)
+        let (number, rseq, len) = (self.next_report, report.rseq, report.size());
+        self.reports.push_back((number, report));
+        Some(Packet::LegReport { number, rseq, len })
     }
-}
-
-/// Encodes a 64-bit position and a number in the head of a segment.
-fn head(place: u64, len: u32, number: u32, flags: Flags) -> Head {
-    Head::new(Seq(place as u32), Seq((place >> 32) as u32), len, number, flags)
-}
-
-/// The closing state of a packet, in the TCP flags of a parcel.
-fn flags_of(close: Close) -> Flags {
-    let says = [(close.wclose, Flags::FIN), (close.rclose, Flags::ECE), (close.end, Flags::RST)];
-    says.into_iter().filter(|s| s.0).fold(Flags::NONE, |flags, (_, flag)| flags.with(flag))
-}
-fn close_of(flags: Flags) -> Close {
-    Close { wclose: flags.has(Flags::FIN), rclose: flags.has(Flags::ECE), end: flags.has(Flags::RST) }
 }
 
 /// The gateway's receiving end, in the form that a relay uses.

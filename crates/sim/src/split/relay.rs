@@ -9,18 +9,18 @@ use crate::observe::oracle::Oracle;
 use crate::observe::tap::Tap;
 use crate::packet::network::Network;
 use crate::packet::parcel::{Label, Parcel};
-use crate::packet::send::{dispatch, send_whole};
+use crate::packet::send::{dispatch, pack_whole, send_packet};
 use crate::sim::Sim;
 use crate::split::chain::Chain;
 use crate::split::headers::Headers;
-use crate::split::leg::{Away, Leg};
+use crate::split::leg::{Away, Carrier, Leg};
 use crate::split::rate_leg::RateLeg;
 use skyhaul_base::{Instant, Rng};
 use skyhaul_path::PacketView;
 use skyhaul_relay::xtp::HEADER as XTP_HEADER;
 use skyhaul_scenario::resolved::Overload;
 use skyhaul_tcp::config::LossClassifier;
-use skyhaul_tcp::{Flags, Segment, Seq, State};
+use skyhaul_tcp::{Segment, Seq, State};
 
 impl<R: Tap> Sim<R> {
     /// Opens the chain of a flow for a transfer with this many bytes to send at once. A full gateway lets it pass
@@ -63,11 +63,11 @@ impl<R: Tap> Sim<R> {
             self.open_leg(c, 1);
             self.install_spoof(c);
         }
-        if let Agent::Leg(leg) = &mut self.flows[head as usize].agent {
+        if let Some(ends) = self.flows[head as usize].agent.leg_mut().and_then(Leg::tcp_mut) {
             if refused {
-                leg.ends.receiver.abort(now);
+                ends.receiver.abort(now);
             }
-            leg.ends.sender.offer(now, bytes);
+            ends.sender.offer(now, bytes);
         }
         if self.flows[head as usize].finite {
             self.end_stream(head);
@@ -88,30 +88,31 @@ impl<R: Tap> Sim<R> {
             Rng::stream(self.run.seed, &format!("flows.{}[{}].{end}{which}", group.name, record.index))
         };
         let rules = &self.run.rules[record.group];
-        let controls = user::controls_of(group, rules, record.index, &self.run.controls);
         let config = &self.run.endpoints[record.group];
-        let oracle = Oracle::of(config.loss_classifier, || stream("loss-classifier"));
-        self.net.witness.truth.follow(index, config.loss_classifier != LossClassifier::None);
-        let ends = Ends::of_leg(now, config, controls, stream("cc"), stream("peer"), last);
-        let mut ends = ends.closing(group.close && last);
-        if let Some(state) = record.path_state() {
-            ends.sender.recall(state);
-        }
-        if oracle.is_some() {
-            record.history().oracle = oracle;
-        }
         record.started.get_or_insert(now);
         record.reported = Reported::default();
-        let rated = group
-            .rate_leg()
-            .map(|rate| Box::new(RateLeg::new(rate, config.mss, config.send_buffer, config.receive_buffer)));
-        if rated.is_some() {
+        let carrier = if let Some(rate) = group.rate_leg() {
             flow.header = XTP_HEADER;
-        }
+            let leg = RateLeg::new(rate, config.mss, config.send_buffer, config.receive_buffer);
+            Carrier::Rated(Box::new(leg))
+        } else {
+            let controls = user::controls_of(group, rules, record.index, &self.run.controls);
+            let oracle = Oracle::of(config.loss_classifier, || stream("loss-classifier"));
+            self.net.witness.truth.follow(index, config.loss_classifier != LossClassifier::None);
+            let ends = Ends::of_leg(now, config, controls, stream("cc"), stream("peer"), last);
+            let mut ends = ends.closing(group.close && last);
+            if let Some(state) = record.path_state() {
+                ends.sender.recall(state);
+            }
+            if oracle.is_some() {
+                record.history().oracle = oracle;
+            }
+            Carrier::Tcp { ends: Box::new(ends), spoof: None }
+        };
         let compresses = group.header_compression().filter(|_| !chain.spoofs);
         let headers = compresses.map(|rule| Box::new(Headers::new(rule, flow.header)));
         let away = Away::default();
-        let leg = Leg { ends, rated, spoof: None, headers, away, chain: c, number: number as u8 };
+        let leg = Leg { carrier, headers, away, chain: c, number: number as u8 };
         flow.agent = Agent::Leg(Box::new(leg));
     }
 
@@ -127,11 +128,11 @@ impl<R: Tap> Sim<R> {
             self.spoof_arrival(c, backward, segment);
             return;
         }
-        let Agent::Leg(leg) = &mut self.flows[index as usize].agent else { return };
-        if leg.ends.end(backward).handle(now, segment, &[]).is_err() {
+        let Some(ends) = self.flows[index as usize].agent.leg_mut().and_then(Leg::tcp_mut) else { return };
+        if ends.end(backward).handle(now, segment, &[]).is_err() {
             self.records[index as usize].rejected += 1;
         }
-        leg.ends.answer_end(now);
+        ends.answer_end(now);
         if backward {
             self.acknowledged(index);
         }
@@ -195,53 +196,55 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// Sends what both ends of a leg have to send, and sets its timer.
+    /// Sends what the ends of a leg have to send that are not moving, and sets its timer.
     fn leg_flush(&mut self, c: u32, number: usize) {
         let now = self.now;
         let index = self.chains[c as usize].legs[number];
-        let holds = self.chains[c as usize].late_acks && number + 1 < self.chains[c as usize].in_use;
+        let Some(away) = self.flows[index as usize].agent.leg().map(|leg| leg.away) else { return };
+        let (chain, stays) = (&self.chains[c as usize], away == Away::default());
+        let holds = stays && chain.late_acks && number + 1 < chain.in_use;
         let confirmed = if holds { self.confirmed(c, number) } else { None };
         let Self { flows, net, chains, records, .. } = self;
         let flow = &mut flows[index as usize];
         let (forward, back, header) = (flow.label(index, false), flow.label(index, true), flow.header);
         let Agent::Leg(leg) = &mut flow.agent else { return };
-        if leg.away != Away::default() {
-            self.flush_what_is_there(c, number);
-            return;
-        }
-        if let Some(rated) = &mut leg.rated {
-            while let Some(parcel) = rated.poll_data(now, forward, &mut net.witness.bodies, R::PACKETS) {
-                dispatch(net, now, parcel);
-            }
-            while let Some(parcel) = rated.poll_report(back, &mut net.witness.bodies, R::PACKETS) {
-                dispatch(net, now, parcel);
-            }
-            self.arm(index);
-            return;
-        }
-        while let Some(out) = &leg.ends.sender.poll_transmit(now) {
-            put(net, now, forward, header, out, &mut leg.headers);
-        }
-        if holds {
-            let held = &mut chains[c as usize].held[number];
-            while held.front().is_some_and(|s| Chain::may_pass(s, confirmed)) {
-                if let Some(out) = &held.pop_front() {
-                    put(net, now, back, header, out, &mut leg.headers);
+        let Leg { carrier, headers, .. } = &mut **leg;
+        match carrier {
+            Carrier::Rated(rated) => {
+                if !away.sender {
+                    while let Some(data) = &rated.poll_data(now) {
+                        send_packet(net, now, forward, header, data);
+                    }
+                }
+                if !away.receiver {
+                    while let Some(report) = &rated.poll_report() {
+                        send_packet(net, now, back, header, report);
+                    }
                 }
             }
-            while let Some(out) = leg.ends.receiver.poll_transmit(now) {
-                if Chain::may_pass(&out, confirmed) {
-                    put(net, now, back, header, &out, &mut leg.headers);
-                } else {
-                    held.push_back(out);
+            Carrier::Tcp { ends, .. } => {
+                if !away.sender {
+                    while let Some(out) = ends.sender.poll_transmit(now) {
+                        put(net, now, forward, header, &out, headers);
+                    }
+                }
+                let held = &mut chains[c as usize].held;
+                while holds && held[number].front().is_some_and(|s| Chain::may_pass(s, confirmed)) {
+                    let Some(out) = held[number].pop_front() else { break };
+                    put(net, now, back, header, &out, headers);
+                }
+                if !away.receiver {
+                    while let Some(out) = ends.receiver.poll_transmit(now) {
+                        if holds && !Chain::may_pass(&out, confirmed) {
+                            held[number].push_back(out);
+                        } else {
+                            put(net, now, back, header, &out, headers);
+                        }
+                    }
                 }
             }
-        } else {
-            while let Some(out) = &leg.ends.receiver.poll_transmit(now) {
-                put(net, now, back, header, out, &mut leg.headers);
-            }
         }
-        if R::ENABLED {
+        if R::ENABLED && stays {
             if let Some(sender) = flow.agent.sender() {
                 events::sender(now, index, sender, &mut records[index as usize].reported, net);
             }
@@ -258,7 +261,8 @@ impl<R: Tap> Sim<R> {
             _ => None,
         };
         let last = leg(chain.in_use - 1);
-        let arrived = last.map_or(0, |l| l.ends.receiver.receiver().payload_received());
+        let arrived =
+            last.and_then(|leg| leg.tcp()).map_or(0, |ends| ends.receiver.receiver().payload_received());
         // Within one connection the receiver acknowledges what it has received; there is no other count.
         let by_receiver = if self.spoofs(c) { arrived } else { last.map_or(0, |l| l.acked()) };
         (leg(0).map_or(0, |l| l.acked()), by_receiver, arrived)
@@ -293,8 +297,8 @@ impl<R: Tap> Sim<R> {
         if chain.dead {
             return;
         }
-        let Agent::Leg(leg) = &self.flows[head as usize].agent else { return };
-        if leg.ends.sender.state() == State::Closed {
+        let Some(ends) = self.flows[head as usize].agent.leg().and_then(Leg::tcp) else { return };
+        if ends.sender.state() == State::Closed {
             self.lose(c);
         } else if self.flows[head as usize].finite && self.is_over(c) {
             self.done(head);
@@ -305,17 +309,17 @@ impl<R: Tap> Sim<R> {
     /// to be one.
     pub(crate) fn is_over(&self, c: u32) -> bool {
         let head = self.chains[c as usize].legs[0] as usize;
-        let Agent::Leg(leg) = &self.flows[head].agent else { return true };
+        let Some(ends) = self.flows[head].agent.leg().and_then(Leg::tcp) else { return true };
         let closes = self.run.groups[self.records[head].group].close;
-        self.unacked_along(c) == 0 && (!closes || leg.ends.sender.peer_finished())
+        self.unacked_along(c) == 0 && (!closes || ends.sender.peer_finished())
     }
 
     /// Bytes of a chain's sender not acknowledged by its receiver.
     pub(crate) fn unacked_along(&self, c: u32) -> u64 {
         let chain = &self.chains[c as usize];
-        let Agent::Leg(leg) = &self.flows[chain.legs[0] as usize].agent else { return 0 };
+        let Some(ends) = self.flows[chain.legs[0] as usize].agent.leg().and_then(Leg::tcp) else { return 0 };
         let (to_sender, by_receiver, _) = self.reached(c);
-        leg.ends.sender.unacked() + to_sender.saturating_sub(by_receiver)
+        ends.sender.unacked() + to_sender.saturating_sub(by_receiver)
     }
 
     /// The sender has noticed that its connection is lost.
@@ -459,8 +463,8 @@ impl<R: Tap> Sim<R> {
     }
 }
 
-/// Sends a segment of a leg.
-pub(crate) fn put<R: Tap>(
+/// Sends a segment of a leg, which may compress its headers.
+fn put<R: Tap>(
     net: &mut Network<R>,
     now: Instant,
     label: Label,
@@ -468,13 +472,10 @@ pub(crate) fn put<R: Tap>(
     segment: &Segment,
     headers: &mut Option<Box<Headers>>,
 ) {
-    let Some(headers) = headers else {
-        send_whole(net, now, label, header, segment);
-        return;
+    let parcel = pack_whole(net, label, header, segment);
+    let parcel = match headers {
+        Some(headers) => headers.shorten(parcel, segment),
+        None => parcel,
     };
-    let (head, extras) = segment.split();
-    let rare = !extras.is_none() || head.flags.has(Flags::SYN);
-    let bodies = &mut net.witness.bodies;
-    let parcel = Parcel::pack(&head, rare.then_some(extras), header, label, bodies, R::PACKETS);
-    dispatch(net, now, headers.shorten(parcel, segment));
+    dispatch(net, now, parcel);
 }

@@ -6,6 +6,7 @@ use crate::observe::tap::Tap;
 use crate::packet::parcel::Label;
 use crate::packet::send::send_whole;
 use crate::sim::Sim;
+use crate::split::leg::{Carrier, Leg};
 use crate::split::spoof::Spoof;
 use skyhaul_base::Rng;
 use skyhaul_tcp::{Connection, Flags, Segment, Seq};
@@ -33,16 +34,20 @@ impl<R: Tap> Sim<R> {
         );
         let config = Arc::clone(&self.run.endpoints[record.group]);
         let rto = config.rto;
-        if let Agent::Leg(leg) = &mut self.flows[index].agent {
-            leg.ends.sender = Connection::listen(config, control, Seq(0), Rng::stream(0, "nobody"));
-            leg.spoof = Some(Box::new(Spoof::new(capacity, rto)));
+        let Agent::Leg(leg) = &mut self.flows[index].agent else { return };
+        if let Carrier::Tcp { ends, spoof } = &mut leg.carrier {
+            ends.sender = Connection::listen(config, control, Seq(0), Rng::stream(0, "nobody"));
+            *spoof = Some(Box::new(Spoof::new(capacity, rto)));
         }
     }
 
     fn spoof(&mut self, c: u32) -> Option<&mut Spoof> {
         let index = self.chains[c as usize].legs[1];
         match &mut self.flows[index as usize].agent {
-            Agent::Leg(leg) => leg.spoof.as_deref_mut(),
+            Agent::Leg(leg) => match &mut leg.carrier {
+                Carrier::Tcp { spoof, .. } => spoof.as_deref_mut(),
+                Carrier::Rated(_) => None,
+            },
             _ => None,
         }
     }
@@ -80,13 +85,15 @@ impl<R: Tap> Sim<R> {
         let (past, past_back) =
             (Label { hop: chain.past.0, ..to_receiver }, Label { hop: chain.past.1, ..to_sender });
         let header = flows[near as usize].header;
-        if let Agent::Leg(leg) = &mut flows[near as usize].agent {
-            while let Some(out) = &leg.ends.sender.poll_transmit(now) {
-                send_whole(net, now, if chain.rerouted { past } else { to_box }, header, out);
+        if let Some(ends) = flows[near as usize].agent.leg_mut().and_then(Leg::tcp_mut) {
+            let label = if chain.rerouted { past } else { to_box };
+            while let Some(out) = &ends.sender.poll_transmit(now) {
+                send_whole(net, now, label, header, out);
             }
         }
-        if let Agent::Leg(leg) = &mut flows[far as usize].agent {
-            while let Some(out) = &leg.ends.receiver.poll_transmit(now) {
+        let far_leg = flows[far as usize].agent.leg_mut().map(|leg| &mut leg.carrier);
+        if let Some(Carrier::Tcp { ends, spoof }) = far_leg {
+            while let Some(out) = &ends.receiver.poll_transmit(now) {
                 let astray = chain.asym > 0.0
                     && out.len == 0
                     && !out.flags.has(Flags::SYN)
@@ -94,7 +101,7 @@ impl<R: Tap> Sim<R> {
                 let label = if chain.rerouted || astray { past_back } else { back_to_box };
                 send_whole(net, now, label, header, out);
             }
-            if let Some(spoof) = &mut leg.spoof {
+            if let Some(spoof) = spoof {
                 while let Some(out) = &spoof.to_receiver.pop_front() {
                     send_whole(net, now, to_receiver, header, out);
                 }
