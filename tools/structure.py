@@ -26,11 +26,10 @@ def house(revision):
     crates = {}
     with tarfile.open(fileobj=io.BytesIO(packed)) as files:
         for file in files:
-            crate = (
-                crates.setdefault(file.name.split("/")[1], {"uses": [], "code": 0, "tests": 0, "files": 0})
-                if file.name.count("/") > 1
-                else None
-            )
+            if not file.isfile():
+                continue
+            name = file.name.split("/")[1]
+            crate = crates.setdefault(name, {"uses": [], "code": 0, "tests": 0, "files": 0})
             if file.name.endswith(".rs"):
                 lines = files.extractfile(file).read().count(b"\n")
                 test = bool(TESTS.search(file.name))
@@ -57,10 +56,6 @@ def drawing(crates):
     return "\n".join([*lines, "```"])
 
 
-def number(n):
-    return f"{n:,}"
-
-
 def table(before, after):
     lines = [
         "| crate | code before | after | tests before | after | files of code before | after |",
@@ -73,7 +68,7 @@ def table(before, after):
         for key in ("code", "tests", "files"):
             for side in (before, after):
                 row.append(sum(c[key] for c in side.values()) if name is None else side.get(name, none)[key])
-        lines.append(f"| {'all' if name is None else f'`{name}`'} | {' | '.join(map(number, row))} |")
+        lines.append(f"| {'all' if name is None else f'`{name}`'} | {' | '.join(f'{n:,}' for n in row)} |")
     return "\n".join(lines)
 
 

@@ -129,7 +129,7 @@ def markdown(cells, titles, reason):
         found = [reason(c) or "**not explained**" for c in row_cells if c.notable]
         return "; ".join(dict.fromkeys(found))
 
-    return _tables(cells, titles, ("why",), lambda c: f"{c.ours.mean:.0f}, {_difference(c)}", why)
+    return _tables(cells, titles, lambda c: f"{c.ours.mean:.0f}, {_difference(c)}", why)
 
 
 def isolations(cells, titles):
@@ -138,26 +138,27 @@ def isolations(cells, titles):
     def text(c):
         return f"{_difference(c)}; {c.our_retransmissions:.0f}, {c.their_retransmissions:.0f}"
 
-    return _tables(cells, titles, (), text, lambda _: "")
+    return _tables(cells, titles, text)
 
 
 def _difference(c):
     return f"{c.difference:+.1f} ± {c.uncertainty:.1f} %"
 
 
-def _tables(cells, titles, more, text, last):
+def _tables(cells, titles, text, why=None):
     blocks = []
     for peer, title in titles.items():
         found = [c for c in cells if c.peer == peer]
         if not found:
             continue
         losses = list(dict.fromkeys(c.loss for c in found))
-        head = [f"against {title}, at a loss of", *(loss_text(loss) for loss in losses), *more]
+        head = [f"against {title}, at a loss of", *(loss_text(loss) for loss in losses)]
+        head += ["why"] if why else []
         lines = [row(head), "|" + "---|" * len(head)]
         for label in dict.fromkeys(c.pair.label for c in found):
             own = {c.loss: c for c in found if c.pair.label == label}
             fields = [text(own[loss]) if loss in own else "" for loss in losses]
-            lines.append(row([label, *fields, *([last(list(own.values()))] if more else [])]))
+            lines.append(row([label, *fields, *([why(list(own.values()))] if why else [])]))
         blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
 

@@ -7,8 +7,8 @@ use core::fmt;
 
 /// The options of a control, as a scenario file gives them.
 pub trait ControlOptions {
-    /// The control, in a box: [`Algorithm`](crate::Algorithm) then has the size of a pointer and its tag, and a connection allocates memory for its own
-    /// algorithm, not for the largest.
+    /// The control, in a box: [`Algorithm`](crate::Algorithm) then has the size of a pointer and its tag, and a connection
+    /// allocates memory for its own algorithm, not for the largest.
     type Control;
     /// Why options are refused. It displays as a sentence that names the option and says what to write instead.
     type Invalid;

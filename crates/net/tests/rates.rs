@@ -75,12 +75,12 @@ fn the_simulator_and_the_wire_agree() {
                 continue;
             }
             // The ends may be late where the links are not: beside a busy program the sender delivers 6 % less.
-            let (near, few) = (0.1, 0.1);
+            let near = 0.1;
             assert!(share.abs() < near, "{flow}: {share}");
             let reports = ours.reports.0 as f64 / theirs.reports as f64 - 1.0;
-            assert!(reports.abs() < few, "{flow}: {:?} {}", ours.reports, theirs.reports);
+            assert!(reports.abs() < near, "{flow}: {:?} {}", ours.reports, theirs.reports);
             if let (Some(p), Some(q)) = (ours.loss_event_rate, theirs.loss_event_rate) {
-                assert!((p / q - 1.0).abs() < 2.0 * few, "{flow}: {p} {q}");
+                assert!((p / q - 1.0).abs() < 2.0 * near, "{flow}: {p} {q}");
             }
             let (a, b) = (wire.datagrams.unwrap(), sim.datagrams.unwrap());
             assert!((a.delay_p50.unwrap() - b.delay_p50.unwrap()).abs() < 0.02, "{flow}: {a:?} {b:?}");

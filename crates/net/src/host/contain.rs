@@ -1,4 +1,5 @@
-//! Containment of panics: a panic ends the connection that it concerns, or the half-open ones, and never the others.
+//! Containment of panics: a panic in the work of a connection ends that connection, one in the work of half-open connections ends
+//! those, and all others go on.
 
 use super::conn::Conn;
 use super::ends::Ends;

@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 
 /// Cases that wait at the same time.
 const AT_ONCE: usize = 12;
-/// How often a case in real time is tried alone, if it failed beside the others, while the machine is on time.
+/// Repetitions of a failed case in real time, without other cases beside it. Only those count in which the machine was on time.
 const TRIES: usize = 3;
-/// How often in all: tries while the machine is late do not count.
+/// Repetitions in all, those on a late machine included.
 const TRIES_OF_A_BUSY_MACHINE: usize = 30;
 /// A machine that wakes a thread this much later than asked is late.
 const LATE: Duration = Duration::from_millis(10);

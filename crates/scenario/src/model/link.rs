@@ -1,8 +1,8 @@
 //! Links.
 //!
 //! The keys of a direction are a list of a macro, since three structs are made from them: the link itself, whose keys are those of its
-//! forward direction; the differences of its reverse direction; and the resolved direction. The first two cannot be one struct inside
-//! the other: serde cannot refuse unknown keys of a struct with a flattened field, and a flattened field loses the path of a key, which
+//! forward direction; the differences of its reverse direction; and the resolved direction. The struct of a link cannot contain that of a
+//! direction: serde cannot refuse unknown keys of a struct with a flattened field, and a flattened field loses the path of a key, which
 //! errors name. They cannot be the same struct, either: a reverse direction has neither `packet` nor `orbit`, and the schema says so.
 
 use super::fade::{FadeSpec, RateOrKind};

@@ -245,10 +245,8 @@ impl Flow {
     }
     /// The smoothed RTT of a sender, if it has one.
     pub(crate) fn srtt(&self) -> Option<Duration> {
-        if let Agent::Leg(leg) = &self.agent {
-            if let Some(rated) = leg.rated() {
-                return rated.sender.srtt();
-            }
+        if let Some(rated) = self.agent.leg().and_then(|leg| leg.rated()) {
+            return rated.sender.srtt();
         }
         match self.agent.rated() {
             Some(rated) => rated.sender.state().rtt,

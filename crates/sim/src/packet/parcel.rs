@@ -211,6 +211,19 @@ impl Parcel {
         Self::with_body(head, header, label, body)
     }
 
+    /// Packs a whole segment. The options of a SYN are always in its body.
+    pub(crate) fn whole(
+        segment: &Segment,
+        header: u32,
+        label: Label,
+        bodies: &mut Bodies,
+        keep: bool,
+    ) -> Self {
+        let (head, extras) = segment.split();
+        let rare = !extras.is_none() || head.flags.has(Flags::SYN);
+        Self::pack(&head, rare.then_some(extras), header, label, bodies, keep)
+    }
+
     /// Packs a segment that consists only of its head.
     #[inline(always)]
     pub(crate) fn plain(head: &Head, header: u32, label: Label) -> Self {
@@ -529,10 +542,7 @@ mod tests {
         ];
         for (segment, class, stored) in segments {
             for keep in [false, true] {
-                let (head, extras) = segment.split();
-                let beside = (!extras.is_none()).then_some(extras);
-                let beside = if head.flags.has(Flags::SYN) { Some(extras) } else { beside };
-                let parcel = Parcel::pack(&head, beside, 40, label(), &mut bodies, keep);
+                let parcel = Parcel::whole(&segment, 40, label(), &mut bodies, keep);
                 assert_eq!(
                     (parcel.class(), bodies.len()),
                     (class, stored.max(usize::from(keep))),

@@ -7,7 +7,7 @@ use crate::observe::tap::{Place, Tap};
 use crate::packet::network::Network;
 use crate::packet::parcel::{Label, Packet, Parcel};
 use skyhaul_base::Instant;
-use skyhaul_tcp::{Counted, Extras, Flags, Head, Segment, Sink, Source};
+use skyhaul_tcp::{Counted, Extras, Head, Segment, Sink, Source};
 
 /// Sends what a source has to send after an acknowledgement; ordinary segments first, without what else a segment may
 /// carry. Not for taps that want packets whole.
@@ -112,9 +112,7 @@ pub(crate) fn pack_whole<R: Tap>(
     header: u32,
     segment: &Segment,
 ) -> Parcel {
-    let (head, extras) = segment.split();
-    let rare = !extras.is_none() || head.flags.has(Flags::SYN);
-    Parcel::pack(&head, rare.then_some(extras), header, label, &mut net.witness.bodies, R::PACKETS)
+    Parcel::whole(segment, header, label, &mut net.witness.bodies, R::PACKETS)
 }
 
 /// Sends a segment of a full connection.

@@ -256,13 +256,9 @@ impl<R: Tap> Sim<R> {
     /// current transfer.
     fn reached(&self, c: u32) -> (u64, u64, u64) {
         let chain = &self.chains[c as usize];
-        let leg = |number: usize| match &self.flows[chain.legs[number] as usize].agent {
-            Agent::Leg(leg) => Some(leg),
-            _ => None,
-        };
+        let leg = |number: usize| self.flows[chain.legs[number] as usize].agent.leg();
         let last = leg(chain.in_use - 1);
-        let arrived =
-            last.and_then(|leg| leg.tcp()).map_or(0, |ends| ends.receiver.receiver().payload_received());
+        let arrived = last.and_then(Leg::tcp).map_or(0, |ends| ends.receiver.receiver().payload_received());
         // Within one connection the receiver acknowledges what it has received; there is no other count.
         let by_receiver = if self.spoofs(c) { arrived } else { last.map_or(0, |l| l.acked()) };
         (leg(0).map_or(0, |l| l.acked()), by_receiver, arrived)

@@ -43,12 +43,9 @@ impl<R: Tap> Sim<R> {
 
     fn spoof(&mut self, c: u32) -> Option<&mut Spoof> {
         let index = self.chains[c as usize].legs[1];
-        match &mut self.flows[index as usize].agent {
-            Agent::Leg(leg) => match &mut leg.carrier {
-                Carrier::Tcp { spoof, .. } => spoof.as_deref_mut(),
-                Carrier::Rated(_) => None,
-            },
-            _ => None,
+        match &mut self.flows[index as usize].agent.leg_mut()?.carrier {
+            Carrier::Tcp { spoof, .. } => spoof.as_deref_mut(),
+            Carrier::Rated(_) => None,
         }
     }
 

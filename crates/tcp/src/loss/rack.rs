@@ -135,8 +135,7 @@ impl Rack {
         }
     }
 
-    /// The smallest round trip lately, of segments sent once. It contains the peer's delay of acknowledgements if every
-    /// one of them was delayed.
+    /// The smallest recent RTT of segments sent once. If the peer delayed every acknowledgement, that RTT contains the delay.
     #[must_use]
     pub fn min_rtt(&self) -> Option<Duration> {
         self.min_rtt.get()

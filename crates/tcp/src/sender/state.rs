@@ -47,9 +47,9 @@ pub(super) struct Recovery {
 /// Whether a recovery was reported to the congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Report {
-    /// It was.
+    /// The control was notified.
     Notified,
-    /// It was not; see `classify`. Duplicate ACKs inflate the window by so many bytes.
+    /// The control was not notified; `classify` says why. Duplicate ACKs inflate the window by `inflation` bytes.
     Quiet { inflation: u64 },
 }
 

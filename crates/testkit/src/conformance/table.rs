@@ -11,15 +11,19 @@ pub fn markdown(files: &[(String, Vec<Case>)]) -> String {
     for file in files {
         let (total, [ours, linux]) = count(std::slice::from_ref(file));
         let (ours, linux) = (exceptions("Skyhaul", ours), exceptions("Linux", linux));
-        let _ = write!(out, "\n### {}\n\n{total} cases.{ours}{linux}\n\n", file.0);
+        let _ = write!(out, "\n### {}\n\n{total} cases.{ours}{linux}\n", file.0);
         let differ = |c: &&Case| [&c.ours, &of_linux(c)].iter().any(|c| matches!(c, Column::Differs(_)));
-        for c in file.1.iter().filter(differ) {
+        let differing: Vec<&Case> = file.1.iter().filter(differ).collect();
+        if !differing.is_empty() {
+            out.push('\n');
+        }
+        for c in differing {
             let (name, title, source) = (&c.name, sentence(&c.title), &c.source);
             let sides = [side("Skyhaul", &c.ours), side("Linux", &of_linux(c))].concat();
             let _ = writeln!(out, "* {title} (`{name}`, {source}).{sides}");
         }
     }
-    out.replace("\n\n\n", "\n\n")
+    out
 }
 
 /// In how many cases a side differs and is not asked; nothing if it conforms in all.
