@@ -6,6 +6,7 @@ use crate::client;
 use crate::finding::Finding;
 use crate::stop;
 use skyhaul_net::Namespace;
+use std::net::TcpStream;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,29 +19,30 @@ pub fn play(run: &Run) -> Outcome {
     let gone = run.choose(Duration::from_secs(2), Duration::from_millis(400));
     let ns = bed::space()?;
     let server = Server::start(&ns, true, |_| {})?;
-    let (served, failed, over) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
+    // Without an interface there is no route, and connect fails at once. Connections that are to outlive the changes
+    // therefore begin before the first of them.
+    let clients: Vec<TcpStream> = ns
+        .within(|| (0..CLIENTS).map(|n| client::connect(bed::at(n, bed::HTTP))).collect::<Result<_, _>>())
+        .map_err(|e| e.to_string())?
+        .map_err(|e| format!("connect: {e}"))?;
+    let served: Vec<AtomicU64> = clients.iter().map(|_| AtomicU64::new(0)).collect();
+    let (failed, over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let counts = || -> Vec<u64> { served.iter().map(|n| n.load(Ordering::Relaxed)).collect() };
     let ip = |args: &str| -> Result<(), String> { change(&ns, args) };
     let name = server.interface.clone();
+    // Of each change, the fewest fetches that a connection completed after it.
     let progress = std::thread::scope(|scope| -> Result<Vec<u64>, String> {
-        for n in 0..CLIENTS {
-            let (served, failed, over) = (&served, &failed, &over);
-            let ns = &ns;
+        for (mut s, served) in clients.into_iter().zip(&served) {
+            let (failed, over) = (&failed, &over);
             scope.spawn(move || {
-                let _ = ns.within(|| {
-                    // One connection from the beginning to the end.
-                    let Ok(mut s) = client::connect(bed::at(n, bed::HTTP)) else {
+                while !over.load(Ordering::Relaxed) && !stop::requested() {
+                    if client::fetch(&mut s, BYTES, false).is_err() {
                         failed.fetch_add(1, Ordering::Relaxed);
                         return;
-                    };
-                    while !over.load(Ordering::Relaxed) && !stop::requested() {
-                        if client::fetch(&mut s, BYTES, false).is_err() {
-                            failed.fetch_add(1, Ordering::Relaxed);
-                            return;
-                        }
-                        served.fetch_add(1, Ordering::Relaxed);
-                        std::thread::sleep(Duration::from_millis(5));
                     }
-                });
+                    served.fetch_add(1, Ordering::Relaxed);
+                    std::thread::sleep(Duration::from_millis(5));
+                }
             });
         }
         let played = (|| {
@@ -55,16 +57,18 @@ pub fn play(run: &Run) -> Outcome {
                         bed::sleep(gone);
                         ip(&format!("link set {name} up"))?;
                     }
-                    // Every connection goes on: each of them fetches once more.
-                    let (before, mut waited) = (served.load(Ordering::Relaxed), 0);
-                    while served.load(Ordering::Relaxed) < before + 3 * u64::from(CLIENTS) && waited < 600 {
+                    // The first fetch may have ended before the change.
+                    let (before, mut waited) = (counts(), 0);
+                    let least =
+                        || counts().iter().zip(&before).map(|(now, then)| now - then).min().unwrap_or(0);
+                    while least() < 2 && waited < 600 && failed.load(Ordering::Relaxed) == 0 {
                         waited += 1;
                         bed::sleep(Duration::from_millis(100));
                         if stop::requested() {
                             break;
                         }
                     }
-                    progress.push(served.load(Ordering::Relaxed) - before);
+                    progress.push(least());
                 }
             }
             Ok(progress)
@@ -82,9 +86,9 @@ pub fn play(run: &Run) -> Outcome {
             f64::from(2 * rounds),
             "",
         ),
-        Finding::at_least("minimum fetches after each", least as f64, f64::from(3 * CLIENTS), ""),
+        Finding::at_least("minimum fetches of a connection after each", least as f64, 2.0, ""),
         Finding::at_most("connections that broke", failed.load(Ordering::Relaxed) as f64, 0.0, ""),
-        Finding::told("fetches of 300 kB in total", served.load(Ordering::Relaxed) as f64, ""),
+        Finding::told("fetches of 300 kB in total", counts().iter().sum::<u64>() as f64, ""),
         Finding::told("packets that the interface refused", refused as f64, ""),
         Finding::at_most("segments that could not be encoded", seen.counts.unwritable as f64, 0.0, ""),
     ])
