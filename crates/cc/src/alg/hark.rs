@@ -436,6 +436,7 @@ impl CongestionControl for Hark {
     fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("quiet", self.quiet.window);
         out("firm", self.rival.firm);
+        out("base-ms", 1e3 * self.delay.base);
         out("queue-ms", 1e3 * self.delay.queue);
         out("shift-ms", 1e3 * self.delay.shift);
         out("loss", self.losses.recent);

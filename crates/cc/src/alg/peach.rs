@@ -211,6 +211,7 @@ impl CongestionControl for TcpPeach {
         out("adsn", f64::from(self.win.adsn));
         if let Some(vegas) = &self.vegas {
             out("queued", vegas.queued());
+            out("base_rtt", vegas.base_rtt());
         }
     }
 }

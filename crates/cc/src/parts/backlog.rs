@@ -75,21 +75,24 @@ impl Backlog {
         (self.rtt_count, self.rtt_min)
     }
 
-    /// ns-2's count at the end of a round: segments in the queue, rounded to whole ones. `None` for a round of zero
-    /// duration.
-    #[inline(always)]
+    /// ns-2's count at the end of a round: segments in the queue, rounded to whole ones.
+    ///
+    /// A round without samples (all of it was sent twice) lasts from its first to its last acknowledgement. If that is
+    /// shorter than the base RTT, it was not a round trip: the repair of one loss acknowledged, at once, data that had
+    /// arrived long before. `None` then. The base RTT comes from samples only; ns-2 takes such a time for it, and stays
+    /// at a window of two until the connection ends.
     pub fn queued(&mut self, now: Instant, path: &Path) -> Option<f64> {
-        let rtt = if self.rtt_count > 0 { self.rtt_sum / self.rtt_count } else { now - self.began };
-        if rtt.is_zero() {
+        let sampled = self.rtt_count > 0;
+        let rtt = if sampled { self.rtt_sum / self.rtt_count } else { now - self.began };
+        let sent = (path.in_flight() + self.acked - self.flight).max(0.0);
+        if sampled && sent <= 1.0 {
+            // A single segment cannot have waited behind another one of ours.
+            self.base = Some(rtt);
+        }
+        let base = self.base.unwrap_or(rtt);
+        if rtt.is_zero() || rtt < base {
             return None;
         }
-        let sent = (path.in_flight() + self.acked - self.flight).max(0.0);
-        let base = match self.base {
-            Some(base) if base <= rtt && sent > 1.0 => base,
-            // A single segment cannot have waited behind another one of ours.
-            _ => rtt,
-        };
-        self.base = Some(base);
         // ns-2 counts from the last acknowledged segment: the one released by this acknowledgement is included, as
         // it is in `sent`.
         let window = path.in_flight() + 1.0;

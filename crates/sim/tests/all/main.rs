@@ -1,6 +1,7 @@
 //! The simulator from outside. One program for all of it: each further one compiles and links the whole crate once more.
 
 mod autotuning;
+mod base_rtt;
 mod chain;
 mod close;
 mod closed_forms;

@@ -110,6 +110,18 @@ fn a_timeout_leaves_the_round_and_the_base_rtt_alone() {
     s.now += Duration::from_millis(1);
     s.call(|cc, cx| cc.on_ack(cx, &Ack { rtt: None, ..ack(AckKind::New, 1.0) }));
     assert_eq!(s.variable("base_rtt"), 0.1);
+    // A few such rounds of milliseconds: nothing is concluded from them, and the base RTT stays.
+    for _ in 0..20 {
+        s.now += Duration::from_millis(3);
+        s.call(|cc, cx| cc.on_ack(cx, &Ack { rtt: None, ..ack(AckKind::New, 4.0) }));
+    }
+    assert_eq!((s.variable("base_rtt"), s.cwnd()), (0.1, 2.0));
+    // Neither does a single segment in such a round renew it.
+    s.path.set_in_flight(0.0);
+    s.cc.backlog.begin(s.now, 0.0);
+    s.now += Duration::from_millis(450);
+    s.call(|cc, cx| cc.on_ack(cx, &Ack { rtt: None, ..ack(AckKind::New, 1.0) }));
+    assert_eq!(s.variable("base_rtt"), 0.1);
 }
 
 #[test]
