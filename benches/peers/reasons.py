@@ -15,7 +15,6 @@ class Reason:
 
 
 REASONS = (
-    Reason("ns2", "vegas", 5e-4, 5e-3, "the timer of ns-2 is coarser: fewer spurious timeouts"),
     Reason(
         "ns3",
         "westwood-plus",

@@ -44,6 +44,7 @@ pub mod alg;
 mod control;
 mod event;
 pub mod parts;
+mod readings;
 mod registry;
 mod rules;
 #[cfg(any(test, feature = "testing"))]
@@ -59,6 +60,7 @@ pub use event::{
     Ack, AckKind, Blocked, Clock, Cx, Facts, Head, Lost, Path, PathState, Phase, ProbeEvent, ProbeSupport,
     RateSample, Sent, Signal, Start, Transmit,
 };
+pub use readings::{READINGS, Reading};
 pub use registry::{Algorithm, Config, Invalid, NAMES};
 pub use rules::{CaGrowth, EmptyWindow, HalvingBase, InitialSsthresh, InitialWindow, Rules, SharedRules};
 pub use user::Controls;
