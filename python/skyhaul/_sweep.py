@@ -83,7 +83,7 @@ def _text(
         if isinstance(values, Mapping):
             listed = [{"label": label, "value": value} for label, value in values.items()]
         elif any(isinstance(v, Mapping) for v in values):
-            # In a study, a table of `label` and `value` is a value with its name: a value that is a table is wrapped.
+            # In a study, a table of `label` and `value` is a named value: a value that is a table is wrapped.
             listed = [{"value": value} for value in values]
         lines += [
             "[[axis]]",
@@ -108,9 +108,7 @@ def _names(axes: Mapping[str, Values]) -> dict[str, str]:
     short = {path: path.rsplit(".", 1)[-1] for path in axes}
     taken = list(short.values())
     return {
-        path: name
-        if taken.count(name) == 1 and name not in RESERVED
-        else path.replace(".", "_")
+        path: name if taken.count(name) == 1 and name not in RESERVED else path.replace(".", "_")
         for path, name in short.items()
     }
 
@@ -135,7 +133,9 @@ def _unit(expression: str) -> str:
     if found is None:
         return ""
     kind, name = found.groups()
-    return next((unit for of, quantity, _, unit, _ in _core.quantities() if (of, quantity) == (kind, name)), "")
+    return next(
+        (unit for of, quantity, _, unit, _ in _core.quantities() if (of, quantity) == (kind, name)), ""
+    )
 
 
 def _figures(metric: str, axes: Mapping[str, Values]) -> list[str]:
