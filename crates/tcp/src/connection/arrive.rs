@@ -64,12 +64,12 @@ impl<S: Store> Connection<S> {
         Ok(())
     }
 
-    /// Offset of `seq` in the peer's stream; `None` if it is too far from `RCV.NXT`.
+    /// Offset of `seq` in the peer's stream, near `RCV.NXT`; `None` if it would be negative.
     pub(super) fn rcv_offset(&self, seq: Seq) -> Option<u64> {
         let nxt = self.receiver.next_expected();
         seq.unwrap(nxt, self.irs.add(nxt as u32))
     }
-    /// Offset of `seq` in our stream; `None` if it is too far from `SND.UNA`.
+    /// Offset of `seq` in our stream, near `SND.UNA`; `None` if it would be negative.
     pub(super) fn snd_offset(&self, seq: Seq) -> Option<u64> {
         let una = self.sender.una();
         seq.unwrap(una, self.iss.add(una as u32))
@@ -146,8 +146,8 @@ impl<S: Store> Connection<S> {
         }
     }
 
-    /// Writes the SACK blocks of `seg` to `blocks`, as offsets in the stream, and returns their number. Blocks outside of
-    /// the sequence space around `SND.UNA` are left out.
+    /// Writes the SACK blocks of `seg` to `blocks`, as offsets in our stream, and returns their number. Blocks that begin
+    /// before the stream are left out.
     pub(super) fn sack_offsets(&self, seg: &Segment, blocks: &mut [(u64, u64); 4]) -> usize {
         let mut n = 0;
         for &(from, to) in seg.sack.as_slice() {
