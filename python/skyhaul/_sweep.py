@@ -17,8 +17,11 @@ from ._study import Outcome, study
 Values = Sequence[Value] | Mapping[str, Value]
 """Values of an axis, or a mapping from names to values."""
 
+RESERVED = ("metric", "seed", "reading")
+"""Columns of the table of cells that are no axes."""
+
 MOST_FIGURES = 12
-"""Largest number of figures per metric if more than two axes vary."""
+"""Largest number of figures per metric if more than two axes vary; with more, the metric has none."""
 
 
 def sweep(
@@ -76,22 +79,22 @@ def _text(
                 f'axes["{path}"]: {values!r} is a single value: write a list of values, or use set for a key '
                 "that does not vary"
             )
-        shown = values
+        listed = values
         if isinstance(values, Mapping):
-            shown = [{"label": label, "value": value} for label, value in values.items()]
+            listed = [{"label": label, "value": value} for label, value in values.items()]
         elif any(isinstance(v, Mapping) for v in values):
-            # A table could be mistaken for one with a label.
-            shown = [{"value": value} for value in values]
+            # In a study, a table of `label` and `value` is a named value: a value that is a table is wrapped.
+            listed = [{"value": value} for value in values]
         lines += [
             "[[axis]]",
             f"name = {toml(names[path])}",
             f"path = {toml(path)}",
-            f"values = {toml(shown)}",
+            f"values = {toml(listed)}",
         ]
     named = metrics if isinstance(metrics, Mapping) else {_name(m): m for m in metrics}
     for name, expression in named.items():
         lines += ["[[metric]]", f"name = {toml(name)}", f"from = {toml(expression)}"]
-        if _flows(expression) and not re.search(r"[(]", expression):
+        if _names_flow(expression) and "(" not in expression:
             lines.append('over = "mean"')
         if unit := _unit(expression):
             lines.append(f"unit = {toml(unit)}")
@@ -101,13 +104,11 @@ def _text(
 
 
 def _names(axes: Mapping[str, Values]) -> dict[str, str]:
-    """The names of the axes, by their keys."""
+    """The names of the axes, by their keys: the last part of a key, or the whole key if that is taken."""
     short = {path: path.rsplit(".", 1)[-1] for path in axes}
     taken = list(short.values())
     return {
-        path: name
-        if taken.count(name) == 1 and name not in ("metric", "seed", "reading")
-        else path.replace(".", "_")
+        path: name if taken.count(name) == 1 and name not in RESERVED else path.replace(".", "_")
         for path, name in short.items()
     }
 
@@ -118,26 +119,30 @@ def _name(expression: str) -> str:
     return quantities[-1].rsplit(".", 1)[-1] if quantities else "value"
 
 
-def _flows(expression: str) -> bool:
+def _names_flow(expression: str) -> bool:
+    """Whether an expression has a quantity of flows."""
     return re.search(r"\bflow(\[[^\]]*\])?\.", expression) is not None
 
 
 def _unit(expression: str) -> str:
     """The unit of an expression that is one quantity, summed or averaged; unknown for others."""
-    number = r"(?:(?:sum|mean|min|max)\()?"
+    aggregate = r"(?:(?:sum|mean|min|max)\()?"
     found = re.fullmatch(
-        number + r"(flow|link|run)(?:\[[^\]]*\])?\.(?:[\w.-]+\.)?([\w-]+)\)?", expression.strip()
+        aggregate + r"(flow|link|run)(?:\[[^\]]*\])?\.(?:[\w.-]+\.)?([\w-]+)\)?", expression.strip()
     )
     if found is None:
         return ""
     kind, name = found.groups()
-    return next((unit for of, q, _, unit, _ in _core.quantities() if (of, q) == (kind, name)), "")
+    return next(
+        (unit for of, quantity, _, unit, _ in _core.quantities() if (of, quantity) == (kind, name)), ""
+    )
 
 
 def _figures(metric: str, axes: Mapping[str, Values]) -> list[str]:
     """The figures of a metric: one for each combination of the axes that are neither x nor series."""
 
     def numbers(values: Values) -> list[float]:
+        # The values if all are numbers, otherwise none.
         plain = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
         return [float(v) for v in plain] if len(plain) == len(values) else []
 

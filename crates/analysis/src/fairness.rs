@@ -3,7 +3,7 @@
 use crate::Value;
 use crate::domain::{not_negative, positive};
 
-/// Jain's fairness index (Σx)² / (n Σx²); 1 if all are zero, NaN of nothing.
+/// Jain's fairness index (Σx)² / (n Σx²); 1 if all values are zero, NaN if there are none.
 #[must_use]
 pub fn jain(values: &[f64]) -> f64 {
     let sum: f64 = values.iter().sum();
@@ -19,7 +19,7 @@ pub fn jain(values: &[f64]) -> f64 {
     }
 }
 
-/// Goodput ratio r_X / r_Y of two classes (\[Peach\] Eq. 6); 1 is fair.
+/// Goodput ratio `x` / `y` of two classes of flows (\[Peach\] Eq. 6); 1 is fair.
 ///
 /// # Errors
 /// If `x` is negative or `y` not above 0.
@@ -29,8 +29,10 @@ pub fn goodput_ratio(x: f64, y: f64) -> Value {
     Ok(x / y)
 }
 
-/// Normalised throughput of a class (\[PapTsa\] §4.2): mean rate of its flows over an equal share of `capacity` among
-/// all `flows`; 1 is the fair share.
+/// Normalised throughput of a class of flows (\[PapTsa\] §4.2): the mean rate `x` of its flows, divided by the equal
+/// share of `capacity` among all `flows`; 1 is the fair share.
+///
+/// `x` and `capacity` are in the same unit.
 ///
 /// # Errors
 /// If `x` is negative, or `capacity` or `flows` not above 0.

@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use skyhaul_analysis::throughput;
-//! // Reno over GEO at a loss rate of 1e-2, one acknowledgement per packet, 64 segments.
+//! // Reno over GEO at a loss rate of 1e-2, one acknowledgement per packet, a window of 64 segments.
 //! let x = throughput::pftk(1e-2, 0.55, 1.0, 1.0, 64.0).unwrap();
 //! assert!((x - 21.117).abs() < 1e-3);
 //! ```
@@ -40,6 +40,7 @@ pub use domain::DomainError;
 /// The result of a formula.
 pub type Value = Result<f64, DomainError>;
 
+/// Asserts that `got` is `want` up to a relative error of `tolerance`.
 #[cfg(test)]
 #[track_caller]
 fn near(got: impl Into<Value>, want: f64, tolerance: f64) {

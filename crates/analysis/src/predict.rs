@@ -1,4 +1,4 @@
-//! The active limit of a flow.
+//! The rate of a flow is the lowest of several limits, the active one.
 
 use crate::DomainError;
 use crate::domain::limit;
@@ -23,7 +23,7 @@ impl Default for Bounds {
     }
 }
 
-/// The active limit.
+/// The limit that determines the rate of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Active {
     /// Equal share of the bottleneck.
@@ -38,7 +38,8 @@ pub enum Active {
     Window,
 }
 
-/// The rate of one flow and the active limit; of equal ones, the first of fair share, window, loss, return link.
+/// The rate of one flow, packets per second, and the active limit. Of equal limits, the first in the order fair share,
+/// window, loss, return link is active.
 ///
 /// # Errors
 /// If a limit is not above 0.

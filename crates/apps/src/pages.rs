@@ -24,16 +24,16 @@ pub struct Config {
     pub idle: Option<Times>,
 }
 
-/// Why pages are invalid.
+/// Why the configuration of pages is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
     /// A page without data.
     #[error("a page needs at least 1 segment")]
     NoSegments,
-    /// No page.
+    /// The number of pages is 0.
     #[error("0 pages do nothing: write at least 1")]
     NoPages,
-    /// The pause between two.
+    /// The pause between two pages is invalid.
     #[error(transparent)]
     Idle(InvalidDistribution),
 }
@@ -51,15 +51,27 @@ impl Refusal for Invalid {
 /// Pages in sequence.
 #[derive(Clone, Debug)]
 pub struct Pages {
+    /// Size of a page, bytes.
     bytes: u64,
     count: Option<u64>,
-    /// The pause between two, and its random streams.
+    /// The pause between two pages, and its random streams.
     idle: Option<(Times, Streams)>,
     next: Instant,
+    /// Number of completed pages.
     done: u64,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The next page is due at `next`.
+    Pausing,
     /// A page is being transferred.
-    loading: bool,
-    stopped: bool,
+    Loading,
+    /// Stopped while a page was being transferred.
+    Aborted,
+    /// Stopped during a pause.
+    Stopped,
 }
 
 impl Kind for Config {
@@ -87,8 +99,7 @@ impl Kind for Config {
             idle: self.idle.map(|times| (times, start.streams.clone())),
             next: start.now,
             done: 0,
-            loading: false,
-            stopped: false,
+            state: State::Pausing,
         })
     }
     fn offered(&self) -> Option<f64> {
@@ -112,30 +123,37 @@ impl Workload for Pages {
             return None;
         }
         self.next = Instant::MAX;
-        self.loading = true;
+        self.state = State::Loading;
         Some(Demand::Open { transfer: self.done, bytes: self.bytes })
     }
     fn acknowledged(&mut self, now: Instant) -> Outcome {
-        if self.stopped {
-            // The page was aborted.
+        if matches!(self.state, State::Aborted | State::Stopped) {
             return Outcome::Over;
         }
-        self.loading = false;
+        self.state = State::Pausing;
         self.done += 1;
         if self.count.is_some_and(|n| self.done >= n) {
             return Outcome::Last;
         }
         self.next = now;
         if let Some((times, streams)) = &self.idle {
-            // A separate stream for every pause, so that it does not depend on earlier events.
+            // Each pause has its own random stream, so that its length does not depend on earlier events.
             self.next = now + times.draw(&mut streams.named(&format!("idle.{}", self.done)));
         }
         Outcome::Next
     }
     fn stop(&mut self) -> Stop {
         self.next = Instant::MAX;
-        self.stopped = true;
-        if self.loading { Stop::TakeBack } else { Stop::Over }
+        match self.state {
+            State::Loading | State::Aborted => {
+                self.state = State::Aborted;
+                Stop::TakeBack
+            }
+            State::Pausing | State::Stopped => {
+                self.state = State::Stopped;
+                Stop::Over
+            }
+        }
     }
     fn is_finite(&self) -> bool {
         true

@@ -12,7 +12,7 @@ const LONGEST: u64 = 86_400_000_000;
 pub(crate) struct Spans(Option<Histogram<u32>>);
 
 impl Spans {
-    /// One more.
+    /// Adds a time span.
     pub(crate) fn record(&mut self, span: Duration) {
         let new = || Histogram::new_with_bounds(1, LONGEST, 3).expect("from 1 to a number above 2");
         self.0.get_or_insert_with(new).saturating_record(span.as_nanos() / 1000);
@@ -21,7 +21,7 @@ impl Spans {
     pub(crate) fn total(&self) -> u64 {
         self.0.as_ref().map_or(0, Histogram::len)
     }
-    /// A quantile, from 0 to 1, in seconds; `None` without entries.
+    /// The time span at `quantile`, which is from 0 to 1, in seconds; `None` without entries.
     pub(crate) fn quantile(&self, quantile: f64) -> Option<f64> {
         Some(self.0.as_ref()?.value_at_quantile(quantile) as f64 * 1e-6)
     }

@@ -32,10 +32,10 @@ pub enum Invalid {
     /// Phases of zero length.
     #[error("a source that is never on sends nothing: write a time above zero")]
     NeverOn,
-    /// How long it is on.
+    /// The time that the source is on is invalid.
     #[error(transparent)]
     On(InvalidDistribution),
-    /// Duration of the pauses.
+    /// The duration of the pauses is invalid.
     #[error(transparent)]
     Off(InvalidDistribution),
 }
@@ -77,7 +77,7 @@ pub(crate) fn resolve(
     Ok((RateSpec::Bits(rate), Some(size)))
 }
 
-/// In bit/s, of a resolved rate.
+/// A resolved rate, in bit/s.
 pub(crate) fn bits(rate: RateSpec) -> u64 {
     match rate {
         RateSpec::Bits(rate) => rate.bits_per_sec(),
@@ -93,17 +93,19 @@ pub(crate) fn bits(rate: RateSpec) -> u64 {
 pub struct Stream {
     /// When the next packet is due.
     next: Instant,
+    /// Size of a packet, bytes.
     packet: u32,
     datagrams: bool,
-    /// The connection is not open yet.
-    closed: bool,
+    /// The connection must be opened first.
+    must_open: bool,
     stopped: bool,
-    /// Measures the time that the source was on, without rounding errors.
+    /// Gives the times of packets on the source's clock, without rounding errors.
     clock: Serializer,
-    on: Instant,
-    /// Start of the next pause, on that clock.
+    /// When the next packet is due, on the source's clock.
+    due: Instant,
+    /// Start of the next pause, on the source's clock.
     pause: Instant,
-    /// Delay behind its own clock due to pauses.
+    /// Sum of the pauses so far: how far the source's clock is behind.
     behind: Duration,
     pauses: Option<(Times, Times, Rng)>,
 }
@@ -123,10 +125,10 @@ impl Stream {
             next: now,
             packet: packet.map_or(0, |n| n as u32),
             datagrams,
-            closed: !datagrams,
+            must_open: !datagrams,
             stopped: false,
             clock: Serializer::new(Rate::from_bits_per_sec(bits(rate))),
-            on: now,
+            due: now,
             pause,
             behind: Duration::ZERO,
             pauses,
@@ -135,14 +137,15 @@ impl Stream {
         stream
     }
 
+    /// Passes the pauses that begin before the next packet is due, and sets the time of that packet.
     fn skip_pauses(&mut self) {
         if let Some((on, off, rng)) = &mut self.pauses {
-            while self.on >= self.pause {
+            while self.due >= self.pause {
                 self.behind = self.behind + off.draw(rng);
                 self.pause += on.draw(rng);
             }
         }
-        self.next = self.on + self.behind;
+        self.next = self.due + self.behind;
     }
 }
 
@@ -153,20 +156,20 @@ impl Workload for Stream {
     }
     #[inline]
     fn poll(&mut self, now: Instant) -> Option<Demand> {
-        if self.closed {
-            self.closed = false;
+        if self.must_open {
+            self.must_open = false;
             return Some(Demand::Open { transfer: 0, bytes: 0 });
         }
         if self.next > now {
             return None;
         }
-        self.on = self.clock.send(self.on, self.packet);
+        self.due = self.clock.send(self.due, self.packet);
         self.skip_pauses();
         Some(if self.datagrams { Demand::Datagram(self.packet) } else { Demand::Write(self.packet.into()) })
     }
     fn stop(&mut self) -> Stop {
-        (self.stopped, self.closed) = (true, false);
-        (self.next, self.on, self.pauses) = (Instant::MAX, Instant::MAX, None);
+        (self.stopped, self.must_open) = (true, false);
+        (self.next, self.due, self.pauses) = (Instant::MAX, Instant::MAX, None);
         if self.datagrams { Stop::Over } else { Stop::Drain }
     }
     fn is_finite(&self) -> bool {
@@ -200,14 +203,15 @@ mod tests {
     fn a_constant_rate_is_exact() {
         // 1000 bytes at 8 Mbit/s: one a millisecond.
         assert_eq!(times(stream(at(5), 8_000_000, 1000, None), 4), [at(5), at(6), at(7), at(8)]);
-        // A third of a nanosecond does not add up.
+        // 2 ⅔ ns per packet: the rounding errors do not add up.
         let last = times(stream(at(0), 3_000_000_000, 1, None), 3001)[3000];
         assert_eq!(last, Instant::from_nanos(8000));
     }
 
     #[test]
     fn pauses_keep_what_was_left_of_an_interval() {
-        // On 2.5 ms, off 10 ms, a packet per millisecond on: 0, 1, 2 | 3 − 2.5 = 0.5 after 12.5, …
+        // On for 2.5 ms, off for 10 ms, a packet in each millisecond that it is on. The packets at 0, 1 and 2 ms precede
+        // the first pause; of the interval to the fourth, 3 − 2.5 = 0.5 ms remain after the pause, which ends at 12.5 ms.
         let on = Times::Constant(Duration::from_micros(2500));
         let off = Times::Constant(Duration::from_millis(10));
         let stream = stream(at(0), 8_000_000, 1000, Some((on, off)));

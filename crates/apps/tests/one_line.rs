@@ -2,7 +2,7 @@
 //! and its keys in files, the schema, reports, and what the simulator does; so no other source file may know an
 //! application by its name. (Its module is named in `src/lib.rs`, too, as the language wants it.)
 //!
-//! Data without end is exempt: it is what a sender does whose file says nothing.
+//! `bulk`, data without end, is exempt: it is the default of a flow whose file names no application.
 
 use skyhaul_apps::NAMES;
 use skyhaul_testkit::one_line::{List, Row, code};
@@ -32,7 +32,7 @@ fn no_other_source_file_names_an_application() {
 }
 
 #[test]
-fn a_name_is_found_where_it_stands() {
+fn names_are_found_in_code_and_not_in_comments() {
     let row = Row { name: "on-off", variant: "OnOff", path: "on_off::Config" };
     for text in ["App::OnOff(a)", "use skyhaul_apps::on_off;", "kind = \"on-off\"", "on_off::Config {}"] {
         assert!(names(&code(text), &row), "{text}");

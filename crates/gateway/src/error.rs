@@ -3,7 +3,7 @@
 use skyhaul_net::NetError;
 use std::io;
 
-/// What raises the limit of descriptors.
+/// How to raise the limit of file descriptors.
 pub(crate) const MORE_DESCRIPTORS: &str =
     "raise the hard limit (ulimit -Hn; systemd: LimitNOFILE=; a container: --ulimit nofile=)";
 
@@ -31,7 +31,7 @@ pub enum GatewayError {
         "the kernel lacks what a rule of nftables needs: modprobe nft_tproxy nft_socket nft_fib_inet nft_nat; `skyhaul gateway doctor FILE` says which is missing"
     )]
     NoModule,
-    /// The keeper has ended before it was ready.
+    /// The keeper, the process that cleans up after a gateway that was killed, has ended before it was ready.
     #[error(
         "the keeper did not start: {0} ended at once; without it nobody would clean up after a gateway that is killed"
     )]
@@ -42,9 +42,9 @@ pub enum GatewayError {
         MORE_DESCRIPTORS
     )]
     FewDescriptors {
-        /// How many it may open.
+        /// How many descriptors the process may open.
         limit: u64,
-        /// How many it needs.
+        /// How many descriptors it needs.
         needs: u64,
     },
     /// A gateway of this name runs already.
@@ -69,7 +69,7 @@ pub enum GatewayError {
     /// A running gateway refuses a request.
     #[error("{0}")]
     Refuses(String),
-    /// The stream of a capture ended before its end.
+    /// The gateway ended the stream of a capture too early.
     #[error("the gateway {0:?} has ended or gave up during the capture: the files hold what had come")]
     CaptureCut(String),
     /// A forwarded port leads back to this machine.
@@ -103,6 +103,7 @@ pub enum GatewayError {
 }
 
 impl GatewayError {
+    /// An error of the operating system, from what the gateway was about to do.
     pub(crate) fn os(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::Os { what, source }

@@ -35,7 +35,7 @@ pub(crate) enum State {
 pub(crate) struct Flow {
     /// Its number since the gateway's start, from 1.
     pub(crate) number: u64,
-    /// The congestion control of its leg over the link.
+    /// The congestion control of the leg over the link.
     pub(crate) control: &'static str,
     pub(crate) from: From,
     pub(crate) client: SocketAddr,
@@ -45,21 +45,22 @@ pub(crate) struct Flow {
     pub(crate) opens_from: Option<SocketAddr>,
     /// The leg over the link; `None` until it is opened.
     pub(crate) far: Option<ConnId>,
-    /// That leg waits for admission, or for its peer's acknowledgement: there is no connection yet.
+    /// The leg over the link waits for admission, or for its peer's acknowledgement: there is no connection yet.
     pub(crate) waits: bool,
     /// The gateway at the other end of the link, if there is one.
     pub(crate) gateway: Option<NonZeroU32>,
-    /// The leg over the link is established; a gateway at its other end counts the flow.
-    pub(crate) met: bool,
-    /// Its forward direction is from the hosts to the link.
+    /// The leg over the link is established; from then on a gateway at its other end counts the flow.
+    pub(crate) established: bool,
+    /// The relay's forward direction is from the hosts to the link.
     relay: Relay<Bytes>,
     pub(crate) began: Instant,
-    pub(crate) moved: Instant,
-    /// It is in the gateway's list of flows to process.
+    /// When data was last moved from one leg to the other.
+    last_moved: Instant,
+    /// The flow is in the gateway's list of flows to process.
     pub(crate) listed: bool,
 }
 
-/// Byte counts of a flow.
+/// Byte counts of a flow: those that left the relay to either side, those that wait in it, and those lost by an abort.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Passed {
     pub(crate) to_link: u64,
@@ -89,15 +90,15 @@ impl Flow {
             far: None,
             waits: false,
             gateway: None,
-            met: false,
+            established: false,
             relay,
             began: now,
-            moved: now,
+            last_moved: now,
             listed: false,
         }
     }
 
-    /// Whether it waits for the client's first bytes, and they may have come.
+    /// Whether the flow waits for the client's first bytes, and these may have arrived.
     pub(crate) fn may_open(&self) -> bool {
         self.opens_from.is_some() && self.near.as_ref().is_some_and(Near::is_readable)
     }
@@ -115,10 +116,10 @@ impl Flow {
             lost: self.relay.lost(),
         }
     }
-    /// No byte has moved for `stuck` with data in the relay, or for `idle` without.
+    /// Whether no byte has moved for `stuck` with data in the relay, or for `idle` without.
     pub(crate) fn is_stuck(&self, now: Instant, stuck: Duration, idle: Duration) -> bool {
         let most = if self.relay.held() > 0 { stuck } else { idle };
-        now >= self.moved + most
+        now >= self.last_moved + most
     }
 
     /// Moves data between the legs as far as both allow.
@@ -127,17 +128,17 @@ impl Flow {
         let Some(id) = self.far.filter(|_| !self.waits) else {
             return if near.has_failed() { State::Aborted } else { State::Open };
         };
-        let mut a = near::Side { near, spare };
-        let mut b = far::Side { host, id, now, spare };
-        match self.relay.pump(&mut a, &mut b) {
-            Progress::Some => self.moved = now,
+        let mut near = near::Side { near, spare };
+        let mut far = far::Side { host, id, now, spare };
+        match self.relay.pump(&mut near, &mut far) {
+            Progress::Some => self.last_moved = now,
             Progress::Nothing => {}
             Progress::Aborted => return State::Aborted,
         }
         if self.relay.is_over() { State::Finished } else { State::Open }
     }
 
-    /// Closes both legs. In order: written data is still delivered. Otherwise both are reset.
+    /// Closes both legs. If `in_order`, written data is still delivered; otherwise both legs are reset.
     pub(crate) fn close(&mut self, now: Instant, host: &mut Host, in_order: bool) {
         if let Some(near) = self.near.take()
             && in_order

@@ -478,8 +478,8 @@ impl Gateway {
         };
         let far = flow.far.and_then(|id| host.conn(id));
         let opened = far.is_some_and(Conn::is_connected);
-        if opened && !flow.met {
-            flow.met = true;
+        if opened && !flow.established {
+            flow.established = true;
             flow.gateway = far.and_then(Conn::peer_gateway).or(flow.gateway);
             if let Some(gateway) = flow.gateway {
                 let host = if flow.from == From::Hosts { flow.server } else { flow.client };
@@ -528,7 +528,7 @@ impl Gateway {
         if let Some(log) = self.log.as_ref().filter(|l| l.wants_flows(level)) {
             log.flow(level, record::flow(now, host, &mut flow, cause));
         }
-        if let (true, Some(gateway)) = (flow.met, flow.gateway) {
+        if let (true, Some(gateway)) = (flow.established, flow.gateway) {
             let mut peers = self.team.peers();
             Self::learn(&mut peers, now, host, &flow);
             peers.leave(gateway);
@@ -562,7 +562,7 @@ impl Gateway {
         }
         self.swept = now;
         let (stuck, idle) = (self.config.limits.stuck.0, self.config.limits.idle.0);
-        for flow in self.flows.iter().flatten().filter(|f| f.met) {
+        for flow in self.flows.iter().flatten().filter(|f| f.established) {
             Self::learn(&mut self.team.peers(), now, host, flow);
         }
         self.flows.iter_mut().flatten().filter_map(|f| f.near_mut()).for_each(Near::keep_alive);

@@ -1,5 +1,6 @@
-//! Kernel sockets of the terrestrial side: connections of hosts to addresses behind the link, and connections to hosts with the
-//! address of a client behind the link (IP_TRANSPARENT, Documentation/networking/tproxy.rst of the kernel).
+//! Kernel sockets of the terrestrial side: accepted connections, which hosts open to addresses behind the link, and
+//! connections to hosts, which have the address of a client behind the link as their source (IP_TRANSPARENT,
+//! Documentation/networking/tproxy.rst of the kernel).
 
 use crate::config::Preserve;
 use crate::error::GatewayError;
@@ -18,8 +19,9 @@ const BACKLOG: i32 = 4096;
 /// Maximum bytes per read from a socket.
 pub(crate) const CHUNK: usize = 1 << 16;
 
-fn socket(of: IpAddr) -> io::Result<Socket> {
-    let domain = if of.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+/// A socket that may have any address, of the family of `address`.
+fn socket(address: IpAddr) -> io::Result<Socket> {
+    let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
     let socket = Socket::new(domain, Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
     // The kernel has one flag for both address families.
     socket.set_ip_transparent_v4(true)?;
@@ -29,7 +31,8 @@ fn socket(of: IpAddr) -> io::Result<Socket> {
 
 /// A listener for intercepted connections to any address. The kernel chooses its port.
 pub(crate) fn listen(v6: bool) -> Result<TcpListener, GatewayError> {
-    // Bound to loopback: with a wildcard address, the socket match of the rules would take every packet to its port.
+    // The listener is bound to loopback: a wildcard address would match every packet to its port in the `socket` match of
+    // the nftables rules.
     let here: IpAddr = if v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
     let open = || {
         let socket = socket(here)?;
@@ -38,7 +41,7 @@ pub(crate) fn listen(v6: bool) -> Result<TcpListener, GatewayError> {
         }
         socket.bind(&SocketAddr::new(here, 0).into())?;
         prepare(&socket)?;
-        keep_alive(&socket)?;
+        enable_keepalive(&socket)?;
         socket.listen(BACKLOG)?;
         Ok(socket.into())
     };
@@ -55,14 +58,14 @@ pub(crate) fn listen_at(at: SocketAddr) -> Result<TcpListener, GatewayError> {
     let open = || {
         let listener = TcpListener::bind(at)?;
         prepare(&socket2::SockRef::from(&listener))?;
-        keep_alive(&socket2::SockRef::from(&listener))?;
+        enable_keepalive(&socket2::SockRef::from(&listener))?;
         listener.set_nonblocking(true)?;
         Ok(listener)
     };
     open().map_err(GatewayError::os(format!("listen at {at}, as [[forward]] says")))
 }
 
-/// Idle time before keepalives to terrestrial hosts.
+/// Idle time before the first keepalive to a terrestrial host.
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// Sets the options of a connection's socket, or those that the connections of a listener inherit.
@@ -74,8 +77,8 @@ fn prepare(socket: &Socket) -> io::Result<()> {
     socket.set_linger(Some(Duration::ZERO))
 }
 
-/// Keepalive of the kernel's sockets: a silent host is probed.
-fn keep_alive(socket: &Socket) -> io::Result<()> {
+/// Turns the keepalives of a kernel socket on, which find out whether a silent host still exists.
+fn enable_keepalive(socket: &Socket) -> io::Result<()> {
     let keepalive =
         TcpKeepalive::new().with_time(KEEPALIVE).with_interval(Duration::from_secs(10)).with_retries(3);
     socket.set_tcp_keepalive(&keepalive)
@@ -86,21 +89,24 @@ fn keep_alive(socket: &Socket) -> io::Result<()> {
 pub(crate) struct Near {
     stream: TcpStream,
     v4: bool,
-    /// Data may be readable, and space may be writable: true until an attempt would have blocked.
+    /// Whether a read and a write may succeed: true from a readiness event until an attempt would have blocked.
     readable: bool,
     writable: bool,
+    /// The server has not answered the SYN yet.
     connecting: bool,
+    /// The end of the peer's stream was read.
     ended: bool,
+    /// The connection has failed or is aborted. It is reset when it is closed, because its linger time is zero.
     failed: bool,
     /// The kernel sends keepalives.
     kept_alive: bool,
-    /// For the log: whom to ask for the state of the socket, and that state while it was last open.
+    /// For the log: the source of the socket's state, and the last state that it gave.
     kernel: Option<Arc<Connections>>,
     state: Option<KernelConn>,
 }
 
 impl Near {
-    /// An accepted connection of this client. Its socket has the options of the listener.
+    /// An accepted connection of `client`. Its socket has inherited the options of the listener.
     ///
     /// # Errors
     /// If the kernel refuses a socket option.
@@ -109,7 +115,8 @@ impl Near {
         Ok(Self { readable: true, writable: true, kept_alive: true, ..Self::new(stream, client.is_ipv4()) })
     }
 
-    /// Starts to connect to `server` from the address and port of `client`, as far as `preserve` says.
+    /// Starts to connect to `server`, from the address and the port of `client`, from its address only, or from an address
+    /// of this machine, as `preserve` says.
     ///
     /// # Errors
     /// If the kernel refuses the socket, the address or the connection at once.
@@ -124,13 +131,13 @@ impl Near {
             Preserve::Address => Some(SocketAddr::new(client.ip(), 0)),
             Preserve::None => None,
         };
-        let stream = match Self::call(from, server, dscp) {
+        let stream = match Self::start_connect(from, server, dscp) {
             // The port is in use, or an earlier connection from it is in TIME-WAIT: another port of the same address.
             Err(e)
                 if preserve == Preserve::Full
                     && matches!(e.kind(), ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable) =>
             {
-                Self::call(Some(SocketAddr::new(client.ip(), 0)), server, dscp)
+                Self::start_connect(Some(SocketAddr::new(client.ip(), 0)), server, dscp)
             }
             other => other,
         }?;
@@ -138,16 +145,24 @@ impl Near {
     }
 
     fn new(stream: TcpStream, v4: bool) -> Self {
-        let (readable, writable, connecting, ended, failed, kept_alive) =
-            (false, false, false, false, false, false);
-        let (kernel, state) = (None, None);
-        Self { stream, v4, readable, writable, connecting, ended, failed, kept_alive, kernel, state }
+        Self {
+            stream,
+            v4,
+            readable: false,
+            writable: false,
+            connecting: false,
+            ended: false,
+            failed: false,
+            kept_alive: false,
+            kernel: None,
+            state: None,
+        }
     }
 
-    fn call(from: Option<SocketAddr>, server: SocketAddr, dscp: u8) -> io::Result<TcpStream> {
+    /// A socket that connects to `server`, from `from` or an address that the kernel chooses.
+    fn start_connect(from: Option<SocketAddr>, server: SocketAddr, dscp: u8) -> io::Result<TcpStream> {
         let socket = socket(server.ip())?;
         if dscp != 0 {
-            // The traffic class of the client's SYN.
             let class = u32::from(dscp) << 2;
             let _ = if server.is_ipv4() { socket.set_tos_v4(class) } else { socket.set_tclass_v6(class) };
         }
@@ -163,46 +178,47 @@ impl Near {
         Ok(socket.into())
     }
 
-    /// From now on has keepalives. They begin after a minute, so a connection that is over within a second needs none, and
-    /// four system calls less.
+    /// Turns keepalives on, unless they are. Only connections that last need them: keepalives begin after a minute, and to
+    /// turn them on takes four system calls.
     pub(crate) fn keep_alive(&mut self) {
         if !std::mem::replace(&mut self.kept_alive, true) {
-            let _ = keep_alive(&socket2::SockRef::from(&self.stream));
+            let _ = enable_keepalive(&socket2::SockRef::from(&self.stream));
         }
     }
-    /// It is reset as soon as it is closed.
+    /// Marks the connection as failed, so that closing resets it.
     pub(crate) fn give_up(&mut self) {
         self.failed = true;
     }
-    /// Nothing is known to be readable; the next readiness event shows when data arrives.
+    /// Marks the socket as not readable until the next readiness event.
     pub(crate) fn awaits_data(&mut self) {
         self.readable = false;
     }
-    /// Data, the end of the stream or an error may be readable.
+    /// Whether data, the end of the stream or an error may be readable.
     pub(crate) fn is_readable(&self) -> bool {
         self.readable
     }
     pub(crate) fn stream(&self) -> &TcpStream {
         &self.stream
     }
-    /// DSCP of the packets that it sends: that of the client's SYN if the kernel reflects it (`net.ipv4.tcp_reflect_tos`).
+    /// DSCP of the packets that the socket sends: that of the client's SYN if the kernel reflects it
+    /// (`net.ipv4.tcp_reflect_tos`).
     pub(crate) fn dscp(&self) -> u8 {
         let socket = socket2::SockRef::from(&self.stream);
         let class = if self.v4 { socket.tos_v4() } else { socket.tclass_v6() };
         class.map_or(0, |c| (c >> 2) as u8 & 0x3f)
     }
-    /// The server has not answered yet.
+    /// Whether the server has not answered yet.
     pub(crate) fn is_connecting(&self) -> bool {
         self.connecting
     }
     pub(crate) fn has_failed(&self) -> bool {
         self.failed
     }
-    /// From now on keeps the state that the kernel's socket has before it is closed.
+    /// Makes [`Self::state`] ask `kernel`.
     pub(crate) fn observe(&mut self, kernel: Arc<Connections>) {
         self.kernel = Some(kernel);
     }
-    /// The state of the kernel's socket, or its last one. The kernel forgets it with the last FIN.
+    /// The state of the kernel's socket, or the last known one: the kernel forgets the socket with the last FIN.
     pub(crate) fn state(&mut self) -> Option<KernelConn> {
         if let Some(kernel) = &self.kernel
             && let (Ok(local), Ok(remote)) = (self.stream.local_addr(), self.stream.peer_addr())
@@ -211,7 +227,7 @@ impl Near {
         }
         self.state
     }
-    /// Notes a readiness event, and completes or fails a pending connection.
+    /// Processes a readiness event, which may complete or fail a pending connection.
     pub(crate) fn wake(&mut self, readable: bool, writable: bool) {
         self.readable |= readable;
         self.writable |= writable;
@@ -228,13 +244,13 @@ impl Near {
     }
 }
 
-/// The kernel waits for more before it sends what fills no segment (send(2)): a FIN then leaves with the last data.
+/// Flag of send(2): the kernel keeps a partial segment until more follows, so that the FIN leaves with the last data.
 const MSG_MORE: i32 = 0x8000;
 
 /// A kernel socket as an end of a relay.
 pub(crate) struct Side<'a> {
     pub(crate) near: &'a mut Near,
-    /// Memory for bytes that are only passing through.
+    /// Memory for bytes on their way between the socket and the relay's buffer.
     pub(crate) spare: &'a RefCell<Vec<u8>>,
 }
 
@@ -246,15 +262,15 @@ impl Side<'_> {
         }
         from.drain(&mut self.spare.borrow_mut(), |waiting| {
             let socket = socket2::SockRef::from(&near.stream);
-            let n =
-                Self::outcome(near, socket.send_with_flags(waiting, flags | MsgFlags::MSG_NOSIGNAL.bits()));
+            let n = Self::moved(near, socket.send_with_flags(waiting, flags | MsgFlags::MSG_NOSIGNAL.bits()));
             near.writable = n.is_some();
             n.unwrap_or(0)
         }) as u64
     }
-    /// The bytes moved by an attempt; `None` if it would have blocked or has failed, which is noted.
-    fn outcome(near: &mut Near, outcome: io::Result<usize>) -> Option<usize> {
-        match outcome {
+    /// The number of bytes that a read or write moved; `None` if it would have blocked or has failed. A failure is recorded
+    /// in `near`.
+    fn moved(near: &mut Near, result: io::Result<usize>) -> Option<usize> {
+        match result {
             Ok(n) => Some(n),
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => None,
             Err(_) => {
@@ -279,7 +295,7 @@ impl End<Bytes> for Side<'_> {
         }
         let most = CHUNK.min(most as usize);
         into.fill(&mut self.spare.borrow_mut(), most, |room| {
-            let n = Self::outcome(near, (&near.stream).read(room));
+            let n = Self::moved(near, (&near.stream).read(room));
             match n {
                 Some(0) => {
                     near.ended = true;
@@ -302,8 +318,7 @@ impl End<Bytes> for Side<'_> {
         let _ = self.near.stream.shutdown(Shutdown::Write);
     }
     fn abort(&mut self) {
-        // It is reset when it is closed, because of the linger time of zero.
-        self.near.failed = true;
+        self.near.give_up();
     }
 }
 
@@ -328,7 +343,7 @@ mod tests {
         assert_eq!(socket.tcp_keepalive_time().expect("an option"), KEEPALIVE);
         assert_eq!(socket.tcp_keepalive_interval().expect("an option"), Duration::from_secs(10));
         assert_eq!(socket.tcp_keepalive_retries().expect("an option"), 3);
-        // Dropped without an orderly end, it resets the connection.
+        // To drop the socket without an orderly close resets the connection.
         drop(accepted);
         assert_eq!((&client).read(&mut [0]).expect_err("a reset").kind(), ErrorKind::ConnectionReset);
     }

@@ -1,4 +1,4 @@
-//! Events of a connection over the link, as events of a qlog: the schema of docs/exports.md.
+//! Events of a connection over the link, written as qlog events in the schema of docs/exports.md.
 
 use crate::absent::with_any;
 use serde_json::{Value, json};
@@ -9,8 +9,8 @@ pub(crate) fn event(what: &Traced) -> (&'static str, Value) {
     match what {
         Traced::Began => ("connection_started", json!({})),
         Traced::Connected => ("connection_state_updated", json!({ "new": "established" })),
-        Traced::Sent(head, again) => {
-            ("packet_sent", with_any(packet(head), "is_retransmission", again.then_some(true)))
+        Traced::Sent(head, retransmission) => {
+            ("packet_sent", with_any(packet(head), "is_retransmission", retransmission.then_some(true)))
         }
         Traced::Received(head) => ("packet_received", packet(head)),
         Traced::Metrics(m) => ("metrics_updated", metrics(m)),

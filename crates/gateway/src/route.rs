@@ -1,4 +1,4 @@
-//! What the kernel knows of a route.
+//! The MTU that the kernel has for a route.
 
 use nix::sys::socket::{getsockopt, sockopt};
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
@@ -10,7 +10,7 @@ pub(crate) fn mtu(to: IpAddr) -> Option<u32> {
         return None;
     }
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
-    // Nothing is sent.
+    // To connect a UDP socket looks up the route and sends nothing.
     socket.connect((to, 9)).ok()?;
     getsockopt(&socket, sockopt::IpMtu).ok().and_then(|mtu| u32::try_from(mtu).ok())
 }

@@ -6,16 +6,16 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{self, Stdio};
 
-/// The message without a renderer.
-pub(crate) const HOW_TO: &str = "no figure files: install vl-convert, or use `pip install 'skyhaul[plot]'`; \
+/// The message if there is no renderer.
+pub(crate) const NO_RENDERER: &str = "no figure files: install vl-convert, or use `pip install 'skyhaul[plot]'`; \
                                  the page report.html shows the same figures";
 
-/// The command `vl-convert`.
+/// The command `vl-convert`, by its path.
 #[derive(Debug)]
 pub(crate) struct Command(PathBuf);
 
 impl Command {
-    /// Searches for it in the folders of `PATH`.
+    /// Searches for `vl-convert` in the folders of `PATH`.
     pub(crate) fn find() -> Option<Self> {
         let name = format!("vl-convert{}", std::env::consts::EXE_SUFFIX);
         let folders = std::env::var_os("PATH")?;
@@ -35,14 +35,14 @@ impl FigureRenderer for Command {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         if let Some(mut input) = child.stdin.take() {
-            // If it ended early, its message says why.
+            // A write fails if the command ended early; its message then says why.
             let _ = input.write_all(spec.as_bytes());
         }
         let output = child.wait_with_output()?;
         if output.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&output.stderr);
-        Err(RenderError::Said(said.lines().last().unwrap_or("vl-convert failed").trim().to_owned()))
+        let message = String::from_utf8_lossy(&output.stderr);
+        Err(RenderError::Said(message.lines().last().unwrap_or("vl-convert failed").trim().to_owned()))
     }
 }

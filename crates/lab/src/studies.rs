@@ -94,7 +94,7 @@ pub fn write(
     }
     let command = crate::picture::Command::find();
     let Some(renderer) = renderer.or(command.as_ref().map(|c| c as &dyn FigureRenderer)) else {
-        warn(crate::picture::HOW_TO);
+        warn(crate::picture::NO_RENDERER);
         return Ok(written);
     };
     written.extend(pictures(e, folder, renderer, warn));

@@ -69,7 +69,7 @@ fn pages_cross_bad_weather_one_connection_each() {
         let ids = run(&mut w, &mut session, &mut lines);
         assert_eq!((session.pages().len(), ids.len()), (5, 5), "{cc}");
         assert_eq!(lines.tally(&w.hosts[0]).acked, 200_000, "{cc}");
-        let over = lines.take_over();
+        let over = lines.take_summaries();
         assert_eq!(over.iter().map(|(transfer, _)| *transfer).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
         assert!(over.iter().all(|(_, a)| a.failure.is_none() && a.counters.bytes_acked == 40_000));
         assert!(session.pages().iter().all(|t| *t >= ms(80)), "a handshake and a round trip at least");
@@ -111,7 +111,7 @@ fn a_workload_that_is_told_to_end_ends_in_order() {
         let mut session = Session::new(app, (Instant::ZERO, Instant::ZERO + stops), 0);
         let mut lines = Lines::connections(ends(false), e);
         run(&mut w, &mut session, &mut lines);
-        let over = lines.take_over();
+        let over = lines.take_summaries();
         assert_eq!((over.len(), session.pages().len()), (1, 0), "{stops:?}");
         assert!(over[0].1.in_order && over[0].1.failure.is_none(), "{stops:?}: {over:?}");
         assert_eq!(over[0].1.counters.bytes_acked > 0, stops > ms(100), "what was not sent was taken back");

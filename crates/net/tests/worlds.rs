@@ -9,8 +9,8 @@ use skyhaul_testkit::need;
 
 /// GEO, one flow with a handshake, so that every packet that draws a loss in one world does so in the other.
 ///
-/// A loss is drawn for each packet that is no probe, by its number: where probes lie between the data depends on
-/// microseconds, and must not decide which data is lost.
+/// Losses are drawn in advance, by the number of a packet among those of high priority. Probes, which have low priority,
+/// do not count: their places among the data depend on microseconds and must not decide which data is lost.
 fn geo(cc: &str, loss: f64, seed: u64) -> Resolved {
     let mut rng = skyhaul_base::Rng::stream(seed, "losses");
     let lost: Vec<String> = (0..50_000).filter(|_| rng.unit() < loss).map(|n: u32| n.to_string()).collect();
@@ -36,8 +36,8 @@ fn privileged() -> bool {
     need::granted(skyhaul_net::Namespace::new()).is_some()
 }
 
-/// What the emulator did, for the message of a test that fails.
-fn trust(o: &Outcome) -> String {
+/// Counters of a run in real time, for the message of a failing test.
+fn counters(o: &Outcome) -> String {
     format!(
         "{} retransmissions, {:?} timeouts, probes {:?}, doubts {:?}",
         o.retransmissions,
@@ -49,35 +49,35 @@ fn trust(o: &Outcome) -> String {
 
 type Runs = Vec<std::thread::JoinHandle<(f64, Outcome)>>;
 
-/// Starts a run for each seed; each gives the goodput of the simulator and what the other world measured.
+/// Starts a run in `world` for each seed. Each gives the goodput of the simulator and the outcome in `world`.
 fn start(cc: &'static str, loss: f64, world: &World, seeds: std::ops::Range<u64>) -> Runs {
     let one = |seed| {
         let world = world.clone();
         std::thread::spawn(move || {
             let s = geo(cc, loss, seed);
-            let wire = world::run(&s, &world, s.seed, &|| false).unwrap_or_else(|e| panic!("{e}"));
-            (goodput(&simulated(&s)), wire)
+            let real = world::run(&s, &world, s.seed, &|| false).unwrap_or_else(|e| panic!("{e}"));
+            (goodput(&simulated(&s)), real)
         })
     };
     seeds.map(one).collect()
 }
 
-/// How far the mean goodput of the other world is off the simulator's, and the standard error of that (jackknife over the
-/// runs; zero for a single one).
+/// The relative difference of the mean goodput in real time from the simulator's, and its standard error (jackknife over
+/// the runs; zero for a single run).
 fn difference(runs: &[(f64, Outcome)]) -> (f64, f64) {
-    let (sim, wire) = runs.iter().fold((0.0, 0.0), |(a, b), (sim, wire)| (a + sim, b + wire.goodput));
-    let whole = wire / sim - 1.0;
+    let (sim, real) = runs.iter().fold((0.0, 0.0), |(a, b), (sim, real)| (a + sim, b + real.goodput));
+    let whole = real / sim - 1.0;
     let n = runs.len() as f64;
-    let without = |(s, w): &(f64, Outcome)| (wire - w.goodput) / (sim - s) - 1.0;
+    let without = |(s, r): &(f64, Outcome)| (real - r.goodput) / (sim - s) - 1.0;
     let spread = |r: &(f64, Outcome)| (without(r) - whole).powi(2);
     let error =
         if runs.len() > 1 { ((n - 1.0) / n * runs.iter().map(spread).sum::<f64>()).sqrt() } else { 0.0 };
     (whole, error)
 }
 
-/// Whether the worlds differ by more than `tolerance`. A loaded machine delays packets, and with losses a few decide what
-/// a run delivers: so a difference counts if it exceeds the tolerance by two standard errors, and where the emulator itself
-/// doubts most of its runs, by as much again as the tolerance.
+/// Whether the worlds differ by more than `tolerance` and two standard errors: a run has few losses, and which segments
+/// they hit decides what it delivers. A loaded machine delays packets: if the emulator doubts most of its runs, twice the
+/// tolerance is allowed.
 fn differs(runs: &[(f64, Outcome)], tolerance: f64) -> bool {
     let (difference, error) = difference(runs);
     let doubted = runs.iter().filter(|(_, o)| !o.emulation.doubts().is_empty()).count();
@@ -101,14 +101,14 @@ fn the_simulator_our_stack_and_the_kernel_agree_over_geo() {
         ("sack", 1e-2, World::Kernel("reno".into()), 0.15, 10),
     ];
     let mut wrong = Vec::new();
-    // All of them at once would be so many threads that their timers are late.
-    for half in cases.chunk_by(|a, b| a.2.name() == b.2.name()) {
-        let first: Vec<_> =
-            half.iter().map(|(cc, loss, world, _, n)| start(cc, *loss, world, 0..*n)).collect();
-        for ((cc, loss, world, tolerance, n), runs) in half.iter().zip(first) {
+    // The cases of one world at a time: with all cases at once, the timers of so many threads would be late.
+    for same_world in cases.chunk_by(|a, b| a.2.name() == b.2.name()) {
+        let started: Vec<_> =
+            same_world.iter().map(|(cc, loss, world, _, n)| start(cc, *loss, world, 0..*n)).collect();
+        for ((cc, loss, world, tolerance, n), runs) in same_world.iter().zip(started) {
             let mut runs: Vec<_> = runs.into_iter().map(|r| r.join().unwrap()).collect();
             if difference(&runs).0.abs() > *tolerance {
-                // Three times as many decide.
+                // Three times as many runs decide.
                 let more = start(cc, *loss, world, 100..100 + 2 * n);
                 runs.extend(more.into_iter().map(|r| r.join().unwrap()));
             }
@@ -119,7 +119,7 @@ fn the_simulator_our_stack_and_the_kernel_agree_over_geo() {
                 off * 100.0,
                 error * 100.0,
                 runs.iter()
-                    .map(|(sim, wire)| format!("{sim:.0} {:.0} {}", wire.goodput, trust(wire)))
+                    .map(|(sim, real)| format!("{sim:.0} {:.0} {}", real.goodput, counters(real)))
                     .collect::<Vec<_>>()
                     .join("; ")
             );

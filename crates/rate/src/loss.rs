@@ -1,4 +1,4 @@
-//! Detects lost packets: those overtaken by three with higher numbers (RFC 5348 §5.1).
+//! Detects lost packets: a packet is lost once three packets with higher numbers have arrived (RFC 5348 §5.1).
 
 use skyhaul_base::{Duration, Instant};
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ pub(crate) struct Gap {
     pub(crate) first: u64,
     /// The first packet after it that arrived.
     pub(crate) end: u64,
-    /// Arrival of the last packet before the gap; that of the end if the gap is at the very start.
+    /// Arrival of the last packet before the gap; if there is none, arrival of packet `end`.
     before: Instant,
     /// Arrival of the first packet after the gap.
     after: Instant,
@@ -45,11 +45,11 @@ impl Gap {
 /// Status of an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// It was not declared lost.
+    /// It arrives for the first time, and was not declared lost.
     New,
-    /// It was declared lost, or arrived before.
+    /// Every packet up to its number has arrived or was declared lost: it is a lost packet after all, or a duplicate.
     Late,
-    /// A duplicate.
+    /// It is a duplicate of a packet beyond a gap.
     Again,
 }
 
@@ -58,9 +58,9 @@ pub(crate) enum Arrival {
 pub(crate) struct Losses {
     /// The lowest number that has neither arrived nor been declared lost.
     next: u64,
-    /// Arrival time, or nominal arrival time, of the previous one.
+    /// Arrival time of the last packet before `next` that has arrived; `None` if there is none.
     before: Option<Instant>,
-    /// Later packets that have arrived, by number.
+    /// Packets from `next` on that have arrived, in the order of their numbers.
     pending: VecDeque<(u64, Instant)>,
 }
 
@@ -78,7 +78,7 @@ impl Losses {
         Arrival::New
     }
 
-    /// A gap of packets now declared lost; to be called until there is none.
+    /// The next gap whose packets are now declared lost. To be called until it returns `None`.
     pub(crate) fn poll(&mut self) -> Option<Gap> {
         while let Some(&(first, time)) = self.pending.front() {
             if first > self.next {
@@ -107,14 +107,14 @@ mod tests {
     }
 
     #[test]
-    fn three_later_packets_give_one_up() {
+    fn a_packet_is_lost_after_three_later_ones() {
         let mut l = Losses::default();
         for n in [0, 1, 3, 4] {
             assert_eq!(l.arrived(at(10 * n), n), Arrival::New);
             assert_eq!(l.poll(), None);
         }
         assert_eq!(l.arrived(at(40), 4), Arrival::Again);
-        assert_eq!(l.poll(), None, "a copy is no later packet");
+        assert_eq!(l.poll(), None, "a duplicate does not count as a later packet");
         l.arrived(at(50), 5);
         let gap = l.poll().unwrap();
         assert_eq!((gap.first, gap.end, gap.len(), gap.time_of(2)), (2, 3, 1, at(20)));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_from_nowhere_costs_nothing() {
+    fn a_gap_of_any_length_is_one_gap() {
         let mut l = Losses::default();
         for n in [0, u64::MAX - 2, u64::MAX - 1, u64::MAX] {
             l.arrived(at(1), n);

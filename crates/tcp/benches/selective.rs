@@ -1,10 +1,10 @@
-//! What a selective acknowledgement costs with 16 MB in flight and scattered holes: the whole endpoint, from the segment
-//! that has arrived to the last one that it releases, with RACK-TLP and PRR. And what an arrival beyond thousands of gaps
-//! costs the receiver.
+//! The time that the sender takes for a selective acknowledgement with 16 MB in flight and scattered holes: the whole
+//! endpoint, from the arriving segment to the last one that it releases, with RACK-TLP and PRR. And the time that the
+//! receiver takes for a segment beyond thousands of gaps.
 //!
-//! A transfer over a long path loses segments of one window at random. What arrives at either end is recorded, and one
-//! end is driven by it again: criterion says what the acknowledgements cost on the average, and a line before it how much
-//! the dearest single one takes (the least of its repetitions, so that what the machine does besides does not count).
+//! A transfer over a long path loses segments of one window at random. The events at either end are recorded and replayed
+//! to one end: criterion reports the mean time of an event, and a line before it the time of the dearest single events
+//! (the least of its repetitions, so that other work of the machine does not count).
 
 #![allow(missing_docs, reason = "the macro of criterion makes a public function")]
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
@@ -21,10 +21,10 @@ const WINDOW: u64 = 16_000_000;
 const ONE_WAY: Duration = Duration::from_millis(300);
 /// Time between two segments: a window takes a round trip.
 const SPACING: Duration = Duration::from_nanos(600_000_000 * MSS as u64 / WINDOW);
-/// What passes before segments are lost, so that the window is open and stays so.
+/// Number of segments sent before the window with losses, so that the congestion window is fully open.
 const BEFORE: u64 = 40_000;
-/// Repetitions in which the dearest event is looked for.
-const LOOKS: usize = 15;
+/// Repetitions of which the least time of each event is taken.
+const REPETITIONS: usize = 15;
 
 #[derive(Clone, Copy)]
 enum Event {
@@ -32,7 +32,7 @@ enum Event {
     Expires,
 }
 
-/// What happened to one end, and when.
+/// The events at one end, with their times.
 type Story = Vec<(Instant, Event)>;
 
 fn end<S: Store>(cc: &str, ours: u32, theirs: u32) -> Connection<S> {
@@ -56,7 +56,7 @@ fn end<S: Store>(cc: &str, ours: u32, theirs: u32) -> Connection<S> {
     Connection::established(Instant::ZERO, config, cc, Rng::stream(1, "bench"), &established)
 }
 
-/// The end that sends, with all that it will ever have to.
+/// The sending end, with more data than a run sends.
 fn sender(cc: &str) -> Connection<Counted> {
     let mut c = end(cc, 5000, 9000);
     c.offer(Instant::ZERO, 1 << 40);
@@ -68,10 +68,11 @@ fn receiver<S: Store>() -> Connection<S> {
     c
 }
 
-/// Both ends with a path between them; of the segments of one window that are sent for the first time `percent` are lost.
+/// Runs both ends over the path; `percent` of the original segments of one window are lost. Returns the events at the
+/// sender and at the receiver.
 fn record(cc: &str, percent: u64) -> (Story, Story) {
     let (mut s, mut r) = (sender(cc), receiver::<Counted>());
-    let (mut there, mut back) = (VecDeque::new(), VecDeque::new());
+    let (mut forward, mut back) = (VecDeque::new(), VecDeque::new());
     let mut rng = Rng::stream(7, "losses");
     let (mut now, mut free, mut sent, mut highest) = (Instant::ZERO, Instant::ZERO, 0, 0);
     let (mut to_sender, mut to_receiver) = (Vec::new(), Vec::new());
@@ -79,12 +80,12 @@ fn record(cc: &str, percent: u64) -> (Story, Story) {
         while let Some(seg) = s.poll_transmit(now) {
             free = free.max(now) + SPACING;
             let end = u64::from(seg.seq.add(seg.len).0);
-            let again = end <= highest;
+            let retransmission = end <= highest;
             highest = highest.max(end);
             sent += 1;
             let in_window = (BEFORE..BEFORE + WINDOW / u64::from(MSS)).contains(&sent);
-            if again || !in_window || rng.below(100) >= percent {
-                there.push_back((free + ONE_WAY, seg));
+            if retransmission || !in_window || rng.below(100) >= percent {
+                forward.push_back((free + ONE_WAY, seg));
             }
         }
         while let Some(seg) = r.poll_transmit(now) {
@@ -94,9 +95,9 @@ fn record(cc: &str, percent: u64) -> (Story, Story) {
             return (to_sender, to_receiver);
         }
         let at = |q: &VecDeque<(Instant, Segment)>| q.front().map_or(Instant::MAX, |p| p.0);
-        now = at(&there).min(at(&back)).min(s.next_timeout()).min(r.next_timeout());
-        if at(&there) == now {
-            let Some((_, seg)) = there.pop_front() else { return (to_sender, to_receiver) };
+        now = at(&forward).min(at(&back)).min(s.next_timeout()).min(r.next_timeout());
+        if at(&forward) == now {
+            let Some((_, seg)) = forward.pop_front() else { return (to_sender, to_receiver) };
             to_receiver.push((now, Event::Arrives(seg)));
             let _ = r.handle(now, &seg, &[]);
         } else if at(&back) == now {
@@ -113,7 +114,8 @@ fn record(cc: &str, percent: u64) -> (Story, Story) {
     }
 }
 
-fn live<S: Store>(c: &mut Connection<S>, &(now, event): &(Instant, Event), payload: &[u8]) -> u32 {
+/// Replays one event; returns the number of segments that the end then sends.
+fn replay<S: Store>(c: &mut Connection<S>, &(now, event): &(Instant, Event), payload: &[u8]) -> u32 {
     match event {
         Event::Arrives(seg) => {
             let _ = c.handle(now, &seg, &payload[..seg.len as usize]);
@@ -127,7 +129,8 @@ fn live<S: Store>(c: &mut Connection<S>, &(now, event): &(Instant, Event), paylo
     out
 }
 
-/// The part of a story that is measured, the number of its events that count, and a fresh end that has lived until then.
+/// A measurement: the events `from..to` of a story, at an end that `make` makes and that has replayed the events before
+/// them; `counted` of these events are those whose time is of interest.
 struct Case<'a, S: Store> {
     name: &'a str,
     make: &'a dyn Fn() -> Connection<S>,
@@ -138,12 +141,13 @@ struct Case<'a, S: Store> {
 }
 
 impl<S: Store> Case<'_, S> {
-    fn made(&self) -> Connection<S> {
+    /// An end that has replayed everything before the measured events.
+    fn prepared(&self) -> Connection<S> {
         let payload = [0; MSS as usize];
         let mut c = (self.make)();
         while c.poll_transmit(Instant::ZERO).is_some() {}
         self.story[..self.from].iter().for_each(|e| {
-            live(&mut c, e, &payload);
+            replay(&mut c, e, &payload);
         });
         c
     }
@@ -152,11 +156,11 @@ impl<S: Store> Case<'_, S> {
         let payload = [0; MSS as usize];
         let part = &self.story[self.from..self.to];
         let mut dearest = vec![u128::MAX; part.len()];
-        for _ in 0..LOOKS {
-            let mut conn = self.made();
+        for _ in 0..REPETITIONS {
+            let mut conn = self.prepared();
             for (event, least) in part.iter().zip(&mut dearest) {
                 let before = std::time::Instant::now();
-                live(&mut conn, event, &payload);
+                replay(&mut conn, event, &payload);
                 *least = (*least).min(before.elapsed().as_nanos());
             }
         }
@@ -175,10 +179,10 @@ impl<S: Store> Case<'_, S> {
         group.sample_size(10).throughput(Throughput::Elements(self.counted));
         group.bench_function(self.name, |b| {
             b.iter_batched(
-                || self.made(),
+                || self.prepared(),
                 |mut conn| {
                     part.iter().for_each(|e| {
-                        live(&mut conn, e, &payload);
+                        replay(&mut conn, e, &payload);
                     });
                     conn
                 },
@@ -189,7 +193,8 @@ impl<S: Store> Case<'_, S> {
     }
 }
 
-fn with_blocks(e: &(Instant, Event)) -> bool {
+/// Whether the event is the arrival of a selective acknowledgement.
+fn has_blocks(e: &(Instant, Event)) -> bool {
     matches!(e.1, Event::Arrives(seg) if !seg.sack.is_empty())
 }
 
@@ -202,9 +207,9 @@ fn acknowledgements(c: &mut Criterion) {
         ("prr, 50 % lost", "prr", 50),
     ] {
         let (story, _) = record(cc, percent);
-        let from = story.iter().position(with_blocks).expect("a hole");
-        let to = story.iter().rposition(with_blocks).expect("a hole") + 1;
-        let counted = story[from..to].iter().filter(|e| with_blocks(e)).count() as u64;
+        let from = story.iter().position(has_blocks).expect("a hole");
+        let to = story.iter().rposition(has_blocks).expect("a hole") + 1;
+        let counted = story[from..to].iter().filter(|e| has_blocks(e)).count() as u64;
         let make = || sender(cc);
         Case { name, make: &make, story: &story, from, to, counted }.measure(c);
     }
@@ -214,11 +219,11 @@ fn acknowledgements(c: &mut Criterion) {
 fn arrivals(c: &mut Criterion) {
     for (name, percent) in [("receiver, 5 % lost", 5), ("receiver, 50 % lost", 50)] {
         let (_, story) = record("prr", percent);
-        let seqs = |w: &[(Instant, Event)]| match (w[0].1, w[1].1) {
+        let is_gap = |w: &[(Instant, Event)]| match (w[0].1, w[1].1) {
             (Event::Arrives(a), Event::Arrives(b)) => b.seq != a.seq.add(a.len),
             _ => false,
         };
-        let from = story.windows(2).position(seqs).expect("a gap");
+        let from = story.windows(2).position(is_gap).expect("a gap");
         let to = from + (WINDOW / u64::from(MSS)) as usize;
         let to = to.min(story.len());
         let counted = (to - from) as u64;

@@ -1,4 +1,4 @@
-//! Films: what is shown, frame after frame, from a model or from a trace.
+//! Films: sequences of frame types and sizes, from a model (a movie) or from a trace.
 //!
 //! ```text
 //! movie (tes, marginal) ─┐
@@ -6,7 +6,7 @@
 //! trace ─────────────────┘
 //! ```
 //! Papadimitriou, Tsaoussidis 2007 §4.1 send video produced by three TES models, one per frame type, without naming
-//! the trace or the parameters. Both theirs and ours follow the method of Melamed; [`movie`] describes the movie. A
+//! the trace or the parameters. Their models and ours follow the method of Melamed; [`movie`] describes the movie. A
 //! TES process has short memory: its correlations decay exponentially, those of videos do not. Where that matters,
 //! replay a trace.
 
@@ -40,7 +40,7 @@ pub enum Film {
 }
 
 impl Film {
-    /// Its frames, from the beginning; a trace starts again at its end if it `repeats`.
+    /// The frames of the film, from the beginning; a trace starts again at its end if it `repeats`.
     pub(crate) fn play(&self, streams: &Streams, repeats: bool) -> Source {
         match self {
             Self::Movie(m) => Source::movie(Arc::clone(m), streams),
@@ -62,21 +62,21 @@ impl Film {
         }
     }
     /// Frames per second.
-    pub(crate) fn frames(&self) -> f64 {
+    pub(crate) fn frame_rate(&self) -> f64 {
         match self {
             Self::Movie(m) => m.frames(),
             Self::Trace(t) => t.rate(),
         }
     }
-    /// Frames of a group of pictures.
+    /// Number of frames in a group of pictures.
     pub(crate) fn group(&self) -> usize {
         match self {
             Self::Movie(m) => m.pattern.types().len(),
             Self::Trace(t) => t.group().len().max(1),
         }
     }
-    /// In bit/s, unscaled.
-    pub(crate) fn rate(&self) -> f64 {
-        8.0 * self.mean() * self.frames()
+    /// Mean rate in bit/s, before frame sizes are scaled to the rate of the configuration.
+    pub(crate) fn bit_rate(&self) -> f64 {
+        8.0 * self.mean() * self.frame_rate()
     }
 }

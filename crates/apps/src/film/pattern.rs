@@ -2,9 +2,9 @@
 
 use crate::frame::FrameType as Type;
 
-/// The types of the frames of a group of pictures, from I to the last one before the next I, in the order of
-/// transmission: a frame follows those that it is coded from. The letters of the usual notation have this order;
-/// the B frames after I are displayed before it.
+/// The types of the frames of a group of pictures, from its I frame to the last one before the next I frame, in the order
+/// of transmission: a frame follows those that it is coded from. The usual notation (`IBBPBBPBBPBB`) is read in this
+/// order, so the B frames after an I frame are displayed before that I frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(Box<[Type]>);
 
@@ -31,28 +31,30 @@ impl Pattern {
     }
 }
 
-/// A sequence of types. The first group of pictures has no B frames after its I: they would be coded from an
-/// earlier anchor.
+/// The types of the frames of a film, one after the other. The first group of pictures has no B frames after its I frame:
+/// they would be coded from an earlier anchor.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     pattern: Pattern,
+    /// Position in the pattern of the next frame.
     next: usize,
-    begins: bool,
+    /// The film has not begun: the next frame is its first I frame.
+    at_start: bool,
 }
 
 impl Order {
     /// From the beginning of a film.
     #[must_use]
     pub(super) fn new(pattern: Pattern) -> Self {
-        Self { pattern, next: 0, begins: true }
+        Self { pattern, next: 0, at_start: true }
     }
     /// The next type.
     pub(super) fn step(&mut self) -> Type {
         let types = self.pattern.types();
         let now = types[self.next];
         self.next += 1;
-        if self.begins {
-            self.begins = false;
+        if self.at_start {
+            self.at_start = false;
             while self.next < types.len() && types[self.next] == Type::B {
                 self.next += 1;
             }

@@ -1,4 +1,4 @@
-//! Frames from a movie or a trace.
+//! The sequence of frames of a movie or a trace.
 
 use super::movie::{Compiled, Mode, WITHIN_SCENE};
 use super::pattern::Order;
@@ -9,15 +9,16 @@ use crate::workload::Streams;
 use skyhaul_base::Rng;
 use std::sync::Arc;
 
-/// Types and sizes in bytes of successive frames; it ends only with a trace that is not repeated.
+/// Iterates over the types and the sizes in bytes of successive frames. It ends only with a trace that is not repeated.
 #[derive(Clone, Debug)]
 pub struct Source(Origin);
 
 #[derive(Clone, Debug)]
 enum Origin {
-    /// Each type has its own process.
+    /// Each frame type has its own TES process, which gives the size of its frames.
     Independent { movie: Arc<Compiled>, order: Order, types: [Option<Process>; Type::COUNT] },
-    /// One process for scenes; frames are close to their scene.
+    /// One TES process gives a position on the circle for each scene, `scene`. The positions of the frames of a scene
+    /// differ from it by random amounts from `within`.
     Coupled { movie: Arc<Compiled>, order: Order, scenes: Process, scene: f64, within: Rng },
     /// A trace, from its start; repeated at its end if configured.
     Replay { trace: Arc<Trace>, next: usize, repeats: bool },
@@ -29,8 +30,8 @@ impl Source {
     pub fn movie(movie: Arc<Compiled>, streams: &Streams) -> Self {
         let order = Order::new(movie.pattern.clone());
         let process = |kind: Type, purpose: &str| {
-            let k = movie.kind(kind)?;
-            Some(Process::new(k.sign, k.innovation.clone(), streams.named(purpose)))
+            let model = movie.kind(kind)?;
+            Some(Process::new(model.sign, model.innovation.clone(), streams.named(purpose)))
         };
         if movie.mode == Mode::Coupled {
             if let Some(scenes) = process(Type::I, "scenes") {
@@ -62,8 +63,8 @@ impl Iterator for Source {
                 if kind == Type::I {
                     *scene = scenes.step();
                 }
-                let near = fraction(*scene + WITHIN_SCENE * (2.0 * within.unit() - 1.0));
-                Some((kind, movie.kind(kind)?.size(near)))
+                let position = fraction(*scene + WITHIN_SCENE * (2.0 * within.unit() - 1.0));
+                Some((kind, movie.kind(kind)?.size(position)))
             }
             Origin::Replay { trace, next, repeats } => {
                 if *repeats && *next >= trace.frames().len() {
@@ -83,7 +84,7 @@ mod tests {
     use crate::film::correlation::of_sequence;
     use crate::film::movie::Movie;
 
-    struct Seen {
+    struct Statistics {
         mean: f64,
         variation: f64,
         largest: f64,
@@ -92,18 +93,19 @@ mod tests {
         lag_1: [f64; 3],
     }
 
+    /// Mean and coefficient of variation.
     fn moments(x: &[f64]) -> (f64, f64) {
         let n = x.len() as f64;
         let mean = x.iter().sum::<f64>() / n;
-        let square = x.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
-        (mean, square.sqrt() / mean)
+        let variance = x.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
+        (mean, variance.sqrt() / mean)
     }
 
-    fn play(mode: Mode, groups: usize) -> Seen {
+    fn play(mode: Mode, groups: usize) -> Statistics {
         let movie = Movie { mode, ..Movie::named("jp-medium").unwrap() };
         let mut source = Source::movie(Arc::new(movie.compile().unwrap()), &Streams::of(1, "flows.video[0]"));
         let (mut all, mut sums) = (Vec::new(), Vec::new());
-        let mut of: [Vec<f64>; 3] = Default::default();
+        let mut by_type: [Vec<f64>; 3] = Default::default();
         let mut sum = 0.0;
         while sums.len() < groups {
             let (kind, size) = source.next().unwrap();
@@ -112,22 +114,22 @@ mod tests {
             }
             sum += size;
             all.push(size);
-            of[kind as usize].push(size);
+            by_type[kind as usize].push(size);
         }
-        // The first group lacks two frames.
+        // The first group has no B frames after its I frame.
         let ((mean, variation), (_, group_variation)) = (moments(&all), moments(&sums[1..]));
-        Seen {
+        Statistics {
             mean,
             variation,
             largest: all.iter().fold(0.0, |a: f64, b| a.max(*b)),
             group_variation,
             group_lag_1: of_sequence(&sums[1..], 1)[0],
-            lag_1: of.map(|x| of_sequence(&x, 1)[0]),
+            lag_1: by_type.map(|x| of_sequence(&x, 1)[0]),
         }
     }
 
-    /// What every mode has of 200 000 groups of pictures.
-    fn aggregates(s: &Seen) {
+    /// Checks the statistics that do not depend on the mode, over 200 000 groups of pictures.
+    fn aggregates(s: &Statistics) {
         assert!((s.mean / 1339.0 - 1.0).abs() < 0.02, "mean {}", s.mean);
         assert!((s.variation - 0.845).abs() < 0.02, "variation {}", s.variation);
         assert!((s.largest / s.mean - 6.36).abs() < 0.1, "peak {}", s.largest);
@@ -139,7 +141,7 @@ mod tests {
         aggregates(&s);
         assert!((s.group_variation - 0.47).abs() < 0.03, "groups {}", s.group_variation);
         assert!((s.group_lag_1 - 0.92).abs() < 0.02, "lag {}", s.group_lag_1);
-        // Each type is as alike from frame to frame as its closed form says.
+        // The autocorrelation of each type at lag 1 is that of the closed form.
         let movie = Movie::named("jp-medium").unwrap().compile().unwrap();
         for kind in Type::ALL {
             let rho = movie.kind(kind).unwrap().autocorrelation(1)[0];

@@ -59,7 +59,7 @@ impl Trace {
             reading.line(content, pattern).map_err(|message| Broken { line, message })?;
         }
         let whole = |message: String| Broken { line: 0, message };
-        let rate = if reading.verbose { reading.rate(rate).map_err(whole)? } else { rate };
+        let rate = if reading.four_columns { reading.rate(rate).map_err(whole)? } else { rate };
         Self::new(reading.frames, rate).ok_or_else(|| {
             whole("no frames: write lines of frame number, type, milliseconds and bytes, or of bytes".into())
         })
@@ -102,7 +102,7 @@ impl Trace {
     pub fn sizes(&self, kind: Type) -> Vec<f64> {
         self.frames.iter().filter(|f| f.0 == kind).map(|f| f.1.into()).collect()
     }
-    /// Types from the first I frame to the next, or to the end.
+    /// The types of a group of pictures: from an I frame to the next, or to the end.
     #[must_use]
     pub fn group(&self) -> String {
         let begins = |f: &(Type, u32)| f.0 == Type::I;
@@ -119,16 +119,18 @@ impl Trace {
     }
 }
 
-/// The state of reading a file.
+/// What was read of a file so far.
 #[derive(Default)]
 struct Reading {
     frames: Vec<(Type, u32)>,
-    verbose: bool,
-    last: Option<u64>,
+    /// The lines have four columns, not one.
+    four_columns: bool,
+    /// Number of the last frame.
+    last_number: Option<u64>,
     /// Earliest and latest time, in milliseconds.
     span: Option<(f64, f64)>,
-    /// The time of the last I or P frame, and of the last B frame.
-    shown: [f64; 2],
+    /// The display times of the last I or P frame and of the last B frame, in milliseconds.
+    last_times: [f64; 2],
 }
 
 impl Reading {
@@ -141,18 +143,18 @@ impl Reading {
         }
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         match fields[..] {
-            [bytes] if self.frames.is_empty() || !self.verbose => {
+            [bytes] if self.frames.is_empty() || !self.four_columns => {
                 let types = pattern.types();
                 let kind = types[self.frames.len() % types.len()];
                 self.frames.push((kind, size(bytes)?));
             }
-            [number, kind, time, bytes] if self.frames.is_empty() || self.verbose => {
-                self.verbose = true;
+            [number, kind, time, bytes] if self.frames.is_empty() || self.four_columns => {
+                self.four_columns = true;
                 self.number(number)?;
                 let mut letters = kind.chars();
                 let kind = match (letters.next().and_then(Type::of), letters.next()) {
                     (Some(kind), None) => kind,
-                    _ => return Err(format!("\"{}\" is not a frame type: write I, P or B", shown(kind))),
+                    _ => return Err(format!("\"{}\" is not a frame type: write I, P or B", excerpt(kind))),
                 };
                 if self.frames.is_empty() && kind != Type::I {
                     return Err("the first frame must be I: other types depend on an earlier frame".into());
@@ -173,13 +175,13 @@ impl Reading {
 
     fn number(&mut self, text: &str) -> Result<(), String> {
         let number = digits(text)
-            .ok_or_else(|| format!("\"{}\" is not a frame number: write a whole number", shown(text)))?;
-        if let Some(last) = self.last.filter(|last| number <= *last) {
+            .ok_or_else(|| format!("\"{}\" is not a frame number: write a whole number", excerpt(text)))?;
+        if let Some(last) = self.last_number.filter(|last| number <= *last) {
             return Err(format!(
                 "frame {number} follows frame {last}: numbers must ascend, in the order of coding"
             ));
         }
-        self.last = Some(number);
+        self.last_number = Some(number);
         Ok(())
     }
 
@@ -189,12 +191,12 @@ impl Reading {
         let time = time.ok_or_else(|| {
             format!(
                 "\"{}\" is not a time: write milliseconds, from 0 to a year, such as 40 or 33.3",
-                shown(text)
+                excerpt(text)
             )
         })?;
-        // B frames are displayed before a frame that precedes them in the file. Among each other, both are in
-        // display order.
-        let before = &mut self.shown[usize::from(!kind.is_anchor())];
+        // A B frame is displayed before an I or P frame that precedes it in the file, so times as a whole do not ascend.
+        // Those of I and P frames do, and so do those of B frames.
+        let before = &mut self.last_times[usize::from(!kind.is_anchor())];
         if time < *before {
             let (those, like) = if kind.is_anchor() { ("I and P", "such") } else { ("B", "B") };
             return Err(format!(
@@ -233,12 +235,12 @@ fn digits(text: &str) -> Option<u64> {
 fn size(text: &str) -> Result<u32, String> {
     let size = digits(text).filter(|n| (1..=LARGEST).contains(n)).map(|n| n as u32);
     size.ok_or_else(|| {
-        format!("\"{}\" is not a frame size: write whole bytes, from 1 to {LARGEST}", shown(text))
+        format!("\"{}\" is not a frame size: write whole bytes, from 1 to {LARGEST}", excerpt(text))
     })
 }
 
 /// The beginning of an arbitrary text, for messages.
-fn shown(text: &str) -> String {
+fn excerpt(text: &str) -> String {
     let short: String = text.chars().take(30).map(|c| if c.is_control() { '?' } else { c }).collect();
     if short.len() < text.len() { format!("{short}…") } else { short }
 }

@@ -19,8 +19,11 @@ use std::sync::Arc;
 const LARGEST_PACKET: u64 = 65_535;
 /// Largest frame after scaling, bytes.
 const LARGEST_FRAME: f64 = (1u64 << 30) as f64;
-/// The default video, and the default pattern of traces without types.
-const USUAL: (&str, &str) = ("jp-medium", "IBBPBBPBBPBB");
+/// The default movie.
+const USUAL_MOVIE: &str = "jp-medium";
+/// Pattern and frames per second of traces that have only sizes.
+const USUAL_PATTERN: &str = "IBBPBBPBBPBB";
+const USUAL_FRAME_RATE: f64 = 25.0;
 
 /// Video: frames of an MPEG-4 film, passed to the transport as they are produced, and a viewer at the other end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -71,7 +74,7 @@ pub struct Config {
     /// The viewer: deadlines and playout buffer.
     #[serde(default)]
     pub viewer: Settings,
-    /// What [`Kind::resolve`] has made of movie or trace; it fills this in whatever stands here.
+    /// The film that [`Kind::resolve`] makes of the movie or the trace; `resolve` ignores and replaces what is here.
     #[serde(skip)]
     #[schemars(skip)]
     pub film: Option<Film>,
@@ -168,7 +171,7 @@ pub enum Invalid {
     #[error(
         "UDP gives the coder no feedback to follow: leave this out, or write transport = \"tcp\", \"tfrc\" or \"ssvp\""
     )]
-    Deaf,
+    NoFeedback,
     /// The coder.
     #[error(transparent)]
     Coder(InvalidCoder),
@@ -187,7 +190,7 @@ impl Refusal for Invalid {
             Self::Packet { .. } | Self::Segment => "packet".into(),
             Self::NoBuffer | Self::Unused => "buffer".into(),
             Self::NothingWaits => "full".into(),
-            Self::Deaf => "coder".into(),
+            Self::NoFeedback => "coder".into(),
             Self::Coder(e) => format!("coder.{}", e.key()),
             Self::Viewer(e) => format!("viewer.{}", e.key()),
         }
@@ -201,39 +204,42 @@ impl Refusal for Invalid {
 }
 
 impl Config {
-    /// The video, and the configuration with its movie written out.
+    /// The film, and the movie that it is made of, the default one if none is given; `None` for a trace.
     fn film(&self) -> Result<(Option<Box<Movie>>, Film), Invalid> {
         match (&self.movie, &self.trace, &self.text) {
             (Some(_), Some(_), _) => Err(Invalid::Both),
             (_, None, Some(_)) => Err(Invalid::NoTrace),
             (None, Some(name), None) => Err(Invalid::NoText(name.clone())),
             (None, Some(name), Some(text)) => {
-                let pattern = Pattern::parse(USUAL.1).expect("a pattern");
-                let trace = Trace::read(text, &pattern, 25.0).map_err(|e| Invalid::Trace(name.clone(), e))?;
+                let pattern = Pattern::parse(USUAL_PATTERN).expect("a pattern");
+                let trace = Trace::read(text, &pattern, USUAL_FRAME_RATE)
+                    .map_err(|e| Invalid::Trace(name.clone(), e))?;
                 Ok((None, Film::Trace(Arc::new(trace))))
             }
             (movie, None, None) => {
-                let movie =
-                    movie.clone().or_else(|| Movie::named(USUAL.0).map(Box::new)).expect("the usual movie");
+                let movie = movie
+                    .clone()
+                    .or_else(|| Movie::named(USUAL_MOVIE).map(Box::new))
+                    .expect("the usual movie");
                 let compiled = movie.compile().map_err(Invalid::Movie)?;
                 Ok((Some(movie), Film::Movie(Arc::new(compiled))))
             }
         }
     }
 
-    /// The rate in bit/s of frames of this video.
+    /// The mean rate in bit/s to which the frames of `film` are scaled.
     fn rate_of(&self, film: &Film) -> Result<u64, Invalid> {
         let rate = match self.rate {
-            None => (film.rate() + 0.5) as u64,
+            None => (film.bit_rate() + 0.5) as u64,
             Some(RateSpec::Bits(rate)) => rate.bits_per_sec(),
             Some(RateSpec::Packets(_) | RateSpec::Unlimited) => return Err(Invalid::NoRate),
         };
-        let frames = film.frames();
+        let frames = film.frame_rate();
         let least = skyhaul_base::math::ceil(8.0 * frames) as u64;
         if rate < least {
             return Err(Invalid::TooSlow { rate, frames, least });
         }
-        let largest = film.largest() * rate as f64 / film.rate();
+        let largest = film.largest() * rate as f64 / film.bit_rate();
         if largest > LARGEST_FRAME {
             return Err(Invalid::TooFast { largest, most: (rate as f64 * LARGEST_FRAME / largest) as u64 });
         }
@@ -289,7 +295,7 @@ impl Kind for Config {
                     return Err(Invalid::NothingWaits);
                 }
                 if self.coder.is_some() && !yields {
-                    return Err(Invalid::Deaf);
+                    return Err(Invalid::NoFeedback);
                 }
                 resolved.packet = Some(size);
             }
@@ -306,7 +312,7 @@ impl Kind for Config {
         let (Some(film), Some(RateSpec::Bits(rate))) = (&self.film, self.rate) else {
             panic!("a video flow that is not resolved")
         };
-        let scale = rate.bits_per_sec() as f64 / film.rate();
+        let scale = rate.bits_per_sec() as f64 / film.bit_rate();
         let plan = Plan {
             film,
             nominal: rate.bits_per_sec() as f64,
@@ -324,8 +330,8 @@ impl Kind for Config {
     }
     fn offered(&self) -> Option<f64> {
         let Some(RateSpec::Bits(rate)) = self.rate else { return None };
-        let frames = self.film.as_ref().map_or(0.0, Film::frames);
-        // Headers and padding of a byte stream or of datagrams do not belong to the video.
+        let frames = self.film.as_ref().map_or(0.0, Film::frame_rate);
+        // The header of each frame is video data; headers and padding of the transport are not.
         Some(rate.bits_per_sec() as f64 + 8.0 * FRAME_HEADER as f64 * frames)
     }
     fn words(&self, number: &dyn Fn(f64) -> String) -> String {
@@ -346,6 +352,7 @@ mod tests {
     fn parse(text: &str) -> Config {
         serde_json::from_str(text).unwrap_or_else(|e| panic!("{text}: {e}"))
     }
+    /// Key, line and message of the refusal.
     fn refused(text: &str, over: Transport) -> String {
         let e = parse(text).resolve(over).unwrap_err();
         format!("{} {}: {e}", e.key(), e.file().map_or(0, |f| f.1))
@@ -357,7 +364,7 @@ mod tests {
         assert_eq!(c.movie.as_deref(), Movie::named("jp-medium").as_ref());
         let Some(RateSpec::Bits(rate)) = c.rate else { panic!("{c:?}") };
         assert!((rate.bits_per_sec() as f64 / 268e3 - 1.0).abs() < 0.02, "{rate:?}");
-        // Written out and read back it is the same.
+        // The resolved configuration can be written and read back.
         let again: Config = serde_json::from_str(&serde_json::to_string(&c).unwrap()).unwrap();
         assert_eq!(again.resolve(STREAM).unwrap(), c);
     }
@@ -365,8 +372,8 @@ mod tests {
     #[test]
     fn bad_input_is_refused_with_key_and_line() {
         let starts = |text: &str, over, start: &str| {
-            let said = refused(text, over);
-            assert!(said.starts_with(start), "{said}");
+            let message = refused(text, over);
+            assert!(message.starts_with(start), "{message}");
         };
         starts(r#"{"rate": "100 bit/s"}"#, STREAM, "rate 0: 100 bit/s is less than 1 byte per frame");
         starts(r#"{"rate": "1000000 Gbit/s"}"#, STREAM, "rate 0: frames would be up to");

@@ -5,8 +5,8 @@
 pub struct Cut {
     /// Payload of a full packet, bytes; above 0.
     pub payload: u64,
-    /// Frames do not share packets: the last packet of a frame is short. Otherwise the rest waits for the next
-    /// frame.
+    /// Frames do not share packets: the last packet of a frame is short. Otherwise the bytes that do not fill a packet
+    /// wait for the next frame.
     pub flush: bool,
     /// The last packet of a frame is padded: all packets have the same size.
     pub pad: bool,
@@ -17,9 +17,9 @@ pub struct Cut {
 pub struct Pieces {
     /// Bytes of the frame, including padding.
     pub bytes: u64,
-    /// Number of packets completed by it.
+    /// Number of packets that the frame completes.
     pub ready: u64,
-    /// Payload of the last of them; the others are full.
+    /// Payload of the last packet that the frame completes, bytes; the others are full.
     pub last: u64,
     /// Number of the packet with its first byte.
     pub first_packet: u64,
@@ -33,6 +33,7 @@ pub struct Cutter {
     cut: Cut,
     /// Bytes waiting to fill a packet.
     waiting: u64,
+    /// Number of packets completed so far.
     packets: u64,
 }
 
@@ -42,12 +43,12 @@ impl Cutter {
     pub fn new(cut: Cut) -> Self {
         Self { cut, waiting: 0, packets: 0 }
     }
-    /// How it divides frames.
+    /// How frames are divided.
     #[must_use]
     pub fn cut(&self) -> Cut {
         self.cut
     }
-    /// Number of complete packets.
+    /// Number of packets completed so far.
     #[must_use]
     pub fn packets(&self) -> u64 {
         self.packets

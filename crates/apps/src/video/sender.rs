@@ -128,7 +128,7 @@ fn scaled(size: f64, part: f64) -> u64 {
 impl Video {
     pub(super) fn new(start: &Start<'_>, plan: Plan<'_>) -> Self {
         let Plan { film, nominal, scale, cut, spread, phase, repeats, full, buffer, coder, viewer } = plan;
-        let frames = film.frames();
+        let frames = film.frame_rate();
         let (header, stream) = match start.over {
             Transport::Stream { .. } => (None, true),
             Transport::Datagrams { header, .. } => (Some(header + RTP_HEADER), false),

@@ -36,9 +36,9 @@ macro_rules! plain {
             /// Reads the amount.
             ///
             /// # Errors
-            /// A [`AmountError`](crate::amount::AmountError), or those of the deserializer.
+            /// An [`AmountError`](crate::amount::AmountError), or those of the deserializer.
             pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<$plain, D::Error> {
-                $amount::deserialize(d).map(|q| q.0)
+                $amount::deserialize(d).map(|amount| amount.0)
             }
         }
     )* };
@@ -55,7 +55,7 @@ plain! {
     symbol_rate: f64 as SymbolRate;
     /// Kelvins, written as [`Temperature`].
     temperature: f64 as Temperature;
-    /// How often, per second, written as [`Frequency`].
+    /// A frequency per second, written as [`Frequency`].
     frequency: f64 as Frequency;
     /// Kilometres, written as [`Length`].
     length: f64 as Length;
@@ -82,7 +82,7 @@ pub mod sizes {
     /// Reads the list.
     ///
     /// # Errors
-    /// A [`AmountError`](crate::amount::AmountError), or those of the deserializer.
+    /// An [`AmountError`](crate::amount::AmountError), or those of the deserializer.
     pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<u64>, D::Error> {
         Ok(Vec::<Size>::deserialize(d)?.into_iter().map(|n| n.0).collect())
     }
@@ -103,7 +103,7 @@ pub mod optional_count {
     /// Reads the number.
     ///
     /// # Errors
-    /// A [`AmountError`](crate::amount::AmountError), or those of the deserializer.
+    /// An [`AmountError`](crate::amount::AmountError), or those of the deserializer.
     pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
         Count::deserialize(d).map(|n| Some(n.0))
     }
@@ -124,7 +124,7 @@ pub mod rate {
     /// Reads the rate.
     ///
     /// # Errors
-    /// If it is not a rate in bit/s; those of the deserializer.
+    /// If the rate is not in bit/s; those of the deserializer.
     pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Rate, D::Error> {
         match RateSpec::deserialize(d)? {
             RateSpec::Bits(rate) => Ok(rate),

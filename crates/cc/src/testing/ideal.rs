@@ -13,7 +13,7 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use skyhaul_base::{Duration, Instant, Rate};
 
-/// The link: data queues for the transmitter, is serialised, and its acknowledgement arrives one RTT later.
+/// The link: data waits in a queue for the transmitter, is serialised, and its acknowledgement arrives one RTT later.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
     /// From the end of a segment's transmission to the arrival of its acknowledgement.
@@ -38,31 +38,40 @@ pub enum Happened {
     Probed,
     /// A recovery began.
     Reduced,
-    /// It ended.
+    /// The recovery ended.
     Recovered,
 }
 
+/// An outstanding segment. The last five fields are the state when it was sent, for the rate sample of its
+/// acknowledgement.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     sent_at: Instant,
-    again: u32,
+    retransmissions: u32,
     sacked: bool,
     lost: bool,
+    /// Bytes delivered.
     delivered: u64,
     delivered_at: Instant,
     first_sent_at: Instant,
-    /// Bytes marked lost before it was sent.
+    /// Bytes marked lost.
     lost_before: u64,
+    /// Bytes in flight, with the segment.
     in_flight: u64,
 }
 
+/// A scheduled event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
-    Data(u64),
-    /// The answer to a probe; for a NIL segment, with the segment it carried.
+    /// The acknowledgement of this segment arrives.
+    Ack(u64),
+    /// The answer to a probe arrives; for a NIL segment, with the segment that it carried.
     ProbeAck(Option<u64>),
+    /// The next probe of the train with this number.
     Train(u64),
+    /// The timer of the algorithm; only the last one set counts.
     Wake(u64),
+    /// Pacing admits the next segment.
     Pace,
 }
 
@@ -78,8 +87,10 @@ pub struct Ideal<C> {
     /// Which probes are answered, by number from 0.
     pub keep_probe: fn(u64) -> bool,
     line: Line,
+    /// Scheduled events by time and by a serial number, so that simultaneous events stay in order.
     due: BTreeMap<(Instant, u64), Due>,
-    order: u64,
+    /// The last serial number; also numbers the trains.
+    serial: u64,
     /// Outstanding segments, oldest first.
     segments: VecDeque<Segment>,
     una: u64,
@@ -89,12 +100,19 @@ pub struct Ideal<C> {
     dupacks: u32,
     recovery_point: u64,
     round_end: u64,
+    /// When the transmitter has sent everything that waits.
     free_at: Instant,
+    /// When pacing admits the next segment.
     pace_at: Instant,
+    /// What is left of the current train of probes, and its number.
     train: Option<(Train, u64)>,
+    /// Number of the last timer that the algorithm set.
     wakes: u64,
+    /// Number of probes sent.
     probes: u64,
+    /// The first segment that the next NIL segment may carry.
     round_robin: u64,
+    /// Segments in flight as the policy `Pipe::Counter` counts them.
     pipe_counter: i64,
     delivered_at: Instant,
     first_sent_at: Instant,
@@ -110,7 +128,7 @@ impl<C: CongestionControl> Ideal<C> {
             keep_probe: |_| true,
             line,
             due: BTreeMap::new(),
-            order: 0,
+            serial: 0,
             segments: VecDeque::new(),
             una: 0,
             expected: 0,
@@ -150,29 +168,29 @@ impl<C: CongestionControl> Ideal<C> {
             let at = self.stage.now + spacing * k;
             self.segments.push_back(Segment { sent_at: at, ..self.fresh() });
             if !self.lose.remove(&index) {
-                self.schedule(at + self.line.rtt, Due::Data(index));
+                self.schedule(at + self.line.rtt, Due::Ack(index));
             }
         }
     }
 
     /// Processes everything up to and including `end`.
     pub fn run_until(&mut self, end: Instant) {
-        while let Some((&(at, order), &due)) = self.due.iter().next().filter(|((at, _), _)| *at <= end) {
-            self.due.remove(&(at, order));
+        while let Some((&(at, serial), &due)) = self.due.iter().next().filter(|((at, _), _)| *at <= end) {
+            self.due.remove(&(at, serial));
             self.stage.now = at;
-            self.happen(due);
+            self.process(due);
         }
         self.stage.now = end;
     }
 
     fn schedule(&mut self, at: Instant, due: Due) {
-        self.order += 1;
-        self.due.insert((at, self.order), due);
+        self.serial += 1;
+        self.due.insert((at, self.serial), due);
     }
 
-    fn happen(&mut self, due: Due) {
+    fn process(&mut self, due: Due) {
         match due {
-            Due::Data(index) => self.arrived(Some(index), false),
+            Due::Ack(index) => self.arrived(Some(index), false),
             Due::ProbeAck(carried) => self.arrived(carried, true),
             Due::Train(id) => {
                 if let Some((mut train, _)) = self.train.filter(|t| t.1 == id) {
@@ -197,7 +215,7 @@ impl<C: CongestionControl> Ideal<C> {
         self.stage.cc.policy().recovery
     }
 
-    /// Segments neither acknowledged nor lost without retransmission; or by the counter that the policy selects.
+    /// Segments in flight: those of [`Self::in_network`], or, in a recovery, the counter if the policy selects it.
     fn pipe(&self) -> usize {
         let counts = matches!(self.stage.cc.policy().pipe, Pipe::Counter { .. });
         if counts && self.stage.path.phase == Phase::Recovery {
@@ -206,21 +224,24 @@ impl<C: CongestionControl> Ideal<C> {
         self.in_network()
     }
 
+    /// Segments neither acknowledged nor lost; a retransmitted segment is not lost any more.
     fn in_network(&self) -> usize {
         if self.beyond.is_empty() {
-            // Without a gap nothing is marked.
+            // Without a gap, no segment is SACKed or lost.
             return self.segments.len();
         }
-        self.segments.iter().filter(|s| !s.sacked && (!s.lost || s.again > 0)).count()
+        self.segments.iter().filter(|s| !s.sacked && (!s.lost || s.retransmissions > 0)).count()
     }
 
+    /// Updates what the algorithm sees of the path.
     fn refresh(&mut self) {
         let pipe = self.pipe() as f64;
         let now = self.stage.now;
         let path = &mut self.stage.path;
         path.set_in_flight(self.segments.len() as f64);
         path.set_pipe(pipe);
-        path.head = self.segments.front().map(|s| Head { age: now - s.sent_at, retransmissions: s.again });
+        path.head =
+            self.segments.front().map(|s| Head { age: now - s.sent_at, retransmissions: s.retransmissions });
     }
 
     fn call(&mut self, event: impl FnOnce(&mut C, &mut crate::Cx<'_>)) {
@@ -234,8 +255,8 @@ impl<C: CongestionControl> Ideal<C> {
             self.train = None;
         }
         if let Some(train) = act.train {
-            self.order += 1;
-            let id = self.order;
+            self.serial += 1;
+            let id = self.serial;
             self.train = Some((train, id));
             self.schedule(self.stage.now + train.first, Due::Train(id));
         }
@@ -259,10 +280,10 @@ impl<C: CongestionControl> Ideal<C> {
         let mut carried = None;
         if source == ProbeSource::UnackedRoundRobin {
             let from = self.round_robin.saturating_sub(self.una) as usize;
-            let left = |s: &Segment| !s.sacked;
-            let position = match self.segments.iter().skip(from).position(left) {
+            let unsacked = |s: &Segment| !s.sacked;
+            let position = match self.segments.iter().skip(from).position(unsacked) {
                 Some(i) => Some(from + i),
-                None => self.segments.iter().position(left),
+                None => self.segments.iter().position(unsacked),
             };
             let Some(i) = position else { return };
             carried = Some(self.una + i as u64);
@@ -291,10 +312,11 @@ impl<C: CongestionControl> Ideal<C> {
         Some(self.free_at + self.line.rtt)
     }
 
+    /// A segment that is sent now for the first time.
     fn fresh(&self) -> Segment {
         Segment {
             sent_at: self.stage.now,
-            again: 0,
+            retransmissions: 0,
             sacked: false,
             lost: false,
             delivered: self.stage.path.delivered,
@@ -311,7 +333,7 @@ impl<C: CongestionControl> Ideal<C> {
         let at = self.serialise();
         let lost = self.lose.remove(&index);
         if let Some(at) = at.filter(|_| !lost) {
-            self.schedule(at, Due::Data(index));
+            self.schedule(at, Due::Ack(index));
         }
         if let Some(rate) = self.stage.cc.pacing() {
             let gap = f64::from(self.stage.path.smss) / rate.bytes_per_sec();
@@ -326,7 +348,7 @@ impl<C: CongestionControl> Ideal<C> {
     fn resend(&mut self, position: usize) {
         let fresh = self.fresh();
         let Some(s) = self.segments.get_mut(position) else { return };
-        *s = Segment { again: s.again + 1, lost: true, ..fresh };
+        *s = Segment { retransmissions: s.retransmissions + 1, lost: true, ..fresh };
         self.departs(self.una + position as u64, true);
     }
 
@@ -357,11 +379,12 @@ impl<C: CongestionControl> Ideal<C> {
         self.first_sent_at = s.sent_at;
     }
 
-    fn sample(&self, s: Segment) -> Option<RateSample> {
+    /// The rate sample of the acknowledgement of `s`.
+    fn sample(&self, s: Segment) -> RateSample {
         let interval = (s.sent_at - s.first_sent_at).max(self.stage.now - s.delivered_at);
         let delivered = self.stage.path.delivered - s.delivered;
         let reliable = self.stage.path.min_rtt.is_none_or(|m| interval >= m);
-        Some(RateSample {
+        RateSample {
             delivered,
             interval,
             rate: Rate::from_bytes_over(delivered as f64, interval).filter(|_| reliable),
@@ -369,7 +392,7 @@ impl<C: CongestionControl> Ideal<C> {
             prior_delivered: s.delivered,
             lost: self.stage.path.lost - s.lost_before,
             in_flight: s.in_flight,
-        })
+        }
     }
 
     /// Segment `index` reached the receiver half an RTT ago.
@@ -400,7 +423,7 @@ impl<C: CongestionControl> Ideal<C> {
                 delivered += 1;
                 newest = Some(s);
             }
-            rtt = (s.again == 0 && !s.sacked && !probe).then(|| now - s.sent_at);
+            rtt = (s.retransmissions == 0 && !s.sacked && !probe).then(|| now - s.sent_at);
         }
         self.una = self.expected;
         if let Some(index) = index.filter(|&i| i > self.una) {
@@ -416,8 +439,8 @@ impl<C: CongestionControl> Ideal<C> {
         }
         let lost = self.mark_lost();
         if let Pipe::Counter { partial_extra } = self.stage.cc.policy().pipe {
-            let original = partial_extra && acked > 0 && !probe;
-            self.pipe_counter -= delivered + sacked + i64::from(original);
+            let extra = partial_extra && acked > 0 && !probe;
+            self.pipe_counter -= delivered + sacked + i64::from(extra);
         }
         if let Some(r) = rtt {
             let p = &mut self.stage.path;
@@ -444,7 +467,7 @@ impl<C: CongestionControl> Ideal<C> {
         };
         let event = Ack {
             rtt,
-            rate: newest.and_then(|s| self.sample(s)),
+            rate: newest.map(|s| self.sample(s)),
             sacked: sacked as f64,
             lost,
             ..super::ack(kind, acked as f64)
@@ -473,8 +496,8 @@ impl<C: CongestionControl> Ideal<C> {
         self.transmit(if probe { Clock::Probe } else { Clock::Ack });
     }
 
-    /// Marks segments with three later arrivals as lost (RFC 6675, without reordering). Returns how many are newly
-    /// lost.
+    /// Marks the segments beyond which three segments have arrived as lost (RFC 6675, without reordering). Returns the number
+    /// of newly lost ones.
     fn mark_lost(&mut self) -> f64 {
         if self.beyond.is_empty() {
             return 0.0;
@@ -482,7 +505,7 @@ impl<C: CongestionControl> Ideal<C> {
         let smss = self.stage.path.smss;
         let mut above = self.segments.iter().filter(|s| s.sacked).count();
         let mut found = Vec::new();
-        let mut follows = false;
+        let mut same_gap = false;
         for s in &mut self.segments {
             if above < 3 {
                 break;
@@ -491,9 +514,9 @@ impl<C: CongestionControl> Ideal<C> {
                 above -= 1;
             } else if !s.lost {
                 s.lost = true;
-                found.push((*s, follows));
+                found.push((*s, same_gap));
             }
-            follows = !s.sacked && s.lost;
+            same_gap = !s.sacked && s.lost;
         }
         let newly = found.len() as f64;
         for (s, same_gap) in found {
@@ -532,7 +555,11 @@ impl<C: CongestionControl> Ideal<C> {
             if outstanding >= window {
                 break Blocked::Cwnd;
             }
-            let hole = if by_pipe { self.segments.iter().position(|s| s.lost && s.again == 0) } else { None };
+            let hole = if by_pipe {
+                self.segments.iter().position(|s| s.lost && s.retransmissions == 0)
+            } else {
+                None
+            };
             if let Some(i) = hole {
                 self.resend(i);
             } else if self.segments.len() as f64 >= self.stage.path.rwnd {

@@ -1,4 +1,5 @@
-//! Chains of others that drop forwarded packets: those of split connections are forwarded between the interfaces and `sky-NAME`.
+//! Chains of other programs that drop forwarded packets: the packets of split connections are forwarded between the
+//! interfaces and the device `sky-NAME`.
 
 use super::{Finding, doubt, finding};
 use crate::config::Config;
@@ -7,10 +8,11 @@ use std::process::Command;
 
 pub(super) fn examine(config: &Config) -> Vec<Finding> {
     let listed = Command::new("nft").args(["-j", "list", "chains"]).output();
-    // Without nft or privileges, other findings say so.
-    let Ok(listed) = listed.map(|done| done.stdout) else { return Vec::new() };
+    // If nft or the privileges are missing, another finding says so.
+    let Ok(listed) = listed.map(|output| output.stdout) else { return Vec::new() };
     let Ok(listed) = serde_json::from_slice(&listed) else { return Vec::new() };
-    let mut all: Vec<_> = closed(&listed).into_iter().map(|chain| dropped(config, &chain)).collect();
+    let mut all: Vec<_> =
+        dropping_chains(&listed).into_iter().map(|chain| chain_finding(config, &chain)).collect();
     // Tables of the older iptables are not listed by nft.
     let old = std::fs::read_to_string("/proc/thread-self/net/ip_tables_names").unwrap_or_default();
     if old.lines().any(|name| name == "filter") {
@@ -25,7 +27,7 @@ pub(super) fn examine(config: &Config) -> Vec<Finding> {
     all
 }
 
-fn dropped(config: &Config, chain: &str) -> Finding {
+fn chain_finding(config: &Config, chain: &str) -> Finding {
     let tun = config.interface();
     doubt(
         format!("chain {chain}"),
@@ -37,11 +39,11 @@ fn dropped(config: &Config, chain: &str) -> Finding {
 }
 
 /// The base chains for forwarded packets whose policy is to drop, as nft names them.
-fn closed(listed: &Value) -> Vec<String> {
+fn dropping_chains(listed: &Value) -> Vec<String> {
     let chains = listed["nftables"].as_array().into_iter().flatten().map(|o| &o["chain"]);
-    let closed = chains.filter(|c| c["hook"] == "forward" && c["policy"] == "drop");
+    let dropping = chains.filter(|c| c["hook"] == "forward" && c["policy"] == "drop");
     let name = |c: &Value, key| c.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    closed.map(|c| format!("{} {} {}", name(c, "family"), name(c, "table"), name(c, "name"))).collect()
+    dropping.map(|c| format!("{} {} {}", name(c, "family"), name(c, "table"), name(c, "name"))).collect()
 }
 
 #[cfg(test)]
@@ -58,6 +60,6 @@ mod tests {
             chain("open", "forward", "accept"),
             chain("other", "input", "drop"),
         ] });
-        assert_eq!(closed(&listed), ["ip filter FORWARD"]);
+        assert_eq!(dropping_chains(&listed), ["ip filter FORWARD"]);
     }
 }

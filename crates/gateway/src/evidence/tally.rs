@@ -1,4 +1,4 @@
-//! What all connections of a prefix together yield, per arm.
+//! The results of all connections of a prefix, per arm of the comparison.
 
 use super::arm::Arm;
 use super::connection::{Ending, Measured};
@@ -11,7 +11,7 @@ use std::borrow::Cow;
 /// Bounds of the size classes, bytes from the link to hosts: transfers that differ by orders of magnitude are not averaged.
 const BOUNDS: [u64; 2] = [100_000, 1_000_000];
 const CLASSES: [&str; 3] = ["below 100 kB", "100 kB to 1 MB", "1 MB and more"];
-/// Smallest response whose goodput is measured, bytes: below it, the first bytes are most of them.
+/// Smallest response whose goodput is measured, bytes: a smaller one arrives almost entirely with its first bytes.
 const SMALLEST: u64 = 65_536;
 /// Samples that each arm must have before a verdict: the intervals are asymptotic.
 const ENOUGH: u64 = 20;
@@ -44,7 +44,7 @@ impl Measure {
         let log = value.ln();
         log.is_finite().then_some(log)
     }
-    /// The value whose logarithm this is: seconds, or bit/s.
+    /// The value, in seconds or bit/s, for a logarithm from [`Self::of`].
     fn value(self, log: f64) -> f64 {
         if self == Self::Goodput { log.exp() } else { (-log).exp() }
     }
@@ -81,33 +81,36 @@ impl Ended {
     }
 }
 
+/// The results of one arm.
 #[derive(Clone, Debug)]
-struct Half {
+struct ArmTally {
     ended: Ended,
+    /// Times of handshakes.
     setup: Samples,
-    /// By measure and class.
+    /// By measure and size class.
     samples: [[Samples; 3]; 3],
 }
 
 /// The results of both arms.
 #[derive(Clone, Debug)]
-pub(crate) struct Tally(Box<[Half; 2]>);
+pub(crate) struct Tally(Box<[ArmTally; 2]>);
 
 #[expect(clippy::indexing_slicing, reason = "two arms, and the classes that BOUNDS makes")]
 impl Tally {
     pub(crate) fn new(grouped: bool) -> Self {
         let samples = || Samples::new(grouped);
-        let half = || Half {
+        let arm = || ArmTally {
             ended: Ended::default(),
             setup: samples(),
             samples: core::array::from_fn(|_| core::array::from_fn(|_| samples())),
         };
-        Self(Box::new([half(), half()]))
+        Self(Box::new([arm(), arm()]))
     }
-    /// Adds a connection that is over. `group`: a number that its client alone determines.
+    /// Adds a connection that has ended. `crossed`: it was not treated as its arm says. `group`: a number that depends on its
+    /// client only.
     pub(crate) fn add(&mut self, arm: Arm, crossed: bool, group: usize, m: &Measured) {
-        let half = &mut self.0[arm as usize];
-        let e = &mut half.ended;
+        let of_arm = &mut self.0[arm as usize];
+        let e = &mut of_arm.ended;
         e.crossed += u64::from(crossed);
         e.bytes_to_hosts += m.to_hosts;
         e.bytes_to_link += m.to_link;
@@ -126,16 +129,16 @@ impl Tally {
             return;
         }
         if let Some(setup) = m.setup.filter(|s| *s > 0.0) {
-            half.setup.add(group, -setup.ln());
+            of_arm.setup.add(group, -setup.ln());
         }
         let class = BOUNDS.iter().filter(|b| m.to_hosts >= **b).count();
-        for (of, samples) in Measure::ALL.into_iter().zip(&mut half.samples) {
-            if let Some(log) = of.of(m) {
+        for (measure, samples) in Measure::ALL.into_iter().zip(&mut of_arm.samples) {
+            if let Some(log) = measure.of(m) {
                 samples[class].add(group, log);
             }
         }
     }
-    /// Connections of both arms that are over.
+    /// Number of connections of both arms that have ended.
     pub(crate) fn connections(&self) -> u64 {
         self.0.iter().map(|h| h.ended.established() + h.ended.unanswered).sum()
     }
@@ -143,8 +146,8 @@ impl Tally {
     pub(crate) fn report(&self, of: String, settings: &Settings) -> Group {
         let arms = if settings.mode == Mode::Ab { 2 } else { 1 };
         let arm = |n: usize| {
-            let half = &self.0[n];
-            let means = Measure::ALL.into_iter().zip(&half.samples).flat_map(|(measure, samples)| {
+            let of_arm = &self.0[n];
+            let means = Measure::ALL.into_iter().zip(&of_arm.samples).flat_map(|(measure, samples)| {
                 CLASSES
                     .into_iter()
                     .zip(samples)
@@ -152,17 +155,17 @@ impl Tally {
             });
             ArmReport {
                 arm: names(settings)[n].into(),
-                ended: half.ended,
-                typical: typical("handshake", "all", Measure::Active, &half.setup)
+                ended: of_arm.ended,
+                typical: typical("handshake", "all", Measure::Active, &of_arm.setup)
                     .into_iter()
                     .chain(means)
                     .collect(),
             }
         };
         let comparisons = if arms == 2 { self.comparisons() } else { Vec::new() };
-        let whole = |n: usize| (self.0[n].ended.finished, self.0[n].ended.established());
-        let finished = (arms == 2 && whole(0).1 + whole(1).1 > 0).then(|| {
-            let (difference, half) = moments::shares(whole(0), whole(1));
+        let counts = |n: usize| (self.0[n].ended.finished, self.0[n].ended.established());
+        let finished = (arms == 2 && counts(0).1 + counts(1).1 > 0).then(|| {
+            let (difference, half) = moments::shares(counts(0), counts(1));
             Finished { difference, low: difference - half, high: difference + half }
         });
         Group { of, arms: (0..arms).map(arm).collect(), comparisons, finished }
@@ -171,29 +174,31 @@ impl Tally {
     fn comparisons(&self) -> Vec<Comparison> {
         let mut all = Vec::new();
         for (k, measure) in Measure::ALL.into_iter().enumerate() {
-            let strata = |classes: core::ops::Range<usize>| {
-                let [a, b] = [0, 1].map(|arm: usize| &self.0[arm].samples[k]);
-                // Second and first, since the logarithm is that of a goodness.
-                moments::difference(classes.map(|c| (b[c].mean(), a[c].mean())))
+            let over = |classes: core::ops::Range<usize>| {
+                let [first, second] = [0, 1].map(|arm: usize| &self.0[arm].samples[k]);
+                // `difference` subtracts the left mean from the right one, and the first arm is compared with the second.
+                moments::difference(classes.map(|c| (second[c].mean(), first[c].mean())))
             };
             let mut put = |class: &'static str, found: Option<Interval>| {
                 all.extend(found.map(|i| Comparison::new(measure.name(), class, &i)));
             };
-            put("all", strata(0..CLASSES.len()));
+            put("all", over(0..CLASSES.len()));
             for (c, class) in CLASSES.into_iter().enumerate() {
-                put(class, strata(c..c + 1));
+                put(class, over(c..c + 1));
             }
         }
         all
     }
 }
 
+/// The geometric mean of samples, with its interval; `None` if there are too few for an interval.
 fn typical(name: &'static str, class: &'static str, measure: Measure, samples: &Samples) -> Option<Typical> {
     let mean = samples.mean()?;
     let (log, half) = moments::alone(mean);
-    let (x, y) = (measure.value(log - half), measure.value(log + half));
+    // For times, the larger logarithm is the smaller value.
+    let ends = [measure.value(log - half), measure.value(log + half)];
     let (of, class, value) = (name.into(), class.into(), measure.value(log));
-    Some(Typical { of, class, n: mean.n, value, low: x.min(y), high: x.max(y) })
+    Some(Typical { of, class, n: mean.n, value, low: ends[0].min(ends[1]), high: ends[0].max(ends[1]) })
 }
 
 /// Names of the arms.
@@ -310,7 +315,7 @@ impl Comparison {
             d if d < -i.lasting => Verdict::Worse,
             _ => Verdict::Undecided,
         };
-        // The arms came in the order second, first.
+        // The interval has the second arm first: see `Tally::comparisons`.
         let n = [i.n[1], i.n[0]];
         Self {
             of: of.into(),

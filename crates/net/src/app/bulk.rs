@@ -71,7 +71,7 @@ impl Stream {
             self.meter.finish(now, c);
         }
         self.lines.tend(now, host);
-        if let Some((_, account)) = self.lines.take_over().pop() {
+        if let Some((_, account)) = self.lines.take_summaries().pop() {
             self.account = Some(account);
         }
     }

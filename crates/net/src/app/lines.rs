@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// How long a connection may take to close.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to wait for the peer's FIN after ours was acknowledged: leaving earlier would leave the peer with a FIN
 /// that is never acknowledged.
 const LINGER: Duration = Duration::from_secs(1);
@@ -32,23 +32,27 @@ static PATTERN: [u8; 1 << 16] = {
 struct Line {
     transfer: u64,
     id: ConnId,
-    /// Its transfer is complete or given up; only the close is still pending.
+    /// The transfer is complete or given up; only the close is still pending.
     released: bool,
     /// When to stop waiting for the close.
-    patience: Instant,
+    close_by: Instant,
 }
 
 /// What one sender uses on a host: a connection for each transfer, or a port for datagrams.
 #[derive(Debug)]
 pub struct Lines {
+    /// The local and the remote address.
     ends: (SocketAddr, SocketAddr),
     endpoint: Arc<Endpoint>,
     lines: Vec<Line>,
     /// Totals of released connections.
-    past: Tally,
+    released: Tally,
+    /// What the last released connection knew of the path, for the next one.
     path_state: Option<PathState>,
-    over: Vec<(u64, Account)>,
-    room: Vec<u8>,
+    /// Transfers and summaries of the connections that ended since the last call of [`Self::take_summaries`].
+    summaries: Vec<(u64, Account)>,
+    /// Memory for the datagram that is sent.
+    datagram: Vec<u8>,
 }
 
 impl Lines {
@@ -59,10 +63,10 @@ impl Lines {
             ends,
             endpoint,
             lines: Vec::new(),
-            past: Tally::default(),
+            released: Tally::default(),
             path_state: None,
-            over: Vec::new(),
-            room: Vec::new(),
+            summaries: Vec::new(),
+            datagram: Vec::new(),
         }
     }
     /// Uses datagrams from `ends.0` to `ends.1`; a local port of 0 chooses a free one and binds it.
@@ -101,21 +105,21 @@ impl Lines {
     #[must_use]
     pub fn tally(&self, host: &Host) -> Tally {
         let open = self.open().filter_map(|id| host.conn(id));
-        open.fold(self.past, |sum, c| sum.with(&c.counters()))
+        open.fold(self.released, |sum, c| sum.with(&c.counters()))
     }
     /// Summaries of the connections that ended since the last call, by transfer.
-    pub fn take_over(&mut self) -> Vec<(u64, Account)> {
-        std::mem::take(&mut self.over)
+    pub fn take_summaries(&mut self) -> Vec<(u64, Account)> {
+        std::mem::take(&mut self.summaries)
     }
-    /// Combines it with a host into a carrier of a session.
+    /// The carrier of a session over these connections or datagrams of `host`.
     pub fn on<'a>(&'a mut self, host: &'a mut Host) -> OnHost<'a> {
         OnHost { lines: self, host }
     }
 
-    /// Limits from now on how long connections may take to close; gives up those that never got an answer.
-    pub fn hurry(&mut self, now: Instant, host: &mut Host, patience: Duration) {
+    /// Gives connections at most `timeout` to close, and aborts those that never got an answer.
+    pub fn hurry(&mut self, now: Instant, host: &mut Host, timeout: Duration) {
         for l in &mut self.lines {
-            l.patience = l.patience.min(now + patience);
+            l.close_by = l.close_by.min(now + timeout);
             if host.conn(l.id).is_some_and(|c| !c.is_connected()) {
                 // There is no peer to close with.
                 host.abort(now, l.id);
@@ -125,22 +129,22 @@ impl Lines {
 
     /// Releases connections that have ended or whose close has timed out.
     pub fn tend(&mut self, now: Instant, host: &mut Host) {
-        let Self { lines, past, over, .. } = self;
+        let Self { lines, released, summaries, .. } = self;
         lines.retain_mut(|l| {
-            // The peer may still send, as a server does that closes later; the data is discarded.
+            // A peer that closes later, such as a server, may still send; its data is discarded.
             host.discard(now, l.id);
             let Some(c) = host.conn(l.id) else { return false };
             if l.released && c.tcp().state() == State::FinWait2 {
-                l.patience = l.patience.min(now + LINGER);
+                l.close_by = l.close_by.min(now + LINGER);
             }
             let ended = c.is_over() || c.tcp().state() == State::TimeWait;
-            if !ended && l.patience > now {
+            if !ended && l.close_by > now {
                 return true;
             }
             if !l.released {
-                *past = past.with(&c.counters());
+                *released = released.with(&c.counters());
             }
-            over.push((l.transfer, Account::of(c)));
+            summaries.push((l.transfer, Account::of(c)));
             if !ended && c.tcp().state() != State::FinWait2 {
                 host.abort(now, l.id);
             }
@@ -151,7 +155,7 @@ impl Lines {
     /// Latest time at which [`Self::tend`] must be called.
     #[must_use]
     pub fn next(&self) -> Instant {
-        self.lines.iter().map(|l| l.patience).min().unwrap_or(Instant::MAX)
+        self.lines.iter().map(|l| l.close_by).min().unwrap_or(Instant::MAX)
     }
 }
 
@@ -171,7 +175,7 @@ impl Carrier for OnHost<'_> {
         if let Some(state) = lines.path_state {
             host.recall(now, id, state);
         }
-        lines.lines.push(Line { transfer, id, released: false, patience: Instant::MAX });
+        lines.lines.push(Line { transfer, id, released: false, close_by: Instant::MAX });
         Ok(())
     }
     fn write(&mut self, now: Instant, transfer: u64, most: u64) -> u64 {
@@ -194,8 +198,8 @@ impl Carrier for OnHost<'_> {
             self.host.take_back(now, id);
         }
     }
-    /// Does not send the FIN until everything is acknowledged. Transfers of the simulator have no FIN; sent with
-    /// the last segment, it would trigger an immediate acknowledgement instead of a delayed one (RFC 5681 §4.2).
+    /// Does nothing: [`Self::release`] sends the FIN once everything is acknowledged. Transfers of the simulator have no
+    /// FIN; a FIN in the last segment would trigger an immediate acknowledgement instead of a delayed one (RFC 5681 §4.2).
     fn finish(&mut self, _now: Instant, _transfer: u64) {}
     fn is_acknowledged(&mut self, _now: Instant, transfer: u64) -> bool {
         let conn = self.lines.id(transfer).and_then(|id| self.host.conn(id));
@@ -214,18 +218,18 @@ impl Carrier for OnHost<'_> {
     }
     fn release(&mut self, now: Instant, transfer: u64) {
         let Some(line) = self.lines.lines.iter_mut().find(|l| l.transfer == transfer) else { return };
-        (line.released, line.patience) = (true, line.patience.min(now + PATIENCE));
+        (line.released, line.close_by) = (true, line.close_by.min(now + CLOSE_TIMEOUT));
         self.host.shutdown(now, line.id);
         if let Some(c) = self.host.conn(line.id) {
-            self.lines.past = self.lines.past.with(&c.counters());
+            self.lines.released = self.lines.released.with(&c.counters());
             self.lines.path_state = c.tcp().path_state();
         }
     }
     fn datagram(&mut self, _now: Instant, datagram: &Datagram) -> Result<(), HostError> {
-        let Lines { ends, room, .. } = &mut *self.lines;
-        room.resize(datagram.len as usize, 0);
+        let Lines { ends, datagram: bytes, .. } = &mut *self.lines;
+        bytes.resize(datagram.len as usize, 0);
         // A datagram too short for a header is sent anyway; its receiver cannot measure it.
-        let _ = datagram.write(room);
-        self.host.send_to(ends.0, ends.1, room)
+        let _ = datagram.write(bytes);
+        self.host.send_to(ends.0, ends.1, bytes)
     }
 }

@@ -1,4 +1,4 @@
-//! One direction through the emulated links, in sequence. It reads no clock and owns no device.
+//! One direction through the emulated links, one after the other. The code reads no clock and owns no device.
 
 use super::crossing::{Crossing, GroupLookup};
 use super::packet::Buf;
@@ -35,15 +35,15 @@ pub(super) struct PathDirection {
     routes: Vec<u16>,
     groups: GroupLookup,
     agenda: Agenda,
-    /// Time of the last event or later.
+    /// Time of the last event or of the last packet that entered.
     now: Instant,
 }
 
 /// A packet that passed all links, or that was lost.
 pub(super) enum PacketOutcome<'a> {
-    /// It is due at this time.
+    /// The packet has passed all links at this time.
     Through(Instant),
-    /// A link lost it.
+    /// The link of this name lost the packet.
     Lost(&'a str, DropReason),
 }
 
@@ -84,7 +84,8 @@ impl Links<'_> {
         let l = &self.scenario.links[index];
         let (d, direction) = if self.forward { (&l.forward, "forward") } else { (&l.reverse, "reverse") };
         let name = format!("{}.{direction}", l.name);
-        // No departures ahead of time: the readers of the queue and of the counters do not settle the links first.
+        // The link does not compute departures in advance (`Link::foreseeing`): queue lengths and counters are read here
+        // without the call of `Link::serve` that this would need first.
         let link = Link::new(&d.link_config(), Streams::named(self.seed, &format!("links.{name}")));
         self.add(d.hop(link), name, LinkOrigin::Link(index))
     }
@@ -169,11 +170,10 @@ impl PathDirection {
     pub(super) fn advance(&mut self, now: Instant, out: &mut impl FnMut(Buf, PacketOutcome<'_>)) {
         loop {
             let next = self.next();
-            // `MAX` means never.
             if next > now || next == Instant::MAX {
                 return;
             }
-            // A link that catches up may name a time slightly in the past.
+            // The next event of a link that has to catch up may lie slightly in the past.
             self.now = self.now.max(next);
             // Changes come last among simultaneous events.
             if self.chain.next() <= self.now {

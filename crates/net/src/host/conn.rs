@@ -481,7 +481,7 @@ impl Conn {
             if seg.mark.is_probe() && seg.probe_id.is_none() {
                 self.last_probe = Some((seg.seq, seg.len));
             }
-            self.say(&seg, counts, out);
+            self.send(&seg, counts, out);
         }
         if self.journal.is_some() {
             self.note(now, Op::Sent(sent));
@@ -498,7 +498,7 @@ impl Conn {
     }
 
     /// Sends a segment.
-    pub(super) fn say(&mut self, seg: &Segment, counts: &mut Counts, out: &mut impl Outlet) {
+    pub(super) fn send(&mut self, seg: &Segment, counts: &mut Counts, out: &mut impl Outlet) {
         self.ours.window_shift = self.tcp.scales().0;
         let envelope = Envelope::new(self.local, self.remote);
         let merge = match seg.mark {

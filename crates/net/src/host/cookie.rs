@@ -60,19 +60,19 @@ fn period(now: Instant) -> u64 {
 }
 
 /// Our initial sequence number for a SYN with sequence number `theirs`.
-pub(super) fn bake(secret: &Secret, now: Instant, ends: &Ends, theirs: Seq, mss: u16) -> Seq {
+pub(super) fn make(secret: &Secret, now: Instant, ends: &Ends, theirs: Seq, mss: u16) -> Seq {
     let (period, index) = (period(now), index(mss) as u32);
     Seq(hash(secret, ends, theirs, period, index) | if period % 2 == 1 { PARITY } else { 0 } | index)
 }
 
 /// The segment size encoded in the cookie `ours`; `None` if the cookie is not ours or too old.
-pub(super) fn taste(secret: &Secret, now: Instant, ends: &Ends, theirs: Seq, ours: Seq) -> Option<u16> {
+pub(super) fn verify(secret: &Secret, now: Instant, ends: &Ends, theirs: Seq, ours: Seq) -> Option<u16> {
     let index = ours.0 & (LOW ^ PARITY);
     let now = period(now);
     let odd = u64::from(ours.0 & PARITY != 0);
-    let baked = if now % 2 == odd { now } else { now.checked_sub(1)? };
+    let made = if now % 2 == odd { now } else { now.checked_sub(1)? };
     let size = SIZES.get(index as usize)?;
-    (hash(secret, ends, theirs, baked, index) == ours.0 & !LOW).then_some(*size)
+    (hash(secret, ends, theirs, made, index) == ours.0 & !LOW).then_some(*size)
 }
 
 /// Our first timestamp, which encodes the options; at most `stamp`.
@@ -108,17 +108,17 @@ mod tests {
         for (mss, said) in [(0, 64), (536, 536), (1439, 1400), (1460, 1460), (8960, 1460)] {
             assert_eq!(size(mss), said);
             for at in [0, 63, 64, 1000] {
-                let c = bake(&secret, t(at), &ends(5), Seq(7), mss);
+                let c = make(&secret, t(at), &ends(5), Seq(7), mss);
                 for age in [0, 1, 63] {
-                    assert_eq!(taste(&secret, t(at + age), &ends(5), Seq(7), c), Some(said));
+                    assert_eq!(verify(&secret, t(at + age), &ends(5), Seq(7), c), Some(said));
                 }
-                assert_eq!(taste(&secret, t(at + 128), &ends(5), Seq(7), c), None, "too old");
-                assert_eq!(taste(&secret, t(at), &ends(6), Seq(7), c), None);
-                assert_eq!(taste(&secret, t(at), &ends(5), Seq(8), c), None);
-                assert_eq!(taste(&Secret::fixed([8; 16]), t(at), &ends(5), Seq(7), c), None);
+                assert_eq!(verify(&secret, t(at + 128), &ends(5), Seq(7), c), None, "too old");
+                assert_eq!(verify(&secret, t(at), &ends(6), Seq(7), c), None);
+                assert_eq!(verify(&secret, t(at), &ends(5), Seq(8), c), None);
+                assert_eq!(verify(&Secret::fixed([8; 16]), t(at), &ends(5), Seq(7), c), None);
                 for bit in 0..32 {
                     assert_eq!(
-                        taste(&secret, t(at), &ends(5), Seq(7), Seq(c.0 ^ 1 << bit)),
+                        verify(&secret, t(at), &ends(5), Seq(7), Seq(c.0 ^ 1 << bit)),
                         None,
                         "bit {bit}"
                     );

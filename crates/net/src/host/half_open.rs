@@ -30,7 +30,7 @@ const FIRST_WINDOW: i32 = 65_535;
 /// challenge ACK (as in Linux: `tcp_invalid_ratelimit`). The first one is answered at once.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Contents of a SYN.
+/// What is stored of a SYN.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Syn {
     pub(super) seq: Seq,
@@ -44,14 +44,15 @@ pub(super) struct Syn {
     probes: bool,
     waves: bool,
     ack_cc: bool,
-    states: Option<Capability>,
+    /// The probe capability that its options state.
+    capability: Option<Capability>,
     pub(super) dscp: u8,
-    /// The gateway that has sent it.
+    /// The gateway that has sent the SYN.
     pub(super) gateway: Option<NonZeroU32>,
 }
 
 impl Syn {
-    fn of(seg: &Segment, tcp: &Tcp<'_>, states: Option<Capability>, probe_exid: u32) -> Self {
+    fn of(seg: &Segment, tcp: &Tcp<'_>, capability: Option<Capability>, probe_exid: u32) -> Self {
         Self {
             dscp: tcp.dscp(),
             gateway: tcp.options.gateway(probe_exid),
@@ -66,12 +67,12 @@ impl Syn {
             probes: seg.syn.probes,
             waves: seg.waves.number.is_some(),
             ack_cc: seg.syn.ack_cc,
-            states,
+            capability,
         }
     }
-    /// Whether it asks for a cookie.
+    /// Whether the SYN asks for a cookie.
     fn asks_for_cookie(&self) -> bool {
-        self.states.is_some_and(|c| c.has(Capability::EARLY))
+        self.capability.is_some_and(|c| c.has(Capability::EARLY))
     }
     fn segment(&self) -> Segment {
         Segment {
@@ -100,7 +101,7 @@ impl Syn {
         if !self.has_timestamp {
             (self.scale, self.sack, self.probes) = (None, false, false);
         }
-        self.states = self.probes.then_some(PROBES);
+        self.capability = self.probes.then_some(PROBES);
         self
     }
     /// The contents of the SYN, decoded from the echo of a cookie.
@@ -119,7 +120,7 @@ impl Syn {
             probes: o.probes,
             ack_cc: false,
             waves: false,
-            states: o.probes.then_some(PROBES),
+            capability: o.probes.then_some(PROBES),
             dscp: 0,
             gateway: None,
         }
@@ -141,13 +142,13 @@ pub(super) struct HalfOpen {
     /// Earliest time of the next answer to a repeated SYN, and of the next challenge ACK.
     answer_from: Instant,
     repeats: u8,
-    /// Memory was short when it started, so little was offered.
+    /// Memory was short when the SYN arrived, so the offered window is small.
     pressed: bool,
-    /// The application has not admitted it yet: nothing was answered.
+    /// The application has not admitted the connection yet: the SYN was not answered.
     pub(super) waits: bool,
-    /// The application was asked whether it admits it: its slot is reserved.
+    /// The reserved slot, if the application was asked whether it admits the connection.
     pub(super) id: Option<ConnId>,
-    /// The initial window that the application has given it, segments.
+    /// The initial window that the application has chosen, segments.
     pub(super) window: Option<NonZeroU16>,
     /// The endpoint that the application has chosen ([`Listeners::chosen`](super::listeners::Listeners::chosen)).
     pub(super) which: u8,
@@ -173,13 +174,14 @@ impl HalfOpen {
 }
 
 impl Host {
-    /// Handles a SYN to a listener. If it replaces a connection in TIME-WAIT, our numbers start after `beyond`.
+    /// Handles a SYN to a listener. If it replaces a connection in TIME-WAIT, `replaced` is the last sequence number of
+    /// that connection.
     pub(super) fn begin(
         &mut self,
         now: Instant,
         ends: Ends,
         tcp: &Tcp<'_>,
-        beyond: Option<Seq>,
+        replaced: Option<Seq>,
         out: &mut impl Outlet,
     ) {
         let Some(endpoint) = self.listeners.at(ends.local().port()).cloned() else { return };
@@ -188,27 +190,27 @@ impl Host {
             self.counts.syns_dropped += 1;
             return;
         }
-        if !self.may_say_synack(now, false) {
+        if !self.may_send_synack(now, false) {
             return;
         }
         let agreed = self.agreement(&endpoint);
-        let states = match tcp.options.probe(agreed.probe_exid) {
+        let capability = match tcp.options.probe(agreed.probe_exid) {
             Some(ProbeOption::Capability(c)) => Some(c),
             _ => None,
         };
-        let syn = Syn::of(&tcp.segment(&agreed), tcp, states, agreed.probe_exid);
+        let syn = Syn::of(&tcp.segment(&agreed), tcp, capability, agreed.probe_exid);
         let waits = self.listeners.admission(ends.local().port()) == Admission::WhenAdmitted;
         if self.half_open.len() >= self.config.backlog && waits {
             // A cookie would be an answer.
             self.counts.syns_dropped += 1;
             return;
         }
-        if self.half_open.len() >= self.config.backlog && beyond.is_none() {
+        if self.half_open.len() >= self.config.backlog && replaced.is_none() {
             self.answer_with_cookie(now, &ends, syn, &endpoint, out);
             return;
         }
         self.opened += 1;
-        let iss = self::beyond(self.config.secret.isn(now, ends.local(), ends.remote()), beyond);
+        let iss = above_replaced(self.config.secret.isn(now, ends.local(), ends.remote()), replaced);
         let pressed = self.ledger.presses();
         let half = HalfOpen::new(syn, iss, self.opened, now, pressed);
         if waits {
@@ -223,16 +225,17 @@ impl Host {
             self.admissions.ask(id);
             return;
         }
-        let (mut conn, synack) = self.made(&half, &ends, &endpoint, None);
+        let (mut conn, synack) = self.rebuild(&half, &ends, &endpoint, None);
         if let Some(seg) = synack {
-            conn.say(&seg, &mut self.counts, out);
+            conn.send(&seg, &mut self.counts, out);
         }
         let at = self.half_open.insert(ends, half);
         self.half_open.arm(at, now + endpoint.tcp.rto.initial.min(LIFE));
     }
 
-    /// The endpoint of a half-open connection, including the SYN-ACK it has sent; `early`: data of its SYN that it takes.
-    pub(super) fn made(
+    /// Rebuilds the endpoint of a half-open connection, in the state after the SYN-ACKs that were sent, and returns it with
+    /// the last SYN-ACK. `early`: data of the SYN that is taken.
+    pub(super) fn rebuild(
         &self,
         half: &HalfOpen,
         ends: &Ends,
@@ -256,7 +259,7 @@ impl Host {
         };
         let mut agreed = self.agreement(endpoint);
         if self.config.transparent && agreed.dscp == 0 && !agreed.plan.is_low(half.syn.dscp) {
-            // The host that it stands in for would answer in the class of the SYN.
+            // The host whose place the gateway takes would answer with the DSCP of the SYN.
             agreed.dscp = half.syn.dscp;
         }
         if let Some(gateway) = half.syn.gateway.filter(|_| half.syn.asks_for_cookie())
@@ -270,19 +273,20 @@ impl Host {
             conn.journal = Some(Box::new(Journal::new(origin)));
         }
         conn.feel(half.began, half.pressed);
-        let mut said = None;
+        let mut synack = None;
         let data = early.unwrap_or_default();
         if early.is_some() {
-            let scaled = half.syn.states.is_some_and(|c| c.has(Capability::SCALED));
+            let scaled = half.syn.capability.is_some_and(|c| c.has(Capability::SCALED));
             conn.take_early(half.began, scaled);
         }
-        // A retransmission counts: its acknowledgement yields no RTT sample (Karn).
+        // The SYN is handled once more if the SYN-ACK was retransmitted: then its acknowledgement yields no RTT sample (Karn's
+        // algorithm).
         for at in [Some(half.began), (half.repeats > 0).then_some(half.sent)].into_iter().flatten() {
             let syn = Segment { len: data.len() as u32, ..half.syn.segment() };
-            let _ = conn.take(at, syn, half.syn.states, data);
-            said = conn.next_segment(at);
+            let _ = conn.take(at, syn, half.syn.capability, data);
+            synack = conn.next_segment(at);
         }
-        (conn, said)
+        (conn, synack)
     }
 
     /// Answers with a cookie, because the table is full.
@@ -296,23 +300,23 @@ impl Host {
     ) {
         let syn = syn.for_cookie(unstated_mss(ends.remote().ip()));
         let mss = syn.mss.map_or(0, NonZeroU16::get);
-        let iss = cookie::bake(&self.config.secret, now, ends, syn.seq, mss);
+        let iss = cookie::make(&self.config.secret, now, ends, syn.seq, mss);
         let pressed = self.ledger.presses();
         let half = HalfOpen::new(syn, iss, 0, now, pressed);
-        let (mut conn, synack) = self.made(&half, ends, endpoint, None);
+        let (mut conn, synack) = self.rebuild(&half, ends, endpoint, None);
         let Some(mut seg) = synack else { return };
         let offer = Offer { scale: syn.scale, sack: syn.sack, probes: syn.probes };
         match &mut seg.ts {
             Some((val, _)) => *val = cookie::write(*val, offer),
-            // We do not use timestamps, so none of this can be encoded.
+            // Without timestamps the cookie cannot encode these options.
             None => (seg.syn.window_scale, seg.syn.sack_permitted, seg.syn.probes) = (None, false, false),
         }
-        conn.say(&seg, &mut self.counts, out);
+        conn.send(&seg, &mut self.counts, out);
         self.counts.cookies_sent += 1;
         self.cookies_until = now + Duration::from_secs(2 * cookie::PERIOD);
     }
 
-    /// Handles an acknowledgement without a connection, to a listener: it may return a cookie. False if it does
+    /// Handles an acknowledgement to a listener that belongs to no connection: it may return a cookie. False if it does
     /// not.
     pub(super) fn redeem(&mut self, now: Instant, ends: &Ends, tcp: &Tcp<'_>, out: &mut impl Outlet) -> bool {
         let plain = tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::RST);
@@ -321,7 +325,7 @@ impl Host {
         }
         let Some(endpoint) = self.listeners.at(ends.local().port()).cloned() else { return false };
         let (iss, irs) = (tcp.ack.add(u32::MAX), tcp.seq.add(u32::MAX));
-        let Some(mss) = cookie::taste(&self.config.secret, now, ends, irs, iss) else { return false };
+        let Some(mss) = cookie::verify(&self.config.secret, now, ends, irs, iss) else { return false };
         if self.demux.len() >= self.config.most {
             self.counts.syns_dropped += 1;
             return true;
@@ -329,9 +333,9 @@ impl Host {
         self.opened += 1;
         let ts = tcp.options.timestamps.filter(|_| endpoint.tcp.timestamps);
         let syn = Syn::from_cookie(irs, mss, ts);
-        // The offered window is unknown as well: at most this.
+        // Whether memory was short, which limits the offered window, is unknown: the connection takes the larger window.
         let half = HalfOpen::new(syn, iss, self.opened, now, false);
-        let (mut conn, _) = self.made(&half, ends, &endpoint, None);
+        let (mut conn, _) = self.rebuild(&half, ends, &endpoint, None);
         conn.forget_when_it_began(now);
         let taken = self.establish(now, (*ends, None), conn, tcp, out);
         self.counts.cookies_taken += u64::from(taken);
@@ -343,7 +347,7 @@ impl Host {
         let (ends, Some(&half)) = (self.half_open.ends(at), self.half_open.get(at)) else { return };
         let expected = half.syn.seq.add(1);
         if half.waits {
-            // A repeated SYN, or the peer has given up.
+            // A repeated SYN waits for the application, too. With a RST the peer gives up.
             if tcp.flags.has(Flags::RST) && tcp.seq == expected {
                 self.withdraw(at);
             }
@@ -379,7 +383,7 @@ impl Host {
             // No room now: the peer retransmits.
             self.counts.syns_dropped += 1;
         } else {
-            let (conn, _) = self.made(&half, &ends, &endpoint, None);
+            let (conn, _) = self.rebuild(&half, &ends, &endpoint, None);
             if self.establish(now, (ends, half.id), conn, tcp, out) {
                 self.half_open.remove(at);
             } else {
@@ -388,7 +392,7 @@ impl Host {
         }
     }
 
-    /// Handles a segment that may complete the handshake; false, without side effects, if it does not.
+    /// Handles a segment that may complete the handshake. False if it does not: then nothing but a count has changed.
     fn establish(
         &mut self,
         now: Instant,
@@ -436,7 +440,7 @@ impl Host {
     /// Retransmits the SYN-ACK; `asked` means that the peer repeated its SYN.
     fn repeat(&mut self, now: Instant, at: u32, endpoint: &Endpoint, asked: bool, out: &mut impl Outlet) {
         let ends = self.half_open.ends(at);
-        let may = self.may_say_synack(now, !asked);
+        let may = self.may_send_synack(now, !asked);
         let Some(half) = self.half_open.get_mut(at) else { return };
         half.repeats = half.repeats.saturating_add(1);
         if !may {
@@ -444,13 +448,13 @@ impl Host {
         }
         half.sent = now;
         let half = *half;
-        let (mut conn, synack) = self.made(&half, &ends, endpoint, None);
+        let (mut conn, synack) = self.rebuild(&half, &ends, endpoint, None);
         if let Some(seg) = synack {
-            conn.say(&seg, &mut self.counts, out);
+            conn.send(&seg, &mut self.counts, out);
         }
     }
 
-    /// Forgets one whose handshake failed.
+    /// Forgets a half-open connection whose handshake failed.
     fn withdraw(&mut self, at: u32) {
         if let Some(id) = self.half_open.remove(at).and_then(|half| half.id) {
             self.early.remove(id);
@@ -459,8 +463,8 @@ impl Host {
         }
     }
 
-    /// Retransmits SYN-ACKs and drops expired connections.
-    pub(super) fn grow_old(&mut self, now: Instant, out: &mut impl Outlet) {
+    /// Retransmits the SYN-ACKs that are due, and forgets expired half-open connections.
+    pub(super) fn serve_half_open(&mut self, now: Instant, out: &mut impl Outlet) {
         while let Some(at) = self.half_open.due(now) {
             let Some(half) = self.half_open.get(at) else { continue };
             if half.waits {
@@ -478,12 +482,12 @@ impl Host {
                     self.repeat(now, at, &endpoint, false, out);
                     self.half_open.arm(at, (now + wait).min(end));
                 }
-                // Its last SYN-ACK may still be acknowledged.
+                // The last SYN-ACK may still be acknowledged.
                 Some(_) if now < end && !crowd => self.half_open.arm(at, end),
                 // A repeated SYN was answered a moment ago.
                 Some(endpoint) if now < end.min(half.sent + endpoint.tcp.rto.initial) => {
-                    let acknowledged = half.sent + endpoint.tcp.rto.initial;
-                    self.half_open.arm(at, acknowledged.min(end));
+                    let answer_due = half.sent + endpoint.tcp.rto.initial;
+                    self.half_open.arm(at, answer_due.min(end));
                 }
                 _ => {
                     self.withdraw(at);
@@ -494,9 +498,9 @@ impl Host {
     }
 }
 
-/// The initial sequence number of a connection that replaces one in TIME-WAIT, whose last number was `old` (RFC 6191
-/// §2; the distance is that of Linux).
-pub(super) fn beyond(iss: Seq, old: Option<Seq>) -> Seq {
+/// The initial sequence number of a connection: `iss`, or, if the connection replaces one in TIME-WAIT whose last sequence
+/// number was `old`, a number above that (RFC 6191 §2; the distance is that of Linux).
+pub(super) fn above_replaced(iss: Seq, old: Option<Seq>) -> Seq {
     old.filter(|old| iss.diff(*old) < NEW_NUMBERS as i32).map_or(iss, |old| old.add(NEW_NUMBERS))
 }
 

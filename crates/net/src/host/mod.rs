@@ -243,10 +243,10 @@ impl Host {
             return Err(HostError::TooMany(self.config.most));
         }
         let mut local = local;
-        let mut beyond = None;
+        let mut replaced = None;
         if self.config.transparent {
-            // The client that we stand in for has chosen these ends, so an earlier connection between them is over.
-            beyond = self.displace(local, remote);
+            // The client whose place the gateway takes has chosen these ends, so an earlier connection between them is over.
+            replaced = self.displace(local, remote);
         }
         if local.port() == 0 {
             local.set_port(self.free_port(local.ip(), remote).ok_or(HostError::NoPort(remote))?);
@@ -254,7 +254,7 @@ impl Host {
             return Err(HostError::InUse { local, remote });
         }
         let mut origin = self.origin(now, local, remote, endpoint);
-        origin.iss = half_open::beyond(origin.iss, beyond);
+        origin.iss = half_open::above_replaced(origin.iss, replaced);
         let agreed = self.agreement(endpoint);
         let mut conn = Conn::new(origin.open(), local, remote, agreed, None);
         if self.config.record {
@@ -460,7 +460,7 @@ impl Host {
             });
         }
         self.contain(now, |host| {
-            host.grow_old(now, out);
+            host.serve_half_open(now, out);
             host.bury(now);
         });
     }

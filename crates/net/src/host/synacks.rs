@@ -32,7 +32,7 @@ impl SynAcks {
 
 impl Host {
     /// Whether a SYN-ACK may leave; counts it if not.
-    pub(super) fn may_say_synack(&mut self, now: Instant, repetition: bool) -> bool {
+    pub(super) fn may_send_synack(&mut self, now: Instant, repetition: bool) -> bool {
         let may = self.syn_acks.admits(now, self.config.syn_acks, repetition);
         self.counts.syn_acks_withheld += u64::from(!may);
         may

@@ -266,7 +266,7 @@ impl Sender<'_> {
             self.stream = lines.open().find_map(|id| host.conn(id)).map(|c| c.local());
         }
         lines.tend(now, host);
-        lines.take_over();
+        lines.take_summaries();
         Ok(())
     }
     fn next(&self) -> Instant {

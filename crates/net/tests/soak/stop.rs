@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM: the scene at work ends early and is not kept; a second one ends at once.
+//! Ctrl-C and SIGTERM: the scene in progress ends early and its result is not kept; a second signal ends the program at
+//! once.
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::SignalFd;
@@ -6,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 
-/// Listens. To be called before there is any other thread: all of them inherit that the signals are blocked.
+/// Listens for the signals in a thread. To be called before other threads start, so that they inherit the blocked signals.
 pub fn listen() {
     let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
     if signals.thread_block().is_err() {
@@ -22,7 +23,7 @@ pub fn listen() {
     });
 }
 
-/// True once somebody wants an end.
+/// Whether a signal has arrived.
 pub fn requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
 }

@@ -27,7 +27,7 @@ pub struct ChainCheck {
 pub struct StationCheck {
     /// Name.
     pub gateway: String,
-    /// Its buffer per connection and direction.
+    /// The gateway's buffer per connection and direction.
     pub buffer_bytes: u64,
     /// The name of the leg that begins there, in results.
     pub leg: String,
@@ -44,12 +44,12 @@ impl ChainCheck {
         let rtt = links.fold(0.0, |sum, l| {
             sum + l.forward.delay.base().as_secs_f64() + l.reverse.delay.base().as_secs_f64()
         });
-        let later: usize = chain.legs.iter().map(|&l| scenario.flows[l].path.len()).sum();
+        let later_links: usize = chain.legs.iter().map(|&l| scenario.flows[l].path.len()).sum();
         let stations = chain.gateways.iter().zip(&chain.legs).zip(&chain.buffers);
         Self {
             kind: chain.kind.name(),
             rtt_s: rtt,
-            first: names(&chain.path[..chain.path.len() - later]),
+            first: names(&chain.path[..chain.path.len() - later_links]),
             gateways: stations
                 .map(|((&g, &leg), &buffer)| StationCheck {
                     gateway: scenario.gateways[g].name.clone(),

@@ -25,12 +25,12 @@ pub struct QueueSpec {
     pub ns2_limit: Option<bool>,
 }
 
-/// The tag of a discipline.
+/// The key that names the discipline.
 const KIND: &str = "kind";
-/// The keys that every kind has.
+/// The keys that every discipline has.
 const COMMON: [&str; 4] = [KIND, "limit", "count-in-service", "ns2-limit"];
 
-/// The keys of all kinds, each once.
+/// The keys that only some disciplines have, each once.
 fn options() -> Vec<&'static str> {
     let mut names: Vec<_> = Vec::new();
     for key in Kind::ALL.iter().flat_map(|kind| kind.keys()) {
@@ -72,7 +72,10 @@ impl<'de> Deserialize<'de> for QueueSpec {
     }
 }
 
-/// The discipline of a kind with its own keys.
+/// The discipline of this kind, read from its own keys.
+///
+/// # Errors
+/// If a key belongs to other disciplines only, is missing, or has an invalid value.
 fn discipline<E: de::Error>(kind: Kind, own: Table) -> Result<Discipline, E> {
     for (name, _) in &own {
         if !kind.keys().iter().any(|key| key.name == name) {
@@ -89,7 +92,7 @@ fn discipline<E: de::Error>(kind: Kind, own: Table) -> Result<Discipline, E> {
     kind.read(Value::Table(own)).map_err(|e| E::custom(e.message()))
 }
 
-/// An error in the wording of the derived deserialisers.
+/// The error about an unknown key, worded as derived deserialisers do.
 fn unknown<E: de::Error>(name: &str) -> E {
     let known: Vec<_> = COMMON.into_iter().chain(options()).map(|key| format!("`{key}`")).collect();
     E::custom(format_args!("unknown field `{name}`, expected one of {}", known.join(", ")))
@@ -112,7 +115,7 @@ impl Serialize for QueueSpec {
         if let Some(ns2) = &self.ns2_limit {
             map.serialize_entry("ns2-limit", ns2)?;
         }
-        // In the order in which the discipline lists them: hashes are over this text.
+        // The order is that in which the discipline lists its keys, because hashes are over this text.
         for key in self.discipline.kind().keys() {
             if let Some(value) = own.get(key.name) {
                 map.serialize_entry(key.name, value)?;
@@ -127,9 +130,9 @@ impl JsonSchema for QueueSpec {
         "QueueSpec".into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let described = |mut of: Schema, text: &str| {
-            of.insert("description".into(), text.into());
-            of
+        let described = |mut schema: Schema, text: &str| {
+            schema.insert("description".into(), text.into());
+            schema
         };
         let about = "Which packets the queue admits, and which it serves next; \"drop-tail\" by default.";
         let mut kind = described(generator.subschema_for::<Kind>(), about);
@@ -147,14 +150,15 @@ impl JsonSchema for QueueSpec {
                 "type": "boolean",
             },
         });
-        // The keys of each discipline. They have no default: other kinds refuse the key.
+        // The keys of each discipline, without defaults: a default would belong to other disciplines as well, and those
+        // refuse the key.
         let disciplines = Discipline::json_schema(generator);
         for discipline in disciplines.get("oneOf").and_then(|d| d.as_array()).into_iter().flatten() {
             let own = discipline.get("properties").and_then(|p| p.as_object()).into_iter().flatten();
-            for (key, of) in own.filter(|(key, _)| *key != KIND) {
-                let mut of = of.clone();
-                of.as_object_mut().map(|of| of.remove("default"));
-                properties.insert(key.clone(), of);
+            for (key, schema) in own.filter(|(key, _)| *key != KIND) {
+                let mut schema = schema.clone();
+                schema.as_object_mut().map(|schema| schema.remove("default"));
+                properties.insert(key.clone(), schema);
             }
         }
         json_schema!({

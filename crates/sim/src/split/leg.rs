@@ -14,13 +14,13 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Leg {
     pub(crate) carrier: Carrier,
-    /// Its compressed headers.
+    /// The state of header compression on the leg, if it has any.
     pub(crate) headers: Option<Box<Headers>>,
-    /// Its ends that are moving from one gateway to another: they neither send nor receive.
+    /// The ends that are moving from one gateway to another; such an end neither sends nor receives.
     pub(crate) away: Away,
-    /// The chain that it belongs to.
+    /// The chain that the leg belongs to.
     pub(crate) chain: u32,
-    /// Its place there, from 0.
+    /// Its place in the chain, from 0.
     pub(crate) number: u8,
 }
 
@@ -30,8 +30,8 @@ pub(crate) enum Carrier {
     /// A TCP connection.
     Tcp {
         ends: Box<Ends>,
-        /// The spoofing gateway at its beginning, if any: this leg then has the receiver's end of the connection, and
-        /// the previous one the sender's.
+        /// The spoofing gateway at the beginning of the leg, if any. Then one connection spans two legs: this leg has the
+        /// receiver's end of it, and the previous leg the sender's.
         spoof: Option<Box<Spoof>>,
     },
     /// Packets at a rate.
@@ -46,28 +46,28 @@ pub(crate) struct Away {
 }
 
 impl Leg {
-    /// The ends of its connection, if it is one.
+    /// Both ends of the TCP connection, if the leg is one.
     pub(crate) fn tcp(&self) -> Option<&Ends> {
         match &self.carrier {
             Carrier::Tcp { ends, .. } => Some(ends),
             Carrier::Rated(_) => None,
         }
     }
-    /// The same, for changes.
+    /// Both ends of the TCP connection, if the leg is one.
     pub(crate) fn tcp_mut(&mut self) -> Option<&mut Ends> {
         match &mut self.carrier {
             Carrier::Tcp { ends, .. } => Some(ends),
             Carrier::Rated(_) => None,
         }
     }
-    /// The spoofing gateway at its beginning.
+    /// The spoofing gateway at the beginning of the leg, if any.
     pub(crate) fn spoof(&self) -> Option<&Spoof> {
         match &self.carrier {
             Carrier::Tcp { spoof, .. } => spoof.as_deref(),
             Carrier::Rated(_) => None,
         }
     }
-    /// Its ends without TCP.
+    /// Both ends of a leg without TCP.
     pub(crate) fn rated(&self) -> Option<&RateLeg> {
         match &self.carrier {
             Carrier::Tcp { .. } => None,
@@ -83,7 +83,7 @@ impl Leg {
             Carrier::Rated(rated) => rated.sender.established(),
         }
     }
-    /// Whether the far end has seen a SYN, and whether it is established.
+    /// Whether the receiving end has seen a SYN, and whether it is established.
     pub(crate) fn arrived(&self) -> (bool, bool) {
         match &self.carrier {
             Carrier::Tcp { ends, .. } => match ends.receiver.state() {
@@ -107,30 +107,30 @@ impl Leg {
             Carrier::Rated(rated) => rated.sender.end_confirmed(),
         }
     }
-    /// When one of its ends needs a call.
+    /// The earliest deadline of the ends that are not moving: when [`Self::expire`] must be called.
     pub(crate) fn next_timeout(&self) -> Instant {
-        let there = |away: bool, next: Instant| if away { Instant::MAX } else { next };
+        let unless_away = |away: bool, next: Instant| if away { Instant::MAX } else { next };
         let Away { sender, receiver } = self.away;
         match &self.carrier {
             Carrier::Tcp { ends, spoof } => {
-                let own = there(sender, ends.sender.next_timeout());
-                let own = own.min(there(receiver, ends.receiver.next_timeout()));
+                let own = unless_away(sender, ends.sender.next_timeout());
+                let own = own.min(unless_away(receiver, ends.receiver.next_timeout()));
                 spoof.as_ref().map_or(own, |s| own.min(s.next_timeout()))
             }
             Carrier::Rated(rated) => {
-                let own = there(sender, rated.sender.next_timeout());
-                own.min(there(receiver, rated.receiver.next_timeout()))
+                let own = unless_away(sender, rated.sender.next_timeout());
+                own.min(unless_away(receiver, rated.receiver.next_timeout()))
             }
         }
     }
-    /// Data at the receiving end that is acknowledged and waits for the next leg.
+    /// Bytes at the receiving end that are acknowledged and wait for the next leg.
     pub(crate) fn readable(&self) -> u64 {
         match &self.carrier {
             Carrier::Tcp { ends, .. } => ends.receiver.readable(),
             Carrier::Rated(rated) => rated.receiver.readable(),
         }
     }
-    /// Data at the sending end.
+    /// Bytes at the sending end that are not acknowledged.
     pub(crate) fn unacked(&self) -> u64 {
         match &self.carrier {
             Carrier::Tcp { ends, .. } => ends.sender.unacked(),
@@ -148,8 +148,8 @@ impl Leg {
         let Away { sender, receiver } = self.away;
         match &mut self.carrier {
             Carrier::Tcp { ends, .. } => {
-                for (away, backward) in [(sender, true), (receiver, false)] {
-                    let end = ends.end(backward);
+                for (away, is_sender) in [(sender, true), (receiver, false)] {
+                    let end = ends.end(is_sender);
                     if !away && end.next_timeout() <= now {
                         end.handle_timeout(now);
                     }
@@ -184,8 +184,8 @@ impl Leg {
         };
     }
 
-    /// The sending or receiving end is replaced by one without state: it answers everything with a reset (RFC 9293
-    /// §3.10.7.2). Without TCP the peer gets no answer: the remaining end retransmits in vain.
+    /// Replaces the sending end, or the receiving end, by one without state, which answers every segment with a reset (RFC
+    /// 9293 §3.10.7.2). On a leg without TCP the remaining end gets no answer and retransmits in vain.
     pub(crate) fn forget(&mut self, sender: bool, config: &Arc<Config>, control: Algorithm) {
         match &mut self.carrier {
             Carrier::Tcp { ends, .. } => {
@@ -203,7 +203,7 @@ impl Leg {
     }
 }
 
-/// A gateway's end of a leg, in the form that a relay uses.
+/// A gateway's end of a leg as an end of a relay, at this time.
 pub(crate) struct Side<'a>(pub(crate) &'a mut Connection<Counted>, pub(crate) Instant);
 
 impl End<Count> for Side<'_> {

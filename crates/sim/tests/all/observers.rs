@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_path::error;
+use skyhaul_path::{error, queue};
 use skyhaul_scenario::resolved::Resolved;
 use skyhaul_scenario::{Document, no_files};
 use skyhaul_sim::{RunResult, Sighting, Sim, Tap, run};
@@ -238,7 +238,7 @@ fn no_control_is_an_exception() {
 }
 
 #[test]
-fn the_tables_name_every_application_and_error_model() {
+fn the_tables_name_every_application_error_model_and_queue() {
     let names = |table: &[(&'static str, &[&str])]| table.iter().map(|(n, _)| *n).collect::<Vec<_>>();
     assert_eq!(names(APPS), skyhaul_apps::NAMES);
     let mut errors: Vec<_> = ERRORS.iter().map(|(n, _)| *n).collect();
@@ -246,4 +246,9 @@ fn the_tables_name_every_application_and_error_model() {
     let mut known = error::NAMES.to_vec();
     known.sort_unstable();
     assert_eq!(errors, known);
+    let mut queues = QUEUES.to_vec();
+    queues.sort_unstable();
+    let mut known: Vec<_> = queue::Kind::ALL.iter().map(|kind| kind.name()).collect();
+    known.sort_unstable();
+    assert_eq!(queues, known);
 }

@@ -1,4 +1,4 @@
-//! Figures: the data as rows; `vega` turns them into a Vega-Lite specification with embedded data.
+//! Figures: their data as rows, which `vega` turns into a Vega-Lite specification with embedded data.
 //!
 //! One definition serves the report, notebooks, the browser and image files.
 
@@ -90,17 +90,19 @@ pub struct Row {
 
 /// Renders a specification to an image: PNG or SVG by the extension of the path.
 pub trait FigureRenderer {
-    /// Draws.
+    /// Writes the image of `vl_json`, a Vega-Lite specification, to `path`.
     ///
     /// # Errors
-    /// If it cannot draw.
+    /// If the renderer refuses the specification or cannot write the file.
     fn render(&self, vl_json: &str, path: &Path) -> Result<(), RenderError>;
 }
 
-/// The values of each axis that a figure draws.
+/// What a figure draws of the axes of its study.
 struct Extent {
+    /// Index of the axis along x, and of the axis whose values are the series.
     x: Option<usize>,
     series: Option<usize>,
+    /// For each axis the indices of the drawn values.
     choices: Vec<Vec<usize>>,
 }
 
@@ -167,6 +169,10 @@ pub fn check(file: &StudyFile, metrics: &[PlannedMetric], series: &[String]) -> 
     Ok(())
 }
 
+/// What figure `i` of a study draws of its axes.
+///
+/// # Errors
+/// If the figure names an axis that does not exist, or leaves one open.
 fn extent(file: &StudyFile, figure: &Figure, i: usize) -> Result<Extent, StudyError> {
     let axes = &file.study.axis;
     let find = |name: &Option<String>, key: &str| match name {
@@ -245,7 +251,8 @@ fn heading(time: &TimeFigure) -> String {
 type Line = (String, Option<u32>, Vec<(f64, f64)>);
 
 impl Draw<'_> {
-    /// All drawn combinations, by reading, then in the order of the axes.
+    /// All drawn combinations: the index of the reading, and that of the value of each axis. They are in the order of the
+    /// readings, then in that of the axes. A combination that another reading does not change is drawn once.
     fn combinations(&self) -> Vec<(usize, Vec<usize>)> {
         let readings = if self.figure.readings { self.results.plan.grid.len() } else { 1 };
         let mut all = vec![Vec::new()];
@@ -260,12 +267,13 @@ impl Draw<'_> {
         (0..readings).flat_map(|r| all.iter().map(move |c| (r, c.clone()))).filter(drawn).collect()
     }
 
+    /// The label of the series that a combination belongs to; empty without a series axis.
     fn series_label(&self, combination: &[usize]) -> String {
         let axes = &self.results.plan.file.study.axis;
         self.extent.series.map_or_else(String::new, |s| axes[s].label(combination[s]))
     }
 
-    /// The order of the legend, as in the study.
+    /// The series in the order of the legend, which is that of the study.
     fn domain(&self, rows: &[Row]) -> Vec<String> {
         let mut domain: Vec<String> = Vec::new();
         for r in rows {
@@ -276,13 +284,14 @@ impl Draw<'_> {
         domain
     }
 
+    /// Means of metrics along an axis, or along another metric.
     fn over_axis(&self) -> Drawn {
         let plan = self.results.plan;
         let study = &plan.file.study;
         let x_axis = &study.axis[self.extent.x.expect("checked: a figure without `time` has `x`")];
         let numeric = x_axis.values.iter().all(|v| v.number().is_some());
-        let across = self.figure.x_metric.as_ref().and_then(|m| plan.metric(m));
-        let scale = if numeric || across.is_some() { self.figure.x_scale } else { Scale::Category };
+        let x_metric = self.figure.x_metric.as_ref().and_then(|m| plan.metric(m));
+        let scale = if numeric || x_metric.is_some() { self.figure.x_scale } else { Scale::Category };
         let metrics: Vec<usize> = self.figure.y.0.iter().filter_map(|y| plan.metric(y)).collect();
         let (space, names) = (Space::of(&plan.file), plan.readings());
         let mut rows = Vec::new();
@@ -301,7 +310,7 @@ impl Draw<'_> {
                     (s, _) => format!("{s}, {title}"),
                 };
                 let i = c[self.extent.x.unwrap_or(0)];
-                let (x, left, right) = match across {
+                let (x, left, right) = match x_metric {
                     Some(m) => {
                         let values = self.results.metric(reading, space.flatten(&c), m);
                         let e = stats::estimate(values);
@@ -320,9 +329,9 @@ impl Draw<'_> {
         }
         let y_title = match &metrics[..] {
             [one] => plan.metrics[*one].heading.clone(),
-            many => many.first().map_or_else(String::new, |m| format::axis_of(&plan.metrics[*m].unit)),
+            many => many.first().map_or_else(String::new, |m| unit_heading(&plan.metrics[*m].unit)),
         };
-        let x_title = across.map_or_else(|| x_axis.heading(), |m| plan.metrics[m].heading.clone());
+        let x_title = x_metric.map_or_else(|| x_axis.heading(), |m| plan.metrics[m].heading.clone());
         self.finish(rows, &[], scale, x_title, y_title, false)
     }
 
@@ -366,10 +375,11 @@ impl Draw<'_> {
             }
         }
         let first = self.figure.quantiles.first().and_then(|q| plan.metric(&q.metric));
-        let x_title = first.map_or_else(String::new, |m| format::axis_of(&plan.metrics[m].unit));
+        let x_title = first.map_or_else(String::new, |m| unit_heading(&plan.metrics[m].unit));
         self.finish(rows, &[], self.figure.x_scale, x_title, "Share".to_owned(), false)
     }
 
+    /// Recorded series of the first seed over time.
     fn over_time(&self) -> Drawn {
         let time = self.figure.time.as_ref().expect("checked: this is a figure over time");
         let plan = self.results.plan;
@@ -428,6 +438,7 @@ impl Draw<'_> {
         self.finish(rows, &spans, self.figure.x_scale, "Time (s)".to_owned(), heading(time), thinned)
     }
 
+    /// Builds the specification, with the titles of the figure where it has some.
     fn finish(
         &self,
         rows: Vec<Row>,
@@ -468,11 +479,9 @@ impl Draw<'_> {
     }
 }
 
-mod format {
-    /// Title of an axis that several metrics share.
-    pub(super) fn axis_of(unit: &str) -> String {
-        if unit.is_empty() { String::new() } else { format!("({unit})") }
-    }
+/// Title of an axis that several metrics share: their unit.
+fn unit_heading(unit: &str) -> String {
+    if unit.is_empty() { String::new() } else { format!("({unit})") }
 }
 
 #[cfg(test)]

@@ -32,21 +32,24 @@ const HEIGHT: usize = 320;
 /// Height of a lane of marks above the plot, in pixels.
 const LANE: usize = 7;
 
-/// Half a decade.
+/// The factor of half a decade.
 const SQRT_10: f64 = 3.162_277_660_168_379_5;
 
 /// Dashes of the readings: the default is solid.
 const DASHES: [&[u32]; 6] = [&[], &[6, 3], &[2, 3], &[8, 3, 2, 3], &[12, 4], &[1, 2]];
 
+/// A figure with all that its specification needs.
 pub(super) struct Spec<'a> {
     pub(super) figure: &'a Figure,
     pub(super) title: &'a str,
     pub(super) x_title: &'a str,
     pub(super) y_title: &'a str,
+    /// Title of the legend.
     pub(super) legend: Option<&'a str>,
     /// Title of the axis whose values are the points, where a metric lies along x.
     pub(super) points: Option<&'a str>,
     pub(super) scale: Scale,
+    /// The series in the order of the legend.
     pub(super) domain: &'a [String],
     pub(super) readings: &'a [String],
     pub(super) rows: &'a [Row],
@@ -95,7 +98,8 @@ impl Spec<'_> {
         })
     }
 
-    /// The place of zero on a logarithmic axis: a decade left of the smallest positive value.
+    /// Where zero is drawn on a logarithmic axis, if it is among the values: a decade left of that of the least positive
+    /// value.
     fn place_of_zero(&self) -> Option<f64> {
         if self.scale != Scale::Log || !self.rows.iter().any(|r| r.x == Some(0.0)) {
             return None;
@@ -122,7 +126,7 @@ impl Spec<'_> {
         self.rows.iter().enumerate().map(row).collect()
     }
 
-    /// The mark at each point. Categories are not joined by lines unless the figure says so.
+    /// How the values are marked. Values of categories are not joined by lines unless the figure asks for lines.
     fn mark(&self) -> Mark {
         match self.figure.mark {
             Mark::LinePoint if self.scale == Scale::Category => Mark::Point,
@@ -167,7 +171,7 @@ impl Spec<'_> {
             scale.insert("zero".into(), json!(false));
             scale.insert("nice".into(), json!(false));
         } else {
-            // Vega labels an axis of one value with as many digits as its empty domain would need.
+            // If all values are equal, Vega would label them with far too many digits.
             let mut xs = self.rows.iter().filter_map(|r| r.x);
             if let Some(only) = xs.next().filter(|only| xs.all(|x| x == *only)) {
                 x["axis"] = json!({ "values": [only], "format": ".5~g" });
@@ -202,6 +206,7 @@ impl Spec<'_> {
         }
     }
 
+    /// Whether a row belongs to the default reading.
     fn is_default(&self, row: &Row) -> bool {
         self.readings.first() == Some(&row.reading)
     }
@@ -218,7 +223,8 @@ impl Spec<'_> {
         all
     }
 
-    /// Colour or shape of the curves. The second round through one list is out of step with the other.
+    /// Colours or shapes of the curves, from a list of eight. For every further eight curves the list is shifted by `shift`
+    /// places: colours and shapes have different shifts, so that no two curves have the same colour and shape.
     fn channel(&self, list: [&str; 8], shift: usize) -> Value {
         let domain = self.curves();
         let range: Vec<&str> = (0..domain.len()).map(|i| list[(i + shift * (i / 8)) % 8]).collect();
@@ -268,11 +274,12 @@ impl Spec<'_> {
         }))
     }
 
-    /// Whether each value of a curve has a point.
+    /// Whether the values of a curve are marked by points.
     fn has_points(&self) -> bool {
         matches!(self.mark(), Mark::LinePoint | Mark::Point) && self.figure.time.is_none()
     }
 
+    /// The fields that separate lines of one curve.
     fn detail(&self) -> Value {
         let mut fields = vec![json!({ "field": "part" }), json!({ "field": "reading" })];
         if self.figure.time.is_some() {
@@ -281,14 +288,15 @@ impl Spec<'_> {
         Value::Array(fields)
     }
 
-    /// Whether curves are clipped: the figure sets the visible range.
+    /// Whether curves are clipped: they are if the figure sets the visible range.
     fn clip(&self) -> bool {
         self.figure.x_range.is_some() || self.figure.y_range.is_some()
     }
 
+    /// The intervals of the values: an area along lines, and bars.
     fn band(&self) -> Vec<Value> {
-        let has = self.rows.iter().any(|r| r.low.zip(r.high).is_some_and(|(l, h)| h > l));
-        if self.figure.band == Band::None || !has {
+        let has_interval = self.rows.iter().any(|r| r.low.zip(r.high).is_some_and(|(l, h)| h > l));
+        if self.figure.band == Band::None || !has_interval {
             return Vec::new();
         }
         let mut low = self.y();
@@ -320,7 +328,7 @@ impl Spec<'_> {
         })
     }
 
-    /// The size of the points: larger from one value of the axis to the next.
+    /// The size of the points, where a metric lies along x: it grows from one value of the axis to the next.
     fn size(&self) -> Value {
         let mut labels: Vec<&str> = Vec::new();
         for row in self.rows {
@@ -336,6 +344,7 @@ impl Spec<'_> {
         })
     }
 
+    /// The curves: lines, points or both.
     fn lines(&self) -> Vec<Value> {
         let mut line = Map::new();
         line.insert("color".into(), self.color());
@@ -358,14 +367,14 @@ impl Spec<'_> {
         if self.figure.mark == Mark::Step {
             mark["interpolate"] = json!("step-after");
         }
-        let copied = line.get("strokeDash").is_some_and(|dash| dash["field"] == "dash");
+        let uses_dash_field = line.get("strokeDash").is_some_and(|dash| dash["field"] == "dash");
         let mut line = json!({ "mark": mark, "encoding": line });
-        if copied {
+        if uses_dash_field {
             line["transform"] = json!([{ "calculate": "datum.curve", "as": "dash" }]);
         }
         let mut point = json!({ "mark": { "type": "point", "filled": true, "size": 55, "opacity": 1 }, "encoding": point });
         if let Some([from, to]) = self.figure.y_range {
-            // Not clipped, so that those on the edge are whole.
+            // Points outside are filtered, not clipped, so that points on the edge are whole.
             point["transform"] = json!([{ "filter": { "field": "y", "range": [from, to] } }]);
         }
         if let (Some([from, to]), Some(_)) = (self.figure.x_range, self.points) {
@@ -382,7 +391,7 @@ impl Spec<'_> {
         }
     }
 
-    /// Time spans as bars above the plot, one lane per curve.
+    /// The marked time spans, as bars above the plot, with a lane for each series.
     fn marked(&self, x: &Value) -> Vec<Value> {
         let Some(what) = self.figure.time.as_ref().and_then(|t| t.mark.as_ref()) else { return Vec::new() };
         if self.spans.is_empty() {
@@ -390,7 +399,7 @@ impl Spec<'_> {
         }
         let (mut from, to) = (x.clone(), json!({ "field": "to" }));
         from["field"] = json!("from");
-        // In the order of the legend, from above.
+        // The lanes are in the order of the legend, from the top.
         let count = self.domain.len();
         let lane = |place: usize| -(5.0 + (LANE * (count - 1 - place)) as f64);
         let mut layers: Vec<Value> = Vec::new();
@@ -455,11 +464,13 @@ fn decade(x: f64) -> f64 {
     power(exponent(x))
 }
 
+/// The decimal exponent of x > 0.
 fn exponent(x: f64) -> i32 {
-    // The text of a number knows its exponent exactly; logarithms of powers of ten may fall short.
+    // The text of a number has its exact exponent; the logarithm of a power of ten may be slightly less.
     format!("{x:e}").split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0)
 }
 
+/// The power of ten that is nearest to 10^e.
 fn power(e: i32) -> f64 {
     format!("1e{e}").parse().unwrap_or(f64::NAN)
 }

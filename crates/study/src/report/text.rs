@@ -5,7 +5,7 @@ use crate::evaluation::Evaluation;
 use crate::tabulate::Tabulated;
 use std::fmt::Write as _;
 
-/// Widest line.
+/// Maximum length of a line, characters.
 const WIDTH: usize = 100;
 /// Marker of a failed cell.
 const FAILED: char = '✗';
@@ -56,6 +56,7 @@ pub fn text(e: &Evaluation) -> String {
         if let Some(paper) = &claim.paper {
             line("paper", paper);
         }
+        // The first outcome is that of the study's own reading; for the others, cases that hold are not listed.
         for (i, o) in claim.outcomes.iter().enumerate() {
             let detail = o.verdict.detail();
             let detail = if detail.is_empty() { String::new() } else { format!(", {detail}") };
@@ -71,9 +72,9 @@ pub fn text(e: &Evaluation) -> String {
                     }
                 }
                 many => {
-                    let other = many.iter().filter(|c| c.verdict != Verdict::Holds);
-                    let other = other.map(|c| format!("; {} {}: {}", symbol(&c.verdict), c.case, c.ours));
-                    line(&head, &format!("{verdict}{}", other.collect::<String>()));
+                    let others = many.iter().filter(|c| c.verdict != Verdict::Holds);
+                    let others = others.map(|c| format!("; {} {}: {}", symbol(&c.verdict), c.case, c.ours));
+                    line(&head, &format!("{verdict}{}", others.collect::<String>()));
                 }
             }
         }
@@ -88,7 +89,7 @@ pub fn text(e: &Evaluation) -> String {
     out
 }
 
-/// A table in columns as wide as they need to be.
+/// Writes a table, each column as wide as its widest cell: axes to the left, numbers to the right.
 fn grid(out: &mut String, t: &Tabulated) {
     let lines = t.text();
     let columns = lines.first().map_or(0, Vec::len);
@@ -111,7 +112,7 @@ fn grid(out: &mut String, t: &Tabulated) {
     }
 }
 
-/// One character per verdict.
+/// The character that stands for a verdict.
 pub(super) const fn symbol(v: &Verdict) -> &'static str {
     match v {
         Verdict::Holds => "✓",
@@ -122,25 +123,26 @@ pub(super) const fn symbol(v: &Verdict) -> &'static str {
     }
 }
 
-/// Writes `text` after `head`, broken at spaces; further lines are indented.
+/// Writes `text` after `head`, broken at spaces into lines of at most [`WIDTH`] characters; lines after the first are
+/// indented by `indent` spaces.
 fn wrap(out: &mut String, head: &str, indent: usize, text: &str) {
     out.push_str(head);
     let mut column = head.chars().count();
-    let mut first = true;
+    let mut at_start = true;
     for word in text.split_whitespace() {
         let length = word.chars().count();
-        if !first && column + 1 + length > WIDTH {
+        if !at_start && column + 1 + length > WIDTH {
             let _ = write!(out, "\n{:indent$}", "");
             column = indent;
-            first = true;
+            at_start = true;
         }
-        if !first {
+        if !at_start {
             out.push(' ');
             column += 1;
         }
         out.push_str(word);
         column += length;
-        first = false;
+        at_start = false;
     }
     out.push('\n');
 }

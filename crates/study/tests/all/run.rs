@@ -15,6 +15,9 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
+/// Cells of the study: three loss rates, with SACK, Peach, and Peach in the other reading, of eight seeds each.
+const CELLS: usize = 72;
+
 #[derive(Default)]
 struct Heard {
     begun: Mutex<Option<(usize, usize)>>,
@@ -57,14 +60,18 @@ fn results_do_not_depend_on_the_number_of_threads() {
 fn an_interrupted_run_goes_on_where_it_stopped_and_ends_the_same() {
     let cache = Cache::new(folder("resume-cache"));
     let first = Fake { stop_after: 20, ..Fake::default() };
-    let cut = evaluated(&first, 2, Some(&cache));
-    assert!(cut.missing > 0 && cut.missing <= 72 - 20, "{}", cut.missing);
-    assert!(matches!(cut.claims[0].verdict(), Verdict::NotEvaluable { .. }), "{:?}", cut.claims[0]);
+    let interrupted = evaluated(&first, 2, Some(&cache));
+    assert!(interrupted.missing > 0 && interrupted.missing <= CELLS - 20, "{}", interrupted.missing);
+    assert!(
+        matches!(interrupted.claims[0].verdict(), Verdict::NotEvaluable { .. }),
+        "{:?}",
+        interrupted.claims[0]
+    );
     let done = first.ran.load(Ordering::Relaxed);
 
     let second = Fake::default();
     let resumed = evaluated(&second, 2, Some(&cache));
-    assert_eq!(second.ran.load(Ordering::Relaxed), 72 - done, "finished cells are not run again");
+    assert_eq!(second.ran.load(Ordering::Relaxed), CELLS - done, "finished cells are not run again");
     let fresh = evaluated(&Fake::default(), 3, None);
     assert_eq!(written(&resumed, "resumed"), written(&fresh, "fresh"));
 }
@@ -75,12 +82,12 @@ fn a_damaged_entry_is_reported_and_runs_again() {
     let cache = Cache::new(&dir);
     let before = evaluated(&Fake::default(), 2, Some(&cache));
     let files = contents(&dir);
-    assert_eq!(files.len(), 72);
+    assert_eq!(files.len(), CELLS);
     type Damage<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
     let damage: [Damage<'_>; 6] = [
         &|b| b[..b.len() / 2].to_vec(),
         &|_| Vec::new(),
-        // One digit of a result: plausible, and wrong.
+        // One digit of a result is changed: the result is plausible, and wrong.
         &|b| String::from_utf8_lossy(b).replacen("\"duration\":10", "\"duration\":11", 1).into_bytes(),
         &|_| files[7].1.clone(),
         &|b| [b, b"x"].concat(),
@@ -101,21 +108,21 @@ fn a_damaged_entry_is_reported_and_runs_again() {
         assert!(w.len() == 1 && !w[0].contains('\n') && w[0].contains("runs again"), "{i}: {w:?}");
     }
     assert_eq!(runner.ran.load(Ordering::Relaxed), damage.len());
-    assert_eq!(heard.begun.lock().unwrap().unwrap(), (72, 66));
-    assert_eq!(heard.cells.lock().unwrap().iter().max(), Some(&72));
+    assert_eq!(heard.begun.lock().unwrap().unwrap(), (CELLS, CELLS - damage.len()));
+    assert_eq!(heard.cells.lock().unwrap().iter().max(), Some(&CELLS));
     assert_eq!(before.summary(), after.summary());
     assert_eq!(contents(&dir), files, "the cache is whole again, without left-overs");
 }
 
 #[test]
-fn another_engine_does_not_meet_these_results() {
+fn another_engine_does_not_use_cached_results() {
     let dir = folder("engine-cache");
     let cache = Cache::new(&dir);
     evaluated(&Fake::default(), 2, Some(&cache));
     let other = Fake { engine: Some("fake-2".to_owned()), ..Fake::default() };
     evaluated(&other, 2, Some(&cache));
-    assert_eq!(other.ran.load(Ordering::Relaxed), 72);
-    // Even under the same name.
+    assert_eq!(other.ran.load(Ordering::Relaxed), CELLS);
+    // Not even for a cell with the same key.
     let key = cell_key("fake-1", "text", &Ok(String::new()), 1);
     let o = skyhaul_study::observed::Observed::default();
     cache.store("fake-1", &key, &o).unwrap();
@@ -145,15 +152,15 @@ fn a_failing_cell_is_shown_and_the_others_go_on() {
         let p = planned(&runner);
         let options = RunOptions { jobs: 3, cache: Some(&cache), progress: &heard, ..RunOptions::default() };
         let cells = run(&runner, &p, &options).expect("the others");
-        // One seed of nine runs.
-        assert_eq!((cells.failed.len(), cells.ran, cells.interrupted), (9, 72, false));
-        assert_eq!(contents(&dir).len(), 72 - 9, "failed cells are not cached");
-        assert_eq!(heard.cells.lock().unwrap().iter().max(), Some(&72));
+        // One seed fails in each of the nine scenarios.
+        assert_eq!((cells.failed.len(), cells.ran, cells.interrupted), (9, CELLS, false));
+        assert_eq!(contents(&dir).len(), CELLS - 9, "failed cells are not cached");
+        assert_eq!(heard.cells.lock().unwrap().iter().max(), Some(&CELLS));
         let warnings = heard.warnings.lock().unwrap();
-        let told = |w: &&String| {
+        let names_the_cell = |w: &&String| {
             w.contains("loss = 0, cc = SACK") && w.contains(&format!("seed {seed}")) && w.contains(part)
         };
-        assert!(warnings.iter().any(|w| told(&w)) && warnings.len() == 9, "{warnings:?}");
+        assert!(warnings.iter().any(|w| names_the_cell(&w)) && warnings.len() == 9, "{warnings:?}");
 
         let e = evaluate(&p, &cells).expect("an evaluation");
         assert_eq!((e.missing, e.failed.len()), (0, 9));
@@ -164,7 +171,7 @@ fn a_failing_cell_is_shown_and_the_others_go_on() {
         let (name, Column::Text { values, rows }) = e.cells.columns().last().expect("columns") else {
             panic!("no texts")
         };
-        assert_eq!((name.as_str(), rows.len()), ("failed", 72));
+        assert_eq!((name.as_str(), rows.len()), ("failed", CELLS));
         assert_eq!(rows.iter().filter(|r| values[**r as usize].contains(part)).count(), 9);
         let (html, text) = (skyhaul_study::report::html(&e), skyhaul_study::report::text(&e));
         assert!(text.contains(part) && html.contains("9 of 72 cells failed"), "{text}");
@@ -173,7 +180,7 @@ fn a_failing_cell_is_shown_and_the_others_go_on() {
         }
         assert_eq!(e.summary()["failed_cells"][0]["seed"], seed);
 
-        // Elsewhere, and again without the fault.
+        // A worker reports the same failure. Without the fault, only the failed cells run again.
         let job = &jobs(&p)[usize::try_from(seed).unwrap() - 1];
         let answer = execute(&runner, job).expect("an answer");
         assert_eq!(accept(job, &answer).expect("whole").expect_err("failed"), cells.failed[&job.number]);
@@ -187,7 +194,7 @@ fn a_failing_cell_is_shown_and_the_others_go_on() {
 }
 
 #[test]
-fn the_version_of_a_users_own_part_tells_results_apart() {
+fn results_depend_on_the_version_of_a_users_own_control() {
     let dir = folder("version-cache");
     let cache = Cache::new(&dir);
     let ran = |version: Option<Result<String, String>>| {
@@ -198,15 +205,15 @@ fn the_version_of_a_users_own_part_tells_results_apart() {
         (runner.ran.load(Ordering::Relaxed), heard.warnings.into_inner().unwrap())
     };
     let v = |text: &str| Some(Ok(text.to_owned()));
-    assert_eq!(ran(None), (72, vec![]));
-    assert_eq!((ran(v("1")), ran(v("1")), ran(v("2"))), ((72, vec![]), (0, vec![]), (72, vec![])));
-    assert_eq!(contents(&dir).len(), 3 * 72);
-    // Unknown: never from the cache, never into it, and said so.
+    assert_eq!(ran(None), (CELLS, vec![]));
+    assert_eq!((ran(v("1")), ran(v("1")), ran(v("2"))), ((CELLS, vec![]), (0, vec![]), (CELLS, vec![])));
+    assert_eq!(contents(&dir).len(), 3 * CELLS);
+    // Without a version, cells are neither read from the cache nor written to it, and a warning says so.
     for _ in 0..2 {
         let (cells, warnings) = ran(Some(Err("no source".to_owned())));
-        assert_eq!((cells, warnings), (72, vec!["cells are not cached: no source".to_owned()]));
+        assert_eq!((cells, warnings), (CELLS, vec!["cells are not cached: no source".to_owned()]));
     }
-    assert_eq!(contents(&dir).len(), 3 * 72);
+    assert_eq!(contents(&dir).len(), 3 * CELLS);
     // A worker with another version refuses.
     let planned = planned(&Fake { version: v("1"), ..Fake::default() });
     let other = Fake { version: v("2"), ..Fake::default() };
@@ -214,7 +221,7 @@ fn the_version_of_a_users_own_part_tells_results_apart() {
 }
 
 #[test]
-fn cells_run_anywhere_and_come_back() {
+fn workers_run_cells_and_return_their_results() {
     let runner = Fake::default();
     let p = planned(&runner);
     let here = run(&runner, &p, &RunOptions::default()).expect("cells");
@@ -231,15 +238,15 @@ fn cells_run_anywhere_and_come_back() {
 }
 
 #[test]
-fn verdicts_come_out_as_the_numbers_are() {
+fn verdicts_follow_from_the_numbers() {
     let e = evaluated(&Fake::default(), 0, None);
     let verdict = |i: usize, reading: usize| e.claims[i].outcomes[reading].verdict.clone();
     assert_eq!(verdict(0, 0), Verdict::Holds);
     assert_eq!(e.claims[0].outcomes[0].cases.len(), 3);
-    // +83 %, printed as at most +10 %.
+    // +83 % is measured; the claim is at most +10 %.
     assert_eq!(verdict(1, 0), Verdict::Differs);
     assert_eq!(verdict(2, 0), Verdict::Holds);
-    // 1200 ± 1.2 lies inside an interval of ± 25 or so: more seeds would tell.
+    // The accepted range, 1200 ± 1.2, lies within a confidence interval of about ± 25: more seeds would decide.
     assert!(
         matches!(verdict(3, 0), Verdict::Undecided { needs_seeds: Some(n) } if n > 8),
         "{:?}",

@@ -9,7 +9,8 @@ use crate::sender::Arrival;
 use crate::store::Store;
 use skyhaul_base::{Duration, Instant};
 
-/// Half the wrap-around time of a timestamp clock with ticks of one millisecond.
+/// Half the wrap-around time of a timestamp clock with ticks of one millisecond: an older `TS.Recent` is invalid (RFC 7323
+/// §5.5).
 const STAMPS_AGE: Duration = Duration::from_secs(24 * 86_400);
 
 impl<S: Store> Connection<S> {
@@ -39,8 +40,8 @@ impl<S: Store> Connection<S> {
         result
     }
 
-    /// Whether segments that were merged into this one can be handled as one: they bring the next data in order, and each would
-    /// have been handled alike.
+    /// Whether `seg`, which several segments were merged into, can be handled as one segment: its data is the next in order,
+    /// and each of the segments would have been handled in the same way.
     #[must_use]
     pub fn takes_merged(&self, seg: &Segment) -> bool {
         matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
@@ -63,10 +64,12 @@ impl<S: Store> Connection<S> {
         Ok(())
     }
 
+    /// Offset of `seq` in the peer's stream, near `RCV.NXT`; `None` if it would be negative.
     pub(super) fn rcv_offset(&self, seq: Seq) -> Option<u64> {
         let nxt = self.receiver.next_expected();
         seq.unwrap(nxt, self.irs.add(nxt as u32))
     }
+    /// Offset of `seq` in our stream, near `SND.UNA`; `None` if it would be negative.
     pub(super) fn snd_offset(&self, seq: Seq) -> Option<u64> {
         let una = self.sender.una();
         seq.unwrap(una, self.iss.add(una as u32))
@@ -89,10 +92,11 @@ impl<S: Store> Connection<S> {
         if seg.len > 0 && self.receiver.contradicts_end(seq + u64::from(seg.len), false) {
             return self.stray(now, Rejected::BeyondFin);
         }
-        // In a one-way transfer, half of all segments change nothing for the receiver's sending half.
-        let says_nothing =
+        // A data segment that repeats the last acknowledgement and window changes nothing for the sending half. In a one-way
+        // transfer every data segment is such a one.
+        let repeats_ack =
             seg.len > 0 && seg.ack_ratio.is_none() && self.sender.nothing_new(self.iss, seg.ack, seg.window);
-        if !says_nothing {
+        if !repeats_ack {
             self.acknowledgement(now, seg, seq, echo)?;
         }
         self.take_timestamp(now, seg, seq);
@@ -105,13 +109,13 @@ impl<S: Store> Connection<S> {
             }
             self.receiver.handle(now, &data)?;
             if self.receiver.finished() {
-                self.move_on(now, true); // it filled the gap before a FIN that had come early
+                self.move_on(now, true); // the data filled the gap before a FIN that had arrived early
             }
         }
         Ok(())
     }
 
-    /// PAWS (RFC 7323 §5), and the RTT from the echo.
+    /// Checks the timestamp (PAWS, RFC 7323 §5). Returns the RTT that its echo shows, if any.
     pub(super) fn check_timestamps(
         &mut self,
         now: Instant,
@@ -119,10 +123,10 @@ impl<S: Store> Connection<S> {
     ) -> Result<Option<Duration>, Rejected> {
         let reset = seg.flags.has(Flags::RST);
         if seg.ts.is_none() && !reset {
-            // Dropped silently (RFC 7323 §3.2).
+            // A segment without the agreed timestamp is dropped silently (RFC 7323 §3.2).
             return Err(Rejected::Unstamped);
         }
-        // After such a pause a smaller timestamp may be newer (RFC 7323 §5.5).
+        // After so long a pause a smaller timestamp may be newer (RFC 7323 §5.5).
         let idle = now - self.stamped_at > STAMPS_AGE;
         match self.stamps.check(now, seg.ts, reset || idle) {
             Err(why) => self.stray(now, why),
@@ -142,7 +146,8 @@ impl<S: Store> Connection<S> {
         }
     }
 
-    #[inline(never)]
+    /// Writes the SACK blocks of `seg` to `blocks`, as offsets in our stream, and returns their number. Blocks that begin
+    /// before the stream are left out.
     pub(super) fn sack_offsets(&self, seg: &Segment, blocks: &mut [(u64, u64); 4]) -> usize {
         let mut n = 0;
         for &(from, to) in seg.sack.as_slice() {
@@ -164,7 +169,7 @@ impl<S: Store> Connection<S> {
         let ack = self.admitted_ack(now, seg)?;
         let (una, repairing) = (self.sender.una(), self.sender.is_repairing());
         let mut blocks = [(0, 0); 4];
-        let n = if seg.sack.is_empty() { 0 } else { self.sack_offsets(seg, &mut blocks) };
+        let n = self.sack_offsets(seg, &mut blocks);
         // A probe may have queued for long, so its window may be outdated.
         let fresh = !seg.mark.is_probe() && (self.wl1 < seq || (self.wl1 == seq && self.wl2 <= ack));
         let arrival = Arrival {
@@ -181,8 +186,8 @@ impl<S: Store> Connection<S> {
         };
         self.sender.acknowledge(now, &arrival)?;
         if let Some(ratio) = &mut self.ack_ratio {
-            // Only pure acknowledgements are subject to this control, but the acknowledgement in a data segment
-            // counts as covering.
+            // ACK congestion control (RFC 5690) reacts to the marks of pure ACKs only; an acknowledgement in a data segment
+            // acknowledges data all the same.
             let marked = arrival.pure && self.ecn.agreed && seg.ecn == Codepoint::Marked;
             ratio.acknowledged(&self.sender.ack_sample(una, repairing, marked));
         }
@@ -190,6 +195,7 @@ impl<S: Store> Connection<S> {
             self.receiver.acknowledge_every(n.get().into(), LONGEST_HELD);
         }
         if fresh {
+            // SND.WL1 and SND.WL2.
             self.wl1 = seq;
             self.wl2 = ack;
         }
@@ -297,7 +303,8 @@ impl<S: Store> Connection<S> {
         outcome
     }
 
-    /// State changes after our FIN was acknowledged or the peer's FIN arrived.
+    /// Changes the state if our FIN was acknowledged or the peer's FIN arrived; `finished`: the peer's stream is complete with
+    /// the current segment.
     pub(super) fn move_on(&mut self, now: Instant, finished: bool) {
         if finished {
             self.emit(Event::PeerFinished);
@@ -305,7 +312,7 @@ impl<S: Store> Connection<S> {
         let acked = self.sender.fin_acked();
         let peer_done = self.receiver.finished();
         if self.state == State::FinWait2 && peer_done {
-            self.deadline = Instant::MAX; // what was awaited has come
+            self.deadline = Instant::MAX; // the awaited FIN has arrived
         }
         self.state = match self.state {
             State::Established if peer_done => State::CloseWait,

@@ -1,12 +1,12 @@
 //! Data in a SYN, as in TCP Fast Open (RFC 7413). The drivers of both ends decide when it is safe: a connection sends
 //! and takes such data only if its user allows it.
 //!
-//! Only the first SYN carries data; a repeated one does not (RFC 7413 §4.1.3.1). The peer's acknowledgement says how
-//! much of it was taken, and the rest is sent as if it had never left. An end that took data may send before its
+//! Only the first SYN carries data; a repeated one does not (RFC 7413 §4.1.3.1). The peer's acknowledgement shows how
+//! much of the data was taken, and the rest is sent again as new data. An end that took data may send before its
 //! SYN-ACK is acknowledged (§4.2.2), within the window of the SYN.
 //!
-//! Unlike others (RFC 7323 §2.2), the window of such a SYN is scaled: 64 KiB would be less than the path carries in a
-//! round trip. A peer that does not know this takes the window for a smaller one.
+//! The window of a SYN that may carry data is scaled, unlike that of other SYNs (RFC 7323 §2.2): 64 KiB would be less than
+//! the path carries in a round trip. A peer that does not scale it reads a smaller window.
 
 use super::{Connection, Event, State, UNSCALED};
 use crate::receiver::Data;
@@ -34,27 +34,28 @@ pub(super) struct Opening {
     pub(super) taken: u32,
     /// The window of the peer's SYN is scaled.
     scaled: bool,
-    /// Data was taken, and our SYN-ACK is not acknowledged.
-    open: bool,
+    /// Data was taken: this end may send before its SYN-ACK is acknowledged.
+    may_send: bool,
 }
 
 impl<S: Store> Connection<S> {
-    /// The first SYN carries what is written by then, at most `most` bytes, and its window is scaled. To be called before
-    /// the SYN has left.
+    /// Lets the first SYN carry the data that is written before it leaves, at most `most` bytes, and scales its window. Has no
+    /// effect after the SYN has left.
     pub fn offer_early(&mut self, most: u32) {
         if self.state == State::SynSent && self.handshake.tries == 0 && most > 0 {
             self.opening.get_or_insert_default().most = most;
             self.receiver.announce_at_most(UNSCALED << self.our_scale);
         }
     }
-    /// The data of the peer's SYN is taken, and answers may leave before the handshake is complete; `scaled`: the peer is
-    /// known to scale the window of its SYN. To be called before the SYN is handled. The caller is sure that the SYN is neither forged nor a late copy.
+    /// Takes the data of the peer's SYN, and lets answers leave before the handshake is complete; `scaled`: the peer is known
+    /// to scale the window of its SYN. To be called before the SYN is handled, and only if the caller is sure that the SYN is
+    /// neither forged nor a late duplicate.
     pub fn take_early(&mut self, scaled: bool) {
         if self.state == State::Listen {
             self.opening.get_or_insert_default().scaled = scaled;
         }
     }
-    /// Data in the SYN of this connection.
+    /// How much data the SYN of this connection carried, and how much of it was taken.
     #[must_use]
     pub fn early(&self) -> Early {
         let Some(o) = &self.opening else { return Early::default() };
@@ -72,7 +73,7 @@ impl<S: Store> Connection<S> {
             _ => 0,
         }
     }
-    /// Whether this acknowledges our SYN, or its data as well; notes how much of that.
+    /// Whether `ack` acknowledges our SYN, perhaps with data in it; records how much of the data.
     pub(super) fn acknowledges_syn(&mut self, ack: crate::Seq) -> bool {
         let taken = ack.diff(self.iss.add(1)) as u32;
         match &mut self.opening {
@@ -84,14 +85,14 @@ impl<S: Store> Connection<S> {
         }
     }
 
-    /// The window of a SYN.
+    /// The window field of a SYN or SYN-ACK.
     pub(super) fn window_of_syn(&mut self) -> u32 {
         let scaled = self.state == State::SynSent && self.opening.is_some();
         let shift = if scaled { self.our_scale } else { 0 };
         (self.receiver.window() >> shift).min(UNSCALED) as u32
     }
 
-    /// Takes the data of a SYN and starts the sending half.
+    /// Takes the data of a SYN, if there is any and it may be taken, and starts the sending half.
     pub(super) fn on_early(&mut self, now: Instant, seg: &Segment, payload: &[u8]) {
         let Some(scaled) = self.opening.as_ref().map(|o| o.scaled).filter(|_| seg.len > 0) else { return };
         let data = Data { seq: 1, len: seg.len, fin: false, payload, mark: Mark::None, probe_id: None };
@@ -99,17 +100,17 @@ impl<S: Store> Connection<S> {
             return;
         }
         let taken = self.receiver.payload_received() as u32;
-        self.opening = Some(alloc::boxed::Box::new(Opening { taken, open: true, ..Opening::default() }));
+        self.opening = Some(alloc::boxed::Box::new(Opening { taken, may_send: true, ..Opening::default() }));
         let shift = if scaled { self.peer_scale } else { 0 };
         let peer = self.peer(u64::from(seg.window) << shift, None);
         self.begin(now, &peer);
     }
     /// Whether data may leave before the SYN-ACK is acknowledged.
     pub(super) fn is_early(&self) -> bool {
-        self.state == State::SynReceived && self.opening.as_ref().is_some_and(|o| o.open)
+        self.state == State::SynReceived && self.opening.as_ref().is_some_and(|o| o.may_send)
     }
-    /// The SYN-ACK of a connection that [`Self::is_early`] is acknowledged, perhaps with data that followed it. False if it is
-    /// not.
+    /// Completes the handshake of a connection that [`Self::is_early`] if `ack` acknowledges its SYN-ACK, perhaps with data
+    /// that followed. False if it does not.
     pub(super) fn confirm_early(&mut self, now: Instant, ack: Option<u64>) -> bool {
         if !ack.is_some_and(|ack| ack >= 1 && ack <= self.sender.max()) {
             return false;

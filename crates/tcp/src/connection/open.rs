@@ -89,16 +89,16 @@ impl<S: Store> Connection<S> {
         if let (true, Some((val, _))) = (self.timestamps, seg.ts) {
             self.stamps.recent = val;
         }
-        // Zero is not a valid size.
+        // An MSS of zero is not valid.
         self.peer_mss = peer.mss.filter(|n| *n > 0).unwrap_or(self.config.unstated_mss).into();
         self.peer_probes = peer.probes;
         self.peer_snack = peer.snack;
         self.peer_waves = seg.waves.number.is_some();
     }
 
-    /// What the handshake says of the peer.
+    /// What the sending half must know of the peer from the handshake.
     pub(super) fn peer(&self, window: u64, rtt: Option<Duration>) -> Peer {
-        // The smaller limit of both ends, less the options of each segment (RFC 6691).
+        // The smaller of both ends' limits; the sender subtracts the options of each segment (RFC 6691).
         let (mss, options) = match self.config.segment_limit {
             Some(limit) => (self.peer_mss.min(limit), self.options_of_each()),
             None => (self.peer_mss, 0),
@@ -108,7 +108,7 @@ impl<S: Store> Connection<S> {
             options,
             window,
             sack: self.sack_ok,
-            snack: self.peer_snack && self.sack_ok && self.names_holes(),
+            snack: self.peer_snack && self.sack_ok && self.uses_snack(),
             probes: self.peer_probes,
             rtt,
             rtt_is_sample: true,
@@ -121,6 +121,7 @@ impl<S: Store> Connection<S> {
         }
     }
 
+    /// Enters ESTABLISHED and starts the sending half.
     pub(super) fn establish(&mut self, now: Instant, window: u64, rtt: Option<Duration>) {
         self.state = State::Established;
         self.receiver.announce_at_most(UNSCALED << self.our_scale);
@@ -135,16 +136,17 @@ impl<S: Store> Connection<S> {
     }
 
     /// Whether this end sends SNACKs and wants to receive them.
-    fn names_holes(&self) -> bool {
+    fn uses_snack(&self) -> bool {
         self.config.loss_detection == LossDetection::Snack
     }
 
-    /// SYNs that do not reduce the initial window: one (RFC 5681 §3.1), or two with a window of ten segments (RFC
-    /// 6928 §2).
+    /// How often a SYN may be sent without reducing the initial window: once (RFC 5681 §3.1), or twice with an initial window of
+    /// ten segments (RFC 6928 §2).
     fn free_tries(&self) -> u32 {
         if self.config.rules.initial_window == InitialWindow::Rfc6928 { 2 } else { 1 }
     }
 
+    /// The next SYN or SYN-ACK. An answer repeats only options that the peer has offered.
     pub(super) fn syn(&mut self, now: Instant) -> Segment {
         let h = &mut self.handshake;
         h.syn_due = false;
@@ -158,17 +160,19 @@ impl<S: Store> Connection<S> {
             self.deadline = self.deadline.min(h.sent_at + self.config.user_timeout);
         }
         let len = self.early_len();
-        // An option without which the data means nothing stays.
-        let insists = self.handshake.tries <= 2 || self.early().sent > 0;
+        // In the spirit of RFC 6994 §3: after two losses, the path may drop segments with unknown options. The probe option
+        // stays if the SYN has carried data, since it also permits the peer to take that data.
+        let unknown_options = self.handshake.tries <= 2;
+        let probe_option = unknown_options || self.early().sent > 0;
         let answering = self.state == State::SynReceived;
         let offer_probes =
             self.config.probes == ProbeNegotiation::Negotiate && (!answering || self.peer_probes);
         let offer_waves = self.config.receiver_rate && (!answering || self.peer_waves);
-        let offer_snack = self.names_holes() && (!answering || self.peer_snack);
+        let offer_snack = self.uses_snack() && (!answering || self.peer_snack);
         let scale = self.config.window_scaling && (!answering || self.our_scale > 0 || self.peer_scale > 0);
         let offer_acks = self.config.ack_cc != AckCc::None && (!answering || self.ack_ratio.is_some());
         // There is no room for both options (RFC 9293 §3.1: 40 bytes).
-        let offer = offer_waves && !offer_acks && self.handshake.tries <= 2;
+        let offer_waves = offer_waves && !offer_acks && unknown_options;
         let mut seg = Segment {
             seq: self.iss,
             len,
@@ -178,12 +182,11 @@ impl<S: Store> Connection<S> {
                 mss: Some(self.config.segment_limit.unwrap_or(self.config.mss).min(65_535) as u16),
                 window_scale: scale.then_some(scale_for(self.config.receive_buffer)),
                 sack_permitted: self.sack_ok,
-                // In the spirit of RFC 6994 §3: after two losses, the path may drop segments with unknown options.
-                probes: offer_probes && insists,
-                ack_cc: offer_acks && self.handshake.tries <= 2,
+                probes: offer_probes && probe_option,
+                ack_cc: offer_acks && unknown_options,
                 snack: offer_snack,
             },
-            waves: Waves { number: offer.then_some(NonZeroU16::MIN), rate: None },
+            waves: Waves { number: offer_waves.then_some(NonZeroU16::MIN), rate: None },
             ts: (self.config.timestamps && (!answering || self.timestamps)).then(|| self.stamps.stamp(now)),
             ..Segment::default()
         };

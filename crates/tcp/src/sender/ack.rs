@@ -150,7 +150,7 @@ impl<S: Store> Engine<S> {
             self.postpone_timeout(now, a, &t);
         }
         if self.state.is_quiet() {
-            self.listen_again(now, t.advanced);
+            self.classify_further_losses(now, t.advanced);
         }
         self.doubt(now, a, &t);
         self.react(now, a, &t);

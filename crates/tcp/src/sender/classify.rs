@@ -1,6 +1,6 @@
-//! Losses that are not reported to the congestion control: the sender takes them for channel errors, they are path
-//! MTU probes that may have been too long, or the control has already reduced for the same window because of an ECN
-//! mark. They are repaired *quietly*, in a recovery that is not reported to the control.
+//! Losses that are not reported to the congestion control, for one of three reasons: the sender takes them for channel
+//! errors; they are path MTU probes that may have been too long; or the control has already reduced for the same window
+//! because of an ECN mark. Such losses are repaired *quietly*, in a recovery that is not reported to the control.
 //!
 //! During a quiet recovery, the control sees acknowledgements as outside of one: it does not reduce, and may grow.
 //! The sender itself limits transmission: by the scoreboard's pipe if the control uses SACK recovery, otherwise by
@@ -19,8 +19,8 @@ use skyhaul_base::Instant;
 use skyhaul_cc::{CongestionControl, RecoveryMode, Signal};
 
 impl<S: Store> Sender<S> {
-    /// Reports the loss of a packet with `len` bytes at sequence number `seq`, by an observer of the links, and
-    /// whether it counts as a channel error. Only the oracle classifier uses this.
+    /// Reports to the classifier that an observer of the links saw the loss of a packet with `len` bytes at sequence number
+    /// `seq`, and whether the loss counts as a channel error. Only the oracle classifier uses this.
     pub fn tell_loss(&mut self, seq: Seq, len: u32, error: bool) {
         let una = self.engine.board.una();
         let Some(from) = seq.unwrap(una, Seq(una as u32)) else { return };
@@ -34,7 +34,7 @@ impl<S: Store> Sender<S> {
     pub fn has_verdicts(&self) -> bool {
         self.engine.classifier().is_some_and(|c| c.has_verdicts())
     }
-    /// Verdicts on the losses found since the last call: an observer that knows the true causes can judge them.
+    /// The verdicts on the losses found since the last call, for an observer that knows the true causes.
     pub fn take_verdicts(&mut self) -> Vec<Verdict> {
         self.engine.classifier_mut().map_or_else(Vec::new, |c| c.take())
     }
@@ -49,6 +49,7 @@ impl<S: Store> Engine<S> {
         }
         let smss = self.space.smss;
         let arrived = if t.sacked > 0 {
+            // The block of the newest segment is the first one, or the second if the first reports a duplicate (RFC 2883).
             let Some(&(from, to)) = a.blocks.get(usize::from(t.dsack)) else { return };
             let from = from.max(to.saturating_sub(t.sacked));
             let newest = self.board.scoreboard().and_then(|s| s.containing(to - 1));
@@ -57,7 +58,7 @@ impl<S: Store> Engine<S> {
         } else if t.advanced {
             Arrived { from: t.ack - t.acked.bytes, to: t.ack, rtt: t.rtt }
         } else if t.duplicate {
-            // Without SACK: one more segment beyond the missing one.
+            // Without SACK, a duplicate ACK stands for the next segment beyond the missing one.
             let to = self.board.una() + u64::from(smss) * u64::from(self.dupacks + 1);
             Arrived { from: to - u64::from(smss), to, rtt: None }
         } else {
@@ -77,8 +78,8 @@ impl<S: Store> Engine<S> {
     /// Whether the recovery that is about to begin with the first loss is quiet.
     pub(super) fn begins_quietly(&mut self, signal: Signal) -> bool {
         let marked = self.marked_until();
-        let nobody = self.classifier().is_none() && self.mtu_search().is_none() && marked == 0;
-        if nobody || signal != Signal::Loss {
+        let no_reason = self.classifier().is_none() && self.mtu_search().is_none() && marked == 0;
+        if no_reason || signal != Signal::Loss {
             return false;
         }
         let first = self.first_lost().and_then(|i| self.board.item(i));
@@ -94,26 +95,27 @@ impl<S: Store> Engine<S> {
         first.is_some_and(|i| self.takes_for_error((i.seq, i.rtx_count + 1)))
     }
 
-    /// The control has reduced for the data before this offset, because some of it was marked (RFC 3168 §6.1.2); 0
-    /// if it never has.
+    /// The offset up to which the control has reduced for data because some of it was ECN-marked (RFC 3168 §6.1.2); 0 if
+    /// it never has.
     pub(super) fn marked_until(&self) -> u64 {
         self.repair.as_ref().map_or(0, |r| r.marked_until)
     }
 
-    /// During a quiet recovery: further losses revealed by this acknowledgement.
-    pub(super) fn listen_again(&mut self, now: Instant, partial: bool) {
+    /// Classifies the further losses that an acknowledgement reveals during a quiet recovery; the first that is no channel
+    /// error ends the quiet recovery. `partial`: it is a partial acknowledgement.
+    pub(super) fn classify_further_losses(&mut self, now: Instant, partial: bool) {
         if !self.state.is_quiet() {
             return;
         }
         let by_scoreboard = self.sack && self.mode().uses_pipe();
         loop {
-            let asked = self.classifier().map_or(0, |c| c.asked()).max(self.marked_until());
-            let asked = asked.max(self.mtu_probe_lost_until());
+            let classified = self.classifier().map_or(0, |c| c.asked()).max(self.marked_until());
+            let classified = classified.max(self.mtu_probe_lost_until());
             let next: Option<Item> = if by_scoreboard {
-                self.board.scoreboard().and_then(|s| s.lost_from(asked))
+                self.board.scoreboard().and_then(|s| s.lost_from(classified))
             } else {
                 // RFC 6582: a partial acknowledgement reveals that the next segment is missing, too.
-                self.board.head().filter(|h| partial && h.seq >= asked)
+                self.board.head().filter(|h| partial && h.seq >= classified)
             };
             let Some(item) = next else { return };
             let segment = (item.seq, item.rtx_count + 1);
@@ -124,7 +126,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// Reports the recovery in progress to the control, because of this segment.
+    /// Reports the recovery in progress to the control, because of the loss of `segment` (offset, transmissions).
     fn end_quiet(&mut self, now: Instant, segment: (u64, u32)) {
         let path = self.path(now);
         self.judge_segment(now, &path, Sign::Acks, segment, |cc, cx| cc.on_congestion(cx, Signal::Loss));

@@ -26,13 +26,14 @@ pub(crate) struct Space {
     pub(super) edge: u64,
     /// `SND.WND`, bytes.
     pub(super) window: u64,
+    /// The largest window that the peer has offered, bytes.
     pub(super) max_window: u64,
     /// `floor(min(SND.WND, send buffer) / SMSS)`.
     pub(super) rwnd: f64,
     /// Payload of a full segment, bytes.
     pub(super) smss: u32,
     pub(super) fin: FinState,
-    /// The next segment may be small.
+    /// The next segment is sent even if silly window avoidance would hold it back.
     pub(super) force_small: bool,
 }
 
@@ -67,15 +68,11 @@ impl Space {
         self.edge = ack + window;
     }
 
-    /// The window in segments.
+    /// Computes [`Self::rwnd`], the window in segments.
     #[inline(always)]
     pub(super) fn measure_window(&mut self, send_buffer: u64) {
         let window = self.window.min(send_buffer);
-        // Short divisions and conversions take fewer instructions.
-        self.rwnd = match u32::try_from(window) {
-            Ok(window) => f64::from(window / self.smss),
-            Err(_) => (window / u64::from(self.smss)) as f64,
-        };
+        self.rwnd = (window / u64::from(self.smss)) as f64;
     }
 
     /// The segment size as a real number, to divide by.

@@ -1,4 +1,4 @@
-//! Holes that the receiver names (SCPS-TP's SNACK), and outages that somebody tells of.
+//! SNACK, by which the receiver names a hole (SCPS-TP), and outages that the driver reports.
 
 use crate::common;
 
@@ -20,8 +20,8 @@ fn setup() -> Setup {
     Setup::new(config, &Control::ScpsLike(cc), ONE_WAY)
 }
 
-/// 40 segments in one window, of which `lost(n, copies)` says whether the copy of the `n`-th with so many before it is lost.
-/// Returns the pair at the end and when the server had everything.
+/// Sends 40 segments in one window; `lost(n, copies)` says whether a copy of segment `n` is lost before which `copies` others
+/// were sent. Returns the pair at the end, and the time at which the server had everything.
 fn losing(setup: &Setup, lost: impl Fn(u64, u64) -> bool + 'static) -> (Pair<Counted>, Instant) {
     let mut p: Pair<Counted> = setup.build();
     p.send(C, SEGMENTS * MSS, false);
@@ -45,7 +45,7 @@ fn losing(setup: &Setup, lost: impl Fn(u64, u64) -> bool + 'static) -> (Pair<Cou
     (p, done)
 }
 
-/// The `n`-th is one of `k` that are spread over the window, never its last.
+/// Whether segment `n` is one of `k` segments spread over the window, without its last.
 fn one_of(k: u64, n: u64) -> bool {
     n % (SEGMENTS / k) == 2
 }
@@ -57,13 +57,17 @@ fn holes_are_filled_in_parallel_one_round_trip_after_they_opened() {
         let (p, done) = losing(&setup(), move |n, copies| copies == 0 && one_of(k, n));
         assert_eq!(done, whole + ONE_WAY * 2, "{k} holes take as long as one");
         let c = p.conn(C).counters();
-        assert_eq!((c.retransmissions, c.timeouts), (k, 0), "each once, whatever is named again");
+        assert_eq!(
+            (c.retransmissions, c.timeouts),
+            (k, 0),
+            "each hole is repaired once, although it is named again"
+        );
     }
 }
 
 #[test]
 fn copies_that_are_lost_are_asked_for_in_the_next_round() {
-    // A steady stream, a segment every 8 ms: of ten holes every copy is lost again, and the next.
+    // A segment leaves every 8 ms. Ten segments are lost, and so is the first retransmission of each.
     let mut s = setup();
     let cc = alg::scps_like::Config { window: Some(400.0), rate_mbps: Some(1.448), ..Default::default() };
     s.cc = [Control::ScpsLike(cc.clone()), Control::ScpsLike(cc)];
@@ -82,8 +86,13 @@ fn copies_that_are_lost_are_asked_for_in_the_next_round() {
     p.run_to_end(secs(100.0));
     assert_eq!(p.end(Side::Server).received, 400 * MSS);
     let c = p.conn(C).counters();
-    assert_eq!((c.retransmissions, c.timeouts), (20, 0), "each copy was lost, and none was sent for nothing");
-    // A name comes at the latest when all ten have had their turn, and a copy waits behind the others.
+    assert_eq!(
+        (c.retransmissions, c.timeouts),
+        (20, 0),
+        "two retransmissions for each hole, none of them needless"
+    );
+    // The receiver names the ten holes in turn, one with each acknowledgement: a hole is named again after ten at most, and
+    // its retransmission waits for at most those of the other holes.
     let most = ONE_WAY * 2 + Duration::from_millis(8 * 21);
     for n in (2..SEGMENTS).step_by(4) {
         let seq = skyhaul_tcp::Seq(first.wrapping_add((n * MSS) as u32));
@@ -93,7 +102,7 @@ fn copies_that_are_lost_are_asked_for_in_the_next_round() {
 }
 
 #[test]
-fn a_peer_that_names_nothing_is_understood_by_its_duplicates() {
+fn without_snack_of_the_peer_duplicate_acks_show_losses() {
     let mut s = setup();
     s.config[1].loss_detection = LossDetection::DupAcks;
     let (p, done) = losing(&s, |n, copies| n == 5 && copies == 0);
@@ -115,7 +124,7 @@ fn a_hole_is_named_with_every_acknowledgement_beyond_it_and_never_without() {
 
 #[test]
 fn a_loss_by_corruption_does_not_put_off_the_next_timeout() {
-    // The last segment is lost twice: nothing shows it but the timer.
+    // The last segment is lost twice: only the timer can detect it.
     let last = skyhaul_tcp::Seq(common::iss(C).wrapping_add(1 + ((SEGMENTS - 1) * MSS) as u32));
     let run = |response| {
         let mut s = setup();
@@ -142,7 +151,8 @@ fn a_hole_that_is_filled_late_is_no_sample_where_losses_are_errors() {
     };
     use alg::scps_like::Response::{Congestion, Corruption};
     let near = |srtt: Duration| srtt < ONE_WAY * 2 + Duration::from_millis(45);
-    // Everything beyond the hole waits for a round trip: without timestamps that is what an acknowledgement tells.
+    // The segments beyond the hole are acknowledged when it is filled, a round trip late: without timestamps, such an
+    // acknowledgement gives too large an RTT sample.
     assert!(
         near(estimate(Corruption, RttSource::EveryAck)) && !near(estimate(Congestion, RttSource::EveryAck))
     );
@@ -150,10 +160,10 @@ fn a_hole_that_is_filled_late_is_no_sample_where_losses_are_errors() {
 }
 
 #[test]
-fn an_outage_that_is_told_of_freezes_the_sender_until_the_peer_answers() {
+fn a_reported_outage_freezes_the_sender_until_the_peer_answers() {
     let probe = Duration::from_secs(5);
-    let run = |told: bool| {
-        let mut p: Pair<Counted> = setup().both(|c| c.outage_probe = told.then_some(probe)).build();
+    let run = |reported: bool| {
+        let mut p: Pair<Counted> = setup().both(|c| c.outage_probe = reported.then_some(probe)).build();
         p.send(C, 400 * MSS, false);
         let at = secs(2.0);
         // Down for 20 seconds.
@@ -169,9 +179,10 @@ fn an_outage_that_is_told_of_freezes_the_sender_until_the_peer_answers() {
         let c = p.conn(C).counters();
         (done - at, c.timeouts, c.window_probes, p.conn(C).sender().snapshot().cwnd)
     };
-    let (took, timeouts, asked, cwnd) = run(true);
-    // Asked at 5, 10, 15 and 20 s; the last is answered, and what is left takes a few round trips.
-    assert_eq!((timeouts, asked, cwnd), (0, 4, 100.0));
+    let (took, timeouts, probes, cwnd) = run(true);
+    // Probes leave 5, 10, 15 and 20 s after the start of the outage. The last is answered, and the remaining data takes a
+    // few round trips.
+    assert_eq!((timeouts, probes, cwnd), (0, 4, 100.0));
     assert!((probe * 4 + ONE_WAY * 4..probe * 4 + ONE_WAY * 10).contains(&took), "{took:?}");
     let (unaware, timeouts, ..) = run(false);
     assert!(timeouts > 2 && unaware > took, "{timeouts} timeouts, {unaware:?}");

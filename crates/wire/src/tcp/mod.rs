@@ -10,7 +10,7 @@ use crate::{Agreement, Refusal};
 use core::num::NonZeroU8;
 use skyhaul_tcp::{Codepoint, Flags, Mark, Segment, Seq, SynOptions, Waves};
 
-/// Number of the protocol.
+/// Protocol number of TCP in the IP header.
 pub const PROTOCOL: u8 = ip::TCP;
 /// Length of the header without options, bytes.
 pub const HEADER: usize = 20;
@@ -19,7 +19,8 @@ pub const OPTION_SPACE: usize = 40;
 /// Length of the header with all options, bytes.
 pub const MAX_HEADER: usize = HEADER + OPTION_SPACE;
 
-/// Reserved bits that mark probes (in closed networks, or if negotiated): probe, answer, usable payload.
+/// Reserved bits that mark probes (in closed networks, or if negotiated): a probe, an answer to one, and NIL, a probe whose
+/// payload is data.
 pub(crate) const BIT_PROBE: u8 = 0x08;
 pub(crate) const BIT_ANSWER: u8 = 0x04;
 pub(crate) const BIT_NIL: u8 = 0x02;
@@ -52,7 +53,7 @@ pub struct Tcp<'a> {
 }
 
 impl<'a> Tcp<'a> {
-    /// `verified`: its checksum need not be computed.
+    /// Parses a segment; `verified`: the checksum was already verified.
     pub(crate) fn parse(ip: &Header, bytes: &'a [u8], verified: bool) -> Result<Self, Refusal> {
         let (head, rest) = bytes.split_first_chunk::<HEADER>().ok_or(Refusal::TcpTruncated)?;
         let options = (usize::from(head[12] >> 4) * 4).checked_sub(HEADER).ok_or(Refusal::DataOffset)?;
@@ -76,7 +77,7 @@ impl<'a> Tcp<'a> {
         })
     }
 
-    /// DSCP of its packet.
+    /// DSCP of the packet that carried the segment.
     #[must_use]
     pub const fn dscp(&self) -> u8 {
         self.dscp
@@ -139,10 +140,11 @@ impl<'a> Tcp<'a> {
         if !may_be_marked(self.flags) {
             return (Mark::None, None);
         }
-        let sound = |m: Mark| m.is_probe() != empty;
+        // A probe has a payload, and an answer has none.
+        let consistent = |m: Mark| m.is_probe() != empty;
         if agreed.profile.negotiates() {
-            if let Some(ProbeOption::Mark { mark, id }) = o_mark(self, agreed) {
-                return if sound(mark) { (mark, Some(id)) } else { (Mark::None, None) };
+            if let Some(ProbeOption::Mark { mark, id }) = self.options.probe(agreed.probe_exid) {
+                return if consistent(mark) { (mark, Some(id)) } else { (Mark::None, None) };
             }
         }
         if agreed.profile.bits() {
@@ -153,16 +155,12 @@ impl<'a> Tcp<'a> {
                 b if b == BIT_ANSWER | BIT_NIL => Mark::NilAck,
                 _ => Mark::None,
             };
-            if mark != Mark::None && sound(mark) {
+            if mark != Mark::None && consistent(mark) {
                 return (mark, None);
             }
         }
         (Mark::None, None)
     }
-}
-
-fn o_mark(tcp: &Tcp<'_>, agreed: &Agreement) -> Option<ProbeOption> {
-    tcp.options.probe(agreed.probe_exid)
 }
 
 /// Marks are valid only on segments with ACK and without SYN, FIN and RST.

@@ -1,19 +1,20 @@
-//! Which frames can be decoded: those whose data arrived in time, if those they are coded from can be decoded, too.
+//! Which frames can be decoded: a frame can if its data arrived in time and the frames that it is coded from can be
+//! decoded.
 
 use crate::frame::FrameType as Type;
 
 /// Processes frames in coding order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Decoder {
-    /// Whether the last anchor and the one before it can be decoded.
+    /// Whether the last anchor (I or P frame) can be decoded, and whether the one before it can.
     anchors: [bool; 2],
 }
 
 impl Decoder {
-    /// Whether the next frame can be decoded; `there`: all its data arrived.
-    pub(super) fn next(&mut self, kind: Type, there: bool) -> bool {
+    /// Whether the next frame can be decoded; `complete`: all its data arrived in time.
+    pub(super) fn next(&mut self, kind: Type, complete: bool) -> bool {
         let [last, before] = self.anchors;
-        let decodable = there
+        let decodable = complete
             && match kind {
                 Type::I => true,
                 Type::P => last,
@@ -40,13 +41,17 @@ mod tests {
         //                 0123456789012345
         let order = "IPBBPBBPBBIBBPBB";
         assert_eq!(decode(order, &[]), "++++++++++++++++");
-        assert_eq!(decode(order, &[2]), "++-+++++++++++++", "nothing is coded from B");
+        assert_eq!(decode(order, &[2]), "++-+++++++++++++", "no frame is coded from a B frame");
         assert_eq!(
             decode(order, &[4]),
             "++++------+--+++",
-            "a P takes all until the next I, and B before that"
+            "without a P frame, no frame can be decoded until the next I frame, nor the B frames that follow that I frame"
         );
         assert_eq!(decode(order, &[0]), "----------+--+++");
-        assert_eq!(decode(order, &[10]), "++++++++++------", "and an I those behind it");
+        assert_eq!(
+            decode(order, &[10]),
+            "++++++++++------",
+            "without an I frame, none of its group can be decoded"
+        );
     }
 }

@@ -7,29 +7,30 @@ use skyhaul_base::Duration;
 /// The delays of frames.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lateness {
-    /// Frames known to be in time or too late.
+    /// Number of frames that are complete or past their deadline.
     judged: u64,
-    spans: Spans,
+    /// Delays of the complete ones among them.
+    delays: Spans,
 }
 
 impl Lateness {
-    /// One more frame was in time, or its deadline has passed, sent or not.
+    /// Counts a frame that was complete in time, or whose deadline has passed, whether it was sent or not.
     pub(super) fn judged(&mut self) {
         self.judged += 1;
     }
-    /// Such a frame is complete, `delay` after its production.
+    /// Records that a counted frame is complete, `delay` after its production.
     pub(super) fn complete(&mut self, delay: Duration) {
-        self.spans.record(delay);
+        self.delays.record(delay);
     }
 
-    /// The delay within which each of [`FRAME_SHARES`] of all frames was complete (nearest rank), s; `None` if
-    /// fewer ever arrived.
+    /// Quantiles of the delay over all frames (nearest rank), s, at the shares [`FRAME_SHARES`]. A quantile is `None` if
+    /// a smaller share of the frames was ever complete.
     pub(super) fn quantiles(&self) -> [Option<f64>; FRAME_SHARES.len()] {
         FRAME_SHARES.map(|share| {
-            // For products slightly above the whole number that they represent.
+            // Rounding may put a product that should be a whole number slightly above it; `ceil` would add 1.
             let rank = (share * self.judged as f64 - 1e-9).ceil().max(1.0);
-            let total = self.spans.total() as f64;
-            (total >= rank).then(|| self.spans.quantile(rank / total))?
+            let complete = self.delays.total() as f64;
+            (complete >= rank).then(|| self.delays.quantile(rank / complete))?
         })
     }
 }
@@ -39,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_never_came_is_behind_everything_that_came() {
+    fn frames_that_never_arrive_count_as_the_latest() {
         let mut l = Lateness::default();
         assert_eq!(l.quantiles(), [None; FRAME_SHARES.len()]);
         for ms in 1..=90 {

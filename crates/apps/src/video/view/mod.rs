@@ -361,7 +361,7 @@ impl Viewer {
     /// Total stall time so far, s; `None` before the first frame. It never decreases.
     #[must_use]
     pub fn stood(&self, now: Instant) -> Option<f64> {
-        self.playout.stood_by(now)
+        self.playout.stalled_until(now)
     }
 
     /// Memory of the frames and packets that are waited for or remembered, bytes.

@@ -1,6 +1,6 @@
 //! Playout at the viewer: when the video starts, and when it stalls.
 //!
-//! Over a byte stream the viewer waits for missing data, and resumes when some of it has arrived (rebuffering).
+//! Over a byte stream the viewer waits for missing data, and resumes when enough is buffered (rebuffering).
 //! With datagrams, data missing at its deadline is lost: the picture freezes for that frame, and the video goes on.
 
 use crate::viewed::Played;
@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 enum State {
     /// Not started.
     Waiting,
-    /// This frame is due at this time, later ones at frame intervals.
+    /// Frame `number` is due at `at`, later ones at frame intervals.
     Playing { number: u64, at: Instant },
-    /// Stalled since this time: this frame is missing.
+    /// Stalled since `since`, because frame `number` is missing.
     Stalled { number: u64, since: Instant },
 }
 
@@ -26,9 +26,10 @@ pub(super) struct Playout {
     /// Buffer required to start and to resume, s of video.
     start: f64,
     resume: f64,
-    /// It does not wait: data missing at its deadline is lost.
+    /// The viewer does not wait: data missing at its deadline is lost.
     conceals: bool,
     state: State,
+    /// When the first frame was produced, and its number.
     began: Option<Instant>,
     first: Option<u64>,
     /// The last complete frame; with datagrams the highest.
@@ -36,9 +37,9 @@ pub(super) struct Playout {
     /// The last frame of the video, once known.
     end: Option<u64>,
     /// With datagrams: which frames have arrived, from the next one due.
-    there: VecDeque<bool>,
-    /// Consecutive frozen frames.
-    run: u64,
+    arrived: VecDeque<bool>,
+    /// Number of frames for which the picture has been frozen without interruption.
+    frozen: u64,
     result: Played,
 }
 
@@ -55,8 +56,8 @@ impl Playout {
             first: None,
             last: None,
             end: None,
-            there: VecDeque::new(),
-            run: 0,
+            arrived: VecDeque::new(),
+            frozen: 0,
             result: Played::default(),
         }
     }
@@ -75,7 +76,7 @@ impl Playout {
     /// The video has ended with frame `number`.
     pub(super) fn over(&mut self, now: Instant, number: u64) {
         self.end = Some(number);
-        self.look(now);
+        self.start_if_buffered(now);
     }
 
     /// Time between frames `from` and `to`.
@@ -93,10 +94,10 @@ impl Playout {
             };
             if let Some(place) = number.checked_sub(next) {
                 let place = place as usize;
-                if self.there.len() <= place {
-                    self.there.resize(place + 1, false);
+                if self.arrived.len() <= place {
+                    self.arrived.resize(place + 1, false);
                 }
-                self.there[place] = true;
+                self.arrived[place] = true;
             }
             self.last = self.last.max(Some(number));
         } else {
@@ -114,32 +115,33 @@ impl Playout {
             }
             self.last = Some(number);
         }
-        self.look(now);
+        self.start_if_buffered(now);
     }
 
     /// Starts or resumes if enough is buffered.
-    fn look(&mut self, now: Instant) {
+    fn start_if_buffered(&mut self, now: Instant) {
         let (Some(last), Some(first), Some(began)) = (self.last, self.first, self.began) else { return };
         let (from, needed) = match self.state {
             State::Waiting => (first, self.start),
             State::Stalled { number, .. } => (number, self.resume),
             State::Playing { .. } => return,
         };
-        let there = (last + 1).saturating_sub(from) as f64 * self.interval;
-        // For frame intervals that are not binary fractions.
-        let enough = there + 1e-9 >= needed || self.end.is_some_and(|end| last >= end);
+        let buffered = (last + 1).saturating_sub(from) as f64 * self.interval;
+        // The tolerance is for frame intervals that are not binary fractions.
+        let enough = buffered + 1e-9 >= needed || self.end.is_some_and(|end| last >= end);
         if !enough {
             return;
         }
         match self.state {
             State::Waiting => self.result.startup = Some((now - began).as_secs_f64()),
-            State::Stalled { since, .. } => self.stood(now - since),
+            State::Stalled { since, .. } => self.add_stall(now - since),
             State::Playing { .. } => {}
         }
         self.state = State::Playing { number: from, at: now };
     }
 
-    fn stood(&mut self, span: Duration) {
+    /// Adds the time of a stall that is over.
+    fn add_stall(&mut self, span: Duration) {
         let span = span.as_secs_f64();
         self.result.stalled += span;
         self.result.freeze = self.result.freeze.max(span);
@@ -151,19 +153,20 @@ impl Playout {
             if at >= now || self.end.is_some_and(|end| number > end) {
                 return;
             }
-            if self.there.pop_front().unwrap_or(false) {
+            if self.arrived.pop_front().unwrap_or(false) {
                 self.thaw();
                 self.result.played += self.interval;
             } else {
-                self.result.stalls += u64::from(self.run == 0);
-                self.run += 1;
+                self.result.stalls += u64::from(self.frozen == 0);
+                self.frozen += 1;
                 self.result.stalled += self.interval;
             }
             self.state = State::Playing { number: number + 1, at: at + self.span(0, 1) };
         }
     }
+    /// Ends a freeze, if there is one.
     fn thaw(&mut self) {
-        let frozen = core::mem::take(&mut self.run) as f64 * self.interval;
+        let frozen = core::mem::take(&mut self.frozen) as f64 * self.interval;
         self.result.freeze = self.result.freeze.max(frozen);
     }
 
@@ -183,8 +186,8 @@ impl Playout {
         )
     }
 
-    /// Total stall time so far, s; `None` before the first frame.
-    pub(super) fn stood_by(&self, now: Instant) -> Option<f64> {
+    /// Total stall time until `now`, s; `None` before the first frame.
+    pub(super) fn stalled_until(&self, now: Instant) -> Option<f64> {
         self.began?;
         Some(self.clone().result(now).stalled)
     }
@@ -199,13 +202,13 @@ impl Playout {
         let Some(last) = self.last else { return self.result };
         match self.state {
             State::Waiting => {}
-            State::Stalled { since, .. } => self.stood(end - since),
+            State::Stalled { since, .. } => self.add_stall(end - since),
             State::Playing { number, at } => {
                 let due = at + self.span(number, last + 1);
                 self.result.played += (due.min(end) - at).as_secs_f64();
                 if due < end && self.end != Some(last) {
                     self.result.stalls += 1;
-                    self.stood(end - due);
+                    self.add_stall(end - due);
                 }
             }
         }
@@ -220,7 +223,7 @@ mod tests {
     fn at(ms: u64) -> Instant {
         Instant::ZERO + Duration::from_millis(ms)
     }
-    /// Frames of 40 ms; starts with 5, goes on with 3.
+    /// Frames of 40 ms; play-out starts with 5 buffered frames, and resumes with 3.
     fn playout(conceals: bool) -> Playout {
         let ms = Duration::from_millis;
         let mut p = Playout::new(0.04, ms(200), ms(120), conceals);
@@ -238,14 +241,14 @@ mod tests {
             p.complete(at(300 + 40 * n), n);
         }
         near(p.buffered(at(420)).unwrap(), 0.16);
-        near(p.stood_by(at(420)).unwrap(), 0.0);
+        near(p.stalled_until(at(420)).unwrap(), 0.0);
         p.complete(at(460), 4);
         // Frame 0 is seen at 460, frame 5 is due at 660.
         near(p.buffered(at(500)).unwrap(), 0.16);
         p.complete(at(700), 5);
         p.complete(at(720), 6);
         near(p.buffered(at(730)).unwrap(), 0.08);
-        near(p.stood_by(at(730)).unwrap(), 0.07);
+        near(p.stalled_until(at(730)).unwrap(), 0.07);
         p.complete(at(750), 7);
         // It went on at 750 with frame 5; frame 8 is due at 870 and does not come.
         let r = p.clone().result(at(1000));
@@ -253,7 +256,7 @@ mod tests {
         near(r.stalled, 0.09 + 0.13);
         near(r.played, 0.2 + 0.12);
         near(r.freeze, 0.13);
-        // The film had ended: the time does not count as a pause.
+        // If the film had ended with frame 7, the time after it is no stall.
         p.over(at(760), 7);
         let r = p.result(at(1000));
         assert_eq!(r.stalls, 1);
@@ -289,7 +292,7 @@ mod tests {
         for n in [0, 1, 3, 4] {
             p.complete(at(100 + n), n);
         }
-        near(p.stood_by(at(225)).unwrap(), 0.04);
+        near(p.stalled_until(at(225)).unwrap(), 0.04);
         // Started at 104: frame 2 is due at 184, 5 at 304, 6 at 344, 7 at 384.
         p.complete(at(190), 2);
         p.complete(at(384), 7);

@@ -1,4 +1,4 @@
-//! The viewer against definitions written down naively, over random films and networks.
+//! The viewer against naive forms of the definitions, over random films and networks.
 
 use super::*;
 use crate::datagram::Datagram;
@@ -17,11 +17,11 @@ fn frame(number: u64, kind: Type, ms: u64, bytes: u64) -> Frame {
 fn viewer(stream: bool) -> Viewer {
     Viewer::new(Settings::default(), 25.0, CUT, stream)
 }
-/// Packets seen on the wire.
-fn on_the_wire(v: &mut Viewer) -> u64 {
+/// Number of packets that arrived, in order or not.
+fn packets_on_the_wire(v: &mut Viewer) -> u64 {
     v.result(at(1_000_000)).delayed_wire.unwrap().of
 }
-/// A film of so many frames of one packet each, I P P P I …
+/// Produces a film of `frames` frames of one packet each, I P P P I …
 fn film(v: &mut Viewer, frames: u64) {
     for n in 0..frames {
         let kind = if n % 4 == 0 { Type::I } else { Type::P };
@@ -63,7 +63,7 @@ fn an_undisturbed_stream_is_perfect_and_a_dead_one_is_not() {
 }
 
 #[test]
-fn nothing_that_arrives_is_nothing_seen() {
+fn without_arrivals_nothing_is_seen() {
     let mut v = viewer(true);
     assert_eq!(v.result(at(1000)).still, None, "no film, no verdict");
     film(&mut v, 100);
@@ -76,7 +76,7 @@ fn nothing_that_arrives_is_nothing_seen() {
 }
 
 #[test]
-fn a_short_film_is_shown_even_if_it_ends_after_its_last_byte_has_come() {
+fn a_short_film_is_shown_even_if_its_end_is_reported_after_its_last_byte() {
     let mut v = viewer(true);
     film(&mut v, 10);
     v.arrived(at(390), &Arrival::InOrder { bytes: 960 * 10 });
@@ -87,7 +87,7 @@ fn a_short_film_is_shown_even_if_it_ends_after_its_last_byte_has_come() {
 }
 
 #[test]
-fn late_frames_are_useless_and_take_others_with_them() {
+fn late_frames_are_useless_and_so_are_frames_coded_from_them() {
     let mut v = viewer(true);
     film(&mut v, 8);
     // Frame 1 comes 1.2 s after it was produced: 2 and 3 wait behind it and are in time, but cannot be decoded.
@@ -110,19 +110,20 @@ fn segments_out_of_order_are_seen_on_the_wire_only() {
         v.arrived(at(ms), &Arrival::InOrder { bytes: 960 * in_order });
     }
     let r = v.result(at(400));
-    // In order 1, 2, 3 come at once after 200 ms; on the wire 1 comes 200 ms after 0, and 2 does not know 1.
+    // In order, packets 1, 2 and 3 arrive at once, 200 ms after packet 0: packet 1 is delayed. On the wire, packet 1 is
+    // delayed as well; packet 2 arrives before packet 1, so it is not compared.
     assert_eq!((r.delayed, r.delayed_wire), (Some(Share { part: 1, of: 4 }), Some(Share { part: 1, of: 4 })));
-    // Half a packet is none, and a segment may hold several.
+    // A packet is counted once it is complete; a segment may complete several.
     let mut v = viewer(true);
     film(&mut v, 4);
     v.arrived(at(10), &Arrival::Segment { from: 0, to: 959 });
-    assert_eq!(on_the_wire(&mut v), 0);
+    assert_eq!(packets_on_the_wire(&mut v), 0);
     v.arrived(at(20), &Arrival::Segment { from: 959, to: 2880 });
-    assert_eq!(on_the_wire(&mut v), 3);
+    assert_eq!(packets_on_the_wire(&mut v), 3);
 }
 
 #[test]
-fn what_was_before_the_warm_up_is_not_counted() {
+fn frames_produced_during_the_warm_up_are_not_counted() {
     let settings = Settings { warm: Duration::from_millis(60), ..Settings::default() };
     let mut v = Viewer::new(settings, 25.0, CUT, true);
     film(&mut v, 4);
@@ -159,7 +160,7 @@ fn random_film(rng: &mut Rng, n: u64) -> Vec<Frame> {
     (0..n).map(one).collect()
 }
 
-/// Decodable frames, by definition.
+/// Which frames can be decoded, by definition.
 fn decodable(film: &[Frame], in_time: &[bool]) -> Vec<bool> {
     let mut ok: Vec<bool> = Vec::new();
     for (i, f) in film.iter().enumerate() {
@@ -177,7 +178,7 @@ fn decodable(film: &[Frame], in_time: &[bool]) -> Vec<bool> {
     ok
 }
 
-/// A film is produced and arrives in the order of time, as it happens: milliseconds, and what arrives.
+/// Reports the frames of a film and its arrivals (time in ms, what arrived) to the viewer, in the order of time.
 fn play(v: &mut Viewer, film: &[Frame], arrivals: impl Iterator<Item = (u64, Arrival)>) {
     let (mut frames, mut arrivals) = (film.iter().peekable(), arrivals.peekable());
     loop {
@@ -201,11 +202,11 @@ fn datagrams_by_definition() {
     for round in 0..30 {
         let film = random_film(&mut rng, 400);
         let loss = 0.002 * f64::from(round);
-        // Arrivals: time, packet, length; those of each frame.
+        // Arrivals as (time in ms, packet number, length in bytes), and for each frame the arrival times of its packets.
         let (mut arrivals, mut number) = (Vec::new(), 0);
         let mut times: Vec<Vec<Option<u64>>> = Vec::new();
         for f in &film {
-            let mut of = Vec::new();
+            let mut of_frame = Vec::new();
             for i in 0..f.packets {
                 let len = if i + 1 == f.packets { f.bytes - u64::from(i) * 960 } else { 960 };
                 let lost = rng.unit() < loss;
@@ -214,22 +215,23 @@ fn datagrams_by_definition() {
                 if !lost {
                     arrivals.push((ms, number, len as u32));
                 }
-                of.push((!lost).then_some(ms));
+                of_frame.push((!lost).then_some(ms));
                 number += 1;
             }
-            times.push(of);
+            times.push(of_frame);
         }
         arrivals.sort_unstable();
         let mut v = viewer(false);
         let datagram = |number, len| Arrival::Datagram(Datagram { number, sent_at: Instant::ZERO, len });
         play(&mut v, &film, arrivals.iter().map(|&(ms, number, len)| (ms, datagram(number, len))));
         let r = v.result(at(60_000));
-        let complete_at =
-            |of: &Vec<Option<u64>>| of.iter().copied().collect::<Option<Vec<_>>>()?.into_iter().max();
+        let complete_at = |packets: &Vec<Option<u64>>| {
+            packets.iter().copied().collect::<Option<Vec<_>>>()?.into_iter().max()
+        };
         let in_time: Vec<bool> = film
             .iter()
             .zip(&times)
-            .map(|(f, of)| complete_at(of).is_some_and(|t| t <= 40 * f.number + 1000))
+            .map(|(f, packets)| complete_at(packets).is_some_and(|t| t <= 40 * f.number + 1000))
             .collect();
         let ok = decodable(&film, &in_time);
         for kind in Type::ALL {
@@ -242,13 +244,17 @@ fn datagrams_by_definition() {
         let useful: u64 = film.iter().zip(&ok).filter(|(_, ok)| **ok).map(|(f, _)| f.bytes).sum();
         assert_eq!(r.useless, Share { part: bytes - useful, of: bytes });
         assert_eq!((r.delayed.unwrap().of, r.packets), (arrivals.len() as u64, number));
-        let sent: Vec<(u64, Option<u64>)> =
-            film.iter().zip(&times).flat_map(|(f, of)| of.iter().map(|t| (40 * f.number, *t))).collect();
+        let sent: Vec<(u64, Option<u64>)> = film
+            .iter()
+            .zip(&times)
+            .flat_map(|(f, packets)| packets.iter().map(|t| (40 * f.number, *t)))
+            .collect();
         for (late, most) in r.late.iter().zip([500, 1000, 2000]) {
             let part = sent.iter().filter(|(s, t)| t.is_none_or(|t| t - s > most)).count() as u64;
             assert_eq!(*late, Share { part, of: number });
         }
-        // Frames by the clock: the first second of film, then one every 40 ms.
+        // Play-out starts with the first complete frame that is not among the first 24, since the viewer buffers a second
+        // of film; then a frame is due every 40 ms.
         let starts = (0..film.len()).filter_map(|i| Some((complete_at(&times[i])?, i))).collect::<Vec<_>>();
         let start = starts.iter().filter(|(_, i)| *i >= 24).map(|(t, _)| *t).min().unwrap();
         let shown = |i: &usize| {
@@ -272,17 +278,17 @@ fn streams_by_definition() {
     for _ in 0..30 {
         let film = random_film(&mut rng, 300);
         let total: u64 = film.iter().map(|f| f.bytes).sum();
-        // The stream comes in jumps, never before it was produced.
+        // The stream arrives in jumps: (time in ms, bytes in order). No byte arrives before it was produced.
         let produced = |ms: u64| -> u64 {
             film.iter().filter(|f| f.at + Duration::from_millis(270) <= at(ms)).map(|f| f.bytes).sum()
         };
-        let (mut there, mut jumps) = (0, Vec::new());
+        let (mut arrived, mut jumps) = (0, Vec::new());
         let mut ms = 270;
-        while there < total {
+        while arrived < total {
             let most = produced(ms);
-            if rng.unit() < 0.7 && most > there {
-                there += 1 + rng.below(most - there);
-                jumps.push((ms, there));
+            if rng.unit() < 0.7 && most > arrived {
+                arrived += 1 + rng.below(most - arrived);
+                jumps.push((ms, arrived));
             }
             let pause = if rng.unit() < 0.02 { 900 } else { 30 };
             ms += 1 + rng.below(pause);
@@ -292,7 +298,7 @@ fn streams_by_definition() {
         let end = jumps.last().unwrap().0 + 1;
         v.over(at(end));
         let r = v.result(at(end));
-        // When each byte was there.
+        // When the stream had arrived up to this byte.
         let when = |byte: u64| jumps.iter().find(|j| j.1 >= byte).map(|j| j.0).unwrap();
         let mut offset = 0;
         let (mut packets, mut complete) = (Vec::new(), Vec::new());

@@ -5,16 +5,16 @@
 
 /// Maximum length of a request head, bytes.
 const LONGEST_HEAD: usize = 8192;
-/// Maximum number of its header fields.
+/// Maximum number of header fields of a request.
 const MOST_FIELDS: usize = 64;
 /// Maximum size of a requested body: 1 TB.
-const MOST: u64 = 1_000_000_000_000;
+const LARGEST_BODY: u64 = 1_000_000_000_000;
 
 /// A request whose head is complete.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) wanted: Wanted,
-    /// Length of its body, whatever its method.
+    /// Length of the request's body, which any method may have.
     pub(super) body: u64,
     /// The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
     pub(super) waits: bool,
@@ -27,11 +27,11 @@ pub(super) struct Request {
 /// What a request is for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// So many bytes, or a part of them.
+    /// A response of this many bytes, or a part of it.
     Bytes(u64, Option<Range>),
-    /// Takes the body, and says how long it was.
+    /// To receive the request's body, and to answer with its length.
     Body,
-    /// Nothing that is here.
+    /// A resource that does not exist here.
     Nothing,
 }
 
@@ -57,49 +57,50 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, Request)>, &'static st
         Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err("431 Request Header Fields Too Large"),
         Err(_) => return Err(BAD),
     };
-    // The library takes LF alone for the end of a line, which others do not (RFC 9112 §2.2).
+    // The library accepts a lone LF as the end of a line; other servers do not (RFC 9112 §2.2).
     let before = std::iter::once(&0).chain(bytes);
     if bytes.iter().take(n).zip(before).any(|(b, before)| *b == b'\n' && *before != b'\r') {
         return Err(BAD);
     }
-    let old = r.version == Some(0);
+    let http_1_0 = r.version == Some(0);
     let fields = Fields(r.headers);
     let hosts = fields.of("host").count();
-    if hosts > 1 || hosts == 0 && !old {
+    if hosts > 1 || hosts == 0 && !http_1_0 {
         // RFC 9112 §3.2.
         return Err(BAD);
     }
     let method = r.method.unwrap_or("");
-    let takes = matches!(method, "PUT" | "POST");
-    let body = match length(&fields, old)? {
-        None if takes => return Err("411 Length Required"),
+    let sends_body = matches!(method, "PUT" | "POST");
+    let body = match length(&fields, http_1_0)? {
+        None if sends_body => return Err("411 Length Required"),
         length => length.unwrap_or(0),
     };
-    let size = r.path.and_then(|p| p.strip_prefix('/')).and_then(number).filter(|n| *n <= MOST);
+    let size = r.path.and_then(|p| p.strip_prefix('/')).and_then(number).filter(|n| *n <= LARGEST_BODY);
     let wanted = match (method, size) {
         ("GET", Some(n)) => Wanted::Bytes(n, fields.only("range")?.and_then(|r| range(r, n))),
         ("HEAD", Some(n)) => Wanted::Bytes(n, None),
         ("GET" | "HEAD", None) => Wanted::Nothing,
-        _ if takes => Wanted::Body,
+        _ if sends_body => Wanted::Body,
         _ => return Err("405 Method Not Allowed"),
     };
     let request = Request {
         wanted,
         body,
-        waits: !old && fields.lists("expect", "100-continue"),
-        close: old || fields.lists("connection", "close"),
+        waits: !http_1_0 && fields.lists("expect", "100-continue"),
+        close: http_1_0 || fields.lists("connection", "close"),
         head_only: method == "HEAD",
     };
     Ok(Some((n, request)))
 }
 
-/// Length of the body: that of a single field of digits, and of nothing else.
-fn length(fields: &Fields<'_>, old: bool) -> Result<Option<u64>, &'static str> {
+/// Length of the body, which only a single `Content-Length` of digits may state; `None` without one. An error is the status
+/// of the response.
+fn length(fields: &Fields<'_>, http_1_0: bool) -> Result<Option<u64>, &'static str> {
     let mut codings = fields.of("transfer-encoding").peekable();
     let stated = fields.of("content-length").count();
     if codings.peek().is_some() {
         // A length beside a transfer coding, or a coding in HTTP/1.0, is how requests are smuggled (RFC 9112 §6.1).
-        if stated > 0 || old {
+        if stated > 0 || http_1_0 {
             return Err(BAD);
         }
         let all: Vec<&[u8]> = codings.flat_map(|v| v.split(|b| *b == b',')).map(<[u8]>::trim_ascii).collect();
@@ -107,10 +108,10 @@ fn length(fields: &Fields<'_>, old: bool) -> Result<Option<u64>, &'static str> {
         let times = all.iter().filter(|c| chunked(c)).count();
         return Err(match all.last().filter(|c| chunked(c)) {
             Some(_) if times > 1 => BAD,
-            // Its end could be found, but the service needs to know the length (RFC 9112 §6.3).
+            // The end of a chunked body could be found, but the service needs its length in advance (RFC 9112 §6.3).
             Some(_) if all.len() == 1 => "411 Length Required",
             Some(_) => "501 Not Implemented",
-            // No end at all.
+            // The end of the body cannot be found.
             None => BAD,
         });
     }

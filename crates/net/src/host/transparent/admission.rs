@@ -106,9 +106,9 @@ impl Host {
             (half.waits, half.began, half.sent) = (false, now, now);
             let half = *half;
             let early = self.early.remove(id).filter(|_| self.demux.len() < self.config.most);
-            let (mut conn, synack) = self.made(&half, &ends, &endpoint, early.as_deref());
+            let (mut conn, synack) = self.rebuild(&half, &ends, &endpoint, early.as_deref());
             if let Some(seg) = synack {
-                conn.say(&seg, &mut self.counts, out);
+                conn.send(&seg, &mut self.counts, out);
             }
             if early.is_some() {
                 // It can be read and written before the handshake is complete.
