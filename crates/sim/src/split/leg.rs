@@ -90,7 +90,7 @@ impl Leg {
                 State::Listen | State::Closed => (false, false),
                 state => (true, state != State::SynReceived),
             },
-            Carrier::Rated(rated) => (rated.receiver.heard(), rated.receiver.heard()),
+            Carrier::Rated(rated) => (rated.receiver.statistics(), rated.receiver.statistics()),
         }
     }
     /// Bytes that the peer has acknowledged.
