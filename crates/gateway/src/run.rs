@@ -207,7 +207,7 @@ pub fn run(
     watcher.ready(waker);
     let (mut turned_away, mut said) = (0, None);
     let mut failure = None;
-    let (mut told, mut stopping) = (false, false);
+    let (mut stop_ordered, mut stopping) = (false, false);
     let each = |now, gateway: &mut Gateway, host: &mut Host| {
         // First, so that the status reported below is already in effect.
         let admits = installed.admits();
@@ -239,7 +239,7 @@ pub fn run(
             log.event(Level::Error, "no-descriptor", json!({ "message": line }));
             watcher.note(&line);
         }
-        if admits != installed.admits() && !told {
+        if admits != installed.admits() && !stop_ordered {
             let (level, name) = if admits { (Level::Warning, "full") } else { (Level::Info, "room-again") };
             log.event(level, name, json!({ "flows": gateway.status(now, host, false).flows }));
         }
@@ -267,7 +267,7 @@ pub fn run(
                 }
                 "metrics" => gateway.status(now, host, false).metrics(),
                 "stop" => {
-                    told = true;
+                    stop_ordered = true;
                     "stopping\n".into()
                 }
                 "reload" => {
@@ -305,19 +305,19 @@ pub fn run(
         if others.contains(&true) {
             failure.get_or_insert_with(GatewayError::panicked);
         }
-        if (others.contains(&true) || members.have_ended()) && !told {
+        if (others.contains(&true) || members.have_ended()) && !stop_ordered {
             log.event(Level::Error, "thread-lost", json!({}));
-            told = true;
+            stop_ordered = true;
         }
         if watcher.is_due() && gateway.all_run() {
             watcher.lives(&|list| gateway.status(now, host, list));
         }
-        told |= watcher.turn(&|list| gateway.status(now, host, list));
-        if told && !std::mem::replace(&mut stopping, true) {
+        stop_ordered |= watcher.turn(&|list| gateway.status(now, host, list));
+        if stop_ordered && !std::mem::replace(&mut stopping, true) {
             watcher.stops();
             log.event(Level::Info, "stopping", json!({ "flows": gateway.status(now, host, false).flows }));
         }
-        told
+        stop_ordered
     };
     // A panic outside the work of a connection: nothing can be said of the state of this thread.
     let ran = catch_unwind(AssertUnwindSafe(|| driver.run(&mut gateway, each)));

@@ -142,11 +142,11 @@ impl Evaluating {
         let folder = request.folder();
         let extent = Extent { profile, seeds: request.seeds, max_cells: None };
         let mut first = None;
-        let mut told = |line: &str| {
+        let mut on_line = |line: &str| {
             first.get_or_insert_with(|| line.to_owned());
             warn(line);
         };
-        let all = Reproduction::start("evaluate", shelves, folder, extent, runner, &mut told)?;
+        let all = Reproduction::start("evaluate", shelves, folder, extent, runner, &mut on_line)?;
         match first {
             Some(first) if all.plans().is_empty() => Err(LabError::NoCases { first }),
             _ => Ok(Self { all, control: request.control.clone() }),

@@ -88,7 +88,7 @@ pub struct Video {
     rest: Rest,
     closed: bool,
     over: bool,
-    told: Feedback,
+    feedback: Feedback,
     viewer: Viewer,
 }
 
@@ -157,7 +157,7 @@ impl Video {
             rest: Rest::default(),
             closed: stream,
             over: false,
-            told: Feedback::default(),
+            feedback: Feedback::default(),
             viewer: Viewer::new(viewer, frames, cut, stream),
         }
     }
@@ -172,7 +172,7 @@ impl Video {
         let at = self.tick_at;
         self.tick += 1;
         self.tick_at = self.time(self.tick);
-        let full = self.told.unacknowledged > self.buffer;
+        let full = self.feedback.unacknowledged > self.buffer;
         if full && self.full == Full::Block {
             return None;
         }
@@ -180,11 +180,11 @@ impl Video {
             self.end(at);
             return None;
         };
-        if let (Some(coding), Some(allowed)) = (&mut self.coding, self.told.allowed) {
+        if let (Some(coding), Some(allowed)) = (&mut self.coding, self.feedback.allowed) {
             // The rate of datagrams includes their headers, that of a video does not.
             let part = if self.header.is_some() { self.overhead.film / self.overhead.sent } else { 1.0 };
             let held = if coding.asks_the_viewer() { self.viewer.buffered(at).unwrap_or(0.0) } else { 0.0 };
-            let grounds = Grounds { held, round_trip: self.told.round_trip.unwrap_or(Duration::ZERO) };
+            let grounds = Grounds { held, round_trip: self.feedback.round_trip.unwrap_or(Duration::ZERO) };
             coding.allowed(at, part * allowed, grounds);
         }
         let target = self.coding.as_ref().map_or(self.nominal, Coding::target);
@@ -292,8 +292,8 @@ impl Watch for Video {
     fn listens(&self) -> bool {
         self.coding.is_some() || self.full != Full::Queue
     }
-    fn feedback(&mut self, told: &Feedback) {
-        self.told = *told;
+    fn feedback(&mut self, feedback: &Feedback) {
+        self.feedback = *feedback;
     }
     fn arrived(&mut self, now: Instant, arrival: &Arrival) {
         self.viewer.arrived(now, arrival);

@@ -18,7 +18,7 @@ pub struct Farewell {
     quiet: Duration,
     began: Option<Instant>,
     packets: u64,
-    heard: Instant,
+    last_arrival: Instant,
     next: Instant,
     /// When the connections still open were reset. A peer that is missing data then asks again (RFC 5961 §3).
     reset: Option<Instant>,
@@ -32,7 +32,7 @@ impl Farewell {
             quiet: rtt + QUIET,
             began: None,
             packets: 0,
-            heard: Instant::ZERO,
+            last_arrival: Instant::ZERO,
             next: Instant::ZERO,
             reset: None,
         }
@@ -47,7 +47,7 @@ impl App for Farewell {
         while host.next_changed().is_some() {}
         let packets = host.counts().packets_in;
         if self.began.is_none() || packets != self.packets {
-            (self.packets, self.heard) = (packets, now);
+            (self.packets, self.last_arrival) = (packets, now);
         }
         self.began.get_or_insert(now);
         if let Some(at) = self.reset {
@@ -60,7 +60,7 @@ impl App for Farewell {
             self.stop(now, host);
             return Turn::Waiting;
         }
-        let quiet_at = self.heard + self.quiet;
+        let quiet_at = self.last_arrival + self.quiet;
         if now < quiet_at {
             self.next = quiet_at.min(self.end());
         } else if host.owes() {

@@ -193,9 +193,9 @@ impl Session {
         if let Some(watch) = self.app.watch_mut().filter(|w| w.listens()) {
             // Datagrams belong to no transfer.
             let (number, left) = self.open.last().map_or((0, 0), |t| (t.number, t.left));
-            let mut told = carrier.feedback(now, number);
-            told.unacknowledged += left;
-            watch.feedback(&told);
+            let mut feedback = carrier.feedback(now, number);
+            feedback.unacknowledged += left;
+            watch.feedback(&feedback);
         }
         loop {
             // One that waited for a connection began when it arrived.

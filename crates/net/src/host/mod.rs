@@ -277,7 +277,7 @@ impl Host {
     pub fn next_changed(&mut self) -> Option<ConnId> {
         while let Some(slot) = self.changed.pop_front() {
             if let Some(conn) = self.at_mut(slot) {
-                conn.told = true;
+                conn.notify_app = true;
                 if !conn.released {
                     return Some(self.id(slot));
                 }
@@ -544,8 +544,8 @@ impl Host {
             self.deadlines.arm(deadline, slot, s.generation);
         }
         conn.collect_events(now);
-        if conn.told && conn.has_news() {
-            conn.told = false;
+        if conn.notify_app && conn.has_news() {
+            conn.notify_app = false;
             self.changed.push_back(slot);
         }
         // What it has to send comes first, such as a RST.

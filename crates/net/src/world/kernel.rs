@@ -47,8 +47,8 @@ pub(super) fn run(
     let zero = emulation.started_at();
     let receivers = receivers.run(true, zero + s.scenario.duration)?;
     let sent = s.client.within(|| send(s, control, zero, stop));
-    let heard = receivers.end();
-    Ok(sent??.measured(s, zero, heard?).with(s, emulation.finish()?))
+    let received = receivers.end();
+    Ok(sent??.measured(s, zero, received?).with(s, emulation.finish()?))
 }
 
 /// A flow.

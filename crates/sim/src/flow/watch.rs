@@ -134,7 +134,7 @@ fn tell(record: &mut Record, what: impl FnOnce(&mut dyn Watch)) {
 /// Reports the state of its transport to an application that listens.
 pub(crate) fn feedback(flow: &Flow, record: &mut Record) {
     let Some(app) = record.app.as_mut().and_then(App::watch_mut).filter(|app| app.listens()) else { return };
-    let told = match (flow.agent.sender(), flow.agent.rated()) {
+    let feedback = match (flow.agent.sender(), flow.agent.rated()) {
         (Some(sender), _) => Feedback {
             unacknowledged: sender.unacked(),
             allowed: sender.allowed(),
@@ -148,7 +148,7 @@ pub(crate) fn feedback(flow: &Flow, record: &mut Record) {
         },
         (None, None) => return,
     };
-    app.feedback(&told);
+    app.feedback(&feedback);
 }
 
 /// The event of a frame.

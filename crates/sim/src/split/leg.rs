@@ -90,7 +90,7 @@ impl Leg {
                 State::Listen | State::Closed => (false, false),
                 state => (true, state != State::SynReceived),
             },
-            Carrier::Rated(rated) => (rated.receiver.statistics(), rated.receiver.statistics()),
+            Carrier::Rated(rated) => (rated.receiver.has_received(), rated.receiver.has_received()),
         }
     }
     /// Bytes that the peer has acknowledged.

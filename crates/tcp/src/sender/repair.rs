@@ -20,10 +20,10 @@ impl<S: Store> Engine<S> {
         let mode = self.mode();
         match &mut self.state {
             State::Recovery(recovery) if ends => {
-                let told = recovery.report == Report::Notified;
+                let notified = recovery.report == Report::Notified;
                 self.state = State::Open;
                 self.due.clear(Due::HEAD);
-                if told {
+                if notified {
                     self.tell(now, |cc, cx| cc.on_recovered(cx));
                     self.renew_policy();
                 }

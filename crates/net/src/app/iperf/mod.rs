@@ -245,7 +245,7 @@ impl Iperf {
         loop {
             let n = host.read(now, t.control, &mut buf);
             if n > 0 {
-                t.heard(now);
+                t.note_message(now);
             }
             t.input.extend(buf.iter().take(n));
             if n < buf.len() {
