@@ -198,11 +198,11 @@ pub(crate) fn quantities() -> Vec<(&'static str, &'static str, String, &'static 
         of: &'static str,
         list: &'static [Quantity<T>],
     ) -> impl Iterator<Item = (&'static str, &'static str, String, &'static str, &'static str)> {
-        list.iter().map(move |q| (of, q.name, q.column(), q.unit.symbol(), q.says))
+        list.iter().map(move |q| (of, q.name, q.column(), q.unit.symbol(), q.description))
     }
     let series = Series::ALL.iter().map(|s| {
         let q = sampled(*s);
-        ("series", s.name(), "value".to_owned(), q.unit.symbol(), q.says)
+        ("series", s.name(), "value".to_owned(), q.unit.symbol(), q.description)
     });
     let all =
         rows("flow", FLOW).chain(rows("group", GROUP)).chain(rows("link", LINK)).chain(rows("run", RUN));

@@ -82,8 +82,8 @@ fn list(networks: &[skyhaul_gateway::config::Network]) -> String {
 fn check(args: &GatewayFile) -> Result<(), Stop> {
     let c = read(args)?;
     let mut out = String::new();
-    let mut line = |what: &str, says: String| {
-        let _ = writeln!(out, "{what:<22} {says}");
+    let mut line = |what: &str, text: String| {
+        let _ = writeln!(out, "{what:<22} {text}");
     };
     line("gateway", format!("{}, table inet {}, interface {}", c.name, rules::table(&c), c.interface()));
     if let Some(t) = &c.terrestrial {
@@ -118,8 +118,8 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
         };
         line("servers see", preserve.into());
     }
-    if let Some(says) = measured(&c) {
-        line("evidence", says);
+    if let Some(text) = measured(&c) {
+        line("evidence", text);
     }
     if c.tests_priority() {
         let (port, every) = (c.priority_test.port, c.priority_test.interval.0.as_secs_f64());
@@ -190,7 +190,7 @@ fn examine(args: &GatewayDoctorArgs, again: &[OsString]) -> Result<(), Stop> {
             } else {
                 "ok"
             };
-            let _ = writeln!(out, "{mark:<4} {:<width$}  {}", f.what, f.says);
+            let _ = writeln!(out, "{mark:<4} {:<width$}  {}", f.what, f.message);
         }
         print(&out)?;
     }
@@ -339,8 +339,8 @@ fn page(s: &Status) -> String {
             ("lost in resets", format!("{} bytes", c.bytes_lost)),
         ],
     );
-    if let Some(says) = rules_line(&s.rules) {
-        line("rules", &[("of nftables", says)]);
+    if let Some(text) = rules_line(&s.rules) {
+        line("rules", &[("of nftables", text)]);
     }
     if s.turned_away > 0 {
         line("refused", &[("for want of descriptors", s.turned_away.to_string())]);

@@ -93,7 +93,7 @@ impl Found {
             self.cases,
             self.runs,
             self.seed,
-            goal.says()
+            goal.description()
         );
         let fresh = worst.fresh.map_or_else(
             || "not run with fresh seeds".to_owned(),
@@ -148,7 +148,7 @@ impl Found {
             "engine": simulator().engine(),
             "control": self.control,
             "goal": self.goal.name(),
-            "says": self.goal.says(),
+            "says": self.goal.description(),
             "seed": self.seed,
             "cases": self.cases,
             "runs": self.runs,
