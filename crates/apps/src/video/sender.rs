@@ -6,7 +6,7 @@ use super::layers::Grounds;
 use super::packet::{Cut, Cutter, Pieces};
 use super::view::{Settings, Viewer};
 use crate::film::{Film, Source};
-use crate::frame::{Fate, Frame};
+use crate::frame::{FrameStatus, Frame};
 use crate::viewed::Viewed;
 use crate::watch::{Arrival, Feedback, Watch};
 use crate::workload::{Demand, Start, Stop, Transport, Workload};
@@ -188,16 +188,16 @@ impl Video {
             coding.allowed(at, part * allowed, grounds);
         }
         let target = self.coding.as_ref().map_or(self.nominal, Coding::target);
-        let fate = if self.coding.as_ref().is_some_and(|c| c.is_pausing(at)) {
-            Fate::Gap
+        let status = if self.coding.as_ref().is_some_and(|c| c.is_pausing(at)) {
+            FrameStatus::Gap
         } else if full && self.full == Full::SkipB && !kind.is_anchor() {
-            Fate::Skipped
+            FrameStatus::Skipped
         } else {
-            Fate::Sent
+            FrameStatus::Sent
         };
-        let mut frame = Frame { number: self.number, kind, at, bytes: 0, packets: 0, fate, target };
+        let mut frame = Frame { number: self.number, kind, at, bytes: 0, packets: 0, status, target };
         self.number += 1;
-        if fate == Fate::Sent {
+        if status == FrameStatus::Sent {
             self.divide(&mut frame, scaled(size, self.scale * (target / self.nominal)));
         }
         self.viewer.produced(&frame);
@@ -408,7 +408,7 @@ mod tests {
             let mut v = video(&format!("{{{TRACE}, {options}}}"), STREAM);
             v.feedback(&full);
             let frames = run(&mut v, 200).into_iter().filter_map(|(_, d)| match d {
-                Demand::Frame(f) => Some(if f.fate == Fate::Sent { f.kind.letter() } else { '-' }),
+                Demand::Frame(f) => Some(if f.status == FrameStatus::Sent { f.kind.letter() } else { '-' }),
                 _ => None,
             });
             frames.collect()
@@ -436,8 +436,8 @@ mod tests {
             .into_iter()
             .filter_map(|(_, d)| if let Demand::Frame(f) = d { Some(f) } else { None })
             .collect();
-        let fates: Vec<Fate> = frames.iter().map(|f| f.fate).collect();
-        assert_eq!(fates, [Fate::Gap, Fate::Gap, Fate::Sent, Fate::Sent, Fate::Sent]);
+        let statuses: Vec<FrameStatus> = frames.iter().map(|f| f.status).collect();
+        assert_eq!(statuses, [FrameStatus::Gap, FrameStatus::Gap, FrameStatus::Sent, FrameStatus::Sent, FrameStatus::Sent]);
         assert_eq!((frames[2].bytes, frames[4].bytes), (250 + 16, 1000 + 16));
         let seen = v.viewed(at(200));
         assert_eq!((seen.gaps, seen.switches), (2, 0), "it was told before the first frame");

@@ -242,7 +242,7 @@ impl Recorder for Log {
                 let mut data = Map::new();
                 data.insert("number".into(), json!(f.number));
                 data.insert("type".into(), json!(["I", "P", "B"].get(usize::from(f.kind))));
-                data.insert("fate".into(), json!(["sent", "skipped", "gap"].get(usize::from(f.fate))));
+                data.insert("fate".into(), json!(["sent", "skipped", "gap"].get(usize::from(f.status))));
                 data.insert("length".into(), json!(f.bytes));
                 data.insert("target_rate".into(), json!(f.target.round() as u64));
                 ("frame_produced", flow, data)

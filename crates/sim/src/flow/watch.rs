@@ -4,7 +4,7 @@ use crate::flow::agent::Agent;
 use crate::flow::{Flow, Record};
 use crate::observe::tap::Tap;
 use crate::packet::network::Network;
-use skyhaul_apps::{App, Arrival, Datagram, Fate, Feedback, Frame, Watch};
+use skyhaul_apps::{App, Arrival, Datagram, FrameStatus, Feedback, Frame, Watch};
 use skyhaul_base::Instant;
 use skyhaul_tcp::{Counted, Head, Receiver, Seq, State};
 use skyhaul_trace::Event;
@@ -153,11 +153,11 @@ pub(crate) fn feedback(flow: &Flow, record: &mut Record) {
 
 /// The event of a frame.
 pub(crate) fn frame(flow: u32, frame: &Frame) -> Event {
-    let fate = match frame.fate {
-        Fate::Sent => 0,
-        Fate::Skipped => 1,
-        Fate::Gap => 2,
+    let status = match frame.status {
+        FrameStatus::Sent => 0,
+        FrameStatus::Skipped => 1,
+        FrameStatus::Gap => 2,
     };
     let Frame { number, kind, bytes, target, .. } = *frame;
-    Event::Frame { flow, frame: skyhaul_trace::Frame { number, kind: kind as u8, fate, bytes, target } }
+    Event::Frame { flow, frame: skyhaul_trace::Frame { number, kind: kind as u8, status, bytes, target } }
 }
