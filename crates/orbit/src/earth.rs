@@ -71,8 +71,8 @@ mod tests {
     #[test]
     fn turning_the_earth_moves_the_stars_west() {
         let quarter = Turn::of(core::f64::consts::FRAC_PI_2);
-        let seen = quarter.to_fixed(Vector::new(1.0, 0.0, 0.5));
-        assert!(seen.distance(Vector::new(0.0, -1.0, 0.5)) < 1e-15);
+        let fixed = quarter.to_fixed(Vector::new(1.0, 0.0, 0.5));
+        assert!(fixed.distance(Vector::new(0.0, -1.0, 0.5)) < 1e-15);
         let half = quarter.plus(quarter);
         assert!((half.cos + 1.0).abs() < 1e-15 && half.sin.abs() < 1e-15);
     }

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use crate::constellation::{Model, Motion, stationary};
     use crate::earth::LIGHT;
-    use crate::look::look;
+    use crate::geometry::look_angles;
     use crate::moment::Moment;
     use alloc::string::ToString;
 
@@ -180,8 +180,8 @@ mod tests {
     fn two_cities_see_a_satellite_of_34_degrees_west() {
         let satellite = stationary::Config { longitude: -34.5, elevation: 5.0 };
         let place = satellite.build(None).unwrap().place(0, &Moment::new(0.0, 0.0)).unwrap();
-        let seen = |city| look(Station::city(city).unwrap().place(), place);
-        let (palermo, houston) = (seen("Palermo"), seen("houston"));
+        let angles = |city| look_angles(Station::city(city).unwrap().place(), place);
+        let (palermo, houston) = (angles("Palermo"), angles("houston"));
         assert!((palermo.range - 39_173.9).abs() < 0.1 && (palermo.elevation() - 23.91).abs() < 0.01);
         assert!((houston.range - 39_889.9).abs() < 0.1 && (houston.elevation() - 16.67).abs() < 0.01);
         let one_way = (palermo.range + houston.range) / LIGHT * 1e3;

@@ -33,5 +33,5 @@ pub use config::{Config, USUAL_PACKET};
 pub use offered::Offered;
 pub use option::{Feedback, Invalid};
 pub use packet::{DATA_HEADER, Data, REPORT_BYTES, Report, ReportBody};
-pub use receiver::{ReceiverStatistics, Receiver};
+pub use receiver::{Receiver, ReceiverStatistics};
 pub use sender::{Counters, Sender, State};

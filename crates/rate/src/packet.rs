@@ -155,7 +155,10 @@ mod tests {
             assert!(!data.write(&mut payload[..23]));
             assert_eq!(Data::read(&payload[..23], 28), None);
         }
-        let body = [ReportBody::Tfrc { received: 12_345.5, loss: 0.01 }, ReportBody::Ssvp { highest: 9, lost: u32::MAX }];
+        let body = [
+            ReportBody::Tfrc { received: 12_345.5, loss: 0.01 },
+            ReportBody::Ssvp { highest: 9, lost: u32::MAX },
+        ];
         for body in body {
             let echo = Instant::from_nanos((7 << 32) + 5);
             let report = Report::new(echo + Duration::from_nanos(2_500_999), echo, echo, body);
@@ -168,8 +171,12 @@ mod tests {
 
     #[test]
     fn reports_with_absurd_numbers_are_none() {
-        let good =
-            Report::new(Instant::ZERO, Instant::ZERO, Instant::ZERO, ReportBody::Tfrc { received: 1.0, loss: 0.5 });
+        let good = Report::new(
+            Instant::ZERO,
+            Instant::ZERO,
+            Instant::ZERO,
+            ReportBody::Tfrc { received: 1.0, loss: 0.5 },
+        );
         for (received, loss) in
             [(f32::NAN, 0.1), (-1.0, 0.1), (f32::INFINITY, 0.1), (1.0, 1.5), (1.0, f32::NAN)]
         {

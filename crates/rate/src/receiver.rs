@@ -91,7 +91,9 @@ impl Receiver {
                 loss_events: Some(r.events()),
                 loss_event_rate: Some(r.loss_event_rate()),
             },
-            Kind::Ssvp(r) => ReceiverStatistics { reports, lost: r.lost(), loss_events: None, loss_event_rate: None },
+            Kind::Ssvp(r) => {
+                ReceiverStatistics { reports, lost: r.lost(), loss_events: None, loss_event_rate: None }
+            }
         }
     }
 }

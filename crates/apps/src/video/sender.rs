@@ -6,7 +6,7 @@ use super::layers::Grounds;
 use super::packet::{Cut, Cutter, Pieces};
 use super::view::{Settings, Viewer};
 use crate::film::{Film, Source};
-use crate::frame::{FrameStatus, Frame};
+use crate::frame::{Frame, FrameStatus};
 use crate::viewed::Viewed;
 use crate::watch::{Arrival, Feedback, Watch};
 use crate::workload::{Demand, Start, Stop, Transport, Workload};
@@ -437,7 +437,10 @@ mod tests {
             .filter_map(|(_, d)| if let Demand::Frame(f) = d { Some(f) } else { None })
             .collect();
         let statuses: Vec<FrameStatus> = frames.iter().map(|f| f.status).collect();
-        assert_eq!(statuses, [FrameStatus::Gap, FrameStatus::Gap, FrameStatus::Sent, FrameStatus::Sent, FrameStatus::Sent]);
+        assert_eq!(
+            statuses,
+            [FrameStatus::Gap, FrameStatus::Gap, FrameStatus::Sent, FrameStatus::Sent, FrameStatus::Sent]
+        );
         assert_eq!((frames[2].bytes, frames[4].bytes), (250 + 16, 1000 + 16));
         let seen = v.viewed(at(200));
         assert_eq!((seen.gaps, seen.switches), (2, 0), "it was told before the first frame");

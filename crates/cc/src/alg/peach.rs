@@ -15,8 +15,8 @@ mod avoidance;
 mod config;
 
 pub use config::{
-    Config, Dummies, DummyAcksInRecovery, FinalAck, Invalid, LeftoverAdsn, Nackseg, Opening, WdsnOnLoss,
-    TcpVariant,
+    Config, Dummies, DummyAcksInRecovery, FinalAck, Invalid, LeftoverAdsn, Nackseg, Opening, TcpVariant,
+    WdsnOnLoss,
 };
 
 use crate::action::{Policy, Window};

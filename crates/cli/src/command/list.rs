@@ -37,7 +37,8 @@ fn control(name: &str) -> Option<Vec<String>> {
 /// The names that metrics of a study may use; `LINK` stands for any link.
 fn metrics() -> Vec<Vec<String>> {
     fn rows<T: ?Sized>(of: &'static str, list: &'static [Quantity<T>]) -> impl Iterator<Item = Vec<String>> {
-        list.iter().map(move |q| vec![format!("{of}.{}", q.name), q.unit.symbol().into(), q.description.into()])
+        list.iter()
+            .map(move |q| vec![format!("{of}.{}", q.name), q.unit.symbol().into(), q.description.into()])
     }
     let series = Series::ALL.iter().map(|s| {
         let q = sampled(*s);

@@ -7,7 +7,7 @@ use super::session::Carrier;
 use crate::host::{Host, HostError};
 use skyhaul_apps::{Datagram, Feedback};
 use skyhaul_base::Instant;
-use skyhaul_rate::{Config, Counters, Data, ReceiverStatistics, Offered, Receiver, Report, Sender, State};
+use skyhaul_rate::{Config, Counters, Data, Offered, Receiver, ReceiverStatistics, Report, Sender, State};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 

@@ -139,7 +139,13 @@ impl Record {
     }
 
     /// A value without its unit, which may follow in brackets and must be that of the standard (CCSDS 502.0-B-2 §7.7.1.1, table 4-3).
-    fn amount<'a>(&self, file: &File<'_>, satellite: &str, key: &str, text: &'a str) -> Result<&'a str, Invalid> {
+    fn amount<'a>(
+        &self,
+        file: &File<'_>,
+        satellite: &str,
+        key: &str,
+        text: &'a str,
+    ) -> Result<&'a str, Invalid> {
         let Some((amount, unit)) = text.strip_suffix(']').and_then(|t| t.split_once('[')) else {
             return Ok(text);
         };

@@ -4,8 +4,8 @@
 use super::model::{Grid, Model, Motion, step};
 use crate::earth::{Turn, radians};
 use crate::epoch::Epoch;
+use crate::geometry::{motion, period, radius};
 use crate::invalid::{Invalid, within};
-use crate::look::{motion, period, radius};
 use crate::moment::Moment;
 use crate::vector::Vector;
 use alloc::format;
@@ -219,7 +219,7 @@ impl Motion for Walker {
 mod tests {
     use super::*;
     use crate::constellation::named;
-    use crate::look::look;
+    use crate::geometry::look_angles;
     use proptest::prelude::*;
 
     fn at(time: f64) -> Moment {
@@ -232,10 +232,10 @@ mod tests {
         let config = Config::new(550.0, 53.0, [1, 1, 0], Pattern::Delta, 25.0);
         let place = config.build(None).unwrap().place(0, &at(60.0)).unwrap();
         assert!(place.distance(Vector::new(6_914.326, 243.443, 363.202)) < 0.001, "{place:?}");
-        let seen = look(Vector::new(crate::earth::RADIUS, 0.0, 0.0), place);
+        let angles = look_angles(Vector::new(crate::earth::RADIUS, 0.0, 0.0), place);
         assert!(
-            (seen.range - 691.866).abs() < 0.001 && (seen.elevation() - 50.804).abs() < 0.001,
-            "{seen:?}"
+            (angles.range - 691.866).abs() < 0.001 && (angles.elevation() - 50.804).abs() < 0.001,
+            "{angles:?}"
         );
     }
 

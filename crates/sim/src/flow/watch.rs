@@ -4,7 +4,7 @@ use crate::flow::agent::Agent;
 use crate::flow::{Flow, Record};
 use crate::observe::tap::Tap;
 use crate::packet::network::Network;
-use skyhaul_apps::{App, Arrival, Datagram, FrameStatus, Feedback, Frame, Watch};
+use skyhaul_apps::{App, Arrival, Datagram, Feedback, Frame, FrameStatus, Watch};
 use skyhaul_base::Instant;
 use skyhaul_tcp::{Counted, Head, Receiver, Seq, State};
 use skyhaul_trace::Event;

@@ -206,7 +206,12 @@ mod tests {
         for q in list {
             let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
             assert!(q.name.chars().all(plain), "{}: a word of expressions", q.name);
-            assert!(!q.description.is_empty() && !q.description.ends_with('.'), "{}: {}", q.name, q.description);
+            assert!(
+                !q.description.is_empty() && !q.description.ends_with('.'),
+                "{}: {}",
+                q.name,
+                q.description
+            );
         }
     }
 

@@ -193,7 +193,8 @@ impl<R: Tap> Sim<R> {
 
 /// Results of a rate-controlled flow.
 fn rate_result(rated: &Rated) -> RateResult {
-    let (state, counters, statistics) = (rated.sender.state(), rated.sender.counters(), rated.receiver.statistics());
+    let (state, counters, statistics) =
+        (rated.sender.state(), rated.sender.counters(), rated.receiver.statistics());
     RateResult {
         allowed: state.rate * 8.0,
         reports: statistics.reports,

@@ -19,7 +19,7 @@ pub use candidate::CANDIDATE;
 pub use check::{Check, Curve, Direction, Relation, Term};
 pub use figure::{Band, Figure, Mark, RefPoint, Rule, RuleAxis, Scale, TimeFigure};
 pub use overview::{Better, OverviewLine, OverviewPlan, OverviewSection};
-pub use paper::{TestedStatement, OpenStatement, Paper, Statement};
+pub use paper::{OpenStatement, Paper, Statement, TestedStatement};
 pub use pick::{Label, OneOrMany, Pick, Selector, Side};
 pub use quick::{Profile, Quick};
 pub use raw::Raw;

@@ -16,7 +16,7 @@ mod smooth;
 
 use super::packet::{Cut, Cutter};
 use crate::datagram::{Datagram, Delays, Measured};
-use crate::frame::{FrameStatus, Frame};
+use crate::frame::{Frame, FrameStatus};
 use crate::viewed::{FIXED, Share, Viewed};
 use crate::watch::Arrival;
 use decode::Decoder;

@@ -141,7 +141,13 @@ fn rates_of_the_coder_are_counted() {
     for (n, target) in [320e3, 320e3, 200e3, 220e3].into_iter().enumerate() {
         v.produced(&Frame { target, ..frame(n as u64, Type::I, 40 * n as u64, 960) });
     }
-    v.produced(&Frame { status: FrameStatus::Gap, bytes: 0, packets: 0, target: 220e3, ..frame(4, Type::P, 160, 0) });
+    v.produced(&Frame {
+        status: FrameStatus::Gap,
+        bytes: 0,
+        packets: 0,
+        target: 220e3,
+        ..frame(4, Type::P, 160, 0)
+    });
     let r = v.result(at(200));
     assert_eq!((r.switches, r.switched_by, r.gaps), (2, Some(70e3), 1));
 }
@@ -317,8 +323,9 @@ fn streams_by_definition() {
             [delays.iter().min().copied(), delays.iter().max().copied()]
         );
         assert_eq!(r.delayed, Some(Share { part: late, of: packets.len() as u64 }));
-        let judged =
-            |i: &usize| complete[*i].is_some() || film[*i].status != FrameStatus::Sent || 40 * *i as u64 + 1000 < end;
+        let judged = |i: &usize| {
+            complete[*i].is_some() || film[*i].status != FrameStatus::Sent || 40 * *i as u64 + 1000 < end
+        };
         let in_time: Vec<bool> =
             (0..300).map(|i| complete[i].is_some_and(|t| t <= 40 * i as u64 + 1000)).collect();
         let ok = decodable(&film, &in_time);
