@@ -7,7 +7,7 @@ use common::{rack, secs};
 use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::Config as Control;
 use skyhaul_tcp::{Bytes, Config};
-use skyhaul_testkit::{Departure, Fate, Pair, Setup, Side};
+use skyhaul_testkit::{Departure, Pair, Setup, Side, Verdict};
 
 /// Payload per packet of 1500 bytes: 40 of headers, 12 of timestamps.
 const FULL: u32 = 1448;
@@ -25,8 +25,8 @@ fn pair(config: Config, cc: &str) -> Pair<Bytes> {
     setup.build()
 }
 /// From `since` on nothing with more than `most` bytes of payload gets through.
-fn swallows(most: u32, since: f64) -> impl FnMut(&Departure<'_>) -> Fate {
-    move |d| if d.now >= secs(since) && d.segment.len > most { Fate::Lose } else { Fate::Deliver }
+fn swallows(most: u32, since: f64) -> impl FnMut(&Departure<'_>) -> Verdict {
+    move |d| if d.now >= secs(since) && d.segment.len > most { Verdict::Lose } else { Verdict::Deliver }
 }
 fn size(p: &Pair<Bytes>) -> u32 {
     p.conn(Side::Client).sender().segment_size()
@@ -86,7 +86,7 @@ fn a_loss_besides_the_probe_is_told() {
             // The first probe, and the second segment after it.
             let long = d.segment.len > BASE;
             after = if long && after == 0 { 1 } else { after + u32::from(after > 0) };
-            if after == 1 || after == 3 { Fate::Lose } else { Fate::Deliver }
+            if after == 1 || after == 3 { Verdict::Lose } else { Verdict::Deliver }
         });
         p.send(Side::Client, 2_000_000, false);
         let mut told = 0;
