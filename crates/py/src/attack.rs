@@ -2,7 +2,7 @@
 
 use crate::control::Own;
 use crate::error;
-use crate::news::{self, Tell};
+use crate::progress::{self, ProgressSender};
 use crate::study::Runner;
 use pyo3::prelude::*;
 use skyhaul_lab::LabError;
@@ -48,12 +48,12 @@ pub(crate) fn attack(
     };
     let own = !controls.is_empty();
     let folder = request.folder();
-    let found = news::watched(
+    let found = progress::with_progress(
         py,
         progress.as_ref(),
         None,
         || runner.stop(),
-        |tell| hunt(&request, &LockedWatch { tell, runner: &runner, own }),
+        |sender| hunt(&request, &LockedWatch { sender, runner: &runner, own }),
     )?;
     match found {
         Ok(found) => Ok(Found { found, folder }),
@@ -64,7 +64,7 @@ pub(crate) fn attack(
 
 /// Passes news on, and holds the interpreter's lock around runs that call Python.
 struct LockedWatch<'a> {
-    tell: &'a Tell,
+    sender: &'a ProgressSender,
     runner: &'a Runner,
     own: bool,
 }
@@ -72,7 +72,7 @@ struct LockedWatch<'a> {
 impl Watch for LockedWatch<'_> {
     fn case(&self, spent: u64, budget: u64, cases: usize, worst: Option<f64>) {
         let worst = worst.map_or_else(String::new, |w| format!(", worst {w:.3}"));
-        self.tell.cell(spent as usize, budget as usize, &format!("{cases} cases{worst}"));
+        self.sender.cell(spent as usize, budget as usize, &format!("{cases} cases{worst}"));
     }
     fn around(&self, run: &mut dyn FnMut()) {
         if self.own { self.runner.hold(run) } else { run() }

@@ -1,7 +1,7 @@
 //! All studies and one report, with cells run here or by a Python executor.
 
 use crate::error;
-use crate::news;
+use crate::progress;
 use crate::study::Renderer;
 use crate::table::Table;
 use crate::unfinished::{Unfinished, lock};
@@ -121,8 +121,8 @@ impl Reproduction {
     ) -> PyResult<()> {
         let stop = AtomicBool::new(false);
         let halt = || stop.store(true, Ordering::Relaxed);
-        news::watched(py, progress.as_ref(), warn.as_ref(), halt, |tell| {
-            let options = RunOptions { jobs, cache: Some(&self.cache), stop: Some(&stop), progress: tell };
+        progress::with_progress(py, progress.as_ref(), warn.as_ref(), halt, |sender| {
+            let options = RunOptions { jobs, cache: Some(&self.cache), stop: Some(&stop), progress: sender };
             self.all.with(|all| all.run(&options).map(drop).map_err(error::study))
         })?
     }
@@ -135,7 +135,10 @@ impl Reproduction {
             let all = self.all.take()?;
             let folder = all.folder().to_owned();
             let renderer = renderer.as_ref().map(|r| r as &dyn FigureRenderer);
-            Ok(Reproduced { book: all.report(renderer, &mut news::say).map_err(error::output)?, folder })
+            Ok(Reproduced {
+                book: all.report(renderer, &mut progress::print_line).map_err(error::output)?,
+                folder,
+            })
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::control::{self, Own};
 use crate::error;
-use crate::news;
+use crate::progress;
 use crate::run::Settings;
 use crate::table::Table;
 use pyo3::exceptions::PyRuntimeError;
@@ -239,13 +239,13 @@ impl Study {
         let cache = cache.map(Cache::new);
         let stop = self.runner.flag();
         stop.store(false, Ordering::Relaxed);
-        let cells = news::watched(
+        let cells = progress::with_progress(
             py,
             progress.as_ref(),
             warn.as_ref(),
             || self.runner.stop(),
-            |tell| {
-                let options = RunOptions { jobs, cache: cache.as_ref(), stop: Some(stop), progress: tell };
+            |sender| {
+                let options = RunOptions { jobs, cache: cache.as_ref(), stop: Some(stop), progress: sender };
                 run::run(&self.runner, &self.plan, &options).map_err(error::study)
             },
         )??;
@@ -322,7 +322,7 @@ impl Outcome {
         let renderer = render.map(Renderer);
         let written = py.detach(|| {
             let renderer = renderer.as_ref().map(|r| r as &dyn FigureRenderer);
-            lab::write(&self.evaluation, &folder, renderer, None, &mut news::say)
+            lab::write(&self.evaluation, &folder, renderer, None, &mut progress::print_line)
         });
         written.map_err(error::output)
     }
