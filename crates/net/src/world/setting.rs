@@ -208,39 +208,39 @@ mod tests {
     #[test]
     fn what_a_wire_cannot_do_is_refused_and_said() {
         let kernel = World::Kernel("reno".into());
-        let check = |flow: &str, ours| {
+        let checked = |flow: &str, ours| {
             check(&group(flow), if ours { &World::Ours } else { &kernel }).map_err(|e| e.to_string())
         };
-        assert_eq!(check("transport = \"tfrc\"", true), Ok(()));
-        assert!(check("chain = { kind = \"e2e\" }", true).unwrap_err().contains("leave out `chain`"));
-        assert!(check("direction = \"reverse\"", true).unwrap_err().contains("simulated only"));
-        assert!(check("direction = \"forward\"\nclose = true", false).is_ok());
-        let e = check("transport = \"tfrc\"", false).unwrap_err();
+        assert_eq!(checked("transport = \"tfrc\"", true), Ok(()));
+        assert!(checked("chain = { kind = \"e2e\" }", true).unwrap_err().contains("leave out `chain`"));
+        assert!(checked("direction = \"reverse\"", true).unwrap_err().contains("simulated only"));
+        assert!(checked("direction = \"forward\"\nclose = true", false).is_ok());
+        let e = checked("transport = \"tfrc\"", false).unwrap_err();
         assert!(e.contains("sim and wire"), "{e}");
         assert!(check(&group("transport = \"ssvp\""), &World::OursToKernel).is_err());
-        let e = check("transport = { kind = \"tfrc\", ignore-corruption = true }", true).unwrap_err();
+        let e = checked("transport = { kind = \"tfrc\", ignore-corruption = true }", true).unwrap_err();
         assert!(e.contains("only the simulator"), "{e}");
-        assert_eq!(check("app = { kind = \"pages\", segments = 3 }", true), Ok(()));
+        assert_eq!(checked("app = { kind = \"pages\", segments = 3 }", true), Ok(()));
         let udp = |bytes: u32| {
             format!(
                 "transport = \"udp\"\napp = {{ kind = \"cbr\", rate = \"8 kbit/s\", packet = \"{bytes} B\" }}"
             )
         };
-        assert_eq!(check(&udp(44), true), Ok(()));
-        let e = check(&udp(43), true).unwrap_err();
+        assert_eq!(checked(&udp(44), true), Ok(()));
+        let e = checked(&udp(43), true).unwrap_err();
         assert!(e.contains("packet = \"44 B\""), "{e}");
-        let e = check("cc = \"user:mine\"", true).unwrap_err();
+        let e = checked("cc = \"user:mine\"", true).unwrap_err();
         assert!(e.contains("\"mine\""), "{e}");
-        assert_eq!(check("cc = \"user:mine\"", false), Ok(()), "the kernel has its own");
-        let e = check("endpoint = { loss-classifier = \"oracle\" }", true).unwrap_err();
+        assert_eq!(checked("cc = \"user:mine\"", false), Ok(()), "the kernel has its own");
+        let e = checked("endpoint = { loss-classifier = \"oracle\" }", true).unwrap_err();
         assert!(e.contains("only the simulator"), "{e}");
-        assert_eq!(check("endpoint = { loss-classifier = \"spike\" }", true), Ok(()));
+        assert_eq!(checked("endpoint = { loss-classifier = \"spike\" }", true), Ok(()));
         assert_eq!(
-            check("endpoint = { loss-classifier = \"oracle\" }", false),
+            checked("endpoint = { loss-classifier = \"oracle\" }", false),
             Ok(()),
             "the kernel knows no such thing"
         );
-        let e = check("endpoint = { mss = \"10 B\", header = \"40 B\" }", true).unwrap_err();
+        let e = checked("endpoint = { mss = \"10 B\", header = \"40 B\" }", true).unwrap_err();
         assert!(e.contains("50 bytes"), "{e}");
     }
 }
