@@ -2,7 +2,7 @@
 //! viewer: both ends of an application are one object.
 
 use super::coder::{Coder, Coding};
-use super::layers::Grounds;
+use super::layers::LayerConditions;
 use super::packet::{Cut, Cutter, Pieces};
 use super::view::{Settings, Viewer};
 use crate::film::{Film, Source};
@@ -85,7 +85,7 @@ pub struct Video {
     tick_at: Instant,
     /// Number of the next frame.
     number: u64,
-    rest: Rest,
+    rest: UnsentPackets,
     closed: bool,
     over: bool,
     feedback: Feedback,
@@ -94,7 +94,7 @@ pub struct Video {
 
 /// Unsent packets of the last frame.
 #[derive(Clone, Copy, Debug, Default)]
-struct Rest {
+struct UnsentPackets {
     left: u64,
     last: u64,
     due: Instant,
@@ -154,7 +154,7 @@ impl Video {
             tick: 0,
             tick_at: begin,
             number: 0,
-            rest: Rest::default(),
+            rest: UnsentPackets::default(),
             closed: stream,
             over: false,
             feedback: Feedback::default(),
@@ -184,8 +184,8 @@ impl Video {
             // The rate of datagrams includes their headers, that of a video does not.
             let part = if self.header.is_some() { self.overhead.film / self.overhead.sent } else { 1.0 };
             let held = if coding.asks_the_viewer() { self.viewer.buffered(at).unwrap_or(0.0) } else { 0.0 };
-            let grounds = Grounds { held, round_trip: self.feedback.round_trip.unwrap_or(Duration::ZERO) };
-            coding.allowed(at, part * allowed, grounds);
+            let conditions = LayerConditions { held, round_trip: self.feedback.round_trip.unwrap_or(Duration::ZERO) };
+            coding.allowed(at, part * allowed, conditions);
         }
         let target = self.coding.as_ref().map_or(self.nominal, Coding::target);
         let status = if self.coding.as_ref().is_some_and(|c| c.is_pausing(at)) {
@@ -217,13 +217,13 @@ impl Video {
             Spread::Even if ready > 0 => Duration::from_secs_f64(self.interval / ready as f64),
             _ => Duration::ZERO,
         };
-        self.rest = Rest { left: ready, last, due: frame.at, apart };
+        self.rest = UnsentPackets { left: ready, last, due: frame.at, apart };
     }
 
     /// The due packet of the last frame; on a byte stream without spreading, all of them in one write.
     fn packet(&mut self) -> Demand {
         let payload = self.cutter.cut().payload;
-        let Rest { left, last, .. } = self.rest;
+        let UnsentPackets { left, last, .. } = self.rest;
         if self.header.is_none() && self.spread == Spread::Burst {
             self.rest.left = 0;
             return Demand::Write((left - 1) * payload + last);
