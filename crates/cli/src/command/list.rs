@@ -1,7 +1,7 @@
 //! `skyhaul list`.
 
 use super::presets;
-use crate::args::{ListArgs, Listed};
+use crate::args::{ListArgs, ListTopic};
 use crate::output::print;
 use crate::stop::Stop;
 use serde_json::{Map, Value, json};
@@ -13,10 +13,10 @@ use std::fmt::Write as _;
 
 pub(crate) fn run(args: &ListArgs) -> Result<(), Stop> {
     let (heads, rows): (&[&str], Vec<Vec<String>>) = match args.what {
-        Listed::Presets => (&["name", "title"], presets::titles().map(pair).collect()),
-        Listed::Studies => (&["name", "title"], all_studies()?),
-        Listed::Controls => (&["name", "about"], NAMES.iter().filter_map(|n| control(n)).collect()),
-        Listed::Metrics => (&["name", "unit", "says"], metrics()),
+        ListTopic::Presets => (&["name", "title"], presets::titles().map(pair).collect()),
+        ListTopic::Studies => (&["name", "title"], all_studies()?),
+        ListTopic::Controls => (&["name", "about"], NAMES.iter().filter_map(|n| control(n)).collect()),
+        ListTopic::Metrics => (&["name", "unit", "says"], metrics()),
     };
     print(&if args.json { as_json(heads, &rows) } else { as_text(&rows) })
 }
