@@ -221,7 +221,8 @@ impl Coding {
     /// The transport allows this rate.
     pub(super) fn allowed(&mut self, now: Instant, allowed: f64, conditions: LayerConditions) {
         if let Some(layering) = &mut self.layering {
-            let step = layering.step(now, &self.rule.layers, self.target, self.rule.share * allowed, conditions);
+            let step =
+                layering.step(now, &self.rule.layers, self.target, self.rule.share * allowed, conditions);
             match step {
                 Some(Step::Add(rate)) => self.target = rate,
                 Some(Step::Drop(rate)) => {

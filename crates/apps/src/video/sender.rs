@@ -33,7 +33,7 @@ pub enum Spread {
 /// What happens when the send buffer is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Full {
+pub enum OverflowPolicy {
     /// New frames wait.
     #[default]
     Queue,
@@ -55,7 +55,7 @@ pub(super) struct Plan<'a> {
     /// Begins at a random time within the first group of pictures.
     pub(super) phase: bool,
     pub(super) repeats: bool,
-    pub(super) full: Full,
+    pub(super) full: OverflowPolicy,
     /// Waiting bytes at which the buffer counts as full.
     pub(super) buffer: u64,
     pub(super) coder: Option<Coder>,
@@ -70,7 +70,7 @@ pub struct Video {
     scale: f64,
     nominal: f64,
     coding: Option<Coding>,
-    full: Full,
+    full: OverflowPolicy,
     buffer: u64,
     spread: Spread,
     /// Header bytes of a datagram; `None` over a byte stream.
@@ -173,7 +173,7 @@ impl Video {
         self.tick += 1;
         self.tick_at = self.time(self.tick);
         let full = self.feedback.unacknowledged > self.buffer;
-        if full && self.full == Full::Block {
+        if full && self.full == OverflowPolicy::Block {
             return None;
         }
         let Some((kind, size)) = self.source.next() else {
@@ -184,13 +184,14 @@ impl Video {
             // The rate of datagrams includes their headers, that of a video does not.
             let part = if self.header.is_some() { self.overhead.film / self.overhead.sent } else { 1.0 };
             let held = if coding.asks_the_viewer() { self.viewer.buffered(at).unwrap_or(0.0) } else { 0.0 };
-            let conditions = LayerConditions { held, round_trip: self.feedback.round_trip.unwrap_or(Duration::ZERO) };
+            let conditions =
+                LayerConditions { held, round_trip: self.feedback.round_trip.unwrap_or(Duration::ZERO) };
             coding.allowed(at, part * allowed, conditions);
         }
         let target = self.coding.as_ref().map_or(self.nominal, Coding::target);
         let status = if self.coding.as_ref().is_some_and(|c| c.is_pausing(at)) {
             FrameStatus::Gap
-        } else if full && self.full == Full::SkipB && !kind.is_anchor() {
+        } else if full && self.full == OverflowPolicy::SkipB && !kind.is_anchor() {
             FrameStatus::Skipped
         } else {
             FrameStatus::Sent
@@ -290,7 +291,7 @@ impl Workload for Video {
 
 impl Watch for Video {
     fn listens(&self) -> bool {
-        self.coding.is_some() || self.full != Full::Queue
+        self.coding.is_some() || self.full != OverflowPolicy::Queue
     }
     fn feedback(&mut self, feedback: &Feedback) {
         self.feedback = *feedback;

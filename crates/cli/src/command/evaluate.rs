@@ -3,7 +3,7 @@
 use crate::args::{EvaluateArgs, jobs};
 use crate::interrupt;
 use crate::output::{print, warn};
-use crate::progress::{Runs, BatchProgress};
+use crate::progress::{BatchProgress, Runs};
 use crate::stop::Stop;
 use skyhaul_cc::Controls;
 use skyhaul_lab::LabError;

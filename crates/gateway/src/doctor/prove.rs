@@ -6,7 +6,7 @@ use crate::config::{Config, Network, OnFailure, Split};
 use crate::error::GatewayError;
 use crate::log::LogConfig;
 use crate::probe::{Outcome, Probed, Target};
-use crate::run::{Surroundings, Watcher};
+use crate::run::{Environment, RunObserver};
 use crate::status::Status;
 use crate::system::Lock;
 use crate::{control, forward};
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Opens a connection over the link to `to`, as one of a host at `from`. If no gateway of this name runs, one runs for it, which
 /// takes no connections of others.
 #[must_use]
-pub fn prove(config: &Config, surroundings: &Surroundings, from: Option<IpAddr>, to: SocketAddr) -> Finding {
+pub fn prove(config: &Config, environment: &Environment, from: Option<IpAddr>, to: SocketAddr) -> Finding {
     let what = format!("connection to {to}");
     let from = match from.or_else(|| neighbour(config, to)) {
         Some(from) => SocketAddr::new(from, 0),
@@ -38,10 +38,10 @@ pub fn prove(config: &Config, surroundings: &Surroundings, from: Option<IpAddr>,
         Ok(look) => look,
         Err(e) => return finding(what, false, e.to_string()),
     };
-    let asked = if Lock::is_taken(&surroundings.folder, &config.name) {
-        control::ask(&surroundings.folder, &config.name, &target.command())
+    let asked = if Lock::is_taken(&environment.folder, &config.name) {
+        control::ask(&environment.folder, &config.name, &target.command())
     } else {
-        alone(config, surroundings, target)
+        alone(config, environment, target)
     };
     let reply = match asked {
         Ok(reply) => reply,
@@ -149,12 +149,12 @@ fn host(neighbours: &[IpAddr], networks: &[Network]) -> Option<IpAddr> {
 }
 
 /// Stops a gateway on request.
-struct Guest<'a> {
+struct StopRequest<'a> {
     ready: Sender<Waker>,
     over: &'a AtomicBool,
 }
 
-impl Watcher for Guest<'_> {
+impl RunObserver for StopRequest<'_> {
     fn ready(&mut self, waker: Waker) {
         let _ = self.ready.send(waker);
     }
@@ -164,7 +164,7 @@ impl Watcher for Guest<'_> {
 }
 
 /// Runs a gateway for one probe. No connection of others is split.
-fn alone(config: &Config, surroundings: &Surroundings, target: Target) -> Result<String, GatewayError> {
+fn alone(config: &Config, environment: &Environment, target: Target) -> Result<String, GatewayError> {
     let mut config = config.clone();
     if let Some(t) = &mut config.terrestrial {
         t.networks = Vec::new();
@@ -180,7 +180,7 @@ fn alone(config: &Config, surroundings: &Surroundings, target: Target) -> Result
     let over = AtomicBool::new(false);
     let (ready, started) = channel();
     std::thread::scope(|s| {
-        let gateway = s.spawn(|| crate::run(&config, surroundings, &mut Guest { ready, over: &over }));
+        let gateway = s.spawn(|| crate::run(&config, environment, &mut StopRequest { ready, over: &over }));
         // The sender goes with a gateway that fails to start.
         let Ok(waker) = started.recv() else {
             return match gateway.join() {
@@ -188,7 +188,7 @@ fn alone(config: &Config, surroundings: &Surroundings, target: Target) -> Result
                 _ => Err(GatewayError::NotRunning(config.name.clone())),
             };
         };
-        let reply = control::ask(&surroundings.folder, &config.name, &target.command());
+        let reply = control::ask(&environment.folder, &config.name, &target.command());
         over.store(true, Ordering::Relaxed);
         waker.wake();
         let _ = gateway.join();

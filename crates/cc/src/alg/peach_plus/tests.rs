@@ -5,7 +5,7 @@ use crate::ProbeSource;
 use crate::control::ControlOptions;
 use crate::rules::{HalvingBase, Rules};
 use crate::testing::Stage;
-use crate::testing::ideal::{IdealEvent, Ideal, Line};
+use crate::testing::ideal::{Ideal, IdealEvent, Line};
 use alloc::vec::Vec;
 use skyhaul_base::{Duration, Instant};
 

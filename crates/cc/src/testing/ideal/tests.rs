@@ -141,7 +141,10 @@ fn t2_rapid_recovery_in_reno_mode() {
     // The acknowledgement of the lost segment: 42, then 15, and four more segments.
     run.run_until(secs(1.1551));
     assert_eq!(run.stage.cwnd(), 15.0);
-    assert_eq!(run.log.iter().filter(|(_, h)| matches!(h, IdealEvent::Sent { again: false, .. })).count(), 15);
+    assert_eq!(
+        run.log.iter().filter(|(_, h)| matches!(h, IdealEvent::Sent { again: false, .. })).count(),
+        15
+    );
     assert_eq!(
         run.log.iter().rfind(|(_, h)| *h == IdealEvent::Recovered).map(|e| e.0),
         Some(run.log.last().unwrap().0)

@@ -232,7 +232,7 @@ fn without_ipv6_connections_of_ipv4_are_split() {
     near.stop();
     far.stop();
     let clean = || leftover::clean(&bed.folder, "near", false).expect("may");
-    assert_eq!(bed.spaces[NEAR].within(clean).expect("enters"), leftover::Cleaned::Nothing);
+    assert_eq!(bed.spaces[NEAR].within(clean).expect("enters"), leftover::CleanupResult::Nothing);
 }
 
 fn without_descriptors_connections_are_refused() {
@@ -386,7 +386,7 @@ fn a_keeper_that_does_not_start_is_an_error() {
     let file = bed.folder.join("near.toml");
     let config = Config::parse("near.toml", &format!("name = \"near\"\n{GOOD}")).expect("is good");
     let around =
-        skyhaul_gateway::Surroundings { folder: bed.folder.clone(), file, keeper: vec!["false".into()] };
+        skyhaul_gateway::Environment { folder: bed.folder.clone(), file, keeper: vec!["false".into()] };
     let ran = bed.spaces[NEAR].within(|| skyhaul_gateway::run(&config, &around, &mut crate::bed::Ready));
     let e = ran.expect("enters").expect_err("no keeper").to_string();
     assert!(e.starts_with("the keeper did not start: false ended at once"), "{e}");
