@@ -17,7 +17,7 @@ use skyhaul_cc::Controls;
 use skyhaul_scenario::resolved::Transport;
 use skyhaul_sim::{Opened, Tap};
 use skyhaul_study::runner::CellRunner;
-use skyhaul_trace::qlog::{About, Log as File};
+use skyhaul_trace::qlog::{LogMetadata, Log as File};
 use skyhaul_trace::{Class, Event, Packet, Recorder};
 use std::collections::BTreeMap;
 use std::fs;
@@ -145,7 +145,7 @@ impl Trace {
             }
             samples.reverse();
         }
-        let about = About {
+        let metadata = LogMetadata {
             title: &run.scenario().title,
             description: &format!("simulated by skyhaul {}", crate::VERSION),
             object,
@@ -155,7 +155,7 @@ impl Trace {
             flow: Some("client"),
             began: None,
         };
-        let file = File::new(BufWriter::new(file), &about);
+        let file = File::new(BufWriter::new(file), &metadata);
         Ok(Self { path, file, mss, samples })
     }
 
