@@ -4,7 +4,7 @@ use crate::interrupt;
 use crate::output::warn;
 use indicatif::{ProgressBar, ProgressStyle};
 use skyhaul_lab::clock::Stopwatch;
-use skyhaul_lab::run::Watch;
+use skyhaul_lab::run::RunObserver;
 use skyhaul_study::run::Progress;
 use std::sync::Mutex;
 
@@ -27,7 +27,7 @@ impl Runs {
     }
 }
 
-impl Watch for Runs {
+impl RunObserver for Runs {
     fn begin(&self, steps: u64) {
         self.0.set_length(steps);
     }

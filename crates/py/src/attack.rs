@@ -6,7 +6,7 @@ use crate::progress::{self, ProgressSender};
 use crate::study::Runner;
 use pyo3::prelude::*;
 use skyhaul_lab::LabError;
-use skyhaul_lab::attack::{Bounds, Found as Report, Request, Watch, hunt};
+use skyhaul_lab::attack::{Bounds, SearchResult, Request, SearchObserver, hunt};
 use skyhaul_study::run::Progress as _;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -69,7 +69,7 @@ struct LockedWatch<'a> {
     own: bool,
 }
 
-impl Watch for LockedWatch<'_> {
+impl SearchObserver for LockedWatch<'_> {
     fn case(&self, spent: u64, budget: u64, cases: usize, worst: Option<f64>) {
         let worst = worst.map_or_else(String::new, |w| format!(", worst {w:.3}"));
         self.sender.cell(spent as usize, budget as usize, &format!("{cases} cases{worst}"));
@@ -86,7 +86,7 @@ impl Watch for LockedWatch<'_> {
 #[pyclass(frozen, module = "skyhaul._core")]
 #[derive(Debug)]
 pub(crate) struct Found {
-    found: Report,
+    found: SearchResult,
     folder: PathBuf,
 }
 

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use skyhaul_cc::Controls;
 use skyhaul_lab::cases::{self, Case};
 use skyhaul_lab::lease::Lease;
-use skyhaul_lab::run::{Watch, single};
+use skyhaul_lab::run::{RunObserver, single};
 use skyhaul_lab::summary::Summary;
 use skyhaul_lab::{LabError, measure, results};
 use skyhaul_scenario::resolved::Series;
@@ -132,7 +132,7 @@ impl Signals {
     }
 }
 
-impl Watch for Signals {
+impl RunObserver for Signals {
     fn step(&self) {
         if let Err(e) = Python::attach(|py| py.check_signals()) {
             self.raised().get_or_insert(e);

@@ -8,7 +8,7 @@
 //! number is not the search's luck.
 
 mod budget;
-mod crew;
+mod pool;
 mod goal;
 mod hunt;
 mod journal;
@@ -17,12 +17,12 @@ mod point;
 mod report;
 mod search;
 mod space;
-mod trial;
-mod watch;
+mod setup;
+mod observer;
 
 pub use budget::Budget;
 pub use goal::Goal;
 pub use hunt::{Request, hunt};
-pub use report::Found;
+pub use report::SearchResult;
 pub use space::Bounds;
-pub use watch::{Unwatched, Watch};
+pub use observer::{NoObserver, SearchObserver};

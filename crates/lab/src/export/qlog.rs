@@ -10,7 +10,7 @@ use crate::capture::choose;
 use crate::engine::simulator;
 use crate::error::{ExportError, LabError};
 use crate::results::MANIFEST;
-use crate::run::{Watch, recorded};
+use crate::run::{RunObserver, recorded};
 use serde_json::{Map, Value, json};
 use skyhaul_base::Instant;
 use skyhaul_cc::Controls;
@@ -38,7 +38,7 @@ pub fn qlog(
     results: &Path,
     out: &Path,
     flows: &[String],
-    watch: &dyn Watch,
+    watch: &dyn RunObserver,
 ) -> Result<Vec<PathBuf>, LabError> {
     qlog_with(results, out, flows, &Controls::default(), watch)
 }
@@ -52,7 +52,7 @@ pub fn qlog_with(
     out: &Path,
     flows: &[String],
     controls: &Controls,
-    watch: &dyn Watch,
+    watch: &dyn RunObserver,
 ) -> Result<Vec<PathBuf>, LabError> {
     let mut written = Vec::new();
     for run in runs(results)? {
