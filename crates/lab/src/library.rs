@@ -178,7 +178,8 @@ mod tests {
     use skyhaul_study::plan::plan_profile;
 
     fn names(papers: &[PaperStudies]) -> Vec<String> {
-        let of = |s: &PaperStudies| s.studies.iter().map(|(n, _)| format!("{}/{n}", s.name)).collect::<Vec<_>>();
+        let of =
+            |s: &PaperStudies| s.studies.iter().map(|(n, _)| format!("{}/{n}", s.name)).collect::<Vec<_>>();
         papers.iter().flat_map(of).collect()
     }
 

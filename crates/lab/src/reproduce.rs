@@ -105,7 +105,7 @@ impl Reproduction {
     /// An unsuitable results folder.
     pub(crate) fn start<R: CellRunner>(
         kind: &'static str,
-        papers: Vec<PaperStudies>,
+        opened: Vec<PaperStudies>,
         folder: PathBuf,
         extent: Extent,
         runner: &R,
@@ -117,7 +117,7 @@ impl Reproduction {
         let watch = Stopwatch::start();
         let (mut places, mut plans, mut outcomes) = (Vec::new(), Vec::new(), Outcomes::new());
         let mut papers = Vec::new();
-        for (s, PaperStudies { name, paper, studies: files }) in papers.into_iter().enumerate() {
+        for (s, PaperStudies { name, paper, studies: files }) in opened.into_iter().enumerate() {
             let (mut row, mut studies) = (Vec::new(), Vec::new());
             for (k, (study, file)) in files.into_iter().enumerate() {
                 studies.push(study);

@@ -1,7 +1,7 @@
 //! Searches find what is known, repeat, continue, replay, and survive controls that fail.
 
 use skyhaul_cc::{Ack, CongestionControl, Controls, Cx, Signal, Window, user};
-use skyhaul_lab::attack::{Bounds, Budget, SearchResult, Goal, Request, NoObserver, SearchObserver, hunt};
+use skyhaul_lab::attack::{Bounds, Budget, Goal, NoObserver, Request, SearchObserver, SearchResult, hunt};
 use skyhaul_lab::cases;
 use skyhaul_lab::error::LabError;
 use skyhaul_lab::run::{self, execute};

@@ -1,15 +1,15 @@
 //! A whole search: bounds, search, fresh seeds, what matters, and files.
 
 use crate::attack::budget::Budget;
-use crate::attack::pool::WorkerPool;
 use crate::attack::goal::{Goal, Role};
 use crate::attack::journal::{self, Head, Journal};
-use crate::attack::point::Point;
-use crate::attack::report::{self, SearchResult, NeighbourCase, FailedCase, Worst};
-use crate::attack::search::{Cases, search, swarm};
-use crate::attack::space::{Bounds, Space};
-use crate::attack::setup::{Outcome, TestSetup};
 use crate::attack::observer::SearchObserver;
+use crate::attack::point::Point;
+use crate::attack::pool::WorkerPool;
+use crate::attack::report::{self, FailedCase, NeighbourCase, SearchResult, Worst};
+use crate::attack::search::{Cases, search, swarm};
+use crate::attack::setup::{Outcome, TestSetup};
+use crate::attack::space::{Bounds, Space};
 use crate::control;
 use crate::engine::simulator;
 use crate::error::{AttackError, LabError};
@@ -70,7 +70,8 @@ impl Request {
 pub fn hunt(request: &Request, watch: &dyn SearchObserver) -> Result<SearchResult, LabError> {
     let goal = request.goal;
     let space = Space::read(&request.bounds, goal)?;
-    let setup = TestSetup::new(&request.control, goal, space.duration, request.seed, request.controls.clone())?;
+    let setup =
+        TestSetup::new(&request.control, goal, space.duration, request.seed, request.controls.clone())?;
     let middle = space.middle();
     setup.check(&middle)?;
     space.moved(&middle, "neighbours").iter().try_for_each(|other| setup.check(other))?;
@@ -178,7 +179,11 @@ fn conclude(space: &Space, pool: &WorkerPool<'_>, cases: &Cases) -> Result<Searc
 }
 
 /// The values of a case with several seeds; failures and runs that were stopped have none.
-fn values(pool: &WorkerPool<'_>, point: &Point, seeds: impl Iterator<Item = u64>) -> Result<Vec<f64>, LabError> {
+fn values(
+    pool: &WorkerPool<'_>,
+    point: &Point,
+    seeds: impl Iterator<Item = u64>,
+) -> Result<Vec<f64>, LabError> {
     let todo: Vec<(Point, u64)> = seeds.map(|seed| (point.clone(), seed)).collect();
     let outcomes = pool.run(&todo, &|| true, &|_, _| Ok(()))?;
     Ok(outcomes.iter().filter_map(|o| o.as_ref()?.value()).collect())

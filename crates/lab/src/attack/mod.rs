@@ -8,21 +8,21 @@
 //! number is not the search's luck.
 
 mod budget;
-mod pool;
 mod goal;
 mod hunt;
 mod journal;
 mod measured;
+mod observer;
 mod point;
+mod pool;
 mod report;
 mod search;
-mod space;
 mod setup;
-mod observer;
+mod space;
 
 pub use budget::Budget;
 pub use goal::Goal;
 pub use hunt::{Request, hunt};
+pub use observer::{NoObserver, SearchObserver};
 pub use report::SearchResult;
 pub use space::Bounds;
-pub use observer::{NoObserver, SearchObserver};

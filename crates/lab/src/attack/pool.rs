@@ -2,10 +2,10 @@
 
 use crate::attack::budget::Budget;
 use crate::attack::journal::Journal;
+use crate::attack::observer::SearchObserver;
 use crate::attack::point::Point;
 use crate::attack::search::Evaluate;
 use crate::attack::setup::{Outcome, TestSetup};
-use crate::attack::observer::SearchObserver;
 use crate::clock::Stopwatch;
 use crate::error::LabError;
 use crate::run;

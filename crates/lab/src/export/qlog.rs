@@ -17,7 +17,7 @@ use skyhaul_cc::Controls;
 use skyhaul_scenario::resolved::Transport;
 use skyhaul_sim::{Opened, Tap};
 use skyhaul_study::runner::CellRunner;
-use skyhaul_trace::qlog::{LogMetadata, Log as File};
+use skyhaul_trace::qlog::{Log as File, LogMetadata};
 use skyhaul_trace::{Class, Event, Packet, Recorder};
 use std::collections::BTreeMap;
 use std::fs;
