@@ -15,7 +15,7 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_net::Clock;
 use skyhaul_net::tap::{EndFilter, Filter, Reader, Socket, Tapped, Traced};
 use skyhaul_trace::calendar::rfc3339_millis;
-use skyhaul_trace::qlog::{LogMetadata, Log};
+use skyhaul_trace::qlog::{Log, LogMetadata};
 use skyhaul_wire::pcapng::Capture;
 use std::cell::Cell;
 use std::io::{self, BufWriter, Read, Write};

@@ -23,7 +23,7 @@ use crate::rules::{Ends, Ports};
 use crate::status::{Counts, FlowStatus, Status};
 use crate::watch::Rules;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_net::app::{App, Turn};
+use skyhaul_net::app::{App, AppStatus};
 use skyhaul_net::host::exchange::Exchange;
 use skyhaul_net::host::{Admission, Conn, ConnId, Host, HostConfig, Secret, Share, Transparent};
 use skyhaul_net::ipv6;
@@ -578,7 +578,7 @@ impl Gateway {
 }
 
 impl App for Gateway {
-    fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
+    fn turn(&mut self, now: Instant, host: &mut Host) -> AppStatus {
         self.looked = now;
         while let Ok(task) = self.tasks.try_recv() {
             self.contain(now, host, None, |gateway, host| task(now, gateway, host));
@@ -614,9 +614,9 @@ impl App for Gateway {
                 for number in 0..self.flows.len() {
                     self.end(now, host, number as u32, Cause::Stopped);
                 }
-                Turn::Done
+                AppStatus::Done
             }
-            _ => Turn::Waiting,
+            _ => AppStatus::Waiting,
         }
     }
     fn next_timeout(&self) -> Instant {

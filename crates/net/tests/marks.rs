@@ -7,7 +7,7 @@ mod kernel_side;
 
 use common::hash_of;
 use kernel_side::{Exchange, Place, endpoint, kernel_party, space};
-use skyhaul_net::app::{App, Turn};
+use skyhaul_net::app::{App, AppStatus};
 use skyhaul_net::host::Endpoint;
 use skyhaul_net::{Clock, Namespace};
 use skyhaul_tcp::Flags;
@@ -94,7 +94,7 @@ fn exchange(
             host.arrive(now, &buf[..n], &mut out);
         }
         host.handle_timeout(now, &mut out);
-        let done = app.turn(now, &mut host) == Turn::Done;
+        let done = app.turn(now, &mut host) == AppStatus::Done;
         host.flush(now, &mut out);
         for mut p in leaving {
             from_us.pass(&mut p, mark[1]);

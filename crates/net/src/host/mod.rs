@@ -42,7 +42,7 @@ mod time_wait;
 pub mod transparent;
 
 pub use crate::outlet::{Merge, Outlet};
-pub use app::{App, Turn};
+pub use app::{App, AppStatus};
 pub use census::{Census, ConnectionCounts, MemoryUse, Traffic};
 pub use config::{HostConfig, MEMORY, SYN_ACKS, Share};
 pub use conn::Conn;
@@ -131,7 +131,7 @@ pub struct Host {
     /// The connection that was used last, which is given up if that panics.
     at_work: Option<u32>,
     /// Connections that were given up, whose peers are not reset yet.
-    broken: Vec<contain::Broken>,
+    broken: Vec<contain::AbandonedConnection>,
     paths: Arc<Paths>,
     /// MTUs of routes, and when they were looked up.
     routes: BTreeMap<IpAddr, (Option<u32>, Instant)>,

@@ -2,7 +2,7 @@
 
 use super::World;
 use super::error::{Unsupported, WorldError};
-use crate::app::{Session, Watched};
+use crate::app::{ArrivalLog, Session};
 use crate::device::tun::TunConfig;
 use crate::device::{Namespace, ipv6};
 use crate::emulator::{self, Crossing, Emulation, End, Options};
@@ -157,8 +157,8 @@ impl<'a> Setting<'a> {
         self.mtu.max(LEAST_LINK_MTU)
     }
     /// The arrivals that receivers must log.
-    pub(super) fn watched(&self) -> Watched {
-        let mut watched = Watched::default();
+    pub(super) fn watched(&self) -> ArrivalLog {
+        let mut watched = ArrivalLog::default();
         self.groups().filter(|(group, _)| group.app.is_watched()).for_each(|(_, port)| watched.expect(port));
         watched
     }

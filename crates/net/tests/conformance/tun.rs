@@ -3,7 +3,7 @@
 use super::ours::{Ours, host};
 use super::script_side::{ScriptSide, space};
 use skyhaul_base::Instant;
-use skyhaul_net::app::{App, Turn};
+use skyhaul_net::app::{App, AppStatus};
 use skyhaul_net::driver::Driver;
 use skyhaul_net::host::{Host, Secret};
 use skyhaul_net::tun::{Tun, TunConfig};
@@ -25,7 +25,7 @@ struct Puppet {
 }
 
 impl App for Puppet {
-    fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
+    fn turn(&mut self, now: Instant, host: &mut Host) -> AppStatus {
         self.ours.hear(host);
         loop {
             match self.orders.try_recv() {
@@ -37,7 +37,7 @@ impl App for Puppet {
                 }
             }
         }
-        if self.over { Turn::Done } else { Turn::Waiting }
+        if self.over { AppStatus::Done } else { AppStatus::Waiting }
     }
     fn next_timeout(&self) -> Instant {
         Instant::MAX

@@ -2,7 +2,7 @@
 
 use crate::stop;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_net::app::{Http, NextStep, Serve, Sink, Talker};
+use skyhaul_net::app::{ConnectionHandler, Http, NextStep, Serve, Sink};
 use skyhaul_net::driver::Driver;
 use skyhaul_net::emulator::{Emulation, End, Options, addresses};
 use skyhaul_net::host::{Census, ConnId, Counts, Endpoint, Host, HostConfig, Memory, Secret};
@@ -41,7 +41,7 @@ enum Role {
     Slow(Slow),
 }
 
-impl Talker for Role {
+impl ConnectionHandler for Role {
     fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> NextStep {
         match self {
             Self::Http(t) => t.turn(now, host, id),
@@ -62,7 +62,7 @@ struct Slow {
     read: Arc<AtomicU64>,
 }
 
-impl Talker for Slow {
+impl ConnectionHandler for Slow {
     fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> NextStep {
         if self.hurry.load(Ordering::Relaxed) {
             self.read.fetch_add(host.discard(now, id), Ordering::Relaxed);
