@@ -1,7 +1,7 @@
 //! Ground stations.
 
 use crate::cities::CITIES;
-use crate::earth::{RADIUS, Turn, radians};
+use crate::earth::{RADIUS, Rotation, radians};
 use crate::invalid::{Invalid, within};
 use crate::vector::Vector;
 use alloc::string::String;
@@ -70,7 +70,7 @@ impl Station {
     /// The unit vector from the centre of the Earth.
     #[must_use]
     pub fn up(&self) -> Vector {
-        let (north, east) = (Turn::of(radians(self.latitude)), Turn::of(radians(self.longitude)));
+        let (north, east) = (Rotation::of(radians(self.latitude)), Rotation::of(radians(self.longitude)));
         Vector::new(north.cos * east.cos, north.cos * east.sin, north.sin)
     }
 
@@ -115,9 +115,9 @@ mod file {
     }
 
     /// Both forms.
-    struct Form(Station);
+    struct StationTable(Station);
 
-    impl<'de> Deserialize<'de> for Form {
+    impl<'de> Deserialize<'de> for StationTable {
         fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
             let Table { name, latitude, longitude } = Table::deserialize(d)?;
             Ok(Self(Station { name, latitude, longitude }))
@@ -129,7 +129,8 @@ mod file {
             let bare = |n: &str| alloc::format!("{n} is not a place: write a city or its coordinates");
             let expected =
                 "a city, such as \"Palermo\", or { latitude = \"38.12 deg\", longitude = \"13.36 deg\" }";
-            text_or_table(d, expected, |text| Station::city(text).map(Form), bare).map(|f: Form| f.0)
+            text_or_table(d, expected, |text| Station::city(text).map(StationTable), bare)
+                .map(|f: StationTable| f.0)
         }
     }
 }
