@@ -1,12 +1,12 @@
 //! A search for the case in which a control does worst.
 
-use crate::control::Own;
+use crate::control::UserControls;
 use crate::error;
 use crate::progress::{self, ProgressSender};
 use crate::study::Runner;
 use pyo3::prelude::*;
 use skyhaul_lab::LabError;
-use skyhaul_lab::attack::{Bounds, SearchResult, Request, SearchObserver, hunt};
+use skyhaul_lab::attack::{Bounds, Request, SearchObserver, SearchResult, hunt};
 use skyhaul_study::run::Progress as _;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -27,7 +27,7 @@ pub(crate) fn attack(
     seed: u64,
     jobs: usize,
     out: Option<PathBuf>,
-    controls: Own,
+    controls: UserControls,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Found> {
     let parsed = |e: skyhaul_lab::error::AttackError| error::lab(e.into());

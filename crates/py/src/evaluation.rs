@@ -1,6 +1,6 @@
 //! An evaluation of a control by the cases of a document.
 
-use crate::control::Own;
+use crate::control::UserControls;
 use crate::error;
 use crate::progress;
 use crate::run::Signals;
@@ -43,7 +43,7 @@ impl Evaluating {
         seeds: Option<u32>,
         out: Option<PathBuf>,
         cache: Option<PathBuf>,
-        controls: Own,
+        controls: UserControls,
     ) -> PyResult<Self> {
         let request = Request { control, names, quick, cases, seeds, out };
         let runner = Runner::new(py, &controls)?;

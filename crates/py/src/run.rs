@@ -1,6 +1,6 @@
 //! Scenarios: run, check, schema.
 
-use crate::control::{self, Own};
+use crate::control::{self, UserControls};
 use crate::error;
 use crate::table::Table;
 use pyo3::prelude::*;
@@ -100,7 +100,7 @@ pub(crate) fn run(
     set: Settings,
     seed: Option<u64>,
     digest: bool,
-    controls: Own,
+    controls: UserControls,
 ) -> PyResult<RunResult> {
     let controls = control::controls(py, &controls, &Arc::default())?;
     let resolved = resolve(scenario, text, &set)?;
@@ -156,7 +156,7 @@ pub(crate) fn check(
     scenario: &str,
     text: Option<&str>,
     set: Settings,
-    controls: Own,
+    controls: UserControls,
 ) -> PyResult<(String, String)> {
     let resolved = resolve(scenario, text, &set)?;
     let controls = control::controls(py, &controls, &Arc::default())?;

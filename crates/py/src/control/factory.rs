@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Name, class, and a text that changes with its source.
-pub(crate) type Own = Vec<(String, Py<PyType>, Option<String>)>;
+pub(crate) type UserControls = Vec<(String, Py<PyType>, Option<String>)>;
 
 #[derive(Debug)]
 struct Factory {
@@ -25,7 +25,7 @@ struct Factory {
 }
 
 /// The controls of a call; `stop` ends their runs.
-pub(crate) fn controls(py: Python<'_>, own: &Own, stop: &Arc<AtomicBool>) -> PyResult<Controls> {
+pub(crate) fn controls(py: Python<'_>, own: &UserControls, stop: &Arc<AtomicBool>) -> PyResult<Controls> {
     let mut controls = Controls::default();
     for (name, class, fingerprint) in own {
         let factory = Factory {

@@ -11,7 +11,7 @@ mod factory;
 mod policy;
 mod value;
 
-pub(crate) use factory::{Own, controls, uses_own};
+pub(crate) use factory::{UserControls, controls, uses_own};
 
 use crate::error;
 use pyo3::exceptions::PyException;
