@@ -11,7 +11,7 @@ use skyhaul_trace::Event;
 
 /// State before an end handles a segment: payload in order, and the segment's offsets if it has payload.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Before {
+pub(crate) struct ReceiverState {
     in_order: u64,
     segment: Option<(u64, u64)>,
 }
@@ -27,7 +27,7 @@ fn receiver(flow: &Flow) -> Option<&Receiver<Counted>> {
 
 /// To be called before a segment is handled. `None` without a stream, and for one whose application learns nothing from
 /// it.
-pub(crate) fn before(flow: &Flow, head: &Head, backward: bool) -> Option<Before> {
+pub(crate) fn before(flow: &Flow, head: &Head, backward: bool) -> Option<ReceiverState> {
     if backward && matches!(flow.agent, Agent::OneWay(_)) {
         // Nothing arrives at the receiver, and the sender gives up only when a timer expires.
         return None;
@@ -37,7 +37,7 @@ pub(crate) fn before(flow: &Flow, head: &Head, backward: bool) -> Option<Before>
     // The first byte of data has offset 1, and a probe has no data.
     let plain = !backward && head.len > 0 && !head.mark().is_probe();
     let from = head.seq.unwrap(next, Seq(next as u32)).filter(|_| plain).and_then(|seq| seq.checked_sub(1));
-    Some(Before {
+    Some(ReceiverState {
         in_order: receiver.payload_received(),
         segment: from.map(|from| (from, from + u64::from(head.len))),
     })
@@ -47,7 +47,7 @@ pub(crate) fn before(flow: &Flow, head: &Head, backward: bool) -> Option<Before>
 pub(crate) fn after<R: Tap>(
     now: Instant,
     index: u32,
-    before: Before,
+    before: ReceiverState,
     flow: &Flow,
     record: &mut Record,
     net: &mut Network<R>,

@@ -7,7 +7,7 @@ use crate::split::spoof::Spoof;
 use skyhaul_base::{Instant, Rng};
 use skyhaul_cc::Algorithm;
 use skyhaul_relay::{Count, End, Fifo, Relay};
-use skyhaul_tcp::{Config, Connection, Counted, Judgement, Seq, State};
+use skyhaul_tcp::{Config, CongestionReport, Connection, Counted, Seq, State};
 use std::sync::Arc;
 
 /// One leg of a chain, with both of its ends.
@@ -17,7 +17,7 @@ pub(crate) struct Leg {
     /// Its compressed headers.
     pub(crate) headers: Option<Box<Headers>>,
     /// Its ends that are moving from one gateway to another: they neither send nor receive.
-    pub(crate) away: Away,
+    pub(crate) moving: MovingEnds,
     /// The chain that it belongs to.
     pub(crate) chain: u32,
     /// Its place there, from 0.
@@ -40,7 +40,7 @@ pub(crate) enum Carrier {
 
 /// Which ends of a leg are moving from one gateway to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Away {
+pub(crate) struct MovingEnds {
     pub(crate) sender: bool,
     pub(crate) receiver: bool,
 }
@@ -109,8 +109,8 @@ impl Leg {
     }
     /// When one of its ends needs a call.
     pub(crate) fn next_timeout(&self) -> Instant {
-        let there = |away: bool, next: Instant| if away { Instant::MAX } else { next };
-        let Away { sender, receiver } = self.away;
+        let there = |moving: bool, next: Instant| if moving { Instant::MAX } else { next };
+        let MovingEnds { sender, receiver } = self.moving;
         match &self.carrier {
             Carrier::Tcp { ends, spoof } => {
                 let own = there(sender, ends.sender.next_timeout());
@@ -138,23 +138,23 @@ impl Leg {
         }
     }
     /// Handles expired deadlines of the ends that are not moving. Returns the sender's judgement.
-    pub(crate) fn expire(&mut self, now: Instant) -> Option<Judgement> {
+    pub(crate) fn expire(&mut self, now: Instant) -> Option<CongestionReport> {
         if let Carrier::Tcp { spoof: Some(spoof), .. } = &mut self.carrier {
             spoof.expire(now);
         }
         if self.next_timeout() > now {
             return None;
         }
-        let Away { sender, receiver } = self.away;
+        let MovingEnds { sender, receiver } = self.moving;
         match &mut self.carrier {
             Carrier::Tcp { ends, .. } => {
-                for (away, backward) in [(sender, true), (receiver, false)] {
+                for (moving, backward) in [(sender, true), (receiver, false)] {
                     let end = ends.end(backward);
-                    if !away && end.next_timeout() <= now {
+                    if !moving && end.next_timeout() <= now {
                         end.handle_timeout(now);
                     }
                 }
-                ends.sender.take_judgement()
+                ends.sender.take_congestion_report()
             }
             Carrier::Rated(rated) => {
                 if !sender {
@@ -196,9 +196,9 @@ impl Leg {
             Carrier::Rated(rated) => rated.deaf = true,
         }
         if sender {
-            self.away.sender = false;
+            self.moving.sender = false;
         } else {
-            self.away.receiver = false;
+            self.moving.receiver = false;
         }
     }
 }

@@ -17,7 +17,7 @@ const ENOUGH: u32 = 3;
 
 /// A stored data segment.
 #[derive(Clone, Copy, Debug)]
-struct Kept {
+struct StoredSegment {
     segment: Segment,
     sent: Instant,
     again: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Spoof {
     una: u64,
     /// Right edge of the window announced to the sender.
     edge: u64,
-    kept: BTreeMap<u64, Kept>,
+    kept: BTreeMap<u64, StoredSegment>,
     stored: u64,
     /// Data that the receiver has beyond `una`, and its end.
     sacked: Ranges,
@@ -137,7 +137,7 @@ impl Spoof {
         if s.len == 0 || self.stored + u64::from(s.len) > self.capacity || from < self.una {
             return;
         }
-        let kept = Kept { segment: *s, sent: now, again: false };
+        let kept = StoredSegment { segment: *s, sent: now, again: false };
         if self.kept.insert(from, kept).is_none() {
             self.stored += u64::from(s.len);
         }

@@ -66,7 +66,7 @@ fn a_lost_probe_is_no_sign_of_congestion() {
         p.faults(Side::Client, swallows(1348, 0.0));
         p.send(Side::Client, 16_000_000, false);
         while p.now() < secs(200.0) && p.step() {
-            if let Some(j) = p.end_mut(Side::Client).conn.take_judgement() {
+            if let Some(j) = p.end_mut(Side::Client).conn.take_congestion_report() {
                 panic!("{cc}: {j:?}");
             }
             lost = p.conn(Side::Client).counters().recoveries;
@@ -91,7 +91,7 @@ fn a_loss_besides_the_probe_is_told() {
         p.send(Side::Client, 2_000_000, false);
         let mut told = 0;
         while p.now() < secs(60.0) && p.step() {
-            told += u32::from(p.end_mut(Side::Client).conn.take_judgement().is_some());
+            told += u32::from(p.end_mut(Side::Client).conn.take_congestion_report().is_some());
         }
         assert_eq!(told, 1, "{cc}");
         assert_eq!((p.end(Side::Server).received, size(&p)), (2_000_000, FULL), "{cc}");
