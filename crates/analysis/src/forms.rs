@@ -11,7 +11,7 @@ pub struct Form {
     /// Names of its arguments, in order.
     pub arguments: &'static [&'static str],
     /// Description, with unit and source.
-    pub says: &'static str,
+    pub description: &'static str,
     eval: fn(&[f64]) -> Value,
 }
 
@@ -37,12 +37,12 @@ impl Form {
 
 /// Declares the forms, one line each.
 macro_rules! forms {
-    ($($name:ident($($argument:ident),*) = $value:expr, $says:literal;)*) => {
+    ($($name:ident($($argument:ident),*) = $value:expr, $description:literal;)*) => {
         /// All closed forms, by name.
         pub const FORMS: &[Form] = &[$(Form {
             name: stringify!($name),
             arguments: &[$(stringify!($argument)),*],
-            says: $says,
+            description: $description,
             eval: |all| match all {
                 &[$($argument),*] => $value,
                 _ => unreachable!("the number was checked"),

@@ -42,7 +42,7 @@ impl FrameType {
 
 /// Whether the sender sent a frame, and if not, why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum FrameStatus {
     /// It was passed to the transport.
     Sent,
     /// The buffer was full: frames that no other frame depends on are skipped first.
@@ -65,7 +65,7 @@ pub struct Frame {
     /// Packets of the application; 0 if it was not sent.
     pub packets: u32,
     /// Whether it was sent, or why not.
-    pub fate: Fate,
+    pub status: FrameStatus,
     /// The current rate setting of the coder, bit/s.
     pub target: f64,
 }

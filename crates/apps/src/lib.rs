@@ -33,7 +33,7 @@ mod workload;
 pub use arrivals::Arrivals;
 pub use bulk::Bulk;
 pub use datagram::{Datagram, Delays, HEADER, Measured, Numbered};
-pub use frame::{Fate, Frame, FrameType};
+pub use frame::{Frame, FrameStatus, FrameType};
 pub use pages::Pages;
 pub use stream::{Stream, USUAL_PACKET};
 pub use viewed::{FIXED, FRAME_SHARES, Played, Share, Viewed};

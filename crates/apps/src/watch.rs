@@ -40,7 +40,7 @@ pub trait Watch {
     /// Whether its demands depend on the transport's state.
     fn listens(&self) -> bool;
     /// Reports the transport's state to an application that uses it, before it is asked for its demands.
-    fn feedback(&mut self, told: &Feedback);
+    fn feedback(&mut self, feedback: &Feedback);
     /// Reports an arrival at the other end. A driver that cannot see segments leaves out [`Arrival::Segment`].
     fn arrived(&mut self, now: Instant, arrival: &Arrival);
     /// The transport gave up: nothing more will arrive.

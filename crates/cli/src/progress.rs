@@ -4,7 +4,7 @@ use crate::interrupt;
 use crate::output::warn;
 use indicatif::{ProgressBar, ProgressStyle};
 use skyhaul_lab::clock::Stopwatch;
-use skyhaul_lab::run::Watch;
+use skyhaul_lab::run::RunObserver;
 use skyhaul_study::run::Progress;
 use std::sync::Mutex;
 
@@ -27,7 +27,7 @@ impl Runs {
     }
 }
 
-impl Watch for Runs {
+impl RunObserver for Runs {
     fn begin(&self, steps: u64) {
         self.0.set_length(steps);
     }
@@ -72,7 +72,7 @@ impl Progress for Bar {
 
 /// Shows the progress of many studies: on a terminal as a bar, elsewhere as an occasional line.
 #[derive(Debug)]
-pub(crate) struct Whole {
+pub(crate) struct BatchProgress {
     bar: ProgressBar,
     watch: Stopwatch,
     /// Cells finished at the start, and the time of the last line (s).
@@ -82,7 +82,7 @@ pub(crate) struct Whole {
 /// Seconds between lines without a terminal.
 const BETWEEN: u64 = 30;
 
-impl Whole {
+impl BatchProgress {
     pub(crate) fn new() -> Self {
         let bar = ProgressBar::new(0);
         let style = "{bar:30} {pos} of {len} cells  {elapsed}, about {eta} left  {wide_msg}";
@@ -106,7 +106,7 @@ impl Whole {
     }
 }
 
-impl Progress for Whole {
+impl Progress for BatchProgress {
     fn begin(&self, total: usize, cached: usize) {
         self.bar.set_length(total as u64);
         self.bar.set_position(cached as u64);

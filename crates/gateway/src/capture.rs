@@ -15,7 +15,7 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_net::Clock;
 use skyhaul_net::tap::{EndFilter, Filter, Reader, Socket, Tapped, Traced};
 use skyhaul_trace::calendar::rfc3339_millis;
-use skyhaul_trace::qlog::{About, Log};
+use skyhaul_trace::qlog::{Log, LogMetadata};
 use skyhaul_wire::pcapng::Capture;
 use std::cell::Cell;
 use std::io::{self, BufWriter, Read, Write};
@@ -193,7 +193,7 @@ impl Running {
         let bytes = Cell::new(0);
         let mut pcap = Capture::new(output(to, PCAP, &bytes)?, 1 << 16)?.cut();
         let interface = pcap.interface(&self.interface, "satellite leg, between the stack and the kernel")?;
-        let about = About {
+        let metadata = LogMetadata {
             title: &format!("gateway {}", self.gateway),
             description: &format!("captured by skyhaul {}", env!("CARGO_PKG_VERSION")),
             object: self.flow.as_deref().unwrap_or("connections over the link"),
@@ -202,7 +202,7 @@ impl Running {
             flow: None,
             began: Some(&rfc3339_millis(epoch)),
         };
-        let mut log = Log::new(output(to, QLOG, &bytes)?, &about);
+        let mut log = Log::new(output(to, QLOG, &bytes)?, &metadata);
         let mut done = Summary::default();
         let ends = self.request.seconds.map(|s| zero + Duration::from_secs_f64(s));
         let full = |done: &Summary| {

@@ -468,7 +468,7 @@ impl Satellite {
         Self { cc: Some(cc), ..self.clone() }
     }
     /// The same with the settings of the second arm of an A/B test.
-    fn with(&self, other: &evidence::Other) -> Self {
+    fn with(&self, other: &evidence::SecondArm) -> Self {
         let or = |theirs: &Option<toml::Value>, ours: &Option<toml::Value>| {
             theirs.as_ref().or(ours.as_ref()).cloned()
         };

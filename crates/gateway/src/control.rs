@@ -79,7 +79,7 @@ impl Control {
         let listener = UnixListener::bind(&path).map_err(fail(&path))?;
         let owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
         std::fs::set_permissions(&path, owner).map_err(fail(&path))?;
-        let (tell, asked) = channel();
+        let (requests, asked) = channel();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 // No descriptor is left for now.
@@ -87,7 +87,7 @@ impl Control {
                     std::thread::sleep(Duration::from_millis(100));
                     continue;
                 };
-                if converse(stream, &tell, &wake).is_none() {
+                if converse(stream, &requests, &wake).is_none() {
                     return;
                 }
             }
@@ -107,18 +107,18 @@ impl Drop for Control {
 }
 
 /// Handles one command; `None` if the gateway no longer takes commands.
-fn converse(stream: UnixStream, tell: &Sender<ControlRequest>, wake: &impl Fn()) -> Option<()> {
+fn converse(stream: UnixStream, requests: &Sender<ControlRequest>, wake: &impl Fn()) -> Option<()> {
     let _ = stream.set_read_timeout(Some(PATIENCE));
     let _ = stream.set_write_timeout(Some(PATIENCE));
     let mut word = String::new();
     if BufReader::new((&stream).take(LONGEST)).read_line(&mut word).is_err() {
         return Some(());
     }
-    let (answer, told) = channel();
+    let (answer, answered) = channel();
     let slow = word.starts_with(PROBE);
-    tell.send(ControlRequest { word: word.trim().into(), answer }).ok()?;
+    requests.send(ControlRequest { word: word.trim().into(), answer }).ok()?;
     wake();
-    let reply = move |stream: UnixStream, patience: Duration| match told.recv_timeout(patience) {
+    let reply = move |stream: UnixStream, patience: Duration| match answered.recv_timeout(patience) {
         Ok(Answer::Text(text)) => drop((&stream).write_all(text.as_bytes())),
         Ok(Answer::Stream(write)) => write(&stream),
         Err(_) => drop((&stream).write_all(b"busy\n")),

@@ -37,16 +37,17 @@ pub struct Finding {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub doubt: bool,
     /// What was found, and the remedy.
-    pub says: String,
+    #[serde(rename = "says")]
+    pub message: String,
 }
 
-fn finding(what: impl Into<String>, ok: bool, says: impl Into<String>) -> Finding {
-    Finding { what: what.into(), ok, doubt: false, says: says.into() }
+fn finding(what: impl Into<String>, ok: bool, message: impl Into<String>) -> Finding {
+    Finding { what: what.into(), ok, doubt: false, message: message.into() }
 }
 
 /// Something that may be a reason.
-fn doubt(what: impl Into<String>, says: impl Into<String>) -> Finding {
-    Finding { doubt: true, ..finding(what, true, says) }
+fn doubt(what: impl Into<String>, message: impl Into<String>) -> Finding {
+    Finding { doubt: true, ..finding(what, true, message) }
 }
 
 fn sysctl(key: &str) -> Option<String> {
@@ -99,8 +100,8 @@ pub fn examine(config: &Config, folder: &Path) -> Vec<Finding> {
         }
     }
     if let Some(why) = ipv6::why_off().filter(|_| config.speaks_of_ipv6()) {
-        let says = format!("is off ({why}): only connections of IPv4 are split; {}", ipv6::REMEDY);
-        all.push(doubt("IPv6", says));
+        let message = format!("is off ({why}): only connections of IPv4 are split; {}", ipv6::REMEDY);
+        all.push(doubt("IPv6", message));
     }
     all.push(open_files(config));
     for (_, name) in &interfaces {
@@ -147,8 +148,8 @@ fn rules_of(config: &Config, folder: &Path) -> Finding {
             finding(what, true, "is free")
         };
     }
-    let said = control::ask(folder, &config.name, "status").unwrap_or_default();
-    let rules = serde_json::from_str::<Status>(&said).ok().map(|s| s.rules);
+    let status = control::ask(folder, &config.name, "status").unwrap_or_default();
+    let rules = serde_json::from_str::<Status>(&status).ok().map(|s| s.rules);
     let who = |r: &RulesStatus| r.changed_by.clone().unwrap_or_else(|| "somebody".into());
     match rules {
         Some(r) if !r.in_place => finding(

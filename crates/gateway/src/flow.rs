@@ -12,7 +12,7 @@ use std::num::NonZeroU32;
 /// The side that opened a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum From {
+pub enum Initiator {
     /// A host on the terrestrial side.
     Hosts,
     /// A host behind the link.
@@ -37,7 +37,7 @@ pub(crate) struct Flow {
     pub(crate) number: u64,
     /// The congestion control of the leg over the link.
     pub(crate) control: &'static str,
-    pub(crate) from: From,
+    pub(crate) from: Initiator,
     pub(crate) client: SocketAddr,
     pub(crate) server: SocketAddr,
     near: Option<Near>,
@@ -62,7 +62,7 @@ pub(crate) struct Flow {
 
 /// Byte counts of a flow: those that left the relay to either side, those that wait in it, and those lost by an abort.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Passed {
+pub(crate) struct ByteCounts {
     pub(crate) to_link: u64,
     pub(crate) to_hosts: u64,
     pub(crate) waiting: u64,
@@ -72,7 +72,7 @@ pub(crate) struct Passed {
 impl Flow {
     pub(crate) fn new(
         now: Instant,
-        from: From,
+        from: Initiator,
         (client, server): (SocketAddr, SocketAddr),
         near: Near,
         buffer: u64,
@@ -108,8 +108,8 @@ impl Flow {
     pub(crate) fn near_mut(&mut self) -> Option<&mut Near> {
         self.near.as_mut()
     }
-    pub(crate) fn passed(&self) -> Passed {
-        Passed {
+    pub(crate) fn passed(&self) -> ByteCounts {
+        ByteCounts {
             to_link: self.relay.forward().given(),
             to_hosts: self.relay.back().given(),
             waiting: self.relay.held(),

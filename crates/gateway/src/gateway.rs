@@ -3,27 +3,27 @@
 mod contain;
 mod observe;
 mod open;
-mod team;
+mod threads;
 
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::error::GatewayError;
 use crate::evidence;
-use crate::flow::{Flow, From, State};
+use crate::flow::{Flow, Initiator, State};
 use crate::forward;
 use crate::log::{Level, Log};
 use crate::near::{self, Near};
 use crate::peer::Peers;
+use crate::policy::EndpointPolicy;
 use crate::poll::{Poll, Readiness};
 use crate::priority;
 use crate::probe::Probe;
 use crate::record::{self, Kernel};
 use crate::rules::{Ends, Ports};
 use crate::status::{Counts, FlowStatus, Status};
-use crate::terms::Terms;
 use crate::watch::Rules;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_net::app::{App, Turn};
+use skyhaul_net::app::{App, AppStatus};
 use skyhaul_net::host::exchange::Exchange;
 use skyhaul_net::host::{Admission, Conn, ConnId, Host, HostConfig, Secret, Share, Transparent};
 use skyhaul_net::ipv6;
@@ -39,7 +39,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
-use team::{Task, Team};
+use threads::{Task, ThreadGroup};
 
 /// The number under which all listeners are registered; flows have the numbers after it.
 const LISTENERS: u64 = 0;
@@ -53,7 +53,7 @@ const LIST: usize = 1000;
 
 /// Requests of the gateway to the program that runs it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Orders {
+pub struct AdmissionOrder {
     /// Intercept new connections; otherwise they are to be forwarded.
     pub admit: bool,
 }
@@ -72,7 +72,7 @@ pub struct Gateway {
     config: Config,
     /// The number of this thread, from 0.
     number: usize,
-    team: Arc<Team>,
+    threads: Arc<ThreadGroup>,
     tasks: Receiver<Task>,
     poll: Poll,
     listeners: Vec<Listener>,
@@ -82,7 +82,7 @@ pub struct Gateway {
     by_conn: BTreeMap<ConnId, u32>,
     /// Flows that wait for the first bytes of their clients: until when, which, and when it began.
     opening: VecDeque<(Instant, u32, Instant)>,
-    terms: Terms,
+    policy: EndpointPolicy,
     /// The flow that is worked on, which is given up if that panics, and how many panics were reported.
     at_work: Option<u32>,
     told_defects: u64,
@@ -121,7 +121,7 @@ impl Gateway {
     /// # Errors
     /// If its listeners are refused.
     pub fn all(now: Instant, config: &Config) -> Result<Vec<Self>, GatewayError> {
-        let (team, tasks) = Team::new(config.limits.threads);
+        let (threads, tasks) = ThreadGroup::new(config.limits.threads);
         let poll = Poll::new()?;
         let mut listeners = Vec::new();
         if config.terrestrial.is_some() {
@@ -148,7 +148,7 @@ impl Gateway {
                 Some(both) => both,
                 None => (Poll::new()?, Vec::new()),
             };
-            Ok(Self::new(now, config, (number, team.clone(), tasks), poll, (listeners, ports)))
+            Ok(Self::new(now, config, (number, threads.clone(), tasks), poll, (listeners, ports)))
         });
         parts.collect()
     }
@@ -156,14 +156,14 @@ impl Gateway {
     fn new(
         now: Instant,
         config: &Config,
-        (number, team, tasks): (usize, Arc<Team>, Receiver<Task>),
+        (number, threads, tasks): (usize, Arc<ThreadGroup>, Receiver<Task>),
         poll: Poll,
         (listeners, ports): (Vec<Listener>, Ports),
     ) -> Self {
         Self {
             config: config.clone(),
             number,
-            team,
+            threads,
             tasks,
             poll,
             listeners,
@@ -172,7 +172,7 @@ impl Gateway {
             free: Vec::new(),
             by_conn: BTreeMap::new(),
             opening: VecDeque::new(),
-            terms: Terms::new(config),
+            policy: EndpointPolicy::new(config),
             at_work: None,
             told_defects: 0,
             listed: Vec::new(),
@@ -222,7 +222,7 @@ impl Gateway {
             let seed = host.seed + number as u64;
             let mut host = Host::new(HostConfig { share: Share { number, of }, seed, ..host.clone() });
             host.listen_elsewhere(Some((config.endpoint.clone(), Admission::WhenAdmitted)));
-            host.offer(Terms::new(config).others());
+            host.offer(EndpointPolicy::new(config).others());
             host
         };
         Ok((0..of).map(part).collect())
@@ -230,26 +230,26 @@ impl Gateway {
 
     /// Packets that arrive at the queue of one thread and are for another one are passed on by this.
     pub(crate) fn passes_on_with(&self, exchange: Arc<Exchange>) {
-        self.team.passes_on_with(exchange);
+        self.threads.passes_on_with(exchange);
     }
     /// How this thread is woken when another one wants something.
     pub(crate) fn wake_with(&self, waker: Waker) {
-        self.team.wakes(self.number, waker);
+        self.threads.wakes(self.number, waker);
     }
     /// Whether all threads run. The first call asks them; the answer is true as soon as each one has had a turn since then, and the
     /// next call asks again. They wake the first thread, which alone may ask.
     pub fn all_run(&mut self) -> bool {
-        let team = self.team.clone();
+        let threads = self.threads.clone();
         let signs = self.signs.get_or_insert_with(|| {
             let signs = Arc::new(AtomicUsize::new(0));
             let theirs = signs.clone();
-            team.tell(self.number, move |_, gateway, _| {
+            threads.tell(self.number, move |_, gateway, _| {
                 theirs.fetch_add(1, Ordering::Relaxed);
-                gateway.team.wake(0);
+                gateway.threads.wake(0);
             });
             signs
         });
-        let all = signs.load(Ordering::Relaxed) + 1 >= team.size();
+        let all = signs.load(Ordering::Relaxed) + 1 >= threads.size();
         if all {
             self.signs = None;
         }
@@ -265,14 +265,14 @@ impl Gateway {
     pub fn reconfigure(&mut self, config: &Config, host: &mut Host) {
         if self.number == 0 {
             let config = config.clone();
-            self.team.tell(0, move |_, gateway, host| gateway.reconfigure(&config, host));
+            self.threads.tell(0, move |_, gateway, host| gateway.reconfigure(&config, host));
         }
         self.config = config.clone();
         if let Some(evidence) = &self.evidence {
             evidence.reconfigure(config);
         }
-        self.terms.reconfigure(config);
-        host.offer(self.terms.others());
+        self.policy.reconfigure(config);
+        host.offer(self.policy.others());
         if self.ends.is_none() {
             host.listen_elsewhere(Some((config.endpoint.clone(), Admission::WhenAdmitted)));
         }
@@ -284,7 +284,7 @@ impl Gateway {
     }
     /// Sends low-priority packets only on paths that these tests trust.
     pub(crate) fn test_with(&mut self, trust: priority::Trust) {
-        self.terms.test_with(trust);
+        self.policy.test_with(trust);
     }
 
     /// The descriptor that is readable when a terrestrial socket has an event.
@@ -299,14 +299,14 @@ impl Gateway {
     }
     /// Whether the rules are to intercept new connections.
     #[must_use]
-    pub fn orders(&self) -> Orders {
-        Orders { admit: !self.is_full() && self.ends.is_none() }
+    pub fn admission(&self) -> AdmissionOrder {
+        AdmissionOrder { admit: !self.is_full() && self.ends.is_none() }
     }
     /// The ends of all connections over the link, of all threads. Only the first thread may ask for them.
     pub(crate) fn ends(&self, host: &Host) -> Vec<Ends> {
         let mut all = self.own_ends(host);
         all.extend(
-            self.team.ask(self.number, |_, gateway, host| gateway.own_ends(host)).into_iter().flatten(),
+            self.threads.ask(self.number, |_, gateway, host| gateway.own_ends(host)).into_iter().flatten(),
         );
         all
     }
@@ -319,16 +319,16 @@ impl Gateway {
     }
     /// Connections that were refused because no descriptor was left.
     pub(crate) fn turned_away(&self) -> u64 {
-        self.team.turned_away.load(Ordering::Relaxed)
+        self.threads.turned_away.load(Ordering::Relaxed)
     }
     /// State and counters of all threads, with the connections if `list`. Only the first thread may ask for it.
     #[must_use]
     pub fn status(&self, now: Instant, host: &Host, list: bool) -> Status {
         let mut status = self.part(now, host, list);
-        for other in self.team.ask(self.number, move |now, gateway, host| gateway.part(now, host, list)) {
+        for other in self.threads.ask(self.number, move |now, gateway, host| gateway.part(now, host, list)) {
             status.add(other, LIST);
         }
-        status.queues_full = self.team.queues_full();
+        status.queues_full = self.threads.queues_full();
         status
     }
     /// The same of this thread alone.
@@ -338,20 +338,20 @@ impl Gateway {
             name: self.config.name.clone(),
             pid: std::process::id(),
             uptime: (now - self.began).as_secs_f64(),
-            admits: self.orders().admit
+            admits: self.admission().admit
                 && self.config.evidence.mode != evidence::Mode::Shadow
                 && !self.rules.are_lost(),
             rules: self.rules.status(now),
             turned_away: self.turned_away(),
             flows: self.len(),
-            peers: self.team.peers().len(),
+            peers: self.threads.peers().len(),
             memory: host.memory().held,
             paths_narrowed: host.counts().paths_narrowed,
             queues_full: 0,
             counts: Counts { defects: self.defects(host), ..self.counts },
             list: flows.map(|f| Self::row(now, f, host)).collect(),
             evidence: self.evidence.as_ref().map(|e| e.report(false)),
-            priority: self.terms.trust().map(|t| t.status(now)),
+            priority: self.policy.trust().map(|t| t.status(now)),
         }
     }
 
@@ -380,7 +380,7 @@ impl Gateway {
 
     /// Whether there is no room for more connections.
     fn is_full(&self) -> bool {
-        self.team.full.load(Ordering::Relaxed)
+        self.threads.full.load(Ordering::Relaxed)
     }
     fn len(&self) -> usize {
         self.flows.len() - self.free.len()
@@ -482,13 +482,13 @@ impl Gateway {
             flow.established = true;
             flow.gateway = far.and_then(Conn::peer_gateway).or(flow.gateway);
             if let Some(gateway) = flow.gateway {
-                let host = if flow.from == From::Hosts { flow.server } else { flow.client };
-                self.team.peers().meet(now, gateway, host.ip());
-                if let Some(trust) = self.terms.trust() {
+                let host = if flow.from == Initiator::Hosts { flow.server } else { flow.client };
+                self.threads.peers().meet(now, gateway, host.ip());
+                if let Some(trust) = self.policy.trust() {
                     trust.meet(now, gateway, host.ip());
                 }
                 if let Some(far) = far {
-                    Self::note_early(&mut self.team.peers(), &mut self.counts, now, gateway, far);
+                    Self::note_early(&mut self.threads.peers(), &mut self.counts, now, gateway, far);
                 }
             }
         }
@@ -498,7 +498,7 @@ impl Gateway {
             State::Aborted => {
                 self.counts.refused += u64::from(!opened);
                 let failure = flow.far.and_then(|id| host.conn(id)?.failure());
-                let cause = Cause::of(failure, opened, flow.from == From::Link);
+                let cause = Cause::of(failure, opened, flow.from == Initiator::Link);
                 self.end(now, host, number, cause);
             }
         }
@@ -519,7 +519,7 @@ impl Gateway {
         let Some(mut flow) = self.flows.get_mut(number as usize).and_then(Option::take) else { return };
         // What concerns others comes first.
         self.free.push(number);
-        self.team.flows.fetch_sub(1, Ordering::Relaxed);
+        self.threads.flows.fetch_sub(1, Ordering::Relaxed);
         if let Some(id) = flow.far {
             self.by_conn.remove(&id);
         }
@@ -529,7 +529,7 @@ impl Gateway {
             log.flow(level, record::flow(now, host, &mut flow, cause));
         }
         if let (true, Some(gateway)) = (flow.established, flow.gateway) {
-            let mut peers = self.team.peers();
+            let mut peers = self.threads.peers();
             Self::learn(&mut peers, now, host, &flow);
             peers.leave(gateway);
         }
@@ -563,7 +563,7 @@ impl Gateway {
         self.swept = now;
         let (stuck, idle) = (self.config.limits.stuck.0, self.config.limits.idle.0);
         for flow in self.flows.iter().flatten().filter(|f| f.established) {
-            Self::learn(&mut self.team.peers(), now, host, flow);
+            Self::learn(&mut self.threads.peers(), now, host, flow);
         }
         self.flows.iter_mut().flatten().filter_map(|f| f.near_mut()).for_each(Near::keep_alive);
         for number in 0..self.flows.len() as u32 {
@@ -578,7 +578,7 @@ impl Gateway {
 }
 
 impl App for Gateway {
-    fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
+    fn turn(&mut self, now: Instant, host: &mut Host) -> AppStatus {
         self.looked = now;
         while let Ok(task) = self.tasks.try_recv() {
             self.contain(now, host, None, |gateway, host| task(now, gateway, host));
@@ -598,15 +598,15 @@ impl App for Gateway {
         self.sweep(now, host);
         self.tell_defects(host);
         let most = self.config.limits.flows;
-        let open = self.team.flows.load(Ordering::Relaxed);
+        let open = self.threads.flows.load(Ordering::Relaxed);
         let full = open >= if self.is_full() { most - most / 10 } else { most };
         if full != self.is_full() {
             if self.number == 0 {
                 self.counts.overloads += u64::from(full);
-                self.team.full.store(full, Ordering::Relaxed);
+                self.threads.full.store(full, Ordering::Relaxed);
             } else {
                 // It gives the orders.
-                self.team.wake(0);
+                self.threads.wake(0);
             }
         }
         match self.ends {
@@ -614,9 +614,9 @@ impl App for Gateway {
                 for number in 0..self.flows.len() {
                     self.end(now, host, number as u32, Cause::Stopped);
                 }
-                Turn::Done
+                AppStatus::Done
             }
-            _ => Turn::Waiting,
+            _ => AppStatus::Waiting,
         }
     }
     fn next_timeout(&self) -> Instant {
@@ -625,7 +625,7 @@ impl App for Gateway {
         let probe = self.probe.as_ref().map_or(Instant::MAX, Probe::ends);
         let opening = self.opening.front().map_or(Instant::MAX, |(until, ..)| *until);
         let others =
-            if self.ends.is_some() && self.team.size() > 1 { self.looked + LOOK } else { Instant::MAX };
+            if self.ends.is_some() && self.threads.size() > 1 { self.looked + LOOK } else { Instant::MAX };
         self.ends
             .unwrap_or(Instant::MAX)
             .min(others)
@@ -637,7 +637,7 @@ impl App for Gateway {
     }
     fn stop(&mut self, now: Instant, host: &mut Host) {
         if self.number == 0 {
-            self.team.tell(0, |now, gateway, host| gateway.stop(now, host));
+            self.threads.tell(0, |now, gateway, host| gateway.stop(now, host));
         }
         self.ends = Some(now + self.config.limits.drain.0);
         // New connections to forwarded ports are refused instead of waiting.

@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// The result of [`clean`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cleaned {
+pub enum CleanupResult {
     /// Everything was removed and restored.
     All,
     /// There was nothing.
@@ -23,19 +23,19 @@ pub enum Cleaned {
 ///
 /// # Errors
 /// If a gateway runs here, or the privileges are missing.
-pub fn clean(folder: &Path, name: &str, keep_block: bool) -> Result<Cleaned, GatewayError> {
+pub fn clean(folder: &Path, name: &str, keep_block: bool) -> Result<CleanupResult, GatewayError> {
     let _lock = Lock::take(folder, name)?;
     control::forget(folder, name);
     let record = saved_settings::record(folder, name);
     if keep_block && record.as_ref().is_some_and(|r| r.block) {
-        return Ok(Cleaned::Kept);
+        return Ok(CleanupResult::Kept);
     }
     let before = record.map(|r| r.before);
     let table = format!("skyhaul_{}", name.replace('-', "_"));
     // Fails without privileges, before anything is removed.
     let there = system::has_table(&table)?;
     if before.is_none() && !there {
-        return Ok(Cleaned::Nothing);
+        return Ok(CleanupResult::Nothing);
     }
     // Routes, rules and settings are the same for gateways of all names.
     if let Some(other) = running(folder).into_iter().find(|other| other != name) {
@@ -43,7 +43,7 @@ pub fn clean(folder: &Path, name: &str, keep_block: bool) -> Result<Cleaned, Gat
     }
     system::remove(&before.unwrap_or_else(|| SavedSettings::unknown(table)))?;
     saved_settings::forget(&saved_settings::file(folder, name));
-    Ok(Cleaned::All)
+    Ok(CleanupResult::All)
 }
 
 /// The names of gateways that run with this folder.

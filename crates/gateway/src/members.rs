@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 /// Notes that a thread has ended, for whatever reason, and wakes the first one.
-struct Ending(Arc<AtomicBool>, Waker);
+struct EndNotice(Arc<AtomicBool>, Waker);
 
-impl Drop for Ending {
+impl Drop for EndNotice {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Release);
         self.1.wake();
@@ -39,7 +39,7 @@ impl Members {
         let mut all = Self { threads: Vec::new(), ended: flag(), end: Vec::new(), over: flag() };
         for (n, (mut gateway, mut driver)) in parts.into_iter().enumerate() {
             all.end.push(driver.waker());
-            let (ending, over) = (Ending(all.ended.clone(), first.clone()), all.over.clone());
+            let (ending, over) = (EndNotice(all.ended.clone(), first.clone()), all.over.clone());
             let work = move || {
                 let _ending = ending;
                 let ran = driver.run(&mut gateway, |now, gateway, _| {

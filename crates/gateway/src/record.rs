@@ -2,7 +2,7 @@
 
 use crate::absent::with;
 use crate::cause::Cause;
-use crate::flow::{Flow, From};
+use crate::flow::{Flow, Initiator};
 use crate::near::Near;
 use serde_json::{Value, json};
 use skyhaul_base::Instant;
@@ -66,10 +66,10 @@ pub(crate) fn flow(now: Instant, host: &Host, flow: &mut Flow, cause: Cause) -> 
 }
 
 /// A connection that the gateway could not take.
-pub(crate) fn refused(from: From, client: SocketAddr, server: SocketAddr) -> Value {
+pub(crate) fn refused(from: Initiator, client: SocketAddr, server: SocketAddr) -> Value {
     with(ends(from, client, server), "end", "not-taken")
 }
 
-fn ends(from: From, client: SocketAddr, server: SocketAddr) -> Value {
+fn ends(from: Initiator, client: SocketAddr, server: SocketAddr) -> Value {
     json!({ "from": from, "client": client, "server": server })
 }

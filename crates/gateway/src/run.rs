@@ -14,7 +14,7 @@ use crate::priority::Service;
 use crate::rules::{self, Ends};
 use crate::status::Status;
 use crate::system::{Installed, Lock};
-use crate::watch::Watch;
+use crate::watch::RulesWatch;
 use serde_json::{Value, json};
 use skyhaul_net::driver::Driver;
 use skyhaul_net::host::Host;
@@ -39,7 +39,7 @@ const DUMMY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8));
 
 /// The environment of a gateway, beside its configuration.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct Environment {
     /// Directory of its lock and its control socket.
     pub folder: PathBuf,
     /// The configuration file, which a reload reads again.
@@ -50,7 +50,7 @@ pub struct Surroundings {
 }
 
 /// An observer of a running gateway.
-pub trait Watcher {
+pub trait RunObserver {
     /// The gateway is ready; the handle wakes it, so that [`Self::turn`] is called.
     fn ready(&mut self, waker: Waker);
     /// Whether it is time for [`Self::lives`].
@@ -136,8 +136,8 @@ impl Captures {
 /// If a system call fails; nothing is left behind.
 pub fn run(
     config: &Config,
-    surroundings: &Surroundings,
-    watcher: &mut impl Watcher,
+    environment: &Environment,
+    run_observer: &mut impl RunObserver,
 ) -> Result<Status, GatewayError> {
     let terrestrial = config.terrestrial.as_ref().map(|t| &t.interface);
     for name in terrestrial.into_iter().chain([&config.satellite.interface]) {
@@ -150,7 +150,7 @@ pub fn run(
     let mut fitted = config.clone();
     fitted.limits.flows = flows;
     let config = &fitted;
-    let _lock = Lock::take(&surroundings.folder, &config.name)?;
+    let _lock = Lock::take(&environment.folder, &config.name)?;
     let mut writer = Writer::begin(&config.log, &config.name)?;
     let mut log = writer.log();
     let mut gateways = Gateway::all(Clock::now(), config)?;
@@ -182,15 +182,15 @@ pub fn run(
     let mut members = Members::start(gateways.into_iter().zip(drivers).collect(), &waker)?;
     gateway.set_log(log.clone());
     let wake = waker.clone();
-    let orders = Control::open(&surroundings.folder, &config.name, move || wake.wake())?;
+    let orders = Control::open(&environment.folder, &config.name, move || wake.wake())?;
     let mut installed =
-        Installed::put(config, gateway.ports(), index, (&surroundings.folder, &surroundings.keeper))?;
+        Installed::put(config, gateway.ports(), index, (&environment.folder, &environment.keeper))?;
     let captures = Captures::new(driver.socket(), &config.interface());
     let wake = waker.clone();
-    let watch = Watch::start(rules::table(config), installed.intended(), move || wake.wake())?;
-    let warn = |watcher: &mut dyn Watcher, log: &Log, name: &str, line: &str| {
+    let watch = RulesWatch::start(rules::table(config), installed.intended(), move || wake.wake())?;
+    let warn = |run_observer: &mut dyn RunObserver, log: &Log, name: &str, line: &str| {
         log.event(Level::Warning, name, json!({ "message": line }));
-        watcher.note(line);
+        run_observer.note(line);
     };
     log.event(
         Level::Info,
@@ -198,32 +198,32 @@ pub fn run(
         json!({ "version": env!("CARGO_PKG_VERSION"), "pid": std::process::id() }),
     );
     if let Some(line) = few {
-        warn(watcher, &log, "few-descriptors", &line);
+        warn(run_observer, &log, "few-descriptors", &line);
     }
     if let Some(why) = ipv6::why_off().filter(|_| config.speaks_of_ipv6()) {
         let line = format!("IPv6 is off ({why}): only connections of IPv4 are split; {}", ipv6::REMEDY);
-        warn(watcher, &log, "no-ipv6", &line);
+        warn(run_observer, &log, "no-ipv6", &line);
     }
-    watcher.ready(waker);
+    run_observer.ready(waker);
     let (mut turned_away, mut said) = (0, None);
     let mut failure = None;
-    let (mut told, mut stopping) = (false, false);
+    let (mut stop_ordered, mut stopping) = (false, false);
     let each = |now, gateway: &mut Gateway, host: &mut Host| {
         // First, so that the status reported below is already in effect.
         let admits = installed.admits();
-        let mended = match installed.admit(gateway.orders().admit, || gateway.ends(host)) {
+        let mended = match installed.admit(gateway.admission().admit, || gateway.ends(host)) {
             Err(e) => Some((Err(e), None)),
             Ok(()) => watch.alarm().map(|author| (installed.mend(|| gateway.ends(host)), author)),
         };
         match mended {
             Some((Ok(true), author)) => {
                 let line = gateway.rules.restored(now, author);
-                warn(watcher, &log, "rules-restored", &line);
+                warn(run_observer, &log, "rules-restored", &line);
             }
             Some((Err(e), author)) => {
                 if let Some(line) = gateway.rules.lost(now, author, &e) {
                     log.event(Level::Error, "rules-lost", json!({ "message": line }));
-                    watcher.note(&line);
+                    run_observer.note(&line);
                 }
             }
             Some((Ok(false), _)) | None => {}
@@ -237,9 +237,9 @@ pub fn run(
                 MORE_DESCRIPTORS
             );
             log.event(Level::Error, "no-descriptor", json!({ "message": line }));
-            watcher.note(&line);
+            run_observer.note(&line);
         }
-        if admits != installed.admits() && !told {
+        if admits != installed.admits() && !stop_ordered {
             let (level, name) = if admits { (Level::Warning, "full") } else { (Level::Info, "room-again") };
             log.event(level, name, json!({ "flows": gateway.status(now, host, false).flows }));
         }
@@ -267,14 +267,14 @@ pub fn run(
                 }
                 "metrics" => gateway.status(now, host, false).metrics(),
                 "stop" => {
-                    told = true;
+                    stop_ordered = true;
                     "stopping\n".into()
                 }
                 "reload" => {
-                    watcher.reloads(false);
+                    run_observer.reloads(false);
                     let outcome =
-                        reload(file, &surroundings.file, &mut installed, &mut writer, || gateway.ends(host));
-                    watcher.reloads(true);
+                        reload(file, &environment.file, &mut installed, &mut writer, || gateway.ends(host));
+                    run_observer.reloads(true);
                     match outcome {
                         Ok((mut new, to)) => {
                             new.limits.flows = flows;
@@ -295,7 +295,7 @@ pub fn run(
             let _ = asked.answer.send(answer.into());
         }
         while let Some(line) = service.as_ref().and_then(|s| s.trust().next_line()) {
-            watcher.note(&line);
+            run_observer.note(&line);
         }
         // A thread that has failed ends the gateway: its supervisor starts another.
         let others = [
@@ -305,19 +305,19 @@ pub fn run(
         if others.contains(&true) {
             failure.get_or_insert_with(GatewayError::panicked);
         }
-        if (others.contains(&true) || members.have_ended()) && !told {
+        if (others.contains(&true) || members.have_ended()) && !stop_ordered {
             log.event(Level::Error, "thread-lost", json!({}));
-            told = true;
+            stop_ordered = true;
         }
-        if watcher.is_due() && gateway.all_run() {
-            watcher.lives(&|list| gateway.status(now, host, list));
+        if run_observer.is_due() && gateway.all_run() {
+            run_observer.lives(&|list| gateway.status(now, host, list));
         }
-        told |= watcher.turn(&|list| gateway.status(now, host, list));
-        if told && !std::mem::replace(&mut stopping, true) {
-            watcher.stops();
+        stop_ordered |= run_observer.turn(&|list| gateway.status(now, host, list));
+        if stop_ordered && !std::mem::replace(&mut stopping, true) {
+            run_observer.stops();
             log.event(Level::Info, "stopping", json!({ "flows": gateway.status(now, host, false).flows }));
         }
-        told
+        stop_ordered
     };
     // A panic outside the work of a connection: nothing can be said of the state of this thread.
     let ran = catch_unwind(AssertUnwindSafe(|| driver.run(&mut gateway, each)));

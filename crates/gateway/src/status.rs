@@ -1,7 +1,7 @@
 //! State and counters of a gateway, for people and programs.
 
 use crate::evidence::Evidence;
-use crate::flow::From;
+use crate::flow::Initiator;
 use crate::priority::PriorityStatus;
 use crate::watch::RulesStatus;
 use serde::{Deserialize, Serialize};
@@ -53,7 +53,7 @@ pub struct FlowStatus {
     /// Its number since the gateway's start, from 1.
     pub number: u64,
     /// The side that opened it.
-    pub from: From,
+    pub from: Initiator,
     /// Address and port of the client.
     pub client: SocketAddr,
     /// Address and port of the server.

@@ -9,7 +9,7 @@ use crate::error::GatewayError;
 use crate::nft::{self, nft};
 use crate::rules::{self, Ends, MARKS, PRIORITY, Ports, TABLES};
 use crate::saved_settings::{self, SavedSettings};
-use crate::watch::Intended;
+use crate::watch::ExpectedRules;
 use skyhaul_net::routing::{self, DefaultRoute, MarkRule};
 use skyhaul_net::{NetError, ipv6};
 use std::fs::{self, File};
@@ -203,7 +203,7 @@ pub struct Installed {
     noted: PathBuf,
     ports: Ports,
     open: bool,
-    intended: Intended,
+    intended: ExpectedRules,
     keeper: Option<(Child, ChildStdin)>,
 }
 
@@ -232,7 +232,7 @@ impl Installed {
         let killed = saved_settings::read(folder, &config.name);
         let before = SavedSettings::now(config, killed.as_ref());
         let noted = saved_settings::file(folder, &config.name);
-        let intended = Intended::default();
+        let intended = ExpectedRules::default();
         let mut installed =
             Self { config: config.clone(), before, noted, ports, open: true, intended, keeper: None };
         let block = config.on_failure == OnFailure::Block;
@@ -264,7 +264,7 @@ impl Installed {
         Ok(())
     }
     /// What the table is to be.
-    pub(crate) fn intended(&self) -> Intended {
+    pub(crate) fn intended(&self) -> ExpectedRules {
         self.intended.clone()
     }
 

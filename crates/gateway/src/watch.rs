@@ -33,9 +33,9 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// What `nft` prints of the table as the gateway has made it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Intended(Arc<Mutex<String>>);
+pub(crate) struct ExpectedRules(Arc<Mutex<String>>);
 
-impl Intended {
+impl ExpectedRules {
     pub(crate) fn set(&self, listing: String) {
         *lock(&self.0) = listing;
     }
@@ -51,19 +51,19 @@ impl Intended {
 
 /// The thread that looks; dropping it ends the thread.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct RulesWatch {
     alarm: Arc<Mutex<Option<Option<Author>>>>,
     _worker: Worker,
 }
 
-impl Watch {
+impl RulesWatch {
     /// Starts in the calling thread's network namespace; `wake` is called when [`Self::alarm`] has something to say.
     ///
     /// # Errors
     /// If the system has no room for a thread.
     pub(crate) fn start(
         table: String,
-        intended: Intended,
+        intended: ExpectedRules,
         wake: impl Fn() + Send + 'static,
     ) -> Result<Self, GatewayError> {
         let alarm = Arc::<Mutex<Option<Option<Author>>>>::default();

@@ -7,10 +7,10 @@ use crate::engine::simulator;
 use crate::error::LabError;
 use crate::export;
 use crate::lease::Lease;
-use crate::library::{self, Shelf};
+use crate::library::{self, PaperStudies};
 use crate::reproduce::{Bound, Extent, Reproduction};
 use crate::results;
-use crate::run::{Watch, whole};
+use crate::run::{RunObserver, whole};
 use crate::text::Grid;
 use serde_json::{Value, json};
 use skyhaul_base::Duration;
@@ -124,16 +124,16 @@ impl Evaluating {
             return Err(LabError::NoSeeds);
         }
         let control = checked(&request.control, runner)?;
-        let shelves = match &request.cases {
+        let papers = match &request.cases {
             Some(dir) => library::folder(dir)?,
             None => vec![library::evaluation()?],
         };
-        let mut shelves = chosen(shelves, &request.names)?;
-        for shelf in &mut shelves {
-            for (_, case) in &mut shelf.studies {
+        let mut papers = chosen(papers, &request.names)?;
+        for paper_studies in &mut papers {
+            for (_, case) in &mut paper_studies.studies {
                 let Ok(file) = case else { continue };
                 file.test_control(&control);
-                if let Err(e) = overview::check_sections(file, &shelf.paper) {
+                if let Err(e) = overview::check_sections(file, &paper_studies.paper) {
                     *case = Err(e);
                 }
             }
@@ -142,11 +142,11 @@ impl Evaluating {
         let folder = request.folder();
         let extent = Extent { profile, seeds: request.seeds, max_cells: None };
         let mut first = None;
-        let mut told = |line: &str| {
+        let mut on_line = |line: &str| {
             first.get_or_insert_with(|| line.to_owned());
             warn(line);
         };
-        let all = Reproduction::start("evaluate", shelves, folder, extent, runner, &mut told)?;
+        let all = Reproduction::start("evaluate", papers, folder, extent, runner, &mut on_line)?;
         match first {
             Some(first) if all.plans().is_empty() => Err(LabError::NoCases { first }),
             _ => Ok(Self { all, control: request.control.clone() }),
@@ -175,7 +175,7 @@ impl Evaluating {
     ///
     /// # Errors
     /// A run that fails or is stopped, or a file that cannot be written.
-    pub fn qlog(&self, controls: &Controls, watch: &dyn Watch) -> Result<Vec<PathBuf>, LabError> {
+    pub fn qlog(&self, controls: &Controls, watch: &dyn RunObserver) -> Result<Vec<PathBuf>, LabError> {
         let mut logs = Vec::new();
         for (i, plan) in self.all.plans().iter().enumerate() {
             let folder = self.folder().join("studies").join(self.all.name(i)).join(QLOG);
@@ -241,18 +241,18 @@ fn example(plan: &Plan) -> Case {
 }
 
 /// Keeps only the named cases, or all without names.
-fn chosen(mut shelves: Vec<Shelf>, names: &[String]) -> Result<Vec<Shelf>, LabError> {
+fn chosen(mut papers: Vec<PaperStudies>, names: &[String]) -> Result<Vec<PaperStudies>, LabError> {
     for name in names {
-        let known: Vec<&str> = shelves.iter().flat_map(|s| &s.studies).map(|(n, _)| n.as_str()).collect();
+        let known: Vec<&str> = papers.iter().flat_map(|s| &s.studies).map(|(n, _)| n.as_str()).collect();
         if !known.contains(&name.as_str()) {
             let (name, known) = (name.clone(), known.join(", "));
             return Err(LabError::NoSuch { name, what: "case", known });
         }
     }
     if !names.is_empty() {
-        shelves.iter_mut().for_each(|s| s.studies.retain(|(n, _)| names.contains(n)));
+        papers.iter_mut().for_each(|s| s.studies.retain(|(n, _)| names.contains(n)));
     }
-    Ok(shelves)
+    Ok(papers)
 }
 
 fn summary(book: &Book, control: &str) -> Value {

@@ -14,7 +14,7 @@ const USUAL: (f64, &str) = (25.0, "IBBPBBPBBPBB");
 
 /// A movie fitted to a trace.
 #[derive(Debug)]
-pub struct Found {
+pub struct MovieFit {
     fit: Fit,
 }
 
@@ -22,17 +22,17 @@ pub struct Found {
 ///
 /// # Errors
 /// If the file cannot be read, with its line, or has too few frames.
-pub fn find(path: &Path, coupled: bool) -> Result<Found, LabError> {
+pub fn find(path: &Path, coupled: bool) -> Result<MovieFit, LabError> {
     let read = |source| LabError::Read { path: path.to_owned(), source };
     let refuse = |line: usize, message: String| LabError::Trace { path: path.to_owned(), line, message };
     let text = read_text(path).map_err(read)?;
     let pattern = Pattern::parse(USUAL.1).expect("a pattern");
     let trace = Trace::read(&text, &pattern, USUAL.0).map_err(|e| refuse(e.line, e.message))?;
     let mode = if coupled { Mode::Coupled } else { Mode::Independent };
-    Ok(Found { fit: fit(&trace, mode).map_err(|e| refuse(0, e.to_string()))? })
+    Ok(MovieFit { fit: fit(&trace, mode).map_err(|e| refuse(0, e.to_string()))? })
 }
 
-impl Found {
+impl MovieFit {
     /// The movie.
     #[must_use]
     pub fn movie(&self) -> &Movie {

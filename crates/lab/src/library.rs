@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// The studies of a paper.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct PaperStudies {
     /// Name of the folder.
     pub name: String,
     /// The paper or subject.
@@ -22,31 +22,31 @@ pub struct Shelf {
 ///
 /// # Errors
 /// None: the tests read all of them.
-pub fn embedded() -> Result<Vec<Shelf>, LabError> {
-    let mut shelves: Vec<Shelf> = Vec::new();
+pub fn embedded() -> Result<Vec<PaperStudies>, LabError> {
+    let mut papers: Vec<PaperStudies> = Vec::new();
     for (name, text) in STUDIES {
         let (paper, study) = name.split_once('/').unwrap_or(("", name));
         let file = StudyFile::parse(text, &PathBuf::from(format!("{name}.toml")));
         let entry = (study.to_owned(), file);
-        match shelves.last_mut().filter(|s| s.name == paper) {
-            Some(shelf) => shelf.studies.push(entry),
+        match papers.last_mut().filter(|s| s.name == paper) {
+            Some(paper_studies) => paper_studies.studies.push(entry),
             None => {
                 let known = PAPERS.iter().find(|(p, _)| *p == paper);
                 let read = |(_, text): &(&str, &str)| Paper::parse(text, &Path::new(paper).join(Paper::FILE));
                 let about = known.map(read).transpose()?.unwrap_or_else(|| untitled(paper));
-                shelves.push(Shelf { name: paper.to_owned(), paper: about, studies: vec![entry] });
+                papers.push(PaperStudies { name: paper.to_owned(), paper: about, studies: vec![entry] });
             }
         }
     }
-    shelves.iter_mut().for_each(Shelf::sort);
-    Ok(in_order(shelves))
+    papers.iter_mut().for_each(PaperStudies::sort);
+    Ok(in_order(papers))
 }
 
 /// The built-in cases of an evaluation.
 ///
 /// # Errors
 /// None: the tests read all of them.
-pub fn evaluation() -> Result<Shelf, LabError> {
+pub fn evaluation() -> Result<PaperStudies, LabError> {
     let path = |stem: &str| PathBuf::from(format!("evaluation/{stem}.toml"));
     let (mut about, mut studies) = (None, Vec::new());
     for (stem, text) in EVALUATION {
@@ -56,14 +56,14 @@ pub fn evaluation() -> Result<Shelf, LabError> {
             studies.push(((*stem).to_owned(), StudyFile::parse(text, &path(stem))));
         }
     }
-    Ok(Shelf::new("evaluation".to_owned(), about, studies))
+    Ok(PaperStudies::new("evaluation".to_owned(), about, studies))
 }
 
 /// The studies of a folder: of its subfolders, one per paper, or, if it holds studies itself, its own.
 ///
 /// # Errors
 /// If it cannot be read or holds no studies.
-pub fn folder(dir: &Path) -> Result<Vec<Shelf>, LabError> {
+pub fn folder(dir: &Path) -> Result<Vec<PaperStudies>, LabError> {
     let entries = |dir: &Path| -> Result<Vec<PathBuf>, LabError> {
         let mut all = Vec::new();
         for entry in fs::read_dir(dir).map_err(LabError::read(dir))? {
@@ -72,7 +72,7 @@ pub fn folder(dir: &Path) -> Result<Vec<Shelf>, LabError> {
         all.sort();
         Ok(all)
     };
-    let shelf = |dir: &Path| -> Result<Option<Shelf>, LabError> {
+    let paper_studies = |dir: &Path| -> Result<Option<PaperStudies>, LabError> {
         let files = entries(dir)?;
         let files = files.iter().filter(|p| p.is_file() && p.extension().is_some_and(|e| e == "toml"));
         let (papers, studies): (Vec<&PathBuf>, Vec<&PathBuf>) = files.partition(|p| p.ends_with(Paper::FILE));
@@ -87,40 +87,40 @@ pub fn folder(dir: &Path) -> Result<Vec<Shelf>, LabError> {
         if studies.is_empty() && about.is_none() {
             return Ok(None);
         }
-        Ok(Some(Shelf::new(name, about, studies)))
+        Ok(Some(PaperStudies::new(name, about, studies)))
     };
-    if let Some(own) = shelf(dir)? {
+    if let Some(own) = paper_studies(dir)? {
         return Ok(vec![own]);
     }
-    let mut shelves = Vec::new();
+    let mut papers = Vec::new();
     for sub in entries(dir)?.iter().filter(|p| p.is_dir()) {
-        shelves.extend(shelf(sub)?);
+        papers.extend(paper_studies(sub)?);
     }
-    if shelves.is_empty() {
+    if papers.is_empty() {
         return Err(LabError::NoStudies { folder: dir.to_owned() });
     }
-    Ok(in_order(shelves))
+    Ok(in_order(papers))
 }
 
 /// Orders publications before other subjects, each by name.
-fn in_order(mut shelves: Vec<Shelf>) -> Vec<Shelf> {
-    shelves.sort_by_key(|s| (s.paper.published.is_none(), s.name.clone()));
-    shelves
+fn in_order(mut papers: Vec<PaperStudies>) -> Vec<PaperStudies> {
+    papers.sort_by_key(|s| (s.paper.published.is_none(), s.name.clone()));
+    papers
 }
 
 fn untitled(name: &str) -> Paper {
     Paper { schema: 1, title: name.to_owned(), ..Paper::default() }
 }
 
-impl Shelf {
+impl PaperStudies {
     fn new(
         name: String,
         paper: Option<Paper>,
         studies: Vec<(String, Result<StudyFile, StudyError>)>,
     ) -> Self {
-        let mut shelf = Self { paper: paper.unwrap_or_else(|| untitled(&name)), name, studies };
-        shelf.sort();
-        shelf
+        let mut paper_studies = Self { paper: paper.unwrap_or_else(|| untitled(&name)), name, studies };
+        paper_studies.sort();
+        paper_studies
     }
 
     fn sort(&mut self) {
@@ -134,37 +134,37 @@ impl Shelf {
 ///
 /// # Errors
 /// If a name is not known.
-pub fn choose(shelves: Vec<Shelf>, names: &[String]) -> Result<Vec<Shelf>, LabError> {
+pub fn choose(papers: Vec<PaperStudies>, names: &[String]) -> Result<Vec<PaperStudies>, LabError> {
     if names.is_empty() {
-        return Ok(shelves);
+        return Ok(papers);
     }
     let plain = |n: &String| {
         n.trim_end_matches('/').trim_end_matches(".toml").trim_start_matches("studies/").to_owned()
     };
     let names: Vec<String> = names.iter().map(plain).collect();
-    let study = |s: &Shelf, name: &str| format!("{}/{name}", s.name);
+    let study = |s: &PaperStudies, name: &str| format!("{}/{name}", s.name);
     for name in &names {
-        let known = |s: &Shelf| s.name == *name || s.studies.iter().any(|(n, _)| study(s, n) == *name);
-        if !shelves.iter().any(known) {
-            let near = shelves.iter().find(|s| name.starts_with(&format!("{}/", s.name)));
+        let known = |s: &PaperStudies| s.name == *name || s.studies.iter().any(|(n, _)| study(s, n) == *name);
+        if !papers.iter().any(known) {
+            let near = papers.iter().find(|s| name.starts_with(&format!("{}/", s.name)));
             let known: Vec<String> = match near {
                 Some(s) => s.studies.iter().map(|(n, _)| study(s, n)).collect(),
-                None => shelves.iter().map(|s| s.name.clone()).collect(),
+                None => papers.iter().map(|s| s.name.clone()).collect(),
             };
             let what = if near.is_some() { "study" } else { "paper" };
             return Err(LabError::NoSuch { name: name.clone(), what, known: known.join(", ") });
         }
     }
     let mut chosen = Vec::new();
-    for mut shelf in shelves {
-        if !names.contains(&shelf.name) {
-            let paper = shelf.name.clone();
-            shelf.studies.retain(|(n, _)| names.contains(&format!("{paper}/{n}")));
-            shelf.paper.elsewhere.clear();
-            shelf.paper.open.clear();
+    for mut paper_studies in papers {
+        if !names.contains(&paper_studies.name) {
+            let paper = paper_studies.name.clone();
+            paper_studies.studies.retain(|(n, _)| names.contains(&format!("{paper}/{n}")));
+            paper_studies.paper.elsewhere.clear();
+            paper_studies.paper.open.clear();
         }
-        if !shelf.studies.is_empty() || names.contains(&shelf.name) {
-            chosen.push(shelf);
+        if !paper_studies.studies.is_empty() || names.contains(&paper_studies.name) {
+            chosen.push(paper_studies);
         }
     }
     Ok(chosen)
@@ -177,9 +177,10 @@ mod tests {
     use skyhaul_study::model::Profile;
     use skyhaul_study::plan::plan_profile;
 
-    fn names(shelves: &[Shelf]) -> Vec<String> {
-        let of = |s: &Shelf| s.studies.iter().map(|(n, _)| format!("{}/{n}", s.name)).collect::<Vec<_>>();
-        shelves.iter().flat_map(of).collect()
+    fn names(papers: &[PaperStudies]) -> Vec<String> {
+        let of =
+            |s: &PaperStudies| s.studies.iter().map(|(n, _)| format!("{}/{n}", s.name)).collect::<Vec<_>>();
+        papers.iter().flat_map(of).collect()
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::clock::{self, Stopwatch};
 use crate::engine::simulator;
 use crate::error::LabError;
 use crate::lease::Lease;
-use crate::library::{self, Shelf};
+use crate::library::{self, PaperStudies};
 use crate::parquet::Parquet;
 use crate::studies;
 use crate::text::Grid;
@@ -88,15 +88,15 @@ impl Reproduction {
         if request.seeds == Some(0) {
             return Err(LabError::NoSeeds);
         }
-        let shelves = match &request.studies {
+        let papers = match &request.studies {
             Some(dir) => library::folder(dir)?,
             None => library::embedded()?,
         };
-        let shelves = library::choose(shelves, &request.names)?;
+        let papers = library::choose(papers, &request.names)?;
         let default = if request.quick { "results/reproduce-quick" } else { "results/reproduce" };
         let folder = request.out.clone().unwrap_or_else(|| PathBuf::from(default));
         let extent = Extent { profile, seeds: request.seeds, max_cells: request.max_cells };
-        Self::start("reproduce", shelves, folder, extent, simulator(), warn)
+        Self::start("reproduce", papers, folder, extent, simulator(), warn)
     }
 
     /// Plans studies and creates the folder; `kind` is the command, for the manifest.
@@ -105,7 +105,7 @@ impl Reproduction {
     /// An unsuitable results folder.
     pub(crate) fn start<R: CellRunner>(
         kind: &'static str,
-        shelves: Vec<Shelf>,
+        opened: Vec<PaperStudies>,
         folder: PathBuf,
         extent: Extent,
         runner: &R,
@@ -117,7 +117,7 @@ impl Reproduction {
         let watch = Stopwatch::start();
         let (mut places, mut plans, mut outcomes) = (Vec::new(), Vec::new(), Outcomes::new());
         let mut papers = Vec::new();
-        for (s, Shelf { name, paper, studies: files }) in shelves.into_iter().enumerate() {
+        for (s, PaperStudies { name, paper, studies: files }) in opened.into_iter().enumerate() {
             let (mut row, mut studies) = (Vec::new(), Vec::new());
             for (k, (study, file)) in files.into_iter().enumerate() {
                 studies.push(study);

@@ -10,7 +10,7 @@ use skyhaul_sim::{RunResult, Sim, Tap};
 use skyhaul_trace::{Digest, Null};
 
 /// Observer of runs, called from several threads; it may stop them.
-pub trait Watch: Sync {
+pub trait RunObserver: Sync {
     /// Before the first step: the number of steps.
     fn begin(&self, steps: u64) {
         let _ = steps;
@@ -25,11 +25,11 @@ pub trait Watch: Sync {
     }
 }
 
-/// Watches nothing.
+/// Observes nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unwatched;
+pub struct NoObserver;
 
-impl Watch for Unwatched {}
+impl RunObserver for NoObserver {}
 
 /// Number of steps of a run, between which progress is reported and a stop is checked.
 const STEPS: u64 = 200;
@@ -42,7 +42,7 @@ pub fn execute(
     cases: &[Case],
     jobs: usize,
     digest: bool,
-    watch: &dyn Watch,
+    watch: &dyn RunObserver,
 ) -> Result<Vec<RunResult>, LabError> {
     watch.begin(cases.len() as u64 * STEPS);
     let run = |i: usize| Some(measured(&cases[i], digest, &Controls::default(), watch));
@@ -59,7 +59,7 @@ pub fn single(
     case: &Case,
     digest: bool,
     controls: &Controls,
-    watch: &dyn Watch,
+    watch: &dyn RunObserver,
 ) -> Result<RunResult, LabError> {
     watch.begin(STEPS);
     let result = measured(case, digest, controls, watch);
@@ -71,7 +71,7 @@ pub fn single(
 ///
 /// # Errors
 /// As [`single`], and if the run ended early.
-pub fn whole(case: &Case, controls: &Controls, watch: &dyn Watch) -> Result<RunResult, LabError> {
+pub fn whole(case: &Case, controls: &Controls, watch: &dyn RunObserver) -> Result<RunResult, LabError> {
     let result = single(case, false, controls, watch)?;
     result.ended.map_or(Ok(result), |why| Err(LabError::Ended(why)))
 }
@@ -84,7 +84,7 @@ pub fn captured(
     case: &Case,
     digest: bool,
     options: &CaptureOptions,
-    watch: &dyn Watch,
+    watch: &dyn RunObserver,
 ) -> Result<RunResult, LabError> {
     watch.begin(STEPS);
     let mut tap = PcapTap::open(options, case)?;
@@ -114,7 +114,7 @@ pub fn recorded<R: Tap>(
     case: &Case,
     recorder: R,
     controls: &Controls,
-    watch: &dyn Watch,
+    watch: &dyn RunObserver,
 ) -> Result<RunResult, LabError> {
     watch.begin(STEPS);
     let result = one(case, recorder, controls, watch);
@@ -126,7 +126,7 @@ fn measured(
     case: &Case,
     digest: bool,
     controls: &Controls,
-    watch: &dyn Watch,
+    watch: &dyn RunObserver,
 ) -> Result<RunResult, LabError> {
     if digest { one(case, Digest::default(), controls, watch) } else { one(case, Null, controls, watch) }
 }
@@ -135,7 +135,7 @@ fn one<R: Tap>(
     case: &Case,
     recorder: R,
     controls: &Controls,
-    watch: &dyn Watch,
+    watch: &dyn RunObserver,
 ) -> Result<RunResult, LabError> {
     let mut sim = Sim::with_controls(&case.scenario, case.seed, recorder, controls)?;
     let end = sim.end().as_nanos();

@@ -1,7 +1,7 @@
 //! Searches find what is known, repeat, continue, replay, and survive controls that fail.
 
 use skyhaul_cc::{Ack, CongestionControl, Controls, Cx, Signal, Window, user};
-use skyhaul_lab::attack::{Bounds, Budget, Found, Goal, Request, Unwatched, Watch, hunt};
+use skyhaul_lab::attack::{Bounds, Budget, Goal, NoObserver, Request, SearchObserver, SearchResult, hunt};
 use skyhaul_lab::cases;
 use skyhaul_lab::error::LabError;
 use skyhaul_lab::run::{self, execute};
@@ -47,8 +47,8 @@ fn request(name: &str, control: &str, goal: Goal, runs: u64, bounds: &str) -> Re
     }
 }
 
-fn found(request: &Request) -> Found {
-    hunt(request, &Unwatched).expect("a search")
+fn found(request: &Request) -> SearchResult {
+    hunt(request, &NoObserver).expect("a search")
 }
 
 fn file(request: &Request, name: &str) -> String {
@@ -59,7 +59,7 @@ fn file(request: &Request, name: &str) -> String {
 fn goodput(request: &Request, name: &str, group: &str) -> f64 {
     let path = request.folder().join(name);
     let cases = cases::resolve(path.to_str().expect("a name"), &[], None).expect("a scenario");
-    let results = execute(&cases, 1, false, &run::Unwatched).expect("it runs");
+    let results = execute(&cases, 1, false, &run::NoObserver).expect("it runs");
     results[0].flows.iter().filter(|f| f.group == group).map(|f| f.goodput).sum()
 }
 
@@ -125,7 +125,7 @@ fn a_budget_in_runs_repeats_on_any_number_of_threads() {
 /// Stops after some cases.
 struct After(usize, AtomicUsize);
 
-impl Watch for After {
+impl SearchObserver for After {
     fn case(&self, _: u64, _: u64, _: usize, _: Option<f64>) {
         self.1.fetch_add(1, Ordering::Relaxed);
     }
@@ -154,7 +154,7 @@ fn a_search_that_was_stopped_continues_to_the_same_end() {
     assert_eq!(file(&broken, "journal.jsonl").lines().count(), file(&whole, "journal.jsonl").lines().count());
     // Another search does not mix with this one.
     let refused = |request: Request, words: &str| {
-        let line = hunt(&request, &Unwatched).expect_err("another search").to_string();
+        let line = hunt(&request, &NoObserver).expect_err("another search").to_string();
         assert!(line.contains("another") && line.contains(words) && !line.contains('\n'), "{line}");
     };
     refused(Request { control: "reno".into(), ..broken.clone() }, "control, newreno instead of reno");
@@ -162,7 +162,7 @@ fn a_search_that_was_stopped_continues_to_the_same_end() {
     refused(Request { seed: 2, ..broken.clone() }, "seed, 1 instead of 2");
     refused(Request { bounds: Bounds::BuiltIn, ..broken.clone() }, "bounds");
     fs::write(&journal, "what is this\n").expect("writable");
-    let line = hunt(&broken, &Unwatched).expect_err("damaged").to_string();
+    let line = hunt(&broken, &NoObserver).expect_err("damaged").to_string();
     assert!(line.contains("journal.jsonl:1: not a line of a journal"), "{line}");
 }
 
@@ -202,12 +202,12 @@ impl CongestionControl for Broken {
     fn on_timeout(&mut self, _: &mut Cx<'_>, _: u32) {}
 }
 
-fn broken(fault: Fault) -> (Request, Result<Found, LabError>) {
+fn broken(fault: Fault) -> (Request, Result<SearchResult, LabError>) {
     let mut controls = Controls::default();
     controls.provide("mine", move |_: &user::Request<'_>| Ok(Box::new(Broken { fault, acks: 0 }) as _));
     let name = format!("{fault:?}");
     let request = Request { controls, ..request(&name, "user:mine", Goal::Collapse, 24, CLEAN) };
-    let found = hunt(&request, &Unwatched);
+    let found = hunt(&request, &NoObserver);
     (request, found)
 }
 
@@ -246,7 +246,7 @@ fn alone_neither_start_nor_neighbours_count() {
                  burst = 1\njitter = \"0 s\"\n";
     let found = found(&request("short-alone", "newreno", Goal::Queue, 16, short));
     assert_eq!(found.summary()["worst"]["case"].as_object().expect("keys").len(), 1, "{}", found.text());
-    let beside = hunt(&request("short-beside", "newreno", Goal::Starve, 16, short), &Unwatched);
+    let beside = hunt(&request("short-beside", "newreno", Goal::Starve, 16, short), &NoObserver);
     let line = beside.expect_err("the candidate may start after the run").to_string();
     assert!(line.contains("`start`") && line.contains("5 s"), "{line}");
 }
@@ -271,7 +271,7 @@ fn wrong_input_is_refused_in_one_line() {
     let refused = |name: &str, change: &dyn Fn(&mut Request), bounds: &str, words: &[&str]| {
         let mut request = request(name, "newreno", Goal::Starve, 64, bounds);
         change(&mut request);
-        let line = hunt(&request, &Unwatched).expect_err(name).to_string();
+        let line = hunt(&request, &NoObserver).expect_err(name).to_string();
         assert!(!line.contains('\n') && words.iter().all(|w| line.contains(w)), "{name}: {line}");
         assert!(!request.folder().exists(), "{name}: nothing is written");
     };

@@ -4,7 +4,7 @@
 use skyhaul_cc::{Ack, CongestionControl, Controls, Cx, Signal, Window, user};
 use skyhaul_lab::engine::simulator;
 use skyhaul_lab::evaluate::{Evaluated, Evaluating, Request, evaluate, shown};
-use skyhaul_lab::run::Unwatched;
+use skyhaul_lab::run::NoObserver;
 use skyhaul_study::requirement::{Judgement, requirements};
 use skyhaul_study::run::RunOptions;
 use std::fs;
@@ -212,7 +212,7 @@ fn event_logs_of_a_case_are_those_of_a_run_that_replays() {
     let own = controls(Fault::None);
     let runner = simulator().with_controls(own.clone());
     let all = Evaluating::begin(&request, &runner, &mut |line| panic!("{line}")).expect("planned");
-    let logs = all.qlog(&own, &Unwatched).expect("written");
+    let logs = all.qlog(&own, &NoObserver).expect("written");
     let folder = request.out.clone().expect("a folder").join("studies/cases/alone/qlog");
     assert_eq!(logs, [folder.join("own[0].sqlog")]);
     let log = fs::read_to_string(&logs[0]).expect("a log");

@@ -70,7 +70,7 @@ pub fn start(namespace: &Namespace, again: &[OsString], program: &[OsString]) ->
         .map_err(|e| NetError::os("make a pipe", e))?;
     command.args(first).args([std::process::id().to_string(), writes.as_raw_fd().to_string()]).args(program);
     let namespace = namespace.clone();
-    let (tell, told) = mpsc::sync_channel(1);
+    let (sender, receiver) = mpsc::sync_channel(1);
     // The kernel treats the thread that started a process as its parent, so this thread has to stay.
     let waiting = std::thread::spawn(move || {
         let born = (|| {
@@ -81,20 +81,20 @@ pub fn start(namespace: &Namespace, again: &[OsString], program: &[OsString]) ->
         })();
         match born {
             Ok(mut child) => {
-                let _ = tell.send(Ok(child.id()));
+                let _ = sender.send(Ok(child.id()));
                 let status = child.wait();
                 // The other end has then nothing to wait for.
                 drop(writes);
                 status
             }
             Err(e) => {
-                let _ = tell.send(Err(e));
+                let _ = sender.send(Err(e));
                 Err(io::Error::other("never started"))
             }
         }
     });
     let gone = |_| NetError::os("start a program", io::Error::other("its thread is gone"));
-    let id = told.recv().map_err(gone)??;
+    let id = receiver.recv().map_err(gone)??;
     let enclosed = Enclosed { init: Pid::from_raw(id as i32), waiting: Some(waiting) };
     match started.read_exact(&mut [0]) {
         Ok(()) => Ok(enclosed),

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Weather, World};
 use skyhaul_base::{Duration, Instant};
-use skyhaul_net::app::{App, NextStep, Serve, Talker};
+use skyhaul_net::app::{App, ConnectionHandler, NextStep, Serve};
 use skyhaul_net::host::{ConnId, Endpoint, Host, HostConfig};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use std::rc::Rc;
 /// Reads and forgets, and counts how often it is called.
 struct Counting(Rc<Cell<u64>>);
 
-impl Talker for Counting {
+impl ConnectionHandler for Counting {
     fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> NextStep {
         self.0.set(self.0.get() + 1);
         host.discard(now, id);

@@ -8,7 +8,7 @@ use common::{Weather, hash_of};
 use kernel_side::{Exchange, Place, endpoint, kernel_party, marked, open, run, space};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::ProbeSupport;
-use skyhaul_net::app::{App, Bulk, Http, Iperf, Limit, Serve, Sink, Turn};
+use skyhaul_net::app::{App, AppStatus, Bulk, Http, Iperf, Limit, Serve, Sink};
 use skyhaul_net::driver::Driver;
 use skyhaul_net::host::{Failure, Host, HostConfig, Secret};
 use skyhaul_net::{Clock, NetError};
@@ -120,7 +120,7 @@ fn loss_duplication_reordering_and_corruption_between_us_and_the_kernel_change_n
                 host.arrive(now, &p, &mut out);
             }
             host.handle_timeout(now, &mut out);
-            let done = app.turn(now, &mut host) == Turn::Done;
+            let done = app.turn(now, &mut host) == AppStatus::Done;
             host.flush(now, &mut out);
             for p in to_kernel.give(now) {
                 tun.write(&p).unwrap();

@@ -7,7 +7,7 @@ mod kernel_side;
 
 use common::hash_of;
 use kernel_side::{Exchange, Place, endpoint, kernel_party, space};
-use skyhaul_net::app::{App, Turn};
+use skyhaul_net::app::{App, AppStatus};
 use skyhaul_net::host::Endpoint;
 use skyhaul_net::{Clock, Namespace};
 use skyhaul_tcp::Flags;
@@ -20,7 +20,7 @@ const BYTES: u64 = 4_000_000;
 
 /// What one direction showed.
 #[derive(Debug, Default)]
-struct Seen {
+struct EcnCounts {
     packets: u64,
     capable: u64,
     marked: u64,
@@ -28,7 +28,7 @@ struct Seen {
     reductions: u64,
 }
 
-impl Seen {
+impl EcnCounts {
     /// Looks at a packet; of those that may be marked every `n`-th is, if there is such a number.
     fn pass(&mut self, packet: &mut [u8], n: Option<u64>) {
         self.packets += 1;
@@ -56,7 +56,7 @@ fn exchange(
     we_open: bool,
     ecn: Ecn,
     mark: [Option<u64>; 2],
-) -> Option<([Seen; 2], u64)> {
+) -> Option<([EcnCounts; 2], u64)> {
     let place = Place::new(v6);
     let (tun, mut host) = (place.tun(ns), place.host());
     ns.sysctl("net/ipv4/tcp_ecn", "1").unwrap();
@@ -83,7 +83,7 @@ fn exchange(
     app.meddle = Some(Box::new(move |_, host, id| {
         cell.set(host.conn(id).map_or(0, |c| c.tcp().sender().marks_answered()));
     }));
-    let (mut from_kernel, mut from_us) = (Seen::default(), Seen::default());
+    let (mut from_kernel, mut from_us) = (EcnCounts::default(), EcnCounts::default());
     let mut buf = vec![0; 1 << 16];
     loop {
         let now = Clock::now();
@@ -94,7 +94,7 @@ fn exchange(
             host.arrive(now, &buf[..n], &mut out);
         }
         host.handle_timeout(now, &mut out);
-        let done = app.turn(now, &mut host) == Turn::Done;
+        let done = app.turn(now, &mut host) == AppStatus::Done;
         host.flush(now, &mut out);
         for mut p in leaving {
             from_us.pass(&mut p, mark[1]);
@@ -158,7 +158,7 @@ fn a_host_that_takes_no_part_is_left_alone() {
     for we_open in [true, false] {
         let plain = exchange(&ns, false, we_open, Ecn::Off, [Some(300), Some(300)]);
         let ([kernel, us], answered) = plain.expect("our marks need nothing");
-        let counts = |s: &Seen| (s.capable, s.marked, s.echoes, s.reductions);
+        let counts = |s: &EcnCounts| (s.capable, s.marked, s.echoes, s.reductions);
         assert_eq!((counts(&kernel), counts(&us), answered), ((0, 0, 0, 0), (0, 0, 0, 0), 0));
     }
 }

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Weather, World};
 use skyhaul_base::{Duration, Instant};
-use skyhaul_net::app::{App, Bulk, Farewell, Http, Iperf, Limit, Serve, Sink, Turn};
+use skyhaul_net::app::{App, AppStatus, Bulk, Drain, Http, Iperf, Limit, Serve, Sink};
 use skyhaul_net::host::{ConnId, Endpoint, Host, HostConfig};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -272,7 +272,7 @@ fn a_server_that_stops_waits_for_those_who_still_acknowledge() {
             if w.hosts[0].conn(id).is_some_and(|c| c.at_end()) {
                 w.hosts[0].shutdown(w.now, id);
             }
-            if turn == Turn::Done {
+            if turn == AppStatus::Done {
                 break;
             }
             let next = app.next_timeout().max(w.now + Duration::from_millis(1));
@@ -362,7 +362,7 @@ fn a_sender_whose_time_is_over_waits_five_seconds_for_its_peer() {
                 there.set(false);
             }
             let turn = app.turn(w.now, &mut w.hosts[0]);
-            over = (turn == Turn::Done).then_some(w.now - began);
+            over = (turn == AppStatus::Done).then_some(w.now - began);
             while let Some(id) = w.hosts[1].next_changed() {
                 if peer != Peer::Waits {
                     w.hosts[1].sink(w.now, id);
@@ -375,9 +375,9 @@ fn a_sender_whose_time_is_over_waits_five_seconds_for_its_peer() {
         let (least, most) = if peer == Peer::Reads { (3, 4) } else { (7, 8) };
         assert!(over.is_some_and(|t| t >= SECOND * least && t < SECOND * most), "{peer:?}: {over:?}");
         // What the command does then.
-        let mut last = Farewell::new(Duration::from_millis(20));
+        let mut last = Drain::new(Duration::from_millis(20));
         let began = w.now;
-        while last.turn(w.now, &mut w.hosts[0]) != Turn::Done {
+        while last.turn(w.now, &mut w.hosts[0]) != AppStatus::Done {
             w.flush();
             assert!(w.now < began + SECOND * 6, "{peer:?}: the last packets");
             w.step_by(last.next_timeout().max(w.now + Duration::from_micros(100)));

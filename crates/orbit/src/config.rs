@@ -279,9 +279,9 @@ mod shells {
     }
 
     /// One of a list.
-    struct One(Constellation);
+    struct ListEntry(Constellation);
 
-    impl<'de> Deserialize<'de> for One {
+    impl<'de> Deserialize<'de> for ListEntry {
         fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
             text_or_table(d, EXPECTED, Shells::named, bare).map(Self)
         }
@@ -303,7 +303,7 @@ mod shells {
         }
         fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Shells, A::Error> {
             let mut shells = Vec::new();
-            while let Some(One(shell)) = list.next_element()? {
+            while let Some(ListEntry(shell)) = list.next_element()? {
                 shells.push(shell);
             }
             Ok(Shells(shells))

@@ -209,10 +209,11 @@ mod tests {
         let sky = Arc::new(Sky::new(&config).unwrap());
         let (at, delay) = first_path(&config, &sky, Duration::from_secs(6_000)).unwrap();
         // A quarter of a turn relative to the ground, less half of the cone of sight; checked once a second.
-        let relative = crate::look::motion(crate::look::radius(550.0)) - crate::earth::SPIN;
-        let want = (90.0 - crate::look::coverage(crate::look::radius(550.0), 25.0)).to_radians() / relative;
+        let relative = crate::geometry::motion(crate::geometry::radius(550.0)) - crate::earth::SPIN;
+        let want =
+            (90.0 - crate::geometry::coverage(crate::geometry::radius(550.0), 25.0)).to_radians() / relative;
         assert!((at.as_secs_f64() - want).abs() <= 1.0, "{at:?} {want}");
-        let slant = crate::look::range(crate::look::radius(550.0), 25.0);
+        let slant = crate::geometry::range(crate::geometry::radius(550.0), 25.0);
         assert!((delay.as_secs_f64() - 2.0 * slant / crate::earth::LIGHT).abs() < 5e-5);
     }
 }

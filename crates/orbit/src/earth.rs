@@ -31,15 +31,15 @@ pub fn degrees(radians: f64) -> f64 {
 
 /// Cosine and sine of an angle.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Turn {
+pub struct Rotation {
     /// Cosine.
     pub cos: f64,
     /// Sine.
     pub sin: f64,
 }
 
-impl Turn {
-    /// The turn by an angle in radians.
+impl Rotation {
+    /// The rotation by an angle in radians.
     #[must_use]
     pub fn of(angle: f64) -> Self {
         Self { cos: math::cos(angle), sin: math::sin(angle) }
@@ -70,9 +70,9 @@ mod tests {
 
     #[test]
     fn turning_the_earth_moves_the_stars_west() {
-        let quarter = Turn::of(core::f64::consts::FRAC_PI_2);
-        let seen = quarter.to_fixed(Vector::new(1.0, 0.0, 0.5));
-        assert!(seen.distance(Vector::new(0.0, -1.0, 0.5)) < 1e-15);
+        let quarter = Rotation::of(core::f64::consts::FRAC_PI_2);
+        let fixed = quarter.to_fixed(Vector::new(1.0, 0.0, 0.5));
+        assert!(fixed.distance(Vector::new(0.0, -1.0, 0.5)) < 1e-15);
         let half = quarter.plus(quarter);
         assert!((half.cos + 1.0).abs() < 1e-15 && half.sin.abs() < 1e-15);
     }

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::constellation::{named, walker};
-    use crate::look::{overhead_pass, radius};
+    use crate::geometry::{overhead_pass, radius};
     use crate::station::Station;
 
     fn seen_from(station: Station, constellation: walker::Config, hours: u64) -> Vec<Pass> {

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use crate::config::{Config, Relay};
     use crate::constellation::{named, walker};
-    use crate::look::radius;
+    use crate::geometry::radius;
     use crate::station::Station;
     use skyhaul_base::{Duration, Instant};
 

@@ -3,9 +3,9 @@
 use crate::config::{Config, Relay};
 use crate::constellation::{Grid, Motion};
 use crate::earth::{LIGHT, RADIUS, radians};
+use crate::geometry::{LookAngles, is_above, look_angles};
 use crate::handover::Candidate;
 use crate::invalid::Invalid;
-use crate::look::{Look, is_above, look};
 use crate::moment::Moment;
 use crate::vector::Vector;
 use alloc::boxed::Box;
@@ -122,8 +122,8 @@ impl Sky {
     }
     /// A satellite as seen by a station.
     #[must_use]
-    pub fn look(&self, end: usize, satellite: u32, moment: &Moment) -> Option<Look> {
-        Some(look(self.station(end), self.place(satellite, moment)?))
+    pub fn look_angles(&self, end: usize, satellite: u32, moment: &Moment) -> Option<LookAngles> {
+        Some(look_angles(self.station(end), self.place(satellite, moment)?))
     }
     fn positions(&self, stations: Stations) -> &[Vector] {
         match stations {
@@ -142,7 +142,7 @@ impl Sky {
     #[must_use]
     pub fn elevation(&self, stations: Stations, satellite: u32, moment: &Moment) -> Option<f64> {
         let place = self.place(satellite, moment)?;
-        let of = |up: &Vector| look(*up * RADIUS, place).elevation();
+        let of = |up: &Vector| look_angles(*up * RADIUS, place).elevation();
         self.positions(stations).iter().map(of).reduce(f64::min)
     }
     /// The visible satellites, in order. The delay of each is that of the path over it between both stations, or to
@@ -157,9 +157,9 @@ impl Sky {
                 }
                 let (mut elevation, mut range) = (f64::INFINITY, 0.0);
                 for up in ups {
-                    let seen = look(*up * RADIUS, place);
-                    elevation = elevation.min(seen.elevation());
-                    range += seen.range;
+                    let angles = look_angles(*up * RADIUS, place);
+                    elevation = elevation.min(angles.elevation());
+                    range += angles.range;
                 }
                 let delay = range / LIGHT + self.processing;
                 into.push(Candidate { satellite: first + number, elevation, delay });

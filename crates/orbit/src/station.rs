@@ -1,7 +1,7 @@
 //! Ground stations.
 
 use crate::cities::CITIES;
-use crate::earth::{RADIUS, Turn, radians};
+use crate::earth::{RADIUS, Rotation, radians};
 use crate::invalid::{Invalid, within};
 use crate::vector::Vector;
 use alloc::string::String;
@@ -70,7 +70,7 @@ impl Station {
     /// The unit vector from the centre of the Earth.
     #[must_use]
     pub fn up(&self) -> Vector {
-        let (north, east) = (Turn::of(radians(self.latitude)), Turn::of(radians(self.longitude)));
+        let (north, east) = (Rotation::of(radians(self.latitude)), Rotation::of(radians(self.longitude)));
         Vector::new(north.cos * east.cos, north.cos * east.sin, north.sin)
     }
 
@@ -115,9 +115,9 @@ mod file {
     }
 
     /// Both forms.
-    struct Form(Station);
+    struct StationTable(Station);
 
-    impl<'de> Deserialize<'de> for Form {
+    impl<'de> Deserialize<'de> for StationTable {
         fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
             let Table { name, latitude, longitude } = Table::deserialize(d)?;
             Ok(Self(Station { name, latitude, longitude }))
@@ -129,7 +129,8 @@ mod file {
             let bare = |n: &str| alloc::format!("{n} is not a place: write a city or its coordinates");
             let expected =
                 "a city, such as \"Palermo\", or { latitude = \"38.12 deg\", longitude = \"13.36 deg\" }";
-            text_or_table(d, expected, |text| Station::city(text).map(Form), bare).map(|f: Form| f.0)
+            text_or_table(d, expected, |text| Station::city(text).map(StationTable), bare)
+                .map(|f: StationTable| f.0)
         }
     }
 }
@@ -172,7 +173,7 @@ mod tests {
     use super::*;
     use crate::constellation::{Model, Motion, stationary};
     use crate::earth::LIGHT;
-    use crate::look::look;
+    use crate::geometry::look_angles;
     use crate::moment::Moment;
     use alloc::string::ToString;
 
@@ -180,8 +181,8 @@ mod tests {
     fn two_cities_see_a_satellite_of_34_degrees_west() {
         let satellite = stationary::Config { longitude: -34.5, elevation: 5.0 };
         let place = satellite.build(None).unwrap().place(0, &Moment::new(0.0, 0.0)).unwrap();
-        let seen = |city| look(Station::city(city).unwrap().place(), place);
-        let (palermo, houston) = (seen("Palermo"), seen("houston"));
+        let angles = |city| look_angles(Station::city(city).unwrap().place(), place);
+        let (palermo, houston) = (angles("Palermo"), angles("houston"));
         assert!((palermo.range - 39_173.9).abs() < 0.1 && (palermo.elevation() - 23.91).abs() < 0.01);
         assert!((houston.range - 39_889.9).abs() < 0.1 && (houston.elevation() - 16.67).abs() < 0.01);
         let one_way = (palermo.range + houston.range) / LIGHT * 1e3;

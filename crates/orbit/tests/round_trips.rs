@@ -4,7 +4,7 @@
 
 use skyhaul_base::{Duration, Instant};
 use skyhaul_orbit::constellation::{named, stationary};
-use skyhaul_orbit::look::{radius, range};
+use skyhaul_orbit::geometry::{radius, range};
 use skyhaul_orbit::{Config, Constellation, Sky, Station, Tracker, earth};
 use std::sync::Arc;
 
@@ -39,13 +39,13 @@ fn over_geo_a_round_trip_is_477_to_549_ms_and_more_than_530_only_where_the_satel
     // Under the satellite, and where it stands 5 degrees high.
     let (least, most) = (four_slants_ms(35_786.0), four_slants_ms(range(GEOSTATIONARY, 5.0)));
     assert!((least - 477.5).abs() < 0.1 && (most - 548.7).abs() < 0.1, "{least} {most}");
-    let mut seen = 0;
+    let mut compared = 0;
     for latitude in (-60..=60).step_by(10) {
         for longitude in (0..=70).step_by(10) {
             let (phi, lambda) = (f64::from(latitude), f64::from(longitude));
             let geo = stationary::Config { longitude: 0.0, elevation: 5.0 };
             let Some((low, high)) = round_trips(phi, lambda, geo) else { continue };
-            seen += 1;
+            compared += 1;
             assert!(low == high && low >= least - 0.1 && low <= most + 0.1, "{latitude} {longitude}: {low}");
             // The angle at the centre of the Earth, and the slant by the law of cosines.
             let cos = phi.to_radians().cos() * lambda.to_radians().cos();
@@ -58,7 +58,7 @@ fn over_geo_a_round_trip_is_477_to_549_ms_and_more_than_530_only_where_the_satel
             assert_eq!(low > 530.0, elevation < 18.3, "{latitude} {longitude}: {low} at {elevation}");
         }
     }
-    assert!(seen > 60, "{seen}");
+    assert!(compared > 60, "{compared}");
 }
 
 #[test]
@@ -70,15 +70,15 @@ fn over_low_orbits_a_round_trip_is_7_to_37_ms() {
     ] {
         let bounds = [four_slants_ms(altitude), four_slants_ms(range(radius(altitude), elevation))];
         assert!(bounds.iter().zip(within).all(|(b, w)| (b - w).abs() < 0.01), "{name}: {bounds:?}");
-        let mut seen = 0;
+        let mut compared = 0;
         for latitude in [-50, -30, 0, 30, 50] {
             let found = round_trips(f64::from(latitude), 10.0, named::find(name).unwrap());
             let Some((low, high)) = found else { continue };
-            seen += 1;
+            compared += 1;
             // Between two decisions, a second apart, a satellite may sink below the least elevation.
             assert!(low >= bounds[0] - 1e-3 && high <= bounds[1] + 0.3, "{name} {latitude}: {low} {high}");
         }
-        assert!(seen >= 3, "{name}: {seen}");
+        assert!(compared >= 3, "{name}: {compared}");
     }
 }
 

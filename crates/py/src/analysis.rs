@@ -14,7 +14,7 @@ fn domain(e: DomainError) -> PyErr {
 /// The closed forms: name, names of the arguments, description.
 #[pyfunction]
 pub(crate) fn closed_forms() -> Vec<(&'static str, Vec<&'static str>, &'static str)> {
-    FORMS.iter().map(|f| (f.name, f.arguments.to_vec(), f.says)).collect()
+    FORMS.iter().map(|f| (f.name, f.arguments.to_vec(), f.description)).collect()
 }
 
 /// The value of a closed form.

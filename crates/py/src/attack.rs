@@ -1,12 +1,12 @@
 //! A search for the case in which a control does worst.
 
-use crate::control::Own;
+use crate::control::UserControls;
 use crate::error;
-use crate::news::{self, Tell};
+use crate::progress::{self, ProgressSender};
 use crate::study::Runner;
 use pyo3::prelude::*;
 use skyhaul_lab::LabError;
-use skyhaul_lab::attack::{Bounds, Found as Report, Request, Watch, hunt};
+use skyhaul_lab::attack::{Bounds, Request, SearchObserver, SearchResult, hunt};
 use skyhaul_study::run::Progress as _;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -27,7 +27,7 @@ pub(crate) fn attack(
     seed: u64,
     jobs: usize,
     out: Option<PathBuf>,
-    controls: Own,
+    controls: UserControls,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Found> {
     let parsed = |e: skyhaul_lab::error::AttackError| error::lab(e.into());
@@ -48,12 +48,12 @@ pub(crate) fn attack(
     };
     let own = !controls.is_empty();
     let folder = request.folder();
-    let found = news::watched(
+    let found = progress::with_progress(
         py,
         progress.as_ref(),
         None,
         || runner.stop(),
-        |tell| hunt(&request, &LockedWatch { tell, runner: &runner, own }),
+        |sender| hunt(&request, &LockedWatch { sender, runner: &runner, own }),
     )?;
     match found {
         Ok(found) => Ok(Found { found, folder }),
@@ -64,15 +64,15 @@ pub(crate) fn attack(
 
 /// Passes news on, and holds the interpreter's lock around runs that call Python.
 struct LockedWatch<'a> {
-    tell: &'a Tell,
+    sender: &'a ProgressSender,
     runner: &'a Runner,
     own: bool,
 }
 
-impl Watch for LockedWatch<'_> {
+impl SearchObserver for LockedWatch<'_> {
     fn case(&self, spent: u64, budget: u64, cases: usize, worst: Option<f64>) {
         let worst = worst.map_or_else(String::new, |w| format!(", worst {w:.3}"));
-        self.tell.cell(spent as usize, budget as usize, &format!("{cases} cases{worst}"));
+        self.sender.cell(spent as usize, budget as usize, &format!("{cases} cases{worst}"));
     }
     fn around(&self, run: &mut dyn FnMut()) {
         if self.own { self.runner.hold(run) } else { run() }
@@ -86,7 +86,7 @@ impl Watch for LockedWatch<'_> {
 #[pyclass(frozen, module = "skyhaul._core")]
 #[derive(Debug)]
 pub(crate) struct Found {
-    found: Report,
+    found: SearchResult,
     folder: PathBuf,
 }
 

@@ -1,8 +1,8 @@
 //! An evaluation of a control by the cases of a document.
 
-use crate::control::Own;
+use crate::control::UserControls;
 use crate::error;
-use crate::news;
+use crate::progress;
 use crate::run::Signals;
 use crate::study::{Renderer, Runner};
 use crate::unfinished::Unfinished;
@@ -43,7 +43,7 @@ impl Evaluating {
         seeds: Option<u32>,
         out: Option<PathBuf>,
         cache: Option<PathBuf>,
-        controls: Own,
+        controls: UserControls,
     ) -> PyResult<Self> {
         let request = Request { control, names, quick, cases, seeds, out };
         let runner = Runner::new(py, &controls)?;
@@ -72,8 +72,8 @@ impl Evaluating {
         let stop = self.runner.flag();
         stop.store(false, Ordering::Relaxed);
         let halt = || self.runner.stop();
-        news::watched(py, progress.as_ref(), warn.as_ref(), halt, |tell| {
-            let options = RunOptions { jobs, cache: Some(&self.cache), stop: Some(stop), progress: tell };
+        progress::with_progress(py, progress.as_ref(), warn.as_ref(), halt, |sender| {
+            let options = RunOptions { jobs, cache: Some(&self.cache), stop: Some(stop), progress: sender };
             self.all.with(|all| all.run(&self.runner, &options).map(drop).map_err(error::study))
         })?
     }
@@ -95,7 +95,7 @@ impl Evaluating {
         py.detach(|| {
             let all = self.all.take()?;
             let renderer = renderer.as_ref().map(|r| r as &dyn FigureRenderer);
-            Ok(Evaluated { all: all.report(renderer, &mut news::say).map_err(error::output)? })
+            Ok(Evaluated { all: all.report(renderer, &mut progress::print_line).map_err(error::output)? })
         })
     }
 }

@@ -10,7 +10,7 @@ mod control;
 mod error;
 mod evaluation;
 mod film;
-mod news;
+mod progress;
 mod reproduction;
 mod run;
 mod study;

@@ -1,7 +1,7 @@
 //! All studies and one report, with cells run here or by a Python executor.
 
 use crate::error;
-use crate::news;
+use crate::progress;
 use crate::study::Renderer;
 use crate::table::Table;
 use crate::unfinished::{Unfinished, lock};
@@ -11,8 +11,8 @@ use skyhaul_lab::reproduce::{self, Request, shown};
 use skyhaul_study::book::Book;
 use skyhaul_study::cache::Cache;
 use skyhaul_study::figure::FigureRenderer;
-use skyhaul_study::gathering::Gathering;
 use skyhaul_study::run::{Job, RunOptions};
+use skyhaul_study::tracker::CellTracker;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -26,7 +26,7 @@ pub(crate) struct Reproduction {
     all: Unfinished<reproduce::Reproduction>,
     cache: Cache,
     /// Studies with outstanding cells, by number.
-    open: Mutex<BTreeMap<usize, Gathering>>,
+    open: Mutex<BTreeMap<usize, CellTracker>>,
     /// Studies that could not be planned, as lines.
     refused: Vec<String>,
 }
@@ -71,14 +71,14 @@ impl Reproduction {
         py.detach(|| {
             self.all.with(|all| {
                 let plan = all.plans().get(study).ok_or_else(|| PyIndexError::new_err("no such study"))?;
-                let (gathering, warnings) = Gathering::open(plan, &all.name(study), Some(&self.cache));
+                let (tracker, warnings) = CellTracker::open(plan, &all.name(study), Some(&self.cache));
                 let text =
                     |job| serde_json::to_string(job).map_err(|e| PyRuntimeError::new_err(e.to_string()));
-                let jobs = gathering.jobs().map(text).collect::<PyResult<Vec<String>>>()?;
-                if gathering.is_complete() {
-                    all.finish_study(study, &gathering.into_cells()).map_err(error::study)?;
+                let jobs = tracker.jobs().map(text).collect::<PyResult<Vec<String>>>()?;
+                if tracker.is_complete() {
+                    all.finish_study(study, &tracker.into_cells()).map_err(error::study)?;
                 } else {
-                    lock(&self.open).insert(study, gathering);
+                    lock(&self.open).insert(study, tracker);
                 }
                 Ok((jobs, warnings))
             })
@@ -98,10 +98,10 @@ impl Reproduction {
             let job: Job = serde_json::from_str(job)
                 .map_err(|e| error::StudyError::new_err(format!("not a job: {e}")))?;
             let mut open = lock(&self.open);
-            let gathering = open
+            let tracker = open
                 .get_mut(&study)
                 .ok_or_else(|| error::StudyError::new_err("the answer is of another study"))?;
-            let arrival = gathering.answer(&job, answer, Some(&self.cache)).map_err(error::study)?;
+            let arrival = tracker.answer(&job, answer, Some(&self.cache)).map_err(error::study)?;
             let whole = if arrival.complete { open.remove(&study) } else { None };
             if let Some(whole) = whole {
                 self.all.with(|all| all.finish_study(study, &whole.into_cells()).map_err(error::study))?;
@@ -121,8 +121,8 @@ impl Reproduction {
     ) -> PyResult<()> {
         let stop = AtomicBool::new(false);
         let halt = || stop.store(true, Ordering::Relaxed);
-        news::watched(py, progress.as_ref(), warn.as_ref(), halt, |tell| {
-            let options = RunOptions { jobs, cache: Some(&self.cache), stop: Some(&stop), progress: tell };
+        progress::with_progress(py, progress.as_ref(), warn.as_ref(), halt, |sender| {
+            let options = RunOptions { jobs, cache: Some(&self.cache), stop: Some(&stop), progress: sender };
             self.all.with(|all| all.run(&options).map(drop).map_err(error::study))
         })?
     }
@@ -135,7 +135,10 @@ impl Reproduction {
             let all = self.all.take()?;
             let folder = all.folder().to_owned();
             let renderer = renderer.as_ref().map(|r| r as &dyn FigureRenderer);
-            Ok(Reproduced { book: all.report(renderer, &mut news::say).map_err(error::output)?, folder })
+            Ok(Reproduced {
+                book: all.report(renderer, &mut progress::print_line).map_err(error::output)?,
+                folder,
+            })
         })
     }
 }

@@ -1,13 +1,13 @@
 //! Scenarios: run, check, schema.
 
-use crate::control::{self, Own};
+use crate::control::{self, UserControls};
 use crate::error;
 use crate::table::Table;
 use pyo3::prelude::*;
 use skyhaul_cc::Controls;
 use skyhaul_lab::cases::{self, Case};
 use skyhaul_lab::lease::Lease;
-use skyhaul_lab::run::{Watch, single};
+use skyhaul_lab::run::{RunObserver, single};
 use skyhaul_lab::summary::Summary;
 use skyhaul_lab::{LabError, measure, results};
 use skyhaul_scenario::resolved::Series;
@@ -100,7 +100,7 @@ pub(crate) fn run(
     set: Settings,
     seed: Option<u64>,
     digest: bool,
-    controls: Own,
+    controls: UserControls,
 ) -> PyResult<RunResult> {
     let controls = control::controls(py, &controls, &Arc::default())?;
     let resolved = resolve(scenario, text, &set)?;
@@ -132,7 +132,7 @@ impl Signals {
     }
 }
 
-impl Watch for Signals {
+impl RunObserver for Signals {
     fn step(&self) {
         if let Err(e) = Python::attach(|py| py.check_signals()) {
             self.raised().get_or_insert(e);
@@ -156,7 +156,7 @@ pub(crate) fn check(
     scenario: &str,
     text: Option<&str>,
     set: Settings,
-    controls: Own,
+    controls: UserControls,
 ) -> PyResult<(String, String)> {
     let resolved = resolve(scenario, text, &set)?;
     let controls = control::controls(py, &controls, &Arc::default())?;
@@ -198,11 +198,11 @@ pub(crate) fn quantities() -> Vec<(&'static str, &'static str, String, &'static 
         of: &'static str,
         list: &'static [Quantity<T>],
     ) -> impl Iterator<Item = (&'static str, &'static str, String, &'static str, &'static str)> {
-        list.iter().map(move |q| (of, q.name, q.column(), q.unit.symbol(), q.says))
+        list.iter().map(move |q| (of, q.name, q.column(), q.unit.symbol(), q.description))
     }
     let series = Series::ALL.iter().map(|s| {
         let q = sampled(*s);
-        ("series", s.name(), "value".to_owned(), q.unit.symbol(), q.says)
+        ("series", s.name(), "value".to_owned(), q.unit.symbol(), q.description)
     });
     let all =
         rows("flow", FLOW).chain(rows("group", GROUP)).chain(rows("link", LINK)).chain(rows("run", RUN));

@@ -1,8 +1,8 @@
 //! Studies, and the command line.
 
-use crate::control::{self, Own};
+use crate::control::{self, UserControls};
 use crate::error;
-use crate::news;
+use crate::progress;
 use crate::run::Settings;
 use crate::table::Table;
 use pyo3::exceptions::PyRuntimeError;
@@ -48,7 +48,7 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    pub(crate) fn new(py: Python<'_>, own: &Own) -> PyResult<Self> {
+    pub(crate) fn new(py: Python<'_>, own: &UserControls) -> PyResult<Self> {
         let stop = Arc::default();
         let controls = control::controls(py, own, &stop)?;
         let simulator = simulator().with_controls(controls.clone());
@@ -134,7 +134,7 @@ impl Study {
         set: Settings,
         first_seed: Option<u64>,
         seeds: Option<u32>,
-        controls: Own,
+        controls: UserControls,
     ) -> PyResult<Self> {
         let mut file = match text {
             Some(text) => StudyFile::parse(text, Path::new(study)).map_err(error::study)?,
@@ -239,13 +239,13 @@ impl Study {
         let cache = cache.map(Cache::new);
         let stop = self.runner.flag();
         stop.store(false, Ordering::Relaxed);
-        let cells = news::watched(
+        let cells = progress::with_progress(
             py,
             progress.as_ref(),
             warn.as_ref(),
             || self.runner.stop(),
-            |tell| {
-                let options = RunOptions { jobs, cache: cache.as_ref(), stop: Some(stop), progress: tell };
+            |sender| {
+                let options = RunOptions { jobs, cache: cache.as_ref(), stop: Some(stop), progress: sender };
                 run::run(&self.runner, &self.plan, &options).map_err(error::study)
             },
         )??;
@@ -269,7 +269,7 @@ fn accept(job: &str, answer: &str) -> PyResult<(Job, Result<Observed, Failure>)>
 /// Runs one cell, anywhere; takes a message of `Study.jobs` and returns the answer for `Study.collect`.
 #[pyfunction]
 #[pyo3(signature = (job, controls=vec![]))]
-pub(crate) fn run_cell(py: Python<'_>, job: &str, controls: Own) -> PyResult<String> {
+pub(crate) fn run_cell(py: Python<'_>, job: &str, controls: UserControls) -> PyResult<String> {
     let job: Job =
         serde_json::from_str(job).map_err(|e| error::StudyError::new_err(format!("not a job: {e}")))?;
     let runner = Runner::new(py, &controls)?;
@@ -322,7 +322,7 @@ impl Outcome {
         let renderer = render.map(Renderer);
         let written = py.detach(|| {
             let renderer = renderer.as_ref().map(|r| r as &dyn FigureRenderer);
-            lab::write(&self.evaluation, &folder, renderer, None, &mut news::say)
+            lab::write(&self.evaluation, &folder, renderer, None, &mut progress::print_line)
         });
         written.map_err(error::output)
     }

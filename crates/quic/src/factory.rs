@@ -4,7 +4,7 @@ use skyhaul_cc::{Config, HalvingBase, InitialWindow, Rules, SharedRules};
 
 /// Why a control cannot run in QUIC.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum UnsupportedControl {
     /// The options of the control contradict each other.
     #[error("{0}")]
     Invalid(String),
@@ -34,18 +34,18 @@ impl Factory {
     ///
     /// # Errors
     /// If the control cannot run in QUIC.
-    pub fn new(config: Config) -> Result<Self, Unfit> {
-        config.validate().map_err(|e| Unfit::Invalid(e.to_string()))?;
+    pub fn new(config: Config) -> Result<Self, UnsupportedControl> {
+        config.validate().map_err(|e| UnsupportedControl::Invalid(e.to_string()))?;
         let rules = SharedRules::from(&RULES);
         let Some(policy) = config.policy(&rules) else {
-            return Err(Unfit::UserDefined(config.label().into_owned()));
+            return Err(UnsupportedControl::UserDefined(config.label().into_owned()));
         };
         // A control with probes gives up low priority together with them.
         if policy.low_priority_data && !policy.probes {
-            return Err(Unfit::LowPriority(config.name()));
+            return Err(UnsupportedControl::LowPriority(config.name()));
         }
         if policy.receiver_rate {
-            return Err(Unfit::ReceiverRate(config.name()));
+            return Err(UnsupportedControl::ReceiverRate(config.name()));
         }
         Ok(Self { config, rules, seed: 1 })
     }

@@ -25,4 +25,4 @@ mod factory;
 mod flight;
 
 pub use controller::Adapter;
-pub use factory::{Factory, Unfit};
+pub use factory::{Factory, UnsupportedControl};

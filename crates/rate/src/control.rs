@@ -1,7 +1,7 @@
 //! Rate control of either protocol.
 
 use crate::config::Config;
-use crate::packet::{Report, Says};
+use crate::packet::{Report, ReportBody};
 use crate::{ssvp, tfrc};
 use skyhaul_base::{Duration, Instant};
 
@@ -77,11 +77,11 @@ impl Control {
     /// A report arrives; false if it belongs to the other protocol.
     pub(crate) fn on_report(&mut self, now: Instant, report: &Report) -> bool {
         let on = (report.echo, report.held);
-        match (self, report.says) {
-            (Self::Tfrc(c), Says::Tfrc { received, loss }) => {
+        match (self, report.body) {
+            (Self::Tfrc(c), ReportBody::Tfrc { received, loss }) => {
                 c.on_report(now, on, received.into(), loss.into());
             }
-            (Self::Ssvp(c), Says::Ssvp { lost, .. }) => c.on_report(now, on, lost),
+            (Self::Ssvp(c), ReportBody::Ssvp { lost, .. }) => c.on_report(now, on, lost),
             _ => return false,
         }
         true

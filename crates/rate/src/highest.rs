@@ -1,6 +1,6 @@
 //! The received packet with the highest number, on which reports are based.
 
-use crate::packet::{Data, Report, Says};
+use crate::packet::{Data, Report, ReportBody};
 use skyhaul_base::{Duration, Instant};
 
 /// The packet with the highest number so far.
@@ -32,7 +32,7 @@ impl Highest {
         self.rtt.map_or(Instant::MAX, |rtt| now + rtt)
     }
     /// A report based on it; `None` before the first arrival.
-    pub(crate) fn report(&self, now: Instant, says: Says) -> Option<Report> {
-        self.packet.map(|(_, echo, arrived)| Report::new(now, echo, arrived, says))
+    pub(crate) fn report(&self, now: Instant, body: ReportBody) -> Option<Report> {
+        self.packet.map(|(_, echo, arrived)| Report::new(now, echo, arrived, body))
     }
 }

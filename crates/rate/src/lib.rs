@@ -32,6 +32,6 @@ pub mod tfrc;
 pub use config::{Config, USUAL_PACKET};
 pub use offered::Offered;
 pub use option::{Feedback, Invalid};
-pub use packet::{DATA_HEADER, Data, REPORT_BYTES, Report, Says};
-pub use receiver::{Heard, Receiver};
+pub use packet::{DATA_HEADER, Data, REPORT_BYTES, Report, ReportBody};
+pub use receiver::{Receiver, ReceiverStatistics};
 pub use sender::{Counters, Sender, State};

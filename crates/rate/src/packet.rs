@@ -55,13 +55,13 @@ pub struct Report {
     pub echo: Instant,
     /// Time since the arrival of that packet, in whole microseconds.
     pub held: Duration,
-    /// The rest of the report.
-    pub says: Says,
+    /// The part that depends on the protocol.
+    pub body: ReportBody,
 }
 
 /// The part of a report that depends on the protocol.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Says {
+pub enum ReportBody {
     /// RFC 5348 §3.2.2.
     Tfrc {
         /// X_recv, the rate at which data arrived, bytes per second.
@@ -80,44 +80,44 @@ pub enum Says {
 
 impl Report {
     /// A report sent now, based on a packet that arrived at `arrived`.
-    pub(crate) fn new(now: Instant, echo: Instant, arrived: Instant, says: Says) -> Self {
+    pub(crate) fn new(now: Instant, echo: Instant, arrived: Instant, body: ReportBody) -> Self {
         let micros = (now - arrived).as_nanos() / 1000;
-        Self { echo, held: Duration::from_micros(micros.min(u32::MAX.into())), says }
+        Self { echo, held: Duration::from_micros(micros.min(u32::MAX.into())), body }
     }
 
     /// The report in words of 32 bits: the echo (two), the delay in microseconds, and the rest (two).
     #[must_use]
     pub fn words(&self) -> [u32; 5] {
         let (echo, held) = (self.echo.as_nanos(), self.held.as_nanos() / 1000);
-        let (a, b) = match self.says {
-            Says::Tfrc { received, loss } => (received.to_bits(), loss.to_bits()),
-            Says::Ssvp { highest, lost } => (highest, lost),
+        let (a, b) = match self.body {
+            ReportBody::Tfrc { received, loss } => (received.to_bits(), loss.to_bits()),
+            ReportBody::Ssvp { highest, lost } => (highest, lost),
         };
         [(echo >> 32) as u32, echo as u32, u32::try_from(held).unwrap_or(u32::MAX), a, b]
     }
     /// The report in these words, of TFRC or SSVP; `None` if a number in it is invalid.
     #[must_use]
     pub fn from_words([high, low, held, a, b]: [u32; 5], tfrc: bool) -> Option<Self> {
-        let says = if tfrc {
+        let body = if tfrc {
             let (received, loss) = (f32::from_bits(a), f32::from_bits(b));
             if !(received.is_finite() && received >= 0.0 && (0.0..=1.0).contains(&loss)) {
                 return None;
             }
-            Says::Tfrc { received, loss }
+            ReportBody::Tfrc { received, loss }
         } else {
-            Says::Ssvp { highest: a, lost: b }
+            ReportBody::Ssvp { highest: a, lost: b }
         };
         let echo = Instant::from_nanos((u64::from(high) << 32) | u64::from(low));
-        Some(Self { echo, held: Duration::from_micros(held.into()), says })
+        Some(Self { echo, held: Duration::from_micros(held.into()), body })
     }
 
     /// The encoding in a datagram.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; REPORT_BYTES] {
         let mut bytes = [0; REPORT_BYTES];
-        bytes[0] = match self.says {
-            Says::Tfrc { .. } => 1,
-            Says::Ssvp { .. } => 2,
+        bytes[0] = match self.body {
+            ReportBody::Tfrc { .. } => 1,
+            ReportBody::Ssvp { .. } => 2,
         };
         for (room, word) in bytes[4..].chunks_exact_mut(4).zip(self.words()) {
             room.copy_from_slice(&word.to_be_bytes());
@@ -155,10 +155,13 @@ mod tests {
             assert!(!data.write(&mut payload[..23]));
             assert_eq!(Data::read(&payload[..23], 28), None);
         }
-        let says = [Says::Tfrc { received: 12_345.5, loss: 0.01 }, Says::Ssvp { highest: 9, lost: u32::MAX }];
-        for says in says {
+        let body = [
+            ReportBody::Tfrc { received: 12_345.5, loss: 0.01 },
+            ReportBody::Ssvp { highest: 9, lost: u32::MAX },
+        ];
+        for body in body {
             let echo = Instant::from_nanos((7 << 32) + 5);
-            let report = Report::new(echo + Duration::from_nanos(2_500_999), echo, echo, says);
+            let report = Report::new(echo + Duration::from_nanos(2_500_999), echo, echo, body);
             assert_eq!(report.held, Duration::from_micros(2500), "whole microseconds");
             let bytes = report.to_bytes();
             assert_eq!(Report::read(&bytes), Some(report));
@@ -168,12 +171,16 @@ mod tests {
 
     #[test]
     fn reports_with_absurd_numbers_are_none() {
-        let good =
-            Report::new(Instant::ZERO, Instant::ZERO, Instant::ZERO, Says::Tfrc { received: 1.0, loss: 0.5 });
+        let good = Report::new(
+            Instant::ZERO,
+            Instant::ZERO,
+            Instant::ZERO,
+            ReportBody::Tfrc { received: 1.0, loss: 0.5 },
+        );
         for (received, loss) in
             [(f32::NAN, 0.1), (-1.0, 0.1), (f32::INFINITY, 0.1), (1.0, 1.5), (1.0, f32::NAN)]
         {
-            let bad = Report { says: Says::Tfrc { received, loss }, ..good };
+            let bad = Report { body: ReportBody::Tfrc { received, loss }, ..good };
             assert_eq!(Report::read(&bad.to_bytes()), None, "{received} {loss}");
         }
         let mut bytes = good.to_bytes();

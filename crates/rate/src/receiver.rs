@@ -7,7 +7,7 @@ use skyhaul_base::Instant;
 
 /// Results of a receiver so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Heard {
+pub struct ReceiverStatistics {
     /// Reports sent.
     pub reports: u64,
     /// Packets declared lost.
@@ -82,16 +82,18 @@ impl Receiver {
     }
     /// Results so far.
     #[must_use]
-    pub fn heard(&self) -> Heard {
+    pub fn statistics(&self) -> ReceiverStatistics {
         let reports = self.reports;
         match &self.kind {
-            Kind::Tfrc(r) => Heard {
+            Kind::Tfrc(r) => ReceiverStatistics {
                 reports,
                 lost: r.lost(),
                 loss_events: Some(r.events()),
                 loss_event_rate: Some(r.loss_event_rate()),
             },
-            Kind::Ssvp(r) => Heard { reports, lost: r.lost(), loss_events: None, loss_event_rate: None },
+            Kind::Ssvp(r) => {
+                ReceiverStatistics { reports, lost: r.lost(), loss_events: None, loss_event_rate: None }
+            }
         }
     }
 }

@@ -54,7 +54,7 @@ struct World {
     wires: VecDeque<(Instant, usize, Segment, Vec<u8>)>,
     relay: Relay<Bytes>,
     /// The window that S last heard of.
-    heard: u32,
+    last_window: u32,
     /// The draws for losses, and how many of the segments are lost.
     losses: (Rng, f64),
 }
@@ -77,7 +77,7 @@ impl World {
             conns: [connect("s"), listen("a"), connect("b"), far],
             wires: VecDeque::new(),
             relay: Relay::new(BUFFER),
-            heard: u32::MAX,
+            last_window: u32::MAX,
             losses: (rng("loss"), 0.0),
         }
     }
@@ -112,7 +112,7 @@ impl World {
             if wire <= timers {
                 let Some((_, to, segment, payload)) = self.wires.pop_front() else { return };
                 if to == 0 {
-                    self.heard = segment.window;
+                    self.last_window = segment.window;
                 }
                 // Refused segments are part of the game.
                 let _ = self.conns[to].handle(self.now, &segment, &payload);
@@ -160,7 +160,7 @@ fn a_receiver_that_does_not_read_closes_the_window_of_the_sender() {
     let accepted = taken + w.conns[1].readable();
     assert!(accepted - sent_on <= 2 * BUFFER, "{accepted} - {sent_on}");
     if written > 2 * BUFFER as usize + sent_on as usize {
-        assert_eq!(w.heard, 0, "a closed window, not a loss");
+        assert_eq!(w.last_window, 0, "a closed window, not a loss");
     }
     assert_eq!(w.conns[0].counters().retransmissions, 0);
     // And once R reads, all of it comes.

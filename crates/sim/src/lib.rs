@@ -31,7 +31,7 @@ pub use flow::agent::Agents;
 pub use flow::user::check_controls;
 pub use observe::samples::Spread;
 pub use observe::tap::{Opened, Place, Sighting, Tap};
-pub use observe::truth::{Cuts, Verdicts};
+pub use observe::truth::{ReductionCounts, Verdicts};
 pub use result::{
     ChainResult, ClassResult, Ended, FlowResult, LinkResult, RateResult, RunResult, SampledSeries, Telemetry,
 };

@@ -1,7 +1,7 @@
 //! The results of a run.
 
 use crate::observe::samples::Spread;
-use crate::observe::truth::{Cuts, Verdicts};
+use crate::observe::truth::{ReductionCounts, Verdicts};
 use core::fmt;
 use skyhaul_analysis::fairness;
 use skyhaul_apps::{Measured, Viewed};
@@ -87,9 +87,9 @@ pub struct FlowResult {
     /// Losses detected by duplicate or selective acknowledgements: episodes of recovery without a timeout.
     pub recoveries: u64,
     /// Window reductions on congestion signals, by the true cause of the signal.
-    pub cuts: Cuts,
+    pub cuts: ReductionCounts,
     /// Of these, by retransmission timeout.
-    pub timeout_cuts: Cuts,
+    pub timeout_cuts: ReductionCounts,
     /// Of all reductions, those that the sender itself detected as spurious and undid.
     pub cuts_undone: u64,
     /// The sender's classification of its losses, if it classifies them.

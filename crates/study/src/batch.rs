@@ -26,18 +26,18 @@ pub struct Totals {
 
 /// The cells of a study so far.
 #[derive(Default)]
-struct Gathered {
+struct CellResults {
     observed: BTreeMap<usize, Observed>,
     failed: BTreeMap<usize, Failure>,
     cached: usize,
 }
 
 /// A study, and the data that its cells need.
-struct Work<'a> {
+struct StudyWork<'a> {
     plan: &'a Plan,
     cells: Vec<Cell>,
     runs: Vec<&'a Prepared>,
-    gathered: Mutex<Gathered>,
+    results: Mutex<CellResults>,
 }
 
 /// Runs the cells that are not in the cache. Once a study is complete, `finished` gets its number and its cells, on
@@ -55,10 +55,10 @@ pub fn run_all<R: CellRunner>(
     finished: &(dyn Fn(usize, Cells) -> Result<(), StudyError> + Sync),
 ) -> Result<Totals, StudyError> {
     let work = |plan| {
-        let gathered = Mutex::new(Gathered::default());
-        Work { plan, cells: Plan::cells(plan), runs: Plan::runs(plan), gathered }
+        let results = Mutex::new(CellResults::default());
+        StudyWork { plan, cells: Plan::cells(plan), runs: Plan::runs(plan), results }
     };
-    let studies: Vec<Work<'_>> = plans.iter().map(work).collect();
+    let studies: Vec<StudyWork<'_>> = plans.iter().map(work).collect();
     let queue: Vec<(usize, usize)> =
         studies.iter().enumerate().flat_map(|(s, w)| (0..w.cells.len()).map(move |n| (s, n))).collect();
     // Only for progress: whether an entry is sound shows when it is read.
@@ -120,7 +120,7 @@ pub fn run_all<R: CellRunner>(
     })
 }
 
-impl Work<'_> {
+impl StudyWork<'_> {
     fn label(&self, number: usize) -> &str {
         &self.runs[self.cells[number].run].label
     }
@@ -169,7 +169,7 @@ impl Work<'_> {
             let (study, label, why) = (self.plan.file.stem(), self.label(number), &failure.message);
             options.progress.warn(&format!("{study}: cell {label} (seed {}) failed: {why}", cell.seed));
         }
-        let mut g = self.gathered.lock().expect("no thread panics while it holds the lock");
+        let mut g = self.results.lock().expect("no thread panics while it holds the lock");
         g.cached += usize::from(cached);
         match result {
             Ok(o) => drop(g.observed.insert(number, o)),
@@ -180,8 +180,8 @@ impl Work<'_> {
 
     /// Takes the gathered cells.
     fn take(&self) -> Cells {
-        let g = std::mem::take(&mut *self.gathered.lock().expect("no thread panics while it holds the lock"));
-        let Gathered { mut observed, failed, cached } = g;
+        let g = std::mem::take(&mut *self.results.lock().expect("no thread panics while it holds the lock"));
+        let CellResults { mut observed, failed, cached } = g;
         let ran = self.cells.len() - cached;
         let observed = (0..self.cells.len()).map(|n| observed.remove(&n)).collect();
         Cells { observed, failed, cached, ran, interrupted: false }

@@ -1,6 +1,6 @@
 //! The results of a set of studies, by paper: the content of one report.
 
-use crate::claim::{Decided, Outcome};
+use crate::claim::{DecidingQuantity, Outcome};
 use crate::evaluation::{Counts, Evaluation};
 use crate::model::{Paper, Profile};
 use crate::table::{Column, Table};
@@ -186,7 +186,7 @@ impl Book {
         ];
         let mut rows: Vec<[String; 15]> = Vec::new();
         // The numbers of claims with a single case.
-        let mut decided: Vec<Option<Decided>> = Vec::new();
+        let mut decided: Vec<Option<DecidingQuantity>> = Vec::new();
         let (version, engine) = (self.version.clone(), self.engine.clone());
         let profile = self.profile.word().to_owned();
         let text = |t: &Option<String>| t.clone().unwrap_or_default();
@@ -255,8 +255,9 @@ impl Book {
             names.iter().enumerate().map(|(i, n)| ((*n).to_owned(), column(i))).collect();
         let quantity = decided.iter().map(|d| d.map_or_else(String::new, |d| d.quantity.to_owned()));
         columns.push(("quantity".to_owned(), Column::text(quantity)));
-        let real =
-            |f: fn(Decided) -> f64| Column::real(decided.iter().map(|d| d.map_or(f64::NAN, f)).collect());
+        let real = |f: fn(DecidingQuantity) -> f64| {
+            Column::real(decided.iter().map(|d| d.map_or(f64::NAN, f)).collect())
+        };
         columns.push(("mean".to_owned(), real(|d| d.mean)));
         columns.push(("ci95".to_owned(), real(|d| d.ci95.unwrap_or(f64::NAN))));
         Table::new(columns)

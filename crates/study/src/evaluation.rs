@@ -2,7 +2,7 @@
 
 use crate::claim::{self, ClaimResult, Verdict};
 use crate::error::StudyError;
-use crate::figure::{self, Drawn};
+use crate::figure::{self, FigureData};
 use crate::model::{Axis, Profile};
 use crate::overview::{self, Line};
 use crate::planned::Plan;
@@ -42,7 +42,7 @@ pub struct Evaluation {
     /// Claims in the order of the study.
     pub claims: Vec<ClaimResult>,
     /// Figures in the order of the study.
-    pub figures: Vec<Drawn>,
+    pub figures: Vec<FigureData>,
     /// Tables in the order of the study.
     pub tables: Vec<Tabulated>,
     /// Its lines of the overview over all studies of the folder.

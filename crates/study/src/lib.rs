@@ -20,7 +20,6 @@ pub mod figure;
 pub mod files;
 pub mod fingerprint;
 pub mod format;
-pub mod gathering;
 pub mod key;
 pub mod metric;
 pub mod model;
@@ -41,5 +40,6 @@ mod space;
 pub mod stats;
 pub mod table;
 pub mod tabulate;
+pub mod tracker;
 
 pub use error::{EntryError, RenderError, StudyError, io_words};

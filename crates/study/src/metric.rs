@@ -2,7 +2,7 @@
 
 use crate::error::StudyError;
 use crate::expr::{self, Expr, Names, Shape};
-use crate::model::{Axis, Metric, Over, StudyFile};
+use crate::model::{Aggregation, Axis, Metric, StudyFile};
 use crate::runner::Vocabulary;
 use crate::space::pins;
 
@@ -20,7 +20,7 @@ pub struct PlannedMetric {
     /// The expression.
     pub expr: Expr,
     /// How the values of flows are aggregated.
-    pub over: Option<Over>,
+    pub over: Option<Aggregation>,
     /// Only flows of this group.
     pub group: Option<String>,
     /// The value of each axis at `base`; `None`: the same. Empty without a base.
@@ -130,11 +130,11 @@ fn expand(m: &Metric, expr: &Expr, base: &[Option<usize>], groups: &[String]) ->
         base: base.to_vec(),
         needs: needs.clone(),
     };
-    if m.over != Some(Over::PerGroup) {
+    if m.over != Some(Aggregation::PerGroup) {
         return vec![one(m.name.clone(), title, m.group.clone(), m.over)];
     }
     let of = |g: &String| {
-        one(format!("{}.{g}", m.name), format!("{title}, {g}"), Some(g.clone()), Some(Over::Mean))
+        one(format!("{}.{g}", m.name), format!("{title}, {g}"), Some(g.clone()), Some(Aggregation::Mean))
     };
     groups.iter().map(of).collect()
 }

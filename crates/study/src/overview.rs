@@ -5,7 +5,7 @@
 
 use crate::error::StudyError;
 use crate::metric::PlannedMetric;
-use crate::model::{Better, Paper, Selector, StudyFile};
+use crate::model::{Paper, Preference, Selector, StudyFile};
 use crate::results::Results;
 use crate::space::{Space, pins};
 use crate::stats::{Estimate, estimate, paired_difference};
@@ -22,7 +22,7 @@ pub struct Line {
     /// Unit of the values.
     pub unit: String,
     /// Whether more or less of it is better.
-    pub better: Option<Better>,
+    pub better: Option<Preference>,
     /// One entry for each combination of the values of the axes in `for_each`.
     pub places: Vec<Place>,
 }

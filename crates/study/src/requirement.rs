@@ -5,7 +5,7 @@
 
 use crate::book::Chapter;
 use crate::claim::{ClaimResult, Verdict};
-use crate::model::{Open, Row};
+use crate::model::{OpenStatement, Statement};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -66,13 +66,13 @@ pub struct Answer<'a> {
 #[derive(Clone, Debug)]
 pub struct Requirement<'a> {
     /// Its number and title.
-    pub row: &'a Row,
+    pub row: &'a Statement,
     /// The judgement over all claims.
     pub judgement: Judgement,
     /// The claims, in the order of the studies.
     pub answers: Vec<Answer<'a>>,
     /// The parts that were not measured, and why.
-    pub open: Vec<&'a Open>,
+    pub open: Vec<&'a OpenStatement>,
 }
 
 /// The requirements in the order of the paper. A study that could not be run answers nothing; the book lists it.
@@ -81,7 +81,7 @@ pub fn requirements(chapter: &Chapter) -> Vec<Requirement<'_>> {
     chapter.paper.row.iter().map(|row| requirement(chapter, row)).collect()
 }
 
-fn requirement<'a>(chapter: &'a Chapter, row: &'a Row) -> Requirement<'a> {
+fn requirement<'a>(chapter: &'a Chapter, row: &'a Statement) -> Requirement<'a> {
     let mut answers = Vec::new();
     for (case, e) in chapter.entries.iter().filter_map(|p| Some((&p.name, p.outcome.as_ref().ok()?))) {
         let named = e.claims.iter().enumerate().filter(|(_, c)| row.is_named_by(&c.id));
@@ -109,7 +109,7 @@ impl Requirement<'_> {
                 "detail": o.verdict.detail(),
             })
         };
-        let open = |o: &&Open| json!({ "says": o.says, "why": o.why });
+        let open = |o: &&OpenStatement| json!({ "says": o.says, "why": o.why });
         json!({
             "section": self.row.id,
             "title": self.row.says,

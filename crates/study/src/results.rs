@@ -2,7 +2,7 @@
 
 use crate::expr::{self, Vars};
 use crate::metric::PlannedMetric;
-use crate::model::Over;
+use crate::model::Aggregation;
 use crate::observed::Observed;
 use crate::planned::Plan;
 use crate::run::Cells;
@@ -118,11 +118,11 @@ fn value(
     let values = expr::evaluate(&metric.expr, &vars);
     let function = match metric.over {
         None => return if let [one] = values[..] { one } else { f64::NAN },
-        Some(Over::Jain) => "jain",
-        Some(Over::Max) => "max",
-        Some(Over::Mean | Over::PerGroup) => "mean",
-        Some(Over::Min) => "min",
-        Some(Over::Sum) => "sum",
+        Some(Aggregation::Jain) => "jain",
+        Some(Aggregation::Max) => "max",
+        Some(Aggregation::Mean | Aggregation::PerGroup) => "mean",
+        Some(Aggregation::Min) => "min",
+        Some(Aggregation::Sum) => "sum",
     };
     expr::aggregate(function, &values)
 }

@@ -1,7 +1,7 @@
 //! The combinations of the values of all axes.
 
 use crate::error::StudyError;
-use crate::model::{Axis, Pick, Selector, StudyFile};
+use crate::model::{Axis, AxisSelection, Selector, StudyFile};
 
 /// The product of the axes; the last varies fastest.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub(crate) fn pins(
     if let Some(unknown) = selector.0.keys().find(|k| !names.contains(&k.as_str())) {
         return Err(file.refuse(key, format!("there is no axis `{unknown}`"), &names));
     }
-    let find = |axis: &Axis, pick: &Pick| -> Result<Vec<usize>, StudyError> {
+    let find = |axis: &Axis, pick: &AxisSelection| -> Result<Vec<usize>, StudyError> {
         let one = |p: &String| {
             axis.index_of(p).ok_or_else(|| {
                 let labels: Vec<String> = (0..axis.values.len()).map(|i| axis.label(i)).collect();

@@ -165,13 +165,13 @@ mod tests {
     use alloc::vec;
 
     /// A sender with a window of so many segments of 1000 bytes.
-    struct Talk {
+    struct SimulatedSender {
         acc: AckRatio,
         una: u64,
         cwnd: u64,
     }
 
-    impl Talk {
+    impl SimulatedSender {
         /// The next acknowledgement covers so many segments.
         fn ack(&mut self, segments: u64, marked: bool) -> u32 {
             let (before, window) = (self.una, self.cwnd * 1000);
@@ -192,13 +192,13 @@ mod tests {
             self.acc.ratio()
         }
     }
-    fn talk(cwnd: u64) -> Talk {
-        Talk { acc: AckRatio::new(AckCc::Rfc5690).expect("a rule"), una: 1, cwnd }
+    fn talk(cwnd: u64) -> SimulatedSender {
+        SimulatedSender { acc: AckRatio::new(AckCc::Rfc5690).expect("a rule"), una: 1, cwnd }
     }
 
     #[test]
     fn by_marks_it_doubles_and_falls_by_one_in_each_window_without() {
-        let mut t = Talk { acc: AckRatio::new(AckCc::Rfc3449).expect("a rule"), una: 1, cwnd: 24 };
+        let mut t = SimulatedSender { acc: AckRatio::new(AckCc::Rfc3449).expect("a rule"), una: 1, cwnd: 24 };
         assert!(AckRatio::new(AckCc::None).is_none());
         // Losses say nothing.
         for _ in 0..50 {
@@ -253,7 +253,7 @@ mod tests {
         }
         assert_eq!(t.acc.ratio(), 4, "a mark is as good as a loss");
         // cwnd/(R² - R): 24/12 = 2 windows from 4 to 3, 24/6 = 4 from 3 to 2; and no further with such a window.
-        let windows_at = |t: &mut Talk, ratio: u32| {
+        let windows_at = |t: &mut SimulatedSender, ratio: u32| {
             let mut n = 0;
             while t.acc.ratio() == ratio && n < 50 {
                 t.windows(1);

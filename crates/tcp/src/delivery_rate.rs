@@ -222,8 +222,8 @@ mod tests {
         let lost = |in_flight, lost, same_gap| {
             Some(Lost { len: 1000, in_flight, lost, app_limited: false, same_gap })
         };
-        let told: Vec<_> = (0..4).map(|i| s.lost(i)).collect();
-        assert_eq!(told, [lost(2000, 1000, false), lost(3000, 2000, true), lost(5000, 3000, false), None]);
+        let samples: Vec<_> = (0..4).map(|i| s.lost(i)).collect();
+        assert_eq!(samples, [lost(2000, 1000, false), lost(3000, 2000, true), lost(5000, 3000, false), None]);
         s.forget_lost();
         assert_eq!(s.lost(0), None);
         // Sent again after 3000 bytes were lost, and lost again: only what was lost since counts.

@@ -39,5 +39,7 @@ pub use one_way::{HandshakeResult, Sink, Source, one_way};
 pub use receiver::{Blocks, Data, ProbeAnswer, Receiver};
 pub use rtt::Estimator as RttEstimator;
 pub use segment::{Codepoint, Extras, Flags, Head, Mark, SackBlocks, Segment, Seq, SynOptions, Waves};
-pub use sender::{Arrival, Bursts, Counters, Judgement, Out, Peer, Sender, Sign, Snapshot};
+pub use sender::{
+    Arrival, Bursts, CongestionReport, CongestionSign, Counters, OutgoingSegment, Peer, Sender, Snapshot,
+};
 pub use store::{Bytes, Counted, Store};

@@ -34,19 +34,19 @@ pub(crate) struct Prober {
     longest: u32,
     pub(crate) support: ProbeSupport,
     ids: bool,
-    work: Option<Box<Work>>,
+    work: Option<Box<ProbingState>>,
 }
 
 /// State of probing.
 #[derive(Clone, Debug)]
-struct Work {
+struct ProbingState {
     /// Numbers sent and not yet answered, one bit for each of the last [`REMEMBERED`]; only if probes carry
     /// numbers, and only once one was sent.
     open: Option<Box<[u64; REMEMBERED / 64]>>,
     next_id: u16,
     /// First number of the current start or recovery; older answers are stale.
     epoch: u16,
-    train: Option<Running>,
+    train: Option<ProbeTrain>,
     /// Probes requested and due now.
     due: u32,
     due_source: ProbeSource,
@@ -63,14 +63,14 @@ struct Work {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Running {
+struct ProbeTrain {
     source: ProbeSource,
     left: u32,
     next: Instant,
     spacing: Duration,
 }
 
-impl Work {
+impl ProbingState {
     fn new() -> Self {
         Self {
             open: None,
@@ -99,8 +99,8 @@ impl Prober {
         Self { last: (0, 0), longest: u32::MAX, support: ProbeSupport::Unknown, ids, work: None }
     }
 
-    fn work(&mut self) -> &mut Work {
-        self.work.get_or_insert_with(|| Box::new(Work::new()))
+    fn work(&mut self) -> &mut ProbingState {
+        self.work.get_or_insert_with(|| Box::new(ProbingState::new()))
     }
 
     /// A data segment was transmitted: the next dummy copies it. A full-sized one is preferred, so that a dummy
@@ -120,7 +120,7 @@ impl Prober {
         }
     }
     pub(crate) fn start(&mut self, now: Instant, train: Train) {
-        let train = (train.count > 0 && self.support != ProbeSupport::No).then(|| Running {
+        let train = (train.count > 0 && self.support != ProbeSupport::No).then(|| ProbeTrain {
             source: train.source,
             left: train.count,
             next: now + train.first,
@@ -272,7 +272,7 @@ impl Prober {
     /// for it; it is then no sign of loss. An acknowledgement less than an RTT after the first probe cannot be its
     /// answer. Nor can one before an RTT is known, since a probe follows the data that it copies.
     pub(crate) fn consume_legacy_credit(&mut self, now: Instant, least_rtt: Option<Duration>) -> bool {
-        let due = |w: &Work| least_rtt.is_some_and(|rtt| w.first_unknown + rtt <= now);
+        let due = |w: &ProbingState| least_rtt.is_some_and(|rtt| w.first_unknown + rtt <= now);
         let Some(w) = self.work.as_mut().filter(|w| w.legacy_credit > 0 && due(w)) else { return false };
         w.legacy_credit -= 1;
         true

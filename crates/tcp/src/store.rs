@@ -54,12 +54,12 @@ pub struct Bytes {
     ring: VecDeque<u8>,
     /// Bytes released so far: data beyond a gap is stored by absolute position.
     released: u64,
-    islands: Option<Box<Islands>>,
+    out_of_order: Option<Box<OutOfOrderData>>,
 }
 
 /// Data beyond a gap, by the position of its first byte; pieces do not overlap.
 #[derive(Clone, Debug, Default)]
-struct Islands {
+struct OutOfOrderData {
     pieces: BTreeMap<u64, Vec<u8>>,
     /// Bytes that they use.
     held: usize,
@@ -70,7 +70,7 @@ const LONGEST_PIECE: usize = 1 << 16;
 /// Approximate overhead of a piece: its tree entry and the allocator.
 const PIECE: usize = 64;
 
-impl Islands {
+impl OutOfOrderData {
     /// Adds the new parts of `data` at `from`. Existing bytes stay.
     fn add(&mut self, from: u64, data: &[u8]) {
         let end = from + data.len() as u64;
@@ -110,15 +110,15 @@ impl Bytes {
     /// Moves data that follows the ring without a gap into the ring.
     #[cold]
     fn join(&mut self) {
-        while let Some(islands) = &mut self.islands {
+        while let Some(out_of_order) = &mut self.out_of_order {
             let end = self.released + self.ring.len() as u64;
-            match islands.joins(end) {
+            match out_of_order.joins(end) {
                 Some((start, piece)) => {
                     self.ring.extend(piece.get((end - start) as usize..).unwrap_or_default());
                 }
                 None => {
-                    if islands.pieces.is_empty() {
-                        self.islands = None;
+                    if out_of_order.pieces.is_empty() {
+                        self.out_of_order = None;
                     }
                     return;
                 }
@@ -137,12 +137,12 @@ impl Store for Bytes {
     fn write_at(&mut self, at: u64, data: &[u8]) {
         let len = self.ring.len() as u64;
         if at > len {
-            self.islands.get_or_insert_default().add(self.released + at, data);
+            self.out_of_order.get_or_insert_default().add(self.released + at, data);
             return;
         }
         // Most data arrives in order and is appended.
         self.ring.extend(data.get((len - at) as usize..).unwrap_or_default());
-        if self.islands.is_some() {
+        if self.out_of_order.is_some() {
             self.join();
         }
     }
@@ -167,13 +167,13 @@ impl Store for Bytes {
     }
     fn truncate(&mut self, n: u64) {
         self.ring.truncate(usize::try_from(n).unwrap_or(usize::MAX));
-        self.islands = None;
+        self.out_of_order = None;
     }
     fn held(&self) -> usize {
         self.ring.capacity() + self.beyond()
     }
     fn beyond(&self) -> usize {
-        self.islands.as_ref().map_or(0, |i| i.held)
+        self.out_of_order.as_ref().map_or(0, |i| i.held)
     }
     fn trim(&mut self) {
         self.ring.shrink_to_fit();

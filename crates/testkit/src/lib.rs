@@ -23,4 +23,4 @@ pub mod spy;
 /// The links of a pair.
 pub use skyhaul_path as path;
 
-pub use pair::{Departure, End, Entry, Fate, Keeps, Pair, Setup, Side, What};
+pub use pair::{Departure, End, Entry, Pair, PayloadStore, SegmentEvent, Setup, Side, Verdict};

@@ -17,7 +17,7 @@ pub struct Sent {
 
 /// The scoreboard of RFC 6675, over whole segments.
 #[derive(Clone, Debug)]
-pub struct Naive {
+pub struct NaiveScoreboard {
     /// What is not cumulatively acknowledged, in order.
     pub sent: Vec<Sent>,
     /// `SND.UNA`.
@@ -33,7 +33,7 @@ pub struct Naive {
     smss: u32,
 }
 
-impl Naive {
+impl NaiveScoreboard {
     /// Nothing sent yet.
     #[must_use]
     pub fn new(start: u64, dup_thresh: u32, smss: u32) -> Self {

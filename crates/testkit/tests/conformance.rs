@@ -2,16 +2,16 @@
 
 use skyhaul_base::Duration;
 use skyhaul_testkit::conformance::core::Core;
-use skyhaul_testkit::conformance::stretched::Stretched;
-use skyhaul_testkit::conformance::{Pace, files, run};
+use skyhaul_testkit::conformance::scaled::ScaledTarget;
+use skyhaul_testkit::conformance::{TargetKind, files, run};
 
 #[test]
 fn the_endpoint_of_the_simulator_conforms() {
     let (mut asked, mut failed) = (0, Vec::new());
     for (_, cases) in files::all().unwrap_or_else(|e| panic!("{e}")) {
-        for case in cases.iter().filter(|c| c.is_for(Pace::Core)) {
+        for case in cases.iter().filter(|c| c.is_for(TargetKind::Core)) {
             asked += 1;
-            failed.extend(run(case, &mut Core::new(&case.given)).err().map(|f| f.to_string()));
+            failed.extend(run(case, &mut Core::new(&case.conditions)).err().map(|f| f.to_string()));
         }
     }
     assert!(asked > 0);
@@ -59,9 +59,9 @@ fn what_is_said_of_timers_holds_on_paths_of_20_ms_to_10_s() {
         for (file, cases) in files::all().unwrap_or_else(|e| panic!("{e}")) {
             let fixed = |name: &str| FIXED.iter().any(|(n, _)| *n == name);
             let timed = TIMED.contains(&file.as_str());
-            for case in cases.iter().filter(|c| timed && c.is_for(Pace::Core) && !fixed(&c.name)) {
+            for case in cases.iter().filter(|c| timed && c.is_for(TargetKind::Core) && !fixed(&c.name)) {
                 asked += 1;
-                let mut core = Stretched::new(&case.given, percent);
+                let mut core = ScaledTarget::new(&case.conditions, percent);
                 failed.extend(run(case, &mut core).err().map(|f| f.to_string()));
             }
         }

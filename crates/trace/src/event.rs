@@ -139,7 +139,7 @@ pub struct Frame {
     pub kind: u8,
     /// Its outcome: 0 passed to the transport, 1 skipped because the buffer was full, 2 lost while the coder changed
     /// its rate.
-    pub fate: u8,
+    pub status: u8,
     /// Payload passed to the transport, bytes.
     pub bytes: u64,
     /// The rate that the coder is set to, bit/s.
@@ -357,7 +357,7 @@ impl Event {
             Self::Frame { flow, frame: f } => {
                 put(head(17, *flow));
                 put(f.number);
-                put(u64::from(f.kind) << 8 | u64::from(f.fate));
+                put(u64::from(f.kind) << 8 | u64::from(f.status));
                 put(f.bytes);
                 put(f.target.to_bits());
             }

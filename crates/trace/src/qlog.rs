@@ -12,7 +12,7 @@ pub const EVENTS: &str = "urn:skyhaul:qlog:events:tcp";
 
 /// What a log is about.
 #[derive(Clone, Debug)]
-pub struct About<'a> {
+pub struct LogMetadata<'a> {
     /// Title of the file.
     pub title: &'a str,
     /// What has written it.
@@ -39,28 +39,28 @@ pub struct Log<W: Write> {
 impl<W: Write> Log<W> {
     /// Begins a log.
     #[must_use]
-    pub fn new(to: W, about: &About<'_>) -> Self {
-        let mut vantage = json!({ "name": about.object, "type": about.vantage });
-        if let Some(flow) = about.flow {
+    pub fn new(to: W, metadata: &LogMetadata<'_>) -> Self {
+        let mut vantage = json!({ "name": metadata.object, "type": metadata.vantage });
+        if let Some(flow) = metadata.flow {
             vantage["flow"] = json!(flow);
         }
         // Times are those of a clock whose epoch means nothing.
         let mut reference = json!({ "clock_type": "monotonic", "epoch": "unknown" });
-        if let Some(began) = about.began {
+        if let Some(began) = metadata.began {
             reference["wall_clock_time"] = json!(began);
         }
         let mut log = Self { to, failed: None };
         log.record(&json!({
             "file_schema": "urn:ietf:params:qlog:file:sequential",
             "serialization_format": "application/qlog+json-seq",
-            "title": about.title,
-            "description": about.description,
+            "title": metadata.title,
+            "description": metadata.description,
             "trace": {
-                "title": about.object,
+                "title": metadata.object,
                 "common_fields": {
                     "time_format": "relative_to_epoch",
                     "reference_time": reference,
-                    "protocol_types": [about.protocol],
+                    "protocol_types": [metadata.protocol],
                 },
                 "vantage_point": vantage,
                 "event_schemas": [EVENTS],
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn what_is_written_can_be_read() {
-        let about = About {
+        let metadata = LogMetadata {
             title: "a",
             description: "b",
             object: "c",
@@ -134,7 +134,7 @@ mod tests {
             flow: None,
             began: Some("1970-01-01T00:00:00.000Z"),
         };
-        let mut log = Log::new(Vec::new(), &about);
+        let mut log = Log::new(Vec::new(), &metadata);
         log.event(
             Instant::from_nanos(1_500_000),
             Some(7),

@@ -17,7 +17,7 @@ struct Crossing {
     kind: &'static str,
     backward: bool,
     seq: u32,
-    fate: &'static str,
+    outcome: &'static str,
 }
 
 /// Records the segments of one flow that are sent in a part of the run.
@@ -52,7 +52,7 @@ impl Crossings {
             "kind": column(&|c| json!(c.kind)),
             "backward": column(&|c| json!(c.backward)),
             "seq": column(&|c| json!(c.seq)),
-            "fate": column(&|c| json!(c.fate)),
+            "fate": column(&|c| json!(c.outcome)),
             "left_out": self.left_out,
         })
     }
@@ -86,14 +86,14 @@ impl Crossings {
             kind,
             backward: seen.backward,
             seq,
-            fate: "on the way",
+            outcome: "on the way",
         });
     }
 
-    fn over(&mut self, now: Instant, key: u32, fate: &'static str) {
+    fn over(&mut self, now: Instant, key: u32, outcome: &'static str) {
         if let Some(i) = self.open.remove(&key) {
             self.list[i].end = Some(now);
-            self.list[i].fate = fate;
+            self.list[i].outcome = outcome;
         }
     }
 }

@@ -35,15 +35,15 @@ use skyhaul_trace::{Digest, Series};
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 enum Request {
     /// The properties derived from a scenario.
-    Check(Subject),
+    Check(ScenarioRequest),
     /// The segments of one flow in a part of a run.
-    Crossings(Part),
+    Crossings(CrossingsRequest),
     /// The presets with titles and texts.
     Library {},
     /// Names of the presets.
     Presets {},
     /// A run.
-    Run(Subject),
+    Run(ScenarioRequest),
     /// The JSON Schema of scenarios.
     Schema {},
     /// Version of the module.
@@ -53,7 +53,7 @@ enum Request {
 /// A scenario, changes to it, and a seed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Subject {
+struct ScenarioRequest {
     /// The text of a scenario file, or `preset:NAME`.
     scenario: String,
     /// `key=value`, as on the command line.
@@ -68,12 +68,12 @@ struct Subject {
     intervals: Option<u32>,
 }
 
-/// A part of a run.
+/// Asks for the segments of a flow that were sent in an interval of a run.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Part {
+struct CrossingsRequest {
     /// The run.
-    of: Subject,
+    of: ScenarioRequest,
     /// The flow, numbered as in the result.
     flow: u32,
     /// Segments sent from this time on, in seconds.
@@ -103,15 +103,15 @@ fn handle(request: &Request) -> Result<Value, Value> {
     match request {
         Request::Check(subject) => serde_json::to_value(skyhaul_scenario::check(&resolve(subject)?))
             .map_err(|e| refuse(e.to_string())),
-        Request::Crossings(part) => {
-            let scenario = resolve(&part.of)?;
-            let seed = part.of.seed.unwrap_or(scenario.seed);
+        Request::Crossings(request) => {
+            let scenario = resolve(&request.of)?;
+            let seed = request.of.seed.unwrap_or(scenario.seed);
             let at =
                 |seconds: f64| Instant::from_secs_f64(seconds.clamp(0.0, scenario.duration.as_secs_f64()));
-            let crossings = Crossings::new(part.flow, at(part.from), at(part.to));
+            let crossings = Crossings::new(request.flow, at(request.from), at(request.to));
             let mut sim =
                 Sim::new(&within_page(&scenario), seed, crossings).map_err(|e| refuse(e.to_string()))?;
-            sim.run_until(at(part.until));
+            sim.run_until(at(request.until));
             Ok(sim.recorder().to_json())
         }
         Request::Library {} => Ok(skyhaul_scenario::preset::names()
@@ -151,7 +151,7 @@ fn within_page(scenario: &Resolved) -> Resolved {
     Resolved { memory: scenario.memory.min(PAGE), ..scenario.clone() }
 }
 
-fn resolve(subject: &Subject) -> Result<Resolved, Value> {
+fn resolve(subject: &ScenarioRequest) -> Result<Resolved, Value> {
     let words = |e: ScenarioError| json!({ "message": e.to_string(), "file": e.file, "line": e.line, "key": e.key, "what": e.message });
     let text = &subject.scenario;
     let document = if text.starts_with(skyhaul_scenario::preset::PREFIX) && !text.contains('\n') {
@@ -269,8 +269,8 @@ mod tests {
 
     #[test]
     fn sudden_start_crosses_the_link() {
-        let part = json!({ "of": one_flow(), "flow": 0, "from": 0.0, "to": 0.999, "until": 3.0 });
-        let answer = ask(&json!({ "crossings": part }));
+        let request = json!({ "of": one_flow(), "flow": 0, "from": 0.0, "to": 0.999, "until": 3.0 });
+        let answer = ask(&json!({ "crossings": request }));
         let list = |column: &str| answer["ok"][column].as_array().cloned().unwrap_or_default();
         let kinds = list("kind");
         let count = |kind: &str| kinds.iter().filter(|k| **k == kind).count();

@@ -3,7 +3,7 @@
 use rust_control::controls;
 use skyhaul_cc::Controls;
 use skyhaul_lab::LabError;
-use skyhaul_lab::attack::{Bounds, Budget, Goal, Request as Attack, Unwatched, hunt};
+use skyhaul_lab::attack::{Bounds, Budget, Goal, NoObserver, Request as Attack, hunt};
 use skyhaul_lab::evaluate::{Evaluated, Request, evaluate};
 use skyhaul_study::cache::Cache;
 use skyhaul_study::run::{Progress, RunOptions};
@@ -119,7 +119,7 @@ fn an_attack_finds_where_it_is_not_quick() {
         out: Some(here.join("out")),
         controls: controls(),
     };
-    let found = hunt(&request, &Unwatched).expect("a search");
+    let found = hunt(&request, &NoObserver).expect("a search");
     assert!(found.value() < 0.5 && found.troubles() == 0, "{}", found.text());
     assert!(here.join("out/worst.toml").is_file());
 }

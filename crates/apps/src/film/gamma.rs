@@ -12,7 +12,7 @@ const SMALL: f64 = 1e-15;
 
 /// Values of a distribution at a point.
 #[derive(Clone, Copy, Debug)]
-struct At {
+struct GammaValues {
     /// Probabilities of at most and of more than this; the smaller one in the tails has no error but rounding.
     below: f64,
     above: f64,
@@ -21,7 +21,7 @@ struct At {
 
 /// Values for a gamma variable with this shape and scale 1 at `x`, above 0. The logarithm of Γ(`shape`) is passed in,
 /// since it is expensive and a search needs it more than once.
-fn values_at(shape: f64, ln_gamma: f64, x: f64) -> At {
+fn values_at(shape: f64, ln_gamma: f64, x: f64) -> GammaValues {
     let front = math::exp(shape * math::ln(x) - x - ln_gamma);
     let density = front / x;
     if x < shape + 1.0 {
@@ -34,7 +34,7 @@ fn values_at(shape: f64, ln_gamma: f64, x: f64) -> At {
             }
         }
         let below = (front * sum).min(1.0);
-        return At { below, above: 1.0 - below, density };
+        return GammaValues { below, above: 1.0 - below, density };
     }
     let tiny = 1e-300;
     let mut b = x + 1.0 - shape;
@@ -53,7 +53,7 @@ fn values_at(shape: f64, ln_gamma: f64, x: f64) -> At {
         }
     }
     let above = (front * fraction).min(1.0);
-    At { below: 1.0 - above, above, density }
+    GammaValues { below: 1.0 - above, above, density }
 }
 
 fn nonzero(x: f64, tiny: f64) -> f64 {

@@ -84,7 +84,7 @@ mod tests {
     use crate::film::correlation::of_sequence;
     use crate::film::movie::Movie;
 
-    struct Statistics {
+    struct SizeStatistics {
         mean: f64,
         variation: f64,
         largest: f64,
@@ -101,7 +101,7 @@ mod tests {
         (mean, variance.sqrt() / mean)
     }
 
-    fn play(mode: Mode, groups: usize) -> Statistics {
+    fn play(mode: Mode, groups: usize) -> SizeStatistics {
         let movie = Movie { mode, ..Movie::named("jp-medium").unwrap() };
         let mut source = Source::movie(Arc::new(movie.compile().unwrap()), &Streams::of(1, "flows.video[0]"));
         let (mut all, mut sums) = (Vec::new(), Vec::new());
@@ -118,7 +118,7 @@ mod tests {
         }
         // The first group has no B frames after its I frame.
         let ((mean, variation), (_, group_variation)) = (moments(&all), moments(&sums[1..]));
-        Statistics {
+        SizeStatistics {
             mean,
             variation,
             largest: all.iter().fold(0.0, |a: f64, b| a.max(*b)),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     /// Checks the statistics that do not depend on the mode, over 200 000 groups of pictures.
-    fn aggregates(s: &Statistics) {
+    fn aggregates(s: &SizeStatistics) {
         assert!((s.mean / 1339.0 - 1.0).abs() < 0.02, "mean {}", s.mean);
         assert!((s.variation - 0.845).abs() < 0.02, "variation {}", s.variation);
         assert!((s.largest / s.mean - 6.36).abs() < 0.1, "peak {}", s.largest);

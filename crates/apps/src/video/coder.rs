@@ -3,7 +3,7 @@
 //! Papadimitriou, Tsaoussidis 2007 §3: after a loss the transport asks the coder to reduce its rate, which takes a time D_v,
 //! an idle period of the sender. They give neither a value nor a rule; both are ours.
 
-use super::layers::{Buffer, Grounds, Layering, Step};
+use super::layers::{Buffer, LayerConditions, Layering, Step};
 use crate::short;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -219,9 +219,10 @@ impl Coding {
     }
 
     /// The transport allows this rate.
-    pub(super) fn allowed(&mut self, now: Instant, allowed: f64, grounds: Grounds) {
+    pub(super) fn allowed(&mut self, now: Instant, allowed: f64, conditions: LayerConditions) {
         if let Some(layering) = &mut self.layering {
-            let step = layering.step(now, &self.rule.layers, self.target, self.rule.share * allowed, grounds);
+            let step =
+                layering.step(now, &self.rule.layers, self.target, self.rule.share * allowed, conditions);
             match step {
                 Some(Step::Add(rate)) => self.target = rate,
                 Some(Step::Drop(rate)) => {
@@ -258,23 +259,23 @@ mod tests {
     #[test]
     fn down_at_once_with_a_pause_and_up_in_steps_without() {
         let mut c = Coding::new(Coder::default(), 320e3, at(0));
-        c.allowed(at(10), 1e6, Grounds::default());
+        c.allowed(at(10), 1e6, LayerConditions::default());
         assert_eq!((c.target(), c.is_pausing(at(10))), (320e3, false), "no more than the film has");
-        c.allowed(at(100), 200e3, Grounds::default());
+        c.allowed(at(100), 200e3, LayerConditions::default());
         assert_eq!((c.target(), c.is_pausing(at(579)), c.is_pausing(at(580))), (190e3, true, false));
         // Within 5 % nothing changes.
-        c.allowed(at(200), 191e3, Grounds::default());
+        c.allowed(at(200), 191e3, LayerConditions::default());
         assert_eq!((c.target(), c.is_pausing(at(580))), (190e3, false));
-        c.allowed(at(300), 1.0, Grounds::default());
+        c.allowed(at(300), 1.0, LayerConditions::default());
         assert_eq!((c.target(), c.is_pausing(at(779))), (64e3, true), "the lowest");
-        c.allowed(at(1300), 1e6, Grounds::default());
+        c.allowed(at(1300), 1e6, LayerConditions::default());
         assert_eq!(c.target(), 64e3, "a second has to pass");
-        c.allowed(at(1301), 1e6, Grounds::default());
+        c.allowed(at(1301), 1e6, LayerConditions::default());
         assert!((c.target() - 70.4e3).abs() < 1e-6 && !c.is_pausing(at(1301)));
         let mut steps = 0;
         for t in 1302..30_000 {
             let before = c.target();
-            c.allowed(at(t), 1e6, Grounds::default());
+            c.allowed(at(t), 1e6, LayerConditions::default());
             steps += u32::from(c.target() != before);
         }
         // 70.4 · 1.1^16 exceeds 320; what remains at the top is within 5 %.
@@ -285,19 +286,19 @@ mod tests {
     fn layers_are_the_only_rates() {
         let coder = Coder { layers: vec![80_000, 160_000, 240_000, 320_000], ..Coder::default() };
         let mut c = Coding::new(coder, 320e3, at(0));
-        c.allowed(at(0), 250e3, Grounds::default());
+        c.allowed(at(0), 250e3, LayerConditions::default());
         assert_eq!(c.target(), 160e3);
-        c.allowed(at(5), 10e3, Grounds::default());
+        c.allowed(at(5), 10e3, LayerConditions::default());
         assert_eq!(c.target(), 80e3);
         for (t, target) in [(1006, 160e3), (2007, 240e3), (3008, 320e3), (4009, 320e3)] {
-            c.allowed(at(t), 1e6, Grounds::default());
+            c.allowed(at(t), 1e6, LayerConditions::default());
             assert_eq!(c.target(), target);
         }
     }
 
     #[test]
     fn layers_that_the_viewer_has_to_justify() {
-        let held = |held| Grounds { held, round_trip: Duration::from_millis(550) };
+        let held = |held| LayerConditions { held, round_trip: Duration::from_millis(550) };
         let coder = Coder { layers: vec![80_000, 160_000], buffer: Some(Box::default()), ..Coder::default() };
         let mut c = Coding::new(coder, 320e3, at(0));
         assert_eq!(c.target(), 80e3, "from the lowest on");

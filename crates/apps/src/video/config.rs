@@ -2,7 +2,7 @@
 
 use super::coder::{Coder, InvalidCoder};
 use super::packet::Cut;
-use super::sender::{FRAME_HEADER, Full, Plan, RTP_HEADER, Spread, Video};
+use super::sender::{FRAME_HEADER, OverflowPolicy, Plan, RTP_HEADER, Spread, Video};
 use super::view::{InvalidViewer, Settings};
 use crate::film::movie::{self, InvalidMovie, Movie, NameOrTable};
 use crate::film::{Broken, Film, Pattern, Trace};
@@ -63,7 +63,7 @@ pub struct Config {
     pub phase: bool,
     /// What happens while more than `buffer` is written but unacknowledged: "queue" (default), "block" or "skip-b".
     #[serde(default)]
-    pub full: Full,
+    pub full: OverflowPolicy,
     /// With "block" and "skip-b": maximum amount of written but unacknowledged data; "64 kB" by default.
     #[serde(default, with = "short::size", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Size>")]
@@ -97,7 +97,7 @@ impl Default for Config {
             pad: false,
             spread: Spread::Burst,
             phase: true,
-            full: Full::Queue,
+            full: OverflowPolicy::Queue,
             buffer: None,
             coder: None,
             viewer: Settings::default(),
@@ -291,7 +291,7 @@ impl Kind for Config {
                 if !(least..=LARGEST_PACKET).contains(&size) {
                     return Err(Invalid::Packet { size, least });
                 }
-                if self.full != Full::Queue {
+                if self.full != OverflowPolicy::Queue {
                     return Err(Invalid::NothingWaits);
                 }
                 if self.coder.is_some() && !yields {
@@ -302,8 +302,8 @@ impl Kind for Config {
         }
         match (self.full, self.buffer) {
             (_, Some(0)) => return Err(Invalid::NoBuffer),
-            (Full::Queue, Some(_)) => return Err(Invalid::Unused),
-            (Full::Queue, None) | (_, Some(_)) => {}
+            (OverflowPolicy::Queue, Some(_)) => return Err(Invalid::Unused),
+            (OverflowPolicy::Queue, None) | (_, Some(_)) => {}
             (_, None) => resolved.buffer = Some(64_000),
         }
         Ok(resolved)

@@ -34,7 +34,7 @@ impl Default for Buffer {
 
 /// What justifies a layer besides the rate.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Grounds {
+pub(super) struct LayerConditions {
     /// Video in the viewer's buffer, s.
     pub(super) held: f64,
     /// The smoothed RTT of the transport.
@@ -70,9 +70,9 @@ impl Layering {
         layers: &[u64],
         target: f64,
         allowed: f64,
-        grounds: Grounds,
+        conditions: LayerConditions,
     ) -> Option<Step> {
-        let Grounds { held, round_trip } = grounds;
+        let LayerConditions { held, round_trip } = conditions;
         let mut rates = layers.iter().map(|l| *l as f64);
         if allowed < target {
             self.since = None;
@@ -104,8 +104,8 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
     fn step(l: &mut Layering, ms: u64, target: f64, allowed: f64, held: f64) -> Option<Step> {
-        let grounds = Grounds { held, round_trip: Duration::from_millis(550) };
-        l.step(at(ms), &LAYERS, target, allowed, grounds)
+        let conditions = LayerConditions { held, round_trip: Duration::from_millis(550) };
+        l.step(at(ms), &LAYERS, target, allowed, conditions)
     }
 
     #[test]

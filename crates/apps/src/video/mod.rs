@@ -17,5 +17,5 @@ mod view;
 pub use coder::Coder;
 pub use config::{Config, Invalid};
 pub use layers::Buffer;
-pub use sender::{FRAME_HEADER, Full, RTP_HEADER, Spread, Video};
+pub use sender::{FRAME_HEADER, OverflowPolicy, RTP_HEADER, Spread, Video};
 pub use view::{Settings, Viewer};

@@ -2,11 +2,11 @@
 //! viewer: both ends of an application are one object.
 
 use super::coder::{Coder, Coding};
-use super::layers::Grounds;
+use super::layers::LayerConditions;
 use super::packet::{Cut, Cutter, Pieces};
 use super::view::{Settings, Viewer};
 use crate::film::{Film, Source};
-use crate::frame::{Fate, Frame};
+use crate::frame::{Frame, FrameStatus};
 use crate::viewed::Viewed;
 use crate::watch::{Arrival, Feedback, Watch};
 use crate::workload::{Demand, Start, Stop, Transport, Workload};
@@ -33,7 +33,7 @@ pub enum Spread {
 /// What happens when the send buffer is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Full {
+pub enum OverflowPolicy {
     /// New frames wait.
     #[default]
     Queue,
@@ -55,7 +55,7 @@ pub(super) struct Plan<'a> {
     /// Begins at a random time within the first group of pictures.
     pub(super) phase: bool,
     pub(super) repeats: bool,
-    pub(super) full: Full,
+    pub(super) full: OverflowPolicy,
     /// Waiting bytes at which the buffer counts as full.
     pub(super) buffer: u64,
     pub(super) coder: Option<Coder>,
@@ -70,7 +70,7 @@ pub struct Video {
     scale: f64,
     nominal: f64,
     coding: Option<Coding>,
-    full: Full,
+    full: OverflowPolicy,
     buffer: u64,
     spread: Spread,
     /// Header bytes of a datagram; `None` over a byte stream.
@@ -85,16 +85,16 @@ pub struct Video {
     tick_at: Instant,
     /// Number of the next frame.
     number: u64,
-    rest: Rest,
+    rest: UnsentPackets,
     closed: bool,
     over: bool,
-    told: Feedback,
+    feedback: Feedback,
     viewer: Viewer,
 }
 
 /// Unsent packets of the last frame.
 #[derive(Clone, Copy, Debug, Default)]
-struct Rest {
+struct UnsentPackets {
     left: u64,
     last: u64,
     due: Instant,
@@ -154,10 +154,10 @@ impl Video {
             tick: 0,
             tick_at: begin,
             number: 0,
-            rest: Rest::default(),
+            rest: UnsentPackets::default(),
             closed: stream,
             over: false,
-            told: Feedback::default(),
+            feedback: Feedback::default(),
             viewer: Viewer::new(viewer, frames, cut, stream),
         }
     }
@@ -172,32 +172,33 @@ impl Video {
         let at = self.tick_at;
         self.tick += 1;
         self.tick_at = self.time(self.tick);
-        let full = self.told.unacknowledged > self.buffer;
-        if full && self.full == Full::Block {
+        let full = self.feedback.unacknowledged > self.buffer;
+        if full && self.full == OverflowPolicy::Block {
             return None;
         }
         let Some((kind, size)) = self.source.next() else {
             self.end(at);
             return None;
         };
-        if let (Some(coding), Some(allowed)) = (&mut self.coding, self.told.allowed) {
+        if let (Some(coding), Some(allowed)) = (&mut self.coding, self.feedback.allowed) {
             // The rate of datagrams includes their headers, that of a video does not.
             let part = if self.header.is_some() { self.overhead.film / self.overhead.sent } else { 1.0 };
             let held = if coding.asks_the_viewer() { self.viewer.buffered(at).unwrap_or(0.0) } else { 0.0 };
-            let grounds = Grounds { held, round_trip: self.told.round_trip.unwrap_or(Duration::ZERO) };
-            coding.allowed(at, part * allowed, grounds);
+            let conditions =
+                LayerConditions { held, round_trip: self.feedback.round_trip.unwrap_or(Duration::ZERO) };
+            coding.allowed(at, part * allowed, conditions);
         }
         let target = self.coding.as_ref().map_or(self.nominal, Coding::target);
-        let fate = if self.coding.as_ref().is_some_and(|c| c.is_pausing(at)) {
-            Fate::Gap
-        } else if full && self.full == Full::SkipB && !kind.is_anchor() {
-            Fate::Skipped
+        let status = if self.coding.as_ref().is_some_and(|c| c.is_pausing(at)) {
+            FrameStatus::Gap
+        } else if full && self.full == OverflowPolicy::SkipB && !kind.is_anchor() {
+            FrameStatus::Skipped
         } else {
-            Fate::Sent
+            FrameStatus::Sent
         };
-        let mut frame = Frame { number: self.number, kind, at, bytes: 0, packets: 0, fate, target };
+        let mut frame = Frame { number: self.number, kind, at, bytes: 0, packets: 0, status, target };
         self.number += 1;
-        if fate == Fate::Sent {
+        if status == FrameStatus::Sent {
             self.divide(&mut frame, scaled(size, self.scale * (target / self.nominal)));
         }
         self.viewer.produced(&frame);
@@ -217,13 +218,13 @@ impl Video {
             Spread::Even if ready > 0 => Duration::from_secs_f64(self.interval / ready as f64),
             _ => Duration::ZERO,
         };
-        self.rest = Rest { left: ready, last, due: frame.at, apart };
+        self.rest = UnsentPackets { left: ready, last, due: frame.at, apart };
     }
 
     /// The due packet of the last frame; on a byte stream without spreading, all of them in one write.
     fn packet(&mut self) -> Demand {
         let payload = self.cutter.cut().payload;
-        let Rest { left, last, .. } = self.rest;
+        let UnsentPackets { left, last, .. } = self.rest;
         if self.header.is_none() && self.spread == Spread::Burst {
             self.rest.left = 0;
             return Demand::Write((left - 1) * payload + last);
@@ -290,10 +291,10 @@ impl Workload for Video {
 
 impl Watch for Video {
     fn listens(&self) -> bool {
-        self.coding.is_some() || self.full != Full::Queue
+        self.coding.is_some() || self.full != OverflowPolicy::Queue
     }
-    fn feedback(&mut self, told: &Feedback) {
-        self.told = *told;
+    fn feedback(&mut self, feedback: &Feedback) {
+        self.feedback = *feedback;
     }
     fn arrived(&mut self, now: Instant, arrival: &Arrival) {
         self.viewer.arrived(now, arrival);
@@ -408,7 +409,7 @@ mod tests {
             let mut v = video(&format!("{{{TRACE}, {options}}}"), STREAM);
             v.feedback(&full);
             let frames = run(&mut v, 200).into_iter().filter_map(|(_, d)| match d {
-                Demand::Frame(f) => Some(if f.fate == Fate::Sent { f.kind.letter() } else { '-' }),
+                Demand::Frame(f) => Some(if f.status == FrameStatus::Sent { f.kind.letter() } else { '-' }),
                 _ => None,
             });
             frames.collect()
@@ -436,8 +437,11 @@ mod tests {
             .into_iter()
             .filter_map(|(_, d)| if let Demand::Frame(f) = d { Some(f) } else { None })
             .collect();
-        let fates: Vec<Fate> = frames.iter().map(|f| f.fate).collect();
-        assert_eq!(fates, [Fate::Gap, Fate::Gap, Fate::Sent, Fate::Sent, Fate::Sent]);
+        let statuses: Vec<FrameStatus> = frames.iter().map(|f| f.status).collect();
+        assert_eq!(
+            statuses,
+            [FrameStatus::Gap, FrameStatus::Gap, FrameStatus::Sent, FrameStatus::Sent, FrameStatus::Sent]
+        );
         assert_eq!((frames[2].bytes, frames[4].bytes), (250 + 16, 1000 + 16));
         let seen = v.viewed(at(200));
         assert_eq!((seen.gaps, seen.switches), (2, 0), "it was told before the first frame");

@@ -120,12 +120,12 @@ enum State {
 
 /// A packet-timed round that starts at a time of our choice.
 #[derive(Clone, Copy, Debug)]
-struct Lap {
+struct TimedRound {
     delivered: u64,
     round: u64,
 }
 
-impl Lap {
+impl TimedRound {
     fn begin(path: &Path) -> Self {
         Self { delivered: path.delivered, round: path.round }
     }
@@ -163,14 +163,14 @@ pub struct Bbr {
     cycle_stamp: Instant,
 
     /// When the window has been small for long enough; `None` until it is small.
-    probe_rtt_done_stamp: Option<(Instant, Lap)>,
+    probe_rtt_done_stamp: Option<(Instant, TimedRound)>,
     /// Data held back while the window was cut to measure the RTT.
     held_back: HeldBack,
     aggregation: Aggregation,
     idle_restart: bool,
 
     /// First round of a recovery: one segment is sent for each one delivered.
-    packet_conservation: Option<Lap>,
+    packet_conservation: Option<TimedRound>,
     phase: Phase,
     newly: f64,
 }
@@ -337,7 +337,7 @@ impl Bbr {
             match self.probe_rtt_done_stamp {
                 None if cx.path.pipe() <= MIN_WINDOW => {
                     let long_enough = cx.now + Duration::from_secs_f64(self.config.probe_rtt_duration);
-                    self.probe_rtt_done_stamp = Some((long_enough, Lap::begin(cx.path)));
+                    self.probe_rtt_done_stamp = Some((long_enough, TimedRound::begin(cx.path)));
                 }
                 Some((at, lap)) if cx.now > at && lap.over(cx.path, ack) => {
                     self.min_rtt_stamp = cx.now;
@@ -476,7 +476,7 @@ impl CongestionControl for Bbr {
         }
         self.save_window();
         self.phase = Phase::Recovery;
-        self.packet_conservation = Some(Lap::begin(cx.path));
+        self.packet_conservation = Some(TimedRound::begin(cx.path));
         let to = (cx.path.pipe() + self.newly).max(1.0);
         self.cwnd = growth::capped(&self.rules, cx.path, to, self.cwnd);
     }

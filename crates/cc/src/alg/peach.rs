@@ -15,8 +15,8 @@ mod avoidance;
 mod config;
 
 pub use config::{
-    Config, Dummies, DummyAcksInRecovery, FinalAck, Invalid, LeftoverAdsn, Nackseg, Opening, WdsnOnLoss,
-    Whose,
+    Config, Dummies, DummyAcksInRecovery, FinalAck, Invalid, LeftoverAdsn, Nackseg, Opening, TcpVariant,
+    WdsnOnLoss,
 };
 
 use crate::action::{Policy, Window};
@@ -97,7 +97,7 @@ impl CongestionControl for TcpPeach {
             probes: true,
             transmit_events: true,
             rtt_samples: self.vegas.is_some(),
-            watch_head: self.config.fast_retransmit == Whose::Vegas,
+            watch_head: self.config.fast_retransmit == TcpVariant::Vegas,
             ..Policy::default()
         }
     }

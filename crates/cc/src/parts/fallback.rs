@@ -135,9 +135,9 @@ mod tests {
 
     /// A window of seven that nothing changes.
     #[derive(Clone, Debug)]
-    struct Seven;
+    struct ConstantWindow;
 
-    impl CongestionControl for Seven {
+    impl CongestionControl for ConstantWindow {
         fn window(&self) -> Window {
             Window { cwnd: 7.0, ssthresh: 7.0 }
         }
@@ -152,7 +152,7 @@ mod tests {
         }
     }
 
-    impl FallsBack<Reno> for Seven {
+    impl FallsBack<Reno> for ConstantWindow {
         fn afresh(&self) -> Reno {
             let rules = Rules { initial_ssthresh: InitialSsthresh::Segments(20.0), ..Rules::NS2_2004 };
             Reno::new(&reno::Config::default(), &rules, RecoveryMode::Sack)
@@ -164,8 +164,8 @@ mod tests {
         }
     }
 
-    fn stage() -> Stage<WithFallback<Seven, Reno>> {
-        Stage::new(Seven.into(), 64.0)
+    fn stage() -> Stage<WithFallback<ConstantWindow, Reno>> {
+        Stage::new(ConstantWindow.into(), 64.0)
     }
 
     #[test]

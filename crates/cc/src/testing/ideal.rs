@@ -26,7 +26,7 @@ pub struct Line {
 
 /// Events of a run, for tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happened {
+pub enum IdealEvent {
     /// Segment `index` was sent.
     Sent {
         /// Number of the segment, from 0.
@@ -81,7 +81,7 @@ pub struct Ideal<C> {
     /// The algorithm and its inputs.
     pub stage: Stage<C>,
     /// Events with their times.
-    pub log: Vec<(Instant, Happened)>,
+    pub log: Vec<(Instant, IdealEvent)>,
     /// Segments to lose once, by number.
     pub lose: BTreeSet<u64>,
     /// Which probes are answered, by number from 0.
@@ -289,7 +289,7 @@ impl<C: CongestionControl> Ideal<C> {
             carried = Some(self.una + i as u64);
             self.round_robin = self.una + i as u64 + 1;
         }
-        self.log.push((self.stage.now, Happened::Probed));
+        self.log.push((self.stage.now, IdealEvent::Probed));
         let n = self.probes;
         self.probes += 1;
         if (self.keep_probe)(n) {
@@ -329,7 +329,7 @@ impl<C: CongestionControl> Ideal<C> {
 
     fn departs(&mut self, index: u64, again: bool) {
         self.pipe_counter += 1;
-        self.log.push((self.stage.now, Happened::Sent { index, again }));
+        self.log.push((self.stage.now, IdealEvent::Sent { index, again }));
         let at = self.serialise();
         let lost = self.lose.remove(&index);
         if let Some(at) = at.filter(|_| !lost) {
@@ -362,7 +362,7 @@ impl<C: CongestionControl> Ideal<C> {
     }
 
     fn reduce(&mut self) {
-        self.log.push((self.stage.now, Happened::Reduced));
+        self.log.push((self.stage.now, IdealEvent::Reduced));
         self.call(|cc, cx| cc.on_congestion(cx, Signal::Loss));
         self.recovery_point = match self.mode() {
             RecoveryMode::Reno => self.una + 1,
@@ -482,7 +482,7 @@ impl<C: CongestionControl> Ideal<C> {
 
         if ends {
             self.stage.path.phase = Phase::Open;
-            self.log.push((now, Happened::Recovered));
+            self.log.push((now, IdealEvent::Recovered));
             self.call(|cc, cx| cc.on_recovered(cx));
         } else if recovering && acked > 0 && self.mode() == RecoveryMode::NewReno {
             self.resend(0);

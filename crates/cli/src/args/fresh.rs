@@ -23,14 +23,14 @@ pub(crate) enum NewKind {
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
     /// What to list.
-    pub(crate) what: Listed,
+    pub(crate) what: ListTopic,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Listed {
+pub(crate) enum ListTopic {
     /// Built-in scenarios.
     Presets,
     /// Built-in studies.

@@ -8,7 +8,7 @@ use crate::stop::Stop;
 use indicatif::ProgressBar;
 use skyhaul_cc::Controls;
 use skyhaul_lab::LabError;
-use skyhaul_lab::attack::{Bounds, Request, Watch, hunt};
+use skyhaul_lab::attack::{Bounds, Request, SearchObserver, hunt};
 use std::fmt::Write as _;
 
 pub(crate) fn run(args: &AttackArgs) -> Result<(), Stop> {
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &AttackArgs) -> Result<(), Stop> {
 /// Shows a search on the terminal; Ctrl-C stops it.
 struct Bar(ProgressBar);
 
-impl Watch for Bar {
+impl SearchObserver for Bar {
     fn case(&self, spent: u64, budget: u64, cases: usize, worst: Option<f64>) {
         self.0.set_length(budget);
         self.0.set_position(spent);

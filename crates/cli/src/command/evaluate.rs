@@ -3,7 +3,7 @@
 use crate::args::{EvaluateArgs, jobs};
 use crate::interrupt;
 use crate::output::{print, warn};
-use crate::progress::{Runs, Whole};
+use crate::progress::{BatchProgress, Runs};
 use crate::stop::Stop;
 use skyhaul_cc::Controls;
 use skyhaul_lab::LabError;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) ->
     let all = Evaluating::begin(&request, simulator(), &mut warn)?;
     let cache = cache(args.batch.cache.clone())?;
     interrupt::listen();
-    let bar = Whole::new();
+    let bar = BatchProgress::new();
     let options = RunOptions {
         jobs: jobs(args.batch.jobs),
         cache: Some(&cache),

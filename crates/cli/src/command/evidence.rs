@@ -134,8 +134,8 @@ pub(super) fn summary(status: &Status) -> String {
         let c = all.comparisons.iter().find(|c| c.of == "transfer time" && c.class == "all");
         if let Some(c) = c {
             let [low, high] = c.lasting;
-            let (ratio, says) = (c.ratio, c.verdict.name());
-            let _ = write!(out, "  transfers {ratio:.2} times as fast, {low:.2} to {high:.2}: {says}");
+            let (ratio, verdict) = (c.ratio, c.verdict.name());
+            let _ = write!(out, "  transfers {ratio:.2} times as fast, {low:.2} to {high:.2}: {verdict}");
         }
         out.push('\n');
     }

@@ -17,11 +17,11 @@ use notify::Manager;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use skyhaul_gateway::config::{OnFailure, Preserve};
-use skyhaul_gateway::evidence::{By, Evidence, Mode};
-use skyhaul_gateway::leftover::{self, Cleaned};
+use skyhaul_gateway::evidence::{AssignmentUnit, Evidence, Mode};
+use skyhaul_gateway::leftover::{self, CleanupResult};
 use skyhaul_gateway::status::Status;
 use skyhaul_gateway::watch::RulesStatus;
-use skyhaul_gateway::{Config, Surroundings, Watcher, control, doctor, rules, system};
+use skyhaul_gateway::{Config, Environment, RunObserver, control, doctor, rules, system};
 use skyhaul_lab::text::{Grid, percent};
 use skyhaul_net::wait::Waker;
 use std::ffi::OsString;
@@ -82,8 +82,8 @@ fn list(networks: &[skyhaul_gateway::config::Network]) -> String {
 fn check(args: &GatewayFile) -> Result<(), Stop> {
     let c = read(args)?;
     let mut out = String::new();
-    let mut line = |what: &str, says: String| {
-        let _ = writeln!(out, "{what:<22} {says}");
+    let mut line = |what: &str, text: String| {
+        let _ = writeln!(out, "{what:<22} {text}");
     };
     line("gateway", format!("{}, table inet {}, interface {}", c.name, rules::table(&c), c.interface()));
     if let Some(t) = &c.terrestrial {
@@ -118,8 +118,8 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
         };
         line("servers see", preserve.into());
     }
-    if let Some(says) = measured(&c) {
-        line("evidence", says);
+    if let Some(text) = measured(&c) {
+        line("evidence", text);
     }
     if c.tests_priority() {
         let (port, every) = (c.priority_test.port, c.priority_test.interval.0.as_secs_f64());
@@ -158,7 +158,7 @@ fn measured(c: &Config) -> Option<String> {
         Mode::Off => None,
         Mode::Shadow => Some("connections are measured, none is split".into()),
         Mode::Ab => {
-            let by = if e.by == By::Client { "clients" } else { "connections" };
+            let by = if e.by == AssignmentUnit::Client { "clients" } else { "connections" };
             let share = percent(e.fraction);
             Some(format!("{share} of {by} split with {}, the others {other}", c.endpoint.cc.name()))
         }
@@ -173,9 +173,8 @@ fn examine(args: &GatewayDoctorArgs, again: &[OsString]) -> Result<(), Stop> {
     }
     if let Some(to) = args.probe {
         let keeper = keeper(again);
-        let surroundings =
-            Surroundings { folder: args.runtime.clone(), file: args.file.file.clone(), keeper };
-        findings.push(doctor::prove(&config, &surroundings, args.from, to));
+        let environment = Environment { folder: args.runtime.clone(), file: args.file.file.clone(), keeper };
+        findings.push(doctor::prove(&config, &environment, args.from, to));
     }
     if args.json {
         print(&format!("{:#}\n", serde_json::json!(findings)))?;
@@ -190,7 +189,7 @@ fn examine(args: &GatewayDoctorArgs, again: &[OsString]) -> Result<(), Stop> {
             } else {
                 "ok"
             };
-            let _ = writeln!(out, "{mark:<4} {:<width$}  {}", f.what, f.says);
+            let _ = writeln!(out, "{mark:<4} {:<width$}  {}", f.what, f.message);
         }
         print(&out)?;
     }
@@ -205,7 +204,7 @@ struct Watch {
     notes: Printer,
 }
 
-impl Watcher for Watch {
+impl RunObserver for Watch {
     fn ready(&mut self, waker: Waker) {
         if let Some(m) = &mut self.metrics {
             let waker = waker.clone();
@@ -245,11 +244,11 @@ fn clean(args: &GatewayCleanArgs) -> Result<(), Stop> {
     let name = &args.of.name;
     let done = leftover::clean(&args.of.runtime, name, args.keep_block).map_err(Stop::bad)?;
     print(&match done {
-        Cleaned::All => {
+        CleanupResult::All => {
             format!("gateway {name}: removed what it had left behind, and restored the settings\n")
         }
-        Cleaned::Nothing => format!("gateway {name}: has left nothing behind\n"),
-        Cleaned::Kept => format!("gateway {name}: connections stay blocked, as its file says\n"),
+        CleanupResult::Nothing => format!("gateway {name}: has left nothing behind\n"),
+        CleanupResult::Kept => format!("gateway {name}: connections stay blocked, as its file says\n"),
     })
 }
 
@@ -257,10 +256,10 @@ fn serve(args: &GatewayRunArgs, again: &[OsString]) -> Result<(), Stop> {
     let config = read(&args.file)?;
     let metrics = args.metrics.map(Metrics::open).transpose()?;
     let keeper = keeper(again);
-    let surroundings = Surroundings { folder: args.runtime.clone(), file: args.file.file.clone(), keeper };
+    let environment = Environment { folder: args.runtime.clone(), file: args.file.file.clone(), keeper };
     let notes = Printer::of_notes()?;
     let mut watch = Watch { metrics, name: config.name.clone(), manager: Manager::find(), notes };
-    let ran = skyhaul_gateway::run(&config, &surroundings, &mut watch).map_err(Stop::bad);
+    let ran = skyhaul_gateway::run(&config, &environment, &mut watch).map_err(Stop::bad);
     let last = ran.as_ref().map_or(String::new(), |last| {
         format!(
             "gateway {} has ended: {} connections in all, {} of them reset, {:.1} MB carried\n",
@@ -339,8 +338,8 @@ fn page(s: &Status) -> String {
             ("lost in resets", format!("{} bytes", c.bytes_lost)),
         ],
     );
-    if let Some(says) = rules_line(&s.rules) {
-        line("rules", &[("of nftables", says)]);
+    if let Some(text) = rules_line(&s.rules) {
+        line("rules", &[("of nftables", text)]);
     }
     if s.turned_away > 0 {
         line("refused", &[("for want of descriptors", s.turned_away.to_string())]);

@@ -1,7 +1,7 @@
 //! `skyhaul list`.
 
 use super::presets;
-use crate::args::{ListArgs, Listed};
+use crate::args::{ListArgs, ListTopic};
 use crate::output::print;
 use crate::stop::Stop;
 use serde_json::{Map, Value, json};
@@ -13,10 +13,10 @@ use std::fmt::Write as _;
 
 pub(crate) fn run(args: &ListArgs) -> Result<(), Stop> {
     let (heads, rows): (&[&str], Vec<Vec<String>>) = match args.what {
-        Listed::Presets => (&["name", "title"], presets::titles().map(pair).collect()),
-        Listed::Studies => (&["name", "title"], all_studies()?),
-        Listed::Controls => (&["name", "about"], NAMES.iter().filter_map(|n| control(n)).collect()),
-        Listed::Metrics => (&["name", "unit", "says"], metrics()),
+        ListTopic::Presets => (&["name", "title"], presets::titles().map(pair).collect()),
+        ListTopic::Studies => (&["name", "title"], all_studies()?),
+        ListTopic::Controls => (&["name", "about"], NAMES.iter().filter_map(|n| control(n)).collect()),
+        ListTopic::Metrics => (&["name", "unit", "says"], metrics()),
     };
     print(&if args.json { as_json(heads, &rows) } else { as_text(&rows) })
 }
@@ -37,11 +37,12 @@ fn control(name: &str) -> Option<Vec<String>> {
 /// The names that metrics of a study may use; `LINK` stands for any link.
 fn metrics() -> Vec<Vec<String>> {
     fn rows<T: ?Sized>(of: &'static str, list: &'static [Quantity<T>]) -> impl Iterator<Item = Vec<String>> {
-        list.iter().map(move |q| vec![format!("{of}.{}", q.name), q.unit.symbol().into(), q.says.into()])
+        list.iter()
+            .map(move |q| vec![format!("{of}.{}", q.name), q.unit.symbol().into(), q.description.into()])
     }
     let series = Series::ALL.iter().map(|s| {
         let q = sampled(*s);
-        vec![format!("series.{}", s.name()), q.unit.symbol().into(), q.says.into()]
+        vec![format!("series.{}", s.name()), q.unit.symbol().into(), q.description.into()]
     });
     rows("flow", FLOW).chain(rows("link.LINK.forward", LINK)).chain(rows("run", RUN)).chain(series).collect()
 }

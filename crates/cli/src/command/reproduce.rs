@@ -3,7 +3,7 @@
 use crate::args::{ReproduceArgs, jobs};
 use crate::interrupt;
 use crate::output::{print, warn};
-use crate::progress::Whole;
+use crate::progress::BatchProgress;
 use crate::stop::Stop;
 use skyhaul_lab::reproduce::{Reproduction, Request, cache, shown};
 use skyhaul_study::book::Book;
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &ReproduceArgs, renderer: Option<&dyn FigureRenderer>) -
     let all = Reproduction::begin(&request, &mut warn)?;
     let cache = cache(args.batch.cache.clone())?;
     interrupt::listen();
-    let bar = Whole::new();
+    let bar = BatchProgress::new();
     let options = RunOptions {
         jobs: jobs(args.batch.jobs),
         cache: Some(&cache),

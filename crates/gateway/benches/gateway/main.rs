@@ -35,7 +35,7 @@ fn main() {
     if args.first().is_some_and(|a| a == relay::WORD) {
         relay::play(&args[1]);
     } else if !bed::stands_in(&args) {
-        all(&Wish::read(&args));
+        all(&Arguments::read(&args));
     }
 }
 
@@ -150,8 +150,8 @@ fn pepsal_of(path: &str) -> Command {
     c
 }
 
-/// What is asked for on the command line.
-struct Wish {
+/// The arguments of the command line.
+struct Arguments {
     seconds: f64,
     pepsal: Option<String>,
     threads: usize,
@@ -160,7 +160,7 @@ struct Wish {
     only: Vec<String>,
 }
 
-impl Wish {
+impl Arguments {
     fn read(args: &[String]) -> Self {
         let after = |word: &str| args.iter().position(|a| a == word).and_then(|i| args.get(i + 1)).cloned();
         let seconds = after("--seconds").and_then(|s| s.parse().ok()).unwrap_or(60.0);
@@ -187,15 +187,15 @@ impl Wish {
     }
 }
 
-fn all(wish: &Wish) {
-    bed::THREADS.store(wish.threads, Ordering::Relaxed);
+fn all(arguments: &Arguments) {
+    bed::THREADS.store(arguments.threads, Ordering::Relaxed);
     println!("GEO, 10.4 Mbit/s each way, 275 ms each way, 50 packets");
     println!(
         "gateways     loss   {:.0} s download Mbit/s   1 MB: median s   p95 s   failed   late   latest ms",
-        wish.seconds
+        arguments.seconds
     );
-    for (name, keys) in BOXES.iter().filter(|(n, _)| !wish.is_fast() && wish.wants(n)) {
-        if *name == "pepsal" && wish.pepsal.is_none() {
+    for (name, keys) in BOXES.iter().filter(|(n, _)| !arguments.is_fast() && arguments.wants(n)) {
+        if *name == "pepsal" && arguments.pepsal.is_none() {
             continue;
         }
         for loss in [0.0, 1e-3, 1e-2] {
@@ -205,14 +205,14 @@ fn all(wish: &Wish) {
             let more = format!(
                 "rate = \"10.38 Mbit/s\"\nendpoint = {{ receive-autotuning = false, send-autotuning = false }}\nrwnd = \"8 MiB\"\nsndbuf = \"8 MiB\"\n{keys}\n"
             );
-            let boxes = Boxes::of(&bed, name, &more, wish.pepsal.as_deref());
+            let boxes = Boxes::of(&bed, name, &more, arguments.pepsal.as_deref());
             serve(&bed);
             let counters = [&bed::CARRIED, &bed::LATE, &bed::LATEST];
             counters.iter().for_each(|c| c.store(0, Ordering::Relaxed));
-            let long = bed.spaces[CLIENT].within(|| download(wish.seconds, usize::MAX)).expect("enters");
+            let long = bed.spaces[CLIENT].within(|| download(arguments.seconds, usize::MAX)).expect("enters");
             let mut times: Vec<f64> = Vec::new();
             let mut failed = 0;
-            for _ in 0..(wish.seconds as usize / 3).max(3) {
+            for _ in 0..(arguments.seconds as usize / 3).max(3) {
                 let (bytes, took) = bed.spaces[CLIENT].within(|| download(60.0, SHORT)).expect("enters");
                 if bytes < SHORT {
                     failed += 1;
@@ -237,30 +237,33 @@ fn all(wish: &Wish) {
         }
     }
     // In turn, so that what else runs on the machine is shared.
-    if wish.wants("fast") {
+    if arguments.wants("fast") {
         println!(
             "\n100 downloads at a time over a link without delay, Gbit/s (processor seconds per gigabyte: in both routers, in all)"
         );
-        in_turn(3, wish.alone(), &|name| fast(name, wish.seconds / 6.0));
+        in_turn(3, arguments.alone(), &|name| fast(name, arguments.seconds / 6.0));
     }
-    if wish.wants("begin") {
+    if arguments.wants("begin") {
         println!(
             "\n100 downloads that begin at once over a link without delay, Gbit/s in each quarter of a second"
         );
-        for name in
-            ["none", "kernel", "cubic"].iter().cycle().take(9).filter(|n| !wish.alone() || **n == "cubic")
+        for name in ["none", "kernel", "cubic"]
+            .iter()
+            .cycle()
+            .take(9)
+            .filter(|n| !arguments.alone() || **n == "cubic")
         {
             let Some(rates) = begin(name) else { return };
             println!("{name:<7} {}", rates.map(|r| format!("{r:>6.2}")).join(" "));
         }
     }
-    if wish.wants("turnover") {
+    if arguments.wants("turnover") {
         println!(
             "\nnew connections per second, each with 100 bytes (processor seconds per thousand: in both routers, in all)"
         );
-        in_turn(3, wish.alone(), &|name| turnover(name, wish.seconds / 6.0, wish.clients));
+        in_turn(3, arguments.alone(), &|name| turnover(name, arguments.seconds / 6.0, arguments.clients));
     }
-    if wish.wants("idle") {
+    if arguments.wants("idle") {
         idle(4000);
     }
 }

@@ -163,12 +163,12 @@ fn explain(config: &Config, lan: &str, sat: &str, counts: &BTreeMap<String, u64>
         } else if works {
             doubt(what, "none arrived")
         } else if other.is_empty() {
-            let says = if here == lan {
+            let message = if here == lan {
                 "none arrived: the hosts send nothing through this machine. Give them one of its addresses as their router, and connect"
             } else {
                 "none arrived, and none is expected unless hosts behind the link connect to this side"
             };
-            if here == lan { finding(what, false, says) } else { doubt(what, says) }
+            if here == lan { finding(what, false, message) } else { doubt(what, message) }
         } else if here == lan {
             finding(what, false, format!("none arrived, but others did at {other}: is terrestrial.interface the right one?"))
         } else {
@@ -199,9 +199,9 @@ mod tests {
         Config::parse("g.toml", "[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n")
             .unwrap()
     }
-    fn says(counted: &[(&str, u64)]) -> Vec<(bool, String)> {
+    fn findings(counted: &[(&str, u64)]) -> Vec<(bool, String)> {
         let counts = counted.iter().map(|(k, n)| ((*k).to_owned(), *n)).collect();
-        explain(&config(), "lan0", "sat0", &counts).into_iter().map(|f| (f.ok, f.says)).collect()
+        explain(&config(), "lan0", "sat0", &counts).into_iter().map(|f| (f.ok, f.message)).collect()
     }
 
     #[test]
@@ -220,21 +220,21 @@ mod tests {
 
     #[test]
     fn each_reason_for_missing_syns_is_named() {
-        let nothing = says(&[]);
+        let nothing = findings(&[]);
         assert!(!nothing[0].0 && nothing[0].1.contains("as their router") && nothing[1].0, "{nothing:?}");
-        let elsewhere = says(&[("other eth2", 5)]);
+        let elsewhere = findings(&[("other eth2", 5)]);
         assert!(
             !elsewhere[0].0 && elsewhere[0].1.contains("at eth2 (5): is terrestrial.interface"),
             "{elsewhere:?}"
         );
-        let not_meant = says(&[("at_hosts", 4), ("local", 3)]);
+        let not_meant = findings(&[("at_hosts", 4), ("local", 3)]);
         assert!(
             !not_meant[0].0 && not_meant[0].1.contains("(3 were for this machine itself)"),
             "{not_meant:?}"
         );
-        let good = says(&[("at_hosts", 4), ("hosts_meant", 4), ("answers", 2)]);
+        let good = findings(&[("at_hosts", 4), ("hosts_meant", 4), ("answers", 2)]);
         assert!(good.iter().all(|(ok, _)| *ok) && good.len() == 2, "{good:?}");
-        let astray = says(&[("at_hosts", 4), ("hosts_meant", 4), ("astray eth3", 2)]);
+        let astray = findings(&[("at_hosts", 4), ("hosts_meant", 4), ("astray eth3", 2)]);
         assert!(astray[2].1.contains("0 arrived at sat0, others at eth3 (2)"), "{astray:?}");
     }
 }

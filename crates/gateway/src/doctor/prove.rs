@@ -6,7 +6,7 @@ use crate::config::{Config, Network, OnFailure, Split};
 use crate::error::GatewayError;
 use crate::log::LogConfig;
 use crate::probe::{Outcome, Probed, Target};
-use crate::run::{Surroundings, Watcher};
+use crate::run::{Environment, RunObserver};
 use crate::status::Status;
 use crate::system::Lock;
 use crate::{control, forward};
@@ -24,13 +24,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Opens a connection over the link to `to`, as one of a host at `from`. If no gateway of this name runs, one runs for it, which
 /// takes no connections of others.
 #[must_use]
-pub fn prove(config: &Config, surroundings: &Surroundings, from: Option<IpAddr>, to: SocketAddr) -> Finding {
+pub fn prove(config: &Config, environment: &Environment, from: Option<IpAddr>, to: SocketAddr) -> Finding {
     let what = format!("connection to {to}");
     let from = match from.or_else(|| neighbour(config, to)) {
         Some(from) => SocketAddr::new(from, 0),
         None => {
-            let says = "no host is known on the terrestrial side: name the address of one with --from";
-            return finding(what, false, says);
+            let message = "no host is known on the terrestrial side: name the address of one with --from";
+            return finding(what, false, message);
         }
     };
     let target = Target { from, to };
@@ -38,18 +38,18 @@ pub fn prove(config: &Config, surroundings: &Surroundings, from: Option<IpAddr>,
         Ok(look) => look,
         Err(e) => return finding(what, false, e.to_string()),
     };
-    let asked = if Lock::is_taken(&surroundings.folder, &config.name) {
-        control::ask(&surroundings.folder, &config.name, &target.command())
+    let asked = if Lock::is_taken(&environment.folder, &config.name) {
+        control::ask(&environment.folder, &config.name, &target.command())
     } else {
-        alone(config, surroundings, target)
+        alone(config, environment, target)
     };
-    let said = match asked {
-        Ok(said) => said,
+    let reply = match asked {
+        Ok(reply) => reply,
         Err(e) => return finding(what, false, e.to_string()),
     };
-    match serde_json::from_str::<Probed>(&said) {
+    match serde_json::from_str::<Probed>(&reply) {
         Ok(probed) => explain(what, config, target, probed, &look.counts(), || reaches(to)),
-        Err(_) => finding(what, false, said.trim()),
+        Err(_) => finding(what, false, reply.trim()),
     }
 }
 
@@ -93,17 +93,17 @@ fn explain(
     let n = |name: &str| counts.get(name).copied().unwrap_or(0);
     let (left_by, came_by) = (interfaces(counts, "left_by"), interfaces(counts, "came_by"));
     let took = format!("{:.3} s", probed.took);
-    let says = match probed.outcome {
+    let message = match probed.outcome {
         Outcome::Connected => {
             let whom = if probed.gateway { "another gateway answered for it" } else { "it answered" };
             return finding(what, true, format!("{whom} over the link after {took}: the path works"));
         }
         Outcome::Refused => {
-            let says = format!(
+            let message = format!(
                 "a reset came back after {took}: nothing listens at port {}, but the path works",
                 to.port()
             );
-            return finding(what, true, says);
+            return finding(what, true, message);
         }
         Outcome::Unreachable => format!("a router on the way says that {to} cannot be reached (ICMP)"),
         Outcome::Silence if n("left") == 0 && !left_by.is_empty() => {
@@ -128,7 +128,7 @@ fn explain(
             "the SYN left through {sat}, and nothing came back: the link, {to}, or the way back is down"
         ),
     };
-    finding(what, false, says)
+    finding(what, false, message)
 }
 
 /// A host on the terrestrial side; without such hosts, the gateway's own address.
@@ -149,12 +149,12 @@ fn host(neighbours: &[IpAddr], networks: &[Network]) -> Option<IpAddr> {
 }
 
 /// Stops a gateway on request.
-struct Guest<'a> {
+struct StopRequest<'a> {
     ready: Sender<Waker>,
     over: &'a AtomicBool,
 }
 
-impl Watcher for Guest<'_> {
+impl RunObserver for StopRequest<'_> {
     fn ready(&mut self, waker: Waker) {
         let _ = self.ready.send(waker);
     }
@@ -164,7 +164,7 @@ impl Watcher for Guest<'_> {
 }
 
 /// Runs a gateway for one probe. No connection of others is split.
-fn alone(config: &Config, surroundings: &Surroundings, target: Target) -> Result<String, GatewayError> {
+fn alone(config: &Config, environment: &Environment, target: Target) -> Result<String, GatewayError> {
     let mut config = config.clone();
     if let Some(t) = &mut config.terrestrial {
         t.networks = Vec::new();
@@ -180,7 +180,7 @@ fn alone(config: &Config, surroundings: &Surroundings, target: Target) -> Result
     let over = AtomicBool::new(false);
     let (ready, started) = channel();
     std::thread::scope(|s| {
-        let gateway = s.spawn(|| crate::run(&config, surroundings, &mut Guest { ready, over: &over }));
+        let gateway = s.spawn(|| crate::run(&config, environment, &mut StopRequest { ready, over: &over }));
         // The sender goes with a gateway that fails to start.
         let Ok(waker) = started.recv() else {
             return match gateway.join() {
@@ -188,11 +188,11 @@ fn alone(config: &Config, surroundings: &Surroundings, target: Target) -> Result
                 _ => Err(GatewayError::NotRunning(config.name.clone())),
             };
         };
-        let said = control::ask(&surroundings.folder, &config.name, &target.command());
+        let reply = control::ask(&environment.folder, &config.name, &target.command());
         over.store(true, Ordering::Relaxed);
         waker.wake();
         let _ = gateway.join();
-        said
+        reply
     })
 }
 
@@ -200,14 +200,14 @@ fn alone(config: &Config, surroundings: &Surroundings, target: Target) -> Result
 mod tests {
     use super::*;
 
-    fn says(outcome: Outcome, counted: &[(&str, u64)], reaches: bool) -> (bool, String) {
+    fn finding_of(outcome: Outcome, counted: &[(&str, u64)], reaches: bool) -> (bool, String) {
         let text = "[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n";
         let config = Config::parse("g.toml", text).unwrap();
         let target = Target { from: ([10, 1, 0, 2], 0).into(), to: ([203, 0, 113, 7], 80).into() };
         let probed = Probed { outcome, took: 0.55, gateway: false, port: 50_000 };
         let counts = counted.iter().map(|(k, n)| ((*k).to_owned(), *n)).collect();
         let f = explain("connection".into(), &config, target, probed, &counts, || reaches);
-        (f.ok, f.says)
+        (f.ok, f.message)
     }
 
     #[test]
@@ -230,8 +230,8 @@ mod tests {
             (Silence, &[("left", 4)], true, false, "the machine itself reaches 203.0.113.7:80"),
             (Silence, &[("left", 4)], false, false, "nothing came back"),
         ] {
-            let (is_ok, said) = says(outcome, counts, reaches);
-            assert!(is_ok == ok && said.contains(part), "{outcome:?} {counts:?}: {said}");
+            let (is_ok, message) = finding_of(outcome, counts, reaches);
+            assert!(is_ok == ok && message.contains(part), "{outcome:?} {counts:?}: {message}");
         }
     }
 

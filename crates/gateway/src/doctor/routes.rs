@@ -87,7 +87,7 @@ fn judge(
 }
 
 fn elsewhere(what: String, found: Result<Route, skyhaul_net::NetError>, to: IpAddr, out: &str) -> Finding {
-    let says = match found {
+    let message = match found {
         Ok(Route::Out(i)) => {
             let name = nix::net::if_::if_indextoname(i).map(|n| n.to_string_lossy().into_owned());
             let name = name.unwrap_or_else(|_| format!("interface {i}"));
@@ -101,7 +101,7 @@ fn elsewhere(what: String, found: Result<Route, skyhaul_net::NetError>, to: IpAd
         }
         Err(e) => e.to_string(),
     };
-    finding(what, false, says)
+    finding(what, false, message)
 }
 
 /// An address that stands for the networks of one side.

@@ -1,7 +1,7 @@
 //! Arms of an A/B test. The kernel decides about a SYN by a hash expression of nftables; the observer and the gateway compute the
 //! same hash, so that a connection has one arm for all three, and for two gateways with the same seed.
 
-use super::settings::{By, SHARES, Settings};
+use super::settings::{AssignmentUnit, SHARES, Settings};
 use std::net::{IpAddr, SocketAddr};
 
 /// An arm of an A/B test.
@@ -26,7 +26,7 @@ impl Arm {
             len += part.len().next_multiple_of(4);
         };
         put_address(&mut put, client.ip());
-        if settings.by == By::Connection {
+        if settings.by == AssignmentUnit::Connection {
             put_address(&mut put, server.ip());
             put(&client.port().to_be_bytes());
             put(&server.port().to_be_bytes());
@@ -48,8 +48,8 @@ fn put_address(put: &mut impl FnMut(&[u8]), address: IpAddr) {
 /// The condition on a SYN that puts its connection into the first arm, in the language of nftables.
 pub(crate) fn condition(settings: &Settings, ip: &str) -> String {
     let of = match settings.by {
-        By::Connection => format!("{ip} saddr . {ip} daddr . tcp sport . tcp dport"),
-        By::Client => format!("{ip} saddr"),
+        AssignmentUnit::Connection => format!("{ip} saddr . {ip} daddr . tcp sport . tcp dport"),
+        AssignmentUnit::Client => format!("{ip} saddr"),
     };
     format!("jhash {of} mod {SHARES} seed {:#x} < {}", settings.seed, settings.threshold())
 }
@@ -132,7 +132,7 @@ mod tests {
             let (n, p) = (20_000.0, fraction);
             assert!((first as f64 - n * p).abs() < 5.0 * f64::sqrt(n * p * (1.0 - p)), "{fraction}: {first}");
         }
-        let s = Settings { by: By::Client, ..Settings::default() };
+        let s = Settings { by: AssignmentUnit::Client, ..Settings::default() };
         for n in 0..1000 {
             let same = client(n & !15).ip();
             let of = |port| Arm::of(&s, SocketAddr::new(same, port), server);

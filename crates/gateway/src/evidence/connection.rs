@@ -17,7 +17,7 @@ const FURTHEST: i32 = 1 << 30;
 
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum Outcome {
     /// Both directions ended with a FIN, or that from the link before a reset by the host.
     Finished,
     /// It was reset.
@@ -92,7 +92,7 @@ pub(crate) struct Observed {
 /// The result of one connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Measured {
-    pub(crate) ending: Ending,
+    pub(crate) ending: Outcome,
     /// Bytes to hosts and to the link, and those seen again or out of order.
     pub(crate) to_hosts: u64,
     pub(crate) to_link: u64,
@@ -188,12 +188,12 @@ impl Observed {
         let since = |at: Option<u64>| at.map(|at| seconds(at - self.began));
         let flowing = self.flowing + self.response.map_or(0, |(first, last)| last - first);
         let ending = match (self.to_hosts.ended, self.to_link.ended) {
-            (true, true) => Ending::Finished,
+            (true, true) => Outcome::Finished,
             // A host that has everything may reset instead of closing.
-            (true, false) if self.reset => Ending::Finished,
-            _ if self.reset => Ending::Reset,
-            _ if self.answered.is_none() => Ending::Unanswered,
-            _ => Ending::Silent,
+            (true, false) if self.reset => Outcome::Finished,
+            _ if self.reset => Outcome::Reset,
+            _ if self.answered.is_none() => Outcome::Unanswered,
+            _ => Outcome::Silent,
         };
         Measured {
             ending,
@@ -254,7 +254,7 @@ mod tests {
         assert!(!t.end(2820, false, 3500));
         assert!(t.end(2830, true, 600));
         let m = t.0.result();
-        assert_eq!((m.ending, m.to_hosts, m.to_link), (Ending::Finished, 3500, 600));
+        assert_eq!((m.ending, m.to_hosts, m.to_link), (Outcome::Finished, 3500, 600));
         assert_eq!(m.again, 1000 + 300);
         assert_eq!((m.setup, m.first_byte), (Some(0.5), Some(1.11)));
         // SYN to 1110, 100 ms of the response, 600 ms for the second request.
@@ -268,15 +268,15 @@ mod tests {
         let mut t = Talk::new(true);
         t.say(1000, false, 0, 10);
         assert!(reset(&mut t));
-        assert_eq!(t.0.result().ending, Ending::Reset);
+        assert_eq!(t.0.result().ending, Outcome::Reset);
         let mut t = Talk::new(true);
         t.end(1000, false, 0);
         assert!(reset(&mut t));
-        assert_eq!(t.0.result().ending, Ending::Finished, "everything was there");
+        assert_eq!(t.0.result().ending, Outcome::Finished, "everything was there");
         let t = Talk::new(true);
-        assert_eq!(t.0.result().ending, Ending::Silent);
+        assert_eq!(t.0.result().ending, Outcome::Silent);
         let t = Observed::new(0, Arm::First, true, &head(SYN, 1, 0));
-        assert_eq!(t.result().ending, Ending::Unanswered);
+        assert_eq!(t.result().ending, Outcome::Unanswered);
     }
 
     #[test]

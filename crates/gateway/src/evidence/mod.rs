@@ -24,8 +24,8 @@ mod tap;
 
 pub use arm::Arm;
 pub use report::Evidence;
-pub use settings::{By, Mode, Other, Settings};
-pub use tally::{ArmReport, Comparison, Ended, Finished, Group, Typical, Verdict};
+pub use settings::{AssignmentUnit, Mode, SecondArm, Settings};
+pub use tally::{ArmReport, Comparison, Finished, GeometricMean, Group, OutcomeCounts, Verdict};
 
 use crate::config::Config;
 use crate::error::GatewayError;

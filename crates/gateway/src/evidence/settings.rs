@@ -12,7 +12,7 @@ pub struct Settings {
     /// Share of new connections in the first arm, 0 to 1, both excluded.
     pub fraction: f64,
     /// What the arm of a connection depends on.
-    pub by: By,
+    pub by: AssignmentUnit,
     /// Seed of the hash that assigns arms.
     pub seed: u32,
     /// Whose prefixes are reported.
@@ -26,7 +26,7 @@ pub struct Settings {
     /// Maximum number of prefixes reported.
     pub prefixes: usize,
     /// The second arm, if it is split as well: with other transport settings.
-    pub other: Option<Other>,
+    pub other: Option<SecondArm>,
 }
 
 impl Default for Settings {
@@ -34,7 +34,7 @@ impl Default for Settings {
         Self {
             mode: Mode::Off,
             fraction: 0.5,
-            by: By::Connection,
+            by: AssignmentUnit::Connection,
             seed: 0,
             group: Group::Server,
             prefix_v4: 24,
@@ -74,7 +74,7 @@ impl Mode {
 /// What the arm of a connection depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum By {
+pub enum AssignmentUnit {
     /// Its addresses and ports.
     #[default]
     Connection,
@@ -96,7 +96,7 @@ pub enum Group {
 /// Transport settings of the second arm; what is left out is as in `[satellite]`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Other {
+pub struct SecondArm {
     pub(crate) cc: Option<toml::Value>,
     pub(crate) endpoint: Option<toml::Value>,
     pub(crate) rwnd: Option<toml::Value>,

@@ -77,7 +77,7 @@ pub(crate) struct Table {
 impl Table {
     pub(crate) fn new(config: &Config) -> Self {
         let settings = config.evidence.clone();
-        let all = Tally::new(settings.by == super::settings::By::Client);
+        let all = Tally::new(settings.by == super::settings::AssignmentUnit::Client);
         Self {
             settings,
             wanted: SplitRules::new(config),
@@ -167,7 +167,7 @@ impl Table {
             self.unlisted += 1;
             return;
         }
-        let grouped = s.by == super::settings::By::Client;
+        let grouped = s.by == super::settings::AssignmentUnit::Client;
         self.groups.entry(prefix).or_insert_with(|| Tally::new(grouped)).add(c.arm, crossed, group, &m);
     }
 

@@ -1,7 +1,7 @@
 //! The results of all connections of a prefix, per arm of the comparison.
 
 use super::arm::Arm;
-use super::connection::{Ending, Measured};
+use super::connection::{Measured, Outcome};
 use super::moments::{self, Interval, Samples};
 use super::settings::{Mode, Settings};
 use crate::absent;
@@ -53,7 +53,7 @@ impl Measure {
 /// Counts of an arm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Ended {
+pub struct OutcomeCounts {
     /// Connections that ended in order.
     pub finished: u64,
     /// Connections that were reset.
@@ -74,7 +74,7 @@ pub struct Ended {
     pub bytes_again: u64,
 }
 
-impl Ended {
+impl OutcomeCounts {
     /// Connections that were established and have ended.
     fn established(&self) -> u64 {
         self.finished + self.reset + self.silent
@@ -84,7 +84,7 @@ impl Ended {
 /// The results of one arm.
 #[derive(Clone, Debug)]
 struct ArmTally {
-    ended: Ended,
+    ended: OutcomeCounts,
     /// Times of handshakes.
     setup: Samples,
     /// By measure and size class.
@@ -100,7 +100,7 @@ impl Tally {
     pub(crate) fn new(grouped: bool) -> Self {
         let samples = || Samples::new(grouped);
         let arm = || ArmTally {
-            ended: Ended::default(),
+            ended: OutcomeCounts::default(),
             setup: samples(),
             samples: core::array::from_fn(|_| core::array::from_fn(|_| samples())),
         };
@@ -116,12 +116,12 @@ impl Tally {
         e.bytes_to_link += m.to_link;
         e.bytes_again += m.again;
         match m.ending {
-            Ending::Finished => e.finished += 1,
-            Ending::Reset => e.reset += 1,
-            Ending::Silent => e.silent += 1,
-            Ending::Unanswered => e.unanswered += 1,
+            Outcome::Finished => e.finished += 1,
+            Outcome::Reset => e.reset += 1,
+            Outcome::Silent => e.silent += 1,
+            Outcome::Unanswered => e.unanswered += 1,
         }
-        if m.ending != Ending::Finished {
+        if m.ending != Outcome::Finished {
             return;
         }
         if !m.is_timed() {
@@ -192,13 +192,18 @@ impl Tally {
 }
 
 /// The geometric mean of samples, with its interval; `None` if there are too few for an interval.
-fn typical(name: &'static str, class: &'static str, measure: Measure, samples: &Samples) -> Option<Typical> {
+fn typical(
+    name: &'static str,
+    class: &'static str,
+    measure: Measure,
+    samples: &Samples,
+) -> Option<GeometricMean> {
     let mean = samples.mean()?;
     let (log, half) = moments::alone(mean);
     // For times, the larger logarithm is the smaller value.
     let ends = [measure.value(log - half), measure.value(log + half)];
     let (of, class, value) = (name.into(), class.into(), measure.value(log));
-    Some(Typical { of, class, n: mean.n, value, low: ends[0].min(ends[1]), high: ends[0].max(ends[1]) })
+    Some(GeometricMean { of, class, n: mean.n, value, low: ends[0].min(ends[1]), high: ends[0].max(ends[1]) })
 }
 
 /// Names of the arms.
@@ -232,15 +237,15 @@ pub struct ArmReport {
     pub arm: Cow<'static, str>,
     /// Counts.
     #[serde(flatten)]
-    pub ended: Ended,
+    pub ended: OutcomeCounts,
     /// Geometric means.
-    pub typical: Vec<Typical>,
+    pub typical: Vec<GeometricMean>,
 }
 
 /// A geometric mean with its pointwise 95 % interval: seconds, or bit/s of a goodput.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Typical {
+pub struct GeometricMean {
     /// Quantity.
     pub of: Cow<'static, str>,
     /// Size class.
@@ -361,7 +366,7 @@ mod tests {
             let slow = if arm == Arm::First { times } else { 1.0 };
             let flowing = slow * bytes as f64 / rate;
             let m = Measured {
-                ending: Ending::Finished,
+                ending: Outcome::Finished,
                 to_hosts: bytes,
                 to_link: 100,
                 again: 0,
@@ -414,7 +419,7 @@ mod tests {
                 let bytes = if n % 10 < large { 5_000_000 } else { 10_000 };
                 let flowing = bytes as f64 / 1e5 * (0.5 + rng.unit());
                 let m = Measured {
-                    ending: Ending::Finished,
+                    ending: Outcome::Finished,
                     to_hosts: bytes,
                     to_link: 0,
                     again: 0,
@@ -435,7 +440,7 @@ mod tests {
     fn what_was_reset_or_sent_by_hosts_is_counted_and_not_timed() {
         let mut t = Tally::new(false);
         let m = Measured {
-            ending: Ending::Reset,
+            ending: Outcome::Reset,
             to_hosts: 10,
             to_link: 0,
             again: 3,
@@ -445,7 +450,7 @@ mod tests {
             flowing: 1.0,
         };
         t.add(Arm::First, true, 0, &m);
-        t.add(Arm::Second, false, 0, &Measured { ending: Ending::Finished, to_link: 99, ..m });
+        t.add(Arm::Second, false, 0, &Measured { ending: Outcome::Finished, to_link: 99, ..m });
         let s = Settings { mode: Mode::Ab, ..Settings::default() };
         let r = t.report("all".into(), &s);
         assert_eq!((r.arms[0].ended.reset, r.arms[0].ended.crossed, r.arms[1].ended.from_hosts), (1, 1, 1));

@@ -3,7 +3,7 @@
 use super::Gateway;
 use crate::capture::{QUEUE, Request};
 use crate::control::Answer;
-use crate::flow::From;
+use crate::flow::Initiator;
 use crate::log::Log;
 use crate::probe::{self, Probe};
 use skyhaul_base::Instant;
@@ -15,7 +15,7 @@ impl Gateway {
     pub fn set_log(&mut self, log: Log) {
         if self.number == 0 {
             let log = log.clone();
-            self.team.tell(0, move |_, gateway, _| gateway.set_log(log));
+            self.threads.tell(0, move |_, gateway, _| gateway.set_log(log));
         }
         self.log = Some(log);
     }
@@ -35,7 +35,7 @@ impl Gateway {
             Some(number) => {
                 let ours = self.chosen(host, number);
                 let find = move |_, gateway: &Self, host: &Host| gateway.chosen(host, number);
-                let found = ours.or_else(|| self.team.ask(self.number, find).into_iter().flatten().next());
+                let found = ours.or_else(|| self.threads.ask(self.number, find).into_iter().flatten().next());
                 Some(found.ok_or_else(|| {
                     format!("there is no connection {number}: `skyhaul gateway status --flows` lists those that are open")
                 })?)
@@ -44,7 +44,7 @@ impl Gateway {
         let (filter, named) = chosen.map_or_else(|| (request.filter(), None), |(f, named)| (f, Some(named)));
         let (tap, reader) = Tap::new(filter, request.payload, QUEUE);
         let (other, only) = (tap.clone(), request.flow);
-        self.team.tell(self.number, move |now, gateway, host| gateway.attach(now, host, other, only));
+        self.threads.tell(self.number, move |now, gateway, host| gateway.attach(now, host, other, only));
         self.attach(now, host, tap.clone(), only);
         Ok((tap, reader, named))
     }
@@ -56,8 +56,8 @@ impl Gateway {
         let far = far.map(|c| (c.local(), c.remote()));
         // From the link, our end is the server's.
         let (client, server) = match (flow.from, far) {
-            (From::Hosts, Some((local, remote))) => (local, remote),
-            (From::Link, Some((local, remote))) => (remote, local),
+            (Initiator::Hosts, Some((local, remote))) => (local, remote),
+            (Initiator::Link, Some((local, remote))) => (remote, local),
             (_, None) => (flow.client, flow.server),
         };
         let filter = Filter { client: client.into(), server: server.into() };
@@ -99,7 +99,7 @@ impl Gateway {
     ) {
         let owner = host.config().owner(target.from, target.to);
         if target.from.port() != 0 && owner != self.number {
-            self.team
+            self.threads
                 .post(owner, Box::new(move |now, gateway, host| gateway.probe(now, host, target, answer)));
             return;
         }

@@ -4,13 +4,13 @@ use super::{FLOWS, Gateway, SWEEP};
 use crate::cause::Cause;
 use crate::config::Preserve;
 use crate::descriptors;
-use crate::flow::{Flow, From};
+use crate::flow::{Flow, Initiator};
 use crate::forward;
 use crate::log::Level;
 use crate::near::Near;
+use crate::policy::{EndpointPolicy, PeerGateway};
 use crate::record;
 use crate::route;
-use crate::terms::{PeerGateway, Terms};
 use skyhaul_base::Instant;
 use skyhaul_cc::InitialWindow;
 use skyhaul_net::host::{ConnId, Cookie, Endpoint, Host, HostError, PendingConnection, Transparent};
@@ -34,8 +34,8 @@ struct Accepted {
 
 impl Gateway {
     fn insert(&mut self, mut flow: Flow) -> u32 {
-        flow.number = self.team.opened.fetch_add(1, Ordering::Relaxed) + 1;
-        self.team.flows.fetch_add(1, Ordering::Relaxed);
+        flow.number = self.threads.opened.fetch_add(1, Ordering::Relaxed) + 1;
+        self.threads.flows.fetch_add(1, Ordering::Relaxed);
         flow.control = self.config.endpoint.cc.name();
         if let Some(evidence) = &self.evidence {
             evidence.split(flow.client, flow.server);
@@ -105,7 +105,7 @@ impl Gateway {
         if done {
             self.counts.from_hosts += 1;
             self.counts.refused += 1;
-            self.team.turned_away.fetch_add(1, Ordering::Relaxed);
+            self.threads.turned_away.fetch_add(1, Ordering::Relaxed);
         }
         done
     }
@@ -114,13 +114,13 @@ impl Gateway {
     fn hand_on(&mut self, now: Instant, host: &mut Host, accepted: Accepted) {
         let owner = match accepted.local.port() {
             // The owner chooses a port such that it is the owner.
-            0 => usize::from(accepted.client.port()) % self.team.size(),
+            0 => usize::from(accepted.client.port()) % self.threads.size(),
             _ => host.config().owner(accepted.local, accepted.server),
         };
         if owner == self.number {
             self.open_to_link(now, host, accepted);
         } else {
-            self.team
+            self.threads
                 .post(owner, Box::new(move |now, gateway, host| gateway.open_to_link(now, host, accepted)));
         }
     }
@@ -132,17 +132,17 @@ impl Gateway {
         let loops = self.ports.v4 == server.port() && server.ip().is_loopback();
         let Some(mut near) = Near::accepted(stream, client).ok().filter(|_| !loops) else {
             // Dropped, it is reset.
-            self.refuse(From::Hosts, client, server);
+            self.refuse(Initiator::Hosts, client, server);
             return;
         };
         let waits = {
-            let peers = self.team.peers();
+            let peers = self.threads.peers();
             peers.before(server.ip()).and_then(|g| peers.cookie(now, g, local.ip())).is_some()
         };
         if waits {
             near.awaits_data();
         }
-        let mut flow = Flow::new(now, From::Hosts, (client, server), near, self.config.limits.buffer.0);
+        let mut flow = Flow::new(now, Initiator::Hosts, (client, server), near, self.config.limits.buffer.0);
         flow.opens_from = Some(local);
         let number = self.insert(flow);
         if waits {
@@ -160,20 +160,20 @@ impl Gateway {
             return;
         };
         let dscp = flow.near().map_or(0, Near::dscp);
-        let gateway = self.team.peers().before(server.ip());
+        let gateway = self.threads.peers().before(server.ip());
         let window = gateway.and_then(|g| self.window(now, g));
-        let cookie = gateway.and_then(|g| Some((g, self.team.peers().cookie(now, g, local.ip())?)));
+        let cookie = gateway.and_then(|g| Some((g, self.threads.peers().cookie(now, g, local.ip())?)));
         host.look_up_route(now, server.ip(), route::mtu);
         let beyond = gateway.map_or(PeerGateway::Unknown, PeerGateway::Gateway);
-        let which = self.terms.of(now, client, server, beyond);
+        let which = self.policy.of(now, client, server, beyond);
         match self.connect(now, host, (local, server), (window, cookie), (dscp, which)) {
             Ok(far) => {
                 self.counts.resumed += u64::from(window.is_some());
-                self.counts.fallback += u64::from(Terms::is_fallback(which));
+                self.counts.fallback += u64::from(EndpointPolicy::is_fallback(which));
                 self.by_conn.insert(far, number);
                 if let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_deref_mut) {
                     flow.far = Some(far);
-                    flow.control = self.terms.endpoint(which).cc.name();
+                    flow.control = self.policy.endpoint(which).cc.name();
                     let named = flow.number;
                     self.trace(now, host, named, far);
                 }
@@ -214,7 +214,7 @@ impl Gateway {
         (dscp, which): (u8, u8),
     ) -> Result<ConnId, HostError> {
         let mut other;
-        let mut endpoint = self.terms.endpoint(which);
+        let mut endpoint = self.policy.endpoint(which);
         if window.is_some() || dscp != 0 {
             other = Endpoint { dscp, ..endpoint.clone() };
             if let Some(window) = window {
@@ -231,7 +231,7 @@ impl Gateway {
     /// The initial window of a connection to a known gateway, segments; `None`: that of the endpoint.
     fn window(&self, now: Instant, gateway: NonZeroU32) -> Option<NonZeroU16> {
         let s = &self.config.satellite;
-        if s.resume && s.rate.is_some() { self.team.peers().window(now, gateway) } else { None }
+        if s.resume && s.rate.is_some() { self.threads.peers().window(now, gateway) } else { None }
     }
 
     /// A client behind the link connects to a terrestrial host.
@@ -240,7 +240,7 @@ impl Gateway {
         host.look_up_route(now, client.ip(), route::mtu);
         self.counts.from_link += 1;
         let Some((to, preserve)) = self.place(server) else {
-            self.refuse(From::Link, client, server);
+            self.refuse(Initiator::Link, client, server);
             host.refuse(id);
             return;
         };
@@ -248,13 +248,13 @@ impl Gateway {
             Ok(near) => near,
             Err(e) => {
                 let without = u64::from(descriptors::are_used_up(&e));
-                self.team.turned_away.fetch_add(without, Ordering::Relaxed);
-                self.refuse(From::Link, client, server);
+                self.threads.turned_away.fetch_add(without, Ordering::Relaxed);
+                self.refuse(Initiator::Link, client, server);
                 host.refuse(id);
                 return;
             }
         };
-        let mut flow = Flow::new(now, From::Link, (client, server), near, self.config.limits.buffer.0);
+        let mut flow = Flow::new(now, Initiator::Link, (client, server), near, self.config.limits.buffer.0);
         (flow.far, flow.waits, flow.gateway) = (Some(id), true, gateway);
         let number = self.insert(flow);
         self.by_conn.insert(id, number);
@@ -274,13 +274,13 @@ impl Gateway {
         let window = gateway.and_then(|g| self.window(now, g));
         self.counts.resumed += u64::from(window.is_some());
         let which =
-            self.terms.of(now, client, server, gateway.map_or(PeerGateway::Nobody, PeerGateway::Gateway));
-        self.counts.fallback += u64::from(Terms::is_fallback(which));
+            self.policy.of(now, client, server, gateway.map_or(PeerGateway::Nobody, PeerGateway::Gateway));
+        self.counts.fallback += u64::from(EndpointPolicy::is_fallback(which));
         host.admit(id, window, which);
     }
 
     /// Counts a connection that the gateway cannot take.
-    fn refuse(&mut self, from: From, client: SocketAddr, server: SocketAddr) {
+    fn refuse(&mut self, from: Initiator, client: SocketAddr, server: SocketAddr) {
         self.counts.refused += 1;
         if let Some(log) = &self.log {
             log.flow(Level::Warning, record::refused(from, client, server));
@@ -303,7 +303,7 @@ impl Gateway {
             // If the kernel cannot watch it, no event would arrive, and it would stand still.
             if self.poll.watch(near.stream(), u64::from(number) + FLOWS).is_err() {
                 near.give_up();
-                self.team.turned_away.fetch_add(1, Ordering::Relaxed);
+                self.threads.turned_away.fetch_add(1, Ordering::Relaxed);
             }
         }
         self.list(number);

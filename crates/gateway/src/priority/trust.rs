@@ -23,7 +23,7 @@ struct Record {
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct TrustState {
     records: BTreeMap<NonZeroU32, Record>,
     met: VecDeque<(NonZeroU32, IpAddr)>,
     /// Congestion control on paths that are not trusted.
@@ -31,7 +31,7 @@ struct Inner {
     news: VecDeque<String>,
 }
 
-impl Inner {
+impl TrustState {
     fn line(&self, gateway: NonZeroU32, verdict: Verdict, finding: &Finding) -> String {
         let c = &finding.counts;
         let fallback = &self.fallback;
@@ -57,7 +57,7 @@ impl Inner {
 /// The results of all tests, shared by the testing thread and the gateway.
 #[derive(Clone, Debug)]
 pub(crate) struct Trust {
-    inner: Arc<Mutex<Inner>>,
+    inner: Arc<Mutex<TrustState>>,
     /// For how long a result is valid.
     valid: Duration,
 }
@@ -109,13 +109,13 @@ impl PriorityStatus {
 
 impl Trust {
     pub(crate) fn new(valid: Duration, fallback: String) -> Self {
-        Self { inner: Arc::new(Mutex::new(Inner { fallback, ..Inner::default() })), valid }
+        Self { inner: Arc::new(Mutex::new(TrustState { fallback, ..TrustState::default() })), valid }
     }
     /// Switches to another control on paths that are not trusted.
     pub(crate) fn reconfigure(&self, fallback: &str) {
         self.inner().fallback = fallback.into();
     }
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, TrustState> {
         // It is whole between two calls.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -4,7 +4,7 @@
 use skyhaul_base::units::Serializer;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_gateway::status::Status;
-use skyhaul_gateway::{Config, Watcher};
+use skyhaul_gateway::{Config, RunObserver};
 use skyhaul_net::tun::{Tun, TunConfig};
 use skyhaul_net::wait::{Wait, Waker};
 use skyhaul_net::{Clock, Namespace};
@@ -24,7 +24,7 @@ mod report;
 /// Prints a line once packets are taken.
 pub(crate) struct Ready;
 
-impl Watcher for Ready {
+impl RunObserver for Ready {
     fn ready(&mut self, _: Waker) {
         println!("ready");
     }
@@ -52,7 +52,7 @@ pub(crate) fn stands_in(args: &[String]) -> bool {
                         other.cc = skyhaul_cc::Config::User(skyhaul_cc::user::Config::new("missing"));
                     }
                 }
-                skyhaul_gateway::run(&config, &surroundings(file, Path::new(&args[2])), &mut Ready)
+                skyhaul_gateway::run(&config, &environment(file, Path::new(&args[2])), &mut Ready)
             };
             if let Err(e) = run() {
                 eprintln!("{e}");
@@ -484,9 +484,9 @@ impl Drop for Running {
 }
 
 /// Where files of a gateway are.
-pub(crate) fn surroundings(file: &Path, folder: &Path) -> skyhaul_gateway::Surroundings {
+pub(crate) fn environment(file: &Path, folder: &Path) -> skyhaul_gateway::Environment {
     let ourselves = std::env::current_exe().expect("there").into();
-    skyhaul_gateway::Surroundings {
+    skyhaul_gateway::Environment {
         folder: folder.into(),
         file: file.into(),
         keeper: vec![ourselves, "gateway-keep".into()],

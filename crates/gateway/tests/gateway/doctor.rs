@@ -4,7 +4,7 @@ use crate::bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
 use crate::{PORT, calm, listen, server};
 use skyhaul_base::Duration;
 use skyhaul_gateway::doctor::{self, Finding};
-use skyhaul_gateway::{Config, Surroundings};
+use skyhaul_gateway::{Config, Environment};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::process::Command;
 use std::time::Duration as Patience;
@@ -31,7 +31,7 @@ fn examine(bed: &Bed, text: &str) -> Vec<Finding> {
     bed.spaces[NEAR].within(|| doctor::examine(&config(text), &bed.folder)).expect("enters")
 }
 fn wrong(all: &[Finding]) -> Vec<String> {
-    all.iter().filter(|f| !f.ok).map(|f| format!("{}: {}", f.what, f.says)).collect()
+    all.iter().filter(|f| !f.ok).map(|f| format!("{}: {}", f.what, f.message)).collect()
 }
 
 fn the_doctor_finds_what_is_wrong() {
@@ -41,7 +41,7 @@ fn the_doctor_finds_what_is_wrong() {
         sh(&bed, NEAR, break_it);
         let all = examine(&bed, text);
         sh(&bed, NEAR, mend);
-        let found = all.iter().find(|f| format!("{}: {}", f.what, f.says).contains(part));
+        let found = all.iter().find(|f| format!("{}: {}", f.what, f.message).contains(part));
         let found = found.unwrap_or_else(|| panic!("{part}: {all:#?}"));
         assert!(!found.ok || found.doubt, "{found:?}");
         // Mended, it is well again.
@@ -110,7 +110,7 @@ fn the_doctor_says_where_syns_arrive() {
     let _listener = listen(&bed, server());
     let all = watch(GOOD, true);
     assert_eq!(wrong(&all), [""; 0]);
-    assert!(all[0].says.starts_with("1 arrived, 1 of them between"), "{all:?}");
+    assert!(all[0].message.starts_with("1 arrived, 1 of them between"), "{all:?}");
     let all = watch(GOOD, false);
     assert!(wrong(&all)[0].contains("the hosts send nothing through this machine"), "{all:?}");
     // Interfaces that the file has the wrong way round, and networks that it does not name.
@@ -132,29 +132,29 @@ fn the_doctor_says_where_syns_arrive() {
 fn the_doctor_proves_the_path() {
     let Some(bed) = Bed::new("prove", Link { delay: Duration::from_millis(20), ..calm() }) else { return };
     let host: IpAddr = [10, 1, 0, 2].into();
-    let surroundings =
-        Surroundings { folder: bed.folder.clone(), file: bed.folder.join("near.toml"), keeper: Vec::new() };
+    let environment =
+        Environment { folder: bed.folder.clone(), file: bed.folder.join("near.toml"), keeper: Vec::new() };
     let prove = |to: SocketAddr| {
-        let prove = || doctor::prove(&config(GOOD), &surroundings, Some(host), to);
+        let prove = || doctor::prove(&config(GOOD), &environment, Some(host), to);
         bed.spaces[NEAR].within(prove).expect("enters")
     };
     let before = bed.traces(NEAR);
     let listener = listen(&bed, server());
     // Nobody runs: a gateway runs for the probe. It splits no connection of others.
     let found = prove(server());
-    assert!(found.ok && found.says.starts_with("it answered over the link after 0.0"), "{found:?}");
+    assert!(found.ok && found.message.starts_with("it answered over the link after 0.0"), "{found:?}");
     assert_eq!(listener.accept().expect("accepts").1.ip(), host, "it comes from the host's address");
     assert_eq!(bed.traces(NEAR), before);
     let refused = prove(SocketAddr::new(server().ip(), 9));
     assert!(
-        refused.ok && refused.says.contains("nothing listens at port 9, but the path works"),
+        refused.ok && refused.message.contains("nothing listens at port 9, but the path works"),
         "{refused:?}"
     );
     // One runs: it is asked. With another one across the link, that one answers.
     let near = bed.gateway(NEAR, "");
     let far = bed.gateway(FAR, "");
     let found = prove(server());
-    assert!(found.ok && found.says.starts_with("another gateway answered for it"), "{found:?}");
+    assert!(found.ok && found.message.starts_with("another gateway answered for it"), "{found:?}");
     assert_eq!(
         (near.count("flows"), near.count("from-hosts")),
         (0, 0),
@@ -164,7 +164,7 @@ fn the_doctor_proves_the_path() {
     // Answers go another way: past this machine.
     sh(&bed, FAR, "ip route replace 10.1.0.2/32 dev lan0");
     let found = prove(server());
-    assert!(!found.ok && found.says.contains("but the machine itself reaches 10.2.0.2:7000"), "{found:?}");
+    assert!(!found.ok && found.message.contains("but the machine itself reaches 10.2.0.2:7000"), "{found:?}");
     sh(&bed, FAR, "ip route del 10.1.0.2/32 dev lan0");
     // A chain of somebody's drops what is forwarded.
     sh(
@@ -173,11 +173,11 @@ fn the_doctor_proves_the_path() {
         "nft 'add table ip theirs; add chain ip theirs FORWARD { type filter hook forward priority 0; policy drop; }'",
     );
     let found = prove(server());
-    assert!(!found.ok && found.says.contains("a chain drops forwarded packets of sky-near"), "{found:?}");
+    assert!(!found.ok && found.message.contains("a chain drops forwarded packets of sky-near"), "{found:?}");
     sh(&bed, NEAR, "nft 'flush chain ip theirs FORWARD; add rule ip theirs FORWARD iifname sky-near accept'");
     let found = prove(server());
     assert!(
-        !found.ok && found.says.contains("answers arrive at sat0 but do not reach sky-near"),
+        !found.ok && found.message.contains("answers arrive at sat0 but do not reach sky-near"),
         "{found:?}"
     );
     sh(&bed, NEAR, "nft delete table ip theirs");
@@ -185,7 +185,7 @@ fn the_doctor_proves_the_path() {
     // The link carries nothing.
     sh(&bed, FAR, "ip link set sat0 down");
     let found = prove(server());
-    assert!(!found.ok && found.says.contains("nothing came back"), "{found:?}");
+    assert!(!found.ok && found.message.contains("nothing came back"), "{found:?}");
 }
 
 /// Without `--from`, a host that the kernel has reached lately stands in: by ARP, and by neighbour discovery (RFC 4861).
@@ -195,24 +195,24 @@ fn the_doctor_proves_as_a_neighbour() {
     sh(&bed, NEAR, "ip -6 route replace fd02::/64 via fd09::2 dev sat0");
     sh(&bed, FAR, "ip -6 route replace fd01::/64 via fd09::1 dev sat0");
     sh(&bed, SERVER, "ip -6 route replace default via fd02::1 dev s0");
-    let surroundings =
-        Surroundings { folder: bed.folder.clone(), file: bed.folder.join("near.toml"), keeper: Vec::new() };
+    let environment =
+        Environment { folder: bed.folder.clone(), file: bed.folder.join("near.toml"), keeper: Vec::new() };
     for (host, to) in
         [("10.1.0.2", server()), ("fd01::2", SocketAddr::new("fd02::2".parse().expect("an address"), PORT))]
     {
         let prove = || {
-            let prove = || doctor::prove(&config(GOOD), &surroundings, None, to);
+            let prove = || doctor::prove(&config(GOOD), &environment, None, to);
             bed.spaces[NEAR].within(prove).expect("enters")
         };
         let host: IpAddr = host.parse().expect("an address");
         let listener = listen(&bed, to);
         let found = prove();
-        assert!(!found.ok && found.says.contains("name the address of one with --from"), "{found:?}");
+        assert!(!found.ok && found.message.contains("name the address of one with --from"), "{found:?}");
         // Nobody listens there; its address is known afterwards.
         let ask = || TcpStream::connect_timeout(&SocketAddr::new(host, 9), Patience::from_secs(20)).is_err();
         assert!(bed.spaces[NEAR].within(ask).expect("enters"));
         let found = prove();
-        assert!(found.ok && found.says.starts_with("it answered over the link"), "{found:?}");
+        assert!(found.ok && found.message.starts_with("it answered over the link"), "{found:?}");
         assert_eq!(listener.accept().expect("accepts").1.ip(), host, "it comes from the host's address");
     }
 }

@@ -6,13 +6,13 @@ mod bed;
 mod clock;
 mod contain;
 mod doctor;
+mod environment;
 mod evidence;
 mod operations;
 mod priority;
 mod programs;
 mod refusals;
 mod stack;
-mod surroundings;
 mod threads;
 
 use bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
     ];
     tests.extend(operations::ALL);
     tests.extend(threads::ALL);
-    tests.extend(surroundings::ALL);
+    tests.extend(environment::ALL);
     tests.extend(refusals::ALL);
     tests.extend(doctor::ALL);
     if let Some(name) = args.iter().find_map(|a| a.strip_prefix("--exact=")) {
@@ -539,7 +539,7 @@ fn ports_are_forwarded_without_routes() {
     let path = bed.folder.join("loop.toml");
     std::fs::write(&path, file("10.9.0.1:8080")).expect("writes");
     let config = Config::read(&path).expect("is good");
-    let run = || skyhaul_gateway::run(&config, &bed::surroundings(&path, &bed.folder), &mut bed::Ready);
+    let run = || skyhaul_gateway::run(&config, &bed::environment(&path, &bed.folder), &mut bed::Ready);
     let e = bed.spaces[NEAR].within(run).expect("enters").expect_err("leads back").to_string();
     assert_eq!(
         e,
@@ -556,7 +556,7 @@ fn nothing_is_left_behind() {
     let file = bed.folder.join("near.toml");
     let second = bed.spaces[NEAR].within(|| {
         let config = Config::read(&file).expect("is good");
-        skyhaul_gateway::run(&config, &bed::surroundings(&file, &bed.folder), &mut bed::Ready).map(|_| ())
+        skyhaul_gateway::run(&config, &bed::environment(&file, &bed.folder), &mut bed::Ready).map(|_| ())
     });
     let e = second.expect("enters").expect_err("runs already").to_string();
     assert!(e.contains("runs already (process "), "{e}");

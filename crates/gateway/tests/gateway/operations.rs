@@ -6,7 +6,7 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 use serde_json::Value;
 use skyhaul_base::Duration;
 use skyhaul_gateway::capture::{self, Request, Summary};
-use skyhaul_gateway::leftover::{self, Cleaned};
+use skyhaul_gateway::leftover::{self, CleanupResult};
 use skyhaul_testkit::need;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -437,11 +437,11 @@ fn settings_come_back_after_a_kill_with_block() {
     assert_eq!(settings(&bed, NEAR), ["0", "1"], "changed for the gateway");
     assert!(now().1.contains("blackhole") && now().2.contains("skyhaul_near"));
     // What a service manager does after a failure keeps the block.
-    assert_eq!(clean(true).expect("may"), Cleaned::Kept);
+    assert_eq!(clean(true).expect("may"), CleanupResult::Kept);
     assert!(now().2.contains("skyhaul_near"));
-    assert_eq!(clean(false).expect("may"), Cleaned::All);
+    assert_eq!(clean(false).expect("may"), CleanupResult::All);
     assert_eq!(now(), before);
-    assert_eq!(clean(false).expect("may"), Cleaned::Nothing);
+    assert_eq!(clean(false).expect("may"), CleanupResult::Nothing);
     // Killed, started again and stopped: the settings are those from before the first start.
     block().kill();
     let gateway = block();
@@ -451,8 +451,8 @@ fn settings_come_back_after_a_kill_with_block() {
     // In another namespace the file says nothing: its settings are its own.
     block().kill();
     let elsewhere = bed.spaces[FAR].within(|| leftover::clean(&bed.folder, "near", false)).expect("enters");
-    assert_eq!(elsewhere.expect("may"), Cleaned::Nothing);
-    assert_eq!(clean(false).expect("may"), Cleaned::All);
+    assert_eq!(elsewhere.expect("may"), CleanupResult::Nothing);
+    assert_eq!(clean(false).expect("may"), CleanupResult::All);
     assert_eq!(now(), before);
     // A gateway that ends in order leaves nothing but its file.
     block().stop();

@@ -104,7 +104,7 @@ fn what_is_missing_is_said_in_one_line() {
     std::fs::write(&other, format!("name = \"other\"\n{good}")).expect("writes");
     let run = || {
         let config = Config::read(&other).expect("is good");
-        skyhaul_gateway::run(&config, &bed::surroundings(&other, &bed.folder), &mut bed::Ready).map(|_| ())
+        skyhaul_gateway::run(&config, &bed::environment(&other, &bed.folder), &mut bed::Ready).map(|_| ())
     };
     let e = bed.spaces[NEAR].within(run).expect("enters").expect_err("one at a time").to_string();
     assert_eq!(

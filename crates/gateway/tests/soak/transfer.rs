@@ -30,7 +30,7 @@ pub enum Aborts {
 
 /// One transfer: a request that ends with a half-close, and an answer.
 #[derive(Clone, Copy, Debug)]
-pub struct Wish {
+pub struct TransferSpec {
     pub seed: u64,
     pub up: u32,
     pub down: u32,
@@ -39,7 +39,7 @@ pub struct Wish {
     pub pause: Duration,
 }
 
-impl Wish {
+impl TransferSpec {
     /// Random lengths from 0 to `longest` bytes, log-uniform; one transfer in twenty is aborted by an end.
     pub fn draw(seed: u64, longest: f64) -> Self {
         let mut rng = Rng::stream(seed, "wish");
@@ -199,9 +199,9 @@ fn serve(mut s: TcpStream) -> io::Result<bool> {
         return Ok(false);
     }
     head.copy_from_slice(&first);
-    let wish = Wish::read(head);
-    let data = take(&mut s, wish.up as usize, Duration::ZERO)?;
-    if data.len() < wish.up as usize {
+    let spec = TransferSpec::read(head);
+    let data = take(&mut s, spec.up as usize, Duration::ZERO)?;
+    if data.len() < spec.up as usize {
         return Ok(false);
     }
     // Its half-close comes behind it.
@@ -210,8 +210,8 @@ fn serve(mut s: TcpStream) -> io::Result<bool> {
         return Ok(false);
     }
     s.write_all(&Sha256::digest(&data))?;
-    let answer = bytes(wish.seed, "down", wish.down);
-    if wish.aborts == Aborts::Server {
+    let answer = bytes(spec.seed, "down", spec.down);
+    if spec.aborts == Aborts::Server {
         s.write_all(&answer[..answer.len() / 2])?;
         abort(s);
     } else {
@@ -221,45 +221,45 @@ fn serve(mut s: TcpStream) -> io::Result<bool> {
 }
 
 /// One transfer, and how it ended.
-pub fn transfer(at: SocketAddr, wish: &Wish, tally: &Tally) {
+pub fn transfer(at: SocketAddr, spec: &TransferSpec, tally: &Tally) {
     let began = std::time::Instant::now();
-    match attempt(at, wish, tally) {
+    match attempt(at, spec, tally) {
         Ok(Some(what)) => Tally::add(what),
         // Whose server gives up may also see it before it has sent everything.
-        Ok(None) | Err(_) if wish.aborts != Aborts::Nobody => Tally::add(&tally.aborted),
+        Ok(None) | Err(_) if spec.aborts != Aborts::Nobody => Tally::add(&tally.aborted),
         Ok(None) => Tally::add(&tally.broken),
         Err(e) => {
             if tally.of(|t| &t.broken) < 10.0 {
-                println!("  broken after {:.1} s: {e}; {wish:?}", began.elapsed().as_secs_f64());
+                println!("  broken after {:.1} s: {e}; {spec:?}", began.elapsed().as_secs_f64());
             }
             Tally::add(&tally.broken);
         }
     }
 }
 
-fn attempt<'a>(at: SocketAddr, wish: &Wish, tally: &'a Tally) -> io::Result<Option<&'a AtomicU64>> {
+fn attempt<'a>(at: SocketAddr, spec: &TransferSpec, tally: &'a Tally) -> io::Result<Option<&'a AtomicU64>> {
     let mut s = TcpStream::connect_timeout(&at, PATIENCE)?;
     patient(&s)?;
-    s.write_all(&wish.write())?;
-    let data = bytes(wish.seed, "up", wish.up);
-    if wish.aborts == Aborts::Client {
+    s.write_all(&spec.write())?;
+    let data = bytes(spec.seed, "up", spec.up);
+    if spec.aborts == Aborts::Client {
         s.write_all(&data[..data.len() / 2])?;
         abort(s);
         return Ok(None);
     }
     s.write_all(&data)?;
     s.shutdown(Shutdown::Write)?;
-    let whole = 32 + wish.down as usize;
-    let back = take(&mut s, whole + 1, wish.pause)?;
-    tally.bytes.fetch_add(u64::from(wish.up) + back.len() as u64, Ordering::Relaxed);
-    let answer = bytes(wish.seed, "down", wish.down);
+    let whole = 32 + spec.down as usize;
+    let back = take(&mut s, whole + 1, spec.pause)?;
+    tally.bytes.fetch_add(u64::from(spec.up) + back.len() as u64, Ordering::Relaxed);
+    let answer = bytes(spec.seed, "down", spec.down);
     Ok(Some(if back.len() < whole {
         &tally.cut
     } else if back.len() == whole
         && back[..32] == Sha256::digest(&data)[..]
         && Sha256::digest(&back[32..]) == Sha256::digest(&answer)
     {
-        if wish.aborts == Aborts::Server { &tally.cut } else { &tally.whole }
+        if spec.aborts == Aborts::Server { &tally.cut } else { &tally.whole }
     } else {
         &tally.wrong
     }))
@@ -271,15 +271,15 @@ pub fn crowd(
     bed: &Bed,
     clients: usize,
     tally: &Tally,
-    next: &(dyn Fn() -> Option<Wish> + Sync),
+    next: &(dyn Fn() -> Option<TransferSpec> + Sync),
 ) -> Result<(), String> {
     bed.spaces[CLIENT]
         .within(|| {
             std::thread::scope(|s| {
                 for _ in 0..clients {
                     let work = || {
-                        while let Some(wish) = next() {
-                            transfer(server(), &wish, tally);
+                        while let Some(spec) = next() {
+                            transfer(server(), &spec, tally);
                         }
                     };
                     std::thread::Builder::new()

@@ -65,7 +65,7 @@ impl Goal {
 
     /// What its value is, for tables.
     #[must_use]
-    pub const fn says(self) -> &'static str {
+    pub const fn description(self) -> &'static str {
         match self {
             Self::Harm => "share of the neighbours' solo goodput lost beyond what one of their kind takes",
             Self::Starve => "goodput relative to one of the neighbours' kind in its place",

@@ -1,15 +1,15 @@
 //! A whole search: bounds, search, fresh seeds, what matters, and files.
 
 use crate::attack::budget::Budget;
-use crate::attack::crew::Crew;
 use crate::attack::goal::{Goal, Role};
 use crate::attack::journal::{self, Head, Journal};
+use crate::attack::observer::SearchObserver;
 use crate::attack::point::Point;
-use crate::attack::report::{self, Found, Moved, Trouble, Worst};
+use crate::attack::pool::WorkerPool;
+use crate::attack::report::{self, FailedCase, NeighbourCase, SearchResult, Worst};
 use crate::attack::search::{Cases, search, swarm};
+use crate::attack::setup::{Outcome, TestSetup};
 use crate::attack::space::{Bounds, Space};
-use crate::attack::trial::{Outcome, Trial};
-use crate::attack::watch::Watch;
 use crate::control;
 use crate::engine::simulator;
 use crate::error::{AttackError, LabError};
@@ -67,13 +67,14 @@ impl Request {
 /// # Errors
 /// If the request is refused before anything runs; if no case can be measured; if files cannot be written; or if the
 /// search was stopped, when what was found is written and the same request continues.
-pub fn hunt(request: &Request, watch: &dyn Watch) -> Result<Found, LabError> {
+pub fn hunt(request: &Request, watch: &dyn SearchObserver) -> Result<SearchResult, LabError> {
     let goal = request.goal;
     let space = Space::read(&request.bounds, goal)?;
-    let trial = Trial::new(&request.control, goal, space.duration, request.seed, request.controls.clone())?;
+    let setup =
+        TestSetup::new(&request.control, goal, space.duration, request.seed, request.controls.clone())?;
     let middle = space.middle();
-    trial.check(&middle)?;
-    space.moved(&middle, "neighbours").iter().try_for_each(|other| trial.check(other))?;
+    setup.check(&middle)?;
+    space.moved(&middle, "neighbours").iter().try_for_each(|other| setup.check(other))?;
     if let Budget::Runs(runs) = request.budget {
         let least = (swarm(&space) * goal.roles().len()) as u64;
         if runs < least {
@@ -86,20 +87,20 @@ pub fn hunt(request: &Request, watch: &dyn Watch) -> Result<Found, LabError> {
         return Err(AttackError::Other { folder, what: "command".into() }.into());
     }
     let head = Head {
-        control: trial.control.clone(),
+        control: setup.control.clone(),
         goal: goal.name().into(),
         bounds: space.identity(),
         seed: request.seed,
         engine: simulator().engine(),
     };
     let (journal, known) = Journal::open(&folder, &head)?;
-    let crew = Crew::new(&trial, request.jobs, request.budget, Some(&journal), known, watch);
-    let cases = search(&space, goal, request.seed, &crew);
+    let pool = WorkerPool::new(&setup, request.jobs, request.budget, Some(&journal), known, watch);
+    let cases = search(&space, goal, request.seed, &pool);
     watch.confirm();
-    let found = cases.and_then(|cases| conclude(&space, &crew, &cases));
+    let found = cases.and_then(|cases| conclude(&space, &pool, &cases));
     watch.end();
     let found = found?;
-    let written = write(&folder, &trial, &found)?;
+    let written = write(&folder, &setup, &found)?;
     if watch.stopped() {
         let kept = format!(
             "{} cases done, the worst so far in {}",
@@ -113,15 +114,15 @@ pub fn hunt(request: &Request, watch: &dyn Watch) -> Result<Found, LabError> {
 }
 
 /// The worst case, confirmed, and what matters in it.
-fn conclude(space: &Space, crew: &Crew<'_>, cases: &Cases) -> Result<Found, LabError> {
-    let (trial, goal) = (crew.trial, crew.trial.goal);
+fn conclude(space: &Space, pool: &WorkerPool<'_>, cases: &Cases) -> Result<SearchResult, LabError> {
+    let (setup, goal) = (pool.setup, pool.setup.goal);
     let mut measured: Vec<(&Point, f64)> =
         cases.values().filter_map(|(point, outcome)| Some((point, outcome.value()?))).collect();
     // Cases are in the order of their keys, and sorting keeps it: ties do not depend on threads.
     measured.sort_by(|a, b| goal.cost(a.1).total_cmp(&goal.cost(b.1)));
     let finalists: Vec<&Point> = measured.iter().take(FINALISTS).map(|(point, _)| *point).collect();
     let Some(first) = finalists.first() else {
-        if crew.watch.stopped() {
+        if pool.watch.stopped() {
             return Err(AttackError::Stopped { kept: "nothing was found yet".into() }.into());
         }
         let why = |outcome: &Outcome| match outcome {
@@ -132,28 +133,28 @@ fn conclude(space: &Space, crew: &Crew<'_>, cases: &Cases) -> Result<Found, LabE
         return Err(AttackError::Nothing { first }.into());
     };
     let seeds =
-        |from: u64, n: u64| (0..n).map(move |i| trial.seed.wrapping_add(from + i) & (i64::MAX as u64));
+        |from: u64, n: u64| (0..n).map(move |i| setup.seed.wrapping_add(from + i) & (i64::MAX as u64));
     let mut worst = (*first).clone();
     let mut best = f64::INFINITY;
     for point in finalists {
-        let values = values(crew, point, seeds(0, 1 + CHOICE))?;
+        let values = values(pool, point, seeds(0, 1 + CHOICE))?;
         let cost = goal.cost(estimate(&values).mean);
         if !values.is_empty() && cost < best {
             (worst, best) = (point.clone(), cost);
         }
     }
-    let fresh = values(crew, &worst, seeds(1 + CHOICE, FRESH))?;
+    let fresh = values(pool, &worst, seeds(1 + CHOICE, FRESH))?;
     let of = |point: &Point| cases.get(&point.key()).map(|(_, outcome)| outcome.clone());
     let Some(Outcome::Value { value, runs }) = of(&worst) else { unreachable!("finalists have values") };
     let mut moves: Vec<(&'static str, Point)> = Vec::new();
     for key in &space.varied {
         moves.extend(space.moved(&worst, key).into_iter().map(|point| (*key, point)));
     }
-    let todo: Vec<(Point, u64)> = moves.iter().map(|(_, point)| (point.clone(), trial.seed)).collect();
-    let outcomes = crew.run(&todo, &|| true, &|_, _| Ok(()))?;
+    let todo: Vec<(Point, u64)> = moves.iter().map(|(_, point)| (point.clone(), setup.seed)).collect();
+    let outcomes = pool.run(&todo, &|| true, &|_, _| Ok(()))?;
     let moved = moves.iter().zip(&outcomes).filter_map(|((key, point), outcome)| {
         let value = outcome.as_ref()?.value();
-        Some(Moved { key, worst: worst.text(key), instead: point.text(key), value })
+        Some(NeighbourCase { key, worst: worst.text(key), instead: point.text(key), value })
     });
     let moved = moved.collect();
     let trouble = cases.values().filter_map(|(point, outcome)| {
@@ -162,12 +163,12 @@ fn conclude(space: &Space, crew: &Crew<'_>, cases: &Cases) -> Result<Found, LabE
             silent if silent.is_silent() => report::SILENT.to_owned(),
             _ => return None,
         };
-        Some(Trouble { case: point.clone(), why })
+        Some(FailedCase { case: point.clone(), why })
     });
-    Ok(Found {
-        control: trial.control.clone(),
+    Ok(SearchResult {
+        control: setup.control.clone(),
         goal,
-        seed: trial.seed,
+        seed: setup.seed,
         cases: cases.len(),
         runs: cases.len() * goal.roles().len(),
         worst: Worst { value, fresh: Some(estimate(&fresh)).filter(Estimate::is_valid), runs, case: worst },
@@ -178,14 +179,18 @@ fn conclude(space: &Space, crew: &Crew<'_>, cases: &Cases) -> Result<Found, LabE
 }
 
 /// The values of a case with several seeds; failures and runs that were stopped have none.
-fn values(crew: &Crew<'_>, point: &Point, seeds: impl Iterator<Item = u64>) -> Result<Vec<f64>, LabError> {
+fn values(
+    pool: &WorkerPool<'_>,
+    point: &Point,
+    seeds: impl Iterator<Item = u64>,
+) -> Result<Vec<f64>, LabError> {
     let todo: Vec<(Point, u64)> = seeds.map(|seed| (point.clone(), seed)).collect();
-    let outcomes = crew.run(&todo, &|| true, &|_, _| Ok(()))?;
+    let outcomes = pool.run(&todo, &|| true, &|_, _| Ok(()))?;
     Ok(outcomes.iter().filter_map(|o| o.as_ref()?.value()).collect())
 }
 
 /// Writes the files of what was found.
-fn write(folder: &Path, trial: &Trial, found: &Found) -> Result<Vec<PathBuf>, LabError> {
+fn write(folder: &Path, setup: &TestSetup, found: &SearchResult) -> Result<Vec<PathBuf>, LabError> {
     let mut written = vec![folder.join(journal::FILE)];
     let mut put = |name: &str, content: &str| -> Result<(), LabError> {
         let path = folder.join(name);
@@ -193,13 +198,13 @@ fn write(folder: &Path, trial: &Trial, found: &Found) -> Result<Vec<PathBuf>, La
         written.push(path);
         Ok(())
     };
-    for role in trial.goal.roles() {
-        put(role.file(), &trial.scenario(&found.worst.case, *role, trial.seed)?.to_toml())?;
+    for role in setup.goal.roles() {
+        put(role.file(), &setup.scenario(&found.worst.case, *role, setup.seed)?.to_toml())?;
     }
     for (i, trouble) in found.trouble.iter().take(FILES).enumerate() {
         put(
             &report::trouble_file(i),
-            &trial.scenario(&trouble.case, Role::Candidate, trial.seed)?.to_toml(),
+            &setup.scenario(&trouble.case, Role::Candidate, setup.seed)?.to_toml(),
         )?;
     }
     put("report.txt", &found.text())?;

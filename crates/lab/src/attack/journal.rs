@@ -5,7 +5,7 @@
 //! dropped.
 
 use crate::attack::point::Point;
-use crate::attack::trial::Outcome;
+use crate::attack::setup::Outcome;
 use crate::error::{AttackError, LabError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -8,21 +8,21 @@
 //! number is not the search's luck.
 
 mod budget;
-mod crew;
 mod goal;
 mod hunt;
 mod journal;
 mod measured;
+mod observer;
 mod point;
+mod pool;
 mod report;
 mod search;
+mod setup;
 mod space;
-mod trial;
-mod watch;
 
 pub use budget::Budget;
 pub use goal::Goal;
 pub use hunt::{Request, hunt};
-pub use report::Found;
+pub use observer::{NoObserver, SearchObserver};
+pub use report::SearchResult;
 pub use space::Bounds;
-pub use watch::{Unwatched, Watch};

@@ -19,15 +19,15 @@ pub(super) const SILENT: &str = "no acknowledgement in the second half of its ti
 
 /// What a search found.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct SearchResult {
     pub(super) control: String,
     pub(super) goal: Goal,
     pub(super) seed: u64,
     pub(super) cases: usize,
     pub(super) runs: usize,
     pub(super) worst: Worst,
-    pub(super) moved: Vec<Moved>,
-    pub(super) trouble: Vec<Trouble>,
+    pub(super) moved: Vec<NeighbourCase>,
+    pub(super) trouble: Vec<FailedCase>,
     pub(super) varied: Vec<&'static str>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Worst {
 
 /// The worst case with one key changed.
 #[derive(Clone, Debug)]
-pub(super) struct Moved {
+pub(super) struct NeighbourCase {
     pub(super) key: &'static str,
     pub(super) worst: String,
     pub(super) instead: String,
@@ -54,7 +54,7 @@ pub(super) struct Moved {
 
 /// A case in which the control failed, or fell silent.
 #[derive(Clone, Debug)]
-pub(super) struct Trouble {
+pub(super) struct FailedCase {
     pub(super) case: Point,
     pub(super) why: String,
 }
@@ -64,7 +64,7 @@ pub(super) fn trouble_file(i: usize) -> String {
     format!("trouble-{}.toml", i + 1)
 }
 
-impl Found {
+impl SearchResult {
     /// The value of the worst case, with the seed of the search.
     #[must_use]
     pub const fn value(&self) -> f64 {
@@ -93,7 +93,7 @@ impl Found {
             self.cases,
             self.runs,
             self.seed,
-            goal.says()
+            goal.description()
         );
         let fresh = worst.fresh.map_or_else(
             || "not run with fresh seeds".to_owned(),
@@ -113,7 +113,7 @@ impl Found {
         out.push('\n');
         let mut grid = Grid::new(&["key", "worst", "instead", "value"]);
         for key in &self.varied {
-            let rows: Vec<&Moved> = self.moved.iter().filter(|m| m.key == *key).collect();
+            let rows: Vec<&NeighbourCase> = self.moved.iter().filter(|m| m.key == *key).collect();
             if rows.is_empty() {
                 grid.row(vec![(*key).to_owned(), worst.case.text(key), String::new(), String::new()]);
             }
@@ -148,7 +148,7 @@ impl Found {
             "engine": simulator().engine(),
             "control": self.control,
             "goal": self.goal.name(),
-            "says": self.goal.says(),
+            "says": self.goal.description(),
             "seed": self.seed,
             "cases": self.cases,
             "runs": self.runs,

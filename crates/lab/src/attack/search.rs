@@ -9,8 +9,8 @@
 
 use crate::attack::goal::Goal;
 use crate::attack::point::Point;
+use crate::attack::setup::Outcome;
 use crate::attack::space::Space;
-use crate::attack::trial::Outcome;
 use crate::error::LabError;
 use argmin::core::{CostFunction, Error, Executor};
 use argmin::solver::particleswarm::ParticleSwarm;

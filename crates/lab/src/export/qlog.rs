@@ -10,14 +10,14 @@ use crate::capture::choose;
 use crate::engine::simulator;
 use crate::error::{ExportError, LabError};
 use crate::results::MANIFEST;
-use crate::run::{Watch, recorded};
+use crate::run::{RunObserver, recorded};
 use serde_json::{Map, Value, json};
 use skyhaul_base::Instant;
 use skyhaul_cc::Controls;
 use skyhaul_scenario::resolved::Transport;
 use skyhaul_sim::{Opened, Tap};
 use skyhaul_study::runner::CellRunner;
-use skyhaul_trace::qlog::{About, Log as File};
+use skyhaul_trace::qlog::{Log as File, LogMetadata};
 use skyhaul_trace::{Class, Event, Packet, Recorder};
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,7 +38,7 @@ pub fn qlog(
     results: &Path,
     out: &Path,
     flows: &[String],
-    watch: &dyn Watch,
+    watch: &dyn RunObserver,
 ) -> Result<Vec<PathBuf>, LabError> {
     qlog_with(results, out, flows, &Controls::default(), watch)
 }
@@ -52,7 +52,7 @@ pub fn qlog_with(
     out: &Path,
     flows: &[String],
     controls: &Controls,
-    watch: &dyn Watch,
+    watch: &dyn RunObserver,
 ) -> Result<Vec<PathBuf>, LabError> {
     let mut written = Vec::new();
     for run in runs(results)? {
@@ -145,7 +145,7 @@ impl Trace {
             }
             samples.reverse();
         }
-        let about = About {
+        let metadata = LogMetadata {
             title: &run.scenario().title,
             description: &format!("simulated by skyhaul {}", crate::VERSION),
             object,
@@ -155,7 +155,7 @@ impl Trace {
             flow: Some("client"),
             began: None,
         };
-        let file = File::new(BufWriter::new(file), &about);
+        let file = File::new(BufWriter::new(file), &metadata);
         Ok(Self { path, file, mss, samples })
     }
 
@@ -242,7 +242,7 @@ impl Recorder for Log {
                 let mut data = Map::new();
                 data.insert("number".into(), json!(f.number));
                 data.insert("type".into(), json!(["I", "P", "B"].get(usize::from(f.kind))));
-                data.insert("fate".into(), json!(["sent", "skipped", "gap"].get(usize::from(f.fate))));
+                data.insert("fate".into(), json!(["sent", "skipped", "gap"].get(usize::from(f.status))));
                 data.insert("length".into(), json!(f.bytes));
                 data.insert("target_rate".into(), json!(f.target.round() as u64));
                 ("frame_produced", flow, data)

@@ -203,8 +203,8 @@ mod linux {
             }
         };
         pair(&near, &far);
-        type Way<'a> = (&'static str, &'a dyn Fn() -> Took);
-        let ways: [Way<'_>; 7] = [
+        type Measurement<'a> = (&'static str, &'a dyn Fn() -> Took);
+        let measurements: [Measurement<'_>; 7] = [
             ("skyhaul sends over TUN", &|| ours(&near, false)),
             ("blaster sends over TUN", &|| blast(&near)),
             ("skyhaul sends over TUN, super-packets", &|| ours(&near, true)),
@@ -215,18 +215,19 @@ mod linux {
         ];
         // Cargo adds a flag of its own.
         let word = std::env::args().skip(1).find(|a| !a.starts_with('-'));
-        let wanted: Vec<&Way<'_>> =
-            ways.iter().filter(|(name, _)| word.as_ref().is_none_or(|w| name.contains(w))).collect();
-        let all: Vec<BTreeMap<&str, Took>> =
-            (0..REPETITIONS).map(|_| wanted.iter().map(|(name, way)| (*name, way())).collect()).collect();
+        let selected: Vec<&Measurement<'_>> =
+            measurements.iter().filter(|(name, _)| word.as_ref().is_none_or(|w| name.contains(w))).collect();
+        let all: Vec<BTreeMap<&str, Took>> = (0..REPETITIONS)
+            .map(|_| selected.iter().map(|(name, measurement)| (*name, measurement())).collect())
+            .collect();
         println!("{} MB in packets of 1500 bytes, median (range) of {REPETITIONS}", BYTES / 1_000_000);
-        for (name, _) in &wanted {
+        for (name, _) in &selected {
             let rate = summary(all.iter().map(|r| r[name].rate()).collect());
             let cpu = summary(all.iter().map(|r| r[name].cpu_per_gb()).collect());
             println!("{name}: {rate} Mbit/s, {cpu} CPU s/GB of the measured thread");
         }
         let ratio = |a: usize, b: usize| {
-            let (a, b) = (ways[a].0, ways[b].0);
+            let (a, b) = (measurements[a].0, measurements[b].0);
             if all.iter().any(|r| !r.contains_key(a) || !r.contains_key(b)) {
                 return;
             }

@@ -4,7 +4,7 @@ use super::account::Account;
 use super::lines::Lines;
 use super::meter::Meter;
 use super::session::Session;
-use crate::host::{App, Turn};
+use crate::host::{App, AppStatus};
 use crate::host::{Endpoint, Failure, Host, HostError};
 use skyhaul_apps as apps;
 use skyhaul_base::{Duration, Instant};
@@ -123,7 +123,7 @@ impl Bulk {
 }
 
 impl App for Bulk {
-    fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
+    fn turn(&mut self, now: Instant, host: &mut Host) -> AppStatus {
         while host.next_changed().is_some() {}
         if now >= self.deadline {
             self.close(now, host);
@@ -140,7 +140,7 @@ impl App for Bulk {
             }
             s.turn(now, host);
         }
-        if self.streams.iter().all(|s| s.account.is_some()) { Turn::Done } else { Turn::Waiting }
+        if self.streams.iter().all(|s| s.account.is_some()) { AppStatus::Done } else { AppStatus::Waiting }
     }
 
     fn next_timeout(&self) -> Instant {

@@ -57,7 +57,7 @@ pub struct Meter {
     at: Instant,
     last: Totals,
     intervals: Vec<Interval>,
-    told: usize,
+    reported: usize,
     finished: bool,
     /// Merges idle intervals: an interval without activity lasts until there is some.
     dozes: bool,
@@ -75,7 +75,7 @@ impl Meter {
             at: Instant::ZERO,
             last: Totals::default(),
             intervals: Vec::new(),
-            told: 0,
+            reported: 0,
             finished: false,
             dozes: false,
             asleep: false,
@@ -197,11 +197,11 @@ impl Meter {
     /// Whether there are intervals not reported yet.
     #[must_use]
     pub fn has_news(&self) -> bool {
-        self.told < self.intervals.len()
+        self.reported < self.intervals.len()
     }
     /// Intervals not reported yet.
     pub fn news(&mut self) -> &[Interval] {
-        let from = std::mem::replace(&mut self.told, self.intervals.len());
+        let from = std::mem::replace(&mut self.reported, self.intervals.len());
         self.intervals.get(from..).unwrap_or_default()
     }
     /// All intervals merged into one.

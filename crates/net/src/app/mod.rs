@@ -2,8 +2,9 @@
 //! orderly end of all of these.
 
 mod account;
+mod arrival_log;
 mod bulk;
-mod farewell;
+mod drain;
 mod http;
 mod inbox;
 mod iperf;
@@ -14,20 +15,19 @@ mod serve;
 mod session;
 mod standstill;
 mod tally;
-mod watched;
 
 pub use account::Account;
+pub use arrival_log::ArrivalLog;
 pub use bulk::{Bulk, Limit};
-pub use farewell::Farewell;
+pub use drain::Drain;
 pub use http::Http;
 pub use inbox::Inbox;
 pub use iperf::{Datagrams, Iperf, Tested, TestedConnection};
 pub use lines::{Lines, OnHost};
 pub use meter::{Interval, Meter};
 pub use rated::{Rated, Reporters};
-pub use serve::{NextStep, Serve, ServedConnection, Sink, Talker};
+pub use serve::{ConnectionHandler, NextStep, Serve, ServedConnection, Sink};
 pub use session::{Carrier, Session};
 pub use tally::Tally;
-pub use watched::Watched;
 
-pub use crate::host::{App, Turn};
+pub use crate::host::{App, AppStatus};

@@ -7,7 +7,7 @@ use super::session::Carrier;
 use crate::host::{Host, HostError};
 use skyhaul_apps::{Datagram, Feedback};
 use skyhaul_base::Instant;
-use skyhaul_rate::{Config, Counters, Data, Heard, Offered, Receiver, Report, Sender, State};
+use skyhaul_rate::{Config, Counters, Data, Offered, Receiver, ReceiverStatistics, Report, Sender, State};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -158,7 +158,7 @@ impl Reporters {
     }
     /// What was received from this sender.
     #[must_use]
-    pub fn of(&self, from: SocketAddr) -> Option<Heard> {
-        self.senders.get(&from).map(|(_, r)| r.heard())
+    pub fn of(&self, from: SocketAddr) -> Option<ReceiverStatistics> {
+        self.senders.get(&from).map(|(_, r)| r.statistics())
     }
 }

@@ -3,7 +3,7 @@
 use super::account::Account;
 use super::meter::Meter;
 use super::standstill::Standstill;
-use crate::host::{App, Turn};
+use crate::host::{App, AppStatus};
 use crate::host::{Conn, ConnId, Failure, Host};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::State;
@@ -18,7 +18,7 @@ const LINGER: Duration = Duration::from_secs(2);
 /// hold a connection for ever.
 const LEAST: u64 = 1024;
 /// How long a stopping server waits for a peer that acknowledges nothing more, or two round trips if that is longer; and for one that
-/// does. Service managers lose patience after some ten seconds, of which [`super::Farewell`] takes five.
+/// does. Service managers lose patience after some ten seconds, of which [`super::Drain`] takes five.
 const PATIENCE: Duration = Duration::from_secs(1);
 const MOST: Duration = Duration::from_secs(4);
 
@@ -34,7 +34,7 @@ pub enum NextStep {
 }
 
 /// One side of a protocol over one connection.
-pub trait Talker {
+pub trait ConnectionHandler {
     /// Reads, processes and writes.
     fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> NextStep;
 }
@@ -165,7 +165,7 @@ impl<T, G> std::fmt::Debug for Serve<T, G> {
     }
 }
 
-impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
+impl<T: ConnectionHandler, G: FnMut(u16) -> T> Serve<T, G> {
     /// Serves the connections that the host's listeners accept: `most` in total, or without limit.
     #[must_use]
     pub fn new(greet: G, every: Duration, most: Option<u64>) -> Self {
@@ -305,8 +305,8 @@ impl<T: Talker, G: FnMut(u16) -> T> Serve<T, G> {
     }
 }
 
-impl<T: Talker, G: FnMut(u16) -> T> App for Serve<T, G> {
-    fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
+impl<T: ConnectionHandler, G: FnMut(u16) -> T> App for Serve<T, G> {
+    fn turn(&mut self, now: Instant, host: &mut Host) -> AppStatus {
         while let Some(id) = host.next_changed() {
             if let (Some(c), false) = (host.conn(id), self.served.contains_key(&id)) {
                 let port = c.accepted_at().unwrap_or(0);
@@ -327,7 +327,7 @@ impl<T: Talker, G: FnMut(u16) -> T> App for Serve<T, G> {
             self.one(now, host, id);
         }
         let full = self.most.is_some_and(|most| self.taken >= most);
-        if (full || self.stopping) && self.served.is_empty() { Turn::Done } else { Turn::Waiting }
+        if (full || self.stopping) && self.served.is_empty() { AppStatus::Done } else { AppStatus::Waiting }
     }
 
     fn next_timeout(&self) -> Instant {
@@ -355,7 +355,7 @@ impl<T: Talker, G: FnMut(u16) -> T> App for Serve<T, G> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sink;
 
-impl Talker for Sink {
+impl ConnectionHandler for Sink {
     fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> NextStep {
         host.sink(now, id);
         if host.conn(id).is_some_and(|c| c.at_end()) {

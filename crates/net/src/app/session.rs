@@ -193,9 +193,9 @@ impl Session {
         if let Some(watch) = self.app.watch_mut().filter(|w| w.listens()) {
             // Datagrams belong to no transfer.
             let (number, left) = self.open.last().map_or((0, 0), |t| (t.number, t.left));
-            let mut told = carrier.feedback(now, number);
-            told.unacknowledged += left;
-            watch.feedback(&told);
+            let mut feedback = carrier.feedback(now, number);
+            feedback.unacknowledged += left;
+            watch.feedback(&feedback);
         }
         loop {
             // One that waited for a connection began when it arrived.
@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn a_film_is_written_frame_by_frame_and_stands_still_where_nothing_goes() {
-        use skyhaul_apps::video::{self, Full};
+        use skyhaul_apps::video::{self, OverflowPolicy};
         let film = |full, buffer| video::Config { full, buffer, phase: false, ..video::Config::default() };
         let frames = |full, buffer| {
             let mut s = session(film(full, buffer), STREAM, 0, Instant::MAX);
@@ -403,9 +403,9 @@ mod tests {
             (c.open[&0].0, s.open[0].left)
         };
         // 100 bytes at a time of 1300 per frame: the rest waits, without end or up to what the buffer holds.
-        let (written, waits) = frames(Full::Queue, None);
+        let (written, waits) = frames(OverflowPolicy::Queue, None);
         assert!(written == 10_000 && waits > 60_000, "{written} {waits}");
-        let (written, waits) = frames(Full::Block, Some(5000));
+        let (written, waits) = frames(OverflowPolicy::Block, Some(5000));
         assert!(written > 9000 && waits < 15_000, "{written} {waits}");
     }
 }

@@ -16,7 +16,7 @@ type End = Result<Instant, &'static str>;
 
 /// A packet that the simulator sent.
 #[derive(Debug)]
-struct Sent {
+struct SimulatedPacket {
     at: Instant,
     backward: bool,
     size: u32,
@@ -26,15 +26,15 @@ struct Sent {
 
 /// Records whether each packet is lost and when it arrives, and how often satellites and weather change a link.
 #[derive(Debug, Default)]
-struct Witness {
+struct PacketLog {
     size: u32,
-    sent: Vec<Sent>,
+    sent: Vec<SimulatedPacket>,
     on_the_way: BTreeMap<u32, usize>,
     handovers: u32,
     changes: u32,
 }
 
-impl Recorder for Witness {
+impl Recorder for PacketLog {
     fn record(&mut self, _: Instant, event: &Event) {
         match event {
             Event::Sent { packet, .. } => self.size = packet.size,
@@ -45,14 +45,19 @@ impl Recorder for Witness {
     }
 }
 
-impl Tap for Witness {
+impl Tap for PacketLog {
     const PACKETS: bool = true;
 
     fn packet(&mut self, now: Instant, seen: &Sighting<'_>) {
         let end = match seen.place {
             Place::Sent => {
                 self.on_the_way.insert(seen.key, self.sent.len());
-                self.sent.push(Sent { at: now, backward: seen.backward, size: self.size, end: None });
+                self.sent.push(SimulatedPacket {
+                    at: now,
+                    backward: seen.backward,
+                    size: self.size,
+                    end: None,
+                });
                 return;
             }
             Place::Arrived => Ok(now),
@@ -65,7 +70,7 @@ impl Tap for Witness {
 }
 
 /// Arrival or loss of one direction's packets on the emulator's links.
-fn emulated(scenario: &Resolved, sent: &[Sent], forward: bool) -> Vec<Option<End>> {
+fn emulated(scenario: &Resolved, sent: &[SimulatedPacket], forward: bool) -> Vec<Option<End>> {
     let mut direction =
         PathDirection::new(scenario, Crossing::All(&scenario.flows[0]), forward, scenario.seed).unwrap();
     let mut ends = vec![None; sent.len()];
@@ -89,7 +94,7 @@ fn emulated(scenario: &Resolved, sent: &[Sent], forward: bool) -> Vec<Option<End
 }
 
 /// A transfer over a link in low Earth orbit and a terrestrial link behind it. `switch`: keys of the orbit.
-fn agree(fade: &str, switch: &str, seed: u64) -> Witness {
+fn agree(fade: &str, switch: &str, seed: u64) -> PacketLog {
     let text = format!(
         "duration = \"90 s\"\nseed = {seed}\n\
          [links.ground]\nrate = \"100 Mbit/s\"\ndelay = \"10 ms\"\n\
@@ -99,17 +104,17 @@ fn agree(fade: &str, switch: &str, seed: u64) -> Witness {
     );
     let scenario = Document::parse("sky.toml", &text, &skyhaul_scenario::no_files).unwrap();
     let scenario = scenario.resolve().unwrap_or_else(|e| panic!("{e}"));
-    let mut witness = Witness::default();
-    skyhaul_sim::run(&scenario, seed, &mut witness).expect("runs");
-    let ways = [emulated(&scenario, &witness.sent, true), emulated(&scenario, &witness.sent, false)];
-    for (number, packet) in witness.sent.iter().enumerate() {
+    let mut log = PacketLog::default();
+    skyhaul_sim::run(&scenario, seed, &mut log).expect("runs");
+    let ways = [emulated(&scenario, &log.sent, true), emulated(&scenario, &log.sent, false)];
+    for (number, packet) in log.sent.iter().enumerate() {
         let there = ways[usize::from(packet.backward)][number];
         assert_eq!(there, packet.end, "packet {number}, {packet:?}");
     }
-    witness
+    log
 }
 
-fn lost(w: &Witness, why: &str) -> usize {
+fn lost(w: &PacketLog, why: &str) -> usize {
     w.sent.iter().filter(|s| s.end == Some(Err(why))).count()
 }
 

@@ -12,7 +12,7 @@ use std::io::{self, BufWriter};
 use std::path::Path;
 
 /// A capture of one direction.
-pub(super) struct Tape {
+pub(super) struct DirectionCapture {
     capture: Capture<BufWriter<File>>,
     entry: u32,
     exit: u32,
@@ -23,7 +23,7 @@ pub(super) struct Tape {
     path: String,
 }
 
-impl Tape {
+impl DirectionCapture {
     pub(super) fn new(path: &Path, start: Instant) -> Result<Self, NetError> {
         let name = path.display().to_string();
         let fail = |e: io::Error| NetError::os(format!("write {name}"), e);

@@ -1,7 +1,7 @@
 //! One direction in real time: reads one device and writes the other.
 
 use super::accuracy::Accuracy;
-use super::capture::Tape;
+use super::capture::DirectionCapture;
 use super::direction::{PacketOutcome, PathDirection};
 use super::packet::{Buf, Class};
 use super::report::{LaneReport, LinkCount};
@@ -40,7 +40,7 @@ pub(super) struct Lane {
     pub(super) realtime: bool,
     /// Stop with an error when a release is later than this.
     pub(super) strict: Option<Duration>,
-    pub(super) tape: Option<Tape>,
+    pub(super) capture: Option<DirectionCapture>,
     pub(super) wait: Wait,
     pub(super) shared: Arc<Shared>,
     /// Wakes the other direction, so that it ends too.
@@ -58,7 +58,7 @@ impl Lane {
         let began = Clock::thread_cpu();
         let mut exit = Exit {
             to: self.to.clone(),
-            tape: self.tape.take(),
+            capture: self.capture.take(),
             start: self.shared.start,
             strict: self.strict,
             bottleneck: self.direction.bottleneck(),
@@ -125,7 +125,7 @@ impl Lane {
                     continue;
                 };
                 let mut p = Buf::new(bytes, n, class, self.plan);
-                if let Some(t) = &mut exit.tape {
+                if let Some(t) = &mut exit.capture {
                     t.enters(time, &mut p);
                 }
                 self.direction.enter(time, p, &mut |p, outcome| exit.take(p, outcome));
@@ -165,7 +165,7 @@ impl Lane {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.other.wake();
         let r = report(&self, &exit, not_carried);
-        if let Some(t) = exit.tape.take() {
+        if let Some(t) = exit.capture.take() {
             t.finish()?;
         }
         match exit.failure {
@@ -178,7 +178,7 @@ impl Lane {
 /// The exit of the direction, with its records.
 struct Exit {
     to: Arc<Tun>,
-    tape: Option<Tape>,
+    capture: Option<DirectionCapture>,
     start: Instant,
     strict: Option<Duration>,
     /// Rate of the slowest link.
@@ -201,7 +201,7 @@ impl Exit {
                 if let Some(limit) = self.strict.filter(|limit| at - due > *limit) {
                     self.failure.get_or_insert(NetError::TooLate { by: at - due, limit });
                 }
-                if let Some(t) = &mut self.tape {
+                if let Some(t) = &mut self.capture {
                     t.through(at, &p);
                 }
                 match self.to.write(p.data()) {
@@ -212,7 +212,7 @@ impl Exit {
                 }
             }
             PacketOutcome::Lost(link, why) => {
-                if let Some(t) = &mut self.tape {
+                if let Some(t) = &mut self.capture {
                     t.lost(&p, link, why);
                 }
             }

@@ -30,7 +30,7 @@ use crate::device::tun::{self, Tun};
 use crate::device::wait::{Wait, Waker};
 use crate::error::NetError;
 use crate::{Namespace, tun::TunConfig};
-use capture::Tape;
+use capture::DirectionCapture;
 use direction::PathDirection;
 use lane::{Lane, Shared};
 use skyhaul_base::{Duration, Instant};
@@ -149,8 +149,8 @@ impl Emulation {
         for (index, wait) in waits.into_iter().enumerate() {
             let forward = index == 0;
             let name = if forward { "forward" } else { "reverse" };
-            let tape = match &options.capture {
-                Some(dir) => Some(Tape::new(&dir.join(format!("{name}.pcapng")), start)?),
+            let capture = match &options.capture {
+                Some(dir) => Some(DirectionCapture::new(&dir.join(format!("{name}.pcapng")), start)?),
                 None => None,
             };
             lanes.push(Lane {
@@ -163,7 +163,7 @@ impl Emulation {
                 spin: options.spin,
                 realtime: options.realtime,
                 strict: options.strict,
-                tape,
+                capture,
                 wait,
                 shared: shared.clone(),
                 other: wakers[1 - index].clone(),

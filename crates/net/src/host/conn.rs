@@ -38,8 +38,8 @@ pub struct Conn {
     closed: bool,
     failure: Option<Failure>,
     /// The state that the application last learnt of from `next_changed`: readable, writable and so on.
-    seen: VisibleState,
-    pub(super) told: bool,
+    visible: VisibleState,
+    pub(super) notify_app: bool,
     pub(super) ready: bool,
     pub(super) released: bool,
     pub(super) listener: Option<u16>,
@@ -100,8 +100,8 @@ impl Conn {
             connected: false,
             closed: false,
             failure: None,
-            seen: VisibleState::default(),
-            told: true,
+            visible: VisibleState::default(),
+            notify_app: true,
             ready: false,
             released: false,
             listener,
@@ -254,21 +254,21 @@ impl Conn {
         let taken = self.tcp.write(now, data.get(..n as usize).unwrap_or(data), n);
         self.note(now, Op::Write(taken));
         self.bytes_written += taken;
-        self.seen.writable = false;
+        self.visible.writable = false;
         taken as usize
     }
     pub(super) fn read(&mut self, now: Instant, out: &mut [u8]) -> usize {
         let n = self.tcp.read(out, out.len() as u64);
         self.note(now, Op::Read(n));
         self.bytes_read += n;
-        self.seen.readable = false;
+        self.visible.readable = false;
         n as usize
     }
     pub(super) fn discard(&mut self, now: Instant) -> u64 {
         let n = self.tcp.read(&mut [], u64::MAX);
         self.note(now, Op::Read(n));
         self.bytes_read += n;
-        self.seen.readable = false;
+        self.visible.readable = false;
         n
     }
     pub(super) fn sink(&mut self, now: Instant) {
@@ -635,8 +635,8 @@ impl Conn {
             half_closed: self.tcp.state() == State::FinWait2,
             over: self.is_over(),
         };
-        let old = self.seen;
-        self.seen = now;
+        let old = self.visible;
+        self.visible = now;
         (now.readable && !old.readable)
             || (now.writable && !old.writable)
             || now.connected != old.connected

@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A connection that was given up, and the numbers of its reset.
 #[derive(Debug)]
-pub(super) struct Broken {
+pub(super) struct AbandonedConnection {
     ends: Ends,
     next: Seq,
     expected: Seq,
@@ -49,7 +49,7 @@ impl Host {
         self.ledger.strike(&conn);
         self.demux.remove(&ends, slot);
         if let Some(remains) = caught(|| conn.tcp().remains()) {
-            self.broken.push(Broken { ends, next: remains.next, expected: remains.expected });
+            self.broken.push(AbandonedConnection { ends, next: remains.next, expected: remains.expected });
         }
         let dead = caught(|| conn.dead(now)).flatten();
         // Its parts may fail once more while they are dropped.
@@ -78,7 +78,7 @@ impl Host {
 
     /// Resets the peers of connections that were given up.
     pub(super) fn reset_broken(&mut self, out: &mut impl Outlet) {
-        for Broken { ends, next, expected } in core::mem::take(&mut self.broken) {
+        for AbandonedConnection { ends, next, expected } in core::mem::take(&mut self.broken) {
             let flags = Flags::RST.with(Flags::ACK);
             let rst = Segment { seq: next, ack: expected, flags, ..Segment::default() };
             self.reset(ends.local(), ends.remote(), &rst, out);

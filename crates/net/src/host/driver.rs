@@ -1,6 +1,6 @@
 //! Runs a host on a TUN device, in real time.
 
-use super::app::{App, Turn};
+use super::app::{App, AppStatus};
 use super::shaper::Shaper;
 use super::tap::{Socket, Tap};
 use super::transparent::exchange::Exchange;
@@ -100,7 +100,7 @@ impl PacketObservers<'_> {
 }
 
 /// Writes packets to the device.
-struct Out<'a> {
+struct PacketWriter<'a> {
     tun: &'a Tun,
     merged: Option<&'a mut Departures>,
     shaper: Option<&'a mut Shaper>,
@@ -113,7 +113,7 @@ struct Out<'a> {
     failure: &'a mut Option<NetError>,
 }
 
-impl Outlet for Out<'_> {
+impl Outlet for PacketWriter<'_> {
     fn checksum(&self) -> Checksum {
         self.merged.as_ref().map_or(Checksum::Written, |d| d.checksum())
     }
@@ -165,7 +165,7 @@ fn give(tun: &Tun, packet: &[u8], refused: &AtomicU64, failure: &mut Option<NetE
     taken
 }
 
-impl Out<'_> {
+impl PacketWriter<'_> {
     /// Handles a packet read from the device, which may be for another host.
     fn arrives(&mut self, host: &mut Host, packet: &[u8]) {
         if let Some(exchange) = self.exchange {
@@ -386,7 +386,7 @@ impl Driver {
                 }
                 None => (None, None),
             };
-            let mut out = Out {
+            let mut out = PacketWriter {
                 tun,
                 merged: departures,
                 shaper: shaper.as_mut(),
@@ -439,7 +439,7 @@ impl Driver {
             if let Some(e) = failure {
                 break Err(e);
             }
-            if turn == Turn::Done {
+            if turn == AppStatus::Done {
                 break Ok(());
             }
             let paced = shaper.as_ref().map_or(Instant::MAX, |s| s.next_timeout(host.ready() > 0));

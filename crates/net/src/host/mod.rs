@@ -42,7 +42,7 @@ mod time_wait;
 pub mod transparent;
 
 pub use crate::outlet::{Merge, Outlet};
-pub use app::{App, Turn};
+pub use app::{App, AppStatus};
 pub use census::{Census, ConnectionCounts, MemoryUse, Traffic};
 pub use config::{HostConfig, MEMORY, SYN_ACKS, Share};
 pub use conn::Conn;
@@ -131,7 +131,7 @@ pub struct Host {
     /// The connection that was used last, which is given up if that panics.
     at_work: Option<u32>,
     /// Connections that were given up, whose peers are not reset yet.
-    broken: Vec<contain::Broken>,
+    broken: Vec<contain::AbandonedConnection>,
     paths: Arc<Paths>,
     /// MTUs of routes, and when they were looked up.
     routes: BTreeMap<IpAddr, (Option<u32>, Instant)>,
@@ -277,7 +277,7 @@ impl Host {
     pub fn next_changed(&mut self) -> Option<ConnId> {
         while let Some(slot) = self.changed.pop_front() {
             if let Some(conn) = self.at_mut(slot) {
-                conn.told = true;
+                conn.notify_app = true;
                 if !conn.released {
                     return Some(self.id(slot));
                 }
@@ -544,8 +544,8 @@ impl Host {
             self.deadlines.arm(deadline, slot, s.generation);
         }
         conn.collect_events(now);
-        if conn.told && conn.has_news() {
-            conn.told = false;
+        if conn.notify_app && conn.has_news() {
+            conn.notify_app = false;
             self.changed.push_back(slot);
         }
         // What it has to send comes first, such as a RST.

@@ -4,8 +4,8 @@ use super::WorldError;
 use super::outcome::{FlowOutcome, Outcome, RunOutcome, Sample};
 use super::receivers::Receivers;
 use super::setting::{Flow, Setting, packet};
-use super::sockets::{How, Sockets};
-use crate::app::{Inbox, Session, Watched};
+use super::sockets::{ConnectionSettings, Sockets};
+use crate::app::{ArrivalLog, Inbox, Session};
 use crate::device::Clock;
 use crate::device::netlink::{self, KernelFlow};
 use crate::device::ready::Ready;
@@ -47,8 +47,8 @@ pub(super) fn run(
     let zero = emulation.started_at();
     let receivers = receivers.run(true, zero + s.scenario.duration)?;
     let sent = s.client.within(|| send(s, control, zero, stop));
-    let heard = receivers.end();
-    Ok(sent??.measured(s, zero, heard?).with(s, emulation.finish()?))
+    let received = receivers.end();
+    Ok(sent??.measured(s, zero, received?).with(s, emulation.finish()?))
 }
 
 /// A flow.
@@ -79,16 +79,16 @@ impl Sender<'_> {
 }
 
 /// Results of the senders, and the source addresses of their datagrams.
-struct Sent {
+struct SenderResults {
     done: RunOutcome,
     datagrams: Vec<Option<(SocketAddr, u64)>>,
     /// Source addresses of flows with a viewer.
     watched: Vec<(Session, Option<SocketAddr>)>,
 }
 
-impl Sent {
+impl SenderResults {
     /// Adds the measurements of the receivers.
-    fn measured(self, s: &Setting<'_>, zero: Instant, (inbox, watched): (Inbox, Watched)) -> RunOutcome {
+    fn measured(self, s: &Setting<'_>, zero: Instant, (inbox, watched): (Inbox, ArrivalLog)) -> RunOutcome {
         let end = zero + self.done.took.min(s.scenario.duration);
         let with =
             |((flow, datagrams), (mut session, from)): ((FlowOutcome, _), (Session, Option<SocketAddr>))| {
@@ -113,17 +113,17 @@ fn send(
     control: &str,
     zero: Instant,
     stop: &(dyn Fn() -> bool + Sync),
-) -> Result<Sent, WorldError> {
+) -> Result<SenderResults, WorldError> {
     let ready = Ready::new()?;
     let mut wait = Wait::on(&[&ready])?;
     let mut all = Vec::with_capacity(s.flows.len());
     for (number, flow) in (0..).zip(&s.flows) {
         let to = SocketAddrV4::new(address(false), flow.port);
-        let how = How { to, control, packet: packet(flow.group) };
+        let settings = ConnectionSettings { to, control, packet: packet(flow.group) };
         let sockets = if flow.is_udp() {
-            Sockets::datagrams(how, address(true), &ready, number)?
+            Sockets::datagrams(settings, address(true), &ready, number)?
         } else {
-            Sockets::connections(how, &ready, number)
+            Sockets::connections(settings, &ready, number)
         };
         all.push(Sender { flow, session: flow.session(zero), sockets });
     }
@@ -160,5 +160,5 @@ fn send(
     let datagrams = all.iter().map(|x| Some((x.sockets.local()?, x.session.datagrams()))).collect();
     let from = |x: Sender<'_>| (x.session, x.sockets.local().or(x.sockets.stream()));
     let watched = all.into_iter().map(from).collect();
-    Ok(Sent { done: RunOutcome { took, flows, samples }, datagrams, watched })
+    Ok(SenderResults { done: RunOutcome { took, flows, samples }, datagrams, watched })
 }

@@ -5,7 +5,8 @@ use super::outcome::{FlowOutcome, Outcome, RateOutcome, RunOutcome, Sample};
 use super::receivers::Receivers;
 use super::setting::{Flow, Setting, packet};
 use crate::app::{
-    App, Inbox, Lines, NextStep, Rated, Reporters, Serve, Session, Sink, Talker, Turn, Watched,
+    App, AppStatus, ArrivalLog, ConnectionHandler, Inbox, Lines, NextStep, Rated, Reporters, Serve, Session,
+    Sink,
 };
 use crate::device::Namespace;
 use crate::device::tun::{Tun, TunConfig};
@@ -131,7 +132,7 @@ fn listen(s: &Setting<'_>, host: &mut Host) -> Result<(), HostError> {
 struct ReceiverResults {
     inbox: Inbox,
     reporters: Reporters,
-    watched: Watched,
+    watched: ArrivalLog,
 }
 
 /// An accepted connection, whose data is read and discarded. It is entered once into the list of watched
@@ -141,7 +142,7 @@ struct Discard {
     open: Option<Rc<RefCell<Vec<ConnId>>>>,
 }
 
-impl Talker for Discard {
+impl ConnectionHandler for Discard {
     fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> NextStep {
         if let Some(open) = self.open.take() {
             open.borrow_mut().push(id);
@@ -155,14 +156,14 @@ struct Receiving<G> {
     serve: Serve<Discard, G>,
     inbox: Inbox,
     reporters: Reporters,
-    watched: Watched,
+    watched: ArrivalLog,
     /// Watched connections: a host reports no changes of connections whose data it discards.
     open: Rc<RefCell<Vec<ConnId>>>,
     failure: Option<HostError>,
 }
 
 impl<G: FnMut(u16) -> Discard> App for Receiving<G> {
-    fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
+    fn turn(&mut self, now: Instant, host: &mut Host) -> AppStatus {
         while let Some(d) = host.receive() {
             self.inbox.arrived(d.at, d.from, &d.payload);
             self.reporters.arrived(d.at, d.from, d.to, &d.payload);
@@ -170,7 +171,7 @@ impl<G: FnMut(u16) -> Discard> App for Receiving<G> {
         }
         if let Err(e) = self.reporters.turn(now, host) {
             self.failure = Some(e);
-            return Turn::Done;
+            return AppStatus::Done;
         }
         // Their summaries are not needed.
         self.serve.take_ended();
@@ -276,7 +277,7 @@ impl Sender<'_> {
         })
     }
     /// Measurements of its viewer from arrivals until this time.
-    fn viewed(&mut self, watched: &Watched, end: Instant) -> Option<Viewed> {
+    fn viewed(&mut self, watched: &ArrivalLog, end: Instant) -> Option<Viewed> {
         let from = match &self.line {
             Line::Rated(rated) => Some(rated.local()),
             Line::Plain(lines) if self.flow.is_udp() => Some(lines.local()),
@@ -375,7 +376,7 @@ fn rated_outcome(plain: FlowOutcome, rated: &Rated, receivers: &ReceiverResults)
 }
 
 impl App for Senders<'_> {
-    fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
+    fn turn(&mut self, now: Instant, host: &mut Host) -> AppStatus {
         while host.next_changed().is_some() {}
         while let Some(d) = host.receive() {
             let rated = self.all.iter_mut().find_map(|x| match &mut x.line {
@@ -387,12 +388,12 @@ impl App for Senders<'_> {
             }
         }
         if self.over.is_some() {
-            return Turn::Done;
+            return AppStatus::Done;
         }
         for sender in &mut self.all {
             if let Err(e) = sender.turn(now, host) {
                 self.failure = Some(e);
-                return Turn::Done;
+                return AppStatus::Done;
             }
         }
         while self.sample_at <= now && self.sample_at <= self.ends_at() {
@@ -400,10 +401,10 @@ impl App for Senders<'_> {
             self.sample_at += self.s.every;
         }
         if now < self.ends_at() {
-            return Turn::Waiting;
+            return AppStatus::Waiting;
         }
         self.over = Some(now);
-        Turn::Done
+        AppStatus::Done
     }
     fn next_timeout(&self) -> Instant {
         let flows = self.all.iter().map(Sender::next).min();

@@ -2,7 +2,7 @@
 //! measured.
 
 use super::setting::Setting;
-use crate::app::{Inbox, Watched};
+use crate::app::{ArrivalLog, Inbox};
 use crate::device::Clock;
 use crate::device::ready::Ready;
 use crate::device::wait::{Wait, Waker};
@@ -41,14 +41,14 @@ struct Stream {
 
 /// Bound sockets that are not read yet.
 #[derive(Debug)]
-pub(super) struct Bound(Vec<Socket>, Watched);
+pub(super) struct Bound(Vec<Socket>, ArrivalLog);
 
 /// Sockets read by a separate thread.
 #[derive(Debug)]
 pub(super) struct Receivers {
     over: Arc<AtomicBool>,
     waker: Waker,
-    thread: JoinHandle<Result<(Inbox, Watched), NetError>>,
+    thread: JoinHandle<Result<(Inbox, ArrivalLog), NetError>>,
 }
 
 impl Receivers {
@@ -74,7 +74,7 @@ impl Receivers {
         })?
     }
     /// Stops; returns the measurements of datagrams, and the arrivals of watched flows.
-    pub(super) fn end(self) -> Result<(Inbox, Watched), NetError> {
+    pub(super) fn end(self) -> Result<(Inbox, ArrivalLog), NetError> {
         self.over.store(true, Ordering::Relaxed);
         self.waker.wake();
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -122,7 +122,7 @@ struct Reading {
     /// Connections to close, by time.
     closing: BTreeMap<(Instant, u64), ()>,
     inbox: Inbox,
-    watched: Watched,
+    watched: ArrivalLog,
     room: Vec<u8>,
 }
 

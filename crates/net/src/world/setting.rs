@@ -2,7 +2,7 @@
 
 use super::World;
 use super::error::{Unsupported, WorldError};
-use crate::app::{Session, Watched};
+use crate::app::{ArrivalLog, Session};
 use crate::device::tun::TunConfig;
 use crate::device::{Namespace, ipv6};
 use crate::emulator::{self, Crossing, Emulation, End, Options};
@@ -157,8 +157,8 @@ impl<'a> Setting<'a> {
         self.mtu.max(LEAST_LINK_MTU)
     }
     /// The arrivals that receivers must log.
-    pub(super) fn watched(&self) -> Watched {
-        let mut watched = Watched::default();
+    pub(super) fn watched(&self) -> ArrivalLog {
+        let mut watched = ArrivalLog::default();
         self.groups().filter(|(group, _)| group.app.is_watched()).for_each(|(_, port)| watched.expect(port));
         watched
     }
@@ -208,39 +208,39 @@ mod tests {
     #[test]
     fn what_a_wire_cannot_do_is_refused_and_said() {
         let kernel = World::Kernel("reno".into());
-        let says = |flow: &str, ours| {
+        let checked = |flow: &str, ours| {
             check(&group(flow), if ours { &World::Ours } else { &kernel }).map_err(|e| e.to_string())
         };
-        assert_eq!(says("transport = \"tfrc\"", true), Ok(()));
-        assert!(says("chain = { kind = \"e2e\" }", true).unwrap_err().contains("leave out `chain`"));
-        assert!(says("direction = \"reverse\"", true).unwrap_err().contains("simulated only"));
-        assert!(says("direction = \"forward\"\nclose = true", false).is_ok());
-        let e = says("transport = \"tfrc\"", false).unwrap_err();
+        assert_eq!(checked("transport = \"tfrc\"", true), Ok(()));
+        assert!(checked("chain = { kind = \"e2e\" }", true).unwrap_err().contains("leave out `chain`"));
+        assert!(checked("direction = \"reverse\"", true).unwrap_err().contains("simulated only"));
+        assert!(checked("direction = \"forward\"\nclose = true", false).is_ok());
+        let e = checked("transport = \"tfrc\"", false).unwrap_err();
         assert!(e.contains("sim and wire"), "{e}");
         assert!(check(&group("transport = \"ssvp\""), &World::OursToKernel).is_err());
-        let e = says("transport = { kind = \"tfrc\", ignore-corruption = true }", true).unwrap_err();
+        let e = checked("transport = { kind = \"tfrc\", ignore-corruption = true }", true).unwrap_err();
         assert!(e.contains("only the simulator"), "{e}");
-        assert_eq!(says("app = { kind = \"pages\", segments = 3 }", true), Ok(()));
+        assert_eq!(checked("app = { kind = \"pages\", segments = 3 }", true), Ok(()));
         let udp = |bytes: u32| {
             format!(
                 "transport = \"udp\"\napp = {{ kind = \"cbr\", rate = \"8 kbit/s\", packet = \"{bytes} B\" }}"
             )
         };
-        assert_eq!(says(&udp(44), true), Ok(()));
-        let e = says(&udp(43), true).unwrap_err();
+        assert_eq!(checked(&udp(44), true), Ok(()));
+        let e = checked(&udp(43), true).unwrap_err();
         assert!(e.contains("packet = \"44 B\""), "{e}");
-        let e = says("cc = \"user:mine\"", true).unwrap_err();
+        let e = checked("cc = \"user:mine\"", true).unwrap_err();
         assert!(e.contains("\"mine\""), "{e}");
-        assert_eq!(says("cc = \"user:mine\"", false), Ok(()), "the kernel has its own");
-        let e = says("endpoint = { loss-classifier = \"oracle\" }", true).unwrap_err();
+        assert_eq!(checked("cc = \"user:mine\"", false), Ok(()), "the kernel has its own");
+        let e = checked("endpoint = { loss-classifier = \"oracle\" }", true).unwrap_err();
         assert!(e.contains("only the simulator"), "{e}");
-        assert_eq!(says("endpoint = { loss-classifier = \"spike\" }", true), Ok(()));
+        assert_eq!(checked("endpoint = { loss-classifier = \"spike\" }", true), Ok(()));
         assert_eq!(
-            says("endpoint = { loss-classifier = \"oracle\" }", false),
+            checked("endpoint = { loss-classifier = \"oracle\" }", false),
             Ok(()),
             "the kernel knows no such thing"
         );
-        let e = says("endpoint = { mss = \"10 B\", header = \"40 B\" }", true).unwrap_err();
+        let e = checked("endpoint = { mss = \"10 B\", header = \"40 B\" }", true).unwrap_err();
         assert!(e.contains("50 bytes"), "{e}");
     }
 }

@@ -20,7 +20,7 @@ const HEADERS: u32 = 40;
 
 /// How connections are made.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct How<'a> {
+pub(super) struct ConnectionSettings<'a> {
     /// The receiver.
     pub(super) to: SocketAddrV4,
     /// The kernel's congestion control.
@@ -47,7 +47,7 @@ impl Line {
 /// The kernel sockets of one sender. To be used in the namespace in which it was made.
 #[derive(Debug)]
 pub(super) struct Sockets<'a> {
-    how: How<'a>,
+    settings: ConnectionSettings<'a>,
     ready: &'a Ready,
     /// Number under which its sockets are registered.
     number: u64,
@@ -63,9 +63,9 @@ pub(super) struct Sockets<'a> {
 
 impl<'a> Sockets<'a> {
     /// Uses connections.
-    pub(super) fn connections(how: How<'a>, ready: &'a Ready, number: u64) -> Self {
+    pub(super) fn connections(settings: ConnectionSettings<'a>, ready: &'a Ready, number: u64) -> Self {
         Self {
-            how,
+            settings,
             ready,
             number,
             lines: Vec::new(),
@@ -78,15 +78,16 @@ impl<'a> Sockets<'a> {
     }
     /// Sends datagrams from this address.
     pub(super) fn datagrams(
-        how: How<'a>,
+        settings: ConnectionSettings<'a>,
         from: Ipv4Addr,
         ready: &'a Ready,
         number: u64,
     ) -> Result<Self, NetError> {
-        let socket = UdpSocket::bind((from, 0)).and_then(|s| s.connect(how.to).map(|()| s));
+        let socket = UdpSocket::bind((from, 0)).and_then(|s| s.connect(settings.to).map(|()| s));
         let local = socket.and_then(|s| Ok((s.local_addr()?, s)));
-        let (local, socket) = local.map_err(|e| NetError::os(format!("send datagrams to {}", how.to), e))?;
-        Ok(Self { datagrams: Some((socket, local)), ..Self::connections(how, ready, number) })
+        let (local, socket) =
+            local.map_err(|e| NetError::os(format!("send datagrams to {}", settings.to), e))?;
+        Ok(Self { datagrams: Some((socket, local)), ..Self::connections(settings, ready, number) })
     }
     /// Source address of datagrams.
     pub(super) fn local(&self) -> Option<SocketAddr> {
@@ -118,7 +119,7 @@ impl<'a> Sockets<'a> {
     /// Opens a connection. The congestion control is set before the SYN: set later, a pacing default would leave
     /// its pacing behind.
     fn connect(&self) -> Result<TcpStream, NetError> {
-        let How { to, control, packet } = self.how;
+        let ConnectionSettings { to, control, packet } = self.settings;
         let fail = |e: nix::Error| NetError::os(format!("connect to {to} with {control}"), e);
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let fd = socket::socket(AddressFamily::Inet, SockType::Stream, flags, None).map_err(fail)?;

@@ -5,8 +5,8 @@ use skyhaul_base::Instant;
 use skyhaul_net::host::{Host, Secret};
 use skyhaul_net::offload::{Device, Exit};
 use skyhaul_testkit::conformance::packet::{Damage, Packet};
-use skyhaul_testkit::conformance::target::Look;
-use skyhaul_testkit::conformance::{Answer, Call, Given, Pace, Sight, Target};
+use skyhaul_testkit::conformance::target::TcpInfo;
+use skyhaul_testkit::conformance::{Answer, Call, Conditions, SocketStatus, Target, TargetKind};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -20,11 +20,11 @@ pub(crate) struct Virtual {
 
 impl Virtual {
     /// With `offload`, packets leave as super-packets, and are split before they are looked at.
-    pub(crate) fn new(given: &Given, offload: bool) -> Result<Self, String> {
-        let host = host(given, Secret::fixed([7; 16]));
+    pub(crate) fn new(conditions: &Conditions, offload: bool) -> Result<Self, String> {
+        let host = host(conditions, Secret::fixed([7; 16]));
         Ok(Self {
             host,
-            ours: Ours::new(given)?,
+            ours: Ours::new(conditions)?,
             now: Instant::ZERO,
             out: VecDeque::new(),
             device: offload.then(Device::default),
@@ -40,8 +40,8 @@ impl Virtual {
 }
 
 impl Target for Virtual {
-    fn pace(&self) -> Pace {
-        Pace::Host
+    fn kind(&self) -> TargetKind {
+        TargetKind::Host
     }
     fn now(&self) -> Instant {
         self.now
@@ -71,10 +71,10 @@ impl Target for Virtual {
         self.drive(|host, now, out| host.flush(now, out));
         answer
     }
-    fn sight(&mut self, peer: SocketAddr) -> Result<Sight, String> {
-        self.ours.sight(&mut self.host, peer)
+    fn socket_status(&mut self, peer: SocketAddr) -> Result<SocketStatus, String> {
+        self.ours.socket_status(&mut self.host, peer)
     }
-    fn look(&mut self, peer: SocketAddr) -> Result<Look, String> {
-        self.ours.look(&mut self.host, peer)
+    fn tcp_info(&mut self, peer: SocketAddr) -> Result<TcpInfo, String> {
+        self.ours.tcp_info(&mut self.host, peer)
     }
 }

@@ -13,8 +13,8 @@ use nix::sys::socket::{
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::Namespace;
 use skyhaul_testkit::conformance::packet::{Damage, Packet};
-use skyhaul_testkit::conformance::target::{Look, PORT, addresses};
-use skyhaul_testkit::conformance::{Answer, Call, Given, Pace, Sight, Target};
+use skyhaul_testkit::conformance::target::{PORT, TcpInfo, addresses};
+use skyhaul_testkit::conformance::{Answer, Call, Conditions, SocketStatus, Target, TargetKind};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs;
@@ -24,12 +24,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 struct Sock {
     stream: TcpStream,
-    failure: Option<Sight>,
+    failure: Option<SocketStatus>,
 }
 
 pub(crate) struct Linux {
     side: ScriptSide,
-    given: Given,
+    conditions: Conditions,
     listener: Option<TcpListener>,
     socks: BTreeMap<SocketAddr, Sock>,
     _space: Namespace,
@@ -40,26 +40,26 @@ fn text(e: impl Display) -> String {
 }
 
 impl Linux {
-    pub(crate) fn new(given: &Given) -> Result<Self, String> {
+    pub(crate) fn new(conditions: &Conditions) -> Result<Self, String> {
         let space = space()?;
         let on = |yes: bool, value: &'static str| if yes { value } else { "0" };
         let number = |n: Option<u32>| n.map(|n| n.to_string());
-        let seconds = given.fin_timeout.map(|t| (t.as_nanos() / 1_000_000_000).to_string());
+        let seconds = conditions.fin_timeout.map(|t| (t.as_nanos() / 1_000_000_000).to_string());
         for (key, value) in [
-            ("tcp_sack", Some(on(given.sack, "1").to_owned())),
-            ("tcp_timestamps", Some(on(given.timestamps, "1").to_owned())),
-            ("tcp_window_scaling", Some(on(given.scaling, "1").to_owned())),
-            ("tcp_dsack", Some(on(given.dsack, "1").to_owned())),
-            ("tcp_ecn", Some(on(given.ecn, "1").to_owned())),
-            ("tcp_recovery", Some(on(given.by_time, "1").to_owned())),
-            ("tcp_early_retrans", Some(on(given.tail_loss_probe, "3").to_owned())),
-            ("tcp_frto", Some(on(given.f_rto, "2").to_owned())),
-            ("tcp_slow_start_after_idle", Some(on(given.idle_restart, "1").to_owned())),
-            ("tcp_mtu_probing", Some(on(given.mtu_probing, "1").to_owned())),
-            ("tcp_syn_retries", number(given.syn_retries)),
-            ("tcp_synack_retries", number(given.syn_retries)),
-            ("tcp_retries2", number(given.retries)),
-            ("tcp_max_syn_backlog", number(given.backlog)),
+            ("tcp_sack", Some(on(conditions.sack, "1").to_owned())),
+            ("tcp_timestamps", Some(on(conditions.timestamps, "1").to_owned())),
+            ("tcp_window_scaling", Some(on(conditions.scaling, "1").to_owned())),
+            ("tcp_dsack", Some(on(conditions.dsack, "1").to_owned())),
+            ("tcp_ecn", Some(on(conditions.ecn, "1").to_owned())),
+            ("tcp_recovery", Some(on(conditions.by_time, "1").to_owned())),
+            ("tcp_early_retrans", Some(on(conditions.tail_loss_probe, "3").to_owned())),
+            ("tcp_frto", Some(on(conditions.f_rto, "2").to_owned())),
+            ("tcp_slow_start_after_idle", Some(on(conditions.idle_restart, "1").to_owned())),
+            ("tcp_mtu_probing", Some(on(conditions.mtu_probing, "1").to_owned())),
+            ("tcp_syn_retries", number(conditions.syn_retries)),
+            ("tcp_synack_retries", number(conditions.syn_retries)),
+            ("tcp_retries2", number(conditions.retries)),
+            ("tcp_max_syn_backlog", number(conditions.backlog)),
             ("tcp_fin_timeout", seconds),
         ] {
             if let Some(value) = value {
@@ -67,17 +67,23 @@ impl Linux {
             }
         }
         space.enter().map_err(text)?;
-        let [stack, peer] = addresses(given.v6);
-        let side = ScriptSide::open((stack, if given.v6 { 48 } else { 16 }), given.mtu, peer)?;
-        Ok(Self { side, given: given.clone(), listener: None, socks: BTreeMap::new(), _space: space })
+        let [stack, peer] = addresses(conditions.v6);
+        let side = ScriptSide::open((stack, if conditions.v6 { 48 } else { 16 }), conditions.mtu, peer)?;
+        Ok(Self {
+            side,
+            conditions: conditions.clone(),
+            listener: None,
+            socks: BTreeMap::new(),
+            _space: space,
+        })
     }
 
     /// A socket with what the case wants.
     fn socket(&self) -> Result<OwnedFd, String> {
-        let family = if self.given.v6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
+        let family = if self.conditions.v6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         let fd = socket(family, SockType::Stream, flags, None).map_err(text)?;
-        let g = &self.given;
+        let g = &self.conditions;
         // The kernel's Reno is NewReno.
         let control = if g.control == "newreno" { "reno" } else { g.control.as_str() };
         setsockopt(&fd, TcpCongestion, &control.into()).map_err(text)?;
@@ -125,9 +131,9 @@ impl Linux {
     }
     fn listen(&mut self) -> Result<(), String> {
         let fd = self.socket()?;
-        let at = SocketAddr::new(addresses(self.given.v6)[0], PORT);
+        let at = SocketAddr::new(addresses(self.conditions.v6)[0], PORT);
         bind(fd.as_raw_fd(), &SockaddrStorage::from(at)).map_err(text)?;
-        let backlog = self.given.backlog.map_or(1024, |n| n as i32);
+        let backlog = self.conditions.backlog.map_or(1024, |n| n as i32);
         listen(&fd, Backlog::new(backlog).map_err(text)?).map_err(text)?;
         self.listener = Some(fd.into());
         Ok(())
@@ -136,18 +142,18 @@ impl Linux {
 
 impl Sock {
     fn fail(&mut self, e: &io::Error) {
-        let sight = match e.raw_os_error().map(Errno::from_raw) {
-            Some(Errno::ECONNREFUSED) => Sight::Refused,
-            Some(Errno::ECONNRESET | Errno::EPIPE) => Sight::Reset,
-            Some(Errno::ETIMEDOUT) => Sight::TimedOut,
+        let socket_status = match e.raw_os_error().map(Errno::from_raw) {
+            Some(Errno::ECONNREFUSED) => SocketStatus::Refused,
+            Some(Errno::ECONNRESET | Errno::EPIPE) => SocketStatus::Reset,
+            Some(Errno::ETIMEDOUT) => SocketStatus::TimedOut,
             Some(
                 Errno::EHOSTUNREACH | Errno::ENETUNREACH | Errno::ENOPROTOOPT | Errno::EACCES | Errno::EPROTO,
-            ) => Sight::Unreachable,
+            ) => SocketStatus::Unreachable,
             _ => return,
         };
-        self.failure.get_or_insert(sight);
+        self.failure.get_or_insert(socket_status);
     }
-    fn sight(&mut self) -> Sight {
+    fn socket_status(&mut self) -> SocketStatus {
         if let Ok(Some(e)) = self.stream.take_error() {
             self.fail(&e);
         }
@@ -159,7 +165,7 @@ impl Sock {
                 false
             }
         };
-        self.failure.unwrap_or(if end { Sight::End } else { Sight::Nothing })
+        self.failure.unwrap_or(if end { SocketStatus::End } else { SocketStatus::Nothing })
     }
     fn write(&mut self, data: &[u8]) -> u64 {
         match self.stream.write(data) {
@@ -208,7 +214,7 @@ const STATES: [&str; 13] = [
 const TICKS: f64 = 100.0;
 
 /// What /proc/net/tcp has of the connection to `peer`.
-fn line_of(peer: SocketAddr) -> Option<Look> {
+fn line_of(peer: SocketAddr) -> Option<TcpInfo> {
     let file = if peer.is_ipv4() { "tcp" } else { "tcp6" };
     let all = fs::read_to_string(format!("/proc/thread-self/net/{file}")).ok()?;
     let port = format!(":{:04X}", peer.port());
@@ -217,7 +223,7 @@ fn line_of(peer: SocketAddr) -> Option<Look> {
     let state = usize::from_str_radix(line[3], 16).ok()?;
     let field = |n: usize| line.get(n).and_then(|f| f.parse::<i64>().ok()).unwrap_or(0);
     let ssthresh = field(16);
-    Some(Look {
+    Some(TcpInfo {
         state: STATES.get(state).copied().unwrap_or(""),
         rto: Duration::from_secs_f64(field(12).max(0) as f64 / TICKS),
         cwnd: field(15) as u32,
@@ -227,8 +233,8 @@ fn line_of(peer: SocketAddr) -> Option<Look> {
 }
 
 impl Target for Linux {
-    fn pace(&self) -> Pace {
-        Pace::Linux
+    fn kind(&self) -> TargetKind {
+        TargetKind::Linux
     }
     fn now(&self) -> Instant {
         self.side.now()
@@ -263,14 +269,14 @@ impl Target for Linux {
             }
         })
     }
-    fn sight(&mut self, peer: SocketAddr) -> Result<Sight, String> {
-        self.sock(peer).map(Sock::sight)
+    fn socket_status(&mut self, peer: SocketAddr) -> Result<SocketStatus, String> {
+        self.sock(peer).map(Sock::socket_status)
     }
-    fn look(&mut self, peer: SocketAddr) -> Result<Look, String> {
-        let mut look = line_of(peer).unwrap_or(Look { state: "closed", ..Look::default() });
+    fn tcp_info(&mut self, peer: SocketAddr) -> Result<TcpInfo, String> {
+        let mut tcp_info = line_of(peer).unwrap_or(TcpInfo { state: "closed", ..TcpInfo::default() });
         if let Ok(sock) = self.sock(peer) {
-            look.mss = getsockopt(&sock.stream, TcpMaxSeg).unwrap_or(0);
+            tcp_info.mss = getsockopt(&sock.stream, TcpMaxSeg).unwrap_or(0);
         }
-        Ok(look)
+        Ok(tcp_info)
     }
 }

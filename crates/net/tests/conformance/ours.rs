@@ -2,9 +2,9 @@
 
 use skyhaul_base::Instant;
 use skyhaul_net::host::{Conn, ConnId, Endpoint, Failure, Host, HostConfig, Secret};
-use skyhaul_testkit::conformance::core::look_at;
-use skyhaul_testkit::conformance::target::{Look, PORT, addresses, our_config, our_control};
-use skyhaul_testkit::conformance::{Answer, Call, Given, Sight};
+use skyhaul_testkit::conformance::core::tcp_info_of;
+use skyhaul_testkit::conformance::target::{PORT, TcpInfo, addresses, our_config, our_control};
+use skyhaul_testkit::conformance::{Answer, Call, Conditions, SocketStatus};
 use skyhaul_wire::Profile;
 use std::net::SocketAddr;
 
@@ -15,23 +15,28 @@ pub(crate) struct Ours {
 }
 
 /// The host that a case wants.
-pub(crate) fn host(given: &Given, secret: Secret) -> Host {
-    let mut config = HostConfig::new(vec![addresses(given.v6)[0]], secret);
-    config.mtu = given.mtu.into();
-    config.backlog = given.backlog.map_or(config.backlog, |n| n as usize);
+pub(crate) fn host(conditions: &Conditions, secret: Secret) -> Host {
+    let mut config = HostConfig::new(vec![addresses(conditions.v6)[0]], secret);
+    config.mtu = conditions.mtu.into();
+    config.backlog = conditions.backlog.map_or(config.backlog, |n| n as usize);
     Host::new(config)
 }
 
 impl Ours {
-    pub(crate) fn new(given: &Given) -> Result<Self, String> {
-        let profile = match given.profile.as_str() {
+    pub(crate) fn new(conditions: &Conditions) -> Result<Self, String> {
+        let profile = match conditions.profile.as_str() {
             "off" => Profile::Off,
             "paper" => Profile::Paper,
             "compact" => Profile::Compact,
             _ => Profile::Option,
         };
-        let endpoint =
-            Endpoint { tcp: our_config(given), cc: our_control(given)?, profile, dscp: 0, longest: None };
+        let endpoint = Endpoint {
+            tcp: our_config(conditions),
+            cc: our_control(conditions)?,
+            profile,
+            dscp: 0,
+            longest: None,
+        };
         Ok(Self { endpoint, conns: Vec::new() })
     }
 
@@ -100,21 +105,25 @@ impl Ours {
         })
     }
 
-    pub(crate) fn sight(&mut self, host: &mut Host, peer: SocketAddr) -> Result<Sight, String> {
+    pub(crate) fn socket_status(
+        &mut self,
+        host: &mut Host,
+        peer: SocketAddr,
+    ) -> Result<SocketStatus, String> {
         let (_, conn) = self.find(host, peer)?;
         Ok(match conn.failure() {
-            Some(Failure::Refused) => Sight::Refused,
-            Some(Failure::Reset) => Sight::Reset,
-            Some(Failure::TimedOut) => Sight::TimedOut,
-            Some(Failure::Unreachable) => Sight::Unreachable,
+            Some(Failure::Refused) => SocketStatus::Refused,
+            Some(Failure::Reset) => SocketStatus::Reset,
+            Some(Failure::TimedOut) => SocketStatus::TimedOut,
+            Some(Failure::Unreachable) => SocketStatus::Unreachable,
             Some(Failure::Defect) => return Err("it panicked".into()),
-            None if conn.at_end() => Sight::End,
-            None => Sight::Nothing,
+            None if conn.at_end() => SocketStatus::End,
+            None => SocketStatus::Nothing,
         })
     }
 
-    pub(crate) fn look(&mut self, host: &mut Host, peer: SocketAddr) -> Result<Look, String> {
+    pub(crate) fn tcp_info(&mut self, host: &mut Host, peer: SocketAddr) -> Result<TcpInfo, String> {
         let (_, conn) = self.find(host, peer)?;
-        Ok(look_at(conn.tcp()))
+        Ok(tcp_info_of(conn.tcp()))
     }
 }

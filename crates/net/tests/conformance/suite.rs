@@ -7,7 +7,7 @@ use super::record;
 use super::tun::OverTun;
 use skyhaul_testkit::conformance::core::Core;
 use skyhaul_testkit::conformance::target::Target;
-use skyhaul_testkit::conformance::{Case, Pace, files, run};
+use skyhaul_testkit::conformance::{Case, TargetKind, files, run};
 use skyhaul_testkit::need;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -27,7 +27,7 @@ const KERNEL: &str = "6.18";
 
 struct Ask {
     patterns: Vec<String>,
-    target: Option<Pace>,
+    target: Option<TargetKind>,
     record: bool,
 }
 
@@ -39,8 +39,12 @@ fn ask() -> Result<Ask, String> {
             "--record" => a.record = true,
             "--target" => {
                 let name = words.next().unwrap_or_default();
-                let known =
-                    [("core", Pace::Core), ("host", Pace::Host), ("tun", Pace::Tun), ("linux", Pace::Linux)];
+                let known = [
+                    ("core", TargetKind::Core),
+                    ("host", TargetKind::Host),
+                    ("tun", TargetKind::Tun),
+                    ("linux", TargetKind::Linux),
+                ];
                 let found = known.iter().find(|(n, _)| *n == name);
                 a.target =
                     Some(found.ok_or_else(|| format!("--target core, host, tun or linux, not {name:?}"))?.1);
@@ -54,16 +58,16 @@ fn ask() -> Result<Ask, String> {
 }
 
 /// One case on one target.
-fn put(case: &Case, pace: Pace, offload: bool) -> Result<(), String> {
+fn put(case: &Case, kind: TargetKind, offload: bool) -> Result<(), String> {
     fn to(case: &Case, target: Result<impl Target, String>) -> Result<(), String> {
         run(case, &mut target?).map_err(|f| f.to_string())
     }
-    match pace {
-        Pace::Core => to(case, Ok(Core::new(&case.given))),
-        Pace::Host => to(case, Virtual::new(&case.given, offload)),
+    match kind {
+        TargetKind::Core => to(case, Ok(Core::new(&case.conditions))),
+        TargetKind::Host => to(case, Virtual::new(&case.conditions, offload)),
         // In threads of their own: they move into namespaces for good.
-        Pace::Tun => alone(|| to(case, OverTun::new(&case.given, offload))),
-        Pace::Linux => alone(|| to(case, Linux::new(&case.given))),
+        TargetKind::Tun => alone(|| to(case, OverTun::new(&case.conditions, offload))),
+        TargetKind::Linux => alone(|| to(case, Linux::new(&case.conditions))),
     }
 }
 
@@ -92,14 +96,14 @@ fn beside_a_clock<T>(work: impl FnOnce() -> T) -> (T, Duration) {
 }
 
 /// All of them on one target; those that fail, with what they said.
-fn all<'a>(cases: &[&'a Case], pace: Pace, offload: bool) -> Vec<(&'a Case, String)> {
-    let at_once = if pace.is_virtual() { 2 } else { AT_ONCE };
+fn all<'a>(cases: &[&'a Case], kind: TargetKind, offload: bool) -> Vec<(&'a Case, String)> {
+    let at_once = if kind.is_virtual() { 2 } else { AT_ONCE };
     let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|s| {
         for _ in 0..at_once {
             s.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(e) = put(case, pace, offload) {
+                    if let Err(e) = put(case, kind, offload) {
                         failed.lock().expect("no panic").push((*case, e));
                     }
                 }
@@ -108,11 +112,11 @@ fn all<'a>(cases: &[&'a Case], pace: Pace, offload: bool) -> Vec<(&'a Case, Stri
     });
     let mut failed = failed.into_inner().expect("no panic");
     failed.sort_by_key(|(c, _)| (&c.file, &c.name));
-    if !pace.is_virtual() {
+    if !kind.is_virtual() {
         failed.retain_mut(|(case, why)| {
             let mut tries = 0;
             for _ in 0..TRIES_OF_A_BUSY_MACHINE {
-                let (done, lateness) = beside_a_clock(|| put(case, pace, offload));
+                let (done, lateness) = beside_a_clock(|| put(case, kind, offload));
                 let Err(e) = done else { return false };
                 *why = e;
                 tries += usize::from(lateness < LATE);
@@ -153,29 +157,29 @@ fn go() -> Result<bool, String> {
     let kernel = kernel.release().to_string_lossy().into_owned();
     let mut fine = true;
     // What is ours and has bytes is asked twice: packet by packet, and over a device with super-packets.
-    for (pace, offload, name) in [
-        (Pace::Core, false, "core"),
-        (Pace::Host, false, "host"),
-        (Pace::Host, true, "host, merged"),
-        (Pace::Tun, false, "tun"),
-        (Pace::Tun, true, "tun, merged"),
-        (Pace::Linux, false, "linux"),
+    for (kind, offload, name) in [
+        (TargetKind::Core, false, "core"),
+        (TargetKind::Host, false, "host"),
+        (TargetKind::Host, true, "host, merged"),
+        (TargetKind::Tun, false, "tun"),
+        (TargetKind::Tun, true, "tun, merged"),
+        (TargetKind::Linux, false, "linux"),
     ] {
-        if ask.target.is_some_and(|t| t != pace) {
+        if ask.target.is_some_and(|t| t != kind) {
             continue;
         }
-        if let (false, Err(e)) = (pace.is_virtual(), &granted) {
+        if let (false, Err(e)) = (kind.is_virtual(), &granted) {
             need::test(name);
             need::skip(need::NAMESPACES, e);
             continue;
         }
-        let mine: Vec<&Case> = cases.iter().copied().filter(|c| c.is_for(pace)).collect();
-        let failed = all(&mine, pace, offload);
+        let mine: Vec<&Case> = cases.iter().copied().filter(|c| c.is_for(kind)).collect();
+        let failed = all(&mine, kind, offload);
         println!("{name:>12}: {} of {} cases came true", mine.len() - failed.len(), mine.len());
         for (_, why) in &failed {
             println!("{name}: {why}");
         }
-        if pace == Pace::Linux && !kernel.starts_with(KERNEL) {
+        if kind == TargetKind::Linux && !kernel.starts_with(KERNEL) {
             println!(
                 "        this kernel is {kernel}; the table is of {KERNEL}, so that differences are no failures"
             );

@@ -3,14 +3,14 @@
 use super::ours::{Ours, host};
 use super::script_side::{ScriptSide, space};
 use skyhaul_base::Instant;
-use skyhaul_net::app::{App, Turn};
+use skyhaul_net::app::{App, AppStatus};
 use skyhaul_net::driver::Driver;
 use skyhaul_net::host::{Host, Secret};
 use skyhaul_net::tun::{Tun, TunConfig};
 use skyhaul_net::wait::Waker;
 use skyhaul_testkit::conformance::packet::{Damage, Packet};
-use skyhaul_testkit::conformance::target::{Look, addresses};
-use skyhaul_testkit::conformance::{Answer, Call, Given, Pace, Sight, Target};
+use skyhaul_testkit::conformance::target::{TcpInfo, addresses};
+use skyhaul_testkit::conformance::{Answer, Call, Conditions, SocketStatus, Target, TargetKind};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -25,7 +25,7 @@ struct Puppet {
 }
 
 impl App for Puppet {
-    fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
+    fn turn(&mut self, now: Instant, host: &mut Host) -> AppStatus {
         self.ours.hear(host);
         loop {
             match self.orders.try_recv() {
@@ -37,7 +37,7 @@ impl App for Puppet {
                 }
             }
         }
-        if self.over { Turn::Done } else { Turn::Waiting }
+        if self.over { AppStatus::Done } else { AppStatus::Waiting }
     }
     fn next_timeout(&self) -> Instant {
         Instant::MAX
@@ -54,24 +54,25 @@ pub(crate) struct OverTun {
 
 impl OverTun {
     /// With `offload`, the interface takes and gives super-packets.
-    pub(crate) fn new(given: &Given, offload: bool) -> Result<Self, String> {
+    pub(crate) fn new(conditions: &Conditions, offload: bool) -> Result<Self, String> {
         let ns = space()?;
         ns.enter().map_err(|e| e.to_string())?;
-        let [_, peer] = addresses(given.v6);
-        let (prefix, ours_side, peer_side): (u8, IpAddr, IpAddr) = if given.v6 {
+        let [_, peer] = addresses(conditions.v6);
+        let (prefix, ours_side, peer_side): (u8, IpAddr, IpAddr) = if conditions.v6 {
             let of = |n: u16| IpAddr::from([0xfd00, 0x5359, 0, n, 0, 0, 0, 0xff]);
             (64, of(0), of(1))
         } else {
             (24, [10, 84, 0, 254].into(), [10, 84, 1, 254].into())
         };
-        let config = TunConfig { name: None, addresses: vec![(ours_side, prefix)], mtu: given.mtu, offload };
+        let config =
+            TunConfig { name: None, addresses: vec![(ours_side, prefix)], mtu: conditions.mtu, offload };
         let tun = Tun::open(&config).map_err(|e| e.to_string())?;
-        let side = ScriptSide::open((peer_side, prefix), given.mtu, peer)?;
-        let host = host(given, Secret::draw().map_err(|e| e.to_string())?);
+        let side = ScriptSide::open((peer_side, prefix), conditions.mtu, peer)?;
+        let host = host(conditions, Secret::draw().map_err(|e| e.to_string())?);
         let mut driver = Driver::new(tun, host).map_err(|e| e.to_string())?;
         let waker = driver.waker();
         let (orders, from) = channel();
-        let mut puppet = Puppet { ours: Ours::new(given)?, orders: from, over: false };
+        let mut puppet = Puppet { ours: Ours::new(conditions)?, orders: from, over: false };
         let driver =
             std::thread::spawn(move || driver.run(&mut puppet, |_, _, _| false).map_err(|e| e.to_string()));
         Ok(Self { side, orders: Some(orders), waker, driver: Some(driver) })
@@ -103,8 +104,8 @@ impl Drop for OverTun {
 }
 
 impl Target for OverTun {
-    fn pace(&self) -> Pace {
-        Pace::Tun
+    fn kind(&self) -> TargetKind {
+        TargetKind::Tun
     }
     fn now(&self) -> Instant {
         self.side.now()
@@ -129,10 +130,10 @@ impl Target for OverTun {
         }
         self.ask(move |now, ours, host| ours.call(host, now, peer, &call, &data))
     }
-    fn sight(&mut self, peer: SocketAddr) -> Result<Sight, String> {
-        self.ask(move |_, ours, host| ours.sight(host, peer))
+    fn socket_status(&mut self, peer: SocketAddr) -> Result<SocketStatus, String> {
+        self.ask(move |_, ours, host| ours.socket_status(host, peer))
     }
-    fn look(&mut self, peer: SocketAddr) -> Result<Look, String> {
-        self.ask(move |_, ours, host| ours.look(host, peer))
+    fn tcp_info(&mut self, peer: SocketAddr) -> Result<TcpInfo, String> {
+        self.ask(move |_, ours, host| ours.tcp_info(host, peer))
     }
 }

@@ -3,7 +3,7 @@
 use crate::common::{Party, Weather, World, accepted, check, hash_of, transfer};
 use crate::{endpoint, ms};
 use skyhaul_base::{Duration, Instant};
-use skyhaul_net::app::{App, NextStep, Serve, Sink, Talker};
+use skyhaul_net::app::{App, ConnectionHandler, NextStep, Serve, Sink};
 use skyhaul_net::host::{ConnId, Failure, Host};
 use skyhaul_net::offload::Device;
 
@@ -81,7 +81,7 @@ fn a_panic_at_a_call_of_the_application_ends_one_connection() {
 /// Reads; panics if it gets a word.
 struct Touchy;
 
-impl Talker for Touchy {
+impl ConnectionHandler for Touchy {
     fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> NextStep {
         let mut room = [0; 100];
         let n = host.read(now, id, &mut room);

@@ -10,7 +10,7 @@
 use crate::common::{Party, fill};
 use sha2::{Digest, Sha256};
 use skyhaul_base::Instant;
-use skyhaul_net::app::{App, Turn};
+use skyhaul_net::app::{App, AppStatus};
 use skyhaul_net::driver::Driver;
 use skyhaul_net::host::{ConnId, Endpoint, Host, HostConfig, Secret};
 use skyhaul_net::tun::{Tun, TunConfig};
@@ -101,7 +101,7 @@ impl Exchange {
 }
 
 impl App for Exchange {
-    fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
+    fn turn(&mut self, now: Instant, host: &mut Host) -> AppStatus {
         while let Some(id) = host.next_changed() {
             let send = self.send;
             let p = self.parties.entry(id).or_insert_with(|| Party::new(send));
@@ -120,7 +120,7 @@ impl App for Exchange {
                 host.release(now, id);
             }
         }
-        if self.ended.len() >= self.connections { Turn::Done } else { Turn::Waiting }
+        if self.ended.len() >= self.connections { AppStatus::Done } else { AppStatus::Waiting }
     }
     fn next_timeout(&self) -> Instant {
         Instant::MAX

@@ -2,7 +2,7 @@
 
 use crate::stop;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_net::app::{Http, NextStep, Serve, Sink, Talker};
+use skyhaul_net::app::{ConnectionHandler, Http, NextStep, Serve, Sink};
 use skyhaul_net::driver::Driver;
 use skyhaul_net::emulator::{Emulation, End, Options, addresses};
 use skyhaul_net::host::{Census, ConnId, Counts, Endpoint, Host, HostConfig, Memory, Secret};
@@ -41,7 +41,7 @@ enum Role {
     Slow(Slow),
 }
 
-impl Talker for Role {
+impl ConnectionHandler for Role {
     fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> NextStep {
         match self {
             Self::Http(t) => t.turn(now, host, id),
@@ -62,7 +62,7 @@ struct Slow {
     read: Arc<AtomicU64>,
 }
 
-impl Talker for Slow {
+impl ConnectionHandler for Slow {
     fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> NextStep {
         if self.hurry.load(Ordering::Relaxed) {
             self.read.fetch_add(host.discard(now, id), Ordering::Relaxed);
@@ -79,7 +79,7 @@ impl Talker for Slow {
 }
 
 /// The server's state at a moment.
-pub struct Seen {
+pub struct ServerSnapshot {
     pub connections: usize,
     pub half_open: usize,
     pub time_waits: usize,
@@ -89,7 +89,7 @@ pub struct Seen {
     pub counts: Counts,
 }
 
-impl Seen {
+impl ServerSnapshot {
     fn of(host: &Host) -> Self {
         Self {
             connections: host.connections(),
@@ -177,7 +177,7 @@ impl Server {
             (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
         let work =
             Work { questions: asked, ending: ending.clone(), hurry: hurry.clone(), read: read.clone() };
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         // A driver stays on the thread that made it.
         let thread = std::thread::spawn(move || {
             let mut host = Host::new(config);
@@ -186,10 +186,10 @@ impl Server {
                     .map_err(|e| NetError::os("listen", std::io::Error::other(e)))?;
             }
             let driver = open().and_then(|tun| Driver::new(tun, host))?;
-            let _ = tell.send((driver.waker(), driver.tun().name().to_owned()));
+            let _ = sender.send((driver.waker(), driver.tun().name().to_owned()));
             work.run(driver, again.then_some(open))
         });
-        match told.recv() {
+        match receiver.recv() {
             Ok((waker, interface)) => {
                 Ok(Self { questions, waker, ending, hurry, slowly_read: read, interface, thread })
             }
@@ -201,15 +201,15 @@ impl Server {
     }
     /// Asks the host something; `None` if the server has ended.
     pub fn ask<T: Send + 'static>(&self, question: impl FnOnce(&Host) -> T + Send + 'static) -> Option<T> {
-        let (tell, told) = channel();
-        let question = move |host: &Host| drop(tell.send(question(host)));
+        let (sender, receiver) = channel();
+        let question = move |host: &Host| drop(sender.send(question(host)));
         self.questions.send(Box::new(question)).ok()?;
         self.waker.wake();
-        told.recv_timeout(std::time::Duration::from_secs(60)).ok()
+        receiver.recv_timeout(std::time::Duration::from_secs(60)).ok()
     }
     /// How it is now.
-    pub fn seen(&self) -> Result<Seen, String> {
-        self.ask(Seen::of).ok_or_else(|| "the server has ended".into())
+    pub fn snapshot(&self) -> Result<ServerSnapshot, String> {
+        self.ask(ServerSnapshot::of).ok_or_else(|| "the server has ended".into())
     }
     /// All that can be counted.
     pub fn census(&self) -> Result<Census, String> {

@@ -14,22 +14,22 @@ pub const WORD: &str = "--crowd";
 /// Connections that one process holds.
 const EACH: usize = 4000;
 
-struct Part {
+struct ClientProcess {
     child: Child,
-    tell: Option<ChildStdin>,
-    told: BufReader<ChildStdout>,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
 }
 
-impl Part {
+impl ClientProcess {
     fn number(&mut self) -> Result<usize, String> {
         let mut line = String::new();
-        self.told.read_line(&mut line).map_err(|e| e.to_string())?;
+        self.stdout.read_line(&mut line).map_err(|e| e.to_string())?;
         line.trim().parse().map_err(|_| "a process of clients has ended".into())
     }
 }
 
 /// Connections that are held.
-pub struct Crowd(Vec<Part>);
+pub struct Crowd(Vec<ClientProcess>);
 
 impl Crowd {
     /// So many of them, opened and served once; how many were.
@@ -42,19 +42,19 @@ impl Crowd {
             c.args([WORD, &EACH.min(n - first).to_string(), &first.to_string()]);
             c.stdin(Stdio::piped()).stdout(Stdio::piped());
             let mut child = ns.within(|| c.spawn()).map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
-            let (tell, told) = (child.stdin.take(), child.stdout.take().ok_or("no pipe")?);
-            all.0.push(Part { child, tell, told: BufReader::new(told) });
-            opened += all.0.last_mut().map_or(Ok(0), Part::number)?;
+            let (stdin, stdout) = (child.stdin.take(), child.stdout.take().ok_or("no pipe")?);
+            all.0.push(ClientProcess { child, stdin, stdout: BufReader::new(stdout) });
+            opened += all.0.last_mut().map_or(Ok(0), ClientProcess::number)?;
         }
         Ok((all, opened))
     }
     /// Has each of them served once more; returns how many were.
     pub fn again(&mut self) -> Result<usize, String> {
         let mut served = 0;
-        for part in &mut self.0 {
-            let tell = part.tell.as_mut().ok_or("it is closed")?;
-            tell.write_all(b"again\n").map_err(|e| e.to_string())?;
-            served += part.number()?;
+        for process in &mut self.0 {
+            let stdin = process.stdin.as_mut().ok_or("it is closed")?;
+            stdin.write_all(b"again\n").map_err(|e| e.to_string())?;
+            served += process.number()?;
         }
         Ok(served)
     }
@@ -62,11 +62,11 @@ impl Crowd {
 
 impl Drop for Crowd {
     fn drop(&mut self) {
-        for part in &mut self.0 {
-            drop(part.tell.take());
+        for process in &mut self.0 {
+            drop(process.stdin.take());
         }
-        for part in &mut self.0 {
-            let _ = part.child.wait();
+        for process in &mut self.0 {
+            let _ = process.child.wait();
         }
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 pub enum Bound {
     AtMost(f64),
     AtLeast(f64),
-    /// Nothing: it is told.
+    /// No bound: the value is recorded.
     None,
 }
 
@@ -41,7 +41,7 @@ impl Finding {
     pub fn at_least(what: impl Into<String>, value: f64, least: f64, unit: &'static str) -> Self {
         Self::new(what, value, unit, Bound::AtLeast(least))
     }
-    pub fn told(what: impl Into<String>, value: f64, unit: &'static str) -> Self {
+    pub fn recorded(what: impl Into<String>, value: f64, unit: &'static str) -> Self {
         Self::new(what, value, unit, Bound::None)
     }
     /// It depends on how fast the machine is.

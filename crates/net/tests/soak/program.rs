@@ -22,8 +22,8 @@ pub type Scene = (&'static str, &'static str, fn(&Run) -> Outcome);
 
 /// Plays the scenes that `args` ask for, in their order.
 pub fn play(scenes: &[Scene], args: Vec<String>) -> ExitCode {
-    let wish = match Wish::read(scenes, args.into_iter()) {
-        Ok(wish) => wish,
+    let arguments = match Arguments::read(scenes, args.into_iter()) {
+        Ok(arguments) => arguments,
         Err(line) => {
             eprintln!("soak: {line}");
             return 2.into();
@@ -31,21 +31,21 @@ pub fn play(scenes: &[Scene], args: Vec<String>) -> ExitCode {
     };
     let mut failed = 0;
     for (name, about, scene) in scenes {
-        if wish.only.as_deref().is_some_and(|only| only != *name) || stop::requested() {
+        if arguments.only.as_deref().is_some_and(|only| only != *name) || stop::requested() {
             continue;
         }
-        if let Some(kept) = wish.record().kept(name, wish.again) {
+        if let Some(kept) = arguments.record().kept(name, arguments.again) {
             println!("{name}: kept from before ({kept})\n");
             continue;
         }
         println!("{name}: {about}");
         let began = std::time::Instant::now();
-        let outcome = scene(&wish.run());
+        let outcome = scene(&arguments.run());
         if stop::requested() {
             println!("  stopped: the same command does it again");
             break;
         }
-        failed += usize::from(wish.record().write(name, &outcome, began.elapsed()));
+        failed += usize::from(arguments.record().write(name, &outcome, began.elapsed()));
     }
     match failed {
         _ if stop::requested() => 130.into(),
@@ -57,24 +57,24 @@ pub fn play(scenes: &[Scene], args: Vec<String>) -> ExitCode {
     }
 }
 
-/// What is asked for.
-struct Wish {
+/// The arguments.
+struct Arguments {
     long: bool,
     again: bool,
     only: Option<String>,
     out: std::path::PathBuf,
 }
 
-impl Wish {
+impl Arguments {
     fn read(scenes: &[Scene], args: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut wish = Self { long: false, again: false, only: None, out: record::folder() };
+        let mut arguments = Self { long: false, again: false, only: None, out: record::folder() };
         let mut args = args.peekable();
         while let Some(arg) = args.next() {
             let mut value = |what: &str| args.next().ok_or(format!("{arg} needs {what} behind it"));
             match arg.as_str() {
-                "--long" => wish.long = true,
-                "--short" => wish.long = false,
-                "--again" => wish.again = true,
+                "--long" => arguments.long = true,
+                "--short" => arguments.long = false,
+                "--again" => arguments.again = true,
                 "--only" => {
                     let name = value("the name of a scene")?;
                     if !scenes.iter().any(|(n, ..)| *n == name) {
@@ -84,9 +84,9 @@ impl Wish {
                             known.join(", ")
                         ));
                     }
-                    wish.only = Some(name);
+                    arguments.only = Some(name);
                 }
-                "--out" => wish.out = value("a folder")?.into(),
+                "--out" => arguments.out = value("a folder")?.into(),
                 // What test runners ask of programs that they list.
                 "--list" => std::process::exit(0),
                 // A test runner's own words.
@@ -99,7 +99,7 @@ impl Wish {
                 }
             }
         }
-        Ok(wish)
+        Ok(arguments)
     }
     fn record(&self) -> record::Record {
         record::Record::new(&self.out, self.long)

@@ -59,22 +59,22 @@ impl Record {
     fn entry(&self, file: &File<'_>) -> Result<Entry, Invalid> {
         let get = |key: &str| self.values.get(key).map(|v| v.trim()).filter(|v| !v.is_empty());
         let name = get("OBJECT_NAME").map(ToString::to_string);
-        let whose = name.as_deref().or_else(|| get("NORAD_CAT_ID")).unwrap_or("a satellite");
-        let missing = |key: &str| file.wrong(self.line, format!("the elements of {whose} have no {key}"));
+        let satellite = name.as_deref().or_else(|| get("NORAD_CAT_ID")).unwrap_or("a satellite");
+        let missing = |key: &str| file.wrong(self.line, format!("the elements of {satellite} have no {key}"));
         let no_number = |key: &str, text: &str| {
-            file.wrong(self.line, format!("{key} of {whose} is \"{text}\", which is not a number"))
+            file.wrong(self.line, format!("{key} of {satellite} is \"{text}\", which is not a number"))
         };
         let number = |key: &str| {
             let text = get(key).ok_or_else(|| missing(key))?;
-            let amount = self.amount(file, whose, key, text)?;
+            let amount = self.amount(file, satellite, key, text)?;
             amount.parse().ok().filter(|x: &f64| x.is_finite()).ok_or_else(|| no_number(key, text))
         };
         // Not used, but a unit that is not the standard's would not be noticed otherwise.
         for key in ["MEAN_MOTION_DOT", "MEAN_MOTION_DDOT"] {
-            get(key).map_or(Ok(""), |text| self.amount(file, whose, key, text))?;
+            get(key).map_or(Ok(""), |text| self.amount(file, satellite, key, text))?;
         }
         let other = |key: &str, value: &str, accepted: &str| {
-            file.wrong(self.line, format!("{key} of {whose} is \"{value}\": accepted is {accepted}"))
+            file.wrong(self.line, format!("{key} of {satellite} is \"{value}\": accepted is {accepted}"))
         };
         // Elements of another theory describe another orbit; the value "indicates the proper method to employ to propagate the
         // state" (§4.2.3). CelesTrak's JSON and CSV are elements of SGP4 and leave these keys out.
@@ -91,13 +91,13 @@ impl Record {
         if let Some(text) = get("EPHEMERIS_TYPE") {
             let number: u8 = text.parse().map_err(|_| no_number("EPHEMERIS_TYPE", text))?;
             if let Some(why) = not_sgp4(number) {
-                return Err(file.wrong(self.line, format!("EPHEMERIS_TYPE of {whose} is {why}")));
+                return Err(file.wrong(self.line, format!("EPHEMERIS_TYPE of {satellite} is {why}")));
             }
         }
         let at = get("EPOCH").ok_or_else(|| missing("EPOCH"))?;
         let given = instant(at).ok_or_else(|| {
             let message = format!(
-                "EPOCH of {whose} is \"{at}\", which is not a time such as 2026-11-22T12:00:00 or 2026-326T12:00:00"
+                "EPOCH of {satellite} is \"{at}\", which is not a time such as 2026-11-22T12:00:00 or 2026-326T12:00:00"
             );
             file.wrong(self.line, message)
         })?;
@@ -108,7 +108,7 @@ impl Record {
             .ok_or_else(|| {
                 file.wrong(
                     self.line,
-                    format!("EPOCH of {whose} is before 1972: {system} is read from then on"),
+                    format!("EPOCH of {satellite} is before 1972: {system} is read from then on"),
                 )
             })?;
         let norad_id = match get("NORAD_CAT_ID") {
@@ -139,7 +139,13 @@ impl Record {
     }
 
     /// A value without its unit, which may follow in brackets and must be that of the standard (CCSDS 502.0-B-2 §7.7.1.1, table 4-3).
-    fn amount<'a>(&self, file: &File<'_>, whose: &str, key: &str, text: &'a str) -> Result<&'a str, Invalid> {
+    fn amount<'a>(
+        &self,
+        file: &File<'_>,
+        satellite: &str,
+        key: &str,
+        text: &'a str,
+    ) -> Result<&'a str, Invalid> {
         let Some((amount, unit)) = text.strip_suffix(']').and_then(|t| t.split_once('[')) else {
             return Ok(text);
         };
@@ -156,7 +162,7 @@ impl Record {
             return Ok(amount.trim_end());
         }
         let own = if own.is_empty() { "a number without unit".into() } else { format!("[{own}] or no unit") };
-        Err(file.wrong(self.line, format!("{key} of {whose} has the unit [{unit}]: accepted is {own}")))
+        Err(file.wrong(self.line, format!("{key} of {satellite} has the unit [{unit}]: accepted is {own}")))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Geostationary satellites.
 
 use super::model::{Model, Motion};
-use crate::earth::{Turn, radians, stationary_radius};
+use crate::earth::{Rotation, radians, stationary_radius};
 use crate::epoch::Epoch;
 use crate::invalid::{Invalid, within};
 use crate::moment::Moment;
@@ -45,7 +45,7 @@ impl Model for Config {
     fn build(&self, _: Option<Epoch>) -> Result<Stationary, Invalid> {
         within("longitude", self.longitude, -180.0, 360.0, "deg")?;
         within("elevation", self.elevation, 0.0, 89.0, "deg")?;
-        let east = Turn::of(radians(self.longitude));
+        let east = Rotation::of(radians(self.longitude));
         let place = Vector::new(east.cos, east.sin, 0.0) * stationary_radius();
         Ok(Stationary { place, longitude: self.longitude })
     }

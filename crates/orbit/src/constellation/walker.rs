@@ -2,10 +2,10 @@
 //! constellations", Journal of the British Interplanetary Society 37, 1984). In his notation `i: T/P/F`.
 
 use super::model::{Grid, Model, Motion, step};
-use crate::earth::{Turn, radians};
+use crate::earth::{Rotation, radians};
 use crate::epoch::Epoch;
+use crate::geometry::{motion, period, radius};
 use crate::invalid::{Invalid, within};
-use crate::look::{motion, period, radius};
 use crate::moment::Moment;
 use crate::vector::Vector;
 use alloc::format;
@@ -89,17 +89,17 @@ pub struct Walker {
     radius: f64,
     /// Angular velocity in rad/s.
     motion: f64,
-    tilt: Turn,
+    tilt: Rotation,
     /// Where each plane crosses the equator northwards.
-    nodes: Vec<Turn>,
+    nodes: Vec<Rotation>,
     /// How far each satellite is beyond that at the start.
-    phases: Vec<Turn>,
+    phases: Vec<Rotation>,
     grid: Grid,
 }
 
 impl Walker {
     /// Where a satellite is after its plane has turned by `gone`.
-    fn at(&self, satellite: u32, gone: Turn, moment: &Moment) -> Option<Vector> {
+    fn at(&self, satellite: u32, gone: Rotation, moment: &Moment) -> Option<Vector> {
         let u = self.phases.get(satellite as usize)?.plus(gone);
         let node = self.nodes[(satellite / self.grid.each) as usize];
         let (along, across) = (u.cos, u.sin * self.tilt.cos);
@@ -110,8 +110,8 @@ impl Walker {
         ) * self.radius;
         Some(moment.turn.to_fixed(inertial))
     }
-    fn gone(&self, moment: &Moment) -> Turn {
-        Turn::of(self.motion * moment.time)
+    fn gone(&self, moment: &Moment) -> Rotation {
+        Rotation::of(self.motion * moment.time)
     }
 }
 
@@ -167,16 +167,16 @@ impl Model for Config {
             Pattern::Star => 180.0,
         };
         let part = |n: u64, of: u32| n as f64 / f64::from(of);
-        let node = |p: u64| Turn::of(radians(self.node + span * part(p, planes)));
+        let node = |p: u64| Rotation::of(radians(self.node + span * part(p, planes)));
         let phase = |p: u64, k: u64| {
-            Turn::of(radians(self.phase + 360.0 * (part(k, each) + part(self.phasing * p, total))))
+            Rotation::of(radians(self.phase + 360.0 * (part(k, each) + part(self.phasing * p, total))))
         };
         let closes = (self.pattern == Pattern::Delta && planes > 2).then_some(self.phasing as u32);
         let radius = radius(self.altitude);
         Ok(Walker {
             radius,
             motion: motion(radius),
-            tilt: Turn::of(radians(self.inclination)),
+            tilt: Rotation::of(radians(self.inclination)),
             nodes: (0..self.planes).map(node).collect(),
             phases: (0..self.planes).flat_map(|p| (0..u64::from(each)).map(move |k| phase(p, k))).collect(),
             grid: Grid { planes, each, closes },
@@ -219,7 +219,7 @@ impl Motion for Walker {
 mod tests {
     use super::*;
     use crate::constellation::named;
-    use crate::look::look;
+    use crate::geometry::look_angles;
     use proptest::prelude::*;
 
     fn at(time: f64) -> Moment {
@@ -232,10 +232,10 @@ mod tests {
         let config = Config::new(550.0, 53.0, [1, 1, 0], Pattern::Delta, 25.0);
         let place = config.build(None).unwrap().place(0, &at(60.0)).unwrap();
         assert!(place.distance(Vector::new(6_914.326, 243.443, 363.202)) < 0.001, "{place:?}");
-        let seen = look(Vector::new(crate::earth::RADIUS, 0.0, 0.0), place);
+        let angles = look_angles(Vector::new(crate::earth::RADIUS, 0.0, 0.0), place);
         assert!(
-            (seen.range - 691.866).abs() < 0.001 && (seen.elevation() - 50.804).abs() < 0.001,
-            "{seen:?}"
+            (angles.range - 691.866).abs() < 0.001 && (angles.elevation() - 50.804).abs() < 0.001,
+            "{angles:?}"
         );
     }
 

@@ -154,7 +154,7 @@ fn a_single_satellite_comes_and_goes() {
         let [(rise, up), (set, gone)] = pair else { panic!() };
         assert_eq!((up.from, up.to, gone.from, gone.to), (None, Some(0), Some(0), None));
         let lasts = (*set - *rise).as_secs_f64();
-        let want = crate::look::overhead_pass(crate::look::radius(550.0), 0.0, 25.0);
+        let want = crate::geometry::overhead_pass(crate::geometry::radius(550.0), 0.0, 25.0);
         // Checked once a second.
         assert!((lasts - want).abs() <= 1.0, "{lasts} {want}");
         // It comes up without an interruption.

@@ -190,9 +190,9 @@ impl Control {
         if !hook {
             return Ok(control.lock().reduced(0.5));
         }
-        let told = slf.call_method1("reduction", (loss,))?;
+        let returned = slf.call_method1("reduction", (loss,))?;
         let accepted = "the fraction of the window that is kept (above 0, below 1), or the new window in segments (1 or more)";
-        let r = number("what reduction returns", &told, accepted, |x| x.is_finite() && x > 0.0)?;
+        let r = number("what reduction returns", &returned, accepted, |x| x.is_finite() && x > 0.0)?;
         Ok(control.lock().reduced(r))
     }
 

@@ -128,8 +128,8 @@ impl CongestionControl for Bridge {
             return Priority::Normal;
         }
         self.ask("priority", |o| {
-            let told = o.call_method1("priority", (offset, retransmission))?;
-            word("what priority returns", &told, &[("normal", Priority::Normal), ("low", Priority::Low)])
+            let returned = o.call_method1("priority", (offset, retransmission))?;
+            word("what priority returns", &returned, &[("normal", Priority::Normal), ("low", Priority::Low)])
         })
     }
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &cc::Start) {
@@ -226,9 +226,9 @@ impl CongestionControl for Bridge {
             return;
         }
         let read = |o: &Bound<'_, Control>| {
-            let told = o.call_method0("telemetry")?;
+            let returned = o.call_method0("telemetry")?;
             let wrong = |_| PyTypeError::new_err("what telemetry returns: write a dict of names and numbers");
-            let table = told.cast_into::<PyDict>().map_err(|e| wrong(PyErr::from(e)))?;
+            let table = returned.cast_into::<PyDict>().map_err(|e| wrong(PyErr::from(e)))?;
             let one = |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
                 let key = name(&key.extract::<String>().map_err(wrong)?)?;
                 Ok((key, number(&format!("telemetry, {key}"), &value, "a number", |_| true)?))

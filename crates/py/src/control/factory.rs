@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// The user's own controls: name, class, and a fingerprint of the class's source if it is known.
-pub(crate) type Own = Vec<(String, Py<PyType>, Option<String>)>;
+pub(crate) type UserControls = Vec<(String, Py<PyType>, Option<String>)>;
 
 /// Creates instances of one class.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ struct Factory {
 ///
 /// # Errors
 /// If a class has no name.
-pub(crate) fn controls(py: Python<'_>, own: &Own, stop: &Arc<AtomicBool>) -> PyResult<Controls> {
+pub(crate) fn controls(py: Python<'_>, own: &UserControls, stop: &Arc<AtomicBool>) -> PyResult<Controls> {
     let mut controls = Controls::default();
     for (name, class, fingerprint) in own {
         let factory = Factory {

@@ -11,7 +11,7 @@ mod factory;
 mod policy;
 mod value;
 
-pub(crate) use factory::{Own, controls, uses_own};
+pub(crate) use factory::{UserControls, controls, uses_own};
 
 use crate::error;
 use pyo3::exceptions::PyException;
@@ -61,10 +61,10 @@ pub(crate) fn exception(py: Python<'_>, failure: Failure) -> PyErr {
     }
     let e = error::ControlError::new_err(words);
     let value = e.value(py);
-    let told = value
+    let reported = value
         .setattr("time_s", at)
         .and_then(|()| value.setattr("flow", &raised.flow))
         .and_then(|()| value.setattr("method", &raised.method));
     e.set_cause(py, Some(raised.error));
-    told.err().unwrap_or(e)
+    reported.err().unwrap_or(e)
 }

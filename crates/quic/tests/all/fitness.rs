@@ -1,7 +1,7 @@
 //! Which controls run in QUIC.
 
 use skyhaul_cc::{Config, NAMES, user};
-use skyhaul_quic::{Factory, Unfit};
+use skyhaul_quic::{Factory, UnsupportedControl};
 
 /// The built-in controls that do.
 pub(crate) fn fitting() -> impl Iterator<Item = &'static str> {
@@ -18,7 +18,7 @@ fn the_document_lists_those_that_run() {
         names.sort();
         names
     };
-    let all = |wanted: &dyn Fn(&Result<Factory, Unfit>) -> bool| {
+    let all = |wanted: &dyn Fn(&Result<Factory, UnsupportedControl>) -> bool| {
         let mut names: Vec<_> = NAMES
             .iter()
             .filter(|name| wanted(&Factory::new(Config::by_name(name).expect("built in"))))
@@ -36,7 +36,7 @@ fn the_document_lists_those_that_run() {
 fn refusals_say_why() {
     let own = Config::User(user::Config::new("mine"));
     let refused = Factory::new(own).expect_err("a user's own");
-    assert_eq!(refused, Unfit::UserDefined("user:mine".to_owned()));
+    assert_eq!(refused, UnsupportedControl::UserDefined("user:mine".to_owned()));
     assert!(refused.to_string().contains("only built-in controls"), "{refused}");
     for name in NAMES {
         if let Err(e) = Factory::new(Config::by_name(name).expect("built in")) {

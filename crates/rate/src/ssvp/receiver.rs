@@ -4,7 +4,7 @@ use super::Config;
 use crate::highest::Highest;
 use crate::loss::{Arrival, Losses};
 use crate::option::Feedback;
-use crate::packet::{Data, Report, Says};
+use crate::packet::{Data, Report, ReportBody};
 use skyhaul_base::Instant;
 
 /// The receiver.
@@ -74,8 +74,8 @@ impl Receiver {
         let Some(highest) = self.highest.number() else { return };
         self.news = false;
         self.timer = self.highest.next_report(now);
-        let says = Says::Ssvp { highest: highest as u32, lost: self.lost as u32 };
-        self.due = self.highest.report(now, says);
+        let body = ReportBody::Ssvp { highest: highest as u32, lost: self.lost as u32 };
+        self.due = self.highest.report(now, body);
     }
 }
 
@@ -88,16 +88,16 @@ mod tests {
     fn it_reports_once_per_round_trip_time_what_was_overtaken() {
         let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
         let mut r = Receiver::new(Config::default());
-        let mut said = Vec::new();
+        let mut reports = Vec::new();
         for n in (0..12).filter(|n| *n != 2) {
             r.handle_timeout(at(n * 100));
-            said.extend(r.poll().map(|report| (n, report.says)));
+            reports.extend(r.poll().map(|report| (n, report.body)));
             let rtt = (n > 0).then_some(Duration::from_millis(400));
             r.handle(at(n * 100), &Data { number: n, sent_at: at(n * 100), rtt, size: 1000 }, false);
-            said.extend(r.poll().map(|report| (n, report.says)));
+            reports.extend(r.poll().map(|report| (n, report.body)));
         }
         let expected = [(0, 0, 0), (1, 1, 0), (5, 4, 0), (9, 8, 1)];
-        assert_eq!(said, expected.map(|(n, highest, lost)| (n, Says::Ssvp { highest, lost })));
+        assert_eq!(reports, expected.map(|(n, highest, lost)| (n, ReportBody::Ssvp { highest, lost })));
     }
 
     #[test]
@@ -108,8 +108,8 @@ mod tests {
             r.handle(at(n), &Data { number: n, sent_at: at(n), rtt: None, size: 1000 }, marked);
         }
         assert_eq!(
-            (r.lost(), r.poll().map(|report| report.says)),
-            (2, Some(Says::Ssvp { highest: 3, lost: 2 }))
+            (r.lost(), r.poll().map(|report| report.body)),
+            (2, Some(ReportBody::Ssvp { highest: 3, lost: 2 }))
         );
     }
 }

@@ -5,7 +5,7 @@ use crate::highest::Highest;
 use crate::loss::{Arrival, Gap, Losses};
 use crate::meter::Meter;
 use crate::option::Feedback;
-use crate::packet::{Data, Report, Says};
+use crate::packet::{Data, Report, ReportBody};
 use skyhaul_base::{Duration, Instant};
 use std::collections::VecDeque;
 
@@ -179,8 +179,8 @@ impl Receiver {
         self.window = self.rtt();
         self.timer = self.highest.next_report(now);
         self.owed = false;
-        let says = Says::Tfrc { received: received as f32, loss: self.loss as f32 };
-        self.due = self.highest.report(now, says);
+        let body = ReportBody::Tfrc { received: received as f32, loss: self.loss as f32 };
+        self.due = self.highest.report(now, body);
     }
 }
 
@@ -194,10 +194,10 @@ mod tests {
     fn data(number: u64, ms: u64, rtt: Option<u64>) -> Data {
         Data { number, sent_at: at(ms), rtt: rtt.map(Duration::from_millis), size: 1000 }
     }
-    fn says(r: Option<Report>) -> (f32, f32) {
-        match r.expect("a report").says {
-            Says::Tfrc { received, loss } => (received, loss),
-            Says::Ssvp { .. } => unreachable!(),
+    fn body(r: Option<Report>) -> (f32, f32) {
+        match r.expect("a report").body {
+            ReportBody::Tfrc { received, loss } => (received, loss),
+            ReportBody::Ssvp { .. } => unreachable!(),
         }
     }
 
@@ -206,9 +206,9 @@ mod tests {
         let mut r = Receiver::new(Config::default());
         r.handle(at(300), &data(0, 0, None), false);
         let first = r.poll().unwrap();
-        assert_eq!((first.echo, first.held, says(Some(first))), (at(0), Duration::ZERO, (0.0, 0.0)));
+        assert_eq!((first.echo, first.held, body(Some(first))), (at(0), Duration::ZERO, (0.0, 0.0)));
         r.handle(at(900), &data(1, 600, Some(500)), false);
-        assert_eq!(says(r.poll()), (1000.0 / 0.6, 0.0), "the timer did not run: at once");
+        assert_eq!(body(r.poll()), (1000.0 / 0.6, 0.0), "the timer did not run: at once");
         for (n, t) in [(2, 1000), (3, 1100), (4, 1200), (5, 1300)] {
             r.handle(at(t), &data(n, t - 300, Some(500)), false);
             assert_eq!((r.poll(), r.next_timeout()), (None, at(1400)));
@@ -216,12 +216,12 @@ mod tests {
         r.handle_timeout(at(1400));
         let second = r.poll().unwrap();
         assert_eq!((second.echo, second.held), (at(1000), Duration::from_millis(100)));
-        assert_eq!(says(Some(second)), (8000.0, 0.0));
+        assert_eq!(body(Some(second)), (8000.0, 0.0));
         // Nothing arrives: no report, but one for the next packet, over all that time.
         r.handle_timeout(at(1900));
         assert_eq!((r.poll(), r.next_timeout()), (None, Instant::MAX));
         r.handle(at(2400), &data(6, 2100, Some(500)), false);
-        assert_eq!(says(r.poll()), (1000.0, 0.0));
+        assert_eq!(body(r.poll()), (1000.0, 0.0));
     }
 
     #[test]

@@ -96,8 +96,8 @@ fn one_loss_changes_the_rate_as_the_rule_says() {
         w.run(at(t));
     }
     let f = &w.flows[0];
-    let heard = f.receiver.heard();
-    assert_eq!((heard.loss_events, heard.lost), (Some(1), 1));
+    let statistics = f.receiver.statistics();
+    assert_eq!((statistics.loss_events, statistics.lost), (Some(1), 1));
     let state = f.sender.state();
     let (rtt, p) = (state.rtt.unwrap().as_secs_f64(), state.loss.unwrap());
     // A ceiling of its own is the application's limit: a loss then allows 0.85 of what arrives for a while (§4.3).
@@ -182,9 +182,9 @@ fn the_rate_under_random_loss_is_that_of_the_equation() {
         w.run(at(end));
         let f = &w.flows[0];
         let sent = f.sent.iter().filter(|t| **t >= at(60.0)).count() as f64 * 1000.0 / (end - 60.0);
-        let heard = f.receiver.heard();
+        let statistics = f.receiver.statistics();
         // Losses of one round-trip time are one event, so that p of the equation is less than that of packets.
-        let events = heard.loss_events.unwrap() as f64 / f.sent.len() as f64;
+        let events = statistics.loss_events.unwrap() as f64 / f.sent.len() as f64;
         let (by_loss, by_events) =
             (tfrc::allowed(1000.0, RTT, 4.0 * RTT, p), tfrc::allowed(1000.0, RTT, 4.0 * RTT, events));
         assert!((sent / by_loss - 1.0).abs() < 0.15, "{p}: {sent} {by_loss}");

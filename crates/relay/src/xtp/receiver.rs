@@ -18,8 +18,8 @@ pub struct Receiver {
     spans: Ranges,
     echo: u32,
     due: bool,
-    told: u64,
-    heard: bool,
+    advertised: u64,
+    has_received: bool,
     duplicates: u64,
     /// The end of the stream, once known.
     fin: Option<u64>,
@@ -45,8 +45,8 @@ impl Receiver {
             spans: Ranges::default(),
             echo: 0,
             due: false,
-            told: buffer,
-            heard: false,
+            advertised: buffer,
+            has_received: false,
             duplicates: 0,
             fin: None,
             finished: false,
@@ -58,8 +58,8 @@ impl Receiver {
     }
     /// Whether anything has arrived from the peer.
     #[must_use]
-    pub fn heard(&self) -> bool {
-        self.heard
+    pub fn has_received(&self) -> bool {
+        self.has_received
     }
     /// Bytes in order that have not been read.
     #[must_use]
@@ -131,13 +131,13 @@ impl Receiver {
         let n = n.min(self.unread);
         self.unread -= n;
         // A nearly closed window is announced again as soon as a quarter of the buffer is free.
-        self.due |= n > 0 && self.alloc() >= self.told + self.buffer / 4;
+        self.due |= n > 0 && self.alloc() >= self.advertised + self.buffer / 4;
         n
     }
 
     /// A packet arrived.
     pub fn handle(&mut self, d: &Data) {
-        self.heard = true;
+        self.has_received = true;
         if d.sync != 0 {
             // Sync requests are numbered in order of transmission; a late one is outdated.
             self.echo = self.echo.max(d.sync);
@@ -208,13 +208,13 @@ impl Receiver {
         if !core::mem::take(&mut self.due) {
             return None;
         }
-        self.told = self.alloc();
+        self.advertised = self.alloc();
         let selective = self.config.repair == Repair::Selective;
         let rclose = self.complete();
         let spans = self.spans.iter().take(MOST_SPANS).filter(|_| selective);
         Some(Report {
             rseq: self.rseq,
-            alloc: self.told,
+            alloc: self.advertised,
             echo: self.echo,
             gap: !self.spans.is_empty(),
             spans: spans.collect(),

@@ -61,7 +61,7 @@ pub struct Sender {
     credit: f64,
     next_burst: Instant,
     opening: bool,
-    heard: bool,
+    established: bool,
     sync: u32,
     questions: VecDeque<Question>,
     since_question: u64,
@@ -108,7 +108,7 @@ impl Sender {
             credit: 0.0,
             next_burst: Instant::ZERO,
             opening: true,
-            heard: false,
+            established: false,
             sync: 0,
             questions: VecDeque::new(),
             since_question: 0,
@@ -134,7 +134,7 @@ impl Sender {
     /// Whether the peer has answered.
     #[must_use]
     pub fn established(&self) -> bool {
-        self.heard
+        self.established
     }
     /// Whether the peer stopped answering.
     #[must_use]
@@ -331,7 +331,7 @@ impl Sender {
                 return;
             }
         }
-        self.heard = true;
+        self.established = true;
         self.counters.reports += 1;
         self.una = self.una.max(r.rseq);
         self.nxt = self.nxt.max(self.una);

@@ -84,7 +84,7 @@ pub fn series(orbit: &Orbit, duration: Duration, row: &mut dyn FnMut(&Sample)) {
         row(&Sample {
             time_s: step.from.as_secs_f64(),
             satellite: step.path.map_or_else(String::new, |p| sky.name(p.first)),
-            elevation_deg: step.path.and_then(|p| Some(sky.look(0, p.first, &now)?.elevation())),
+            elevation_deg: step.path.and_then(|p| Some(sky.look_angles(0, p.first, &now)?.elevation())),
             delay_s: step.path.map(|p| p.begin.as_secs_f64()),
         });
     }
@@ -143,7 +143,7 @@ pub(super) fn check(orbit: &Orbit, duration: Duration) -> OrbitCheck {
         sum += f64::midpoint(delays[0], delays[1]) * (until_s - from_s);
         up += until_s - from_s;
         let now = sky.moment(step.from);
-        let elevation = |end, satellite| sky.look(end, satellite, &now).map(|l| l.elevation());
+        let elevation = |end, satellite| sky.look_angles(end, satellite, &now).map(|l| l.elevation());
         let elevation = [elevation(0, path.first), elevation(1, path.last)].into_iter().flatten();
         let elevation = elevation.fold(90.0, f64::min);
         let who = Some((path.first, path.last));
@@ -307,6 +307,6 @@ mod tests {
     }
 
     fn half_of_an_overhead_pass() -> f64 {
-        skyhaul_orbit::look::overhead_pass(skyhaul_orbit::look::radius(550.0), 0.0, 25.0) / 2.0
+        skyhaul_orbit::geometry::overhead_pass(skyhaul_orbit::geometry::radius(550.0), 0.0, 25.0) / 2.0
     }
 }

@@ -183,29 +183,29 @@ fn each_mistake_has_its_warning() {
 
 #[test]
 fn timers_and_measurements_shorter_than_the_path_are_told() {
-    let told = |sets: &[&str], code: &str| {
+    let warnings = |sets: &[&str], code: &str| {
         let far = ["links.sat.delay=5 s", "flows.bulk.cc=sack", "flows.bulk.endpoint=modern"];
         let warnings = checked(&[&far, sets].concat()).warnings;
         warnings.into_iter().filter(|w| w.code == code).map(|w| (w.key, w.message)).collect::<Vec<_>>()
     };
     // 10 s of RTT. The timer of a modern SYN is 1 s; a sender that knows the RTT has it from the start.
-    let [(key, message)] = told(&["flows.bulk.handshake=true"], "timer-short").try_into().unwrap();
+    let [(key, message)] = warnings(&["flows.bulk.handshake=true"], "timer-short").try_into().unwrap();
     assert!(key == "flows.bulk.endpoint.initial-rto" && message.contains("each SYN"), "{key}: {message}");
-    assert_eq!(told(&["flows.bulk.handshake=false"], "timer-short"), []);
+    assert_eq!(warnings(&["flows.bulk.handshake=false"], "timer-short"), []);
     let patient = "flows.bulk.endpoint={ preset = 'modern', initial-rto = '21 s' }";
-    assert_eq!(told(&["flows.bulk.handshake=true", patient], "timer-short"), []);
+    assert_eq!(warnings(&["flows.bulk.handshake=true", patient], "timer-short"), []);
     // 2 min is the most that the timer waits; Mars is 3 to 22 min away.
-    let [(key, message)] = told(&["links.sat.delay=3 min"], "timer-short").try_into().unwrap();
+    let [(key, message)] = warnings(&["links.sat.delay=3 min"], "timer-short").try_into().unwrap();
     assert!(key == "flows.bulk.endpoint.rto-max" && message.contains("every segment"), "{key}: {message}");
     // BBR measures the RTT each 10 s, BBR 3 each 5 s.
     for (cc, key) in [("bbr", "min-rtt-window"), ("bbr3", "probe-rtt-interval")] {
         let cc = format!("flows.bulk.cc={cc}");
-        let [(found, message)] = told(&[&cc], "rtt-probing").try_into().unwrap();
+        let [(found, message)] = warnings(&[&cc], "rtt-probing").try_into().unwrap();
         assert!(found.ends_with(key) && message.contains("RTTs"), "{found}: {message}");
-        assert_eq!(told(&[&cc, "links.sat.delay=275 ms"], "rtt-probing"), []);
+        assert_eq!(warnings(&[&cc, "links.sat.delay=275 ms"], "rtt-probing"), []);
     }
-    assert_eq!(told(&["flows.bulk.cc={ name = 'bbr', min-rtt-window = 200.0 }"], "rtt-probing"), []);
-    assert_eq!(told(&[], "rtt-probing"), []);
+    assert_eq!(warnings(&["flows.bulk.cc={ name = 'bbr', min-rtt-window = 200.0 }"], "rtt-probing"), []);
+    assert_eq!(warnings(&[], "rtt-probing"), []);
 }
 
 #[test]

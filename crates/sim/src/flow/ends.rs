@@ -2,7 +2,7 @@
 
 use skyhaul_base::{Instant, Rng};
 use skyhaul_cc::Algorithm;
-use skyhaul_tcp::{Config, Connection, Counted, Judgement, Seq};
+use skyhaul_tcp::{Config, CongestionReport, Connection, Counted, Seq};
 use std::sync::Arc;
 
 /// Both ends of a connection.
@@ -74,14 +74,14 @@ impl Ends {
     }
 
     /// Handles the expired deadlines of both ends. Returns the sender's judgement.
-    pub(crate) fn expire(&mut self, now: Instant) -> Option<Judgement> {
+    pub(crate) fn expire(&mut self, now: Instant) -> Option<CongestionReport> {
         for backward in [true, false] {
             let end = self.end(backward);
             if end.next_timeout() <= now {
                 end.handle_timeout(now);
             }
         }
-        self.sender.take_judgement()
+        self.sender.take_congestion_report()
     }
 
     /// When one of them needs a call.

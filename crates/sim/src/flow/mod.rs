@@ -13,7 +13,7 @@ pub(crate) mod watch;
 use crate::flow::agent::Agent;
 use crate::observe::oracle::Oracle;
 use crate::observe::samples::Samples;
-use crate::observe::truth::{Account, Verdicts};
+use crate::observe::truth::{ReductionAccount, Verdicts};
 use crate::packet::parcel::Label;
 use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
@@ -84,7 +84,7 @@ pub(crate) struct Record {
 #[derive(Debug, Default)]
 pub(crate) struct History {
     /// Window reductions, by true cause.
-    pub(crate) cuts: Account,
+    pub(crate) cuts: ReductionAccount,
     /// The sender's loss verdicts.
     pub(crate) verdicts: Verdicts,
     /// Totals of closed connections.
@@ -204,8 +204,8 @@ impl Record {
         self.history.get_or_insert_default()
     }
     /// Window reductions so far.
-    pub(crate) fn cuts(&self) -> Account {
-        self.history.as_ref().map_or_else(Account::default, |h| h.cuts)
+    pub(crate) fn cuts(&self) -> ReductionAccount {
+        self.history.as_ref().map_or_else(ReductionAccount::default, |h| h.cuts)
     }
     /// The sender's loss verdicts so far.
     pub(crate) fn verdicts(&self) -> Verdicts {

@@ -89,7 +89,7 @@ impl<R: Tap> Sim<R> {
             timers.set_earlier(index, next);
         }
         // Others than the sender are concerned.
-        if flow.finite || source.sender().has_judgement() || R::ENABLED {
+        if flow.finite || source.sender().has_congestion_report() || R::ENABLED {
             self.acknowledged(index);
         }
         true

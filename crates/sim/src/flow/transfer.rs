@@ -4,7 +4,7 @@ use crate::flow::agent::Agent;
 use crate::flow::watch;
 use crate::flow::{Flow, Record, Reported, Totals, Transfer};
 use crate::observe::tap::{Opened, Tap};
-use crate::observe::truth::{Account, Verdicts};
+use crate::observe::truth::{ReductionAccount, Verdicts};
 use crate::packet::parcel::Packet;
 use crate::packet::send::send_packet;
 use crate::sim::Sim;
@@ -16,7 +16,7 @@ use skyhaul_trace::{Event, LossCause};
 #[derive(Debug)]
 pub(crate) struct Sums {
     pub(crate) totals: Totals,
-    pub(crate) cuts: Account,
+    pub(crate) cuts: ReductionAccount,
     pub(crate) verdicts: Verdicts,
     pub(crate) lost: [u64; LossCause::COUNT],
 }

@@ -4,14 +4,14 @@ use crate::flow::agent::Agent;
 use crate::flow::{Flow, Record};
 use crate::observe::tap::Tap;
 use crate::packet::network::Network;
-use skyhaul_apps::{App, Arrival, Datagram, Fate, Feedback, Frame, Watch};
+use skyhaul_apps::{App, Arrival, Datagram, Feedback, Frame, FrameStatus, Watch};
 use skyhaul_base::Instant;
 use skyhaul_tcp::{Counted, Head, Receiver, Seq, State};
 use skyhaul_trace::Event;
 
 /// State before an end handles a segment: payload in order, and the segment's offsets if it has payload.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Before {
+pub(crate) struct ReceiverState {
     in_order: u64,
     segment: Option<(u64, u64)>,
 }
@@ -27,7 +27,7 @@ fn receiver(flow: &Flow) -> Option<&Receiver<Counted>> {
 
 /// To be called before a segment is handled. `None` without a stream, and for one whose application learns nothing from
 /// it.
-pub(crate) fn before(flow: &Flow, head: &Head, backward: bool) -> Option<Before> {
+pub(crate) fn before(flow: &Flow, head: &Head, backward: bool) -> Option<ReceiverState> {
     if backward && matches!(flow.agent, Agent::OneWay(_)) {
         // Nothing arrives at the receiver, and the sender gives up only when a timer expires.
         return None;
@@ -37,7 +37,7 @@ pub(crate) fn before(flow: &Flow, head: &Head, backward: bool) -> Option<Before>
     // The first byte of data has offset 1, and a probe has no data.
     let plain = !backward && head.len > 0 && !head.mark().is_probe();
     let from = head.seq.unwrap(next, Seq(next as u32)).filter(|_| plain).and_then(|seq| seq.checked_sub(1));
-    Some(Before {
+    Some(ReceiverState {
         in_order: receiver.payload_received(),
         segment: from.map(|from| (from, from + u64::from(head.len))),
     })
@@ -47,7 +47,7 @@ pub(crate) fn before(flow: &Flow, head: &Head, backward: bool) -> Option<Before>
 pub(crate) fn after<R: Tap>(
     now: Instant,
     index: u32,
-    before: Before,
+    before: ReceiverState,
     flow: &Flow,
     record: &mut Record,
     net: &mut Network<R>,
@@ -134,7 +134,7 @@ fn tell(record: &mut Record, what: impl FnOnce(&mut dyn Watch)) {
 /// Reports the state of its transport to an application that listens.
 pub(crate) fn feedback(flow: &Flow, record: &mut Record) {
     let Some(app) = record.app.as_mut().and_then(App::watch_mut).filter(|app| app.listens()) else { return };
-    let told = match (flow.agent.sender(), flow.agent.rated()) {
+    let feedback = match (flow.agent.sender(), flow.agent.rated()) {
         (Some(sender), _) => Feedback {
             unacknowledged: sender.unacked(),
             allowed: sender.allowed(),
@@ -148,16 +148,16 @@ pub(crate) fn feedback(flow: &Flow, record: &mut Record) {
         },
         (None, None) => return,
     };
-    app.feedback(&told);
+    app.feedback(&feedback);
 }
 
 /// The event of a frame.
 pub(crate) fn frame(flow: u32, frame: &Frame) -> Event {
-    let fate = match frame.fate {
-        Fate::Sent => 0,
-        Fate::Skipped => 1,
-        Fate::Gap => 2,
+    let status = match frame.status {
+        FrameStatus::Sent => 0,
+        FrameStatus::Skipped => 1,
+        FrameStatus::Gap => 2,
     };
     let Frame { number, kind, bytes, target, .. } = *frame;
-    Event::Frame { flow, frame: skyhaul_trace::Frame { number, kind: kind as u8, fate, bytes, target } }
+    Event::Frame { flow, frame: skyhaul_trace::Frame { number, kind: kind as u8, status, bytes, target } }
 }

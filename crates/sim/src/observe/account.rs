@@ -2,16 +2,16 @@
 
 use crate::observe::tap::Tap;
 use crate::sim::Sim;
-use skyhaul_tcp::Judgement;
+use skyhaul_tcp::CongestionReport;
 
 impl<R: Tap> Sim<R> {
     /// Attributes a judgement to its true cause.
     #[inline(never)]
-    pub(crate) fn account_for(&mut self, index: u32, judgement: &Judgement) {
+    pub(crate) fn account_for(&mut self, index: u32, congestion_report: &CongestionReport) {
         let flow = &self.flows[index as usize];
-        let una = flow.agent.sender().map_or(judgement.offset, |s| s.una());
+        let una = flow.agent.sender().map_or(congestion_report.offset, |s| s.una());
         let account = &mut self.records[index as usize].history().cuts;
-        self.net.witness.truth.judge(index, flow.generation, (flow.header, una), judgement, account);
+        self.net.witness.truth.judge(index, flow.generation, (flow.header, una), congestion_report, account);
     }
 
     /// A sender is about to look for losses: if it has an oracle, the oracle gets the fate of its packets.

@@ -6,12 +6,12 @@
 use crate::observe::oracle::is_error;
 use crate::packet::parcel::Parcel;
 use skyhaul_path::PacketView;
-use skyhaul_tcp::{Judgement, Sign, Verdict};
+use skyhaul_tcp::{CongestionReport, CongestionSign, Verdict};
 use skyhaul_trace::{Class, LossCause};
 
 /// Window reductions by their true cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cuts {
+pub struct ReductionCounts {
     /// The segment was corrupted on the channel.
     pub error: u64,
     /// It was refused by a full queue or evicted from one.
@@ -24,7 +24,7 @@ pub struct Cuts {
     pub spurious: u64,
 }
 
-impl Cuts {
+impl ReductionCounts {
     /// Total over all causes.
     #[must_use]
     pub const fn total(&self) -> u64 {
@@ -43,13 +43,13 @@ impl Cuts {
 
 /// The window reductions of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Account {
-    pub(crate) all: Cuts,
+pub(crate) struct ReductionAccount {
+    pub(crate) all: ReductionCounts,
     /// Reductions by the retransmission timer among these.
-    pub(crate) timeouts: Cuts,
+    pub(crate) timeouts: ReductionCounts,
 }
 
-impl Account {
+impl ReductionAccount {
     /// Adds those of another connection.
     pub(crate) fn add(&mut self, other: &Self) {
         self.all.add(&other.all);
@@ -229,8 +229,8 @@ impl Truth {
         flow: u32,
         generation: u16,
         (header, una): (u32, u64),
-        judged: &Judgement,
-        account: &mut Account,
+        judged: &CongestionReport,
+        account: &mut ReductionAccount,
     ) {
         let Some(flow) = self.flows.get_mut(flow as usize) else { return };
         let known = flow.get_or_insert_default();
@@ -240,9 +240,9 @@ impl Truth {
         if !judged.cut {
             return;
         }
-        let mut one = Cuts::default();
+        let mut one = ReductionCounts::default();
         match FlowLosses::cause(&known.losses, offset, judged.transmissions, header) {
-            _ if judged.sign == Sign::Ecn => one.marked = 1,
+            _ if judged.sign == CongestionSign::Ecn => one.marked = 1,
             Some(LossCause::Error | LossCause::ArqGaveUp) => one.error = 1,
             Some(LossCause::Full | LossCause::PushedOut | LossCause::Aqm | LossCause::Filtered) => {
                 one.congestion = 1;
@@ -251,7 +251,7 @@ impl Truth {
             None => one.spurious = 1,
         }
         account.all.add(&one);
-        if judged.sign == Sign::Timeout {
+        if judged.sign == CongestionSign::Timeout {
             account.timeouts.add(&one);
         }
     }

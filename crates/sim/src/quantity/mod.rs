@@ -28,7 +28,7 @@ pub struct Quantity<T: ?Sized + 'static> {
     /// Its unit.
     pub unit: Unit,
     /// Description in one sentence or less.
-    pub says: &'static str,
+    pub description: &'static str,
     /// How to read it from a result.
     pub of: Source<T>,
 }
@@ -139,58 +139,58 @@ impl<T: ?Sized> Quantity<T> {
 /// A count.
 const fn count<T: ?Sized>(
     name: &'static str,
-    says: &'static str,
+    description: &'static str,
     of: fn(&T, Duration) -> u64,
 ) -> Quantity<T> {
-    Quantity { name, unit: Unit::Count, says, of: Source::Count(of) }
+    Quantity { name, unit: Unit::Count, description, of: Source::Count(of) }
 }
 
 /// A number of bytes.
 const fn bytes<T: ?Sized>(
     name: &'static str,
-    says: &'static str,
+    description: &'static str,
     of: fn(&T, Duration) -> u64,
 ) -> Quantity<T> {
-    Quantity { name, unit: Unit::Bytes, says, of: Source::Count(of) }
+    Quantity { name, unit: Unit::Bytes, description, of: Source::Count(of) }
 }
 
 /// An amount.
 const fn amount<T: ?Sized>(
     name: &'static str,
     unit: Unit,
-    says: &'static str,
+    description: &'static str,
     of: fn(&T, Duration) -> f64,
 ) -> Quantity<T> {
-    Quantity { name, unit, says, of: Source::Amount(of) }
+    Quantity { name, unit, description, of: Source::Amount(of) }
 }
 
 /// A level.
 const fn level<T: ?Sized>(
     name: &'static str,
     unit: Unit,
-    says: &'static str,
+    description: &'static str,
     of: fn(&T, Duration) -> f64,
 ) -> Quantity<T> {
-    Quantity { name, unit, says, of: Source::Level(of) }
+    Quantity { name, unit, description, of: Source::Level(of) }
 }
 
 /// A level that may be missing.
 const fn known<T: ?Sized>(
     name: &'static str,
     unit: Unit,
-    says: &'static str,
+    description: &'static str,
     of: fn(&T, Duration) -> Option<f64>,
 ) -> Quantity<T> {
-    Quantity { name, unit, says, of: Source::Maybe(of) }
+    Quantity { name, unit, description, of: Source::Maybe(of) }
 }
 
 /// Seconds, which may be missing.
 const fn maybe<T: ?Sized>(
     name: &'static str,
-    says: &'static str,
+    description: &'static str,
     of: fn(&T, Duration) -> Option<f64>,
 ) -> Quantity<T> {
-    Quantity { name, unit: Unit::Second, says, of: Source::Maybe(of) }
+    Quantity { name, unit: Unit::Second, description, of: Source::Maybe(of) }
 }
 
 #[cfg(test)]
@@ -206,7 +206,12 @@ mod tests {
         for q in list {
             let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
             assert!(q.name.chars().all(plain), "{}: a word of expressions", q.name);
-            assert!(!q.says.is_empty() && !q.says.ends_with('.'), "{}: {}", q.name, q.says);
+            assert!(
+                !q.description.is_empty() && !q.description.ends_with('.'),
+                "{}: {}",
+                q.name,
+                q.description
+            );
         }
     }
 

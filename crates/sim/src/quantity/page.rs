@@ -58,7 +58,7 @@ fn part<T: ?Sized>(out: &mut String, title: &str, about: &str, list: &[Quantity<
             Some(rest) => format!(", `{rest}`"),
             None => format!(", column `{column}`"),
         };
-        let _ = writeln!(out, "* `{}`{adds}{}: {}", q.name, unit(q.unit), q.says);
+        let _ = writeln!(out, "* `{}`{adds}{}: {}", q.name, unit(q.unit), q.description);
     }
 }
 
@@ -73,7 +73,7 @@ fn series(out: &mut String) {
             Subject::Flow => "of flows",
             Subject::Link => "of links",
         };
-        let _ = writeln!(out, "* `{}`{}, {of}: {}", s.name(), unit(q.unit), q.says);
+        let _ = writeln!(out, "* `{}`{}, {of}: {}", s.name(), unit(q.unit), q.description);
     }
 }
 

@@ -21,14 +21,14 @@ pub struct Sampled {
     /// Its unit.
     pub unit: Unit,
     /// Description in one sentence or less.
-    pub says: &'static str,
+    pub description: &'static str,
 }
 
 /// The entry of a series.
 #[must_use]
 pub const fn sampled(series: Series) -> Sampled {
     use Subject::{Flow, Link};
-    let (of, unit, says) = match series {
+    let (of, unit, description) = match series {
         Series::Acked => (Flow, Unit::Segments, "distinct segments acknowledged so far"),
         Series::AllowedRate => {
             (Flow, Unit::BitPerSecond, "allowed sending rate of rate-controlled datagrams")
@@ -72,5 +72,5 @@ pub const fn sampled(series: Series) -> Sampled {
             (Link, Unit::Share, "fraction of time that the transmitter was busy since the last sample")
         }
     };
-    Sampled { of, unit, says }
+    Sampled { of, unit, description }
 }

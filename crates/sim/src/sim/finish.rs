@@ -193,14 +193,15 @@ impl<R: Tap> Sim<R> {
 
 /// Results of a rate-controlled flow.
 fn rate_result(rated: &Rated) -> RateResult {
-    let (state, counters, heard) = (rated.sender.state(), rated.sender.counters(), rated.receiver.heard());
+    let (state, counters, statistics) =
+        (rated.sender.state(), rated.sender.counters(), rated.receiver.statistics());
     RateResult {
         allowed: state.rate * 8.0,
-        reports: heard.reports,
+        reports: statistics.reports,
         refused: counters.refused,
         expiries: counters.expiries,
-        loss_events: heard.loss_events,
-        loss_event_rate: heard.loss_event_rate,
+        loss_events: statistics.loss_events,
+        loss_event_rate: statistics.loss_event_rate,
     }
 }
 

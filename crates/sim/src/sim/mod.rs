@@ -348,17 +348,17 @@ impl<R: Tap> Sim<R> {
             self.take_verdicts(index);
         }
         let flow = &mut self.flows[index as usize];
-        let (judgement, over) = match &mut flow.agent {
+        let (congestion_report, over) = match &mut flow.agent {
             Agent::OneWay(ends) => {
-                (ends.source.sender_mut().take_judgement(), ends.source.sender().unacked() == 0)
+                (ends.source.sender_mut().take_congestion_report(), ends.source.sender().unacked() == 0)
             }
-            Agent::Connections(ends) => (ends.sender.take_judgement(), ends.over()),
+            Agent::Connections(ends) => (ends.sender.take_congestion_report(), ends.over()),
             // Only the whole chain knows whether everything has arrived.
-            Agent::Leg(leg) => (leg.tcp_mut().and_then(|ends| ends.sender.take_judgement()), false),
+            Agent::Leg(leg) => (leg.tcp_mut().and_then(|ends| ends.sender.take_congestion_report()), false),
             Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => return,
         };
-        if let Some(judgement) = judgement {
-            self.account_for(index, &judgement);
+        if let Some(congestion_report) = congestion_report {
+            self.account_for(index, &congestion_report);
         }
         let flow = &mut self.flows[index as usize];
         if R::ENABLED {
@@ -423,7 +423,7 @@ impl<R: Tap> Sim<R> {
             self.inform(index);
         }
         let flow = &mut self.flows[index as usize];
-        let judgement = match &mut flow.agent {
+        let congestion_report = match &mut flow.agent {
             Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) => return,
             Agent::Rated(rated) => {
                 rated.sender.handle_timeout(now);
@@ -432,7 +432,7 @@ impl<R: Tap> Sim<R> {
             }
             Agent::OneWay(ends) => {
                 let (source, sink) = (ends.source.next_timeout() <= now, ends.sink.next_timeout() <= now);
-                if !(source | sink | self.run.classified | ends.source.sender().has_judgement()) {
+                if !(source | sink | self.run.classified | ends.source.sender().has_congestion_report()) {
                     // It was the application's timer, or a postponed one.
                     return;
                 }
@@ -442,7 +442,7 @@ impl<R: Tap> Sim<R> {
                 if sink {
                     ends.sink.handle_timeout(now);
                 }
-                ends.source.sender_mut().take_judgement()
+                ends.source.sender_mut().take_congestion_report()
             }
             Agent::Connections(ends) => ends.expire(now),
             Agent::Leg(leg) => leg.expire(now),
@@ -450,8 +450,8 @@ impl<R: Tap> Sim<R> {
         if self.run.classified {
             self.take_verdicts(index);
         }
-        if let Some(judgement) = judgement {
-            self.account_for(index, &judgement);
+        if let Some(congestion_report) = congestion_report {
+            self.account_for(index, &congestion_report);
         }
         let flow = &mut self.flows[index as usize];
         if flow.watched {

@@ -52,7 +52,7 @@ impl<R: Tap> Sim<R> {
                 let measures = &mut self.chains[c as usize].measures;
                 measures.moved += held;
                 measures.silent = measures.silent + (tunnel.until - busy);
-                self.set_away(c, k, true);
+                self.set_moving(c, k, true);
                 self.moves.push((tunnel.until, c, k));
             }
             self.chains[c as usize].tunnels[k] = Some(Box::new(tunnel));
@@ -74,13 +74,13 @@ impl<R: Tap> Sim<R> {
     }
 
     /// Sets whether a gateway's ends of a connection are moving.
-    fn set_away(&mut self, c: u32, gateway: usize, away: bool) {
+    fn set_moving(&mut self, c: u32, gateway: usize, moving: bool) {
         let chain = &self.chains[c as usize];
         if let Agent::Leg(leg) = &mut self.flows[chain.legs[gateway] as usize].agent {
-            leg.away.receiver = away;
+            leg.moving.receiver = moving;
         }
         if let Agent::Leg(leg) = &mut self.flows[chain.legs[gateway + 1] as usize].agent {
-            leg.away.sender = away;
+            leg.moving.sender = moving;
         }
     }
 
@@ -94,7 +94,7 @@ impl<R: Tap> Sim<R> {
             return;
         }
         let waiting = core::mem::take(&mut tunnel.waiting);
-        self.set_away(c, gateway, false);
+        self.set_moving(c, gateway, false);
         waiting.into_iter().for_each(|parcel| self.arrive(OutOfLine(parcel)));
         let legs = self.chains[c as usize].legs.clone();
         // Timers that expired during the move are due now.

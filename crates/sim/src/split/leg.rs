@@ -7,7 +7,7 @@ use crate::split::spoof::Spoof;
 use skyhaul_base::{Instant, Rng};
 use skyhaul_cc::Algorithm;
 use skyhaul_relay::{Count, End, Fifo, Relay};
-use skyhaul_tcp::{Config, Connection, Counted, Judgement, Seq, State};
+use skyhaul_tcp::{Config, CongestionReport, Connection, Counted, Seq, State};
 use std::sync::Arc;
 
 /// One leg of a chain, with both of its ends.
@@ -17,7 +17,7 @@ pub(crate) struct Leg {
     /// The state of header compression on the leg, if it has any.
     pub(crate) headers: Option<Box<Headers>>,
     /// The ends that are moving from one gateway to another; such an end neither sends nor receives.
-    pub(crate) away: Away,
+    pub(crate) moving: MovingEnds,
     /// The chain that the leg belongs to.
     pub(crate) chain: u32,
     /// Its place in the chain, from 0.
@@ -40,7 +40,7 @@ pub(crate) enum Carrier {
 
 /// Which ends of a leg are moving from one gateway to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Away {
+pub(crate) struct MovingEnds {
     pub(crate) sender: bool,
     pub(crate) receiver: bool,
 }
@@ -90,7 +90,7 @@ impl Leg {
                 State::Listen | State::Closed => (false, false),
                 state => (true, state != State::SynReceived),
             },
-            Carrier::Rated(rated) => (rated.receiver.heard(), rated.receiver.heard()),
+            Carrier::Rated(rated) => (rated.receiver.has_received(), rated.receiver.has_received()),
         }
     }
     /// Bytes that the peer has acknowledged.
@@ -109,17 +109,17 @@ impl Leg {
     }
     /// The earliest deadline of the ends that are not moving: when [`Self::expire`] must be called.
     pub(crate) fn next_timeout(&self) -> Instant {
-        let unless_away = |away: bool, next: Instant| if away { Instant::MAX } else { next };
-        let Away { sender, receiver } = self.away;
+        let unless_moving = |moving: bool, next: Instant| if moving { Instant::MAX } else { next };
+        let MovingEnds { sender, receiver } = self.moving;
         match &self.carrier {
             Carrier::Tcp { ends, spoof } => {
-                let own = unless_away(sender, ends.sender.next_timeout());
-                let own = own.min(unless_away(receiver, ends.receiver.next_timeout()));
+                let own = unless_moving(sender, ends.sender.next_timeout());
+                let own = own.min(unless_moving(receiver, ends.receiver.next_timeout()));
                 spoof.as_ref().map_or(own, |s| own.min(s.next_timeout()))
             }
             Carrier::Rated(rated) => {
-                let own = unless_away(sender, rated.sender.next_timeout());
-                own.min(unless_away(receiver, rated.receiver.next_timeout()))
+                let own = unless_moving(sender, rated.sender.next_timeout());
+                own.min(unless_moving(receiver, rated.receiver.next_timeout()))
             }
         }
     }
@@ -138,23 +138,23 @@ impl Leg {
         }
     }
     /// Handles expired deadlines of the ends that are not moving. Returns the sender's judgement.
-    pub(crate) fn expire(&mut self, now: Instant) -> Option<Judgement> {
+    pub(crate) fn expire(&mut self, now: Instant) -> Option<CongestionReport> {
         if let Carrier::Tcp { spoof: Some(spoof), .. } = &mut self.carrier {
             spoof.expire(now);
         }
         if self.next_timeout() > now {
             return None;
         }
-        let Away { sender, receiver } = self.away;
+        let MovingEnds { sender, receiver } = self.moving;
         match &mut self.carrier {
             Carrier::Tcp { ends, .. } => {
-                for (away, is_sender) in [(sender, true), (receiver, false)] {
+                for (moving, is_sender) in [(sender, true), (receiver, false)] {
                     let end = ends.end(is_sender);
-                    if !away && end.next_timeout() <= now {
+                    if !moving && end.next_timeout() <= now {
                         end.handle_timeout(now);
                     }
                 }
-                ends.sender.take_judgement()
+                ends.sender.take_congestion_report()
             }
             Carrier::Rated(rated) => {
                 if !sender {
@@ -196,9 +196,9 @@ impl Leg {
             Carrier::Rated(rated) => rated.deaf = true,
         }
         if sender {
-            self.away.sender = false;
+            self.moving.sender = false;
         } else {
-            self.away.receiver = false;
+            self.moving.receiver = false;
         }
     }
 }

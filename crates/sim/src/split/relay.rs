@@ -13,7 +13,7 @@ use crate::packet::send::{dispatch, pack_whole, send_packet};
 use crate::sim::Sim;
 use crate::split::chain::Chain;
 use crate::split::headers::Headers;
-use crate::split::leg::{Away, Carrier, Leg};
+use crate::split::leg::{Carrier, Leg, MovingEnds};
 use crate::split::rate_leg::RateLeg;
 use skyhaul_base::{Instant, Rng};
 use skyhaul_path::PacketView;
@@ -111,8 +111,8 @@ impl<R: Tap> Sim<R> {
         };
         let compresses = group.header_compression().filter(|_| !chain.spoofs);
         let headers = compresses.map(|rule| Box::new(Headers::new(rule, flow.header)));
-        let away = Away::default();
-        let leg = Leg { carrier, headers, away, chain: c, number: number as u8 };
+        let moving = MovingEnds::default();
+        let leg = Leg { carrier, headers, moving, chain: c, number: number as u8 };
         flow.agent = Agent::Leg(Box::new(leg));
     }
 
@@ -168,7 +168,7 @@ impl<R: Tap> Sim<R> {
         if gateway + 1 == opened {
             let Agent::Leg(leg) = &self.flows[from].agent else { return };
             let (asked, open) = leg.arrived();
-            if leg.away.receiver || !(open || asked && early) {
+            if leg.moving.receiver || !(open || asked && early) {
                 return;
             }
             self.open_leg(c, gateway + 1);
@@ -178,7 +178,7 @@ impl<R: Tap> Sim<R> {
         let (low, high) = self.flows.split_at_mut(from.max(to));
         let (a, b) = if from < to { (&mut low[from], &mut high[0]) } else { (&mut high[0], &mut low[to]) };
         let (Agent::Leg(a), Agent::Leg(b)) = (&mut a.agent, &mut b.agent) else { return };
-        if a.away.receiver {
+        if a.moving.receiver {
             return;
         }
         a.pass_on(now, &mut self.chains[c as usize].relays[gateway], b);
@@ -200,8 +200,8 @@ impl<R: Tap> Sim<R> {
     fn leg_flush(&mut self, c: u32, number: usize) {
         let now = self.now;
         let index = self.chains[c as usize].legs[number];
-        let Some(away) = self.flows[index as usize].agent.leg().map(|leg| leg.away) else { return };
-        let (chain, stays) = (&self.chains[c as usize], away == Away::default());
+        let Some(moving) = self.flows[index as usize].agent.leg().map(|leg| leg.moving) else { return };
+        let (chain, stays) = (&self.chains[c as usize], moving == MovingEnds::default());
         let holds = stays && chain.late_acks && number + 1 < chain.in_use;
         let confirmed = if holds { self.confirmed(c, number) } else { None };
         let Self { flows, net, chains, records, .. } = self;
@@ -211,19 +211,19 @@ impl<R: Tap> Sim<R> {
         let Leg { carrier, headers, .. } = &mut **leg;
         match carrier {
             Carrier::Rated(rated) => {
-                if !away.sender {
+                if !moving.sender {
                     while let Some(data) = &rated.poll_data(now) {
                         send_packet(net, now, forward, header, data);
                     }
                 }
-                if !away.receiver {
+                if !moving.receiver {
                     while let Some(report) = &rated.poll_report() {
                         send_packet(net, now, back, header, report);
                     }
                 }
             }
             Carrier::Tcp { ends, .. } => {
-                if !away.sender {
+                if !moving.sender {
                     while let Some(out) = ends.sender.poll_transmit(now) {
                         put(net, now, forward, header, &out, headers);
                     }
@@ -233,7 +233,7 @@ impl<R: Tap> Sim<R> {
                     let Some(out) = held[number].pop_front() else { break };
                     put(net, now, back, header, &out, headers);
                 }
-                if !away.receiver {
+                if !moving.receiver {
                     while let Some(out) = ends.receiver.poll_transmit(now) {
                         if holds && !Chain::may_pass(&out, confirmed) {
                             held[number].push_back(out);

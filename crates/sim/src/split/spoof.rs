@@ -17,7 +17,7 @@ const ENOUGH: u32 = 3;
 
 /// A stored data segment.
 #[derive(Clone, Copy, Debug)]
-struct Kept {
+struct StoredSegment {
     segment: Segment,
     sent: Instant,
     again: bool,
@@ -31,12 +31,12 @@ pub(crate) struct Spoof {
     tracks: bool,
     iss: Seq,
     /// Acknowledged to the sender, received without a gap, and acknowledged by the receiver.
-    told: u64,
+    advertised: u64,
     local: u64,
     una: u64,
     /// Right edge of the window announced to the sender.
     edge: u64,
-    kept: BTreeMap<u64, Kept>,
+    kept: BTreeMap<u64, StoredSegment>,
     stored: u64,
     /// Data that the receiver has beyond `una`, and its end.
     sacked: Ranges,
@@ -66,7 +66,7 @@ impl Spoof {
             capacity,
             tracks: false,
             iss: Seq(0),
-            told: 1,
+            advertised: 1,
             local: 1,
             una: 1,
             edge: 0,
@@ -124,7 +124,7 @@ impl Spoof {
         let from = self.offset(s.seq);
         let end = from + u64::from(s.len);
         if let (Some((_, echo)), Some((val, _))) = (&mut self.stamps, s.ts) {
-            if from <= self.told {
+            if from <= self.advertised {
                 *echo = val;
             }
         }
@@ -137,7 +137,7 @@ impl Spoof {
         if s.len == 0 || self.stored + u64::from(s.len) > self.capacity || from < self.una {
             return;
         }
-        let kept = Kept { segment: *s, sent: now, again: false };
+        let kept = StoredSegment { segment: *s, sent: now, again: false };
         if self.kept.insert(from, kept).is_none() {
             self.stored += u64::from(s.len);
         }
@@ -158,7 +158,7 @@ impl Spoof {
     /// An acknowledgement in the receiver's name; `beyond`: data beyond a gap.
     fn answer(&mut self, beyond: Option<(u64, u64)>) {
         let window = self.capacity.saturating_sub(self.stored);
-        (self.told, self.edge) = (self.local, self.local + window);
+        (self.advertised, self.edge) = (self.local, self.local + window);
         let mut a = Segment {
             seq: self.receiver_seq,
             ack: self.seq(self.local),
@@ -213,7 +213,7 @@ impl Spoof {
         } else {
             let opened = self.local + self.capacity.saturating_sub(self.stored);
             let step = 2 * u64::from(self.kept.first_key_value().map_or(1, |(_, k)| k.segment.len));
-            if self.local > self.told || opened >= self.edge + step {
+            if self.local > self.advertised || opened >= self.edge + step {
                 self.answer(None);
             }
         }
@@ -349,14 +349,14 @@ mod tests {
         for n in 0..3 {
             b.outbound(at(0), &data(n));
         }
-        let told: Vec<_> = b.to_sender.drain(..).map(|s| (s.ack.0, s.window)).collect();
-        assert_eq!(told, [(1001, 9000), (2001, 8000), (3001, 7000)]);
+        let advertised: Vec<_> = b.to_sender.drain(..).map(|s| (s.ack.0, s.window)).collect();
+        assert_eq!(advertised, [(1001, 9000), (2001, 8000), (3001, 7000)]);
         assert_eq!((b.to_receiver.len(), b.stored()), (3, 3000));
         b.inbound(at(500), &ack(2));
         assert_eq!(b.stored(), 1000);
         // The window has opened: only this is reported to the sender.
-        let told: Vec<_> = b.to_sender.drain(..).map(|s| (s.ack.0, s.window)).collect();
-        assert_eq!(told, [(3001, 9000)]);
+        let advertised: Vec<_> = b.to_sender.drain(..).map(|s| (s.ack.0, s.window)).collect();
+        assert_eq!(advertised, [(3001, 9000)]);
     }
 
     #[test]

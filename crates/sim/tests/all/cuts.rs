@@ -9,12 +9,13 @@ use skyhaul_path::delay::uniform::Uniform;
 use skyhaul_path::error::{Scope, list};
 use skyhaul_scenario::Document;
 use skyhaul_scenario::resolved::{App, Link, Resolved, Start};
-use skyhaul_sim::{Cuts, FlowResult, run};
+use skyhaul_sim::{FlowResult, ReductionCounts, run};
 use skyhaul_tcp::config::LossDetection;
 use skyhaul_trace::{LossCause, Null};
 
 const RTT: f64 = 0.55;
-const NO_CUTS: Cuts = Cuts { error: 0, congestion: 0, marked: 0, outage: 0, spurious: 0 };
+const NO_CUTS: ReductionCounts =
+    ReductionCounts { error: 0, congestion: 0, marked: 0, outage: 0, spurious: 0 };
 
 /// One flow that starts at once, on a path whose channel loses just the data packets with these numbers.
 fn one(cc: &str, lost: &[u64], seconds: f64) -> Resolved {
@@ -43,7 +44,7 @@ fn no_loss_no_cut() {
 fn a_corrupted_packet_costs_every_algorithm_of_the_reno_family_one_cut() {
     for cc in ["tahoe", "reno", "newreno", "sack", "prr", "peach", "cubic", "hybla", "gaimd"] {
         let f = flow(&one(cc, &[200], 60.0));
-        assert_eq!(f.cuts, Cuts { error: 1, ..NO_CUTS }, "{cc}");
+        assert_eq!(f.cuts, ReductionCounts { error: 1, ..NO_CUTS }, "{cc}");
         assert_eq!(f.timeout_cuts, NO_CUTS, "{cc}");
     }
 }
@@ -64,8 +65,8 @@ fn a_lost_retransmission_costs_a_second_cut_by_timeout() {
         .find(|&n| flow(&one("sack", &[1000, n], 60.0)).timeouts == 1)
         .expect("one of them is the retransmission");
     let f = flow(&one("sack", &[1000, second], 60.0));
-    assert_eq!(f.cuts, Cuts { error: 2, ..NO_CUTS });
-    assert_eq!(f.timeout_cuts, Cuts { error: 1, ..NO_CUTS });
+    assert_eq!(f.cuts, ReductionCounts { error: 2, ..NO_CUTS });
+    assert_eq!(f.timeout_cuts, ReductionCounts { error: 1, ..NO_CUTS });
 }
 
 #[test]
@@ -73,7 +74,7 @@ fn an_overflowing_queue_is_congestion_and_nothing_else() {
     let mut s = s0(20, "sack", 0.0, 100.0);
     s.links[0].forward.queue.limit = skyhaul_path::Limit::Packets(10);
     let r = run(&s, 1, Null).expect("a world");
-    let mut all = Cuts::default();
+    let mut all = ReductionCounts::default();
     r.flows.iter().for_each(|f| all.add(&f.cuts));
     assert!(all.congestion > 20, "{all:?}");
     assert_eq!(all.error + all.outage, 0);
@@ -87,8 +88,8 @@ fn an_overflowing_queue_is_congestion_and_nothing_else() {
 #[test]
 fn errors_and_congestion_on_one_link_are_told_apart() {
     let r = run(&s0(20, "sack", 1e-3, 200.0), 3, Null).expect("a world");
-    let mut all = Cuts::default();
-    let mut timeouts = Cuts::default();
+    let mut all = ReductionCounts::default();
+    let mut timeouts = ReductionCounts::default();
     for f in &r.flows {
         all.add(&f.cuts);
         timeouts.add(&f.timeout_cuts);
@@ -109,7 +110,7 @@ fn reordering_makes_cuts_that_answer_no_loss() {
     link.forward.allow_reorder = true;
     let f = flow(&with(link, "sack", 60.0));
     assert!(f.cuts.spurious > 3, "{f:?}");
-    assert_eq!(f.cuts, Cuts { spurious: f.cuts.spurious, ..NO_CUTS });
+    assert_eq!(f.cuts, ReductionCounts { spurious: f.cuts.spurious, ..NO_CUTS });
 }
 
 #[test]
@@ -125,7 +126,7 @@ fn what_the_sender_undoes_stays_a_cut_and_is_counted_besides() {
     (e.dsack, e.dsack_undo) = (true, true);
     let f = flow(&s);
     assert!(f.cuts.spurious > 3 && f.cuts_undone > 3 && f.cuts_undone <= f.cuts.total(), "{f:?}");
-    assert_eq!(f.cuts, Cuts { spurious: f.cuts.spurious, ..NO_CUTS });
+    assert_eq!(f.cuts, ReductionCounts { spurious: f.cuts.spurious, ..NO_CUTS });
     assert!(f.goodput > plain.goodput, "{} {}", f.goodput, plain.goodput);
 }
 
@@ -138,7 +139,7 @@ fn lost_acknowledgements_make_a_timeout_that_answers_no_loss() {
     let f = flow(&with(link, "sack", 60.0));
     assert!(f.timeouts >= 1);
     assert_eq!(f.cuts.spurious, f.timeout_cuts.spurious);
-    assert_eq!(f.cuts, Cuts { spurious: f.cuts.spurious, ..NO_CUTS });
+    assert_eq!(f.cuts, ReductionCounts { spurious: f.cuts.spurious, ..NO_CUTS });
     assert!(f.cuts.spurious >= 1);
 }
 
@@ -180,7 +181,7 @@ fn causes_are_told_apart_with_detection_by_time_too() {
     s.flows[0].endpoint.rto.min = Duration::from_secs(10);
     let f = flow(&s);
     assert_eq!((f.timeouts, f.recoveries), (0, 1), "{f:?}");
-    assert_eq!(f.cuts, Cuts { error: 1, ..NO_CUTS });
+    assert_eq!(f.cuts, ReductionCounts { error: 1, ..NO_CUTS });
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Paths that are narrower than their ends: what swallows, what fragments, and what a sender that searches makes of either.
 
-use skyhaul_sim::{Cuts, FlowResult, LinkResult, RunResult, run};
+use skyhaul_sim::{FlowResult, LinkResult, ReductionCounts, RunResult, run};
 use skyhaul_trace::Null;
 
 /// A transfer for `seconds` over 4 Mbit/s and a round trip of 508 ms, in packets of `mss` and 52 bytes of headers.
@@ -41,7 +41,7 @@ fn a_search_opens_a_path_that_swallows_without_a_word() {
     // the link carries.
     let share = flow.goodput / 4e6;
     assert!(share > 0.9 * 1341.0 / 1393.0 && share < 1348.0 / 1400.0, "{share}");
-    assert_eq!((flow.timeouts, flow.cuts), (0, Cuts::default()));
+    assert_eq!((flow.timeouts, flow.cuts), (0, ReductionCounts::default()));
     assert!(link.delivered_bytes > 0);
 }
 

@@ -11,7 +11,7 @@ use skyhaul_trace::Null;
 const SECONDS: f64 = 275.0;
 
 /// Flows over a GEO channel of 1300 packets per second with 50 packets of buffer that serves dummies last.
-fn share(flows: u32, avoidance: peach::Whose, seed: u64) -> RunResult {
+fn share(flows: u32, avoidance: peach::TcpVariant, seed: u64) -> RunResult {
     let mut link = geo(1300.0, 0.55, 50, 0.0);
     link.forward.queue.discipline = pushout::Strict::default().into();
     let mut group = bulk("bulk", flows, "sack", 64, 0.55);
@@ -29,8 +29,8 @@ fn flows_fill_the_channel_without_loss() {
         // A window of 64 segments is the limit of a flow where the channel is not.
         let fair = (1300.0 / f64::from(flows)).min(64.0 / 0.55);
         for seed in 1..=3 {
-            let vegas = share(flows, peach::Whose::Vegas, seed);
-            let reno = share(flows, peach::Whose::Reno, seed);
+            let vegas = share(flows, peach::TcpVariant::Vegas, seed);
+            let reno = share(flows, peach::TcpVariant::Reno, seed);
             let mean = |r: &RunResult| r.segments_acked() / SECONDS / f64::from(flows);
             let cuts = |r: &RunResult| r.flows.iter().map(|f| f.cuts.total()).sum::<u64>();
             let say = format!(

@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{bulk, direction, geo, scenario};
 use skyhaul_apps::video::{Config, Settings, Viewer, packet::Cut};
-use skyhaul_apps::{Arrival, Datagram, Fate, Frame, FrameType, Viewed};
+use skyhaul_apps::{Arrival, Datagram, Frame, FrameStatus, FrameType, Viewed};
 use skyhaul_base::amount::RateSpec;
 use skyhaul_base::{Duration, Instant, Rate};
 use skyhaul_scenario::resolved::{App, FlowGroup, Resolved, Start, Transport};
@@ -104,11 +104,13 @@ fn from_events(
     for &(now, event) in events {
         match event {
             Event::Frame { flow: f, frame } if f == flow => {
-                let fate = [Fate::Sent, Fate::Skipped, Fate::Gap][usize::from(frame.fate)];
+                let status =
+                    [FrameStatus::Sent, FrameStatus::Skipped, FrameStatus::Gap][usize::from(frame.status)];
                 let kind = FrameType::ALL[usize::from(frame.kind)];
-                let packets = if fate == Fate::Sent { frame.bytes.div_ceil(cut.payload) as u32 } else { 0 };
+                let packets =
+                    if status == FrameStatus::Sent { frame.bytes.div_ceil(cut.payload) as u32 } else { 0 };
                 let (number, bytes, target) = (frame.number, frame.bytes, frame.target);
-                viewer.produced(&Frame { number, kind, at: now, bytes, packets, fate, target });
+                viewer.produced(&Frame { number, kind, at: now, bytes, packets, status, target });
             }
             Event::Delivered { flow: f, packet: p } if f == flow && p.class == Class::Data => {
                 let len = p.size - header;

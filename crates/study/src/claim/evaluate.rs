@@ -1,6 +1,6 @@
 //! From values to verdicts.
 
-use super::{Case, CaseOutcome, ClaimResult, Decided, Outcome, Point, Test, Verdict, combine};
+use super::{Case, CaseOutcome, ClaimResult, DecidingQuantity, Outcome, Point, Test, Verdict, combine};
 use crate::format;
 use crate::model::{ClaimKind, Curve, Relation};
 use crate::observed::Observed;
@@ -20,7 +20,7 @@ pub fn evaluate(results: &Results<'_>) -> Vec<ClaimResult> {
             named && planned.needs.iter().any(|at| results.differs(r, *at))
         };
         let chance = !matches!(claim.kind, ClaimKind::Exact | ClaimKind::Definition);
-        let judge = |reading: usize| Judge { results, reading, chance };
+        let judge = |reading: usize| CaseEvaluator { results, reading, chance };
         let left_out = |r: usize| planned.needs.iter().any(|at| !results.is_planned(r, *at));
         let outcome = |r: usize| {
             if left_out(r) {
@@ -53,14 +53,14 @@ fn summary(cases: &[CaseOutcome]) -> String {
     cases.iter().map(line).collect::<Vec<_>>().join("; ")
 }
 
-struct Judge<'a> {
+struct CaseEvaluator<'a> {
     results: &'a Results<'a>,
     reading: usize,
     /// Whether randomness is involved: then a single seed decides nothing.
     chance: bool,
 }
 
-impl Judge<'_> {
+impl CaseEvaluator<'_> {
     /// The estimate with the available seeds: a single seed is certain only without randomness.
     fn certain(&self, e: Estimate) -> Estimate {
         if e.n == 1 && !self.chance { Estimate { half: 0.0, ..e } } else { e }
@@ -86,7 +86,7 @@ impl Judge<'_> {
     }
 
     /// The quantity whose interval decides, if it is a single one.
-    fn decided(&self, test: &Test) -> Option<Decided> {
+    fn decided(&self, test: &Test) -> Option<DecidingQuantity> {
         let (quantity, e) = match test {
             Test::Bounds { of, .. } => ("value", stats::estimate(self.values(*of))),
             Test::Contrast { terms, .. } => ("sum", self.sum(terms)),
@@ -98,7 +98,7 @@ impl Judge<'_> {
             }
             Test::Curves { .. } | Test::Extreme { .. } | Test::Steps { .. } => return None,
         };
-        Some(Decided { quantity, mean: e.mean, ci95: e.half.is_finite().then_some(e.half), n: e.n })
+        Some(DecidingQuantity { quantity, mean: e.mean, ci95: e.half.is_finite().then_some(e.half), n: e.n })
     }
 
     fn sum(&self, terms: &[(f64, Point)]) -> Estimate {

@@ -116,12 +116,12 @@ pub struct CaseOutcome {
     pub verdict: Verdict,
     /// The deciding quantity, if it is a single one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub decided: Option<Decided>,
+    pub decided: Option<DecidingQuantity>,
 }
 
 /// The quantity whose interval decides a case.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Decided {
+pub struct DecidingQuantity {
     /// Its kind: `value` (of the metric), `sum` (of a contrast), `ratio`, or `lead` (left − right·(1 + by) −
     /// `by_abs`, paired), in the unit of the metric.
     pub quantity: &'static str,

@@ -179,7 +179,7 @@ fn check_call(f: &str, arguments: &[Shape]) -> Result<Shape, ExprError> {
     }
     if let Some(form) = Form::named(f) {
         if arguments.len() != form.arguments.len() {
-            return wrong(&format!("({}): {}", form.arguments.join(", "), form.says));
+            return wrong(&format!("({}): {}", form.arguments.join(", "), form.description));
         }
         return arguments.iter().try_fold(Shape::Scalar, |so_far, s| join(so_far, number(*s, f)?));
     }

@@ -27,7 +27,7 @@ pub use vega::PALETTE;
 
 /// A figure with its data.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Drawn {
+pub struct FigureData {
     /// Name without extension.
     pub name: String,
     /// Title.
@@ -48,7 +48,7 @@ pub struct Drawn {
     pub thinned: bool,
 }
 
-impl Drawn {
+impl FigureData {
     /// Whether the figure has no data, for example because the quick profile leaves it out.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -202,7 +202,7 @@ fn extent(file: &StudyFile, figure: &Figure, i: usize) -> Result<Extent, StudyEr
 ///
 /// # Errors
 /// As [`check`]; none for a plan that passed it.
-pub fn draw(results: &Results<'_>) -> Result<Vec<Drawn>, StudyError> {
+pub fn draw(results: &Results<'_>) -> Result<Vec<FigureData>, StudyError> {
     let file = &results.plan.file;
     let one = |(i, figure): (usize, &Figure)| {
         let extent = extent(file, figure, i)?;
@@ -285,7 +285,7 @@ impl Draw<'_> {
     }
 
     /// Means of metrics along an axis, or along another metric.
-    fn over_axis(&self) -> Drawn {
+    fn over_axis(&self) -> FigureData {
         let plan = self.results.plan;
         let study = &plan.file.study;
         let x_axis = &study.axis[self.extent.x.expect("checked: a figure without `time` has `x`")];
@@ -347,7 +347,7 @@ impl Draw<'_> {
 
     /// Means of metrics along x, each at its quantile along y. A point without a value for some seed is left out, and
     /// the curve ends there.
-    fn distribution(&self) -> Drawn {
+    fn distribution(&self) -> FigureData {
         let plan = self.results.plan;
         let (space, names) = (Space::of(&plan.file), plan.readings());
         let mut rows = Vec::new();
@@ -380,7 +380,7 @@ impl Draw<'_> {
     }
 
     /// Recorded series of the first seed over time.
-    fn over_time(&self) -> Drawn {
+    fn over_time(&self) -> FigureData {
         let time = self.figure.time.as_ref().expect("checked: this is a figure over time");
         let plan = self.results.plan;
         let (space, names) = (Space::of(&plan.file), plan.readings());
@@ -447,7 +447,7 @@ impl Draw<'_> {
         x_title: String,
         y_title: String,
         thinned: bool,
-    ) -> Drawn {
+    ) -> FigureData {
         let f = self.figure;
         let study = &self.results.plan.file.study;
         let name = f.file.rsplit_once('.').map_or(f.file.as_str(), |(stem, _)| stem).to_owned();
@@ -475,7 +475,7 @@ impl Draw<'_> {
             spans,
         };
         let spec = spec.build();
-        Drawn { name, title, caption: f.caption.clone(), spec, rows, x_title, points, y_title, thinned }
+        FigureData { name, title, caption: f.caption.clone(), spec, rows, x_title, points, y_title, thinned }
     }
 }
 

@@ -1,13 +1,13 @@
 //! Curves over time from several sources in one figure.
 
 use super::vega::PALETTE;
-use super::{Drawn, Row};
+use super::{FigureData, Row};
 use serde_json::json;
 
 /// Draws the rows (`x`, `y`, `series`; several flows of a series share a colour) as lines; colour and dashes
 /// distinguish the series.
 #[must_use]
-pub fn overlay(name: &str, title: &str, (x_title, y_title): (&str, &str), rows: Vec<Row>) -> Drawn {
+pub fn overlay(name: &str, title: &str, (x_title, y_title): (&str, &str), rows: Vec<Row>) -> FigureData {
     let mut series: Vec<&str> = Vec::new();
     for r in &rows {
         if !series.contains(&r.series.as_str()) {
@@ -43,7 +43,7 @@ pub fn overlay(name: &str, title: &str, (x_title, y_title): (&str, &str), rows: 
             },
         },
     });
-    Drawn {
+    FigureData {
         name: name.to_owned(),
         title: title.to_owned(),
         caption: None,

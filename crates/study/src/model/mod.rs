@@ -18,9 +18,9 @@ pub use axis::{Axis, AxisValue, Settings};
 pub use candidate::CANDIDATE;
 pub use check::{Check, Curve, Direction, Relation, Term};
 pub use figure::{Band, Figure, Mark, RefPoint, Rule, RuleAxis, Scale, TimeFigure};
-pub use overview::{Better, OverviewLine, OverviewPlan, OverviewSection};
-pub use paper::{Elsewhere, Open, Paper, Row};
-pub use pick::{Label, OneOrMany, Pick, Selector, Side};
+pub use overview::{OverviewLine, OverviewPlan, OverviewSection, Preference};
+pub use paper::{OpenStatement, Paper, Statement, TestedStatement};
+pub use pick::{AxisSelection, Label, OneOrMany, Selector, Side};
 pub use quick::{Profile, Quick};
 pub use raw::Raw;
 pub use table::Table;
@@ -148,7 +148,7 @@ pub struct Metric {
     pub from: String,
     /// How the values of flows are aggregated, if the expression has a value per flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub over: Option<Over>,
+    pub over: Option<Aggregation>,
     /// Only flows of this group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
@@ -164,7 +164,7 @@ pub struct Metric {
 /// How the values of flows are aggregated.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Over {
+pub enum Aggregation {
     /// Jain's fairness index.
     Jain,
     /// Largest.

@@ -26,20 +26,20 @@ pub struct OverviewLine {
     pub sides: Vec<Selector>,
     /// Whether more or less of it is better; without it, neither is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub better: Option<Better>,
+    pub better: Option<Preference>,
 }
 
 /// What is better.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Better {
+pub enum Preference {
     /// More.
     More,
     /// Less.
     Less,
 }
 
-impl Better {
+impl Preference {
     /// One word.
     #[must_use]
     pub const fn word(self) -> &'static str {

@@ -28,13 +28,13 @@ pub struct Paper {
     pub order: Vec<String>,
     /// Its checkable statements: claims, tests and open entries refer to them by the first word of their ids.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub row: Vec<Row>,
+    pub row: Vec<Statement>,
     /// Statements proved by a unit test instead of a study.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub elsewhere: Vec<Elsewhere>,
+    pub elsewhere: Vec<TestedStatement>,
     /// Statements that are not reproduced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub open: Vec<Open>,
+    pub open: Vec<OpenStatement>,
     /// An overview over the studies, for the report of an evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overview: Option<OverviewPlan>,
@@ -43,14 +43,14 @@ pub struct Paper {
 /// A statement of the source. Claims of studies, tests elsewhere and open entries each cover a part of it.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Row {
+pub struct Statement {
     /// Its number in the list of statements, a single word.
     pub id: String,
     /// The statement in a few words of your own.
     pub says: String,
 }
 
-impl Row {
+impl Statement {
     /// Whether the id of a claim, a test or an open entry refers to this statement: its first word is the number.
     #[must_use]
     pub fn is_named_by(&self, id: &str) -> bool {
@@ -61,7 +61,7 @@ impl Row {
 /// A statement that a unit test proves.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Elsewhere {
+pub struct TestedStatement {
     /// Unique within the folder, studies included; by convention the number in the list of claims.
     pub id: String,
     /// The statement, in your own words.
@@ -76,7 +76,7 @@ pub struct Elsewhere {
     pub test: String,
 }
 
-impl Elsewhere {
+impl TestedStatement {
     /// File and function of the test.
     #[must_use]
     pub fn test(&self) -> Option<(&str, &str)> {
@@ -87,7 +87,7 @@ impl Elsewhere {
 /// A statement that is not reproduced.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Open {
+pub struct OpenStatement {
     /// Unique within the folder, studies included; by convention the number in the list of claims.
     pub id: String,
     /// The statement, in your own words.

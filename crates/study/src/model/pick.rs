@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 /// One value of an axis, or several: by label, or by value if it is a number, a string or a boolean.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pick(pub Vec<String>);
+pub struct AxisSelection(pub Vec<String>);
 
-impl<'de> Deserialize<'de> for Pick {
+impl<'de> Deserialize<'de> for AxisSelection {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let scalar = |v: &toml::Value| match v {
             toml::Value::Table(_) | toml::Value::Array(_) => {
@@ -25,7 +25,7 @@ impl<'de> Deserialize<'de> for Pick {
     }
 }
 
-impl Serialize for Pick {
+impl Serialize for AxisSelection {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match &self.0[..] {
             [one] => s.serialize_str(one),
@@ -37,7 +37,9 @@ impl Serialize for Pick {
 /// Axis → values. Empty: everything.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct Selector(#[schemars(with = "BTreeMap<String, serde_json::Value>")] pub BTreeMap<String, Pick>);
+pub struct Selector(
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")] pub BTreeMap<String, AxisSelection>,
+);
 
 impl Selector {
     /// True if it selects everything.
@@ -70,7 +72,7 @@ impl Serialize for Side {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let mut all = self.at.clone();
         if let Some(metric) = &self.metric {
-            all.0.insert("metric".to_owned(), Pick(vec![metric.clone()]));
+            all.0.insert("metric".to_owned(), AxisSelection(vec![metric.clone()]));
         }
         all.serialize(s)
     }
@@ -110,7 +112,7 @@ pub struct Label(#[schemars(with = "serde_json::Value")] pub String);
 
 impl<'de> Deserialize<'de> for Label {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        match &Pick::deserialize(d)?.0[..] {
+        match &AxisSelection::deserialize(d)?.0[..] {
             [one] => Ok(Self(one.clone())),
             _ => Err(D::Error::custom("expected one label or value of the axis")),
         }

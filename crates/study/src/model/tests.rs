@@ -46,7 +46,7 @@ fn values_have_short_and_long_forms() {
     assert_eq!(f.stem(), "x");
     let Check::Greater { left, right, .. } = &f.study.claim[0].check else { panic!("another check") };
     assert_eq!(left.metric.as_deref(), Some("other"));
-    assert_eq!(right.at.0["loss"], Pick(vec!["0.01".into()]));
+    assert_eq!(right.at.0["loss"], AxisSelection(vec!["0.01".into()]));
 }
 
 #[test]

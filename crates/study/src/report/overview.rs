@@ -4,7 +4,7 @@
 use super::parts::escape;
 use crate::book::Chapter;
 use crate::format;
-use crate::model::Better;
+use crate::model::Preference;
 use crate::overview::Line;
 use crate::sections::{Section, sections};
 use crate::stats::Estimate;
@@ -88,14 +88,14 @@ fn number(b: &mut String, class: &str, e: Option<&Estimate>) {
 }
 
 /// Whether the first column is significantly better, or worse.
-fn lead(e: &Estimate, better: Option<Better>) -> &'static str {
+fn lead(e: &Estimate, better: Option<Preference>) -> &'static str {
     let above = e.mean.is_finite() && e.low() > 0.0;
     let below = e.mean.is_finite() && e.high() < 0.0;
     match better {
-        Some(Better::More) if above => "holds",
-        Some(Better::More) if below => "differs",
-        Some(Better::Less) if below => "holds",
-        Some(Better::Less) if above => "differs",
+        Some(Preference::More) if above => "holds",
+        Some(Preference::More) if below => "differs",
+        Some(Preference::Less) if below => "holds",
+        Some(Preference::Less) if above => "differs",
         _ => "",
     }
 }

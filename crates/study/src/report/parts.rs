@@ -4,7 +4,7 @@ use super::packed;
 use super::text::symbol;
 use crate::claim::{CaseOutcome, ClaimResult, Outcome, Verdict};
 use crate::evaluation::{Counts, Evaluation};
-use crate::figure::Drawn;
+use crate::figure::FigureData;
 use crate::format;
 use std::fmt::Write as _;
 
@@ -90,7 +90,7 @@ pub(super) fn tiles(b: &mut String, c: Counts) {
     b.push_str("</div>\n");
 }
 
-pub(super) fn figure(b: &mut String, prefix: &str, i: usize, f: &Drawn) {
+pub(super) fn figure(b: &mut String, prefix: &str, i: usize, f: &FigureData) {
     if f.is_empty() {
         let _ = writeln!(
             b,

@@ -1,12 +1,12 @@
 //! A standalone page: a table and figures, without a study.
 
 use super::parts::{escape, figure, head, scripts};
-use crate::figure::Drawn;
+use crate::figure::FigureData;
 use std::fmt::Write as _;
 
 /// A page with a title, paragraphs, a table (its first row is the head), and figures. Nothing is fetched.
 #[must_use]
-pub fn plain(title: &str, paragraphs: &[String], table: &[Vec<String>], figures: &[Drawn]) -> String {
+pub fn plain(title: &str, paragraphs: &[String], table: &[Vec<String>], figures: &[FigureData]) -> String {
     let mut b = String::new();
     head(&mut b, title);
     let _ = writeln!(b, "<header><h1>{}</h1></header>", escape(title));

@@ -2,10 +2,10 @@
 
 mod batch;
 mod common;
-mod gathering;
 mod plan;
 mod rows;
 mod run;
 mod studies;
 mod tables;
+mod tracker;
 mod verdicts;

@@ -1,7 +1,7 @@
 //! Every statement of the papers that can be checked is answered: by claims of a study, a named test, or an open entry
 //! with its reason. `docs/claims.md` is written from these answers; `UPDATE=1` writes it.
 
-use skyhaul_study::model::{Paper, Row, StudyFile};
+use skyhaul_study::model::{Paper, Statement, StudyFile};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -45,13 +45,13 @@ impl Folder {
     }
 
     /// The studies whose claims answer a statement.
-    fn claims(&self, row: &Row) -> impl Iterator<Item = &str> {
+    fn claims(&self, row: &Statement) -> impl Iterator<Item = &str> {
         let answers = |ids: &[String]| ids.iter().any(|id| row.is_named_by(id));
         self.studies.iter().filter(move |(_, ids)| answers(ids)).map(|(study, _)| study.as_str())
     }
 
     /// What answers a statement, in words; empty if nothing does. `all` are the folders there are.
-    fn answers(&self, row: &Row, all: &[Self]) -> Vec<String> {
+    fn answers(&self, row: &Statement, all: &[Self]) -> Vec<String> {
         let mut found: Vec<String> = self.claims(row).map(|study| format!("`{study}`")).collect();
         for own in all.iter().filter(|f| f.is_own()) {
             found.extend(own.claims(row).map(|study| format!("`{}/{study}`", own.name)));

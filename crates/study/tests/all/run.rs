@@ -19,13 +19,13 @@ use std::sync::atomic::Ordering;
 const CELLS: usize = 72;
 
 #[derive(Default)]
-struct Heard {
+struct ProgressLog {
     begun: Mutex<Option<(usize, usize)>>,
     cells: Mutex<Vec<usize>>,
     warnings: Mutex<Vec<String>>,
 }
 
-impl Progress for Heard {
+impl Progress for ProgressLog {
     fn begin(&self, total: usize, cached: usize) {
         *self.begun.lock().unwrap() = Some((total, cached));
     }
@@ -96,11 +96,11 @@ fn a_damaged_entry_is_reported_and_runs_again() {
     for (i, f) in damage.iter().enumerate() {
         std::fs::write(dir.join(&files[i].0), f(&files[i].1)).unwrap();
     }
-    let (runner, heard) = (Fake::default(), Heard::default());
+    let (runner, log) = (Fake::default(), ProgressLog::default());
     let p = planned(&runner);
-    let options = RunOptions { cache: Some(&cache), progress: &heard, ..RunOptions::default() };
+    let options = RunOptions { cache: Some(&cache), progress: &log, ..RunOptions::default() };
     let after = evaluate(&p, &run(&runner, &p, &options).expect("cells")).expect("an evaluation");
-    let warnings = heard.warnings.lock().unwrap();
+    let warnings = log.warnings.lock().unwrap();
     assert_eq!(warnings.len(), damage.len(), "{warnings:?}");
     for (i, (file, _)) in files[..damage.len()].iter().enumerate() {
         let name = file.to_string_lossy().into_owned();
@@ -108,8 +108,8 @@ fn a_damaged_entry_is_reported_and_runs_again() {
         assert!(w.len() == 1 && !w[0].contains('\n') && w[0].contains("runs again"), "{i}: {w:?}");
     }
     assert_eq!(runner.ran.load(Ordering::Relaxed), damage.len());
-    assert_eq!(heard.begun.lock().unwrap().unwrap(), (CELLS, CELLS - damage.len()));
-    assert_eq!(heard.cells.lock().unwrap().iter().max(), Some(&CELLS));
+    assert_eq!(log.begun.lock().unwrap().unwrap(), (CELLS, CELLS - damage.len()));
+    assert_eq!(log.cells.lock().unwrap().iter().max(), Some(&CELLS));
     assert_eq!(before.summary(), after.summary());
     assert_eq!(contents(&dir), files, "the cache is whole again, without left-overs");
 }
@@ -148,15 +148,15 @@ fn a_failing_cell_is_shown_and_the_others_go_on() {
     for (seed, part) in [(4, "no such luck"), (5, "broke an invariant")] {
         let dir = folder(&format!("failing-cache-{seed}"));
         let cache = Cache::new(&dir);
-        let (runner, heard) = (Fake { fail_on: Some(seed), ..Fake::default() }, Heard::default());
+        let (runner, log) = (Fake { fail_on: Some(seed), ..Fake::default() }, ProgressLog::default());
         let p = planned(&runner);
-        let options = RunOptions { jobs: 3, cache: Some(&cache), progress: &heard, ..RunOptions::default() };
+        let options = RunOptions { jobs: 3, cache: Some(&cache), progress: &log, ..RunOptions::default() };
         let cells = run(&runner, &p, &options).expect("the others");
         // One seed fails in each of the nine scenarios.
         assert_eq!((cells.failed.len(), cells.ran, cells.interrupted), (9, CELLS, false));
         assert_eq!(contents(&dir).len(), CELLS - 9, "failed cells are not cached");
-        assert_eq!(heard.cells.lock().unwrap().iter().max(), Some(&CELLS));
-        let warnings = heard.warnings.lock().unwrap();
+        assert_eq!(log.cells.lock().unwrap().iter().max(), Some(&CELLS));
+        let warnings = log.warnings.lock().unwrap();
         let names_the_cell = |w: &&String| {
             w.contains("loss = 0, cc = SACK") && w.contains(&format!("seed {seed}")) && w.contains(part)
         };
@@ -198,11 +198,11 @@ fn results_depend_on_the_version_of_a_users_own_control() {
     let dir = folder("version-cache");
     let cache = Cache::new(&dir);
     let ran = |version: Option<Result<String, String>>| {
-        let (runner, heard) = (Fake { version, ..Fake::default() }, Heard::default());
+        let (runner, log) = (Fake { version, ..Fake::default() }, ProgressLog::default());
         let p = planned(&runner);
-        let options = RunOptions { cache: Some(&cache), progress: &heard, ..RunOptions::default() };
+        let options = RunOptions { cache: Some(&cache), progress: &log, ..RunOptions::default() };
         run(&runner, &p, &options).expect("cells");
-        (runner.ran.load(Ordering::Relaxed), heard.warnings.into_inner().unwrap())
+        (runner.ran.load(Ordering::Relaxed), log.warnings.into_inner().unwrap())
     };
     let v = |text: &str| Some(Ok(text.to_owned()));
     assert_eq!(ran(None), (CELLS, vec![]));

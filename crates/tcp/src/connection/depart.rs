@@ -3,7 +3,7 @@
 use super::{Connection, State};
 use crate::receiver::ProbeAnswer;
 use crate::segment::{Flags, Mark, Segment, Waves};
-use crate::sender::Out;
+use crate::sender::OutgoingSegment;
 use crate::store::Store;
 use skyhaul_base::Instant;
 
@@ -61,7 +61,7 @@ impl<S: Store> Connection<S> {
     }
 
     #[inline]
-    pub(super) fn data_segment(&mut self, now: Instant, out: Out) -> Segment {
+    pub(super) fn data_segment(&mut self, now: Instant, out: OutgoingSegment) -> Segment {
         let mut flags = Flags::ACK;
         if out.fin {
             flags = flags.with(Flags::FIN);

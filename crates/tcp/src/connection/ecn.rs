@@ -3,7 +3,7 @@
 use super::Connection;
 use crate::config::Ecn;
 use crate::segment::{Codepoint, Flags, Mark, Segment};
-use crate::sender::Out;
+use crate::sender::OutgoingSegment;
 use crate::store::Store;
 
 /// State of one connection.
@@ -73,7 +73,7 @@ impl<S: Store> Connection<S> {
 
     /// New data may be marked, and its first segment signals a reduced window with CWR (§6.1.2, §6.1.5).
     #[inline]
-    pub(super) fn notify(&mut self, seg: &mut Segment, out: &Out) {
+    pub(super) fn notify(&mut self, seg: &mut Segment, out: &OutgoingSegment) {
         if !self.ecn.agreed || out.mark != Mark::None {
             return;
         }

@@ -35,7 +35,7 @@ use crate::config::{AckCc, Config, LossDetection, MIN_MSS, ProbeNegotiation};
 use crate::ration::Ration;
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Segment, Seq};
-use crate::sender::{Counters, Judgement, Peer, Sender, Snapshot};
+use crate::sender::{CongestionReport, Counters, Peer, Sender, Snapshot};
 use crate::store::{Counted, Store};
 use crate::timestamps::Timestamps;
 use alloc::boxed::Box;
@@ -388,10 +388,10 @@ impl<S: Store> Connection<S> {
     pub fn counters(&self) -> Counters {
         self.sender.counters()
     }
-    /// The sending half's last judgement of a loss, returned once: see [`Sender::take_judgement`].
+    /// The sending half's last judgement of a loss, returned once: see [`Sender::take_congestion_report`].
     #[inline]
-    pub fn take_judgement(&mut self) -> Option<Judgement> {
-        self.sender.take_judgement()
+    pub fn take_congestion_report(&mut self) -> Option<CongestionReport> {
+        self.sender.take_congestion_report()
     }
     /// Reports the true cause of a lost packet; see [`Sender::tell_loss`].
     pub fn tell_loss(&mut self, seq: Seq, len: u32, error: bool) {

@@ -35,7 +35,7 @@ pub struct HandshakeResult {
 
 /// Settings that both ends share.
 #[derive(Clone, Copy, Debug)]
-struct Agreed {
+struct NegotiatedOptions {
     sack: bool,
     probes: bool,
     timestamps: bool,
@@ -45,7 +45,7 @@ struct Agreed {
     scale: u8,
 }
 
-impl Agreed {
+impl NegotiatedOptions {
     /// Settings for two ends with the same configuration.
     fn new(config: &Config, cc: &Algorithm) -> Self {
         let policy = cc.policy();
@@ -79,10 +79,10 @@ pub fn one_way<S: Store>(
     rng: Rng,
     known: HandshakeResult,
 ) -> (Source<S>, Sink<S>) {
-    let agreed = Agreed::new(config, &cc);
-    let stamps = || agreed.timestamps.then(|| Box::new(Timestamps::new(config)));
+    let options = NegotiatedOptions::new(config, &cc);
+    let stamps = || options.timestamps.then(|| Box::new(Timestamps::new(config)));
     let buffer = config.first_receive_buffer();
-    let snack = agreed.sack && config.loss_detection == LossDetection::Snack;
+    let snack = options.sack && config.loss_detection == LossDetection::Snack;
     let mut sender = Sender::new(config, cc, rng);
     sender.start(
         now,
@@ -90,9 +90,9 @@ pub fn one_way<S: Store>(
             mss: config.mss,
             options: 0,
             window: if config.window_scaling { buffer } else { buffer.min(65_535) },
-            sack: agreed.sack,
+            sack: options.sack,
             snack,
-            probes: agreed.probes,
+            probes: options.probes,
             rtt: known.rtt,
             rtt_is_sample: false,
             syn_repeated: false,
@@ -102,32 +102,32 @@ pub fn one_way<S: Store>(
     );
     let mut receiver = Receiver::new(config);
     let answers = match config.probes {
-        ProbeNegotiation::Negotiate => agreed.probes,
+        ProbeNegotiation::Negotiate => options.probes,
         ProbeNegotiation::Paper => true,
         ProbeNegotiation::Off => false,
     };
-    receiver.start(agreed.sack, answers, agreed.timestamps);
+    receiver.start(options.sack, answers, options.timestamps);
     receiver.discard();
-    if let Some(ratio) = &agreed.ack_cc {
+    if let Some(ratio) = &options.ack_cc {
         receiver.acknowledge_every(ratio.ratio(), LONGEST_HELD);
     }
     let source = Source {
         sender,
         stamps: stamps(),
-        exception: agreed.ack_cc.map(|ratio| Box::new(Exception::with_acks(ratio))),
-        window: Agreed::announced(agreed.scale, buffer),
-        dresses: agreed.waves || agreed.ecn || agreed.ack_cc.is_some(),
-        waves: agreed.waves,
-        ecn: agreed.ecn.then_some(config.ecn_plus),
+        exception: options.ack_cc.map(|ratio| Box::new(Exception::with_acks(ratio))),
+        window: NegotiatedOptions::announced(options.scale, buffer),
+        dresses: options.waves || options.ecn || options.ack_cc.is_some(),
+        waves: options.waves,
+        ecn: options.ecn.then_some(config.ecn_plus),
     };
     let sink = Sink {
         receiver,
         stamps: stamps(),
-        exception: agreed.ack_cc.map(|_| Box::default()),
+        exception: options.ack_cc.map(|_| Box::default()),
         last_ack_sent: FIRST,
-        scale: agreed.scale,
-        ecn: agreed.ecn,
-        ack_cc: agreed.ack_cc.is_some(),
+        scale: options.scale,
+        ecn: options.ecn,
+        ack_cc: options.ack_cc.is_some(),
     };
     (source, sink)
 }

@@ -1,6 +1,6 @@
 //! The end of a one-way flow that receives the data.
 
-use super::{Agreed, Exception};
+use super::{Exception, NegotiatedOptions};
 use crate::ack_ratio::LONGEST_HELD;
 use crate::error::Rejected;
 use crate::receiver::{Data, Receiver};
@@ -216,7 +216,7 @@ impl<S: Store> Sink<S> {
 
     #[inline(always)]
     fn segment(&mut self, now: Instant, probe: Option<(u64, u64)>, beside: &mut Option<Extras>) -> Head {
-        let window = Agreed::announced(self.scale, self.receiver.window());
+        let window = NegotiatedOptions::announced(self.scale, self.receiver.window());
         self.last_ack_sent = self.receiver.next_expected();
         let ack = Seq(self.last_ack_sent as u32);
         let mut head = Head { seq: Seq(FIRST as u32), ack, window, ..Head::ACK };

@@ -3,7 +3,7 @@
 use super::Exception;
 use crate::error::Rejected;
 use crate::segment::{Codepoint, Extras, Flags, Head, Mark, Seq, Waves};
-use crate::sender::{Arrival, FIRST, Out, Sender};
+use crate::sender::{Arrival, FIRST, OutgoingSegment, Sender};
 use crate::store::Store;
 use crate::timestamps::Timestamps;
 use alloc::boxed::Box;
@@ -235,7 +235,7 @@ impl<S: Store> Source<S> {
     }
 
     #[inline(always)]
-    fn segment(&mut self, now: Instant, out: &Out, beside: &mut Option<Extras>) -> Head {
+    fn segment(&mut self, now: Instant, out: &OutgoingSegment, beside: &mut Option<Extras>) -> Head {
         let mut head = Head {
             seq: Seq(out.seq as u32),
             ack: Seq(FIRST as u32),
@@ -256,7 +256,7 @@ impl<S: Store> Source<S> {
     }
 
     /// Adds the extras of a data segment.
-    fn dress(&mut self, now: Instant, out: &Out, head: &mut Head, beside: &mut Option<Extras>) {
+    fn dress(&mut self, now: Instant, out: &OutgoingSegment, head: &mut Head, beside: &mut Option<Extras>) {
         if let Some(all) = self.ecn {
             if out.first || all {
                 head.set_ecn(Codepoint::Capable);

@@ -9,7 +9,7 @@
 //! The versions differ in step 2: a duplicate acknowledgement ends the basic one, while the SACK-enhanced one waits for the
 //! acknowledgement of the head.
 
-use super::News;
+use super::AckSummary;
 use skyhaul_base::Instant;
 
 /// New segments between the two acknowledgements (step 2b).
@@ -67,24 +67,24 @@ impl Frto {
     /// data may be sent.
     pub(crate) fn step(
         &mut self,
-        news: &News,
+        summary: &AckSummary,
         una: u64,
         sack: bool,
         new_data: impl FnOnce() -> bool,
     ) -> Verdict {
         match self.step {
             // §2.1 step 2a; in §3.1 step 2 duplicates leave the sender where it is.
-            Step::First if news.duplicate && !sack => Verdict::Genuine,
+            Step::First if summary.duplicate && !sack => Verdict::Genuine,
             // An acknowledgement of RecoveryPoint decides nothing (2a), nor does one without new data to send.
-            Step::First if news.advanced && una < self.point && new_data() => {
+            Step::First if summary.advanced && una < self.point && new_data() => {
                 self.step = Step::Second(NEW_SEGMENTS);
                 Verdict::Open
             }
-            Step::First if news.advanced => Verdict::Genuine,
-            Step::Second(_) if news.original => Verdict::Spurious,
+            Step::First if summary.advanced => Verdict::Genuine,
+            Step::Second(_) if summary.original => Verdict::Spurious,
             // RFC 5682 requires a window of at most three segments here; after a timeout and one acknowledgement an
             // algorithm has no more anyway.
-            Step::Second(_) if news.advanced || news.duplicate => Verdict::Genuine,
+            Step::Second(_) if summary.advanced || summary.duplicate => Verdict::Genuine,
             _ => Verdict::Open,
         }
     }

@@ -54,7 +54,7 @@ impl Repair {
 
 /// Facts about an acknowledgement.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct News {
+pub(crate) struct AckSummary {
     /// `SND.UNA` moved.
     pub(crate) advanced: bool,
     /// It is a duplicate acknowledgement.

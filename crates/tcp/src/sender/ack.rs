@@ -2,12 +2,12 @@
 //! it.
 
 use super::space::FinState;
-use super::state::{Answered, Limit, Repaired};
-use super::{Clock, Engine, Sender, Sign};
+use super::state::{AnsweredLoss, Limit, Repaired};
+use super::{Clock, CongestionSign, Engine, Sender};
 use crate::config::RttSource;
 use crate::error::Rejected;
 use crate::loss::scoreboard::Acked;
-use crate::recovery::News;
+use crate::recovery::AckSummary;
 use crate::store::Store;
 use crate::timer::Timer;
 use core::num::NonZeroU32;
@@ -427,8 +427,8 @@ impl<S: Store> Engine<S> {
             // blocks would that nothing older has arrived (RFC 5682 §3.1 step 3a).
             let bare = a.pure && t.outstanding && t.same_window && a.ack == self.board.una();
             let duplicate = t.duplicate || !t.advanced && bare && a.answer.is_none();
-            let news = News { advanced: t.advanced, duplicate, original: t.original, age };
-            self.reconsider(now, a, t.dsack, news);
+            let summary = AckSummary { advanced: t.advanced, duplicate, original: t.original, age };
+            self.reconsider(now, a, t.dsack, summary);
         }
     }
 
@@ -443,7 +443,7 @@ impl<S: Store> Engine<S> {
         }
         // After go-back-N, duplicates at `recover` itself are caused by retransmissions of data that had arrived:
         // RFC 6582 §3.2 step 2 requires more than `recover` to be acknowledged. SACK distinguishes them.
-        let went_back = Answered { until: self.board.una(), repair: Repaired::ByGoBack };
+        let went_back = AnsweredLoss { until: self.board.una(), repair: Repaired::ByGoBack };
         let echoes = !self.sack && self.answered == went_back;
         let enough = || self.dupacks >= self.config.dup_thresh || (self.sack && self.board.head_lost());
         if t.duplicate && !by_time && !echoes && enough() {
@@ -468,7 +468,7 @@ impl<S: Store> Engine<S> {
         repair.marked_until = max;
         repair.marks_answered += 1;
         let path = self.path(now);
-        self.judge(now, &path, Sign::Ecn, |cc, cx| cc.on_congestion(cx, Signal::Ecn));
+        self.judge(now, &path, CongestionSign::Ecn, |cc, cx| cc.on_congestion(cx, Signal::Ecn));
         // CWR is sent even if the control does not reduce; otherwise the peer would echo for ever.
         self.reduced = true;
         self.repair().undo.forget();

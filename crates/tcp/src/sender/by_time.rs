@@ -3,8 +3,8 @@
 //! With SNACK, the receiver's report replaces RACK's judgement; the rest is the same.
 
 use super::ack::{AckEffect, Arrival};
-use super::state::{Due, State};
-use super::{Clock, Engine, Out, Sign};
+use super::state::{PendingActions, State};
+use super::{Clock, CongestionSign, Engine, OutgoingSegment};
 use crate::loss::rack::RackReport;
 use crate::store::Store;
 use crate::timer::Timer;
@@ -160,7 +160,7 @@ impl<S: Store> Engine<S> {
     /// The next segment: lost data, then new data, as the window allows. There is neither go-back-N nor guessing at
     /// holes.
     #[inline(never)]
-    pub(super) fn choose_by_time(&mut self, now: Instant) -> Result<Out, Blocked> {
+    pub(super) fn choose_by_time(&mut self, now: Instant) -> Result<OutgoingSegment, Blocked> {
         if self.frto_active() {
             return self.choose_by_frto(now);
         }
@@ -203,7 +203,7 @@ impl<S: Store> Engine<S> {
 
     /// Sends new data and registers it with RACK, if in use.
     #[inline(never)]
-    pub(super) fn send_new_by_time(&mut self, now: Instant, len: u32) -> Out {
+    pub(super) fn send_new_by_time(&mut self, now: Instant, len: u32) -> OutgoingSegment {
         let out = self.send_new(now, len);
         if let Some(by_time) = &mut self.by_time {
             let board = self.board.full();
@@ -259,7 +259,7 @@ impl<S: Store> Engine<S> {
             by_time.tlp.due = due;
         }
         if due {
-            self.due.set(Due::HEAD);
+            self.due.set(PendingActions::HEAD);
         }
     }
 
@@ -271,7 +271,7 @@ impl<S: Store> Engine<S> {
     /// New data if there is any and the peer's window allows it, whatever the congestion window; otherwise the last
     /// segment again.
     #[cold]
-    pub(super) fn send_tail_loss_probe(&mut self, now: Instant) -> Option<Out> {
+    pub(super) fn send_tail_loss_probe(&mut self, now: Instant) -> Option<OutgoingSegment> {
         if let Some(by_time) = &mut self.by_time {
             by_time.tlp.due = false;
         }
@@ -310,7 +310,9 @@ impl<S: Store> Engine<S> {
         let mut path = self.path(now);
         // FlightSize at the arrival of the acknowledgement.
         path.in_flight_bytes += t.acked.bytes;
-        self.judge_segment(now, &path, Sign::Acks, repaired, |cc, cx| cc.on_congestion(cx, Signal::Loss));
+        self.judge_segment(now, &path, CongestionSign::Acks, repaired, |cc, cx| {
+            cc.on_congestion(cx, Signal::Loss)
+        });
         if let Some(repair) = &mut self.repair {
             repair.undo.forget();
         }

@@ -9,7 +9,7 @@
 
 use super::ack::{AckEffect, Arrival};
 use super::state::{Recovery, Report, State};
-use super::{Engine, Sender, Sign};
+use super::{CongestionSign, Engine, Sender};
 use crate::loss::classifier::{Arrived, Verdict};
 use crate::loss::scoreboard::Item;
 use crate::segment::Seq;
@@ -129,7 +129,9 @@ impl<S: Store> Engine<S> {
     /// Reports the recovery in progress to the control, because of the loss of `segment` (offset, transmissions).
     fn end_quiet(&mut self, now: Instant, segment: (u64, u32)) {
         let path = self.path(now);
-        self.judge_segment(now, &path, Sign::Acks, segment, |cc, cx| cc.on_congestion(cx, Signal::Loss));
+        self.judge_segment(now, &path, CongestionSign::Acks, segment, |cc, cx| {
+            cc.on_congestion(cx, Signal::Loss)
+        });
         if let Some(recovery) = self.state.recovery_mut() {
             recovery.report = Report::Notified;
         }

@@ -25,8 +25,10 @@ use skyhaul_cc::{
 };
 
 use super::space::{FIRST, FinState, Space};
-use super::state::{Answered, Arrived, Due, Ending, Hold, Limit, Loop, Repaired, Silence, State};
-use super::{Counters, Judgement, Peer, Sign, Snapshot, copy};
+use super::state::{
+    AnsweredLoss, Arrived, Hold, Limit, Loop, PendingActions, Repaired, Silence, State, Termination,
+};
+use super::{CongestionReport, CongestionSign, Counters, Peer, Snapshot, copy};
 
 /// Send buffer of a connection with a smaller window, bytes.
 const FIRST_SEND_BUFFER: u64 = 65_536;
@@ -46,10 +48,10 @@ pub(crate) struct Engine<S: Store> {
     pub(super) sack: bool,
     /// The slow start after a retransmission timeout is in progress.
     pub(super) after_timeout: bool,
-    pub(super) due: Due,
+    pub(super) due: PendingActions,
     /// Whether data is held back.
     pub(super) held: Hold,
-    pub(super) end: Ending,
+    pub(super) end: Termination,
     /// The window was reduced, and the peer does not know yet (ECN).
     pub(super) reduced: bool,
     pub(super) dupacks: u32,
@@ -63,13 +65,13 @@ pub(crate) struct Engine<S: Store> {
     pub(super) sampler: Option<Box<Sampler>>,
     pub(super) prober: Prober,
     // State for errors, start and end.
-    pub(super) answered: Answered,
+    pub(super) answered: AnsweredLoss,
     pub(super) repair: Option<Box<Repair>>,
     /// Time-based loss detection, if configured and possible.
     pub(super) by_time: Option<Box<ByTime>>,
-    pub(super) judgement: Option<Judgement>,
+    pub(super) congestion_report: Option<CongestionReport>,
     /// The algorithm is started when the first data is about to leave.
-    pub(super) beginning: Option<Beginning>,
+    pub(super) start_reason: Option<StartReason>,
     pub(super) rare: Option<Box<RareState>>,
     pub(super) silence: Silence,
     pub(super) waves: Option<Box<Marker>>,
@@ -80,7 +82,7 @@ pub(crate) struct Engine<S: Store> {
 
 /// Why the algorithm is about to be started.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Beginning {
+pub(super) enum StartReason {
     Established { rtt: Option<Duration>, syn_lost: bool },
     Idle,
 }
@@ -102,9 +104,9 @@ impl<S: Store> Engine<S> {
             limit: Limit::Other,
             sack: false,
             after_timeout: false,
-            due: Due::default(),
+            due: PendingActions::default(),
             held: Hold::No,
-            end: Ending::No,
+            end: Termination::No,
             reduced: false,
             dupacks: 0,
             timers: Timers::NONE,
@@ -112,11 +114,11 @@ impl<S: Store> Engine<S> {
             last_sent_at: Instant::ZERO,
             counters: Counters::default(),
             pacer: Pacer::default(),
-            answered: Answered { until: FIRST, repair: Repaired::ByRecovery },
+            answered: AnsweredLoss { until: FIRST, repair: Repaired::ByRecovery },
             repair: None,
             by_time: None,
-            judgement: None,
-            beginning: None,
+            congestion_report: None,
+            start_reason: None,
             rare: RareState::at_start(config.loss_classifier),
             silence: Silence { persist_backoff: 0, unanswered: 0, stuck: (0, Instant::ZERO) },
             waves: None,
@@ -153,7 +155,7 @@ impl<S: Store> Engine<S> {
             self.rtt.restart_without_sample(&self.config.rto);
         }
         self.last_sent_at = now;
-        self.beginning = Some(Beginning::Established { rtt: peer.rtt, syn_lost: peer.syn_lost });
+        self.start_reason = Some(StartReason::Established { rtt: peer.rtt, syn_lost: peer.syn_lost });
         self.run.pending = Some(Clock::App);
         self.control.refresh(&self.space);
     }
@@ -191,12 +193,12 @@ impl<S: Store> Engine<S> {
     }
 
     #[cold]
-    pub(super) fn begin(&mut self, now: Instant, beginning: Beginning) {
-        let start = match beginning {
-            Beginning::Established { rtt, syn_lost } => {
+    pub(super) fn begin(&mut self, now: Instant, start_reason: StartReason) {
+        let start = match start_reason {
+            StartReason::Established { rtt, syn_lost } => {
                 Start::Established { rtt, syn_lost, cached: self.rare.as_mut().and_then(|a| a.cached.take()) }
             }
-            Beginning::Idle => Start::Idle,
+            StartReason::Idle => Start::Idle,
         };
         // The window reduction of an idle period is not undone.
         if let Some(repair) = &mut self.repair {
@@ -265,7 +267,7 @@ impl<S: Store> Engine<S> {
         self.space.end = self.space.end.saturating_add(n).min(u64::MAX / 2);
         if n > 0 {
             if idle {
-                self.beginning = Some(Beginning::Idle);
+                self.start_reason = Some(StartReason::Idle);
             }
             self.run_loop(Clock::App);
         }
@@ -336,8 +338,8 @@ impl<S: Store> Engine<S> {
             t.tlp.due = false;
         }
         self.run.pending = None;
-        self.due.clear(Due::HEAD);
-        self.due.clear(Due::QUESTION);
+        self.due.clear(PendingActions::HEAD);
+        self.due.clear(PendingActions::QUESTION);
     }
 
     #[inline]
@@ -409,7 +411,7 @@ impl<S: Store> Engine<S> {
         &mut self,
         now: Instant,
         path: &Path,
-        sign: Sign,
+        sign: CongestionSign,
         event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
     ) {
         let transmissions = self.board.head().map_or(1, |h| h.rtx_count + 1);
@@ -421,7 +423,7 @@ impl<S: Store> Engine<S> {
         &mut self,
         now: Instant,
         path: &Path,
-        sign: Sign,
+        sign: CongestionSign,
         (offset, transmissions): (u64, u32),
         event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
     ) {
@@ -433,7 +435,7 @@ impl<S: Store> Engine<S> {
         let after = self.control.cc.window();
         let cut = after.cwnd < level || after.ssthresh < before.ssthresh;
         self.reduced |= cut;
-        self.judgement = Some(Judgement { sign, offset, transmissions, cut });
+        self.congestion_report = Some(CongestionReport { sign, offset, transmissions, cut });
     }
 
     #[cold]
@@ -456,7 +458,7 @@ impl<S: Store> Engine<S> {
             self.timers.set(Timer::Wake, at);
         }
         if act.retransmit_head && !self.board.is_empty() {
-            self.due.set(Due::SUSPICION);
+            self.due.set(PendingActions::SUSPICION);
         }
         if let Some(hold) = act.hold.filter(|hold| *hold != self.held.is_on()) {
             self.held = if hold { Hold::Algorithm } else { Hold::No };

@@ -1,8 +1,8 @@
 //! Timer expirations: retransmission, persist, probe train, pacing, and the algorithm's wake-up.
 
 use super::space::FinState;
-use super::state::{Due, Ending, State};
-use super::{Clock, Engine, Sender, Sign};
+use super::state::{PendingActions, State, Termination};
+use super::{Clock, CongestionSign, Engine, Sender};
 use crate::store::Store;
 use crate::timer::Timer;
 use skyhaul_base::{Duration, Instant};
@@ -70,13 +70,13 @@ impl<S: Store> Engine<S> {
         let backoff = self.rtt.backoff();
         // The algorithm halves FlightSize at the time of the loss, so it is informed first.
         let path = self.path(now);
-        self.judge(now, &path, Sign::Timeout, |cc, cx| cc.on_timeout(cx, backoff));
+        self.judge(now, &path, CongestionSign::Timeout, |cc, cx| cc.on_timeout(cx, backoff));
         let fresh = self.state.is_open();
         self.may_undo(backoff > 1, !fresh);
         let reneged = self.board.head().is_some_and(|h| h.sacked);
         self.state = State::Loss;
         self.after_timeout = true;
-        self.due.clear(Due::SUSPICION);
+        self.due.clear(PendingActions::SUSPICION);
         self.prober.begin_epoch();
         self.answered.until = self.board.max();
         self.dupacks = 0;
@@ -84,7 +84,7 @@ impl<S: Store> Engine<S> {
         self.go_back(now, shorter);
         // Segments that RACK leaves in flight may fill the window; the head is sent anyway.
         if self.by_time.is_some() {
-            self.due.set(Due::HEAD);
+            self.due.set(PendingActions::HEAD);
         }
         self.begin_frto(now, fresh, reneged || shorter);
         // Restarted when the head is retransmitted; a closed window must not leave it stopped.
@@ -104,7 +104,7 @@ impl<S: Store> Engine<S> {
         let hopeless =
             (most > 0 && tries >= most) || (!limit.is_zero() && now - self.silence.stuck.1 >= limit);
         if hopeless {
-            self.end = Ending::GivenUp;
+            self.end = Termination::GivenUp;
             self.stop();
         }
         hopeless
@@ -113,7 +113,7 @@ impl<S: Store> Engine<S> {
     /// How long data may wait without progress; zero means without end. If the application has closed both directions, it
     /// waits at a closed window no longer than for the peer's FIN.
     pub(super) fn patience(&self) -> Duration {
-        let closed = self.end == Ending::Abandoned && self.space.window == 0;
+        let closed = self.end == Termination::Abandoned && self.space.window == 0;
         let limits =
             [self.config.user_timeout, if closed { self.config.fin_timeout } else { Duration::ZERO }];
         limits.into_iter().filter(|l| !l.is_zero()).min().unwrap_or(Duration::ZERO)
@@ -128,7 +128,7 @@ impl<S: Store> Engine<S> {
 
     /// Sends an old sequence number, which any peer answers.
     pub(super) fn ask(&mut self) {
-        self.due.set(Due::QUESTION);
+        self.due.set(PendingActions::QUESTION);
     }
 
     fn on_persist_timer(&mut self, now: Instant) {

@@ -24,13 +24,13 @@ mod black_hole;
 mod bursts;
 mod by_time;
 mod classify;
+mod congestion_report;
 mod control;
 mod copy;
 mod counters;
 mod counting;
 mod engine;
 mod expire;
-mod judgement;
 mod mtu_search;
 mod outage;
 mod path_mtu;
@@ -53,18 +53,18 @@ use crate::timer::Timer;
 pub use ack::Arrival;
 use alloc::sync::Arc;
 pub use bursts::Bursts;
+pub use congestion_report::{CongestionReport, CongestionSign};
 use core::num::NonZeroU16;
 pub use counters::Counters;
 use engine::Engine;
-pub use judgement::{Judgement, Sign};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Algorithm, Clock, CongestionControl, PathCache, PathState, Phase, ProbeSupport};
 pub(crate) use space::FIRST;
-use state::Ending;
+use state::Termination;
 
 /// A segment to be sent, in stream offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Out {
+pub struct OutgoingSegment {
     /// Offset of the first byte; the first byte of data has offset 1.
     pub seq: u64,
     /// Payload, bytes.
@@ -190,7 +190,7 @@ impl<S: Store> Sender<S> {
     pub fn offer(&mut self, now: Instant, n: u64) {
         // More data disturbs nothing, but after a pause the window must be checked first.
         self.engine.offer(now, n);
-        self.steady &= self.engine.beginning.is_none();
+        self.steady &= self.engine.start_reason.is_none();
     }
     /// Notes that a link of the path is down; see [`Config::outage_probe`].
     pub fn outage(&mut self, now: Instant) {
@@ -238,8 +238,8 @@ impl<S: Store> Sender<S> {
     /// The application has closed both directions.
     pub(crate) fn abandon(&mut self) {
         let end = &mut self.general().end;
-        if *end == Ending::No {
-            *end = Ending::Abandoned;
+        if *end == Termination::No {
+            *end = Termination::Abandoned;
         }
     }
     /// Stops everything: nothing more will be sent.
@@ -255,15 +255,15 @@ impl<S: Store> Sender<S> {
     }
     /// The last judgement, returned once: an observer that knows why each packet was lost can find its true cause.
     #[inline]
-    pub fn take_judgement(&mut self) -> Option<Judgement> {
-        self.engine.judgement.take()
+    pub fn take_congestion_report(&mut self) -> Option<CongestionReport> {
+        self.engine.congestion_report.take()
     }
 
     /// Whether a judgement is waiting.
     #[inline]
     #[must_use]
-    pub fn has_judgement(&self) -> bool {
-        self.engine.judgement.is_some()
+    pub fn has_congestion_report(&self) -> bool {
+        self.engine.congestion_report.is_some()
     }
 
     /// Whether our FIN was acknowledged.
@@ -273,7 +273,7 @@ impl<S: Store> Sender<S> {
     /// Whether the peer was given up (too many retransmissions).
     #[must_use]
     pub fn gave_up(&self) -> bool {
-        self.engine.end == Ending::GivenUp
+        self.engine.end == Termination::GivenUp
     }
     /// Bytes written and not yet acknowledged.
     #[inline]

@@ -5,7 +5,7 @@
 //! If only the probe is lost, the congestion control is not informed (§7.5): the recovery is quiet, like one from a
 //! channel error.
 
-use super::{Engine, FIRST, Out};
+use super::{Engine, FIRST, OutgoingSegment};
 use crate::recovery::mtu_search::Search;
 use crate::store::Store;
 use skyhaul_base::Instant;
@@ -42,7 +42,7 @@ impl<S: Store> Engine<S> {
         now: Instant,
         outstanding: u64,
         allowance: u64,
-    ) -> Result<Option<Out>, Blocked> {
+    ) -> Result<Option<OutgoingSegment>, Blocked> {
         match self.mtu_search() {
             None => Ok(None),
             Some(_) => self.make_mtu_probe(now, outstanding, allowance),
@@ -54,7 +54,7 @@ impl<S: Store> Engine<S> {
         now: Instant,
         outstanding: u64,
         allowance: u64,
-    ) -> Result<Option<Out>, Blocked> {
+    ) -> Result<Option<OutgoingSegment>, Blocked> {
         let (una, max) = (self.board.una(), self.board.max());
         let calm = self.state.is_open() && self.board.is_clean() && self.dupacks == 0;
         if !calm || self.space.nxt != max || una == FIRST {
@@ -82,7 +82,7 @@ impl<S: Store> Engine<S> {
         if let Some(search) = self.mtu_search_mut() {
             search.sent(first.seq, first.seq + long);
         }
-        Ok(Some(Out { len: size, ..first }))
+        Ok(Some(OutgoingSegment { len: size, ..first }))
     }
 
     /// An acknowledgement has advanced `SND.UNA`.

@@ -18,7 +18,7 @@
 
 use super::space::{FIRST, FinState, Space};
 use super::state::{Hold, Limit, State};
-use super::{Engine, Out, Phase, Sender};
+use super::{Engine, OutgoingSegment, Phase, Sender};
 use crate::loss::Board;
 use crate::rtt::Estimator;
 use crate::segment::Mark;
@@ -96,9 +96,9 @@ impl Facts for AckFacts<'_> {
 }
 
 /// One turn of the short send loop.
-enum Turn {
+enum SendDecision {
     /// This segment is sent.
-    Sent(Out),
+    Sent(OutgoingSegment),
     /// The loop ends for this reason.
     Blocked(Blocked),
     /// The slow path must decide.
@@ -138,24 +138,24 @@ impl<S: Store> Sender<S> {
 
     /// The next segment of the fast path; [`Self::poll`] handles all others.
     #[inline(always)]
-    pub fn poll_plain(&mut self, now: Instant) -> Option<Out> {
+    pub fn poll_plain(&mut self, now: Instant) -> Option<OutgoingSegment> {
         if !self.steady {
             return None;
         }
         let clock = self.engine.run.pending?;
         match self.engine.next_ordinary(now) {
-            Turn::Sent(out) => {
+            SendDecision::Sent(out) => {
                 // Usually one acknowledgement releases one segment: saves the attempt at one more.
                 if let Some(blocked) = self.engine.surely_at_end() {
                     self.end_ordinary(now, clock, blocked);
                 }
                 Some(out)
             }
-            Turn::Blocked(blocked) => {
+            SendDecision::Blocked(blocked) => {
                 self.end_ordinary(now, clock, blocked);
                 None
             }
-            Turn::Unclear => {
+            SendDecision::Unclear => {
                 self.general();
                 None
             }
@@ -178,7 +178,7 @@ impl<S: Store> Sender<S> {
     }
 
     /// [`Self::poll`] if something may have to be sent.
-    pub(super) fn poll_pending(&mut self, now: Instant) -> Option<Out> {
+    pub(super) fn poll_pending(&mut self, now: Instant) -> Option<OutgoingSegment> {
         if let Some(out) = self.poll_plain(now) {
             return Some(out);
         }
@@ -227,7 +227,7 @@ impl<S: Store> Engine<S> {
         self.space.nxt == self.board.max()
             && self.board.is_clean()
             && self.by_time.is_none()
-            && self.beginning.is_none()
+            && self.start_reason.is_none()
             && !self.space.force_small
             && !self.after_timeout
             && !self.suspects_path()
@@ -313,28 +313,28 @@ impl<S: Store> Engine<S> {
 
     /// The next new segment of the fast path.
     #[inline(always)]
-    fn next_ordinary(&mut self, now: Instant) -> Turn {
+    fn next_ordinary(&mut self, now: Instant) -> SendDecision {
         if self.control.is_metered() {
             if let Some(blocked) = self.withheld(now) {
-                return Turn::Blocked(blocked);
+                return SendDecision::Blocked(blocked);
             }
         }
         let (una, max, smss) = (self.board.una(), self.board.max(), u64::from(self.space.smss));
         let (flight, window) = (max - una, self.control.window());
         if flight >= window {
-            return Turn::Blocked(Blocked::Cwnd);
+            return SendDecision::Blocked(Blocked::Cwnd);
         }
         if !self.room_for(smss) {
             if self.space.end <= max {
-                return Turn::Blocked(Blocked::App);
+                return SendDecision::Blocked(Blocked::App);
             }
             return self.next_short(now, flight, window);
         }
         if flight + smss > window {
-            return Turn::Blocked(Blocked::Cwnd);
+            return SendDecision::Blocked(Blocked::Cwnd);
         }
         let full = self.space.smss;
-        Turn::Sent(self.send_ordinary(now, max, full, full))
+        SendDecision::Sent(self.send_ordinary(now, max, full, full))
     }
 
     /// Why the next segment must not leave yet although the window may admit it.
@@ -374,26 +374,26 @@ impl<S: Store> Engine<S> {
     /// There is no room for a full segment, or the application has only a part of one: a short one is sent if allowed
     /// (see [`Space::new_len`]).
     #[inline(always)]
-    fn next_short(&mut self, now: Instant, flight: u64, window: u64) -> Turn {
+    fn next_short(&mut self, now: Instant, flight: u64, window: u64) -> SendDecision {
         let (max, full) = (self.board.max(), self.space.smss);
         let (len, edge) = (self.space.end - max, self.space.edge);
         if edge <= max && flight > 0 {
-            return Turn::Blocked(Blocked::Rwnd);
+            return SendDecision::Blocked(Blocked::Rwnd);
         }
         let short = len < u64::from(full) && (!self.config.nagle || flight == 0);
         let fits = edge >= max + len && self.config.send_buffer >= flight + len;
         if !(short && fits) {
-            return Turn::Unclear;
+            return SendDecision::Unclear;
         }
         if flight + len > window {
-            return Turn::Blocked(Blocked::Cwnd);
+            return SendDecision::Blocked(Blocked::Cwnd);
         }
-        Turn::Sent(self.send_ordinary(now, max, len as u32, full))
+        SendDecision::Sent(self.send_ordinary(now, max, len as u32, full))
     }
 
     /// Sends a new segment, which is `full` or the end of the written data.
     #[inline(always)]
-    fn send_ordinary(&mut self, now: Instant, seq: u64, len: u32, full: u32) -> Out {
+    fn send_ordinary(&mut self, now: Instant, seq: u64, len: u32, full: u32) -> OutgoingSegment {
         if let Some(s) = &mut self.sampler {
             let in_flight = self.board.pipe() + u64::from(len);
             let (len, empty) = (self.board.len(), self.board.is_empty());
@@ -418,7 +418,7 @@ impl<S: Store> Engine<S> {
             self.pacer.sent(now, len);
         }
         let low_priority = self.control.low_priority(seq - FIRST, false);
-        Out { seq, len, fin: false, first: true, low_priority, mark: Mark::None, probe_id: None }
+        OutgoingSegment { seq, len, fin: false, first: true, low_priority, mark: Mark::None, probe_id: None }
     }
 
     /// [`Self::loop_ended`] without closed windows. Returns whether the algorithm was called.

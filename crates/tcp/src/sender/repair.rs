@@ -1,9 +1,9 @@
 //! Recoveries: start and end, the handling of timeouts, and spurious reductions.
 
 use super::ack::Arrival;
-use super::state::{Due, Recovery, Repaired, Report, State};
-use super::{Clock, Engine, Out, Phase, Sign};
-use crate::recovery::News;
+use super::state::{PendingActions, Recovery, Repaired, Report, State};
+use super::{Clock, CongestionSign, Engine, OutgoingSegment, Phase};
+use crate::recovery::AckSummary;
 use crate::recovery::frto::Verdict;
 use crate::recovery::prr::Prr;
 use crate::recovery::undo::ReducedData;
@@ -20,10 +20,10 @@ impl<S: Store> Engine<S> {
         let mode = self.mode();
         match &mut self.state {
             State::Recovery(recovery) if ends => {
-                let told = recovery.report == Report::Notified;
+                let notified = recovery.report == Report::Notified;
                 self.state = State::Open;
-                self.due.clear(Due::HEAD);
-                if told {
+                self.due.clear(PendingActions::HEAD);
+                if notified {
                     self.tell(now, |cc, cx| cc.on_recovered(cx));
                     self.renew_policy();
                 }
@@ -31,7 +31,7 @@ impl<S: Store> Engine<S> {
             State::Recovery(recovery) => {
                 if mode == RecoveryMode::NewReno {
                     // RFC 6582 §3.2 step 3: a partial acknowledgement reveals the next loss.
-                    self.due.set(Due::HEAD);
+                    self.due.set(PendingActions::HEAD);
                     let impatient = self.config.rto.restart_on_first_partial_only;
                     recovery.partial_acks = recovery.partial_acks.saturating_add(1);
                     restart = !(recovery.partial_acks > 1 && impatient);
@@ -69,7 +69,7 @@ impl<S: Store> Engine<S> {
             self.repair().undo.forget();
             Report::Quiet { inflation }
         } else {
-            self.judge(now, &path, Sign::Acks, |cc, cx| cc.on_congestion(cx, signal));
+            self.judge(now, &path, CongestionSign::Acks, |cc, cx| cc.on_congestion(cx, signal));
             self.may_undo(false, false);
             self.prober.begin_epoch();
             Report::Notified
@@ -109,7 +109,7 @@ impl<S: Store> Engine<S> {
                 self.tell_losses(now);
             }
         }
-        self.due.set(Due::HEAD);
+        self.due.set(PendingActions::HEAD);
         if mode == RecoveryMode::Prr {
             self.begin_prr(flight);
         }
@@ -168,7 +168,7 @@ impl<S: Store> Engine<S> {
         }
         self.answered.repair = Repaired::ByGoBack;
         self.prober.rewind();
-        self.due.clear(Due::HEAD);
+        self.due.clear(PendingActions::HEAD);
         self.rtt.stop_timing();
         self.tell_losses(now);
     }
@@ -179,7 +179,7 @@ impl<S: Store> Engine<S> {
         self.state = State::Loss;
         self.answered.until = self.board.max();
         self.dupacks = 0;
-        self.due.clear(Due::SUSPICION);
+        self.due.clear(PendingActions::SUSPICION);
         if let Some(repair) = &mut self.repair {
             repair.forget();
         }
@@ -201,7 +201,7 @@ impl<S: Store> Engine<S> {
         let c = &self.config;
         let (wanted, eifel) = (c.dsack_undo || c.eifel || c.f_rto, c.eifel);
         if wanted && self.evidence_counts() {
-            let cut = self.judgement.is_some_and(|j| j.cut);
+            let cut = self.congestion_report.is_some_and(|j| j.cut);
             let smss = u64::from(self.space.smss);
             let data = ReducedData {
                 from: self.board.una(),
@@ -219,10 +219,10 @@ impl<S: Store> Engine<S> {
     /// Processes an acknowledgement that may prove the last reduction spurious.
     #[cold]
     #[inline(never)]
-    pub(super) fn reconsider(&mut self, now: Instant, a: &Arrival<'_>, dsack: bool, news: News) {
+    pub(super) fn reconsider(&mut self, now: Instant, a: &Arrival<'_>, dsack: bool, summary: AckSummary) {
         // Answers to probes report intended duplicates.
         if a.answer.is_some() {
-            if news.advanced {
+            if summary.advanced {
                 self.repair().undo.no_answer();
                 self.end_frto();
             }
@@ -239,15 +239,15 @@ impl<S: Store> Engine<S> {
                 spurious = repair.undo.reported(block, smss);
             }
         }
-        if news.advanced && config.eifel {
-            spurious |= repair.undo.older(now, news.age, config.timestamp_tick);
+        if summary.advanced && config.eifel {
+            spurious |= repair.undo.older(now, summary.age, config.timestamp_tick);
         }
-        match repair.frto.step(&news, una, *sack, || space.new_len(board, config).is_ok()) {
+        match repair.frto.step(&summary, una, *sack, || space.new_len(board, config).is_ok()) {
             Verdict::Open => {}
             Verdict::Spurious => spurious = true,
             Verdict::Genuine => {
                 self.end_frto();
-                if self.sack && !news.advanced && a.blocks.is_empty() {
+                if self.sack && !summary.advanced && a.blocks.is_empty() {
                     // Without blocks the new segments stay in the pipe and fill the window, and no later acknowledgement
                     // would let the repair begin. RFC 5682 §3.1 step 3a admits a third segment.
                     self.repeat_head();
@@ -270,8 +270,8 @@ impl<S: Store> Engine<S> {
         let recovering = self.state.reported_phase() == Phase::Recovery;
         self.state = State::Open;
         self.after_timeout = false;
-        self.due.clear(Due::HEAD);
-        self.due.clear(Due::SUSPICION);
+        self.due.clear(PendingActions::HEAD);
+        self.due.clear(PendingActions::SUSPICION);
         self.dupacks = 0;
         self.space.nxt = self.board.max();
         if self.sack {
@@ -324,7 +324,7 @@ impl<S: Store> Engine<S> {
 
     /// The head is retransmitted whatever the window, and go-back-N continues behind it.
     fn repeat_head(&mut self) {
-        self.due.set(Due::HEAD);
+        self.due.set(PendingActions::HEAD);
         if let (None, Some(head)) = (&self.by_time, self.board.head()) {
             self.space.nxt = head.end();
         }
@@ -361,7 +361,7 @@ impl<S: Store> Engine<S> {
     /// The send loop during F-RTO: only the new segments of step 2b.
     #[cold]
     #[inline(never)]
-    pub(super) fn choose_by_frto(&mut self, now: Instant) -> Result<Out, Blocked> {
+    pub(super) fn choose_by_frto(&mut self, now: Instant) -> Result<OutgoingSegment, Blocked> {
         if !self.repair().frto.may_send() {
             return Err(Blocked::Cwnd);
         }

@@ -95,7 +95,7 @@ impl State {
 
 /// The data whose loss has been answered: no fast retransmit below its end (RFC 6582 `recover`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Answered {
+pub(super) struct AnsweredLoss {
     pub(super) until: u64,
     pub(super) repair: Repaired,
 }
@@ -144,7 +144,7 @@ impl Hold {
 
 /// Whether the application or the sender has given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum Termination {
     No,
     /// The application has closed both directions: the wait at a closed window is limited like that for the peer's FIN.
     Abandoned,
@@ -154,9 +154,9 @@ pub(super) enum Ending {
 
 /// What is due besides the send loop: a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Due(u8);
+pub(super) struct PendingActions(u8);
 
-impl Due {
+impl PendingActions {
     /// The segment at `SND.UNA`, whatever the window.
     pub(super) const HEAD: Self = Self(1);
     /// The algorithm judged the segment at `SND.UNA` lost.

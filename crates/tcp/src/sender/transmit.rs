@@ -1,8 +1,8 @@
 //! The send loop, one segment per poll: retransmissions, new data, probes.
 
 use super::space::FIRST;
-use super::state::{Due, Limit, State};
-use super::{Engine, Out, Sender};
+use super::state::{Limit, PendingActions, State};
+use super::{Engine, OutgoingSegment, Sender};
 use crate::loss::scoreboard::{Item, NextSeg};
 use crate::segment::Mark;
 use crate::store::Store;
@@ -14,7 +14,7 @@ impl<S: Store> Sender<S> {
     /// The next segment to transmit, or nothing until the next event. Must be polled until it returns nothing
     /// before the next acknowledgement is handled; otherwise probes clocked out by acknowledgements are merged.
     #[inline]
-    pub fn poll(&mut self, now: Instant) -> Option<Out> {
+    pub fn poll(&mut self, now: Instant) -> Option<OutgoingSegment> {
         if self.steady && self.engine.run.pending.is_none() {
             return None;
         }
@@ -30,29 +30,29 @@ impl<S: Store> Engine<S> {
     }
 
     /// See [`Sender::poll`].
-    pub(super) fn poll(&mut self, now: Instant) -> Option<Out> {
+    pub(super) fn poll(&mut self, now: Instant) -> Option<OutgoingSegment> {
         if !self.active() {
             return None;
         }
-        if self.due.take(Due::SUSPICION) && !self.board.is_empty() {
+        if self.due.take(PendingActions::SUSPICION) && !self.board.is_empty() {
             self.decree_head_lost(now);
             match self.state {
                 State::Open => self.enter_recovery(now, Signal::Loss),
-                State::Recovery(_) => self.due.set(Due::HEAD),
+                State::Recovery(_) => self.due.set(PendingActions::HEAD),
                 State::Loss => {} // the timeout resends it as the window allows
             }
         }
         if self.held.is_on() {
             return self.low_priority_probe(now).or_else(|| self.window_probe());
         }
-        if self.due.take(Due::HEAD) {
+        if self.due.take(PendingActions::HEAD) {
             if let Some(out) = self.forced(now) {
                 return Some(out);
             }
         }
-        if self.beginning.is_some() && self.space.end > self.board.max() {
-            if let Some(beginning) = self.beginning.take() {
-                self.begin(now, beginning);
+        if self.start_reason.is_some() && self.space.end > self.board.max() {
+            if let Some(start_reason) = self.start_reason.take() {
+                self.begin(now, start_reason);
             }
         }
         if let Some(clock) = self.run.pending {
@@ -68,7 +68,10 @@ impl<S: Store> Engine<S> {
                 Err(blocked) => {
                     self.loop_ended(now, clock, blocked);
                     // The algorithm may have requested the head.
-                    if self.due.has(Due::HEAD) || self.due.has(Due::SUSPICION) || self.run.pending.is_some() {
+                    if self.due.has(PendingActions::HEAD)
+                        || self.due.has(PendingActions::SUSPICION)
+                        || self.run.pending.is_some()
+                    {
                         return self.poll(now);
                     }
                 }
@@ -78,7 +81,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// Segments sent regardless of the window.
-    fn forced(&mut self, now: Instant) -> Option<Out> {
+    fn forced(&mut self, now: Instant) -> Option<OutgoingSegment> {
         let out = if self.tail_loss_probe_due() {
             self.send_tail_loss_probe(now)
         } else {
@@ -91,7 +94,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// A probe that is due.
-    fn low_priority_probe(&mut self, now: Instant) -> Option<Out> {
+    fn low_priority_probe(&mut self, now: Instant) -> Option<OutgoingSegment> {
         if !self.prober.has_due() {
             return None;
         }
@@ -101,7 +104,7 @@ impl<S: Store> Engine<S> {
             item.filter(|i| i.len > 0).map(|i| (i.seq, i.len))
         };
         let p = self.prober.poll(now, self.space.window > 0, unacked)?;
-        Some(Out {
+        Some(OutgoingSegment {
             seq: p.seq,
             len: p.len,
             fin: false,
@@ -113,14 +116,14 @@ impl<S: Store> Engine<S> {
     }
 
     /// A window probe, if one is due.
-    fn window_probe(&mut self) -> Option<Out> {
-        if !self.due.take(Due::QUESTION) {
+    fn window_probe(&mut self) -> Option<OutgoingSegment> {
+        if !self.due.take(PendingActions::QUESTION) {
             return None;
         }
         self.counters.window_probes += 1;
         // Any receiver answers an old sequence number without payload with its window.
         let seq = self.board.una() - 1;
-        Some(Out {
+        Some(OutgoingSegment {
             seq,
             len: 0,
             fin: false,
@@ -236,7 +239,7 @@ impl<S: Store> Engine<S> {
     }
 
     #[inline]
-    fn next_segment(&mut self, now: Instant) -> Result<Out, Blocked> {
+    fn next_segment(&mut self, now: Instant) -> Result<OutgoingSegment, Blocked> {
         let max_burst = self.control.policy().max_burst;
         if max_burst > 0 && self.run.sent >= u32::from(max_burst) {
             return Err(Blocked::Burst);
@@ -256,7 +259,7 @@ impl<S: Store> Engine<S> {
     }
 
     #[inline]
-    fn choose(&mut self, now: Instant) -> Result<Out, Blocked> {
+    fn choose(&mut self, now: Instant) -> Result<OutgoingSegment, Blocked> {
         if self.by_time.is_some() {
             return self.choose_by_time(now);
         }
@@ -268,7 +271,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// RFC 6675 §5 step C, or the amount that PRR allows.
-    fn choose_by_scoreboard(&mut self, now: Instant) -> Result<Out, Blocked> {
+    fn choose_by_scoreboard(&mut self, now: Instant) -> Result<OutgoingSegment, Blocked> {
         let smss = u64::from(self.space.smss);
         let room = if self.mode() == RecoveryMode::Prr && !self.control.policy().gate_on_flight {
             self.prr_budget() >= smss
@@ -296,7 +299,7 @@ impl<S: Store> Engine<S> {
     /// Data from `SND.NXT` on that was sent before (go-back-N), then new data. In the steady state: `next_ordinary`
     /// (predict).
     #[inline]
-    fn choose_in_order(&mut self, now: Instant) -> Result<Out, Blocked> {
+    fn choose_in_order(&mut self, now: Instant) -> Result<OutgoingSegment, Blocked> {
         let (allowance, outstanding) = (self.allowance(), self.outstanding());
         if self.space.nxt < self.board.max() {
             // Go-back-N: everything is retransmitted except SACKed segments. Data that F-RTO sent since is in
@@ -337,7 +340,7 @@ impl<S: Store> Engine<S> {
 
     /// Sends new data. In the steady state: `send_ordinary` (predict).
     #[inline]
-    pub(super) fn send_new(&mut self, now: Instant, len: u32) -> Out {
+    pub(super) fn send_new(&mut self, now: Instant, len: u32) -> OutgoingSegment {
         let seq = self.board.max();
         let fin = self.space.take_fin(seq, len);
         if let Some(s) = &mut self.sampler {
@@ -354,16 +357,16 @@ impl<S: Store> Engine<S> {
         self.rtt.time(self.space.nxt, now);
         self.after_send(now, seq, len, false);
         let low_priority = self.control.low_priority(seq - FIRST, false);
-        Out { seq, len, fin, first: true, low_priority, mark: Mark::None, probe_id: None }
+        OutgoingSegment { seq, len, fin, first: true, low_priority, mark: Mark::None, probe_id: None }
     }
 
     /// Retransmits the segment at `index`.
-    pub(super) fn resend(&mut self, now: Instant, index: usize) -> Out {
+    pub(super) fn resend(&mut self, now: Instant, index: usize) -> OutgoingSegment {
         self.board.full().retransmit(index, now);
         self.sent_again(now, index)
     }
 
-    fn sent_again(&mut self, now: Instant, index: usize) -> Out {
+    fn sent_again(&mut self, now: Instant, index: usize) -> OutgoingSegment {
         let item = self.board.item(index).expect("index was just taken from the scoreboard");
         self.counters.retransmissions += 1;
         if self.state.is_loss() {
@@ -394,7 +397,7 @@ impl<S: Store> Engine<S> {
             self.guard_head(now);
         }
         self.after_send(now, item.seq, item.len, true);
-        Out {
+        OutgoingSegment {
             seq: item.seq,
             len: item.len,
             fin: item.fin,

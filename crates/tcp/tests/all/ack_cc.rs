@@ -10,7 +10,7 @@ use skyhaul_tcp::config::{AckCc, DelayedAck, Ecn};
 use skyhaul_tcp::{Bytes, Codepoint, Config, Counted, Flags};
 use skyhaul_testkit::pair::is_pure_ack;
 use skyhaul_testkit::script::Script;
-use skyhaul_testkit::{Departure, Entry, Fate, Pair, Setup, Side};
+use skyhaul_testkit::{Departure, Entry, Pair, Setup, Side, Verdict};
 
 const C: Side = Side::Client;
 const S: Side = Side::Server;
@@ -24,18 +24,18 @@ fn config() -> Config {
         ..Config::rfc()
     }
 }
-/// 600 kB from the client to the server over 2 x 50 ms; the server's pure acknowledgements meet `fate`.
-fn transfer(config: [Config; 2], fate: impl FnMut(u64) -> Fate + 'static) -> Pair<Bytes> {
+/// 600 kB from the client to the server over 2 x 50 ms; the server's pure acknowledgements meet `verdict`.
+fn transfer(config: [Config; 2], verdict: impl FnMut(u64) -> Verdict + 'static) -> Pair<Bytes> {
     let mut setup = Setup::new(config[0], &Control::by_name("sack").unwrap(), Duration::from_millis(50));
     setup.config = config;
     let mut p: Pair<Bytes> = setup.build();
-    let (mut n, mut fate) = (0, fate);
+    let (mut n, mut verdict) = (0, verdict);
     p.faults(S, move |d: &Departure<'_>| {
         if !is_pure_ack(d.segment) {
-            return Fate::Deliver;
+            return Verdict::Deliver;
         }
         n += 1;
-        fate(n)
+        verdict(n)
     });
     p.send(C, 600_000, true);
     p.send(S, 0, true);
@@ -55,7 +55,7 @@ fn acks(p: &Pair<Bytes>) -> usize {
 
 #[test]
 fn a_clear_way_back_keeps_one_acknowledgement_for_every_second_segment() {
-    let p = transfer([config(); 2], |_| Fate::Deliver);
+    let p = transfer([config(); 2], |_| Verdict::Deliver);
     assert!(asked(&p).is_empty(), "{:?}", asked(&p));
     // 600 segments.
     let n = acks(&p);
@@ -67,7 +67,7 @@ fn a_clear_way_back_keeps_one_acknowledgement_for_every_second_segment() {
 fn lost_acknowledgements_make_them_fewer_and_no_data_goes_twice() {
     // Every third is lost, but not at the end, where nothing would acknowledge for it: twice the ratio, and less again.
     let p = transfer([config(); 2], |n| {
-        if (40..140).contains(&n) && n % 3 == 0 { Fate::Lose } else { Fate::Deliver }
+        if (40..140).contains(&n) && n % 3 == 0 { Verdict::Lose } else { Verdict::Deliver }
     });
     let ratios = asked(&p);
     assert_eq!(ratios[0], 4, "{ratios:?}");
@@ -78,7 +78,7 @@ fn lost_acknowledgements_make_them_fewer_and_no_data_goes_twice() {
 #[test]
 fn marked_acknowledgements_make_them_fewer_and_leave_the_window_alone() {
     let ecn = Config { ecn: Ecn::Ask, ..config() };
-    let p = transfer([ecn; 2], |n| if (40..60).contains(&n) { Fate::Mark } else { Fate::Deliver });
+    let p = transfer([ecn; 2], |n| if (40..60).contains(&n) { Verdict::Mark } else { Verdict::Deliver });
     assert_eq!(asked(&p)[0], 4);
     let capable = |e: &Entry| e.segment.ecn == Codepoint::Capable;
     assert!(p.sent(S).filter(|e| is_pure_ack(&e.segment) && e.at > secs(0.06)).all(capable), "RFC 5690 §4.1");
@@ -90,15 +90,11 @@ fn marked_acknowledgements_make_them_fewer_and_leave_the_window_alone() {
 #[test]
 fn by_the_older_rule_only_marks_count_and_a_round_trip_without_one_takes_one_off() {
     let config = Config { ecn: Ecn::Ask, ack_cc: AckCc::Rfc3449, ..config() };
-    let lost =
-        transfer(
-            [config; 2],
-            |n| {
-                if (40..140).contains(&n) && n % 3 == 0 { Fate::Lose } else { Fate::Deliver }
-            },
-        );
+    let lost = transfer([config; 2], |n| {
+        if (40..140).contains(&n) && n % 3 == 0 { Verdict::Lose } else { Verdict::Deliver }
+    });
     assert!(asked(&lost).is_empty(), "{:?}", asked(&lost));
-    let p = transfer([config; 2], |n| if (40..60).contains(&n) { Fate::Mark } else { Fate::Deliver });
+    let p = transfer([config; 2], |n| if (40..60).contains(&n) { Verdict::Mark } else { Verdict::Deliver });
     let ratios = asked(&p);
     assert_eq!(ratios[0], 4);
     let top = ratios.iter().position(|r| Some(r) == ratios.iter().max()).expect("some");
@@ -113,7 +109,7 @@ fn by_the_older_rule_only_marks_count_and_a_round_trip_without_one_takes_one_off
 fn both_ends_must_take_part() {
     let none = Config { ack_cc: AckCc::None, ..config() };
     for pair in [[config(), none], [none, config()], [none, none]] {
-        let p = transfer(pair, |n| if n % 3 == 0 { Fate::Lose } else { Fate::Deliver });
+        let p = transfer(pair, |n| if n % 3 == 0 { Verdict::Lose } else { Verdict::Deliver });
         assert!(asked(&p).is_empty(), "{:?}", asked(&p));
         let offers =
             |side, own: Config| p.sent(side).any(|e| e.segment.syn.ack_cc) == (own.ack_cc != AckCc::None);

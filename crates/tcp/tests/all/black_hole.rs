@@ -7,7 +7,7 @@ use common::{rack, secs};
 use skyhaul_base::Duration;
 use skyhaul_cc::Config as Control;
 use skyhaul_tcp::{Bytes, Config};
-use skyhaul_testkit::{Departure, Fate, Pair, Setup, Side};
+use skyhaul_testkit::{Departure, Pair, Setup, Side, Verdict};
 
 /// Endpoints of a real wire of 1500 bytes.
 fn wire(by_time: bool) -> Config {
@@ -18,10 +18,10 @@ fn pair(config: Config, cc: &str) -> Pair<Bytes> {
     Setup::new(config, &Control::by_name(cc).expect("known"), Duration::from_millis(50)).build()
 }
 /// From `since` to `until`, seconds, nothing longer than `most` bytes gets through.
-fn swallows(most: u32, since: f64, until: f64) -> impl FnMut(&Departure<'_>) -> Fate {
+fn swallows(most: u32, since: f64, until: f64) -> impl FnMut(&Departure<'_>) -> Verdict {
     move |d| {
         let inside = d.now >= secs(since) && d.now < secs(until);
-        if inside && d.segment.len > most { Fate::Lose } else { Fate::Deliver }
+        if inside && d.segment.len > most { Verdict::Lose } else { Verdict::Deliver }
     }
 }
 fn size(p: &Pair<Bytes>) -> u32 {

@@ -5,7 +5,7 @@ use skyhaul_cc::{CaGrowth, Config as Control, InitialSsthresh, InitialWindow, Ru
 use skyhaul_tcp::config::DelayedAck;
 use skyhaul_tcp::{Config, Counted};
 use skyhaul_testkit::pair::Handshake;
-use skyhaul_testkit::{Fate, Pair, Setup, Side};
+use skyhaul_testkit::{Pair, Setup, Side, Verdict};
 
 const C: Side = Side::Client;
 const RTT: Duration = Duration::from_millis(500);
@@ -74,7 +74,7 @@ fn stretched_acknowledgements_add_no_more_than_l() {
     // Of acknowledgements for two segments each the way back loses three in four.
     for (rule, factor) in [(PER_ACK, 1.0), (ABC1, 1.0), (ABC2, 2.0)] {
         let mut p = pair(rule, 2, 64.0, 1e9);
-        p.faults(Side::Server, |d| if d.index % 4 == 3 { Fate::Deliver } else { Fate::Lose });
+        p.faults(Side::Server, |d| if d.index % 4 == 3 { Verdict::Deliver } else { Verdict::Lose });
         let w = windows(&mut p, 2);
         assert_eq!(w, [64.0, 64.0 + factor * 64.0 / 8.0], "{rule:?}");
     }
@@ -108,7 +108,7 @@ fn after_a_timeout_l_is_one_up_to_the_threshold() {
     p.faults(C, move |d| {
         let head = d.is_data() && d.segment.seq.0 == 0u32.wrapping_sub(5000).wrapping_add(1);
         heads += u32::from(head);
-        if head && heads <= 2 { Fate::Lose } else { Fate::Deliver }
+        if head && heads <= 2 { Verdict::Lose } else { Verdict::Deliver }
     });
     let (mut last, mut slow, mut avoids) = (0.0, 0, false);
     p.run_with(Instant::from_secs_f64(12.0), |p| {

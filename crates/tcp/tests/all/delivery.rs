@@ -7,7 +7,7 @@ use common::{Pattern, Variant, check_sender_invariants, explain, variants};
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::{Bytes, Config, Counted};
-use skyhaul_testkit::pair::{Act, EarlyData, Handshake, Keeps};
+use skyhaul_testkit::pair::{Act, EarlyData, Handshake, PayloadStore};
 use skyhaul_testkit::{Pair, Setup, Side};
 
 /// A transfer both ways.
@@ -28,7 +28,7 @@ struct Transfer {
 }
 
 impl Transfer {
-    fn pair<S: Keeps>(&self) -> Pair<S> {
+    fn pair<S: PayloadStore>(&self) -> Pair<S> {
         let mut setup = Setup::new(self.variant.config, &self.variant.cc, self.one_way)
             // Patterns may be worse than a stack that gives up would bear.
             .both(|c| (c.receive_buffer, c.max_retransmissions) = (self.receive_buffer, 0));
@@ -54,7 +54,7 @@ impl Transfer {
         p
     }
 
-    fn run<S: Keeps>(&self) -> Pair<S> {
+    fn run<S: PayloadStore>(&self) -> Pair<S> {
         let mut p = self.pair::<S>();
         let _named = Named(&self.variant.name);
         p.run_with(Instant::from_secs_f64(1e6), check_sender_invariants());

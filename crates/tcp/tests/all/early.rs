@@ -5,7 +5,7 @@ use skyhaul_cc::Config as Control;
 use skyhaul_tcp::{Bytes, Config, Counted, Early, Event, State};
 use skyhaul_testkit::pair::{Act, EarlyData};
 use skyhaul_testkit::script::Script;
-use skyhaul_testkit::{Fate, Pair, Setup, Side};
+use skyhaul_testkit::{Pair, Setup, Side, Verdict};
 
 fn reno() -> Control {
     Control::by_name("sack").expect("known")
@@ -172,7 +172,7 @@ fn exchange(early: bool, request: u64, answer: u64, lost: Option<(Side, u64)>) -
     // The server answers as soon as it has read the request.
     let mut p: Pair<Bytes> = setup.build();
     if let Some((side, index)) = lost {
-        p.faults(side, move |d| if d.index == index { Fate::Lose } else { Fate::Deliver });
+        p.faults(side, move |d| if d.index == index { Verdict::Lose } else { Verdict::Deliver });
     }
     p.at(Instant::ZERO, Side::Client, Act::Shutdown);
     let (mut asked, mut answered) = (None, None);

@@ -11,7 +11,7 @@ use skyhaul_tcp::{Config, Connection, Counted, Established, Segment, Seq};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Segments on their way, and when they arrive.
-type Way = VecDeque<(Instant, Segment)>;
+type DelayLine = VecDeque<(Instant, Segment)>;
 
 /// How an echo is forged.
 #[derive(Clone, Copy, Debug)]
@@ -47,12 +47,14 @@ fn story() -> impl Strategy<Value = Story> {
     ];
     let cc = prop_oneof![Just("prr"), Just("cubic"), Just("newreno"), Just("bbr")];
     let shape = (1..=100u64, 0..6u64, 1..300u64, 0..50u64, any::<u64>());
-    (forgery, cc, any::<bool>(), shape).prop_map(|(forgery, cc, by_time, (lies, lost, way, jitter, seed))| {
-        let config = Config { receive_buffer: 200_000, ..Config::modern() };
-        let config = if by_time { rack(config) } else { config };
-        let (one_way, jitter) = (Duration::from_millis(way), Duration::from_millis(jitter));
-        Story { config, cc, forgery, lies, lost, one_way, jitter, seed }
-    })
+    (forgery, cc, any::<bool>(), shape).prop_map(
+        |(forgery, cc, by_time, (lies, lost, one_way, jitter, seed))| {
+            let config = Config { receive_buffer: 200_000, ..Config::modern() };
+            let config = if by_time { rack(config) } else { config };
+            let (one_way, jitter) = (Duration::from_millis(one_way), Duration::from_millis(jitter));
+            Story { config, cc, forgery, lies, lost, one_way, jitter, seed }
+        },
+    )
 }
 
 fn end(s: &Story, ours: u32, theirs: u32) -> Connection<Counted> {
@@ -82,11 +84,11 @@ fn run(s: &Story) -> Result<(), TestCaseError> {
     b.discard_reads();
     a.offer(Instant::ZERO, 3_000_000);
     let mut rng = Rng::stream(s.seed, "path");
-    let (mut there, mut back) = (Way::new(), Way::new());
+    let (mut there, mut back) = (DelayLine::new(), DelayLine::new());
     let mut truth = Truth { first: BTreeMap::new(), least: Duration::MAX, most: Duration::ZERO };
     let (mut now, mut una) = (Instant::ZERO, 1u64);
     for _ in 0..40_000 {
-        let arrival = |q: &Way, rng: &mut Rng| {
+        let arrival = |q: &DelayLine, rng: &mut Rng| {
             let at = now + s.one_way + rng.uniform(s.jitter);
             q.back().map_or(at, |last| last.0.max(at))
         };
@@ -101,7 +103,7 @@ fn run(s: &Story) -> Result<(), TestCaseError> {
             let at = arrival(&back, &mut rng);
             back.push_back((at, seg));
         }
-        let at = |q: &Way| q.front().map_or(Instant::MAX, |p| p.0);
+        let at = |q: &DelayLine| q.front().map_or(Instant::MAX, |p| p.0);
         now = at(&there).min(at(&back)).min(a.next_timeout()).min(b.next_timeout());
         if now == Instant::MAX {
             break;

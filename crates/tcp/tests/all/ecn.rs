@@ -11,7 +11,7 @@ use skyhaul_tcp::{
     Bytes, Codepoint, Config, Counted, Flags, HandshakeResult, Head, Seq, Sink, Source, one_way,
 };
 use skyhaul_testkit::script::Script;
-use skyhaul_testkit::{Fate, Pair, Setup, Side, What};
+use skyhaul_testkit::{Pair, SegmentEvent, Setup, Side, Verdict};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -202,7 +202,7 @@ fn handshake(ours: Ecn, theirs: Ecn, lose_first: bool) -> (u8, u8, bool) {
     let mut setup = Setup::new(config(), &Control::by_name("newreno").unwrap(), Duration::from_millis(50));
     (setup.config[0].ecn, setup.config[1].ecn) = (ours, theirs);
     let mut p: Pair<Counted> = setup.build();
-    p.faults(C, move |d| if lose_first && d.index == 0 { Fate::Lose } else { Fate::Deliver });
+    p.faults(C, move |d| if lose_first && d.index == 0 { Verdict::Lose } else { Verdict::Deliver });
     p.send(C, 5000, true);
     p.send(S, 5000, true);
     assert!(p.run_to_end(secs(100.0)) && p.finished());
@@ -252,7 +252,7 @@ fn an_answer_that_repeats_the_question_is_no_agreement() {
 // ----- Every control ------------------------------------------------------------------------------------------
 
 /// A transfer from the client with both ends established, over 2 x 50 ms.
-fn transfer<K: skyhaul_testkit::pair::Keeps>(config: Config, cc: &Control, bytes: u64) -> Pair<K> {
+fn transfer<K: skyhaul_testkit::pair::PayloadStore>(config: Config, cc: &Control, bytes: u64) -> Pair<K> {
     let mut setup = Setup::new(config, cc, Duration::from_millis(50));
     setup.handshake = skyhaul_testkit::pair::Handshake::Skipped(Some(Duration::from_millis(100)));
     let mut p = setup.build();
@@ -269,10 +269,9 @@ fn every_control_reduces_for_a_mark_and_nothing_is_sent_again() {
             let mut p: Pair<Counted> =
                 transfer(Config { receive_buffer: 60_000, ..config() }, &control, 400_000);
             // In the middle of the transfer, when the peer's window is filled.
-            p.faults(
-                C,
-                move |d| if mark && d.is_data() && d.data_index == 200 { Fate::Mark } else { Fate::Deliver },
-            );
+            p.faults(C, move |d| {
+                if mark && d.is_data() && d.data_index == 200 { Verdict::Mark } else { Verdict::Deliver }
+            });
             let mut least = f64::INFINITY;
             let done = p.run_with(secs(1000.0), |p| {
                 if p.conn(C).counters().segments_sent > 200 && p.conn(C).unacked() > 60_000 {
@@ -370,7 +369,7 @@ fn a_flow_in_one_direction_says_what_two_connections_would() {
         let mut p: Pair<Counted> = setup.build();
         p.faults(C, move |d| {
             let hit = d.is_data() && marked.contains(&d.data_index);
-            if hit { Fate::Mark } else { Fate::Deliver }
+            if hit { Verdict::Mark } else { Verdict::Deliver }
         });
         p.send(C, 200_000, false);
         p.run_until(secs(1000.0));
@@ -404,9 +403,9 @@ proptest! {
         for side in [C, S] {
             let mut rng = Rng::stream(seed, if side == C { "c" } else { "s" });
             p.faults(side, move |_| match rng.below(100) {
-                n if n < losses => Fate::Lose,
-                n if n < losses + marks => Fate::Mark,
-                _ => Fate::Deliver,
+                n if n < losses => Verdict::Lose,
+                n if n < losses + marks => Verdict::Mark,
+                _ => Verdict::Deliver,
             });
         }
         let (mut answered, mut until, mut max) = (0, 0, 0);
@@ -423,7 +422,7 @@ proptest! {
         prop_assert!(done && p.finished(), "{}: {:?}", v.name, p.conn(C).snapshot());
         prop_assert_eq!(p.end(S).corrupt, None);
         // Only what left for the first time could be marked, and of that only data.
-        for e in p.sent(C).filter(|e| e.what == What::Sent && e.segment.ecn == Codepoint::Capable) {
+        for e in p.sent(C).filter(|e| e.event == SegmentEvent::Sent && e.segment.ecn == Codepoint::Capable) {
             prop_assert!(e.segment.len > 0);
         }
         if losses == 0 {

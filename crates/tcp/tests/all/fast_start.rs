@@ -4,7 +4,7 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::Config as Control;
 use skyhaul_tcp::{Config, Counted};
 use skyhaul_testkit::pair::{Act, Handshake};
-use skyhaul_testkit::{Fate, Pair, Setup, Side};
+use skyhaul_testkit::{Pair, Setup, Side, Verdict};
 
 const C: Side = Side::Client;
 const MSS: u64 = 960;
@@ -54,7 +54,7 @@ fn the_second_transfer_is_paced_over_an_rtt_with_low_priority() {
 #[test]
 fn a_dropped_attempt_goes_back_without_a_timeout() {
     let mut p = two_transfers(12);
-    p.faults(C, |d| if d.segment.low_priority { Fate::Lose } else { Fate::Deliver });
+    p.faults(C, |d| if d.segment.low_priority { Verdict::Lose } else { Verdict::Deliver });
     p.run_until(secs(30.0));
     let sent = second(&p);
     // The first segment arrived, so the reset timer goes back to the second with normal priority.
@@ -72,7 +72,7 @@ fn a_partial_acknowledgement_goes_back_too() {
     let mut n = 0;
     p.faults(C, move |d| {
         n += u32::from(d.segment.low_priority);
-        if d.segment.low_priority && (n == 3 || n == 7) { Fate::Lose } else { Fate::Deliver }
+        if d.segment.low_priority && (n == 3 || n == 7) { Verdict::Lose } else { Verdict::Deliver }
     });
     p.run_until(secs(40.0));
     assert_eq!(p.conn(C).unacked(), 0);
@@ -83,7 +83,7 @@ fn a_partial_acknowledgement_goes_back_too() {
 #[test]
 fn without_its_first_segment_it_is_an_ordinary_timeout() {
     let mut p = two_transfers(12);
-    p.faults(C, |d| if d.data_index >= 31 && d.data_index < 43 { Fate::Lose } else { Fate::Deliver });
+    p.faults(C, |d| if d.data_index >= 31 && d.data_index < 43 { Verdict::Lose } else { Verdict::Deliver });
     p.run_until(secs(60.0));
     assert_eq!(p.conn(C).unacked(), 0);
     assert!(p.conn(C).counters().timeouts >= 1);

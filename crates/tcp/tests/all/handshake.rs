@@ -8,7 +8,7 @@ use skyhaul_tcp::config::ProbeNegotiation;
 use skyhaul_tcp::{Bytes, Config, Counted, Event, Flags, Rejected, State};
 use skyhaul_testkit::pair::{Act, Handshake};
 use skyhaul_testkit::script::Script;
-use skyhaul_testkit::{Fate, Pair, Setup, Side};
+use skyhaul_testkit::{Pair, Setup, Side, Verdict};
 
 fn reno() -> Control {
     Control::by_name("sack").expect("known")
@@ -142,7 +142,7 @@ fn every_single_loss_of_a_handshake_is_survived() {
     for (side, lost) in [(Side::Client, 0), (Side::Server, 0), (Side::Client, 1)] {
         for config in [Config::rfc(), Config::modern(), Config::ns2_2001()] {
             let mut p: Pair<Bytes> = Setup::new(config, &reno(), Duration::from_millis(100)).build();
-            p.faults(side, move |d| if d.index == lost { Fate::Lose } else { Fate::Deliver });
+            p.faults(side, move |d| if d.index == lost { Verdict::Lose } else { Verdict::Deliver });
             p.send(Side::Client, 5000, true);
             p.send(Side::Server, 7000, true);
             assert!(p.run_to_end(common::secs(1e3)) && p.finished(), "{side:?} {lost}");
@@ -385,7 +385,7 @@ fn abort_resets_the_peer_in_every_state() {
 fn an_aborted_connection_with_data_in_flight_ends_on_both_sides() {
     let mut p: Pair<Counted> = Setup::new(config(), &reno(), Duration::from_millis(100)).build();
     p.send(Side::Client, 1_000_000, false);
-    p.faults(Side::Client, |d| if d.index == 9 { Fate::Lose } else { Fate::Deliver });
+    p.faults(Side::Client, |d| if d.index == 9 { Verdict::Lose } else { Verdict::Deliver });
     p.at(common::secs(1.05), Side::Client, Act::Abort);
     assert!(p.run_to_end(common::secs(100.0)));
     assert_eq!(p.conn(Side::Server).state(), State::Closed);

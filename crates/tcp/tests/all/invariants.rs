@@ -8,7 +8,7 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{Config as Control, CongestionControl, Phase, RecoveryMode};
 use skyhaul_tcp::{Counted, Snapshot};
 use skyhaul_testkit::pair::Handshake;
-use skyhaul_testkit::{Fate, Pair, Setup, Side, What};
+use skyhaul_testkit::{Pair, SegmentEvent, Setup, Side, Verdict};
 use std::collections::BTreeSet;
 
 const C: Side = Side::Client;
@@ -122,9 +122,9 @@ proptest! {
             let mut left: BTreeSet<u32> = lost.into_iter().map(|n| n * config.mss).collect();
             p.faults(C, move |d| {
                 let offset = d.segment.seq.0.wrapping_sub(iss(C) + 1);
-                if d.is_data() && left.remove(&offset) { Fate::Lose } else { Fate::Deliver }
+                if d.is_data() && left.remove(&offset) { Verdict::Lose } else { Verdict::Deliver }
             });
-            p.faults(Side::Server, |d| if d.segment.mark.is_answer() { Fate::Lose } else { Fate::Deliver });
+            p.faults(Side::Server, |d| if d.segment.mark.is_answer() { Verdict::Lose } else { Verdict::Deliver });
             p.run_to_end(secs(1e5));
             let mut highest = 0;
             let steps: Vec<(Instant, u32)> = p
@@ -148,9 +148,9 @@ proptest! {
 fn every_probe_is_answered_and_answers_can_be_lost() {
     for v in variants().iter().filter(|v| v.is_peach()) {
         let mut p = one_way(v);
-        p.faults(Side::Server, |d| if d.segment.mark.is_answer() { Fate::Lose } else { Fate::Deliver });
+        p.faults(Side::Server, |d| if d.segment.mark.is_answer() { Verdict::Lose } else { Verdict::Deliver });
         assert!(p.run_to_end(secs(1e5)) && p.finished(), "{}", v.name);
-        let answers = p.log.iter().filter(|e| e.what == What::Lost).count();
+        let answers = p.log.iter().filter(|e| e.event == SegmentEvent::Lost).count();
         let c = p.conn(C).counters();
         assert_eq!((c.probes_answered, c.probes_sent as usize), (0, answers), "{}", v.name);
     }

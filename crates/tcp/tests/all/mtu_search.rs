@@ -7,7 +7,7 @@ use common::{rack, secs};
 use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::Config as Control;
 use skyhaul_tcp::{Bytes, Config};
-use skyhaul_testkit::{Departure, Fate, Pair, Setup, Side};
+use skyhaul_testkit::{Departure, Pair, Setup, Side, Verdict};
 
 /// Payload per packet of 1500 bytes: 40 of headers, 12 of timestamps.
 const FULL: u32 = 1448;
@@ -25,8 +25,8 @@ fn pair(config: Config, cc: &str) -> Pair<Bytes> {
     setup.build()
 }
 /// From `since` on nothing with more than `most` bytes of payload gets through.
-fn swallows(most: u32, since: f64) -> impl FnMut(&Departure<'_>) -> Fate {
-    move |d| if d.now >= secs(since) && d.segment.len > most { Fate::Lose } else { Fate::Deliver }
+fn swallows(most: u32, since: f64) -> impl FnMut(&Departure<'_>) -> Verdict {
+    move |d| if d.now >= secs(since) && d.segment.len > most { Verdict::Lose } else { Verdict::Deliver }
 }
 fn size(p: &Pair<Bytes>) -> u32 {
     p.conn(Side::Client).sender().segment_size()
@@ -66,7 +66,7 @@ fn a_lost_probe_is_no_sign_of_congestion() {
         p.faults(Side::Client, swallows(1348, 0.0));
         p.send(Side::Client, 16_000_000, false);
         while p.now() < secs(200.0) && p.step() {
-            if let Some(j) = p.end_mut(Side::Client).conn.take_judgement() {
+            if let Some(j) = p.end_mut(Side::Client).conn.take_congestion_report() {
                 panic!("{cc}: {j:?}");
             }
             lost = p.conn(Side::Client).counters().recoveries;
@@ -86,12 +86,12 @@ fn a_loss_besides_the_probe_is_told() {
             // The first probe, and the second segment after it.
             let long = d.segment.len > BASE;
             after = if long && after == 0 { 1 } else { after + u32::from(after > 0) };
-            if after == 1 || after == 3 { Fate::Lose } else { Fate::Deliver }
+            if after == 1 || after == 3 { Verdict::Lose } else { Verdict::Deliver }
         });
         p.send(Side::Client, 2_000_000, false);
         let mut told = 0;
         while p.now() < secs(60.0) && p.step() {
-            told += u32::from(p.end_mut(Side::Client).conn.take_judgement().is_some());
+            told += u32::from(p.end_mut(Side::Client).conn.take_congestion_report().is_some());
         }
         assert_eq!(told, 1, "{cc}");
         assert_eq!((p.end(Side::Server).received, size(&p)), (2_000_000, FULL), "{cc}");

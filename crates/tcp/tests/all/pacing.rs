@@ -5,7 +5,7 @@ use skyhaul_cc::{Config as Control, InitialSsthresh, NAMES, Rules};
 use skyhaul_tcp::{Config, Counted};
 use skyhaul_testkit::pair::Handshake;
 use skyhaul_testkit::spy::Spy;
-use skyhaul_testkit::{Fate, Pair, Setup, Side};
+use skyhaul_testkit::{Pair, Setup, Side, Verdict};
 
 const C: Side = Side::Client;
 /// Windows per smoothed RTT (RFC 9002 §7.7).
@@ -61,7 +61,7 @@ fn a_timeout_that_is_undone_leaves_no_silence() {
         p.faults(
             C,
             move |d| {
-                if d.now >= from && d.now < to { Fate::Late(to - d.now) } else { Fate::Deliver }
+                if d.now >= from && d.now < to { Verdict::Late(to - d.now) } else { Verdict::Deliver }
             },
         );
         // What was delayed arrives: an RTT later its acknowledgements have let at least half of a window leave.

@@ -7,7 +7,7 @@ use skyhaul_cc::{
 };
 use skyhaul_tcp::{Config, Counted};
 use skyhaul_testkit::pair::Handshake;
-use skyhaul_testkit::{Fate, Pair, Setup, Side};
+use skyhaul_testkit::{Pair, Setup, Side, Verdict};
 
 const C: Side = Side::Client;
 const MSS: u64 = 960;
@@ -61,7 +61,7 @@ fn it_may_be_told_before_a_handshake_and_is_forgotten_if_a_syn_is_lost() {
         setup.handshake = Handshake::Modelled;
         let mut p: Pair<Counted> = setup.build();
         p.end_mut(C).conn.recall(left());
-        p.faults(C, move |d| if lost && d.index == 0 { Fate::Lose } else { Fate::Deliver });
+        p.faults(C, move |d| if lost && d.index == 0 { Verdict::Lose } else { Verdict::Deliver });
         p.send(C, 12 * MSS, false);
         p.run_until(secs(20.0));
         let low = departures(&p).iter().filter(|d| d.1).count();

@@ -11,7 +11,7 @@ use skyhaul_tcp::{Config, Counted, Flags, Segment, Snapshot};
 use skyhaul_testkit::pair::{Act, Handshake};
 use skyhaul_testkit::script::Script;
 use skyhaul_testkit::spy::{Call, Notes, Spy};
-use skyhaul_testkit::{Entry, Pair, Setup, Side, What};
+use skyhaul_testkit::{Entry, Pair, SegmentEvent, Setup, Side};
 
 const C: Side = Side::Client;
 const MODES: [(RecoveryMode, &str); 3] =
@@ -46,9 +46,9 @@ fn start(setup: &Setup, bytes: u64, patterns: &[Pattern; 2]) -> (Pair<Counted>, 
     (p, notes)
 }
 
-fn without_syns(p: &Pair<Counted>) -> Vec<(Instant, Side, What, Segment)> {
+fn without_syns(p: &Pair<Counted>) -> Vec<(Instant, Side, SegmentEvent, Segment)> {
     let plain = p.log.iter().filter(|e| !e.segment.flags.has(Flags::SYN));
-    plain.map(|e: &Entry| (e.at, e.side, e.what, e.segment)).collect()
+    plain.map(|e: &Entry| (e.at, e.side, e.event, e.segment)).collect()
 }
 
 proptest! {
@@ -103,7 +103,7 @@ proptest! {
             }
             // An answer that advances nothing changes neither the duplicates nor what is known of the RTT.
             for e in &p.log[seen..] {
-                let answer = e.side == C && e.what == What::Arrived && e.segment.mark.is_answer();
+                let answer = e.side == C && e.event == SegmentEvent::Arrived && e.segment.mark.is_answer();
                 if answer && s.una == before.0.una {
                     assert_eq!((s.srtt, s.rto), (before.0.srtt, before.0.rto));
                     assert_eq!(c.duplicate_acks, before.1.duplicate_acks);
@@ -207,7 +207,7 @@ fn a_legacy_receiver_that_was_found_out_gets_no_dummies_for_a_later_loss() {
     {
         let mut p = legacy(&peach(mode), sack);
         p.faults(C, |d| {
-            if d.index == 700 { skyhaul_testkit::Fate::Lose } else { skyhaul_testkit::Fate::Deliver }
+            if d.index == 700 { skyhaul_testkit::Verdict::Lose } else { skyhaul_testkit::Verdict::Deliver }
         });
         assert!(p.run_to_end(secs(1e4)) && p.finished());
         let c = p.conn(C).counters();
@@ -257,7 +257,11 @@ fn without_any_answer_slow_start_takes_over() {
     setup.handshake = Handshake::Skipped(Some(Duration::from_secs(1)));
     let mut p: Pair<Counted> = setup.build();
     p.faults(C, |d| {
-        if d.segment.mark.is_probe() { skyhaul_testkit::Fate::Lose } else { skyhaul_testkit::Fate::Deliver }
+        if d.segment.mark.is_probe() {
+            skyhaul_testkit::Verdict::Lose
+        } else {
+            skyhaul_testkit::Verdict::Deliver
+        }
     });
     p.send(C, 2_000_000, false);
     // The last dummy leaves after 63/64 s; two RTTs later nothing has come back.

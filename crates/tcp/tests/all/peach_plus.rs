@@ -10,7 +10,7 @@ use skyhaul_cc::alg::peach_plus::{self, Opening, PipeRule, RetransmitTimer};
 use skyhaul_cc::{Config as Control, InitialSsthresh, InitialWindow, Rules};
 use skyhaul_tcp::{Bytes, Config, Counted, Mark};
 use skyhaul_testkit::pair::{Act, Handshake};
-use skyhaul_testkit::{Fate, Pair, Setup, Side, What};
+use skyhaul_testkit::{Pair, SegmentEvent, Setup, Side, Verdict};
 
 const C: Side = Side::Client;
 const MSS: u64 = 960;
@@ -38,7 +38,7 @@ fn steady(config: peach_plus::Config, lost: &'static [u64], nil_arrives: bool) -
     p.at(Instant::from_nanos(RTT.as_nanos() * 29 / 30), C, Act::Write(u64::MAX / 8));
     p.faults(C, move |d| {
         let gone = if d.segment.mark.is_probe() { !nil_arrives } else { lost.contains(&d.index) };
-        if gone { Fate::Lose } else { Fate::Deliver }
+        if gone { Verdict::Lose } else { Verdict::Deliver }
     });
     p
 }
@@ -105,7 +105,7 @@ fn selective_acknowledgements_postpone_the_timeout_if_the_option_says_so() {
         let mut p = steady(peach_plus::Config { retransmit_timer, ..Default::default() }, &[], true);
         p.faults(C, |d| {
             let first = d.segment.mark.is_probe() || d.segment.seq == skyhaul_tcp::Seq(iss(C) + 1);
-            if first { Fate::Lose } else { Fate::Deliver }
+            if first { Verdict::Lose } else { Verdict::Deliver }
         });
         let mut t = 0.0;
         while p.conn(C).counters().timeouts == 0 {
@@ -130,7 +130,10 @@ fn data_that_only_nil_segments_carry_arrives_intact() {
     let mut p: Pair<Bytes> = setup.build();
     p.send(C, 50 * MSS, true);
     p.at(Instant::ZERO, Side::Server, Act::Shutdown);
-    p.faults(C, |d| if d.is_data() && d.segment.mark == Mark::None { Fate::Lose } else { Fate::Deliver });
+    p.faults(
+        C,
+        |d| if d.is_data() && d.segment.mark == Mark::None { Verdict::Lose } else { Verdict::Deliver },
+    );
     p.run_until(secs(300.0));
     assert_eq!(p.end(Side::Server).corrupt, None);
     assert!(p.end(Side::Server).received >= 49 * MSS, "{}", p.end(Side::Server).received);
@@ -158,7 +161,7 @@ proptest! {
         let ended = p.run_with(secs(1e6), |p| {
             let s = p.conn(C).snapshot();
             assert!(s.cwnd <= 32.0, "cwnd {} beyond rwnd", s.cwnd);
-            let sent = p.log[seen..].iter().filter(|e| e.side == C && e.what == What::Sent && e.segment.len > 0);
+            let sent = p.log[seen..].iter().filter(|e| e.side == C && e.event == SegmentEvent::Sent && e.segment.len > 0);
             seen = p.log.len();
             let (mut data, mut nils) = (0, 0);
             for e in sent {

@@ -11,7 +11,7 @@ use skyhaul_testkit::pair::{Act, Handshake, is_pure_ack};
 use skyhaul_testkit::path::queue::{pushout, threshold};
 use skyhaul_testkit::path::{Discipline, QueueConfig};
 use skyhaul_testkit::spy::{Call, Note, Notes, Spy};
-use skyhaul_testkit::{Fate, Pair, Setup, Side};
+use skyhaul_testkit::{Pair, Setup, Side, Verdict};
 
 const MSS: u64 = 960;
 const C0: u64 = 30;
@@ -132,7 +132,7 @@ impl Trace {
         let admits = self.admits;
         p.faults(Side::Client, move |d| {
             let lost = if d.segment.mark.is_probe() { !admits(d.probe_index) } else { d.index == 0 };
-            if lost { Fate::Lose } else { Fate::Deliver }
+            if lost { Verdict::Lose } else { Verdict::Deliver }
         });
         (p, notes)
     }

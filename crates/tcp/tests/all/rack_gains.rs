@@ -10,7 +10,7 @@ use skyhaul_tcp::{Config, Counted};
 use skyhaul_testkit::pair::Handshake;
 use skyhaul_testkit::path::Delay;
 use skyhaul_testkit::path::delay::uniform::Uniform;
-use skyhaul_testkit::{Fate, Pair, Setup, Side};
+use skyhaul_testkit::{Pair, Setup, Side, Verdict};
 
 const C: Side = Side::Client;
 const ONE_WAY: Duration = Duration::from_millis(275);
@@ -41,9 +41,9 @@ fn losing(setup: &Setup, segments: u64, nth: u64, times: u32) -> (Pair<Counted>,
     p.faults(C, move |d| {
         if d.is_data() && d.segment.seq.0 == seq && left > 0 {
             left -= 1;
-            return Fate::Lose;
+            return Verdict::Lose;
         }
-        Fate::Deliver
+        Verdict::Deliver
     });
     let mut done = Instant::MAX;
     p.run_with(secs(100.0), |p| {

@@ -97,7 +97,7 @@ fn random_losses_are_no_black_hole() {
             p.faults(C, move |d| {
                 a.set(a.get() + u64::from(d.is_data()));
                 s.set(s.get() + u64::from(d.is_data() && d.segment.len < 1400));
-                skyhaul_testkit::Fate::Deliver
+                skyhaul_testkit::Verdict::Deliver
             });
             p.send(C, u64::MAX / 8, false);
             p.run_until(secs(60.0));

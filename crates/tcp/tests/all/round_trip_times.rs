@@ -8,7 +8,7 @@ use skyhaul_cc::{Config as Control, NAMES, Phase, RecoveryMode};
 use skyhaul_tcp::config::Keepalive;
 use skyhaul_tcp::{Config, Counted, Event, Flags, State};
 use skyhaul_testkit::pair::{Act, Handshake, is_pure_ack};
-use skyhaul_testkit::{Fate, Pair, Setup, Side, What};
+use skyhaul_testkit::{Pair, SegmentEvent, Setup, Side, Verdict};
 use std::collections::BTreeMap;
 
 const C: Side = Side::Client;
@@ -108,7 +108,8 @@ impl<'a> Timer<'a> {
             self.timeouts.push(now);
         }
         for e in &p.log[self.seen..] {
-            if e.side == C && e.what == What::Sent && e.segment.len > 0 && !e.segment.mark.is_probe() {
+            if e.side == C && e.event == SegmentEvent::Sent && e.segment.len > 0 && !e.segment.mark.is_probe()
+            {
                 self.departures.insert(u64::from(e.segment.seq.0.wrapping_sub(iss(C))), e.at);
             }
         }
@@ -155,7 +156,10 @@ fn after_a_blackout_the_repair_takes_a_few_round_trips() {
             let before = p.conn(C).snapshot();
             let to = from + if many { before.rto * 20 } else { flow.rtt * 2 + before.rto };
             for side in Side::BOTH {
-                p.faults(side, move |d| if d.now >= from && d.now < to { Fate::Lose } else { Fate::Deliver });
+                p.faults(
+                    side,
+                    move |d| if d.now >= from && d.now < to { Verdict::Lose } else { Verdict::Deliver },
+                );
             }
             timer.run(&mut p, to);
             // Each timeout lasts twice as long as the one before.
@@ -188,7 +192,7 @@ fn a_delay_that_looks_like_a_loss_changes_little() {
         p.faults(
             C,
             move |d| {
-                if d.now >= from && d.now < to { Fate::Late(to - d.now) } else { Fate::Deliver }
+                if d.now >= from && d.now < to { Verdict::Late(to - d.now) } else { Verdict::Deliver }
             },
         );
         timer.run(&mut p, to + flow.rtt * 2);
@@ -223,7 +227,7 @@ fn the_end_of_a_transfer_is_repaired_by_a_probe_or_one_timeout() {
             let end = end + u64::from(d.segment.flags.has(Flags::FIN));
             let new = end > highest;
             highest = highest.max(end);
-            if new { Fate::Lose } else { Fate::Deliver }
+            if new { Verdict::Lose } else { Verdict::Deliver }
         });
         let limit = Instant::ZERO + flow.rtt * 100 + Duration::from_secs(10);
         end(&mut p, &mut timer, limit);
@@ -273,9 +277,9 @@ fn a_lost_window_update_is_found_out_by_probes_that_back_off() {
         p.at(open, S, Act::ReadEagerly);
         p.faults(S, move |d| {
             if is_pure_ack(d.segment) && d.now >= open && d.now < open + half {
-                Fate::Lose
+                Verdict::Lose
             } else {
-                Fate::Deliver
+                Verdict::Deliver
             }
         });
         timer.run(&mut p, open);
@@ -323,8 +327,8 @@ fn keepalives_hold_a_silent_connection_and_end_a_dead_one() {
         let asked = p.sent(C).filter(|e| is_pure_ack(&e.segment)).count();
         assert!((15..=21).contains(&asked), "{}: {asked} questions", flow.name);
         assert_eq!(p.conn(C).state(), State::Established, "{}", flow.name);
-        p.faults(C, |_| Fate::Lose);
-        p.faults(S, |_| Fate::Lose);
+        p.faults(C, |_| Verdict::Lose);
+        p.faults(S, |_| Verdict::Lose);
         p.run_until(dead + idle + interval * 3 + flow.rtt * 2);
         assert_eq!(p.conn(C).state(), State::Closed, "{}", flow.name);
         assert!(p.end(C).events.contains(&Event::TimedOut), "{}", flow.name);

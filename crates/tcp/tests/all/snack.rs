@@ -7,7 +7,7 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{Config as Control, alg};
 use skyhaul_tcp::config::{LossDetection, RttSource};
 use skyhaul_tcp::{Config, Counted};
-use skyhaul_testkit::{Fate, Pair, Setup, Side};
+use skyhaul_testkit::{Pair, Setup, Side, Verdict};
 
 const C: Side = Side::Client;
 const ONE_WAY: Duration = Duration::from_millis(275);
@@ -29,12 +29,12 @@ fn losing(setup: &Setup, lost: impl Fn(u64, u64) -> bool + 'static) -> (Pair<Cou
     let mut copies = vec![0; SEGMENTS as usize];
     p.faults(C, move |d| {
         if !d.is_data() {
-            return Fate::Deliver;
+            return Verdict::Deliver;
         }
         let n = u64::from(d.segment.seq.0.wrapping_sub(first)) / MSS;
         let before = copies[n as usize];
         copies[n as usize] += 1;
-        if lost(n, before) { Fate::Lose } else { Fate::Deliver }
+        if lost(n, before) { Verdict::Lose } else { Verdict::Deliver }
     });
     let mut done = Instant::MAX;
     p.run_with(secs(100.0), |p| {
@@ -78,10 +78,10 @@ fn copies_that_are_lost_are_asked_for_in_the_next_round() {
     p.faults(C, move |d| {
         let n = (u64::from(d.segment.seq.0.wrapping_sub(first)) / MSS) as usize;
         if !d.is_data() || n % 4 != 2 || n >= SEGMENTS as usize {
-            return Fate::Deliver;
+            return Verdict::Deliver;
         }
         copies[n] += 1;
-        if copies[n] < 3 { Fate::Lose } else { Fate::Deliver }
+        if copies[n] < 3 { Verdict::Lose } else { Verdict::Deliver }
     });
     p.run_to_end(secs(100.0));
     assert_eq!(p.end(Side::Server).received, 400 * MSS);
@@ -167,7 +167,10 @@ fn a_reported_outage_freezes_the_sender_until_the_peer_answers() {
         p.send(C, 400 * MSS, false);
         let at = secs(2.0);
         // Down for 20 seconds.
-        p.faults(C, move |d| if (at..at + probe * 4).contains(&d.now) { Fate::Lose } else { Fate::Deliver });
+        p.faults(
+            C,
+            move |d| if (at..at + probe * 4).contains(&d.now) { Verdict::Lose } else { Verdict::Deliver },
+        );
         p.run_until(at);
         p.end_mut(C).conn.outage(at);
         let mut done = Instant::MAX;

@@ -7,7 +7,7 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{Config as Control, InitialSsthresh, InitialWindow, Rules};
 use skyhaul_tcp::{Config, Counted, Mark};
 use skyhaul_testkit::pair::{Act, Handshake};
-use skyhaul_testkit::{Fate, Pair, Setup, Side};
+use skyhaul_testkit::{Pair, Setup, Side, Verdict};
 
 const C: Side = Side::Client;
 const MSS: u64 = 960;
@@ -18,7 +18,7 @@ fn at(units: u64) -> Instant {
 }
 
 /// The fate of the n-th probe is `probes(n)`.
-fn run(probes: fn(u64) -> Fate) -> Pair<Counted> {
+fn run(probes: fn(u64) -> Verdict) -> Pair<Counted> {
     let rules = Rules {
         initial_window: InitialWindow::Segments(30.0),
         initial_ssthresh: InitialSsthresh::Segments(2.0),
@@ -34,8 +34,8 @@ fn run(probes: fn(u64) -> Fate) -> Pair<Counted> {
     p.at(at(29), C, Act::Write(u64::MAX / 8));
     p.faults(C, move |d| match d.segment.mark.is_probe() {
         true => probes(d.probe_index),
-        false if d.data_index == 0 => Fate::Lose,
-        false => Fate::Deliver,
+        false if d.data_index == 0 => Verdict::Lose,
+        false => Verdict::Deliver,
     });
     p
 }
@@ -52,7 +52,7 @@ fn cwnd(p: &Pair<Counted>) -> f64 {
 
 #[test]
 fn short_round_trips_bring_the_whole_window_back_at_once() {
-    let mut p = run(|_| Fate::Deliver);
+    let mut p = run(|_| Verdict::Deliver);
     // The duplicates for segments 1, 2, 3 arrive at 31, 32, 33: data stops, and a probe of one byte leaves.
     p.run_until(at(92));
     assert_eq!(probes(&p), [at(33), at(63)], "the second one upon the answer to the first");
@@ -72,7 +72,7 @@ fn short_round_trips_bring_the_whole_window_back_at_once() {
 
 #[test]
 fn a_long_round_trip_means_congestion() {
-    let mut p = run(|n| if n == 1 { Fate::Late(UNIT) } else { Fate::Deliver });
+    let mut p = run(|n| if n == 1 { Verdict::Late(UNIT) } else { Verdict::Deliver });
     p.run_until(at(95));
     // The second answer is at 94, one late: from one segment on, slowly up to half the window.
     assert_eq!(data(&p, 30, 95), 1);
@@ -84,7 +84,7 @@ fn a_long_round_trip_means_congestion() {
 
 #[test]
 fn lost_probes_prolong_the_silence() {
-    let mut p = run(|n| if n == 1 { Fate::Lose } else { Fate::Deliver });
+    let mut p = run(|n| if n == 1 { Verdict::Lose } else { Verdict::Deliver });
     p.run_until(at(183));
     // The second probe leaves at 63 and is waited for during two RTTs; then both anew.
     assert_eq!(probes(&p), [at(33), at(63), at(123), at(153)]);
@@ -100,7 +100,7 @@ fn a_peer_that_answers_no_probes_makes_it_newreno() {
         let mut p: Pair<Counted> =
             Setup::new(config, &Control::by_name(name).expect("known"), UNIT * 15).build();
         p.send(C, 300 * MSS, false);
-        p.faults(C, |d| if d.data_index == 40 { Fate::Lose } else { Fate::Deliver });
+        p.faults(C, |d| if d.data_index == 40 { Verdict::Lose } else { Verdict::Deliver });
         p.run_until(Instant::from_secs_f64(60.0));
         p.data_sent(C).map(|e| (e.at, e.segment.seq)).collect::<Vec<_>>()
     };

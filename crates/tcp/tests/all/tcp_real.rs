@@ -6,7 +6,7 @@ use skyhaul_tcp::{Config, Counted, Flags, Segment};
 use skyhaul_testkit::pair::Handshake;
 use skyhaul_testkit::path::error::list;
 use skyhaul_testkit::path::{Delay, LinkConfig};
-use skyhaul_testkit::{Fate, Pair, Setup, Side, What};
+use skyhaul_testkit::{Pair, SegmentEvent, Setup, Side, Verdict};
 
 const C: Side = Side::Client;
 const S: Side = Side::Server;
@@ -81,7 +81,7 @@ fn every_segment_of_a_window_is_of_one_wave_and_the_next_window_of_the_next() {
 #[test]
 fn lost_acknowledgements_take_no_report_away() {
     let mut p: Pair<Counted> = setup(&real()).build();
-    p.faults(S, |d| if d.index % 3 == 2 { Fate::Lose } else { Fate::Deliver });
+    p.faults(S, |d| if d.index % 3 == 2 { Verdict::Lose } else { Verdict::Deliver });
     p.send(C, 600 * MSS, false);
     p.run_until(secs(60.0));
     assert_eq!(p.conn(C).unacked(), 0);
@@ -97,7 +97,7 @@ fn a_loss_within_a_wave_by_hand() {
     // The fourth wave has eight segments, 7..15, of which the one with index 10 is lost: six of 960 bytes after the
     // first one in seven services of 8 ms.
     let mut p: Pair<Counted> = setup(&real()).build();
-    p.faults(C, |d| if d.data_index == 10 { Fate::Lose } else { Fate::Deliver });
+    p.faults(C, |d| if d.data_index == 10 { Verdict::Lose } else { Verdict::Deliver });
     p.send(C, 200 * MSS, false);
     p.run_until(secs(20.0));
     let all = reports(&p);
@@ -162,7 +162,7 @@ fn an_offer_that_the_path_eats_is_withdrawn() {
     let mut setup = setup(&real());
     setup.handshake = Handshake::Modelled;
     let mut p: Pair<Counted> = setup.build();
-    p.faults(C, |d| if d.index < 2 { Fate::Lose } else { Fate::Deliver });
+    p.faults(C, |d| if d.index < 2 { Verdict::Lose } else { Verdict::Deliver });
     p.send(C, 20 * MSS, false);
     p.run_until(secs(60.0));
     let offers: Vec<_> = p.sent(C).take(3).map(|e| e.segment.waves.number.is_some()).collect();
@@ -205,7 +205,7 @@ fn a_link_error_at_an_unchanged_rate_is_repaired_without_a_cut() {
         assert_eq!(p.conn(C).unacked(), 0);
         let c = p.conn(C).counters();
         assert_eq!((c.recoveries, c.retransmissions, c.timeouts), (1, 1, 0));
-        assert!(p.log.iter().any(|e| matches!(e.what, What::Dropped(_))));
+        assert!(p.log.iter().any(|e| matches!(e.event, SegmentEvent::Dropped(_))));
         least
     };
     let (cut, kept) = (run(false), run(true));

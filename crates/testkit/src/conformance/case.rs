@@ -1,9 +1,9 @@
 //! A case: its heading and its lines.
 
-use super::error::Mistake;
-use super::given::Given;
-use super::step::{Step, Who};
-use super::target::Pace;
+use super::conditions::Conditions;
+use super::error::SyntaxError;
+use super::step::{Step, Targets};
+use super::target::TargetKind;
 
 /// One of the two columns that a case has in the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Case {
     /// The documents that say so.
     pub source: String,
     /// The endpoint under test.
-    pub given: Given,
+    pub conditions: Conditions,
     /// How ours does.
     pub ours: Column,
     /// How the kernel does.
@@ -42,17 +42,17 @@ pub struct Case {
 impl Case {
     /// Whether the target takes part.
     #[must_use]
-    pub fn is_for(&self, pace: Pace) -> bool {
-        let column = if pace == Pace::Linux { &self.linux } else { &self.ours };
+    pub fn is_for(&self, kind: TargetKind) -> bool {
+        let column = if kind == TargetKind::Linux { &self.linux } else { &self.ours };
         let asked = !matches!(column, Column::NotAsked(_));
-        let quick = pace.is_virtual() || self.slow.is_none();
+        let quick = kind.is_virtual() || self.slow.is_none();
         asked
             && quick
-            && (pace != Pace::Core || !self.steps.iter().any(Step::needs_bytes) && !self.needs_a_host())
+            && (kind != TargetKind::Core || !self.steps.iter().any(Step::needs_bytes) && !self.needs_a_host())
     }
     /// The endpoint alone does not do it.
     fn needs_a_host(&self) -> bool {
-        self.given.v6 || self.given.backlog.is_some()
+        self.conditions.v6 || self.conditions.backlog.is_some()
     }
 }
 
@@ -60,11 +60,11 @@ impl Case {
 ///
 /// # Errors
 /// The first line that makes no sense.
-pub fn parse(file: &str, text: &str) -> Result<Vec<Case>, Mistake> {
+pub fn parse(file: &str, text: &str) -> Result<Vec<Case>, SyntaxError> {
     let mut all: Vec<Case> = Vec::new();
     for (n, raw) in text.lines().enumerate() {
         let line = n + 1;
-        let wrong = |what: String| Mistake { file: file.to_owned(), line, what };
+        let wrong = |what: String| SyntaxError { file: file.to_owned(), line, what };
         let text = raw.split_once(" #").map_or(raw, |(text, _)| text).trim();
         if text.is_empty() || text.starts_with('#') {
             continue;
@@ -84,7 +84,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Case>, Mistake> {
         case.take(line, text).map_err(wrong)?;
     }
     for case in &all {
-        case.check().map_err(|what| Mistake {
+        case.check().map_err(|what| SyntaxError {
             file: file.to_owned(),
             line: 0,
             what: format!("{}: {what}", case.name),
@@ -100,7 +100,7 @@ impl Case {
             name: name.to_owned(),
             title: title.to_owned(),
             source: String::new(),
-            given: Given::default(),
+            conditions: Conditions::default(),
             ours: Column::Conforms,
             linux: Column::Conforms,
             slow: None,
@@ -113,7 +113,7 @@ impl Case {
         if let Some(source) = said("source ") {
             self.source = source;
         } else if let Some(conditions) = said("given ") {
-            conditions.split(',').try_for_each(|c| self.given.take(c.trim()))?;
+            conditions.split(',').try_for_each(|c| self.conditions.take(c.trim()))?;
         } else if let Some(why) = said("ours differs:") {
             self.ours = Column::Differs(why);
         } else if let Some(why) = said("linux differs:") {
@@ -135,7 +135,7 @@ impl Case {
         if self.source.is_empty() || self.title.is_empty() || self.steps.is_empty() {
             return Err("a case has a title, a source and lines".into());
         }
-        let own = self.steps.iter().any(|s| s.who != Who::All);
+        let own = self.steps.iter().any(|s| s.targets != Targets::All);
         let differs = matches!(self.ours, Column::Differs(_)) || matches!(self.linux, Column::Differs(_));
         if own != differs {
             return Err("lines for one of both need ours differs: or linux differs: with the reason, and the other way round".into());
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn cases_are_read() {
         let all = parse("f", CASE).expect("a case");
-        assert_eq!((all[0].name.as_str(), all[0].given.sack, all[0].given.mtu), ("a", false, 900));
+        assert_eq!((all[0].name.as_str(), all[0].conditions.sack, all[0].conditions.mtu), ("a", false, 900));
         assert_eq!((all[0].steps.len(), all[0].steps[1].line), (2, 6));
     }
 

@@ -1,9 +1,11 @@
 //! The endpoint of the simulator as a target: segments without bytes, in virtual time.
 
-use super::given::Given;
+use super::conditions::Conditions;
 use super::option::Opt;
 use super::packet::{ACK, Damage, Packet, SYN, Tcp, Transport};
-use super::target::{Answer, Call, Look, PORT, Pace, Sight, Target, addresses, our_config, our_control};
+use super::target::{
+    Answer, Call, PORT, SocketStatus, Target, TargetKind, TcpInfo, addresses, our_config, our_control,
+};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_tcp::config::ProbeNegotiation;
 use skyhaul_tcp::{Bytes, Config, Connection, Event, Flags, Mark, SackBlocks, Segment, Seq, State};
@@ -13,7 +15,7 @@ use std::net::SocketAddr;
 /// Our endpoint.
 #[derive(Debug)]
 pub struct Core {
-    given: Given,
+    conditions: Conditions,
     /// Length of its times, per cent of the usual.
     percent: u64,
     conn: Option<Connection<Bytes>>,
@@ -21,7 +23,7 @@ pub struct Core {
     out: VecDeque<(Instant, Packet)>,
     ends: [SocketAddr; 2],
     connected: bool,
-    failure: Option<Sight>,
+    failure: Option<SocketStatus>,
 }
 
 /// Header bytes of IPv4 and TCP.
@@ -32,16 +34,16 @@ const ISS: Seq = Seq(0u32.wrapping_sub(5000));
 impl Core {
     /// An endpoint as the case wants it.
     #[must_use]
-    pub fn new(given: &Given) -> Self {
-        Self::stretched(given, 100)
+    pub fn new(conditions: &Conditions) -> Self {
+        Self::scaled(conditions, 100)
     }
 
     /// The same with times of `percent` of the usual length.
     #[must_use]
-    pub(super) fn stretched(given: &Given, percent: u64) -> Self {
+    pub(super) fn scaled(conditions: &Conditions, percent: u64) -> Self {
         let [stack, peer] = addresses(false);
         Self {
-            given: given.clone(),
+            conditions: conditions.clone(),
             percent,
             conn: None,
             now: Instant::ZERO,
@@ -53,17 +55,17 @@ impl Core {
     }
 
     fn open(&mut self, active: bool) -> Result<(), String> {
-        let mut config = our_config(&self.given);
-        let limit = u32::from(self.given.mtu) - HEADERS;
+        let mut config = our_config(&self.conditions);
+        let limit = u32::from(self.conditions.mtu) - HEADERS;
         (config.segment_limit, config.mss) = (Some(limit), limit);
         config.probe_ids = true;
         stretch(&mut config, self.percent);
-        config.probes = match self.given.profile.as_str() {
+        config.probes = match self.conditions.profile.as_str() {
             "off" => ProbeNegotiation::Off,
             "paper" => ProbeNegotiation::Paper,
             _ => ProbeNegotiation::Negotiate,
         };
-        let cc = our_control(&self.given)?.build(&config.rules);
+        let cc = our_control(&self.conditions)?.build(&config.rules);
         let rng = Rng::stream(1, "conformance");
         self.conn = Some(match active {
             true => Connection::connect(self.now, config, cc, ISS, rng),
@@ -95,9 +97,10 @@ impl Core {
             match event {
                 Event::Connected => self.connected = true,
                 Event::Reset => {
-                    self.failure = Some(if self.connected { Sight::Reset } else { Sight::Refused });
+                    self.failure =
+                        Some(if self.connected { SocketStatus::Reset } else { SocketStatus::Refused });
                 }
-                Event::TimedOut => self.failure = Some(Sight::TimedOut),
+                Event::TimedOut => self.failure = Some(SocketStatus::TimedOut),
                 Event::PeerFinished | Event::Closed => {}
             }
         }
@@ -108,8 +111,8 @@ impl Core {
 }
 
 impl Target for Core {
-    fn pace(&self) -> Pace {
-        Pace::Core
+    fn kind(&self) -> TargetKind {
+        TargetKind::Core
     }
     fn now(&self) -> Instant {
         self.now
@@ -176,14 +179,14 @@ impl Target for Core {
         self.gather();
         Ok(answer)
     }
-    fn sight(&mut self, _: SocketAddr) -> Result<Sight, String> {
+    fn socket_status(&mut self, _: SocketAddr) -> Result<SocketStatus, String> {
         let failure = self.failure;
         let conn = self.conn()?;
         let end = conn.peer_finished() && conn.readable() == 0;
-        Ok(failure.unwrap_or(if end { Sight::End } else { Sight::Nothing }))
+        Ok(failure.unwrap_or(if end { SocketStatus::End } else { SocketStatus::Nothing }))
     }
-    fn look(&mut self, _: SocketAddr) -> Result<Look, String> {
-        self.conn().map(|c| look_at(c))
+    fn tcp_info(&mut self, _: SocketAddr) -> Result<TcpInfo, String> {
+        self.conn().map(|c| tcp_info_of(c))
     }
 }
 
@@ -208,9 +211,9 @@ fn stretch(c: &mut Config, percent: u64) {
 
 /// What can be seen of one of our connections.
 #[must_use]
-pub fn look_at(conn: &Connection<Bytes>) -> Look {
+pub fn tcp_info_of(conn: &Connection<Bytes>) -> TcpInfo {
     let s = conn.snapshot();
-    Look {
+    TcpInfo {
         state: match conn.state() {
             State::Listen => "listen",
             State::SynSent => "syn-sent",

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A line that cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
+pub struct SyntaxError {
     /// The file.
     pub file: String,
     /// The line, from 1.
@@ -13,7 +13,7 @@ pub struct Mistake {
     pub what: String,
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.file, self.line, self.what)
     }

@@ -1,6 +1,6 @@
 //! The cases of this crate, file by file, read when they are asked for: to change one nothing is built again.
 
-use super::{Case, Mistake, parse};
+use super::{Case, SyntaxError, parse};
 use std::fs;
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use std::path::Path;
 ///
 /// # Errors
 /// The first mistake in any of them, or that a file cannot be read.
-pub fn all() -> Result<Vec<(String, Vec<Case>)>, Mistake> {
+pub fn all() -> Result<Vec<(String, Vec<Case>)>, SyntaxError> {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/cases"));
     let unread =
-        |e: std::io::Error| Mistake { file: folder.display().to_string(), line: 0, what: e.to_string() };
+        |e: std::io::Error| SyntaxError { file: folder.display().to_string(), line: 0, what: e.to_string() };
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).map_err(unread)? {
         paths.push(entry.map_err(unread)?.path());

@@ -15,36 +15,36 @@
 //!   > . 1:1001 ack 1                      ours leaves at once
 //! ```
 //!
-//! - **Heading** ([`case`]): `source` names the document; `given` changes the endpoint ([`given`](mod@given)); `ours differs:` and
+//! - **Heading** ([`case`]): `source` names the document; `given` changes the endpoint ([`conditions`]); `ours differs:` and
 //!   `linux differs:` say why lines that begin with `ours|` or `linux|` are there; `only ours:` and `only linux:` why the
 //!   other is not asked; `slow:` why it runs in virtual time only.
 //! - **Time**: `+100ms` counts from the line before; `+0.9s..1.1s` is a range. What is expected without a time leaves at
 //!   once. What leaves and is not expected fails the case.
-//! - **Packets** ([`wording`]): `<` arrives at the TCP under test, `>` leaves it. Numbers count from each end's initial
+//! - **Packets** ([`notation`]): `<` arrives at the TCP under test, `>` leaves it. Numbers count from each end's initial
 //!   sequence number. In what is expected, that which is not written is not looked at.
 //! - **Application** ([`step`]): `listen`, `connect`, `write`, `read`, `shutdown`, `close`, `abort`; `sees reset`,
 //!   `state established`, `cwnd 10`.
 
 pub mod case;
+pub mod conditions;
 pub mod core;
 pub mod error;
 pub mod files;
-pub mod given;
+pub mod notation;
 pub mod number;
 pub mod option;
 pub mod packet;
 pub mod pattern;
 pub mod peer;
 pub mod run;
+pub mod scaled;
 pub mod step;
-pub mod stretched;
 pub mod table;
 pub mod target;
-pub mod wording;
 
 pub use case::{Case, Column, parse};
-pub use error::Mistake;
-pub use given::Given;
+pub use conditions::Conditions;
+pub use error::SyntaxError;
 pub use packet::{Packet, Transport};
 pub use run::{Failure, run};
-pub use target::{Answer, Call, Pace, Sight, Target};
+pub use target::{Answer, Call, SocketStatus, Target, TargetKind};

@@ -1,10 +1,10 @@
 //! The scripted peer: its numbers, and what its packets mean in them.
 
+use super::notation::{AbsentOption, IcmpError, IcmpMessage, OptionNotation, Segment, TimestampNotation};
 use super::option::Opt;
 use super::packet::{ACK, Damage, FLAGS, PSH, Packet, SYN, Tcp, Transport};
 use super::pattern;
 use super::target::{PORT, addresses};
-use super::wording::{Absent, Message, Segment, Stamp, Unwelcome, Word};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
@@ -68,26 +68,31 @@ impl Peer {
         let mut options = Vec::new();
         for word in &words.options {
             options.push(match word {
-                Word::Plain(o) => o.clone(),
-                Word::Sack(blocks) => {
+                OptionNotation::Plain(o) => o.clone(),
+                OptionNotation::Sack(blocks) => {
                     Opt::Sack(blocks.iter().map(|(a, b)| (add(iss, *a), add(iss, *b))).collect())
                 }
-                Word::Stamps(Some(a), Some(b)) => Opt::Stamps(self.stamp(*a)?, self.stamp(*b)?),
-                Word::Stamps(..) | Word::No(_) => return Err("* and no are for what is expected".into()),
+                OptionNotation::Stamps(Some(a), Some(b)) => Opt::Stamps(self.stamp(*a)?, self.stamp(*b)?),
+                OptionNotation::Stamps(..) | OptionNotation::No(_) => {
+                    return Err("* and no are for what is expected".into());
+                }
             });
         }
-        let payload =
-            if words.besides.foreign { vec![0xee; len] } else { pattern::bytes(from - 1 - self.syn_at, len) };
+        let payload = if words.modifiers.foreign {
+            vec![0xee; len]
+        } else {
+            pattern::bytes(from - 1 - self.syn_at, len)
+        };
         let tcp = Tcp {
             seq: add(self.isn, from),
             ack: words.ack.map_or(0, |a| add(iss, a)),
             flags: words.flags,
             window: words.window.map_or(65_535, |w| w.0),
-            urgent: words.besides.urgent.unwrap_or(0),
+            urgent: words.modifiers.urgent.unwrap_or(0),
             options,
             payload,
         };
-        let b = &words.besides;
+        let b = &words.modifiers;
         let src = SocketAddr::new(b.from.unwrap_or(self.at.ip()), self.at.port());
         Ok(Packet {
             src,
@@ -99,10 +104,10 @@ impl Peer {
         })
     }
 
-    fn stamp(&self, stamp: Stamp) -> Result<u32, String> {
+    fn stamp(&self, stamp: TimestampNotation) -> Result<u32, String> {
         match stamp {
-            Stamp::Number(n) => Ok(add(0, n)),
-            Stamp::Echo(more) => {
+            TimestampNotation::Number(n) => Ok(add(0, n)),
+            TimestampNotation::Echo(more) => {
                 let newest = self.newest.ok_or("echo, but no timestamp was seen")?;
                 Ok(add(newest, more))
             }
@@ -113,25 +118,25 @@ impl Peer {
     ///
     /// # Errors
     /// If there is none in this family.
-    pub fn complain(&self, words: &Message) -> Result<Packet, String> {
+    pub fn complain(&self, words: &IcmpMessage) -> Result<Packet, String> {
         let v6 = self.at.is_ipv6();
         let (kind, code, word) = match (words.what, v6) {
-            (Unwelcome::Network, false) => (3, 0, 0),
-            (Unwelcome::Host, false) => (3, 1, 0),
-            (Unwelcome::Protocol, false) => (3, 2, 0),
-            (Unwelcome::Port, false) => (3, 3, 0),
-            (Unwelcome::TooBig(mtu), false) => (3, 4, mtu),
-            (Unwelcome::Prohibited, false) => (3, 13, 0),
-            (Unwelcome::Quench, false) => (4, 0, 0),
-            (Unwelcome::Exceeded, false) => (11, 0, 0),
-            (Unwelcome::Network, true) => (1, 0, 0),
-            (Unwelcome::Prohibited, true) => (1, 1, 0),
-            (Unwelcome::Host, true) => (1, 3, 0),
-            (Unwelcome::Port, true) => (1, 4, 0),
-            (Unwelcome::TooBig(mtu), true) => (2, 0, mtu),
-            (Unwelcome::Exceeded, true) => (3, 0, 0),
-            (Unwelcome::Protocol, true) => (4, 1, 40),
-            (Unwelcome::Quench, true) => return Err("IPv6 has no source quench".into()),
+            (IcmpError::Network, false) => (3, 0, 0),
+            (IcmpError::Host, false) => (3, 1, 0),
+            (IcmpError::Protocol, false) => (3, 2, 0),
+            (IcmpError::Port, false) => (3, 3, 0),
+            (IcmpError::TooBig(mtu), false) => (3, 4, mtu),
+            (IcmpError::Prohibited, false) => (3, 13, 0),
+            (IcmpError::Quench, false) => (4, 0, 0),
+            (IcmpError::Exceeded, false) => (11, 0, 0),
+            (IcmpError::Network, true) => (1, 0, 0),
+            (IcmpError::Prohibited, true) => (1, 1, 0),
+            (IcmpError::Host, true) => (1, 3, 0),
+            (IcmpError::Port, true) => (1, 4, 0),
+            (IcmpError::TooBig(mtu), true) => (2, 0, mtu),
+            (IcmpError::Exceeded, true) => (3, 0, 0),
+            (IcmpError::Protocol, true) => (4, 1, 40),
+            (IcmpError::Quench, true) => return Err("IPv6 has no source quench".into()),
         };
         let tcp = Tcp { seq: add(self.iss.unwrap_or(0), words.quote), flags: ACK, ..Tcp::default() };
         let quoted = Packet {
@@ -223,7 +228,7 @@ impl Peer {
         for word in &words.options {
             self.compare_option(word, &tcp.options)?;
         }
-        let b = &words.besides;
+        let b = &words.modifiers;
         let ecn = b.ecn.is_none_or(|e| packet.tos & 3 == e);
         let dscp = b.dscp.is_none_or(|d| packet.tos >> 2 == d);
         let whole = b.whole.is_none_or(|w| packet.whole == w);
@@ -236,33 +241,33 @@ impl Peer {
         }
     }
 
-    fn compare_option(&self, word: &Word, options: &[Opt]) -> Result<(), String> {
-        let has = |what: Absent| {
+    fn compare_option(&self, word: &OptionNotation, options: &[Opt]) -> Result<(), String> {
+        let has = |what: AbsentOption| {
             options.iter().any(|o| {
                 matches!(
                     (what, o),
-                    (Absent::Sack, Opt::Sack(_))
-                        | (Absent::SackPermitted, Opt::SackPermitted)
-                        | (Absent::Stamps, Opt::Stamps(..))
-                        | (Absent::Scale, Opt::Scale(_))
-                        | (Absent::Capability, Opt::Capability(..))
-                        | (Absent::Probe, Opt::Probe(..))
+                    (AbsentOption::Sack, Opt::Sack(_))
+                        | (AbsentOption::SackPermitted, Opt::SackPermitted)
+                        | (AbsentOption::Stamps, Opt::Stamps(..))
+                        | (AbsentOption::Scale, Opt::Scale(_))
+                        | (AbsentOption::Capability, Opt::Capability(..))
+                        | (AbsentOption::Probe, Opt::Probe(..))
                 )
             })
         };
         let fine = match word {
-            Word::Plain(Opt::Capability(..)) => has(Absent::Capability),
-            Word::Plain(o) => options.contains(o),
-            Word::Sack(want) => options.iter().any(|o| {
+            OptionNotation::Plain(Opt::Capability(..)) => has(AbsentOption::Capability),
+            OptionNotation::Plain(o) => options.contains(o),
+            OptionNotation::Sack(want) => options.iter().any(|o| {
                 matches!(o, Opt::Sack(got) if got.len() == want.len()
                     && got.iter().zip(want).all(|(g, w)| (g.0, g.1) == (add(self.isn, w.0), add(self.isn, w.1))))
             }),
-            Word::Stamps(None, None) => has(Absent::Stamps),
-            Word::Stamps(None, Some(Stamp::Number(n))) => {
+            OptionNotation::Stamps(None, None) => has(AbsentOption::Stamps),
+            OptionNotation::Stamps(None, Some(TimestampNotation::Number(n))) => {
                 options.iter().any(|o| matches!(o, Opt::Stamps(_, echo) if *echo == add(0, *n)))
             }
-            Word::Stamps(..) => return Err("an expected timestamp is written ts * and a number, or ts * *".into()),
-            Word::No(what) => !has(*what),
+            OptionNotation::Stamps(..) => return Err("an expected timestamp is written ts * and a number, or ts * *".into()),
+            OptionNotation::No(what) => !has(*what),
         };
         if fine { Ok(()) } else { Err(format!("the options differ: {options:?}")) }
     }

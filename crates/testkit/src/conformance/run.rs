@@ -1,12 +1,12 @@
 //! Puts a case to a target, line by line.
 
 use super::case::Case;
+use super::notation::PacketNotation;
 use super::packet::{Damage, Packet};
 use super::pattern;
 use super::peer::Peer;
-use super::step::{Act, Show, Step};
+use super::step::{Act, InfoRange, Step};
 use super::target::{Answer, Call, Target};
-use super::wording::Wording;
 use skyhaul_base::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -40,7 +40,7 @@ pub fn run(case: &Case, target: &mut impl Target) -> Result<(), Failure> {
     let mut r = Runner {
         last: target.now(),
         target,
-        v6: case.given.v6,
+        v6: case.conditions.v6,
         peers: BTreeMap::new(),
         current: String::new(),
         waiting: VecDeque::new(),
@@ -48,7 +48,7 @@ pub fn run(case: &Case, target: &mut impl Target) -> Result<(), Failure> {
     };
     r.meet("a");
     for step in &case.steps {
-        if step.is_for(r.target.pace()) {
+        if step.is_for(r.target.kind()) {
             if let Err(what) = r.step(step) {
                 let at = format!("{}:{}: {}: {}", case.file, step.line, case.name, step.text);
                 return Err(Failure { at, what, log: r.log });
@@ -71,7 +71,7 @@ struct Runner<'a, T: Target> {
 }
 
 /// How often a target in real time is looked at that has not got so far.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 impl<T: Target> Runner<'_, T> {
     fn meet(&mut self, name: &str) {
@@ -129,7 +129,7 @@ impl<T: Target> Runner<'_, T> {
                 for _ in 0..*n {
                     self.arrives(words)?;
                 }
-                self.last = if self.target.pace().is_virtual() { due } else { self.target.now() };
+                self.last = if self.target.kind().is_virtual() { due } else { self.target.now() };
             }
             Act::Leaves(n, words) => {
                 let (from, to) = step.after.unwrap_or((Duration::ZERO, Duration::ZERO));
@@ -159,34 +159,34 @@ impl<T: Target> Runner<'_, T> {
             }
             Act::Peer(name) => self.meet(name),
             Act::Again => self.peer().begin_again(),
-            Act::Does(call) => {
+            Act::Call(call) => {
                 self.wait_for(step, due)?;
                 self.does(call)?;
-                if !self.target.pace().is_virtual() {
+                if !self.target.kind().is_virtual() {
                     self.last = self.target.now();
                 }
             }
-            Act::Sees(want) => {
+            Act::ExpectStatus(want) => {
                 self.wait_for(step, due)?;
                 let end = self.end();
                 self.poll(|r| {
-                    let got = r.target.sight(end)?;
+                    let got = r.target.socket_status(end)?;
                     if got == *want { Ok(()) } else { Err(format!("it sees {got:?}")) }
                 })?;
             }
-            Act::Shows(show) => {
+            Act::ExpectInfo(range) => {
                 self.wait_for(step, due)?;
                 let end = self.end();
                 self.poll(|r| {
-                    let look = r.target.look(end)?;
-                    let fine = match show {
-                        Show::State(name) => look.state == name,
-                        Show::Cwnd(a, b) => (*a..=*b).contains(&look.cwnd),
-                        Show::Ssthresh(a, b) => (*a..=*b).contains(&look.ssthresh),
-                        Show::Mss(a, b) => (*a..=*b).contains(&look.mss),
-                        Show::Rto(a, b) => (*a..=*b).contains(&look.rto),
+                    let tcp_info = r.target.tcp_info(end)?;
+                    let fine = match range {
+                        InfoRange::State(name) => tcp_info.state == name,
+                        InfoRange::Cwnd(a, b) => (*a..=*b).contains(&tcp_info.cwnd),
+                        InfoRange::Ssthresh(a, b) => (*a..=*b).contains(&tcp_info.ssthresh),
+                        InfoRange::Mss(a, b) => (*a..=*b).contains(&tcp_info.mss),
+                        InfoRange::Rto(a, b) => (*a..=*b).contains(&tcp_info.rto),
                     };
-                    if fine { Ok(()) } else { Err(format!("it shows {look:?}")) }
+                    if fine { Ok(()) } else { Err(format!("it shows {tcp_info:?}")) }
                 })?;
             }
         }
@@ -203,26 +203,26 @@ impl<T: Target> Runner<'_, T> {
     }
 
     /// In real time something needs a moment to come true.
-    fn poll(&mut self, mut look: impl FnMut(&mut Self) -> Result<(), String>) -> Result<(), String> {
-        let until = self.target.now() + self.target.pace().tolerance(Duration::ZERO);
+    fn poll(&mut self, mut check: impl FnMut(&mut Self) -> Result<(), String>) -> Result<(), String> {
+        let until = self.target.now() + self.target.kind().tolerance(Duration::ZERO);
         loop {
-            match look(self) {
+            match check(self) {
                 Ok(()) => return Ok(()),
-                Err(e) if self.target.pace().is_virtual() || self.target.now() >= until => return Err(e),
+                Err(e) if self.target.kind().is_virtual() || self.target.now() >= until => return Err(e),
                 Err(_) => {
-                    let next = self.target.now() + LOOK;
+                    let next = self.target.now() + POLL_INTERVAL;
                     self.pass(next)?;
                 }
             }
         }
     }
 
-    fn arrives(&mut self, words: &Wording) -> Result<(), String> {
+    fn arrives(&mut self, words: &PacketNotation) -> Result<(), String> {
         let none = Damage::default();
         let (packet, damage) = match words {
-            Wording::Segment(s) => (self.peer().make(s)?, &s.besides.damage),
-            Wording::Icmp(m) => (self.peer().complain(m)?, &none),
-            Wording::Any => return Err("which segment arrives?".into()),
+            PacketNotation::Segment(s) => (self.peer().make(s)?, &s.modifiers.damage),
+            PacketNotation::Icmp(m) => (self.peer().complain(m)?, &none),
+            PacketNotation::Any => return Err("which segment arrives?".into()),
         };
         let now = self.target.now();
         self.note(now, true, &packet);
@@ -234,10 +234,10 @@ impl<T: Target> Runner<'_, T> {
         began: Instant,
         from: Duration,
         to: Duration,
-        words: &Wording,
+        words: &PacketNotation,
     ) -> Result<(), String> {
-        let pace = self.target.pace();
-        let latest = began + to + pace.tolerance(to);
+        let kind = self.target.kind();
+        let latest = began + to + kind.tolerance(to);
         let earliest = began.as_nanos() + from.as_nanos();
         let next = match self.waiting.pop_front() {
             Some(next) => Some(next),
@@ -254,18 +254,18 @@ impl<T: Target> Runner<'_, T> {
         };
         let port = self.peer().at.port();
         match words {
-            Wording::Any => {}
-            Wording::Icmp(_) => return Err("ICMP messages are not expected".into()),
-            Wording::Segment(s) if packet.dst.port() == port => {
+            PacketNotation::Any => {}
+            PacketNotation::Icmp(_) => return Err("ICMP messages are not expected".into()),
+            PacketNotation::Segment(s) if packet.dst.port() == port => {
                 self.peer().compare(s, &packet).map_err(|e| {
                     let got = self.peer().describe(&packet, false);
                     format!("{e}: it was {got}")
                 })?;
             }
-            Wording::Segment(_) => return Err("it went to another peer".into()),
+            PacketNotation::Segment(_) => return Err("it went to another peer".into()),
         }
         self.last = at;
-        if at > latest || at.as_nanos() + pace.earlier().as_nanos() < earliest {
+        if at > latest || at.as_nanos() + kind.earlier().as_nanos() < earliest {
             let after = at.as_secs_f64() - began.as_secs_f64();
             return Err(format!("it left {after:.3} s after the line before"));
         }

@@ -15,14 +15,14 @@
 //! state established · cwnd 10 · ssthresh 5 · rto 200ms..300ms · mss 1448
 //! ```
 
+use super::notation::PacketNotation;
 use super::number::{duration, range, whole};
-use super::target::{Call, Pace, Sight};
-use super::wording::Wording;
+use super::target::{Call, SocketStatus, TargetKind};
 use skyhaul_base::Duration;
 
-/// Who a line is for.
+/// The targets that a line is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum Targets {
     /// Every target.
     All,
     /// Our endpoint and host.
@@ -38,8 +38,8 @@ pub struct Step {
     pub line: usize,
     /// Its text.
     pub text: String,
-    /// Who it is for.
-    pub who: Who,
+    /// The targets that it is for.
+    pub targets: Targets,
     /// After the line before it, from and to; `None`: at once.
     pub after: Option<(Duration, Duration)>,
     /// What happens.
@@ -50,9 +50,9 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Act {
     /// So many packets arrive.
-    Arrives(u32, Wording),
+    Arrives(u32, PacketNotation),
     /// So many packets leave.
-    Leaves(u32, Wording),
+    Leaves(u32, PacketNotation),
     /// Nothing leaves.
     Silent,
     /// Whatever left is forgotten.
@@ -64,16 +64,16 @@ pub enum Act {
     /// The peer begins again with other numbers.
     Again,
     /// The application does something.
-    Does(Call),
-    /// It was told something.
-    Sees(Sight),
+    Call(Call),
+    /// What it is told.
+    ExpectStatus(SocketStatus),
     /// Something can be seen of the endpoint.
-    Shows(Show),
+    ExpectInfo(InfoRange),
 }
 
 /// What can be seen of the endpoint from outside of it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Show {
+pub enum InfoRange {
     /// Its state, by its name.
     State(String),
     /// Congestion window, segments.
@@ -105,10 +105,10 @@ impl Step {
     /// # Errors
     /// If it makes no sense.
     pub fn parse(line: usize, text: &str) -> Result<Vec<Self>, String> {
-        let (who, rest) = match text.split_once('|') {
-            Some(("ours", rest)) => (Who::Ours, rest.trim()),
-            Some(("linux", rest)) => (Who::Linux, rest.trim()),
-            _ => (Who::All, text),
+        let (targets, rest) = match text.split_once('|') {
+            Some(("ours", rest)) => (Targets::Ours, rest.trim()),
+            Some(("linux", rest)) => (Targets::Linux, rest.trim()),
+            _ => (Targets::All, text),
         };
         let (after, rest) = match rest.strip_prefix('+') {
             Some(timed) => {
@@ -117,7 +117,7 @@ impl Step {
             }
             None => (None, rest),
         };
-        let step = |act| Self { line, text: text.to_owned(), who, after, act };
+        let step = |act| Self { line, text: text.to_owned(), targets, after, act };
         let at = |after: Option<Duration>, act| Self { after: after.map(|t| (t, t)), ..step(act) };
         if let Some((way, options)) = handshake(rest) {
             return way.steps(options).map(|all| all.into_iter().map(|(t, act)| at(t, act)).collect());
@@ -164,27 +164,27 @@ impl Role {
             all.join(",")
         };
         let acks = |stamps| if stamped { format!("<{stamps}>") } else { String::new() };
-        let packet = |text: String| Wording::parse(&text);
+        let packet = |text: String| PacketNotation::parse(&text);
         Ok(match self {
             Self::Server => vec![
-                (None, Act::Does(Call::Listen)),
+                (None, Act::Call(Call::Listen)),
                 (None, Act::Arrives(1, packet(format!("S 0:0 win {window} <{}>", with("ts 1000 0")))?)),
                 (None, Act::Leaves(1, packet("S. 0:0 ack 1".into())?)),
                 (
                     Some(ROUND),
                     Act::Arrives(1, packet(format!(". 1:1 ack 1 win {window} {}", acks("ts 1100 echo")))?),
                 ),
-                (None, Act::Does(Call::Accept)),
+                (None, Act::Call(Call::Accept)),
             ],
             Self::Client => vec![
-                (None, Act::Does(Call::Connect)),
+                (None, Act::Call(Call::Connect)),
                 (None, Act::Leaves(1, packet("S 0:0".into())?)),
                 (
                     Some(ROUND),
                     Act::Arrives(1, packet(format!("S. 0:0 ack 1 win {window} <{}>", with("ts 1000 echo")))?),
                 ),
                 (None, Act::Leaves(1, packet(". 1:1 ack 1".into())?)),
-                (None, Act::Shows(Show::State("established".into()))),
+                (None, Act::ExpectInfo(InfoRange::State("established".into()))),
             ],
         })
     }
@@ -199,10 +199,10 @@ fn act(text: &str) -> Result<Act, String> {
         _ => (1, text),
     };
     if let Some(packet) = rest.strip_prefix('<') {
-        return Wording::parse(packet).map(|w| Act::Arrives(count, w));
+        return PacketNotation::parse(packet).map(|w| Act::Arrives(count, w));
     }
     if let Some(packet) = rest.strip_prefix('>') {
-        return Wording::parse(packet).map(|w| Act::Leaves(count, w));
+        return PacketNotation::parse(packet).map(|w| Act::Leaves(count, w));
     }
     if count != 1 {
         return Err("only packets are repeated".into());
@@ -215,39 +215,39 @@ fn act(text: &str) -> Result<Act, String> {
         ["left", n] => u32s(n).map(|(a, b)| Act::Left(a, b))?,
         ["peer", name] => Act::Peer((*name).into()),
         ["again"] => Act::Again,
-        ["listen"] => Act::Does(Call::Listen),
-        ["connect"] => Act::Does(Call::Connect),
-        ["accept"] => Act::Does(Call::Accept),
-        ["write", n] => Act::Does(Call::Write(whole(n)?, None)),
-        ["write", n, "=", m] => Act::Does(Call::Write(whole(n)?, Some(whole(m)?))),
-        ["read"] => Act::Does(Call::Read(u64::MAX, None)),
-        ["read", "=", m] => Act::Does(Call::Read(u64::MAX, Some(whole(m)?))),
-        ["read", n] => Act::Does(Call::Read(whole(n)?, Some(whole(n)?))),
-        ["read", n, "=", m] => Act::Does(Call::Read(whole(n)?, Some(whole(m)?))),
-        ["shutdown"] => Act::Does(Call::Shutdown),
-        ["close"] => Act::Does(Call::Close),
-        ["abort"] => Act::Does(Call::Abort),
-        ["sees", what] => Act::Sees(match *what {
-            "nothing" => Sight::Nothing,
-            "reset" => Sight::Reset,
-            "refused" => Sight::Refused,
-            "timeout" => Sight::TimedOut,
-            "unreachable" => Sight::Unreachable,
-            "end" => Sight::End,
+        ["listen"] => Act::Call(Call::Listen),
+        ["connect"] => Act::Call(Call::Connect),
+        ["accept"] => Act::Call(Call::Accept),
+        ["write", n] => Act::Call(Call::Write(whole(n)?, None)),
+        ["write", n, "=", m] => Act::Call(Call::Write(whole(n)?, Some(whole(m)?))),
+        ["read"] => Act::Call(Call::Read(u64::MAX, None)),
+        ["read", "=", m] => Act::Call(Call::Read(u64::MAX, Some(whole(m)?))),
+        ["read", n] => Act::Call(Call::Read(whole(n)?, Some(whole(n)?))),
+        ["read", n, "=", m] => Act::Call(Call::Read(whole(n)?, Some(whole(m)?))),
+        ["shutdown"] => Act::Call(Call::Shutdown),
+        ["close"] => Act::Call(Call::Close),
+        ["abort"] => Act::Call(Call::Abort),
+        ["sees", what] => Act::ExpectStatus(match *what {
+            "nothing" => SocketStatus::Nothing,
+            "reset" => SocketStatus::Reset,
+            "refused" => SocketStatus::Refused,
+            "timeout" => SocketStatus::TimedOut,
+            "unreachable" => SocketStatus::Unreachable,
+            "end" => SocketStatus::End,
             _ => {
                 return Err(format!(
                     "sees nothing, reset, refused, timeout, unreachable or end, not {what:?}"
                 ));
             }
         }),
-        ["state", name] if STATES.contains(name) => Act::Shows(Show::State((*name).into())),
+        ["state", name] if STATES.contains(name) => Act::ExpectInfo(InfoRange::State((*name).into())),
         ["state", name] => return Err(format!("one of {}, not {name:?}", STATES.join(", "))),
-        ["cwnd", n] => u32s(n).map(|(a, b)| Act::Shows(Show::Cwnd(a, b)))?,
-        ["ssthresh", n] => u32s(n).map(|(a, b)| Act::Shows(Show::Ssthresh(a, b)))?,
-        ["mss", n] => u32s(n).map(|(a, b)| Act::Shows(Show::Mss(a, b)))?,
+        ["cwnd", n] => u32s(n).map(|(a, b)| Act::ExpectInfo(InfoRange::Cwnd(a, b)))?,
+        ["ssthresh", n] => u32s(n).map(|(a, b)| Act::ExpectInfo(InfoRange::Ssthresh(a, b)))?,
+        ["mss", n] => u32s(n).map(|(a, b)| Act::ExpectInfo(InfoRange::Mss(a, b)))?,
         ["rto", t] => {
             let (a, b) = range(t, Duration::ZERO, Duration::from_secs(1_000_000), duration)?;
-            Act::Shows(Show::Rto(a, b))
+            Act::ExpectInfo(InfoRange::Rto(a, b))
         }
         _ => return Err(format!("no line is written {text:?}: see step.rs")),
     })
@@ -256,20 +256,20 @@ fn act(text: &str) -> Result<Act, String> {
 impl Step {
     /// Whether a target of this pace takes part in the line.
     #[must_use]
-    pub fn is_for(&self, pace: Pace) -> bool {
-        match self.who {
-            Who::All => true,
-            Who::Ours => pace != Pace::Linux,
-            Who::Linux => pace == Pace::Linux,
+    pub fn is_for(&self, kind: TargetKind) -> bool {
+        match self.targets {
+            Targets::All => true,
+            Targets::Ours => kind != TargetKind::Linux,
+            Targets::Linux => kind == TargetKind::Linux,
         }
     }
     /// Only a target that carries bytes can do it.
     #[must_use]
     pub fn needs_bytes(&self) -> bool {
         match &self.act {
-            Act::Arrives(_, Wording::Icmp(_)) | Act::Leaves(_, Wording::Icmp(_)) => true,
-            Act::Arrives(_, Wording::Segment(s)) | Act::Leaves(_, Wording::Segment(s)) => {
-                s.besides.needs_bytes()
+            Act::Arrives(_, PacketNotation::Icmp(_)) | Act::Leaves(_, PacketNotation::Icmp(_)) => true,
+            Act::Arrives(_, PacketNotation::Segment(s)) | Act::Leaves(_, PacketNotation::Segment(s)) => {
+                s.modifiers.needs_bytes()
             }
             Act::Peer(_) | Act::Again => true,
             _ => false,

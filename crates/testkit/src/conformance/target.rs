@@ -1,13 +1,13 @@
 //! What a case is put to.
 
-use super::given::Given;
+use super::conditions::Conditions;
 use super::packet::{Damage, Packet};
 use skyhaul_base::{Duration, Instant};
 use std::net::{IpAddr, SocketAddr};
 
-/// How a target goes with time.
+/// A kind of target, and how it goes with time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
+pub enum TargetKind {
     /// Ours in virtual time, segments without bytes: the endpoint of the simulator.
     Core,
     /// Ours in virtual time, packets: the host.
@@ -18,7 +18,7 @@ pub enum Pace {
     Linux,
 }
 
-impl Pace {
+impl TargetKind {
     /// True where time is virtual, and an event happens when it is due.
     #[must_use]
     pub const fn is_virtual(self) -> bool {
@@ -77,7 +77,7 @@ pub enum Call {
 
 /// What an application is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum SocketStatus {
     /// Nothing is wrong, and there is no end.
     Nothing,
     /// Reset by the peer.
@@ -92,9 +92,9 @@ pub enum Sight {
     End,
 }
 
-/// What can be looked at.
+/// The state of a connection, as `tcp_info` of Linux gives it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Look {
+pub struct TcpInfo {
     /// State by its name in the language of cases.
     pub state: &'static str,
     /// Congestion window, segments.
@@ -120,8 +120,8 @@ pub enum Answer {
 
 /// A TCP under test. Peers are told apart by their ports; the time is that since the case began.
 pub trait Target {
-    /// How it goes with time.
-    fn pace(&self) -> Pace;
+    /// Its kind.
+    fn kind(&self) -> TargetKind;
     /// The present.
     fn now(&self) -> Instant;
     /// A packet arrives.
@@ -143,38 +143,38 @@ pub trait Target {
     ///
     /// # Errors
     /// If there is none.
-    fn sight(&mut self, peer: SocketAddr) -> Result<Sight, String>;
+    fn socket_status(&mut self, peer: SocketAddr) -> Result<SocketStatus, String>;
     /// What can be seen of the connection to this peer.
     ///
     /// # Errors
     /// If there is none.
-    fn look(&mut self, peer: SocketAddr) -> Result<Look, String>;
+    fn tcp_info(&mut self, peer: SocketAddr) -> Result<TcpInfo, String>;
 }
 
 /// The segment sizes and so on that a target of ours has in common with the others.
 #[must_use]
-pub fn our_config(given: &Given) -> skyhaul_tcp::Config {
+pub fn our_config(conditions: &Conditions) -> skyhaul_tcp::Config {
     use skyhaul_tcp::config::{Keepalive, LossDetection};
     let mut c = skyhaul_tcp::Config::host();
-    c.sack = Some(given.sack);
-    c.timestamps = given.timestamps;
-    if !given.timestamps {
+    c.sack = Some(conditions.sack);
+    c.timestamps = conditions.timestamps;
+    if !conditions.timestamps {
         c.rtt_source = skyhaul_tcp::config::RttSource::EveryAck;
     }
-    c.window_scaling = given.scaling;
-    c.dsack = given.dsack && given.sack;
-    let by_time = given.by_time && given.sack;
+    c.window_scaling = conditions.scaling;
+    c.dsack = conditions.dsack && conditions.sack;
+    let by_time = conditions.by_time && conditions.sack;
     c.loss_detection = if by_time { LossDetection::Rack } else { LossDetection::DupAcks };
-    c.tail_loss_probe = given.tail_loss_probe && by_time;
-    c.f_rto = given.f_rto;
-    c.ecn = if given.ecn { skyhaul_tcp::config::Ecn::Ask } else { skyhaul_tcp::config::Ecn::Off };
-    c.nagle = given.nagle;
-    c.receive_buffer = given.receive_buffer.unwrap_or(c.receive_buffer);
-    c.send_buffer = given.send_buffer.unwrap_or(c.send_buffer);
-    c.max_retransmissions = given.retries.or(given.syn_retries).unwrap_or(c.max_retransmissions);
-    c.fin_timeout = given.fin_timeout.unwrap_or(c.fin_timeout);
-    c.user_timeout = given.user_timeout.unwrap_or(Duration::ZERO);
-    if let Some((idle, interval, probes)) = given.keepalive {
+    c.tail_loss_probe = conditions.tail_loss_probe && by_time;
+    c.f_rto = conditions.f_rto;
+    c.ecn = if conditions.ecn { skyhaul_tcp::config::Ecn::Ask } else { skyhaul_tcp::config::Ecn::Off };
+    c.nagle = conditions.nagle;
+    c.receive_buffer = conditions.receive_buffer.unwrap_or(c.receive_buffer);
+    c.send_buffer = conditions.send_buffer.unwrap_or(c.send_buffer);
+    c.max_retransmissions = conditions.retries.or(conditions.syn_retries).unwrap_or(c.max_retransmissions);
+    c.fin_timeout = conditions.fin_timeout.unwrap_or(c.fin_timeout);
+    c.user_timeout = conditions.user_timeout.unwrap_or(Duration::ZERO);
+    if let Some((idle, interval, probes)) = conditions.keepalive {
         c.keepalive = Keepalive { idle, interval, probes };
     }
     c
@@ -184,8 +184,8 @@ pub fn our_config(given: &Given) -> skyhaul_tcp::Config {
 ///
 /// # Errors
 /// If there is none.
-pub fn our_control(given: &Given) -> Result<skyhaul_cc::Config, String> {
-    let name = match (given.control.as_str(), given.sack) {
+pub fn our_control(conditions: &Conditions) -> Result<skyhaul_cc::Config, String> {
+    let name = match (conditions.control.as_str(), conditions.sack) {
         ("reno", true) => "sack",
         ("reno", false) => "newreno",
         (name, _) => name,

@@ -16,9 +16,9 @@ pub use wire::{repair, wire_packet};
 
 /// Bytes read as numbers; zeros after the end.
 #[derive(Clone, Debug)]
-pub struct Tape<'a>(pub &'a [u8]);
+pub struct ByteReader<'a>(pub &'a [u8]);
 
-impl Tape<'_> {
+impl ByteReader<'_> {
     /// The next byte.
     pub fn byte(&mut self) -> u8 {
         let Some((&b, rest)) = self.0.split_first() else { return 0 };

@@ -1,6 +1,6 @@
 //! Queues against their definition: one list in the order of arrival, every decision by a scan.
 
-use super::Tape;
+use super::ByteReader;
 use skyhaul_base::{Instant, Rng};
 use skyhaul_path::queue::{Moment, pushout, threshold};
 use skyhaul_path::testing::Pkt;
@@ -72,43 +72,43 @@ impl Definition {
 /// # Panics
 /// If they differ.
 pub fn queue_ops(data: &[u8]) {
-    let mut tape = Tape(data);
-    let victim = if tape.one_in(2) { Victim::Oldest } else { Victim::Youngest };
+    let mut input = ByteReader(data);
+    let victim = if input.one_in(2) { Victim::Oldest } else { Victim::Youngest };
     let config = QueueConfig {
-        discipline: match tape.below(4) {
+        discipline: match input.below(4) {
             0 => Discipline::DROP_TAIL,
             1 => pushout::Fifo { victim }.into(),
             2 => pushout::Strict { victim }.into(),
-            _ => threshold::Config { low_below: tape.below(5) as u64 }.into(),
+            _ => threshold::Config { low_below: input.below(5) as u64 }.into(),
         },
-        limit: match tape.below(3) {
-            0 => Limit::Packets(tape.below(9) as u32),
-            1 => Limit::Bytes(u64::from(tape.word()) % 6000),
+        limit: match input.below(3) {
+            0 => Limit::Packets(input.below(9) as u32),
+            1 => Limit::Bytes(u64::from(input.word()) % 6000),
             _ => Limit::Unlimited,
         },
-        count_in_service: tape.one_in(2),
-        ns2_limit: tape.one_in(2),
+        count_in_service: input.one_in(2),
+        ns2_limit: input.one_in(2),
     };
     let mut real = Queue::new(&config);
     let mut definition = Definition { config, list: Vec::new() };
     let mut rng = Rng::stream(1, "queue");
     let mut at = Moment::new(Instant::ZERO, &mut rng);
     for id in 0.. {
-        if tape.is_empty() {
+        if input.is_empty() {
             break;
         }
-        if tape.below(5) < 2 {
+        if input.below(5) < 2 {
             let served = real.dequeue(&mut at, &mut |_, _| unreachable!("a plain queue loses nothing then"));
             assert_eq!(served, definition.dequeue(), "{config:?}");
         } else {
             let p = Pkt {
                 id,
                 flow: id,
-                size: 1 + u32::from(tape.word()) % 1500,
-                low: tape.one_in(2),
+                size: 1 + u32::from(input.word()) % 1500,
+                low: input.one_in(2),
                 ..Pkt::default()
             };
-            let in_service = tape.one_in(2).then(|| 1 + u32::from(tape.word()) % 1500);
+            let in_service = input.one_in(2).then(|| 1 + u32::from(input.word()) % 1500);
             let mut lost = Vec::new();
             let admitted = real.enqueue(&mut at, p, in_service, &mut |p, why| lost.push((p, why)));
             assert_eq!(lost, definition.enqueue(p, in_service), "{config:?}");

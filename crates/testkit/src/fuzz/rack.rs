@@ -1,6 +1,6 @@
 //! Incremental loss detection by time against RFC 8985 to the letter.
 
-use super::Tape;
+use super::ByteReader;
 use crate::naive_rack::NaiveRack;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::{Config, Rack, RackReport, Scoreboard};
@@ -11,45 +11,45 @@ use skyhaul_tcp::{Config, Rack, RackReport, Scoreboard};
 /// If they differ.
 pub fn rack_ops(data: &[u8]) {
     const MSS: u32 = 1000;
-    let mut tape = Tape(data);
-    let config = Config { dup_thresh: 1 + u32::from(tape.byte() % 4), ..Config::modern() };
-    let start = 1 + u64::from(tape.byte());
+    let mut input = ByteReader(data);
+    let config = Config { dup_thresh: 1 + u32::from(input.byte() % 4), ..Config::modern() };
+    let start = 1 + u64::from(input.byte());
     let mut board = Scoreboard::new(start, config.dup_thresh, MSS);
     let mut fast = Rack::new(&config);
     let mut slow = NaiveRack::new(start, config.dup_thresh, config.timestamp_tick);
     let mut now = Instant::ZERO + Duration::from_secs(1);
     let mut due = None;
     let mut recovering = false;
-    while !tape.is_empty() {
+    while !input.is_empty() {
         let n = slow.segments.len();
-        match tape.byte() % 16 {
+        match input.byte() % 16 {
             0..=3 if n < 48 => {
-                let span = if tape.one_in(4) { 1 + u32::from(tape.word()) % MSS } else { MSS };
+                let span = if input.one_in(4) { 1 + u32::from(input.word()) % MSS } else { MSS };
                 fast.send(&mut board, span, now);
                 slow.send(span, now);
             }
-            4..=6 => now += Duration::from_micros(u64::from(tape.byte()) * 400),
+            4..=6 => now += Duration::from_micros(u64::from(input.byte()) * 400),
             7..=10 if n > 0 => {
-                let ack = match tape.below(8) {
-                    0 => slow.segments[tape.below(n)].to,
+                let ack = match input.below(8) {
+                    0 => slow.segments[input.below(n)].to,
                     1 => slow.segments[0].to,
-                    2 => slow.una + u64::from(tape.word()) % (slow.segments[0].to - slow.una),
+                    2 => slow.una + u64::from(input.word()) % (slow.segments[0].to - slow.una),
                     _ => slow.una,
                 };
                 let mut blocks = Vec::new();
-                for _ in 0..tape.below(4) {
-                    let i = tape.below(n);
-                    let j = (i + tape.below(4)).min(n - 1);
+                for _ in 0..input.below(4) {
+                    let i = input.below(n);
+                    let j = (i + input.below(4)).min(n - 1);
                     blocks.push((slow.segments[i].from.max(ack), slow.segments[j].to));
                 }
                 blocks.retain(|b| b.0 < b.1);
-                let exiting = recovering && tape.one_in(4);
+                let exiting = recovering && input.one_in(4);
                 recovering &= !exiting;
                 let report = RackReport {
-                    dsack: tape.one_in(8),
-                    echo: tape.one_in(2).then(|| Duration::from_millis(tape.byte().into())),
-                    probe: tape.one_in(16),
-                    srtt: tape.one_in(2).then(|| Duration::from_millis(u64::from(tape.byte()) / 4)),
+                    dsack: input.one_in(8),
+                    echo: input.one_in(2).then(|| Duration::from_millis(input.byte().into())),
+                    probe: input.one_in(16),
+                    srtt: input.one_in(2).then(|| Duration::from_millis(u64::from(input.byte()) / 4)),
                     recovering,
                     exiting,
                 };
@@ -75,8 +75,8 @@ pub fn rack_ops(data: &[u8]) {
                 fast.resend(&mut board, n - 1, now);
                 slow.resend(n - 1, now);
             }
-            15 if tape.one_in(4) => {
-                let (keep, all) = (tape.one_in(2), tape.one_in(4));
+            15 if input.one_in(4) => {
+                let (keep, all) = (input.one_in(2), input.one_in(4));
                 fast.timeout(&mut board, now, keep, all);
                 slow.timeout(now, keep, all);
                 recovering = true;

@@ -1,7 +1,7 @@
 //! The incremental scoreboard against RFC 6675 to the letter.
 
-use super::Tape;
-use crate::naive::Naive;
+use super::ByteReader;
+use crate::naive::NaiveScoreboard;
 use skyhaul_base::Instant;
 use skyhaul_tcp::{NextSeg, Scoreboard};
 
@@ -11,46 +11,46 @@ use skyhaul_tcp::{NextSeg, Scoreboard};
 /// If they differ.
 pub fn scoreboard_ops(data: &[u8]) {
     const MSS: u32 = 1000;
-    let mut tape = Tape(data);
-    let dup_thresh = 1 + u32::from(tape.byte() % 4);
-    let start = u64::from(tape.byte());
+    let mut input = ByteReader(data);
+    let dup_thresh = 1 + u32::from(input.byte() % 4);
+    let start = u64::from(input.byte());
     let mut fast = Scoreboard::new(start, dup_thresh, MSS);
-    let mut slow = Naive::new(start, dup_thresh, MSS);
+    let mut slow = NaiveScoreboard::new(start, dup_thresh, MSS);
     // After a timeout the sender goes back instead of asking NextSeg, until all of it is acknowledged.
     let mut going_back_until = start;
     let mut high_rxt = start;
-    while !tape.is_empty() {
+    while !input.is_empty() {
         let n = slow.sent.len();
-        match tape.byte() % 16 {
+        match input.byte() % 16 {
             0..=4 if n < 48 => {
-                let span = if tape.one_in(4) { 1 + u32::from(tape.word()) % MSS } else { MSS };
+                let span = if input.one_in(4) { 1 + u32::from(input.word()) % MSS } else { MSS };
                 fast.send(span);
                 slow.send(span);
             }
             5 if n > 0 => {
-                let ack = slow.sent[tape.below(n)].to;
+                let ack = slow.sent[input.below(n)].to;
                 fast.apply(ack, &[]);
                 slow.apply(ack, &[]);
             }
             6 if n > 0 => {
-                let s = slow.sent[tape.below(n.min(3))];
-                let ack = s.from + u64::from(tape.word()) % (s.to - s.from);
+                let s = slow.sent[input.below(n.min(3))];
+                let ack = s.from + u64::from(input.word()) % (s.to - s.from);
                 fast.apply(ack, &[]);
                 slow.apply(ack, &[]);
             }
             7..=9 if n > 1 => {
                 let mut blocks = Vec::new();
-                for _ in 0..=tape.below(3) {
-                    let i = tape.below(n);
-                    let j = (i + tape.below(4)).min(n - 1);
+                for _ in 0..=input.below(3) {
+                    let i = input.below(n);
+                    let j = (i + input.below(4)).min(n - 1);
                     blocks.push((slow.sent[i].from, slow.sent[j].to));
                 }
-                let ack = if tape.one_in(8) { slow.sent[0].to } else { slow.una };
+                let ack = if input.one_in(8) { slow.sent[0].to } else { slow.una };
                 fast.apply(ack, &blocks);
                 slow.apply(ack, &blocks);
             }
             11..=13 if slow.una >= going_back_until => {
-                let new = tape.one_in(4) && n < 48;
+                let new = input.one_in(4) && n < 48;
                 let want = slow.next_seg(new);
                 let got = fast.next_seg(new).or_else(|| fast.rescue());
                 assert_eq!(got, want, "NextSeg with new data: {new}");
@@ -67,7 +67,7 @@ pub fn scoreboard_ops(data: &[u8]) {
                 }
             }
             14 if n > 0 && slow.una >= going_back_until && !slow.sent[0].sacked => {
-                let keep = tape.one_in(4);
+                let keep = input.one_in(4);
                 fast.begin_episode(keep);
                 slow.begin_episode(keep);
                 fast.mark_head_lost();
@@ -75,8 +75,8 @@ pub fn scoreboard_ops(data: &[u8]) {
                 fast.retransmit(0, Instant::ZERO);
                 slow.retransmit(0);
             }
-            15 if tape.one_in(4) => {
-                let keep = tape.one_in(2);
+            15 if input.one_in(4) => {
+                let keep = input.one_in(2);
                 fast.timeout(keep);
                 slow.timeout(keep);
                 going_back_until = slow.max;
@@ -97,7 +97,7 @@ pub fn scoreboard_ops(data: &[u8]) {
     }
 }
 
-fn compare(fast: &Scoreboard, slow: &Naive) {
+fn compare(fast: &Scoreboard, slow: &NaiveScoreboard) {
     assert_eq!((fast.una(), fast.max(), fast.len()), (slow.una, slow.max, slow.sent.len()));
     for (i, s) in slow.sent.iter().enumerate() {
         let want = !s.sacked && slow.is_lost(i);

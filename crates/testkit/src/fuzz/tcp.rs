@@ -1,6 +1,6 @@
 //! One endpoint under fire: segments that are nearly right or not at all, in any order, at any time.
 
-use super::Tape;
+use super::ByteReader;
 use core::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Config as Control, NAMES};
@@ -13,7 +13,7 @@ const ISS: Seq = Seq(0u32.wrapping_sub(5000));
 const PEER_ISS: Seq = Seq(0u32.wrapping_sub(3000));
 
 struct Fire<'a> {
-    tape: Tape<'a>,
+    input: ByteReader<'a>,
     conn: Connection<Bytes>,
     config: Config,
     now: Instant,
@@ -26,24 +26,24 @@ struct Fire<'a> {
 /// # Panics
 /// If the endpoint breaks a promise: sends without end, sends more than a segment, loses its bearings.
 pub fn tcp_ops(data: &[u8]) {
-    let mut tape = Tape(data);
-    let first = usize::from(tape.byte());
+    let mut input = ByteReader(data);
+    let first = usize::from(input.byte());
     let mut config = Config::preset(PRESETS[first % PRESETS.len()]).expect("a preset");
     // The rest of the byte: seeds of the corpus keep their meaning.
     let how = first / PRESETS.len();
     config.loss_detection = if how % 2 == 1 { LossDetection::Rack } else { LossDetection::DupAcks };
     config.tail_loss_probe = how % 4 == 3;
-    config.receive_buffer = 1 + u64::from(tape.word());
-    config.send_buffer = 1 + u64::from(tape.word());
-    config.timestamps = tape.one_in(2);
-    config.nagle = tape.one_in(2);
+    config.receive_buffer = 1 + u64::from(input.word());
+    config.send_buffer = 1 + u64::from(input.word());
+    config.timestamps = input.one_in(2);
+    config.nagle = input.one_in(2);
     config.probes =
-        [ProbeNegotiation::Negotiate, ProbeNegotiation::Paper, ProbeNegotiation::Off][tape.below(3)];
-    let control = Control::by_name(NAMES[tape.below(NAMES.len())]).expect("a name");
+        [ProbeNegotiation::Negotiate, ProbeNegotiation::Paper, ProbeNegotiation::Off][input.below(3)];
+    let control = Control::by_name(NAMES[input.below(NAMES.len())]).expect("a name");
     let cc = control.build(&config.rules);
     let rng = Rng::stream(1, "fuzz");
     let now = Instant::ZERO;
-    let conn = match tape.below(4) {
+    let conn = match input.below(4) {
         0 => Connection::connect(now, config, cc, ISS, rng),
         1 => Connection::listen(config, cc, ISS, rng),
         _ => {
@@ -51,16 +51,16 @@ pub fn tcp_ops(data: &[u8]) {
                 iss: ISS,
                 peer_iss: PEER_ISS,
                 peer: &config,
-                sack: tape.one_in(2),
+                sack: input.one_in(2),
                 rtt: Some(Duration::from_millis(100)),
                 probes: config.probes != ProbeNegotiation::Off,
             };
             Connection::established(now, config, cc, rng, &e)
         }
     };
-    let mut f = Fire { tape, conn, config, now, written: 0, read: 0 };
+    let mut f = Fire { input, conn, config, now, written: 0, read: 0 };
     f.drain();
-    while !f.tape.is_empty() {
+    while !f.input.is_empty() {
         f.operation();
         f.drain();
         f.check();
@@ -69,7 +69,7 @@ pub fn tcp_ops(data: &[u8]) {
 
 impl Fire<'_> {
     fn operation(&mut self) {
-        let (t, now) = (&mut self.tape, self.now);
+        let (t, now) = (&mut self.input, self.now);
         match t.below(16) {
             0 | 1 => {
                 let n = u64::from(t.word() % 8192);
@@ -105,7 +105,7 @@ impl Fire<'_> {
 
     /// A number at, near, or far from `expected`.
     fn near(&mut self, expected: u32) -> Seq {
-        let t = &mut self.tape;
+        let t = &mut self.input;
         Seq(match t.below(8) {
             0..=3 => expected,
             4 => expected.wrapping_add(u32::from(t.word())),
@@ -119,14 +119,14 @@ impl Fire<'_> {
         let snap = self.conn.snapshot();
         let seq = PEER_ISS.0.wrapping_add(self.conn.receiver().next_expected() as u32);
         let una = ISS.0.wrapping_add(snap.una as u32);
-        let expected_ack = if self.tape.one_in(2) { una } else { ISS.0.wrapping_add(snap.nxt as u32) };
+        let expected_ack = if self.input.one_in(2) { una } else { ISS.0.wrapping_add(snap.nxt as u32) };
         let mut seg = Segment { seq: self.near(seq), ack: self.near(expected_ack), ..Segment::default() };
         let opening = matches!(self.conn.state(), State::Listen | State::SynSent);
         if opening {
             seg.seq = PEER_ISS;
             seg.ack = ISS.add(1);
         }
-        let t = &mut self.tape;
+        let t = &mut self.input;
         seg.flags = match t.below(12) {
             0 => Flags::from_bits(t.byte()),
             1 => Flags::ACK.with(Flags::FIN),
@@ -173,12 +173,12 @@ impl Fire<'_> {
         seg.syn.ack_cc = seg.flags.has(Flags::SYN) && seg.probe_id.is_some_and(|n| n % 5 == 0);
         seg.ack_ratio = seg.probe_id.filter(|n| n % 7 == 0).and_then(|n| NonZeroU8::new(n as u8));
         let mut blocks = SackBlocks::EMPTY;
-        for _ in 0..self.tape.below(5) {
-            let from = una.wrapping_add(u32::from(self.tape.word()));
-            let (from, len) = (self.near(from), u32::from(self.tape.word()));
+        for _ in 0..self.input.below(5) {
+            let from = una.wrapping_add(u32::from(self.input.word()));
+            let (from, len) = (self.near(from), u32::from(self.input.word()));
             blocks.push(from, from.add(len));
         }
-        if self.tape.one_in(3) {
+        if self.input.one_in(3) {
             seg.sack = blocks;
         }
         seg

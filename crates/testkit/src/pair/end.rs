@@ -6,15 +6,15 @@ use super::side::Side;
 use skyhaul_base::Instant;
 use skyhaul_tcp::{Bytes, Connection, Counted, Event, State, Store};
 
-/// A payload store that says whether it keeps the bytes, in which case the harness supplies and checks them.
-pub trait Keeps: Store {
+/// A payload store that tells whether it keeps the bytes, in which case the harness supplies and checks them.
+pub trait PayloadStore: Store {
     /// True if the bytes are kept.
     const BYTES: bool;
 }
-impl Keeps for Counted {
+impl PayloadStore for Counted {
     const BYTES: bool = false;
 }
-impl Keeps for Bytes {
+impl PayloadStore for Bytes {
     const BYTES: bool = true;
 }
 
@@ -64,7 +64,7 @@ pub fn content(side: Side, offset: u64) -> u8 {
     (x >> 56) as u8 ^ (offset >> 8) as u8
 }
 
-impl<S: Keeps> End<S> {
+impl<S: PayloadStore> End<S> {
     /// An endpoint whose application reads at once. Its segments have `header` bytes of headers, and their route begins at
     /// `hop`.
     pub(super) fn new(conn: Connection<S>, header: u32, hop: u16) -> Self {

@@ -1,4 +1,4 @@
-//! What the way does to segments on purpose, before a link sees them.
+//! What the path does to segments on purpose, before a link sees them.
 
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::Segment;
@@ -26,12 +26,12 @@ impl Departure<'_> {
     }
 }
 
-/// What the test decides about a departure.
+/// What a test does to a departure, in the sense of a netfilter verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum Verdict {
     /// To the link.
     Deliver,
-    /// To the link, marked by a queue on the way (ECN) if it may be.
+    /// To the link, marked by a queue of the path (ECN) if it may be.
     Mark,
     /// Nowhere.
     Lose,
@@ -41,5 +41,5 @@ pub enum Fate {
     Late(Duration),
 }
 
-/// Decides the fate of each departure.
-pub type Faults = Box<dyn FnMut(&Departure<'_>) -> Fate>;
+/// Decides the verdict on each departure.
+pub type Faults = Box<dyn FnMut(&Departure<'_>) -> Verdict>;

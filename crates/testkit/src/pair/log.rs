@@ -7,7 +7,7 @@ use skyhaul_tcp::{Rejected, Segment};
 
 /// What happened to a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum SegmentEvent {
     /// Its endpoint sent it.
     Sent,
     /// It reached an endpoint.
@@ -28,7 +28,7 @@ pub struct Entry {
     /// The endpoint that sent it or received it; for losses, the one that sent it.
     pub side: Side,
     /// What.
-    pub what: What,
+    pub event: SegmentEvent,
     /// The segment.
     pub segment: Segment,
 }

@@ -10,9 +10,9 @@ mod packet;
 mod setup;
 mod side;
 
-pub use end::{Act, End, Keeps, content};
-pub use fault::{Departure, Fate, Faults};
-pub use log::{Entry, What};
+pub use end::{Act, End, PayloadStore, content};
+pub use fault::{Departure, Faults, Verdict};
+pub use log::{Entry, SegmentEvent};
 pub use packet::{Packet, is_pure_ack};
 pub use setup::{EarlyData, Handshake, Setup};
 pub use side::Side;
@@ -37,7 +37,12 @@ impl Observer<Packet> for Losses<'_> {
     fn left(&mut self, _: Instant, _: u32, _: &Packet) {}
     fn lost(&mut self, now: Instant, _: u32, p: Packet, why: DropReason) {
         if self.logging {
-            self.log.push(Entry { at: now, side: p.from, what: What::Dropped(why), segment: p.segment });
+            self.log.push(Entry {
+                at: now,
+                side: p.from,
+                event: SegmentEvent::Dropped(why),
+                segment: p.segment,
+            });
         }
     }
 }
@@ -53,7 +58,7 @@ pub struct Pair<S: Store> {
     pub logging: bool,
 }
 
-impl<S: Keeps> Pair<S> {
+impl<S: PayloadStore> Pair<S> {
     /// The present.
     #[must_use]
     pub fn now(&self) -> Instant {
@@ -79,7 +84,7 @@ impl<S: Keeps> Pair<S> {
         &self.ends[side.index()].conn
     }
     /// Decides about everything that `side` sends from now on.
-    pub fn faults(&mut self, side: Side, faults: impl FnMut(&Departure<'_>) -> Fate + 'static) {
+    pub fn faults(&mut self, side: Side, faults: impl FnMut(&Departure<'_>) -> Verdict + 'static) {
         self.ends[side.index()].faults = Some(Box::new(faults));
     }
     /// The application of `side` will do this at `at`.
@@ -215,11 +220,11 @@ impl<S: Keeps> Pair<S> {
         let now = self.now;
         let result = self.ends[side.index()].conn.handle(now, &p.segment, &p.payload);
         if self.logging {
-            let what = match result {
-                Ok(()) => What::Arrived,
-                Err(why) => What::Refused(why),
+            let event = match result {
+                Ok(()) => SegmentEvent::Arrived,
+                Err(why) => SegmentEvent::Refused(why),
             };
-            self.log.push(Entry { at: now, side, what, segment: p.segment });
+            self.log.push(Entry { at: now, side, event, segment: p.segment });
         }
         self.pump(side);
     }
@@ -246,31 +251,31 @@ impl<S: Keeps> Pair<S> {
                 probe_index: e.probes_sent,
                 segment: &segment,
             };
-            let fate = e.faults.as_mut().map_or(Fate::Deliver, |f| f(&departure));
+            let verdict = e.faults.as_mut().map_or(Verdict::Deliver, |f| f(&departure));
             e.sent += 1;
             e.data_sent += u64::from(departure.is_data());
             e.probes_sent += u64::from(segment.mark.is_probe());
             if self.logging {
-                self.log.push(Entry { at: now, side, what: What::Sent, segment });
+                self.log.push(Entry { at: now, side, event: SegmentEvent::Sent, segment });
             }
-            match fate {
-                Fate::Deliver => self.offer(p),
-                Fate::Mark => {
+            match verdict {
+                Verdict::Deliver => self.offer(p),
+                Verdict::Mark => {
                     p.mark_ce();
                     self.offer(p);
                 }
-                Fate::Lose => {
+                Verdict::Lose => {
                     if self.logging {
-                        self.log.push(Entry { at: now, side, what: What::Lost, segment });
+                        self.log.push(Entry { at: now, side, event: SegmentEvent::Lost, segment });
                     }
                 }
-                Fate::Copies(n) => {
+                Verdict::Copies(n) => {
                     for _ in 0..n {
                         self.offer(p.clone());
                     }
                     self.offer(p);
                 }
-                Fate::Late(by) => self.ends[side.index()].late.push((now + by, p)),
+                Verdict::Late(by) => self.ends[side.index()].late.push((now + by, p)),
             }
         }
         let e = &mut self.ends[side.index()];
@@ -289,19 +294,21 @@ impl<S: Keeps> Pair<S> {
     /// The ordinary data segments that `side` sent, with their times.
     pub fn data_sent(&self, side: Side) -> impl Iterator<Item = &Entry> {
         self.log.iter().filter(move |e| {
-            e.side == side && e.what == What::Sent && e.segment.len > 0 && !e.segment.mark.is_probe()
+            e.side == side && e.event == SegmentEvent::Sent && e.segment.len > 0 && !e.segment.mark.is_probe()
         })
     }
     /// The probes that `side` sent.
     pub fn probes_sent(&self, side: Side) -> impl Iterator<Item = &Entry> {
-        self.log.iter().filter(move |e| e.side == side && e.what == What::Sent && e.segment.mark.is_probe())
+        self.log
+            .iter()
+            .filter(move |e| e.side == side && e.event == SegmentEvent::Sent && e.segment.mark.is_probe())
     }
     /// What arrived at `side` and was accepted.
     pub fn arrived(&self, side: Side) -> impl Iterator<Item = &Entry> {
-        self.log.iter().filter(move |e| e.side == side && e.what == What::Arrived)
+        self.log.iter().filter(move |e| e.side == side && e.event == SegmentEvent::Arrived)
     }
     /// Everything that `side` sent.
     pub fn sent(&self, side: Side) -> impl Iterator<Item = &Entry> {
-        self.log.iter().filter(move |e| e.side == side && e.what == What::Sent)
+        self.log.iter().filter(move |e| e.side == side && e.event == SegmentEvent::Sent)
     }
 }

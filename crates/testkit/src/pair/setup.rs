@@ -1,6 +1,6 @@
 //! What a pair is made of.
 
-use super::end::{Act, End, Keeps};
+use super::end::{Act, End, PayloadStore};
 use super::side::Side;
 use super::{Pair, link_of};
 use skyhaul_base::{Duration, Instant, Rng};
@@ -83,7 +83,7 @@ impl Setup {
 
     /// The pair, at time zero.
     #[must_use]
-    pub fn build<S: Keeps>(&self) -> Pair<S> {
+    pub fn build<S: PayloadStore>(&self) -> Pair<S> {
         self.build_with(|side, algorithm| {
             let _ = side;
             algorithm
@@ -92,7 +92,7 @@ impl Setup {
 
     /// The pair; `wrap` may put something around the congestion controls.
     #[must_use]
-    pub fn build_with<S: Keeps>(&self, mut wrap: impl FnMut(Side, Algorithm) -> Algorithm) -> Pair<S> {
+    pub fn build_with<S: PayloadStore>(&self, mut wrap: impl FnMut(Side, Algorithm) -> Algorithm) -> Pair<S> {
         let now = Instant::ZERO;
         let algorithms: Vec<Algorithm> = Side::BOTH
             .iter()

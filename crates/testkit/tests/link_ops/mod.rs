@@ -16,77 +16,76 @@ use skyhaul_path::{
     Acknowledgement, Agenda, Change, Course, Delay, Discipline, DropReason, Handover, Limit, Link,
     LinkConfig, QueueConfig, Streams, Victim, arq,
 };
-use skyhaul_testkit::fuzz::Tape;
+use skyhaul_testkit::fuzz::ByteReader;
 use std::collections::VecDeque;
 
-fn micros(tape: &mut Tape<'_>) -> Duration {
-    Duration::from_micros(tape.word().into())
+fn micros(input: &mut ByteReader<'_>) -> Duration {
+    Duration::from_micros(input.word().into())
 }
-fn share(tape: &mut Tape<'_>) -> f64 {
-    f64::from(tape.byte()) / 255.0
+fn share(input: &mut ByteReader<'_>) -> f64 {
+    f64::from(input.byte()) / 255.0
 }
 
 /// Every kind of queue.
-fn discipline(tape: &mut Tape<'_>) -> Discipline {
-    let victim = if tape.one_in(2) { Victim::Oldest } else { Victim::Youngest };
-    let (yes, also) = (tape.one_in(2), tape.one_in(2));
-    match tape.below(15) {
+fn discipline(input: &mut ByteReader<'_>) -> Discipline {
+    let victim = if input.one_in(2) { Victim::Oldest } else { Victim::Youngest };
+    let (yes, also) = (input.one_in(2), input.one_in(2));
+    match input.below(15) {
         0 => Discipline::DROP_TAIL,
         1 => plain::Config {}.into(),
         2 => gtnets::Config {}.into(),
         3 => acks_first::Config {}.into(),
         4 => pushout::Fifo { victim }.into(),
         5 => pushout::Strict { victim }.into(),
-        6 => threshold::Config { low_below: tape.below(5) as u64 }.into(),
-        7 => two_band::Config { low_room: share(tape), low_rate: 0.5 * share(tape) }.into(),
+        6 => threshold::Config { low_below: input.below(5) as u64 }.into(),
+        7 => two_band::Config { low_room: share(input), low_rate: 0.5 * share(input) }.into(),
         8 => ack_decimation::Config {
-            keep_every: 2 + tape.below(4) as u64,
+            keep_every: 2 + input.below(4) as u64,
             keep_duplicates: yes,
             acks_first: also,
         }
         .into(),
         9 => {
             let place = if yes { ack_filter::Place::Head } else { ack_filter::Place::Tail };
-            let filter = if tape.one_in(2) {
+            let filter = if input.one_in(2) {
                 ack_filter::Filter::Conservative
             } else {
                 ack_filter::Filter::Aggressive
             };
             ack_filter::Config { filter, place, acks_first: also }.into()
         }
-        10 => {
-            codel::Config { target: micros(tape), interval: micros(tape), ecn: yes, class_aware: also }.into()
-        }
+        10 => codel::Config { target: micros(input), interval: micros(input), ecn: yes, class_aware: also }
+            .into(),
         11 => fq_codel::Config {
-            target: micros(tape),
-            interval: micros(tape),
-            quantum: 1 + u64::from(tape.word()) % 3000,
-            flows: 1 + tape.below(4) as u64,
+            target: micros(input),
+            interval: micros(input),
+            quantum: 1 + u64::from(input.word()) % 3000,
+            flows: 1 + input.below(4) as u64,
             ecn: yes,
             class_aware: also,
         }
         .into(),
         12 => pie::Config {
-            target: micros(tape),
-            update: micros(tape),
-            burst: micros(tape),
+            target: micros(input),
+            update: micros(input),
+            burst: micros(input),
             ecn: yes,
             class_aware: also,
             ..pie::Config::default()
         }
         .into(),
         13 => red::Config {
-            max_probability: share(tape),
-            weight: share(tape),
+            max_probability: share(input),
+            weight: share(input),
             gentle: yes,
             ecn: also,
-            class_aware: tape.one_in(2),
+            class_aware: input.one_in(2),
             ..red::Config::default()
         }
         .into(),
         _ => wred::Config {
-            max_probability: share(tape),
-            weight: share(tape),
+            max_probability: share(input),
+            weight: share(input),
             gentle: yes,
             ecn: also,
             ..wred::Config::default()
@@ -95,25 +94,25 @@ fn discipline(tape: &mut Tape<'_>) -> Discipline {
     }
 }
 
-fn limit(tape: &mut Tape<'_>) -> Limit {
-    match tape.below(3) {
-        0 => Limit::Packets(tape.below(20) as u32),
-        1 => Limit::Bytes(u64::from(tape.word()) % 20_000),
+fn limit(input: &mut ByteReader<'_>) -> Limit {
+    match input.below(3) {
+        0 => Limit::Packets(input.below(20) as u32),
+        1 => Limit::Bytes(u64::from(input.word()) % 20_000),
         _ => Limit::Unlimited,
     }
 }
 
-fn speed(tape: &mut Tape<'_>) -> rate::Config {
-    let bits = Rate::from_bits_per_sec(100_000 + 1000 * u64::from(tape.word()));
-    match tape.below(6) {
+fn speed(input: &mut ByteReader<'_>) -> rate::Config {
+    let bits = Rate::from_bits_per_sec(100_000 + 1000 * u64::from(input.word()));
+    match input.below(6) {
         0 => rate::Config::Unlimited,
         1 => rate::read("mahimahi", "1\n3\n3\n7\n", End::Loop).expect("a trace"),
         2 => rate::Kind::Dama(dama::Config {
             rate: bits,
             carrier_rate: None,
-            frame: Duration::from_millis(1 + tape.below(30) as u64),
-            request: micros(tape),
-            hold: micros(tape),
+            frame: Duration::from_millis(1 + input.below(30) as u64),
+            request: micros(input),
+            hold: micros(input),
             contention_rate: None,
         })
         .into(),
@@ -121,50 +120,50 @@ fn speed(tape: &mut Tape<'_>) -> rate::Config {
     }
 }
 
-fn losses(tape: &mut Tape<'_>) -> error::Config {
-    match tape.below(6) {
-        0 => per::Config { p: share(tape) }.into(),
-        1 => ber::Config { ber: 1e-4 * share(tape), ..ber::Config::default() }.into(),
-        2 => bursts::Config { loss: 0.5 * share(tape), burst: 3.0 }.into(),
+fn losses(input: &mut ByteReader<'_>) -> error::Config {
+    match input.below(6) {
+        0 => per::Config { p: share(input) }.into(),
+        1 => ber::Config { ber: 1e-4 * share(input), ..ber::Config::default() }.into(),
+        2 => bursts::Config { loss: 0.5 * share(input), burst: 3.0 }.into(),
         3 => {
-            let mtu = 68 + u64::from(tape.word()) % 1500;
-            mtu::Config { mtu, fragments: tape.one_in(2), p: share(tape) }.into()
+            let mtu = 68 + u64::from(input.word()) % 1500;
+            mtu::Config { mtu, fragments: input.one_in(2), p: share(input) }.into()
         }
         _ => error::Config::NONE,
     }
 }
 
-fn delay(tape: &mut Tape<'_>, now: Instant) -> Delay {
-    let (base, more) = (micros(tape), micros(tape));
-    match tape.below(5) {
+fn delay(input: &mut ByteReader<'_>, now: Instant) -> Delay {
+    let (base, more) = (micros(input), micros(input));
+    match input.below(5) {
         0 => Normal { base, sigma: more }.into(),
         1 => Uniform { base, jitter: more }.into(),
-        2 => Ramp::new((now, base), (now + micros(tape), more)).into(),
+        2 => Ramp::new((now, base), (now + micros(input), more)).into(),
         _ => Delay::fixed(base),
     }
 }
 
-fn code(tape: &mut Tape<'_>) -> Option<fec::Config> {
-    match tape.below(5) {
+fn code(input: &mut ByteReader<'_>) -> Option<fec::Config> {
+    match input.below(5) {
         0 => {
-            let k = 1 + tape.below(8) as u64;
-            let (n, interleave) = (k + tape.below(4) as u64, 1 + tape.below(3) as u64);
-            let fill_time = micros(tape).max(Duration::from_nanos(1));
-            Some(block::Config { n, k, interleave, fill_time, in_order: tape.one_in(2) }.into())
+            let k = 1 + input.below(8) as u64;
+            let (n, interleave) = (k + input.below(4) as u64, 1 + input.below(3) as u64);
+            let fill_time = micros(input).max(Duration::from_nanos(1));
+            Some(block::Config { n, k, interleave, fill_time, in_order: input.one_in(2) }.into())
         }
-        1 => Some(repeat::Config { times: 1 + tape.below(3) as u64 }.into()),
-        2 => Some(code_rate::Config { rate: 0.1 + 0.9 * share(tape), residual: None }.into()),
+        1 => Some(repeat::Config { times: 1 + input.below(3) as u64 }.into()),
+        2 => Some(code_rate::Config { rate: 0.1 + 0.9 * share(input), residual: None }.into()),
         _ => None,
     }
 }
 
-fn repeats(tape: &mut Tape<'_>) -> Option<arq::Config> {
-    tape.one_in(3).then(|| arq::Config {
-        window: 1 + tape.below(12) as u32,
-        retries: tape.below(4) as u32,
-        in_order: tape.one_in(2),
-        guard: micros(tape),
-        feedback: if tape.one_in(2) { arq::Feedback::Ideal } else { arq::Feedback::After(micros(tape)) },
+fn repeats(input: &mut ByteReader<'_>) -> Option<arq::Config> {
+    input.one_in(3).then(|| arq::Config {
+        window: 1 + input.below(12) as u32,
+        retries: input.below(4) as u32,
+        in_order: input.one_in(2),
+        guard: micros(input),
+        feedback: if input.one_in(2) { arq::Feedback::Ideal } else { arq::Feedback::After(micros(input)) },
     })
 }
 
@@ -181,31 +180,31 @@ impl Course for Script {
     }
 }
 
-fn script(tape: &mut Tape<'_>) -> Script {
+fn script(input: &mut ByteReader<'_>) -> Script {
     let mut at = Instant::ZERO;
-    let changes = (0..tape.below(12)).map(|_| {
-        if tape.one_in(2) {
-            at += micros(tape);
+    let changes = (0..input.below(12)).map(|_| {
+        if input.one_in(2) {
+            at += micros(input);
         }
-        (at, change(tape, at))
+        (at, change(input, at))
     });
     Script(changes.collect())
 }
 
-fn change(tape: &mut Tape<'_>, now: Instant) -> Change {
-    match tape.below(8) {
-        0 => Change::Delay(delay(tape, now)),
-        1 => Change::Error(losses(tape)),
-        2 => Change::Limit(limit(tape)),
-        3 => Change::Rate(speed(tape)),
-        4 => Change::Up(tape.one_in(2)),
-        5 => Change::Fade(share(tape)),
-        6 => Change::Visible(tape.one_in(2)),
+fn change(input: &mut ByteReader<'_>, now: Instant) -> Change {
+    match input.below(8) {
+        0 => Change::Delay(delay(input, now)),
+        1 => Change::Error(losses(input)),
+        2 => Change::Limit(limit(input)),
+        3 => Change::Rate(speed(input)),
+        4 => Change::Up(input.one_in(2)),
+        5 => Change::Fade(share(input)),
+        6 => Change::Visible(input.one_in(2)),
         _ => Change::Handover(Handover {
             from: Some(1),
-            to: tape.one_in(2).then_some(2),
+            to: input.one_in(2).then_some(2),
             before: Duration::ZERO,
-            after: micros(tape),
+            after: micros(input),
         }),
     }
 }
@@ -277,12 +276,12 @@ impl Bench {
     }
 }
 
-fn packet(tape: &mut Tape<'_>, id: u32) -> Pkt {
-    let size = u32::from(tape.word()) % 1501;
-    let bits = tape.byte();
+fn packet(input: &mut ByteReader<'_>, id: u32) -> Pkt {
+    let size = u32::from(input.word()) % 1501;
+    let bits = input.byte();
     let ack = (bits & 8 != 0).then(|| Acknowledgement {
         connection: u16::from(bits >> 7),
-        number: tape.byte().into(),
+        number: input.byte().into(),
         ecn: bits & 0x40,
         stamp: (bits & 16 != 0).then_some(id),
         tells_more: bits & 32 != 0,
@@ -296,24 +295,24 @@ fn packet(tape: &mut Tape<'_>, id: u32) -> Pkt {
 /// # Panics
 /// If a packet has two fates or none, or the books disagree.
 pub(crate) fn link_ops(data: &[u8]) {
-    let tape = &mut Tape(data);
+    let input = &mut ByteReader(data);
     let queue = QueueConfig {
-        discipline: discipline(tape),
-        limit: limit(tape),
-        count_in_service: tape.one_in(4),
-        ns2_limit: tape.one_in(4),
+        discipline: discipline(input),
+        limit: limit(input),
+        count_in_service: input.one_in(4),
+        ns2_limit: input.one_in(4),
     };
     let config = LinkConfig {
-        rate: speed(tape),
+        rate: speed(input),
         queue,
-        delay: delay(tape, Instant::ZERO),
-        allow_reorder: tape.one_in(3),
-        error: losses(tape),
-        drop_inflight: tape.one_in(2),
+        delay: delay(input, Instant::ZERO),
+        allow_reorder: input.one_in(3),
+        error: losses(input),
+        drop_inflight: input.one_in(2),
         spares_acks: false,
         two_paths: false,
-        fec: code(tape),
-        arq: repeats(tape),
+        fec: code(input),
+        arq: repeats(input),
     };
     let refused = config.validate().map_err(|e| e.to_string()).err();
     let refused = refused.or(queue.validate(1500).map_err(|e| e.to_string()).err());
@@ -322,27 +321,27 @@ pub(crate) fn link_ops(data: &[u8]) {
         assert!(!why.is_empty() && !why.contains('\n'), "{why:?}");
         return;
     }
-    let moves = tape.one_in(2);
+    let moves = input.one_in(2);
     let (mut courses, mut events) = (Vec::new(), Vec::new());
     if moves {
-        let change = change(tape, Instant::ZERO);
-        events.push(Due { at: Instant::ZERO + micros(tape), link: 0, change });
+        let change = change(input, Instant::ZERO);
+        events.push(Due { at: Instant::ZERO + micros(input), link: 0, change });
         for _ in 0..2 {
-            let course: Box<dyn Course> = Box::new(script(tape));
+            let course: Box<dyn Course> = Box::new(script(input));
             courses.push((0, course));
         }
     }
     let mut agenda = Agenda::new(events, courses);
     let link = Link::new(&config, Streams::named(1, "links.fuzz"));
     // Departures are foreseen only where nothing changes.
-    let foreseeing = !moves && tape.one_in(2);
+    let foreseeing = !moves && input.one_in(2);
     let link = if foreseeing { link.foreseeing(&queue) } else { link };
     let mut bench = Bench { link, known: Vec::new(), delivered: 0, lost: Default::default(), marked: 0 };
     let mut now = Instant::ZERO;
-    while !tape.is_empty() {
-        let until = if tape.one_in(2) { now + micros(tape) } else { now };
+    while !input.is_empty() {
+        let until = if input.one_in(2) { now + micros(input) } else { now };
         // A late driver leaves out what is due, but not what changes.
-        let late = tape.one_in(4);
+        let late = input.one_in(4);
         loop {
             let due = if late { Instant::MAX } else { bench.next() };
             let at = due.min(agenda.next());
@@ -357,15 +356,15 @@ pub(crate) fn link_ops(data: &[u8]) {
             }
         }
         now = until;
-        match tape.below(8) {
+        match input.below(8) {
             0 => bench.serve(now),
             1 => drop(bench.deliver(now)),
             2 if moves => {
-                let change = change(tape, now);
+                let change = change(input, now);
                 bench.change(now, &change);
             }
             _ => {
-                let p = packet(tape, bench.known.len() as u32);
+                let p = packet(input, bench.known.len() as u32);
                 bench.offer(now, p);
             }
         }

@@ -16,7 +16,7 @@ mod smooth;
 
 use super::packet::{Cut, Cutter};
 use crate::datagram::{Datagram, Delays, Measured};
-use crate::frame::{Fate, Frame};
+use crate::frame::{Frame, FrameStatus};
 use crate::viewed::{FIXED, Share, Viewed};
 use crate::watch::Arrival;
 use decode::Decoder;
@@ -52,7 +52,7 @@ struct Expected {
 
 impl Expected {
     fn is_sent(&self) -> bool {
-        self.frame.fate == Fate::Sent
+        self.frame.status == FrameStatus::Sent
     }
     /// Whether nothing more of it can arrive.
     fn is_done(&self) -> bool {
@@ -155,8 +155,8 @@ impl Viewer {
         let counts = frame.at >= Instant::ZERO + self.settings.warm;
         if counts {
             self.viewed.frames[frame.kind as usize] += 1;
-            self.viewed.skipped += u64::from(frame.fate == Fate::Skipped);
-            self.viewed.gaps += u64::from(frame.fate == Fate::Gap);
+            self.viewed.skipped += u64::from(frame.status == FrameStatus::Skipped);
+            self.viewed.gaps += u64::from(frame.status == FrameStatus::Gap);
         }
         self.playout.produced(frame.at, frame.number);
         self.last = Some(frame.number);

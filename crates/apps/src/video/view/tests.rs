@@ -12,7 +12,7 @@ const CUT: Cut = Cut { payload: 960, flush: true, pad: false };
 
 fn frame(number: u64, kind: Type, ms: u64, bytes: u64) -> Frame {
     let packets = bytes.div_ceil(960) as u32;
-    Frame { number, kind, at: at(ms), bytes, packets, fate: Fate::Sent, target: 1e5 }
+    Frame { number, kind, at: at(ms), bytes, packets, status: FrameStatus::Sent, target: 1e5 }
 }
 fn viewer(stream: bool) -> Viewer {
     Viewer::new(Settings::default(), 25.0, CUT, stream)
@@ -142,7 +142,13 @@ fn rates_of_the_coder_are_counted() {
     for (n, target) in [320e3, 320e3, 200e3, 220e3].into_iter().enumerate() {
         v.produced(&Frame { target, ..frame(n as u64, Type::I, 40 * n as u64, 960) });
     }
-    v.produced(&Frame { fate: Fate::Gap, bytes: 0, packets: 0, target: 220e3, ..frame(4, Type::P, 160, 0) });
+    v.produced(&Frame {
+        status: FrameStatus::Gap,
+        bytes: 0,
+        packets: 0,
+        target: 220e3,
+        ..frame(4, Type::P, 160, 0)
+    });
     let r = v.result(at(200));
     assert_eq!((r.switches, r.switched_by, r.gaps), (2, Some(70e3), 1));
 }
@@ -153,7 +159,7 @@ fn random_film(rng: &mut Rng, n: u64) -> Vec<Frame> {
     let one = |number: u64| {
         let mut f = frame(number, kinds[number as usize % 7], 40 * number, 1 + rng.below(4000));
         if rng.unit() < 0.05 {
-            (f.fate, f.bytes, f.packets) = (Fate::Skipped, 0, 0);
+            (f.status, f.bytes, f.packets) = (FrameStatus::Skipped, 0, 0);
         }
         f
     };
@@ -307,7 +313,7 @@ fn streams_by_definition() {
                 packets.push(when(offset + ((i + 1) * 960).min(f.bytes)));
             }
             offset += f.bytes;
-            complete.push((f.fate == Fate::Sent).then(|| when(offset)));
+            complete.push((f.status == FrameStatus::Sent).then(|| when(offset)));
         }
         let late = packets.windows(2).filter(|w| w[1] - w[0] > 100).count() as u64;
         let delays: Vec<u64> = film
@@ -323,8 +329,9 @@ fn streams_by_definition() {
             [delays.iter().min().copied(), delays.iter().max().copied()]
         );
         assert_eq!(r.delayed, Some(Share { part: late, of: packets.len() as u64 }));
-        let judged =
-            |i: &usize| complete[*i].is_some() || film[*i].fate != Fate::Sent || 40 * *i as u64 + 1000 < end;
+        let judged = |i: &usize| {
+            complete[*i].is_some() || film[*i].status != FrameStatus::Sent || 40 * *i as u64 + 1000 < end
+        };
         let in_time: Vec<bool> =
             (0..300).map(|i| complete[i].is_some_and(|t| t <= 40 * i as u64 + 1000)).collect();
         let ok = decodable(&film, &in_time);

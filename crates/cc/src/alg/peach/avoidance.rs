@@ -1,7 +1,7 @@
 //! The parts that TCP-Peach may take from TCP Vegas: "the Congestion Avoidance and Fast Retransmit algorithms may
 //! be those proposed either in TCP-Reno or by TCP-Vegas" \[Peach §III\] (R28).
 
-use super::{Config, Whose};
+use super::{Config, TcpVariant};
 use crate::event::{Ack, AckKind, Cx, Path, Phase};
 use crate::parts::backlog::Backlog;
 use crate::parts::fine_timeout::FineTimeout;
@@ -29,7 +29,7 @@ impl Vegas {
     /// The parts selected by the options; `None` if there are none.
     pub(super) fn of(config: &Config) -> Option<Self> {
         let (avoids, retransmits) =
-            (config.avoidance == Whose::Vegas, config.fast_retransmit == Whose::Vegas);
+            (config.avoidance == TcpVariant::Vegas, config.fast_retransmit == TcpVariant::Vegas);
         (avoids || retransmits).then(|| Self {
             avoids,
             retransmits,

@@ -86,19 +86,19 @@ pub enum FinalAck {
     SendFirst,
 }
 
-/// Whose congestion avoidance or Fast Retransmit is used.
+/// The TCP whose congestion avoidance or Fast Retransmit is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Whose {
-    /// TCP-Reno's.
+pub enum TcpVariant {
+    /// TCP Reno.
     Reno,
-    /// TCP Vegas'.
+    /// TCP Vegas.
     Vegas,
 }
 
 #[cfg(feature = "serde")]
-impl Whose {
+impl TcpVariant {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde wants")]
     fn is_reno(&self) -> bool {
         *self == Self::Reno
@@ -117,12 +117,12 @@ skyhaul_base::options! {
         recovery_end: RecoveryEnd = RecoveryEnd::AllOutstanding,
         /// Congestion avoidance: `reno` (default) or `vegas`, which estimates the queued segments once per round trip, adds
         /// one segment to the window below 1 and subtracts one above 3. R28.
-        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Whose::is_reno"))]
-        avoidance: Whose = Whose::Reno,
+        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "TcpVariant::is_reno"))]
+        avoidance: TcpVariant = TcpVariant::Reno,
         /// Fast Retransmit: `reno` (default), after the endpoint's number of duplicate acknowledgements, or `vegas`, for
         /// which a single one suffices if the oldest segment is older than a fine-grained timeout. R28.
-        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Whose::is_reno"))]
-        fast_retransmit: Whose = Whose::Reno,
+        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "TcpVariant::is_reno"))]
+        fast_retransmit: TcpVariant = TcpVariant::Reno,
         /// How a connection starts: `sudden` (default) or `slow`, for an ablation without Sudden Start.
         start: Opening = Opening::Sudden,
         /// How the window opens after a timeout: `sudden` (default; the text, twice) or `slow` (Fig. 4). R10.

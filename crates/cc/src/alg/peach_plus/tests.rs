@@ -5,7 +5,7 @@ use crate::ProbeSource;
 use crate::control::ControlOptions;
 use crate::rules::{HalvingBase, Rules};
 use crate::testing::Stage;
-use crate::testing::ideal::{Happened, Ideal, Line};
+use crate::testing::ideal::{Ideal, IdealEvent, Line};
 use alloc::vec::Vec;
 use skyhaul_base::{Duration, Instant};
 
@@ -56,13 +56,13 @@ fn steady(config: Config, lose: &[u64]) -> Ideal<PeachPlus> {
     run
 }
 /// Moments in spacings after the first acknowledgement would have arrived: with one loss, which duplicate it is.
-fn moments(run: &Ideal<PeachPlus>, what: impl Fn(Happened) -> bool) -> Vec<u64> {
+fn moments(run: &Ideal<PeachPlus>, what: impl Fn(IdealEvent) -> bool) -> Vec<u64> {
     let spacing = (RTT / 30).as_nanos();
     let since = |t: Instant| (t - secs(0.55)).as_nanos();
     run.log.iter().filter(|(_, h)| what(*h)).map(|(t, _)| (since(*t) + spacing / 2) / spacing).collect()
 }
-fn is_new(h: Happened) -> bool {
-    matches!(h, Happened::Sent { again: false, .. })
+fn is_new(h: IdealEvent) -> bool {
+    matches!(h, IdealEvent::Sent { again: false, .. })
 }
 fn range(r: core::ops::RangeInclusive<u64>) -> Vec<u64> {
     r.collect()
@@ -74,10 +74,10 @@ fn one_loss_with_the_pipe_of_the_scoreboard() {
     run.run_until(secs(0.6051));
     assert_eq!((run.stage.cwnd(), run.stage.variable("adsn"), run.stage.path.pipe()), (15.0, 15.0, 27.0));
     run.run_until(secs(1.1549));
-    assert_eq!(moments(&run, |h| h == Happened::Probed), range(4..=15));
+    assert_eq!(moments(&run, |h| h == IdealEvent::Probed), range(4..=15));
     assert_eq!(moments(&run, is_new), range(16..=29));
     run.run_until(secs(1.1551));
-    assert_eq!(moments(&run, |h| h == Happened::Recovered), [33]);
+    assert_eq!(moments(&run, |h| h == IdealEvent::Recovered), [33]);
     assert_eq!(vars(&run.stage), (15.0, 0.0, 0.0), "three left over are dropped");
     assert_eq!(moments(&run, is_new).len(), 15, "FlightSize 14: one more");
     for k in 0..12 {
@@ -95,7 +95,7 @@ fn one_loss_with_the_counter() {
         run.run_until(secs(0.6051));
         assert_eq!((run.stage.cwnd(), run.stage.variable("adsn"), run.stage.path.pipe()), (15.0, 15.0, 28.0));
         run.run_until(secs(1.1549));
-        assert_eq!(moments(&run, |h| h == Happened::Probed), range(4..=16));
+        assert_eq!(moments(&run, |h| h == IdealEvent::Probed), range(4..=16));
         assert_eq!(moments(&run, is_new), range(17..=29));
         run.run_until(secs(1.1551));
         assert_eq!(vars(&run.stage), (15.0, 0.0, 0.0), "two left over are dropped");
@@ -112,13 +112,13 @@ fn two_losses_are_one_halving() {
     let mut run = steady(Config::default(), &[0, 10]);
     run.keep_probe = |_| false;
     run.run_until(secs(3.0));
-    let again = moments(&run, |h| matches!(h, Happened::Sent { again: true, .. }));
+    let again = moments(&run, |h| matches!(h, IdealEvent::Sent { again: true, .. }));
     assert_eq!(again, [3, 16]);
-    assert_eq!(moments(&run, |h| h == Happened::Reduced), [3]);
+    assert_eq!(moments(&run, |h| h == IdealEvent::Reduced), [3]);
     // All NIL segments lost: the Recover ACK is that of the retransmission, 1.3933 s.
-    assert_eq!(moments(&run, |h| h == Happened::Recovered), [46]);
+    assert_eq!(moments(&run, |h| h == IdealEvent::Recovered), [46]);
     // Eleven NIL segments on duplicates 4 to 14; from the tenth on, a duplicate comes one spacing later.
-    assert_eq!(&moments(&run, |h| h == Happened::Probed)[..11], [4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15]);
+    assert_eq!(&moments(&run, |h| h == IdealEvent::Probed)[..11], [4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15]);
 
     // Where they arrive, the sixth one carries 110 (100, then 106 to 110 as what precedes is acknowledged): it
     // repairs the second loss at 1.265 s, before the retransmission does.
@@ -126,11 +126,11 @@ fn two_losses_are_one_halving() {
     run.run_until(secs(1.2649));
     assert_eq!(run.stage.cwnd(), 20.0, "five answers within the recovery");
     run.run_until(secs(1.2651));
-    assert_eq!(moments(&run, |h| h == Happened::Recovered), [39]);
+    assert_eq!(moments(&run, |h| h == IdealEvent::Recovered), [39]);
     assert_eq!((run.stage.cwnd(), run.stage.variable("repaired")), (21.0, 1.0));
     run.run_until(secs(1.3751));
     assert_eq!(run.stage.cwnd(), 26.0, "eleven answers");
-    assert_eq!(moments(&run, |h| h == Happened::Reduced).len(), 1);
+    assert_eq!(moments(&run, |h| h == IdealEvent::Reduced).len(), 1);
 }
 
 #[test]

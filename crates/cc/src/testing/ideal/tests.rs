@@ -69,9 +69,9 @@ fn t1_one_more_segment_per_tau() {
     // The full window stands at 126 tau, and what is left changes nothing.
     run.run_until(secs(5.0));
     assert_eq!(run.stage.cwnd(), 64.0);
-    let probes = run.log.iter().filter(|(_, h)| *h == Happened::Probed).count();
+    let probes = run.log.iter().filter(|(_, h)| *h == IdealEvent::Probed).count();
     assert_eq!(probes, 63);
-    let last = run.log.iter().rfind(|(_, h)| *h == Happened::Probed).map(|(t, _)| *t);
+    let last = run.log.iter().rfind(|(_, h)| *h == IdealEvent::Probed).map(|(t, _)| *t);
     assert_eq!(last, Some(Instant::ZERO + tau * 63));
 }
 
@@ -109,7 +109,7 @@ fn dupack(at: Instant) -> u64 {
     (at - secs(0.55)).as_nanos().div_ceil((RTT / 30).as_nanos() + 1)
 }
 
-fn counts<C>(run: &Ideal<C>, what: impl Fn(Happened) -> bool) -> BTreeMap<u64, u64> {
+fn counts<C>(run: &Ideal<C>, what: impl Fn(IdealEvent) -> bool) -> BTreeMap<u64, u64> {
     let mut n = BTreeMap::new();
     for (at, _) in run.log.iter().filter(|(_, h)| what(*h)) {
         *n.entry(dupack(*at)).or_default() += 1;
@@ -127,23 +127,26 @@ fn t2_rapid_recovery_in_reno_mode() {
     );
     assert_eq!(
         run.log,
-        [(run.log[0].0, Happened::Reduced), (run.log[0].0, Happened::Sent { index: 0, again: true })]
+        [(run.log[0].0, IdealEvent::Reduced), (run.log[0].0, IdealEvent::Sent { index: 0, again: true })]
     );
 
     // 26 duplicates after the retransmission inflate, before the final acknowledgement.
     run.run_until(secs(1.1549));
     assert_eq!((run.stage.cwnd(), run.stage.variable("wdsn"), run.stage.variable("adsn")), (41.0, 15.0, 0.0));
-    let dummies = counts(&run, |h| h == Happened::Probed);
+    let dummies = counts(&run, |h| h == IdealEvent::Probed);
     assert_eq!(dummies, (4..=18).map(|d| (d, 2)).collect());
-    let new = counts(&run, |h| matches!(h, Happened::Sent { again: false, .. }));
+    let new = counts(&run, |h| matches!(h, IdealEvent::Sent { again: false, .. }));
     assert_eq!(new, (19..=29).map(|d| (d, 1)).collect());
 
     // The acknowledgement of the lost segment: 42, then 15, and four more segments.
     run.run_until(secs(1.1551));
     assert_eq!(run.stage.cwnd(), 15.0);
-    assert_eq!(run.log.iter().filter(|(_, h)| matches!(h, Happened::Sent { again: false, .. })).count(), 15);
     assert_eq!(
-        run.log.iter().rfind(|(_, h)| *h == Happened::Recovered).map(|e| e.0),
+        run.log.iter().filter(|(_, h)| matches!(h, IdealEvent::Sent { again: false, .. })).count(),
+        15
+    );
+    assert_eq!(
+        run.log.iter().rfind(|(_, h)| *h == IdealEvent::Recovered).map(|e| e.0),
         Some(run.log.last().unwrap().0)
     );
 
@@ -171,7 +174,7 @@ fn t2_in_the_order_of_the_listing_sends_31_more_at_the_end() {
         s.start(Some(RTT));
         s.probe(29);
     });
-    let new = |run: &Ideal<Peach>| counts(run, |h| matches!(h, Happened::Sent { again: false, .. }));
+    let new = |run: &Ideal<Peach>| counts(run, |h| matches!(h, IdealEvent::Sent { again: false, .. }));
     run.run_until(secs(1.1549));
     assert_eq!((run.stage.cwnd(), new(&run).values().sum::<u64>()), (41.0, 11));
     run.run_until(secs(1.1551));
@@ -189,9 +192,9 @@ fn t2_rapid_recovery_in_sack_mode() {
         }
     }
     assert_eq!(highest, 15.0);
-    assert_eq!(counts(&run, |h| h == Happened::Probed), (4..=18).map(|d| (d, 2)).collect());
+    assert_eq!(counts(&run, |h| h == IdealEvent::Probed), (4..=18).map(|d| (d, 2)).collect());
     let new: Vec<_> =
-        run.log.iter().filter(|(_, h)| matches!(h, Happened::Sent { again: false, .. })).collect();
+        run.log.iter().filter(|(_, h)| matches!(h, IdealEvent::Sent { again: false, .. })).collect();
     assert_eq!(new.len(), 15);
     let on_dupacks: Vec<_> = new[..14].iter().map(|(t, _)| dupack(*t)).collect();
     assert_eq!(on_dupacks, (16..=29).collect::<Vec<_>>());
@@ -217,8 +220,8 @@ fn t2_segments_acknowledged_beyond_the_lost_one() {
 }
 
 /// Departures of data.
-fn departures<C>(run: &Ideal<C>) -> Vec<(Instant, Happened)> {
-    run.log.iter().filter(|(_, h)| matches!(h, Happened::Sent { .. })).copied().collect()
+fn departures<C>(run: &Ideal<C>) -> Vec<(Instant, IdealEvent)> {
+    run.log.iter().filter(|(_, h)| matches!(h, IdealEvent::Sent { .. })).copied().collect()
 }
 
 #[test]
@@ -269,6 +272,6 @@ fn every_algorithm_fills_a_bottleneck_and_repairs_a_loss() {
         run.lose.insert(2000);
         run.run_until(secs(60.0));
         assert!((4_800..6_000).contains(&run.acked()), "{name}: {}", run.acked());
-        assert_eq!(run.log.iter().filter(|e| e.1 == Happened::Reduced).count(), 1, "{name}");
+        assert_eq!(run.log.iter().filter(|e| e.1 == IdealEvent::Reduced).count(), 1, "{name}");
     }
 }

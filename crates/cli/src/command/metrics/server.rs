@@ -36,12 +36,12 @@ impl Metrics {
         let (Some(server), ask) = (self.server.take(), self.ask.clone()) else { return };
         std::thread::spawn(move || {
             for request in server.incoming_requests() {
-                let (tell, told) = channel();
-                if ask.send(tell).is_err() {
+                let (answer, answered) = channel();
+                if ask.send(answer).is_err() {
                     return;
                 }
                 wake();
-                let mut response = match told.recv_timeout(PATIENCE) {
+                let mut response = match answered.recv_timeout(PATIENCE) {
                     Ok(page) => Response::from_string(page),
                     Err(_) => Response::from_string("busy\n").with_status_code(503),
                 };
@@ -56,8 +56,8 @@ impl Metrics {
 
     /// Answers pending requests with a page.
     pub(crate) fn answer(&self, page: impl Fn() -> String) {
-        while let Ok(tell) = self.asked.try_recv() {
-            let _ = tell.send(page());
+        while let Ok(answer) = self.asked.try_recv() {
+            let _ = answer.send(page());
         }
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn text(streams: &[(u32, &Datagrams)]) -> String {
 }
 
 /// A receiver's counts of datagrams.
-struct Found {
+struct DatagramCounts {
     socket: Option<u32>,
     seconds: f64,
     bytes: u64,
@@ -47,7 +47,7 @@ struct Found {
     sends: bool,
 }
 
-impl Found {
+impl DatagramCounts {
     fn of(number: u32, d: &Datagrams) -> Self {
         Self {
             socket: Some(number + iperf3::FIRST_SOCKET - 1),
@@ -77,9 +77,9 @@ impl Found {
 
 /// A document for all streams of one direction.
 pub(super) fn json(streams: &[(u32, &Datagrams)]) -> String {
-    let all: Vec<Found> = streams.iter().map(|(n, d)| Found::of(*n, d)).collect();
-    let total = |of: fn(&Found) -> u64| all.iter().map(of).sum();
-    let sum = Found {
+    let all: Vec<DatagramCounts> = streams.iter().map(|(n, d)| DatagramCounts::of(*n, d)).collect();
+    let total = |of: fn(&DatagramCounts) -> u64| all.iter().map(of).sum();
+    let sum = DatagramCounts {
         socket: None,
         seconds: all.iter().map(|f| f.seconds).fold(0.0, f64::max),
         bytes: total(|f| f.bytes),

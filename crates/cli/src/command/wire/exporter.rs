@@ -5,7 +5,7 @@ use crate::command::metrics::Metrics;
 use crate::stop::Stop;
 use skyhaul_base::Duration;
 use skyhaul_net::Clock;
-use skyhaul_net::app::Farewell;
+use skyhaul_net::app::Drain;
 use skyhaul_net::driver::Driver;
 use skyhaul_net::host::Host;
 use std::net::SocketAddr;
@@ -40,10 +40,10 @@ impl Exporter {
     }
     /// Waits for the last packets of connections with this round-trip time.
     pub(super) fn linger(&self, driver: &mut Driver, rtt: Duration) -> Result<(), Stop> {
-        let each = |_, _: &mut Farewell, host: &mut Host| {
+        let each = |_, _: &mut Drain, host: &mut Host| {
             self.answer(host);
             false
         };
-        driver.run(&mut Farewell::new(rtt), each).map_err(Stop::bad)
+        driver.run(&mut Drain::new(rtt), each).map_err(Stop::bad)
     }
 }

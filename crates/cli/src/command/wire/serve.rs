@@ -11,7 +11,7 @@ use crate::printer::Printer;
 use crate::stop::Stop;
 use serde_json::Value;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_net::app::{Datagrams, Http, Interval, Iperf, Meter, Serve, Sink, Talker, Tested};
+use skyhaul_net::app::{ConnectionHandler, Datagrams, Http, Interval, Iperf, Meter, Serve, Sink, Tested};
 use skyhaul_net::driver::Driver;
 use skyhaul_net::host::{ConnId, Host};
 use skyhaul_net::{Clock, NetError};
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
     ran
 }
 
-fn talk<T: Talker, G: FnMut(u16) -> T>(
+fn talk<T: ConnectionHandler, G: FnMut(u16) -> T>(
     driver: &mut Driver,
     mut app: Serve<T, G>,
     shown: &mut ServerOutput<'_>,

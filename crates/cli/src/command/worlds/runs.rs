@@ -58,9 +58,9 @@ fn entries(worlds: &[String], cases: &[Case]) -> Result<Vec<Entry>, Stop> {
             }
             // With one group, the label names the congestion control already; the kernel uses its own.
             let alone = c.scenario.flows.len() == 1;
-            let says = choice.iter().any(|(key, _)| !alone || !is_control(key));
+            let named = choice.iter().any(|(key, _)| !alone || !is_control(key));
             let words = choice.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" ");
-            let words = if says { format!(", {words}") } else { String::new() };
+            let words = if named { format!(", {words}") } else { String::new() };
             let control =
                 if kernel || !alone { String::new() } else { format!(" {}", c.scenario.flows[0].label()) };
             all.push(Entry { label: format!("{text}{control}{words}"), world: world.clone(), case });

@@ -5,7 +5,7 @@ use super::{Outcome, Run, Stage, judged};
 use crate::bed::Link;
 use crate::finding::Finding;
 use crate::stop;
-use crate::transfer::{Aborts, Tally, Wish, crowd};
+use crate::transfer::{Aborts, Tally, TransferSpec, crowd};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use skyhaul_base::{Duration, Rng};
@@ -29,7 +29,7 @@ pub fn play(run: &Run) -> Outcome {
             crowd(&stage.bed, 8, &tally, &|| {
                 let n = next.fetch_add(1, Ordering::Relaxed);
                 (!over.load(Ordering::Relaxed))
-                    .then(|| Wish { aborts: Aborts::Nobody, ..Wish::draw(n, 300_000.0) })
+                    .then(|| TransferSpec { aborts: Aborts::Nobody, ..TransferSpec::draw(n, 300_000.0) })
             })
         });
         for _ in 0..times {
@@ -48,9 +48,9 @@ pub fn play(run: &Run) -> Outcome {
         load.join().map_err(|_| "a client failed")?
     })?;
     let mut findings = vec![
-        Finding::told("times that a gateway was halted", f64::from(times), ""),
-        Finding::told("halted in all", halted, "s"),
-        Finding::told("age of the monotonic clock", if aged { 30.0 } else { 0.0 }, "years"),
+        Finding::recorded("times that a gateway was halted", f64::from(times), ""),
+        Finding::recorded("halted in all", halted, "s"),
+        Finding::recorded("age of the monotonic clock", if aged { 30.0 } else { 0.0 }, "years"),
         Finding::at_most("gateways that ended", stage.ended(), 0.0, ""),
         Finding::at_least("transfers that arrived whole", tally.of(|t| &t.whole), 10.0, ""),
     ];

@@ -5,7 +5,7 @@ use crate::bed::{CLIENT, Link, NEAR};
 use crate::finding::Finding;
 use crate::stop;
 use crate::syn::syn;
-use crate::transfer::{Aborts, PORT, Tally, Wish, crowd};
+use crate::transfer::{Aborts, PORT, Tally, TransferSpec, crowd};
 use skyhaul_base::{Duration, Rng};
 use skyhaul_net::tun::{Tun, TunConfig};
 use std::net::{IpAddr, SocketAddr};
@@ -24,7 +24,7 @@ pub fn play(run: &Run) -> Outcome {
             crowd(&stage.bed, 4, &tally, &|| {
                 let n = next.fetch_add(1, Ordering::Relaxed);
                 (!over.load(Ordering::Relaxed))
-                    .then(|| Wish { aborts: Aborts::Nobody, ..Wish::draw(n, 50_000.0) })
+                    .then(|| TransferSpec { aborts: Aborts::Nobody, ..TransferSpec::draw(n, 50_000.0) })
             })
         });
         // One attacker among the hosts, one beyond the link; the neighbouring machine forwards its packets.
@@ -43,7 +43,7 @@ pub fn play(run: &Run) -> Outcome {
         Ok(most)
     })?;
     let mut findings = vec![
-        Finding::told("SYNs from nobody", wanted as f64, ""),
+        Finding::recorded("SYNs from nobody", wanted as f64, ""),
         // 2000, and those that one turn accepts before the rules change.
         Finding::at_most("most connections of a gateway, of 2000", flows, 2256.0, ""),
         Finding::at_most("most resident memory of a gateway", resident / 1e6, 200.0, "MB"),

@@ -7,7 +7,7 @@ use crate::finding::Finding;
 use crate::machine;
 use crate::stop;
 use crate::syn::syn;
-use crate::transfer::{Aborts, Tally, Wish, crowd};
+use crate::transfer::{Aborts, Tally, TransferSpec, crowd};
 use skyhaul_base::{Duration, Rng};
 use skyhaul_net::tun::{Tun, TunConfig};
 use skyhaul_tcp::{Flags, Segment, Seq};
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 const PORT: u16 = 80;
 /// What a hostile end knows of a connection: the next number of the gateway's data, and of its own.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct SequenceNumbers {
     theirs: u32,
     ours: u32,
 }
@@ -59,7 +59,7 @@ pub fn play(run: &Run) -> Outcome {
             crowd(&bed, 4, &tally, &|| {
                 let n = next.fetch_add(1, Ordering::Relaxed);
                 (!over.load(Ordering::Relaxed))
-                    .then(|| Wish { aborts: Aborts::Nobody, ..Wish::draw(n, 50_000.0) })
+                    .then(|| TransferSpec { aborts: Aborts::Nobody, ..TransferSpec::draw(n, 50_000.0) })
             })
         });
         // Hosts that use the hostile servers, and one that hostile clients use.
@@ -97,7 +97,7 @@ pub fn play(run: &Run) -> Outcome {
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
     let mut findings = vec![
-        Finding::told("hostile packets", sent.load(Ordering::Relaxed) as f64, ""),
+        Finding::recorded("hostile packets", sent.load(Ordering::Relaxed) as f64, ""),
         Finding::at_least(
             "connections that hosts opened to them or took from them",
             opened.load(Ordering::Relaxed) as f64,
@@ -127,7 +127,7 @@ fn use_server(to: SocketAddr, opened: &AtomicU64) {
 /// Answers whatever arrives with nonsense, and connects to a host now and then.
 fn attack(tun: &Tun, wanted: u64, sent: &AtomicU64) {
     let mut rng = Rng::stream(5, "hostile");
-    let mut known: BTreeMap<(SocketAddr, SocketAddr), Known> = BTreeMap::new();
+    let mut numbers: BTreeMap<(SocketAddr, SocketAddr), SequenceNumbers> = BTreeMap::new();
     let mut room = vec![0; 1 << 16];
     while sent.load(Ordering::Relaxed) < wanted && !stop::requested() {
         let mut idle = true;
@@ -140,10 +140,10 @@ fn attack(tun: &Tun, wanted: u64, sent: &AtomicU64) {
             let length = tcp.payload.len() as u32
                 + u32::from(tcp.flags.has(Flags::SYN))
                 + u32::from(tcp.flags.has(Flags::FIN));
-            if known.len() > 500 {
-                known.clear();
+            if numbers.len() > 500 {
+                numbers.clear();
             }
-            let k = known.entry(ends).or_insert(Known { theirs: 0, ours: rng.next_u64() as u32 });
+            let k = numbers.entry(ends).or_insert(SequenceNumbers { theirs: 0, ours: rng.next_u64() as u32 });
             k.theirs = tcp.seq.0.wrapping_add(length);
             // Open, so that it gets further than the handshake, more often than not.
             let open = tcp.flags.has(Flags::SYN) && rng.below(4) > 0;
@@ -164,7 +164,7 @@ fn attack(tun: &Tun, wanted: u64, sent: &AtomicU64) {
                 SocketAddr::from(([10, 66, 2, 2 + rng.below(200) as u8], 1024 + rng.below(60_000) as u16));
             let to = SocketAddr::from(([10, 1, 0, 2], PORT));
             let seq = rng.next_u64() as u32;
-            known.insert((from, to), Known { theirs: 0, ours: seq.wrapping_add(1) });
+            numbers.insert((from, to), SequenceNumbers { theirs: 0, ours: seq.wrapping_add(1) });
             sent.fetch_add(
                 u64::from(tun.write(&syn(from, to, seq, rng.below(2) == 0)).unwrap_or(false)),
                 Ordering::Relaxed,
@@ -192,7 +192,7 @@ fn written((local, remote): (SocketAddr, SocketAddr), seg: &Segment, data: &[u8]
 /// A good answer to a SYN, or to the answer to one.
 fn opens(
     ends: (SocketAddr, SocketAddr),
-    k: &mut Known,
+    k: &mut SequenceNumbers,
     answered: bool,
     stamps: Option<(u32, u32)>,
 ) -> Vec<u8> {
@@ -209,7 +209,7 @@ fn opens(
 }
 
 /// A segment that is wrong in one way or another, with the right checksum.
-fn nonsense(ends: (SocketAddr, SocketAddr), k: &mut Known, rng: &mut Rng) -> Vec<u8> {
+fn nonsense(ends: (SocketAddr, SocketAddr), k: &mut SequenceNumbers, rng: &mut Rng) -> Vec<u8> {
     let near = |rng: &mut Rng, n: u32| n.wrapping_add(rng.below(200_000) as u32).wrapping_sub(100_000);
     let mut seg = Segment {
         seq: Seq(k.ours),

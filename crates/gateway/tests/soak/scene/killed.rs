@@ -4,7 +4,7 @@ use super::{Outcome, Run, Stage, judged, patience};
 use crate::bed::{FAR, Link, NEAR};
 use crate::finding::Finding;
 use crate::stop;
-use crate::transfer::{Aborts, Tally, Wish, crowd, server, transfer};
+use crate::transfer::{Aborts, Tally, TransferSpec, crowd, server, transfer};
 use skyhaul_base::{Duration, Rng};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
@@ -21,7 +21,8 @@ pub fn play(run: &Run) -> Outcome {
         let load = s.spawn(|| {
             crowd(bed, 16, &tally, &|| {
                 let n = next.fetch_add(1, Ordering::Relaxed);
-                (!over.load(Ordering::Relaxed)).then(|| Wish { aborts: Aborts::Nobody, ..Wish::draw(n, 1e6) })
+                (!over.load(Ordering::Relaxed))
+                    .then(|| TransferSpec { aborts: Aborts::Nobody, ..TransferSpec::draw(n, 1e6) })
             })
         });
         for n in 0..times {
@@ -34,7 +35,7 @@ pub fn play(run: &Run) -> Outcome {
             gateways.remove(victim).kill();
             // Repeated until a connection that was opened after the kill succeeds.
             let (killed, alone) = (Instant::now(), Tally::default());
-            let wish = Wish {
+            let spec = TransferSpec {
                 seed: n,
                 up: 100,
                 down: 1000,
@@ -42,7 +43,7 @@ pub fn play(run: &Run) -> Outcome {
                 pause: std::time::Duration::ZERO,
             };
             while alone.of(|t| &t.whole) < 1.0 && killed.elapsed().as_secs() < 20 {
-                let _ = bed.spaces[crate::bed::CLIENT].within(|| transfer(server(), &wish, &alone));
+                let _ = bed.spaces[crate::bed::CLIENT].within(|| transfer(server(), &spec, &alone));
             }
             failed += alone.of(|t| &t.broken) + alone.of(|t| &t.cut) + alone.of(|t| &t.wrong);
             longest = longest.max(killed.elapsed().as_secs_f64());
@@ -58,9 +59,9 @@ pub fn play(run: &Run) -> Outcome {
         load.join().map_err(|_| "a client failed")?
     })?;
     let mut findings = vec![
-        Finding::told("times that a gateway was killed", times as f64, ""),
+        Finding::recorded("times that a gateway was killed", times as f64, ""),
         Finding::at_most("longest until a new connection was served", longest, 1.0, "s").timed(),
-        Finding::told("attempts of new connections that broke before that", failed, ""),
+        Finding::recorded("attempts of new connections that broke before that", failed, ""),
         Finding::at_most("times that rules were left behind", left, 0.0, ""),
     ];
     findings.extend(judged(&tally, at, true));

@@ -5,7 +5,7 @@ use super::{Outcome, Run, Stage, judged};
 use crate::bed::Link;
 use crate::finding::Finding;
 use crate::stop;
-use crate::transfer::{Aborts, Tally, Wish, crowd};
+use crate::transfer::{Aborts, Tally, TransferSpec, crowd};
 use skyhaul_base::Duration;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -22,8 +22,8 @@ pub fn play(run: &Run) -> Outcome {
                 let n = next.fetch_add(1, Ordering::Relaxed);
                 // 16 KiB at a time: the answers of all wait at once.
                 let pause = std::time::Duration::from_millis(run.choose(100, 10));
-                let wish = Wish { seed: n, up: 1000, down, aborts: Aborts::Nobody, pause };
-                (n < clients as u64 && !stop::requested()).then_some(wish)
+                let spec = TransferSpec { seed: n, up: 1000, down, aborts: Aborts::Nobody, pause };
+                (n < clients as u64 && !stop::requested()).then_some(spec)
             });
             over.store(true, Ordering::Relaxed);
             done
@@ -33,11 +33,11 @@ pub fn play(run: &Run) -> Outcome {
         Ok(most)
     })?;
     let mut findings = vec![
-        Finding::told("data that waits for clients", clients as f64 * f64::from(down) / 1e6, "MB"),
-        Finding::told("memory that a gateway may allocate", f64::from(megabytes) * 1.048_576, "MB"),
+        Finding::recorded("data that waits for clients", clients as f64 * f64::from(down) / 1e6, "MB"),
+        Finding::recorded("memory that a gateway may allocate", f64::from(megabytes) * 1.048_576, "MB"),
         Finding::at_most("gateways that ended", stage.ended(), 0.0, ""),
-        Finding::told("most memory of connections over the link", held / 1e6, "MB"),
-        Finding::told("most resident memory of a gateway", resident / 1e6, "MB"),
+        Finding::recorded("most memory of connections over the link", held / 1e6, "MB"),
+        Finding::recorded("most resident memory of a gateway", resident / 1e6, "MB"),
     ];
     findings.extend(judged(&tally, &stage.server, false));
     Ok(findings)

@@ -111,15 +111,19 @@ impl Stage {
 fn judged(tally: &Tally, server: &Server, broken: bool) -> Vec<Finding> {
     let cut = tally.of(|t| &t.cut) + server.cut.load(Ordering::Relaxed) as f64;
     let mut all = vec![
-        Finding::told("transfers that arrived whole, equal by SHA-256", tally.of(|t| &t.whole), ""),
-        Finding::told("given up by an end, and seen by the other as an error", tally.of(|t| &t.aborted), ""),
+        Finding::recorded("transfers that arrived whole, equal by SHA-256", tally.of(|t| &t.whole), ""),
+        Finding::recorded(
+            "given up by an end, and seen by the other as an error",
+            tally.of(|t| &t.aborted),
+            "",
+        ),
         Finding::at_most("cut short by an end of stream that looks in order", cut, 0.0, ""),
         Finding::at_most("with other bytes than were sent", tally.of(|t| &t.wrong), 0.0, ""),
-        Finding::told("bytes carried", tally.of(|t| &t.bytes) / 1e6, "MB"),
+        Finding::recorded("bytes carried", tally.of(|t| &t.bytes) / 1e6, "MB"),
     ];
     let b = tally.of(|t| &t.broken);
     all.push(if broken {
-        Finding::told("broken with an error", b, "")
+        Finding::recorded("broken with an error", b, "")
     } else {
         Finding::at_most("broken though no end gave up", b, 0.0, "")
     });

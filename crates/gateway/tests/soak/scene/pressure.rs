@@ -4,7 +4,7 @@ use super::{Outcome, Run, Server, judged};
 use crate::bed::{Bed, FAR, Link, NEAR};
 use crate::finding::Finding;
 use crate::stop;
-use crate::transfer::{Aborts, Tally, Wish, crowd};
+use crate::transfer::{Aborts, Tally, TransferSpec, crowd};
 use skyhaul_base::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,7 +20,8 @@ pub fn play(run: &Run) -> Outcome {
     let (tally, next) = (Tally::default(), AtomicU64::new(0));
     crowd(&bed, 32, &tally, &|| {
         let n = next.fetch_add(1, Ordering::Relaxed);
-        (n < wanted && !stop::requested()).then(|| Wish { aborts: Aborts::Nobody, ..Wish::draw(n, 50_000.0) })
+        (n < wanted && !stop::requested())
+            .then(|| TransferSpec { aborts: Aborts::Nobody, ..TransferSpec::draw(n, 50_000.0) })
     })?;
     let mut findings = vec![
         Finding::at_least("connections refused for want of a port", far.count("refused") as f64, 1.0, ""),

@@ -4,7 +4,7 @@ use super::{Outcome, Run, Stage, judged};
 use crate::bed::Link;
 use crate::finding::Finding;
 use crate::stop;
-use crate::transfer::{Aborts, Tally, Wish, crowd};
+use crate::transfer::{Aborts, Tally, TransferSpec, crowd};
 use skyhaul_base::Duration;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -23,7 +23,7 @@ pub fn play(run: &Run) -> Outcome {
             let done = crowd(&stage.bed, clients, &tally, &|| {
                 let n = next.fetch_add(1, Ordering::Relaxed);
                 let pause = std::time::Duration::from_millis(run.choose(400, 20));
-                (n < clients as u64 && !stop::requested()).then_some(Wish {
+                (n < clients as u64 && !stop::requested()).then_some(TransferSpec {
                     seed: n,
                     up: 1000,
                     down: 1 << 20,
@@ -38,7 +38,7 @@ pub fn play(run: &Run) -> Outcome {
             crowd(&stage.bed, 2, &quick, &|| {
                 let n = next.fetch_add(1, Ordering::Relaxed);
                 (!over.load(Ordering::Relaxed))
-                    .then(|| Wish { aborts: Aborts::Nobody, ..Wish::draw(n, 100_000.0) })
+                    .then(|| TransferSpec { aborts: Aborts::Nobody, ..TransferSpec::draw(n, 100_000.0) })
             })
         });
         let most = stage.watch("memory", &over);
@@ -47,15 +47,15 @@ pub fn play(run: &Run) -> Outcome {
         Ok(most)
     })?;
     let mut findings = vec![
-        Finding::told("clients", clients as f64, ""),
+        Finding::recorded("clients", clients as f64, ""),
         Finding::at_most(
             "most memory of connections over the link",
             held / 1e6,
             (LIMIT + LEAST * clients as f64) / 1e6,
             "MB",
         ),
-        Finding::told("most resident memory of a gateway", resident / 1e6, "MB"),
-        Finding::told("transfers of others meanwhile", quick.of(|t| &t.whole), ""),
+        Finding::recorded("most resident memory of a gateway", resident / 1e6, "MB"),
+        Finding::recorded("transfers of others meanwhile", quick.of(|t| &t.whole), ""),
         Finding::at_most("of them broken", quick.of(|t| &t.broken) + quick.of(|t| &t.cut), 0.0, ""),
     ];
     findings.extend(judged(&tally, &stage.server, false));

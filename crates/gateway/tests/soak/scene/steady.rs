@@ -4,7 +4,7 @@ use super::{Outcome, Run, Stage, judged, patience, rough};
 use crate::finding::Finding;
 use crate::machine;
 use crate::stop;
-use crate::transfer::{Tally, Wish, crowd};
+use crate::transfer::{Tally, TransferSpec, crowd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ pub fn play(run: &Run) -> Outcome {
             crowd(&stage.bed, 24, &tally, &|| {
                 std::thread::sleep(REST);
                 let n = next.fetch_add(1, Ordering::Relaxed);
-                (!over.load(Ordering::Relaxed)).then(|| Wish::draw(n, 1e6))
+                (!over.load(Ordering::Relaxed)).then(|| TransferSpec::draw(n, 1e6))
             })
         });
         let began = Instant::now();
@@ -39,7 +39,7 @@ pub fn play(run: &Run) -> Outcome {
         over.store(true, Ordering::Relaxed);
         load.join().map_err(|_| "a client failed")?
     })?;
-    let mut findings = vec![Finding::told("time", time.as_secs_f64(), "s")];
+    let mut findings = vec![Finding::recorded("time", time.as_secs_f64(), "s")];
     findings.extend(judged(&tally, &stage.server, false));
     let quarter = samples.len() / 4;
     for (n, name) in ["near", "far"].iter().enumerate() {

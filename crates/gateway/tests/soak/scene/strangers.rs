@@ -4,7 +4,7 @@ use super::{Outcome, Run, Stage, judged, patience};
 use crate::bed::{Link, Noise};
 use crate::finding::Finding;
 use crate::stop;
-use crate::transfer::{Tally, Wish, crowd};
+use crate::transfer::{Tally, TransferSpec, crowd};
 use skyhaul_base::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,9 +16,9 @@ pub fn play(run: &Run) -> Outcome {
     let (tally, next) = (Tally::default(), AtomicU64::new(0));
     crowd(&stage.bed, 32, &tally, &|| {
         let n = next.fetch_add(1, Ordering::Relaxed);
-        (n < wanted && !stop::requested()).then(|| Wish::draw(n, 300_000.0))
+        (n < wanted && !stop::requested()).then(|| TransferSpec::draw(n, 300_000.0))
     })?;
-    let mut findings = vec![Finding::told("forged packets per genuine one", noise.forge, "")];
+    let mut findings = vec![Finding::recorded("forged packets per genuine one", noise.forge, "")];
     findings.extend(judged(&tally, &stage.server, false));
     // A forged SYN opens a connection that is never completed; it expires after a minute.
     if run.long {

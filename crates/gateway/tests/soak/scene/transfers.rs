@@ -3,7 +3,7 @@
 use super::{Outcome, Run, Stage, judged, patience, rough};
 use crate::finding::Finding;
 use crate::stop;
-use crate::transfer::{Tally, Wish, crowd};
+use crate::transfer::{Tally, TransferSpec, crowd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ pub fn play(run: &Run) -> Outcome {
     let (tally, next) = (Tally::default(), AtomicU64::new(0));
     crowd(&stage.bed, CLIENTS, &tally, &|| {
         let n = next.fetch_add(1, Ordering::Relaxed);
-        (n < wanted && !stop::requested()).then(|| Wish::draw(n, LONGEST))
+        (n < wanted && !stop::requested()).then(|| TransferSpec::draw(n, LONGEST))
     })?;
-    let mut findings = vec![Finding::told("transfers", wanted as f64, "")];
+    let mut findings = vec![Finding::recorded("transfers", wanted as f64, "")];
     findings.extend(judged(&tally, &stage.server, false));
     findings.push(Finding::at_most(
         "connections left in the gateways",

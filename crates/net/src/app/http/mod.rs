@@ -6,10 +6,10 @@
 
 mod request;
 
-use super::serve::{NextStep, Talker};
+use super::serve::{ConnectionHandler, NextStep};
 use super::standstill::Standstill;
 use crate::host::{Conn, ConnId, Host};
-use request::{Range, Request, Wanted};
+use request::{Range, Request, RequestTarget};
 use skyhaul_base::{Duration, Instant};
 
 /// How long a connection may wait for a request, and how long the head of one may take.
@@ -128,9 +128,9 @@ fn refuse(status: &str) -> State {
 /// The response to a request whose body has arrived.
 fn respond(r: &Request) -> State {
     State::Answer(match r.wanted {
-        Wanted::Bytes(size, range) => bytes(size, range, r.close, r.head_only),
-        Wanted::Body => answer("200 OK", &format!("{} bytes received\n", r.body), r.close, false),
-        Wanted::Nothing => {
+        RequestTarget::Bytes(size, range) => bytes(size, range, r.close, r.head_only),
+        RequestTarget::Body => answer("200 OK", &format!("{} bytes received\n", r.body), r.close, false),
+        RequestTarget::Nothing => {
             answer("404 Not Found", "ask for /BYTES, such as /1000000\n", r.close, r.head_only)
         }
     })
@@ -258,7 +258,7 @@ impl Http {
     }
 }
 
-impl Talker for Http {
+impl ConnectionHandler for Http {
     fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> NextStep {
         if let Some(talk) = self.step(now, host, id) {
             return talk;

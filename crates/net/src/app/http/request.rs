@@ -13,7 +13,7 @@ const LARGEST_BODY: u64 = 1_000_000_000_000;
 /// A request whose head is complete.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Request {
-    pub(super) wanted: Wanted,
+    pub(super) wanted: RequestTarget,
     /// Length of the request's body, which any method may have.
     pub(super) body: u64,
     /// The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
@@ -26,7 +26,7 @@ pub(super) struct Request {
 
 /// What a request is for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum RequestTarget {
     /// A response of this many bytes, or a part of it.
     Bytes(u64, Option<Range>),
     /// To receive the request's body, and to answer with its length.
@@ -77,10 +77,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, Request)>, &'static st
     };
     let size = r.path.and_then(|p| p.strip_prefix('/')).and_then(number).filter(|n| *n <= LARGEST_BODY);
     let wanted = match (method, size) {
-        ("GET", Some(n)) => Wanted::Bytes(n, fields.only("range")?.and_then(|r| range(r, n))),
-        ("HEAD", Some(n)) => Wanted::Bytes(n, None),
-        ("GET" | "HEAD", None) => Wanted::Nothing,
-        _ if sends_body => Wanted::Body,
+        ("GET", Some(n)) => RequestTarget::Bytes(n, fields.only("range")?.and_then(|r| range(r, n))),
+        ("HEAD", Some(n)) => RequestTarget::Bytes(n, None),
+        ("GET" | "HEAD", None) => RequestTarget::Nothing,
+        _ if sends_body => RequestTarget::Body,
         _ => return Err("405 Method Not Allowed"),
     };
     let request = Request {
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(status("GET /5 HTTP/1.1\r\nHost: a\r\nConnection: closed"), Ok((0, false)));
         assert_eq!(status("GET /5 HTTP/1.0"), Ok((0, true)));
         let (_, r) = read(b"GET /+5 HTTP/1.1\r\nHost: a\r\n\r\n").unwrap().unwrap();
-        assert_eq!(r.wanted, Wanted::Nothing);
+        assert_eq!(r.wanted, RequestTarget::Nothing);
     }
 
     #[test]

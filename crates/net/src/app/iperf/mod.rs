@@ -15,7 +15,7 @@ pub use datagrams::Datagrams;
 
 use super::account::Account;
 use super::meter::Meter;
-use crate::host::{App, Turn};
+use crate::host::{App, AppStatus};
 use crate::host::{Arrived, ConnId, Host};
 use datagrams::welcome;
 use parameters::TestParameters;
@@ -245,7 +245,7 @@ impl Iperf {
         loop {
             let n = host.read(now, t.control, &mut buf);
             if n > 0 {
-                t.heard(now);
+                t.note_message(now);
             }
             t.input.extend(buf.iter().take(n));
             if n < buf.len() {
@@ -315,7 +315,7 @@ impl Iperf {
 }
 
 impl App for Iperf {
-    fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
+    fn turn(&mut self, now: Instant, host: &mut Host) -> AppStatus {
         while let Some(id) = host.next_changed() {
             let Some(c) = host.conn(id) else { continue };
             let over = c.is_over();
@@ -344,7 +344,7 @@ impl App for Iperf {
         self.control(now, host);
         self.lose_patience(now, host);
         let full = self.most.is_some_and(|most| self.count >= most);
-        if (full || self.stopping) && self.test.is_none() { Turn::Done } else { Turn::Waiting }
+        if (full || self.stopping) && self.test.is_none() { AppStatus::Done } else { AppStatus::Waiting }
     }
 
     fn next_timeout(&self) -> Instant {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// Our results. `control_name` is the name of our congestion control.
 pub(super) fn of(test: &Test, control_name: &str) -> Value {
     let streams = test.streams.iter().enumerate().map(|(i, s)| {
-        let mut told = match s {
+        let mut stream = match s {
             Stream::Tcp { meter, sends, .. } => {
                 let sum = meter.sum();
                 json!({
@@ -20,13 +20,13 @@ pub(super) fn of(test: &Test, control_name: &str) -> Value {
                 "packets": d.packets, "end_time": d.time.as_secs_f64(),
             }),
         };
-        if let Some(told) = told.as_object_mut() {
+        if let Some(stream) = stream.as_object_mut() {
             // iperf3 numbers its streams 1, 3, 4, 5 and so on.
-            told.insert("id".into(), json!(if i == 0 { 1 } else { i + 2 }));
+            stream.insert("id".into(), json!(if i == 0 { 1 } else { i + 2 }));
             let nothing = ["omitted_errors", "omitted_packets", "start_time"];
-            told.extend(nothing.map(|key| (key.into(), json!(0))));
+            stream.extend(nothing.map(|key| (key.into(), json!(0))));
         }
-        told
+        stream
     });
     let knows_retransmits = test.parameters.direction != Direction::In && !test.parameters.udp;
     json!({

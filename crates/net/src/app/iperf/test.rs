@@ -93,7 +93,7 @@ impl Test {
         }
     }
     /// Notes a message of the client.
-    pub(super) fn heard(&mut self, now: Instant) {
+    pub(super) fn note_message(&mut self, now: Instant) {
         self.moved = now;
     }
     /// All streams are connected: data may flow.

@@ -16,14 +16,14 @@ use tun_rs::{VIRTIO_NET_HDR_GSO_TCPV4, VIRTIO_NET_HDR_GSO_TCPV6, VIRTIO_NET_HDR_
 #[derive(Debug)]
 pub struct Departures {
     buffer: Vec<u8>,
-    joined: Option<Joined>,
+    joined: Option<SuperPacket>,
     /// Who computes the checksum of packets that may be merged.
     checksum: Checksum,
 }
 
 /// The super-packet under construction.
 #[derive(Clone, Copy, Debug)]
-struct Joined {
+struct SuperPacket {
     /// The device computes the TCP checksum.
     left: bool,
     /// Payload of each packet but the last, bytes; 0 if nothing can be merged with it.
@@ -70,7 +70,7 @@ impl Departures {
     ) -> Result<(), E> {
         let alone = merge != Merge::Allowed;
         let left = !alone && self.checksum == Checksum::Left;
-        let fits = |j: &Joined| j.end - VIRTIO_NET_HDR_LEN + most <= LONGEST && j.left == left;
+        let fits = |j: &SuperPacket| j.end - VIRTIO_NET_HDR_LEN + most <= LONGEST && j.left == left;
         if self.joined.is_some_and(|j| alone || j.each == 0 || j.full || !fits(&j)) {
             self.flush(&mut device);
         }
@@ -99,7 +99,7 @@ impl Departures {
             self.buffer.copy_within(end..end + n, VIRTIO_NET_HDR_LEN);
         }
         let end = VIRTIO_NET_HDR_LEN + n;
-        self.joined = Some(Joined { left, each, packets: 1, end, pushes, full: pushes });
+        self.joined = Some(SuperPacket { left, each, packets: 1, end, pushes, full: pushes });
         if alone {
             self.flush(&mut device);
         }
@@ -117,7 +117,7 @@ impl Departures {
     }
 }
 
-impl Joined {
+impl SuperPacket {
     /// Completes the headers of the packet, and returns the device's: how to split it, if necessary, and where the checksum goes,
     /// if the device computes it (virtio 1.2 §5.1.6).
     fn finish(&self, packet: &mut [u8]) -> VirtioNetHdr {

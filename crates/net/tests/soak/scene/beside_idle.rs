@@ -32,16 +32,16 @@ pub fn play(run: &Run) -> Outcome {
             }
         }
     }
-    let connections = servers[1].seen()?.connections;
+    let connections = servers[1].snapshot()?.connections;
     let mut findings = vec![Finding::at_least("idle connections", connections as f64, n as f64, "")];
     for (name, [none, many]) in ["to a reader", "from a sender"].iter().zip(&rates) {
         let mut ratios: Vec<f64> = none.iter().zip(many).map(|(none, many)| many / none).collect();
-        findings.push(Finding::told(
+        findings.push(Finding::recorded(
             format!("{name} of ours, without idle connections"),
             median(none),
             "Mbit/s",
         ));
-        findings.push(Finding::told(
+        findings.push(Finding::recorded(
             format!("{name} of ours, with idle connections"),
             median(many),
             "Mbit/s",
@@ -52,7 +52,7 @@ pub fn play(run: &Run) -> Outcome {
             Finding::at_least(format!("{name} of ours, ratio within a repetition, median"), middle, 0.9, "")
                 .timed(),
         );
-        findings.push(Finding::told(format!("{name} of ours, ratio, minimum"), ratios[0], ""));
+        findings.push(Finding::recorded(format!("{name} of ours, ratio, minimum"), ratios[0], ""));
     }
     drop(idle);
     for server in servers {

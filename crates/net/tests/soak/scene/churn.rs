@@ -51,7 +51,7 @@ pub fn play(run: &Run) -> Outcome {
         let sampled = (|| {
             while began.elapsed() < time && !stop::requested() {
                 bed::sleep(every);
-                let s = server.seen()?;
+                let s = server.snapshot()?;
                 samples.push(Sample {
                     resident: machine::resident(),
                     held: s.memory.held as f64,
@@ -67,18 +67,18 @@ pub fn play(run: &Run) -> Outcome {
     })?;
     let census = server.census()?;
     let mut findings = vec![
-        Finding::told("client actions", done.into_inner() as f64, ""),
+        Finding::recorded("client actions", done.into_inner() as f64, ""),
         Finding::at_most("unexpected failures", failed.into_inner() as f64, 0.0, ""),
-        Finding::told("connections accepted", census.lives.accepted as f64, ""),
-        Finding::told("connections closed in order", census.lives.closed as f64, ""),
-        Finding::told("connections reset by clients", census.lives.reset as f64, ""),
-        Finding::told("segments sent", census.traffic.segments_sent as f64, ""),
-        Finding::told("segments retransmitted", census.traffic.retransmissions as f64, ""),
+        Finding::recorded("connections accepted", census.lives.accepted as f64, ""),
+        Finding::recorded("connections closed in order", census.lives.closed as f64, ""),
+        Finding::recorded("connections reset by clients", census.lives.reset as f64, ""),
+        Finding::recorded("segments sent", census.traffic.segments_sent as f64, ""),
+        Finding::recorded("segments retransmitted", census.traffic.retransmissions as f64, ""),
     ];
     findings.extend(growth(&samples, run));
     // TIME-WAIT and half-open connections end after a minute; in the short form only what ends at once is looked at.
     bed::sleep(run.choose(Duration::from_secs(70), Duration::from_secs(2)));
-    let s = server.seen()?;
+    let s = server.snapshot()?;
     server.end()?;
     path.end();
     let open = s.connections - s.time_waits - s.half_open;
@@ -131,13 +131,13 @@ fn growth(samples: &[Sample], run: &Run) -> Vec<Finding> {
         };
         let (early, late) =
             (value(&samples[quarter..2 * quarter]), value(&samples[samples.len() - quarter..]));
-        findings.push(Finding::told(format!("{name}: second quarter"), early, unit));
+        findings.push(Finding::recorded(format!("{name}: second quarter"), early, unit));
         let what = format!("{name}: last quarter");
         // Seconds are too short to be flat.
         findings.push(if run.long {
             Finding::at_most(what, late, early * factor + more, unit)
         } else {
-            Finding::told(what, late, unit)
+            Finding::recorded(what, late, unit)
         });
     }
     findings

@@ -170,7 +170,7 @@ pub fn play(run: &Run) -> Outcome {
             calm = packets as f64;
         }
         findings.push(Finding::at_least(format!("{name}: complete transfers"), whole as f64, all as f64, ""));
-        findings.push(Finding::told(format!("{name}: longest transfer"), longest, "s"));
+        findings.push(Finding::recorded(format!("{name}: longest transfer"), longest, "s"));
         findings.push(Finding::at_most(
             format!("{name}: packets relative to no jump"),
             packets as f64 / calm,

@@ -37,18 +37,18 @@ pub fn play(run: &Run) -> Outcome {
         let asks = scope.spawn(|| genuine(clients, usize::MAX, &over));
         let (mut half, mut bytes) = (0, 0);
         while !over.load(Ordering::Relaxed) {
-            let s = server.seen()?;
+            let s = server.snapshot()?;
             (half, bytes) = (half.max(s.half_open), bytes.max(s.strangers[0]));
             bed::sleep(Duration::from_millis(100));
         }
         let (sent, answers) = attack.join().map_err(|_| "the flood failed")?;
         Ok((sent, answers, half, bytes, asks.join().map_err(|_| "a client failed")??))
     })?;
-    let seen = server.seen()?;
+    let snapshot = server.snapshot()?;
     let after = if run.long {
         // Half-open connections leave after a minute.
         bed::sleep(Duration::from_secs(65));
-        let s = server.seen()?;
+        let s = server.snapshot()?;
         vec![
             Finding::at_most("half-open connections a minute later", s.half_open as f64, 0.0, ""),
             Finding::at_most(
@@ -65,12 +65,12 @@ pub fn play(run: &Run) -> Outcome {
     path.end();
     let [calm_half, flooded_half] = [median(&calm), median(&flooded)];
     let worst = quantile(&flooded, 0.95);
-    let c = &seen.counts;
+    let c = &snapshot.counts;
     let mut findings = vec![
         Finding::at_least("SYNs from random addresses", f64::from(sent), f64::from(wanted), ""),
-        Finding::told("answers to these SYNs", answers as f64, ""),
-        Finding::told("cookies sent", c.cookies_sent as f64, ""),
-        Finding::told("cookies accepted", c.cookies_taken as f64, ""),
+        Finding::recorded("answers to these SYNs", answers as f64, ""),
+        Finding::recorded("cookies sent", c.cookies_sent as f64, ""),
+        Finding::recorded("cookies accepted", c.cookies_taken as f64, ""),
         Finding::at_most("half-open connections, maximum", most_half as f64, 4096.0, ""),
         Finding::at_most(
             "memory of half-open connections, maximum",
@@ -86,8 +86,8 @@ pub fn play(run: &Run) -> Outcome {
             0.0,
             "",
         ),
-        Finding::told("time to first byte without a flood, median", calm_half * 1e3, "ms"),
-        Finding::told("time to first byte during the flood, median", flooded_half * 1e3, "ms"),
+        Finding::recorded("time to first byte without a flood, median", calm_half * 1e3, "ms"),
+        Finding::recorded("time to first byte during the flood, median", flooded_half * 1e3, "ms"),
         Finding::at_most(
             "during the flood relative to without, median",
             flooded_half / calm_half,

@@ -19,12 +19,12 @@ pub fn play(run: &Run) -> Outcome {
     let before = machine::resident();
     let (mut crowd, opened) = Crowd::new(&ns, n)?;
     bed::sleep(run.choose(Duration::from_secs(60), IDLE));
-    let held = server.seen()?;
+    let held = server.snapshot()?;
     let resident = machine::resident() - before;
     let again = crowd.again()?;
     drop(crowd);
     bed::sleep(Duration::from_millis(1500));
-    let after = server.seen()?;
+    let after = server.snapshot()?;
     server.end()?;
     let each = |n: f64| n / opened.max(1) as f64;
     Ok(vec![
@@ -32,7 +32,7 @@ pub fn play(run: &Run) -> Outcome {
         Finding::at_least("connections held simultaneously", held.connections as f64, n as f64, ""),
         Finding::at_least("served again after the silence", again as f64, n as f64, ""),
         Finding::at_most("memory of the host per connection", each(held.memory.held as f64), EACH, "bytes"),
-        Finding::told("growth of resident memory per connection", each(resident), "bytes"),
+        Finding::recorded("growth of resident memory per connection", each(resident), "bytes"),
         Finding::at_most("timers per connection", each(held.timers as f64), 8.0, ""),
         Finding::at_most("connections after all are closed", after.connections as f64, 0.0, ""),
         Finding::at_most("memory after all are closed", after.memory.held as f64, 1e5, "bytes"),

@@ -76,7 +76,7 @@ pub fn play(run: &Run) -> Outcome {
         over.store(true, Ordering::Relaxed);
         played
     })?;
-    let seen = server.seen()?;
+    let snapshot = server.snapshot()?;
     let refused = server.end()?;
     let least = progress.iter().min().copied().unwrap_or(0);
     Ok(vec![
@@ -88,9 +88,9 @@ pub fn play(run: &Run) -> Outcome {
         ),
         Finding::at_least("minimum fetches of a connection after each", least as f64, 2.0, ""),
         Finding::at_most("connections that broke", failed.load(Ordering::Relaxed) as f64, 0.0, ""),
-        Finding::told("fetches of 300 kB in total", counts().iter().sum::<u64>() as f64, ""),
-        Finding::told("packets that the interface refused", refused as f64, ""),
-        Finding::at_most("segments that could not be encoded", seen.counts.unwritable as f64, 0.0, ""),
+        Finding::recorded("fetches of 300 kB in total", counts().iter().sum::<u64>() as f64, ""),
+        Finding::recorded("packets that the interface refused", refused as f64, ""),
+        Finding::at_most("segments that could not be encoded", snapshot.counts.unwritable as f64, 0.0, ""),
     ])
 }
 

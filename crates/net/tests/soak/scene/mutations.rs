@@ -43,19 +43,19 @@ pub fn play(run: &Run) -> Outcome {
     Ok(vec![
         Finding::at_most("panics", 0.0, 0.0, ""),
         Finding::at_least("packets received", packets, wanted as f64, ""),
-        Finding::told("packets corrupted", went.mutilated as f64, ""),
-        Finding::told("malformed packets refused", sum(&|h| h.counts().refusals.total() as f64), ""),
-        Finding::told(
+        Finding::recorded("packets corrupted", went.mutilated as f64, ""),
+        Finding::recorded("malformed packets refused", sum(&|h| h.counts().refusals.total() as f64), ""),
+        Finding::recorded(
             "segments refused by connections",
             sum(&|h| h.counts().rejected.values().sum::<u64>() as f64),
             "",
         ),
-        Finding::told(
+        Finding::recorded(
             "connections started",
             sum(&|h| (h.census().lives.opened + h.census().lives.accepted) as f64),
             "",
         ),
-        Finding::told("complete responses", went.whole as f64, ""),
+        Finding::recorded("complete responses", went.whole as f64, ""),
         Finding::at_most("packets sent per packet received", went.sent as f64 / packets, 2.0, "times"),
         Finding::at_most("memory of a host, maximum", went.most as f64, MEMORY as f64, "bytes"),
         Finding::at_most("timers of a host, maximum", went.timers as f64, 100_000.0, ""),

@@ -55,7 +55,7 @@ pub fn play(run: &Run) -> Outcome {
             })
         });
         let peers = ns.within(|| peers(n, slowly, &server)).map_err(|e| e.to_string())?;
-        let seen = server.seen()?;
+        let snapshot = server.snapshot()?;
         over.store(true, Ordering::Relaxed);
         let others = genuine.join().map_err(|_| "a client failed")?.map_err(|e| e.to_string())?;
         let whole = peers.map_err(|e| e.to_string())?;
@@ -64,18 +64,18 @@ pub fn play(run: &Run) -> Outcome {
         while server.slowly_read.load(Ordering::Relaxed) < (n * EACH) as u64 && Instant::now() < end {
             bed::sleep(ROUND);
         }
-        Ok((whole, others, seen.memory, server.slowly_read.load(Ordering::Relaxed)))
+        Ok((whole, others, snapshot.memory, server.slowly_read.load(Ordering::Relaxed)))
     })?;
     bed::sleep(Duration::from_millis(2500));
-    let after = server.seen()?;
+    let after = server.snapshot()?;
     server.end()?;
     let allowed = limit + 2 * n as u64 * 2 * ALWAYS;
     Ok(vec![
-        Finding::told("slow readers, and equally many slow writers", n as f64, ""),
-        Finding::told("limit of the host's memory", limit as f64, "bytes"),
+        Finding::recorded("slow readers, and equally many slow writers", n as f64, ""),
+        Finding::recorded("limit of the host's memory", limit as f64, "bytes"),
         Finding::at_most("memory of the host, maximum", most.most as f64, allowed as f64, "bytes"),
-        Finding::told("segments whose data was discarded", most.refused as f64, ""),
-        Finding::told("connections that discarded data beyond a gap", most.reneged as f64, ""),
+        Finding::recorded("segments whose data was discarded", most.refused as f64, ""),
+        Finding::recorded("connections that discarded data beyond a gap", most.reneged as f64, ""),
         Finding::at_least("readers that received everything", whole as f64, n as f64, ""),
         Finding::at_least("bytes read from writers", taken as f64, (n * EACH) as f64, "bytes"),
         Finding::at_least("other clients served meanwhile", others.0 as f64, 1.0, ""),

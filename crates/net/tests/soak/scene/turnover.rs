@@ -39,7 +39,7 @@ pub fn play(run: &Run) -> Outcome {
         }
         while began.elapsed() < time && !stop::requested() && numbers.load(Ordering::Relaxed) < most {
             bed::sleep(Duration::from_millis(250));
-            let s = server.seen()?;
+            let s = server.snapshot()?;
             peak = (peak.0.max(s.time_waits), peak.1.max(s.memory.held as f64), peak.2.max(s.timers));
             if began.elapsed() > time / 3 && early == 0.0 {
                 early = machine::resident();
@@ -51,25 +51,30 @@ pub fn play(run: &Run) -> Outcome {
     let (served, failed) = (served.into_inner() as f64, failed.into_inner() as f64);
     let late = machine::resident();
     bed::sleep(Duration::from_millis(500));
-    let seen = server.seen()?;
+    let snapshot = server.snapshot()?;
     let census = server.census()?;
     server.end()?;
-    let waits = seen.time_waits.max(1) as f64;
+    let waits = snapshot.time_waits.max(1) as f64;
     let mut findings = vec![
         Finding::at_least("served", served / took, 5000.0, "connections/s").timed(),
         Finding::at_most("not served", failed, 0.0, ""),
-        Finding::told("connections served in total", served, ""),
+        Finding::recorded("connections served in total", served, ""),
         Finding::at_least("connections counted by the host", census.lives.accepted as f64, served, ""),
         Finding::at_most("connections in TIME-WAIT, maximum", peak.0 as f64, 65_536.0, ""),
         Finding::at_most(
             "memory per connection in TIME-WAIT",
-            seen.strangers[1] as f64 / waits,
+            snapshot.strangers[1] as f64 / waits,
             200.0,
             "bytes",
         ),
         Finding::at_most("memory of the host, maximum", peak.1, 32e6, "bytes"),
         Finding::at_most("timers, maximum", peak.2 as f64, 300_000.0, ""),
-        Finding::at_most("connections open at the end", (seen.connections - seen.time_waits) as f64, 0.0, ""),
+        Finding::at_most(
+            "connections open at the end",
+            (snapshot.connections - snapshot.time_waits) as f64,
+            0.0,
+            "",
+        ),
     ];
     if run.long {
         let grown = (late - early) / 1e6;

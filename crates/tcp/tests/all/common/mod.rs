@@ -5,8 +5,8 @@ use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Config as Control, CongestionControl, NAMES, RecoveryMode, alg};
 use skyhaul_tcp::config::{LossDetection, PRESETS, ProbeNegotiation};
 use skyhaul_tcp::{Config, Flags, Mark};
-use skyhaul_testkit::pair::Keeps;
-use skyhaul_testkit::{Departure, Fate, Pair, Side, What};
+use skyhaul_testkit::pair::PayloadStore;
+use skyhaul_testkit::{Departure, Pair, SegmentEvent, Side, Verdict};
 
 /// Cases per property: `SKYHAUL_CASES` overrides the default.
 pub(crate) fn cases(default: u32) -> u32 {
@@ -127,30 +127,30 @@ impl Pattern {
             .prop_map(|(mask, lose, double, late, seed)| Self { mask, lose, double, late, seed })
     }
 
-    pub(crate) fn faults(&self) -> impl FnMut(&Departure<'_>) -> Fate + use<> {
+    pub(crate) fn faults(&self) -> impl FnMut(&Departure<'_>) -> Verdict + use<> {
         let p = self.clone();
         let mut rng = Rng::stream(p.seed, "faults");
         move |d| {
             let (a, b, c) = (rng.below(100), rng.below(100), rng.below(100));
             let by = rng.uniform(Duration::from_millis(200));
             if d.index < 64 && p.mask >> d.index & 1 == 1 {
-                return Fate::Lose;
+                return Verdict::Lose;
             }
             if a < u64::from(p.lose) {
-                Fate::Lose
+                Verdict::Lose
             } else if b < u64::from(p.double) {
-                Fate::Copies(1)
+                Verdict::Copies(1)
             } else if c < u64::from(p.late) {
-                Fate::Late(by)
+                Verdict::Late(by)
             } else {
-                Fate::Deliver
+                Verdict::Deliver
             }
         }
     }
 }
 
 /// What must hold after every event: the invariants of the specification that a single sender can show.
-pub(crate) fn check_sender_invariants<S: Keeps>() -> impl FnMut(&Pair<S>) {
+pub(crate) fn check_sender_invariants<S: PayloadStore>() -> impl FnMut(&Pair<S>) {
     let mut seen = 0;
     move |p| {
         let new = &p.log[seen..];
@@ -162,7 +162,7 @@ pub(crate) fn check_sender_invariants<S: Keeps>() -> impl FnMut(&Pair<S>) {
             // pipe = FlightSize - sacked - lost + retransmitted can never wrap.
             assert!(s.pipe < 1 << 40, "pipe {}", s.pipe);
         }
-        for e in new.iter().filter(|e| e.what == What::Sent) {
+        for e in new.iter().filter(|e| e.event == SegmentEvent::Sent) {
             let s = p.conn(e.side).snapshot();
             if e.segment.len == 0 || e.segment.mark != Mark::None {
                 continue;
@@ -189,11 +189,11 @@ pub(crate) fn secs(s: f64) -> Instant {
 }
 
 /// The end of the story, for messages of failed tests.
-pub(crate) fn explain<S: Keeps>(p: &Pair<S>) -> String {
+pub(crate) fn explain<S: PayloadStore>(p: &Pair<S>) -> String {
     let mut out = String::new();
     for e in &p.log[p.log.len().saturating_sub(30)..] {
         let s = &e.segment;
-        out += &format!("{:?} {:?} {:?} {:02x} {:?} ", e.at, e.side, e.what, s.flags.bits(), s.mark);
+        out += &format!("{:?} {:?} {:?} {:02x} {:?} ", e.at, e.side, e.event, s.flags.bits(), s.mark);
         out += &format!("{:?}+{} ack {:?} win {} {:?}\n", s.seq, s.len, s.ack, s.window, s.sack);
     }
     for side in Side::BOTH {

@@ -3,7 +3,7 @@
 use super::*;
 
 fn vegas() -> Config {
-    Config { avoidance: Whose::Vegas, ..Config::default() }
+    Config { avoidance: TcpVariant::Vegas, ..Config::default() }
 }
 
 /// One acknowledgement of one segment whose RTT was so many milliseconds.
@@ -63,14 +63,14 @@ fn option_fast_retransmit() {
         s.duplicate(1).retransmit_head
     };
     // srtt 0.1 s, deviation 0.025 · ¾ s: (0.1 + 2 · 0.01875) · 17/16 = 146 ms.
-    assert!(!overdue(Whose::Vegas, 146, Phase::Open));
-    assert!(overdue(Whose::Vegas, 147, Phase::Open));
-    assert!(!overdue(Whose::Vegas, 147, Phase::Recovery), "once per recovery");
-    assert!(!overdue(Whose::Reno, 147, Phase::Open));
+    assert!(!overdue(TcpVariant::Vegas, 146, Phase::Open));
+    assert!(overdue(TcpVariant::Vegas, 147, Phase::Open));
+    assert!(!overdue(TcpVariant::Vegas, 147, Phase::Recovery), "once per recovery");
+    assert!(!overdue(TcpVariant::Reno, 147, Phase::Open));
     let policy = |fast_retransmit| new(Config { fast_retransmit, ..Config::default() }).cc.policy();
-    assert!(policy(Whose::Vegas).watch_head && policy(Whose::Vegas).rtt_samples);
+    assert!(policy(TcpVariant::Vegas).watch_head && policy(TcpVariant::Vegas).rtt_samples);
     // What Vegas' Fast Retransmit alone brings: growth stays Reno's.
-    let mut s = at(20, Config { fast_retransmit: Whose::Vegas, ..Config::default() });
+    let mut s = at(20, Config { fast_retransmit: TcpVariant::Vegas, ..Config::default() });
     timed(&mut s, 100);
     assert_eq!(s.cwnd(), 20.05);
 }

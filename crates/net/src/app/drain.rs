@@ -4,7 +4,7 @@
 //! first is in TIME-WAIT: if our last acknowledgement is lost, the peer retransmits its FIN, and the host must
 //! answer.
 
-use crate::host::{App, Host, Turn};
+use crate::host::{App, AppStatus, Host};
 use skyhaul_base::{Duration, Instant};
 
 /// How long it must be quiet, beyond one RTT. Peers retransmit a FIN after one RTT and at least 200 ms.
@@ -14,17 +14,17 @@ const MOST: Duration = Duration::from_secs(5);
 
 /// Waits until released connections are closed and no peer retransmits a FIN.
 #[derive(Debug)]
-pub struct Farewell {
+pub struct Drain {
     quiet: Duration,
     began: Option<Instant>,
     packets: u64,
-    heard: Instant,
+    last_arrival: Instant,
     next: Instant,
     /// When the connections still open were reset. A peer that is missing data then asks again (RFC 5961 §3).
     reset: Option<Instant>,
 }
 
-impl Farewell {
+impl Drain {
     /// Waits for connections with this RTT.
     #[must_use]
     pub fn new(rtt: Duration) -> Self {
@@ -32,7 +32,7 @@ impl Farewell {
             quiet: rtt + QUIET,
             began: None,
             packets: 0,
-            heard: Instant::ZERO,
+            last_arrival: Instant::ZERO,
             next: Instant::ZERO,
             reset: None,
         }
@@ -42,33 +42,33 @@ impl Farewell {
     }
 }
 
-impl App for Farewell {
-    fn turn(&mut self, now: Instant, host: &mut Host) -> Turn {
+impl App for Drain {
+    fn turn(&mut self, now: Instant, host: &mut Host) -> AppStatus {
         while host.next_changed().is_some() {}
         let packets = host.counts().packets_in;
         if self.began.is_none() || packets != self.packets {
-            (self.packets, self.heard) = (packets, now);
+            (self.packets, self.last_arrival) = (packets, now);
         }
         self.began.get_or_insert(now);
         if let Some(at) = self.reset {
-            return if now >= at + self.quiet { Turn::Done } else { Turn::Waiting };
+            return if now >= at + self.quiet { AppStatus::Done } else { AppStatus::Waiting };
         }
         if host.connections() == host.half_open() {
-            return Turn::Done;
+            return AppStatus::Done;
         }
         if now >= self.end() {
             self.stop(now, host);
-            return Turn::Waiting;
+            return AppStatus::Waiting;
         }
-        let quiet_at = self.heard + self.quiet;
+        let quiet_at = self.last_arrival + self.quiet;
         if now < quiet_at {
             self.next = quiet_at.min(self.end());
         } else if host.owes() {
             self.next = self.end();
         } else {
-            return Turn::Done;
+            return AppStatus::Done;
         }
-        Turn::Waiting
+        AppStatus::Waiting
     }
 
     fn next_timeout(&self) -> Instant {

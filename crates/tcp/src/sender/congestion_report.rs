@@ -3,7 +3,7 @@
 
 /// A sign of congestion seen by the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sign {
+pub enum CongestionSign {
     /// Duplicate or selective acknowledgements.
     Acks,
     /// The retransmission timer.
@@ -14,9 +14,9 @@ pub enum Sign {
 
 /// A sign of congestion that was reported to the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Judgement {
+pub struct CongestionReport {
     /// The sign.
-    pub sign: Sign,
+    pub sign: CongestionSign,
     /// Stream offset of the segment: the oldest outstanding one, or the one repaired by a tail loss probe.
     pub offset: u64,
     /// How often that segment had been sent; at least 1.

@@ -23,7 +23,7 @@ use skyhaul_base::Duration;
 /// What a case asks of the endpoint under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the language")]
-pub struct Given {
+pub struct Conditions {
     /// Name of the congestion control.
     pub control: String,
     /// SACK is offered and accepted.
@@ -72,7 +72,7 @@ pub struct Given {
     pub profile: String,
 }
 
-impl Default for Given {
+impl Default for Conditions {
     fn default() -> Self {
         Self {
             control: "reno".into(),
@@ -110,7 +110,7 @@ fn switch(word: &str) -> Result<bool, String> {
     }
 }
 
-impl Given {
+impl Conditions {
     /// Takes one condition in.
     ///
     /// # Errors
@@ -142,7 +142,7 @@ impl Given {
             ["backlog", n] => self.backlog = Some(whole(n)?),
             ["ipv6"] => self.v6 = true,
             ["profile", name @ ("off" | "paper" | "option" | "compact")] => self.profile = (*name).into(),
-            _ => return Err(format!("no condition is called {text:?}: see the table in given.rs")),
+            _ => return Err(format!("no condition is called {text:?}: see the table in conditions.rs")),
         }
         Ok(())
     }

@@ -3,28 +3,28 @@
 //! round-trip time. The constants of the endpoint (shortest timeout, delay of acknowledgements and so on) are stretched as the
 //! path is, so that all times are.
 
+use super::conditions::Conditions;
 use super::core::Core;
-use super::given::Given;
 use super::option::Opt;
 use super::packet::{Damage, Packet, Transport};
-use super::target::{Answer, Call, Look, Pace, Sight, Target};
+use super::target::{Answer, Call, SocketStatus, Target, TargetKind, TcpInfo};
 use skyhaul_base::{Duration, Instant};
 use std::net::SocketAddr;
 
 /// The endpoint, which lives in the time of its path; the case looks at it in its own.
 #[derive(Debug)]
-pub struct Stretched {
+pub struct ScaledTarget {
     core: Core,
     percent: u64,
     /// The newest timestamp that has left.
     stamp: u32,
 }
 
-impl Stretched {
+impl ScaledTarget {
     /// An endpoint as the case wants it, on a path of `percent` of the length.
     #[must_use]
-    pub fn new(given: &Given, percent: u64) -> Self {
-        Self { core: Core::stretched(given, percent), percent, stamp: 0 }
+    pub fn new(conditions: &Conditions, percent: u64) -> Self {
+        Self { core: Core::scaled(conditions, percent), percent, stamp: 0 }
     }
     fn inside(&self, at: Instant) -> Instant {
         Instant::from_nanos((u128::from(at.as_nanos()) * u128::from(self.percent) / 100) as u64)
@@ -35,9 +35,9 @@ impl Stretched {
     }
 }
 
-impl Target for Stretched {
-    fn pace(&self) -> Pace {
-        Pace::Core
+impl Target for ScaledTarget {
+    fn kind(&self) -> TargetKind {
+        TargetKind::Core
     }
     fn now(&self) -> Instant {
         self.outside(self.core.now())
@@ -74,13 +74,14 @@ impl Target for Stretched {
     fn call(&mut self, peer: SocketAddr, call: &Call, data: &[u8]) -> Result<Answer, String> {
         self.core.call(peer, call, data)
     }
-    fn sight(&mut self, peer: SocketAddr) -> Result<Sight, String> {
-        self.core.sight(peer)
+    fn socket_status(&mut self, peer: SocketAddr) -> Result<SocketStatus, String> {
+        self.core.socket_status(peer)
     }
-    fn look(&mut self, peer: SocketAddr) -> Result<Look, String> {
-        let look = self.core.look(peer)?;
-        let rto =
-            Duration::from_nanos((u128::from(look.rto.as_nanos()) * 100 / u128::from(self.percent)) as u64);
-        Ok(Look { rto, ..look })
+    fn tcp_info(&mut self, peer: SocketAddr) -> Result<TcpInfo, String> {
+        let tcp_info = self.core.tcp_info(peer)?;
+        let rto = Duration::from_nanos(
+            (u128::from(tcp_info.rto.as_nanos()) * 100 / u128::from(self.percent)) as u64,
+        );
+        Ok(TcpInfo { rto, ..tcp_info })
     }
 }

@@ -28,7 +28,7 @@ struct Member {
 
 /// The threads of a gateway, and what they share.
 #[derive(Debug)]
-pub(super) struct Team {
+pub(super) struct ThreadGroup {
     members: Vec<Member>,
     peers: Mutex<Peers>,
     exchange: OnceLock<Arc<Exchange>>,
@@ -42,7 +42,7 @@ pub(super) struct Team {
     pub(super) opened: AtomicU64,
 }
 
-impl Team {
+impl ThreadGroup {
     /// A team of `size`, and what each member receives its tasks from.
     pub(super) fn new(size: usize) -> (Arc<Self>, Vec<Receiver<Task>>) {
         let (members, receivers) = (0..size)

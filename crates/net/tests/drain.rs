@@ -5,7 +5,7 @@ mod common;
 
 use common::{Party, Weather, World, accepted};
 use skyhaul_base::{Duration, Instant};
-use skyhaul_net::app::{App, Farewell, Turn};
+use skyhaul_net::app::{App, AppStatus, Drain};
 use skyhaul_net::host::{ConnId, Endpoint};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -35,16 +35,16 @@ fn met(open: &Rc<Cell<Instant>>) -> (World, ConnId, ConnId) {
     (w, client, server)
 }
 /// Runs the client's host as a driver does until the application is done; returns how long that took.
-fn part(w: &mut World, farewell: &mut Farewell, mut each: impl FnMut(&mut World)) -> Duration {
+fn part(w: &mut World, drain: &mut Drain, mut each: impl FnMut(&mut World)) -> Duration {
     let began = w.now;
     loop {
-        let turn = farewell.turn(w.now, &mut w.hosts[0]);
+        let turn = drain.turn(w.now, &mut w.hosts[0]);
         w.flush();
-        if turn == Turn::Done {
+        if turn == AppStatus::Done {
             return w.now - began;
         }
         each(w);
-        w.step_by(farewell.next_timeout().max(w.now));
+        w.step_by(drain.next_timeout().max(w.now));
     }
 }
 
@@ -68,7 +68,7 @@ fn a_fin_that_is_repeated_finds_somebody_who_acknowledges_it() {
     w.flush();
     open.set(Instant::ZERO);
     assert!(!w.hosts[1].conn(server).unwrap().is_over());
-    let took = part(&mut w, &mut Farewell::new(ms(100)), |_| {});
+    let took = part(&mut w, &mut Drain::new(ms(100)), |_| {});
     // Nothing of the client is run any more; what has left is on its way.
     w.step_by(w.now + ms(60));
     assert!(w.hosts[1].conn(server).unwrap().ended_in_order(), "after {took:?}");
@@ -85,7 +85,7 @@ fn data_that_nobody_has_acknowledged_is_seen_through() {
     assert_eq!(w.hosts[0].write(w.now, client, &data), data.len());
     w.hosts[0].release(w.now, client);
     w.flush();
-    part(&mut w, &mut Farewell::new(ms(100)), |w| reader.turn(w.now, &mut w.hosts[1], server));
+    part(&mut w, &mut Drain::new(ms(100)), |w| reader.turn(w.now, &mut w.hosts[1], server));
     reader.turn(w.now, &mut w.hosts[1], server);
     assert_eq!((reader.received, reader.hash(), reader.at_end), (100_000, common::hash_of(100_000), true));
 }
@@ -100,13 +100,13 @@ fn nobody_is_waited_for_without_end_and_nobody_at_all_where_there_is_nothing() {
     w.hosts[0].release(w.now, client);
     w.flush();
     // The reset at the end is let through.
-    let took = part(&mut w, &mut Farewell::new(ms(100)), |_| {});
+    let took = part(&mut w, &mut Drain::new(ms(100)), |_| {});
     assert!(took >= ms(5400) && took < ms(5500), "{took:?}");
     // The reset lay beyond what the server expected: it has asked back, and was answered.
     while w.hosts[1].conn(server).unwrap().failure().is_none() {
         assert!(w.now < end + ms(1000) && w.step_by(w.now + ms(10)));
     }
     assert_eq!(w.hosts[1].conn(server).unwrap().failure(), Some(skyhaul_net::host::Failure::Reset));
-    let took = part(&mut w, &mut Farewell::new(ms(100)), |_| {});
+    let took = part(&mut w, &mut Drain::new(ms(100)), |_| {});
     assert_eq!((took, w.hosts[0].connections()), (Duration::ZERO, 0));
 }

@@ -6,8 +6,8 @@ use common::{Fake, folder, planned};
 use skyhaul_study::StudyError;
 use skyhaul_study::cache::Cache;
 use skyhaul_study::evaluation::evaluate;
-use skyhaul_study::gathering::Gathering;
 use skyhaul_study::run::{Job, RunOptions, execute, run};
+use skyhaul_study::tracker::CellTracker;
 
 #[test]
 fn any_order_gives_the_same_and_what_is_stored_is_not_asked_for_again() {
@@ -17,7 +17,7 @@ fn any_order_gives_the_same_and_what_is_stored_is_not_asked_for_again() {
     let dir = folder("gathering");
     let cache = Cache::new(&dir);
 
-    let (mut first, warnings) = Gathering::open(&plan, "a/b", Some(&cache));
+    let (mut first, warnings) = CellTracker::open(&plan, "a/b", Some(&cache));
     assert!(warnings.is_empty() && !first.is_complete());
     let jobs: Vec<Job> = first.jobs().cloned().collect();
     assert_eq!(jobs.len(), plan.cells().len());
@@ -30,7 +30,7 @@ fn any_order_gives_the_same_and_what_is_stored_is_not_asked_for_again() {
     let cells = first.into_cells();
     assert!(cells.interrupted && cells.ran == 5 && cells.cached == 0);
 
-    let (mut second, _) = Gathering::open(&plan, "a/b", Some(&cache));
+    let (mut second, _) = CellTracker::open(&plan, "a/b", Some(&cache));
     let rest: Vec<Job> = second.jobs().cloned().collect();
     assert_eq!(rest[..], jobs[..jobs.len() - 5]);
     for (i, job) in rest.iter().enumerate().rev() {
@@ -39,31 +39,31 @@ fn any_order_gives_the_same_and_what_is_stored_is_not_asked_for_again() {
     let cells = second.into_cells();
     assert!(!cells.interrupted && cells.ran == rest.len() && cells.cached == 5);
     assert_eq!(evaluate(&plan, &cells).expect("values").summary(), here.summary());
-    assert!(Gathering::open(&plan, "a/b", Some(&cache)).0.is_complete());
+    assert!(CellTracker::open(&plan, "a/b", Some(&cache)).0.is_complete());
 }
 
 #[test]
 fn what_nobody_asked_for_and_what_is_damaged_is_refused() {
     let fake = Fake::default();
     let plan = planned(&fake);
-    let (mut gathering, _) = Gathering::open(&plan, "a/b", None);
-    let jobs: Vec<Job> = gathering.jobs().cloned().collect();
+    let (mut tracker, _) = CellTracker::open(&plan, "a/b", None);
+    let jobs: Vec<Job> = tracker.jobs().cloned().collect();
     let answer = execute(&fake, &jobs[0]).expect("an answer");
     let line = |r: Result<_, StudyError>| {
-        r.map(|_: skyhaul_study::gathering::Arrival| ()).expect_err("refused").to_string()
+        r.map(|_: skyhaul_study::tracker::Arrival| ()).expect_err("refused").to_string()
     };
     // Of another cell, or cut short on its way.
-    let other = line(gathering.answer(&jobs[1], &answer, None));
+    let other = line(tracker.answer(&jobs[1], &answer, None));
     assert!(other.starts_with("the result for a/b: ") && other.contains("cannot be used"), "{other}");
-    let cut = line(gathering.answer(&jobs[0], &answer[..answer.len() / 2], None));
+    let cut = line(tracker.answer(&jobs[0], &answer[..answer.len() / 2], None));
     assert!(cut.contains("cannot be used"), "{cut}");
-    assert!(gathering.answer(&jobs[0], &answer, None).is_ok());
-    let twice = line(gathering.answer(&jobs[0], &answer, None));
+    assert!(tracker.answer(&jobs[0], &answer, None).is_ok());
+    let twice = line(tracker.answer(&jobs[0], &answer, None));
     assert!(twice.contains("this cell was not requested"), "{twice}");
     // A failure of the cell is told with its name, and is no error.
     let failed = r#"{"failed":{"message":"a bad day"}}"#;
-    let arrival = gathering.answer(&jobs[1], failed, None).expect("taken");
+    let arrival = tracker.answer(&jobs[1], failed, None).expect("taken");
     let why = arrival.failure.expect("it failed");
     assert!(why.contains(&jobs[1].label) && why.ends_with("failed: a bad day"), "{why}");
-    assert_eq!(gathering.into_cells().failed.len(), 1);
+    assert_eq!(tracker.into_cells().failed.len(), 1);
 }

@@ -26,14 +26,14 @@ pub(crate) enum PeerGateway {
 
 /// Which endpoint a connection gets.
 #[derive(Clone, Debug)]
-pub(crate) struct Terms {
+pub(crate) struct EndpointPolicy {
     config: Config,
     /// Whether the endpoints of `[satellite]` and of the second arm send low-priority packets.
     low: [bool; 2],
     trust: Option<Trust>,
 }
 
-impl Terms {
+impl EndpointPolicy {
     pub(crate) fn new(config: &Config) -> Self {
         let low = [low_priority(&config.endpoint), config.other.as_ref().is_some_and(low_priority)];
         Self { config: config.clone(), low, trust: None }
@@ -91,17 +91,17 @@ mod tests {
     use crate::priority::{Counts, Finding, Verdict};
     use skyhaul_base::Duration;
 
-    fn terms(more: &str) -> Terms {
+    fn policy(more: &str) -> EndpointPolicy {
         let text = format!("[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n{more}");
-        Terms::new(&Config::parse("g.toml", &text).unwrap())
+        EndpointPolicy::new(&Config::parse("g.toml", &text).unwrap())
     }
 
     #[test]
     fn probes_need_a_path_that_is_trusted() {
         let at = |n: u8| SocketAddr::from(([192, 0, 2, n], 80));
-        let mut t = terms("cc = \"peach\"\nfallback-cc = \"hybla\"\n");
+        let mut t = policy("cc = \"peach\"\nfallback-cc = \"hybla\"\n");
         let g = NonZeroU32::MIN;
-        let of = |t: &Terms, beyond| t.endpoint(t.of(Instant::ZERO, at(1), at(2), beyond)).cc.name();
+        let of = |t: &EndpointPolicy, beyond| t.endpoint(t.of(Instant::ZERO, at(1), at(2), beyond)).cc.name();
         assert_eq!(of(&t, PeerGateway::Gateway(g)), "peach", "without a test");
         let trust = Trust::new(Duration::from_secs(9), "hybla".into());
         t.test_with(trust.clone());
@@ -114,7 +114,7 @@ mod tests {
         trust.found(Instant::ZERO, g, finding(Verdict::Ignored));
         assert_eq!(of(&t, PeerGateway::Gateway(g)), "hybla");
         for (cc, why) in [("bbr", "it sends none"), ("hark", "it finds out by itself")] {
-            let mut other = terms(&format!("cc = \"{cc}\"\n"));
+            let mut other = policy(&format!("cc = \"{cc}\"\n"));
             other.test_with(trust.clone());
             assert_eq!(of(&other, PeerGateway::Unknown), cc, "{why}");
         }
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_second_arm_has_its_own_control() {
-        let t = terms("cc = \"bbr\"\n[evidence]\nmode = \"ab\"\n[evidence.other]\ncc = \"hybla\"\n");
+        let t = policy("cc = \"bbr\"\n[evidence]\nmode = \"ab\"\n[evidence.other]\ncc = \"hybla\"\n");
         let server = SocketAddr::from(([192, 0, 2, 1], 80));
         let names: Vec<_> = (0..1000_u16)
             .map(|n| {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// The outstanding and the finished cells of a study.
 #[derive(Clone, Debug, Default)]
-pub struct Gathering {
+pub struct CellTracker {
     observed: Vec<Option<Observed>>,
     failed: BTreeMap<usize, Failure>,
     cached: usize,
@@ -27,7 +27,7 @@ pub struct Arrival {
     pub failure: Option<String>,
 }
 
-impl Gathering {
+impl CellTracker {
     /// The cells that are not in the cache, as jobs whose labels begin with `name`, so that no two studies hand out
     /// the same message; and warnings about the cache.
     #[must_use]
@@ -36,7 +36,7 @@ impl Gathering {
         if cache.is_some() {
             warnings.extend(not_cached(plan));
         }
-        let mut gathering = Self::default();
+        let mut tracker = Self::default();
         for mut job in jobs(plan) {
             let stored = cache.filter(|_| job.cached).map(|c| c.load(&job.engine, &job.key));
             let found = match stored {
@@ -47,14 +47,14 @@ impl Gathering {
                 }
                 Some(Entry::Absent) | None => None,
             };
-            gathering.cached += usize::from(found.is_some());
+            tracker.cached += usize::from(found.is_some());
             if found.is_none() {
                 job.label = format!("{name}: {}", job.label);
-                gathering.out.insert(job.number, job);
+                tracker.out.insert(job.number, job);
             }
-            gathering.observed.push(found);
+            tracker.observed.push(found);
         }
-        (gathering, warnings)
+        (tracker, warnings)
     }
 
     /// The jobs to run.

@@ -29,11 +29,11 @@ use std::net::IpAddr;
 
 /// A packet as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wording {
+pub enum PacketNotation {
     /// A segment.
     Segment(Box<Segment>),
     /// An ICMP message.
-    Icmp(Message),
+    Icmp(IcmpMessage),
     /// Any segment.
     Any,
 }
@@ -50,27 +50,27 @@ pub struct Segment {
     /// The window field: from, to.
     pub window: Option<(u16, u16)>,
     /// Options.
-    pub options: Vec<Word>,
-    /// Besides.
-    pub besides: Besides,
+    pub options: Vec<OptionNotation>,
+    /// What goes with it and is none of its fields.
+    pub modifiers: Modifiers,
 }
 
 /// An option as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum OptionNotation {
     /// As on the wire.
     Plain(super::option::Opt),
     /// Timestamps: value and echo; `None`: any.
-    Stamps(Option<Stamp>, Option<Stamp>),
+    Stamps(Option<TimestampNotation>, Option<TimestampNotation>),
     /// SACK blocks, relative.
     Sack(Vec<(i64, i64)>),
     /// No option of this name.
-    No(Absent),
+    No(AbsentOption),
 }
 
 /// A timestamp as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stamp {
+pub enum TimestampNotation {
     /// A number of the peer's own clock.
     Number(i64),
     /// The newest value seen from the TCP under test, and so much more.
@@ -79,7 +79,7 @@ pub enum Stamp {
 
 /// Options that may be said to be absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absent {
+pub enum AbsentOption {
     /// SACK blocks.
     Sack,
     /// SACK permitted.
@@ -96,7 +96,7 @@ pub enum Absent {
 
 /// What goes with a segment and is none of its fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Besides {
+pub struct Modifiers {
     /// Bits of ECN: 0 not capable, 1 ECT(1), 2 ECT(0), 3 CE.
     pub ecn: Option<u8>,
     /// Differentiated services, the six bits.
@@ -117,9 +117,9 @@ pub struct Besides {
 
 /// An ICMP message as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct IcmpMessage {
     /// What it says.
-    pub what: Unwelcome,
+    pub what: IcmpError,
     /// Sequence number of the quoted segment.
     pub quote: i64,
     /// From another address than the peer's.
@@ -128,7 +128,7 @@ pub struct Message {
 
 /// ICMP messages that matter to TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unwelcome {
+pub enum IcmpError {
     /// Network or route.
     Network,
     /// Host or address.
@@ -147,7 +147,7 @@ pub enum Unwelcome {
     Exceeded,
 }
 
-impl Wording {
+impl PacketNotation {
     /// The packet in this text.
     ///
     /// # Errors
@@ -190,7 +190,7 @@ fn cut_out(text: &str, open: char, close: char) -> Result<(String, Option<String
 }
 
 fn segment(text: &str) -> Result<Segment, String> {
-    let (text, besides) = cut_out(text, '{', '}')?;
+    let (text, modifiers) = cut_out(text, '{', '}')?;
     let (head, options) = cut_out(&text, '<', '>')?;
     let mut words = head.split_whitespace();
     let mut s = Segment { flags: flags(words.next().ok_or("a packet")?)?, ..Segment::default() };
@@ -209,53 +209,53 @@ fn segment(text: &str) -> Result<Segment, String> {
     for o in options.iter().flat_map(|o| o.split(',')).map(str::trim).filter(|o| !o.is_empty()) {
         s.options.push(option(o)?);
     }
-    for b in besides.iter().flat_map(|b| b.split(',')).map(str::trim).filter(|b| !b.is_empty()) {
-        s.besides.take(b)?;
+    for b in modifiers.iter().flat_map(|b| b.split(',')).map(str::trim).filter(|b| !b.is_empty()) {
+        s.modifiers.take(b)?;
     }
     Ok(s)
 }
 
-fn stamp(word: &str) -> Result<Option<Stamp>, String> {
+fn stamp(word: &str) -> Result<Option<TimestampNotation>, String> {
     if word == "*" {
         return Ok(None);
     }
     Ok(Some(match word.strip_prefix("echo") {
-        Some("") => Stamp::Echo(0),
-        Some(more) => Stamp::Echo(whole(more)?),
-        None => Stamp::Number(whole(word)?),
+        Some("") => TimestampNotation::Echo(0),
+        Some(more) => TimestampNotation::Echo(whole(more)?),
+        None => TimestampNotation::Number(whole(word)?),
     }))
 }
 
-fn option(text: &str) -> Result<Word, String> {
+fn option(text: &str) -> Result<OptionNotation, String> {
     use super::option::Opt;
     let words: Vec<&str> = text.split_whitespace().collect();
     Ok(match words.as_slice() {
-        ["mss", n] => Word::Plain(Opt::Mss(whole(n)?)),
-        ["wscale", n] => Word::Plain(Opt::Scale(whole(n)?)),
-        ["sackOK"] => Word::Plain(Opt::SackPermitted),
-        ["nop"] => Word::Plain(Opt::Nop),
-        ["end"] => Word::Plain(Opt::End),
-        ["capable"] => Word::Plain(Opt::Capability(0x17, 0)),
-        ["dummy", n] => Word::Plain(Opt::Probe(0x01, whole(n)?)),
-        ["nil", n] => Word::Plain(Opt::Probe(0x02, whole(n)?)),
-        ["dummy-ack", n] => Word::Plain(Opt::Probe(0x81, whole(n)?)),
-        ["nil-ack", n] => Word::Plain(Opt::Probe(0x82, whole(n)?)),
-        ["raw", kind] => Word::Plain(Opt::Other(whole(kind)?, Vec::new())),
-        ["raw", kind, content] => Word::Plain(Opt::Other(whole(kind)?, hex(content)?)),
-        ["ts", a, b] => Word::Stamps(stamp(a)?, stamp(b)?),
+        ["mss", n] => OptionNotation::Plain(Opt::Mss(whole(n)?)),
+        ["wscale", n] => OptionNotation::Plain(Opt::Scale(whole(n)?)),
+        ["sackOK"] => OptionNotation::Plain(Opt::SackPermitted),
+        ["nop"] => OptionNotation::Plain(Opt::Nop),
+        ["end"] => OptionNotation::Plain(Opt::End),
+        ["capable"] => OptionNotation::Plain(Opt::Capability(0x17, 0)),
+        ["dummy", n] => OptionNotation::Plain(Opt::Probe(0x01, whole(n)?)),
+        ["nil", n] => OptionNotation::Plain(Opt::Probe(0x02, whole(n)?)),
+        ["dummy-ack", n] => OptionNotation::Plain(Opt::Probe(0x81, whole(n)?)),
+        ["nil-ack", n] => OptionNotation::Plain(Opt::Probe(0x82, whole(n)?)),
+        ["raw", kind] => OptionNotation::Plain(Opt::Other(whole(kind)?, Vec::new())),
+        ["raw", kind, content] => OptionNotation::Plain(Opt::Other(whole(kind)?, hex(content)?)),
+        ["ts", a, b] => OptionNotation::Stamps(stamp(a)?, stamp(b)?),
         ["sack", blocks @ ..] if !blocks.is_empty() => {
-            Word::Sack(blocks.iter().map(|b| sack_block(b)).collect::<Result<_, _>>()?)
+            OptionNotation::Sack(blocks.iter().map(|b| sack_block(b)).collect::<Result<_, _>>()?)
         }
-        ["no", what] => Word::No(match *what {
-            "sack" => Absent::Sack,
-            "sackOK" => Absent::SackPermitted,
-            "ts" => Absent::Stamps,
-            "wscale" => Absent::Scale,
-            "capable" => Absent::Capability,
-            "probe" => Absent::Probe,
+        ["no", what] => OptionNotation::No(match *what {
+            "sack" => AbsentOption::Sack,
+            "sackOK" => AbsentOption::SackPermitted,
+            "ts" => AbsentOption::Stamps,
+            "wscale" => AbsentOption::Scale,
+            "capable" => AbsentOption::Capability,
+            "probe" => AbsentOption::Probe,
             _ => return Err(format!("no sack, sackOK, ts, wscale, capable or probe, not {what:?}")),
         }),
-        _ => return Err(format!("no option is written {text:?}: see wording.rs")),
+        _ => return Err(format!("no option is written {text:?}: see notation.rs")),
     })
 }
 
@@ -265,7 +265,7 @@ fn sack_block(word: &str) -> Result<(i64, i64), String> {
     Ok((whole(a)?, whole(b)?))
 }
 
-impl Besides {
+impl Modifiers {
     fn take(&mut self, text: &str) -> Result<(), String> {
         let words: Vec<&str> = text.split_whitespace().collect();
         match words.as_slice() {
@@ -289,7 +289,7 @@ impl Besides {
             ["first-fragment", n] => {
                 (self.damage.fragments, self.damage.first_only) = (Some(whole(n)?), true);
             }
-            _ => return Err(format!("nothing is called {{{text}}}: see wording.rs")),
+            _ => return Err(format!("nothing is called {{{text}}}: see notation.rs")),
         }
         Ok(())
     }
@@ -306,27 +306,27 @@ impl Besides {
     }
 }
 
-fn message(text: &str) -> Result<Message, String> {
-    let (text, besides) = cut_out(text, '{', '}')?;
+fn message(text: &str) -> Result<IcmpMessage, String> {
+    let (text, modifiers) = cut_out(text, '{', '}')?;
     let words: Vec<&str> = text.split_whitespace().collect();
     let (name, rest) = words.split_first().ok_or("the name of an ICMP message")?;
     let (what, rest) = match (*name, rest) {
-        ("net-unreachable", r) => (Unwelcome::Network, r),
-        ("host-unreachable", r) => (Unwelcome::Host, r),
-        ("protocol-unreachable", r) => (Unwelcome::Protocol, r),
-        ("port-unreachable", r) => (Unwelcome::Port, r),
-        ("prohibited", r) => (Unwelcome::Prohibited, r),
-        ("source-quench", r) => (Unwelcome::Quench, r),
-        ("time-exceeded", r) => (Unwelcome::Exceeded, r),
-        ("too-big", [mtu, r @ ..]) => (Unwelcome::TooBig(whole(mtu)?), r),
-        _ => return Err(format!("no ICMP message is called {name:?}: see wording.rs")),
+        ("net-unreachable", r) => (IcmpError::Network, r),
+        ("host-unreachable", r) => (IcmpError::Host, r),
+        ("protocol-unreachable", r) => (IcmpError::Protocol, r),
+        ("port-unreachable", r) => (IcmpError::Port, r),
+        ("prohibited", r) => (IcmpError::Prohibited, r),
+        ("source-quench", r) => (IcmpError::Quench, r),
+        ("time-exceeded", r) => (IcmpError::Exceeded, r),
+        ("too-big", [mtu, r @ ..]) => (IcmpError::TooBig(whole(mtu)?), r),
+        _ => return Err(format!("no ICMP message is called {name:?}: see notation.rs")),
     };
     let ["quote", seq] = rest else { return Err("which segment it quotes, such as quote 1".into()) };
-    let mut more = Besides::default();
-    for b in besides.iter().flat_map(|b| b.split(',')).map(str::trim) {
+    let mut more = Modifiers::default();
+    for b in modifiers.iter().flat_map(|b| b.split(',')).map(str::trim) {
         more.take(b)?;
     }
-    Ok(Message { what, quote: whole(seq)?, from: more.from })
+    Ok(IcmpMessage { what, quote: whole(seq)?, from: more.from })
 }
 
 #[cfg(test)]
@@ -335,19 +335,20 @@ mod tests {
 
     #[test]
     fn packets_in_words() {
-        let Ok(Wording::Segment(s)) =
-            Wording::parse("S. 0:0 ack 1 win 1.. <mss 1460,ts * 7,no sack> {ce,urgent 5}")
+        let Ok(PacketNotation::Segment(s)) =
+            PacketNotation::parse("S. 0:0 ack 1 win 1.. <mss 1460,ts * 7,no sack> {ce,urgent 5}")
         else {
             panic!("a segment")
         };
         assert_eq!((s.flags, s.range, s.ack, s.window), (0x12, Some((0, 0)), Some(1), Some((1, 65_535))));
         assert_eq!(s.options.len(), 3);
-        assert_eq!((s.besides.ecn, s.besides.urgent), (Some(3), Some(5)));
-        let Ok(Wording::Icmp(m)) = Wording::parse("icmp too-big 1200 quote 1 {from 10.0.0.9}") else {
+        assert_eq!((s.modifiers.ecn, s.modifiers.urgent), (Some(3), Some(5)));
+        let Ok(PacketNotation::Icmp(m)) = PacketNotation::parse("icmp too-big 1200 quote 1 {from 10.0.0.9}")
+        else {
             panic!("a message")
         };
-        assert_eq!((m.what, m.quote, m.from.is_some()), (Unwelcome::TooBig(1200), 1, true));
-        assert_eq!(Wording::parse("..."), Ok(Wording::Any));
+        assert_eq!((m.what, m.quote, m.from.is_some()), (IcmpError::TooBig(1200), 1, true));
+        assert_eq!(PacketNotation::parse("..."), Ok(PacketNotation::Any));
     }
 
     #[test]
@@ -363,7 +364,7 @@ mod tests {
             ("icmp odd quote 1", "no ICMP message"),
             ("icmp source-quench", "quotes"),
         ] {
-            let e = Wording::parse(text).unwrap_err();
+            let e = PacketNotation::parse(text).unwrap_err();
             assert!(e.contains(part), "{text}: {e}");
         }
     }

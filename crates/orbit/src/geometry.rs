@@ -6,14 +6,14 @@ use skyhaul_base::math;
 
 /// A satellite as seen by a station.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Look {
+pub struct LookAngles {
     /// Distance in km.
     pub range: f64,
     /// Sine of the elevation above the horizon.
     pub sine: f64,
 }
 
-impl Look {
+impl LookAngles {
     /// The elevation in degrees.
     #[must_use]
     pub fn elevation(self) -> f64 {
@@ -28,13 +28,13 @@ impl Look {
 
 /// The satellite at `space` as seen by the station at `ground`, both in one frame.
 #[must_use]
-pub fn look(ground: Vector, space: Vector) -> Look {
+pub fn look_angles(ground: Vector, space: Vector) -> LookAngles {
     let way = space - ground;
     let range = way.length();
-    Look { range, sine: way.dot(ground) / (range * ground.length()) }
+    LookAngles { range, sine: way.dot(ground) / (range * ground.length()) }
 }
 
-/// Whether the sine of a satellite's elevation is at least `sine`. Equivalent to `look(ground, space).sine >= sine`
+/// Whether the sine of a satellite's elevation is at least `sine`. Equivalent to `look_angles(ground, space).sine >= sine`
 /// for a station at `up`, its unit vector, but saves a square root if the satellite is below the horizon.
 #[inline]
 pub(crate) fn is_above(up: Vector, space: Vector, sine: f64) -> bool {
@@ -130,9 +130,9 @@ mod tests {
             let side = Vector::new(0.8, -0.36, -0.48);
             let way = up * math::sin(radians(elevation)) + side * math::cos(radians(elevation));
             let space = up * RADIUS + way * distance;
-            let seen = look(up * RADIUS, space);
-            near(seen.elevation(), elevation, 1e-9);
-            near(seen.range, distance, 1e-9);
+            let angles = look_angles(up * RADIUS, space);
+            near(angles.elevation(), elevation, 1e-9);
+            near(angles.range, distance, 1e-9);
             assert_eq!(is_above(up, space, math::sin(radians(25.0))), elevation > 25.0);
         }
     }

@@ -11,12 +11,12 @@ use std::net::SocketAddr;
 /// Arrivals from each sender, in order of time. Both ends share one clock. Senders are never forgotten, so use it
 /// only in networks whose senders are known.
 #[derive(Clone, Debug, Default)]
-pub struct Watched {
+pub struct ArrivalLog {
     ports: BTreeSet<u16>,
     senders: BTreeMap<SocketAddr, Vec<(Instant, Arrival)>>,
 }
 
-impl Watched {
+impl ArrivalLog {
     /// Logs arrivals at this port.
     pub fn expect(&mut self, port: u16) {
         self.ports.insert(port);

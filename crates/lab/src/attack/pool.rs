@@ -2,10 +2,10 @@
 
 use crate::attack::budget::Budget;
 use crate::attack::journal::Journal;
+use crate::attack::observer::SearchObserver;
 use crate::attack::point::Point;
 use crate::attack::search::Evaluate;
-use crate::attack::trial::{Outcome, Trial};
-use crate::attack::watch::Watch;
+use crate::attack::setup::{Outcome, TestSetup};
 use crate::clock::Stopwatch;
 use crate::error::LabError;
 use crate::run;
@@ -15,35 +15,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Threads that run cases.
-pub(super) struct Crew<'a> {
-    pub(super) trial: &'a Trial,
+pub(super) struct WorkerPool<'a> {
+    pub(super) setup: &'a TestSetup,
     pub(super) jobs: usize,
-    pub(super) watch: &'a dyn Watch,
+    pub(super) watch: &'a dyn SearchObserver,
     budget: Budget,
     clock: Stopwatch,
     journal: Option<&'a Journal>,
     known: BTreeMap<String, Outcome>,
-    spent: Mutex<Spent>,
+    spent: Mutex<Progress>,
 }
 
 /// What has been used.
 #[derive(Clone, Copy, Debug, Default)]
-struct Spent {
+struct Progress {
     cases: usize,
     best: Option<f64>,
 }
 
-impl<'a> Crew<'a> {
+impl<'a> WorkerPool<'a> {
     pub(super) fn new(
-        trial: &'a Trial,
+        setup: &'a TestSetup,
         jobs: usize,
         budget: Budget,
         journal: Option<&'a Journal>,
         known: BTreeMap<String, Outcome>,
-        watch: &'a dyn Watch,
+        watch: &'a dyn SearchObserver,
     ) -> Self {
         let spent = Mutex::default();
-        Self { trial, jobs, watch, budget, clock: Stopwatch::start(), journal, known, spent }
+        Self { setup, jobs, watch, budget, clock: Stopwatch::start(), journal, known, spent }
     }
 
     /// Runs cases with seeds; `None` for those that were stopped. `allowed` says whether one may still begin.
@@ -59,7 +59,7 @@ impl<'a> Crew<'a> {
         let case = |i: usize| {
             let (point, seed) = &all[i];
             let mut outcome = None;
-            self.watch.around(&mut || outcome = self.trial.run(point, *seed, &stop));
+            self.watch.around(&mut || outcome = self.setup.run(point, *seed, &stop));
             let outcome = outcome?;
             let noted = done(i, &outcome);
             failed.fetch_or(noted.is_err(), Ordering::Relaxed);
@@ -70,7 +70,7 @@ impl<'a> Crew<'a> {
 
     /// Tells the watcher of a finished case of the search.
     fn tell(&self, outcome: &Outcome) {
-        let goal = self.trial.goal;
+        let goal = self.setup.goal;
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         spent.cases += 1;
         let better = |v: f64| spent.best.is_none_or(|b| goal.cost(v) < goal.cost(b));
@@ -86,13 +86,13 @@ impl<'a> Crew<'a> {
     }
 }
 
-impl Evaluate for Crew<'_> {
+impl Evaluate for WorkerPool<'_> {
     fn evaluate(&self, cases: &[Point]) -> Result<Vec<Option<Outcome>>, LabError> {
         let mut outcomes: Vec<Option<Outcome>> = vec![None; cases.len()];
         let begun = self.spent.lock().unwrap_or_else(PoisonError::into_inner).cases;
         // Known cases count too: a search that goes on ends where one without a break ends.
         let allowed = match self.budget {
-            Budget::Runs(most) => (most as usize / self.trial.goal.roles().len()).saturating_sub(begun),
+            Budget::Runs(most) => (most as usize / self.setup.goal.roles().len()).saturating_sub(begun),
             Budget::Time(_) => usize::MAX,
         };
         let mut missing = Vec::new();
@@ -105,7 +105,7 @@ impl Evaluate for Crew<'_> {
                 None => missing.push(i),
             }
         }
-        let todo: Vec<(Point, u64)> = missing.iter().map(|i| (cases[*i].clone(), self.trial.seed)).collect();
+        let todo: Vec<(Point, u64)> = missing.iter().map(|i| (cases[*i].clone(), self.setup.seed)).collect();
         let in_time = || match self.budget {
             Budget::Time(most) => self.clock.elapsed() < most,
             Budget::Runs(_) => true,
@@ -122,9 +122,9 @@ impl Evaluate for Crew<'_> {
 }
 
 /// A request to stop, for single runs.
-struct Stopped<'a>(&'a dyn Watch);
+struct Stopped<'a>(&'a dyn SearchObserver);
 
-impl run::Watch for Stopped<'_> {
+impl run::RunObserver for Stopped<'_> {
     fn stopped(&self) -> bool {
         self.0.stopped()
     }

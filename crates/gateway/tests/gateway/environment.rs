@@ -147,7 +147,7 @@ fn rules_that_others_remove_are_restored() {
     let all = events(&bed, "rules-restored");
     assert!(all.len() == 4 && all[0]["level"] == "warning", "{all:?}");
     let found = examined(&bed, NEAR, "table skyhaul_near");
-    assert!(found.ok && found.doubt && found.says.contains("has restored its rules 4 times"), "{found:?}");
+    assert!(found.ok && found.doubt && found.message.contains("has restored its rules 4 times"), "{found:?}");
     // What others do with tables of their own is none of its business.
     sh(&bed, NEAR, "nft add table inet theirs");
     assert_eq!(near.ask("reload"), "reloaded\n");
@@ -178,7 +178,7 @@ fn rules_that_cannot_be_restored_are_reported() {
     put();
     let path = format!("PATH={}", folder.display());
     let near = bed.gateway_by(&["/usr/bin/env", &path], NEAR, &format!("{GOOD}{}", logged(&bed)));
-    assert!(examined(&bed, NEAR, "table skyhaul_near").says.ends_with("a gateway of this name runs"));
+    assert!(examined(&bed, NEAR, "table skyhaul_near").message.ends_with("a gateway of this name runs"));
     let refuses = folder.join("refuses");
     std::fs::write(
         &refuses,
@@ -199,7 +199,7 @@ fn rules_that_cannot_be_restored_are_reported() {
     assert!(near.ask("metrics").contains("skyhaul_gateway_admits{gateway=\"near\"} 0"));
     assert!(near.ask("metrics").contains("skyhaul_gateway_rules_in_place{gateway=\"near\"} 0"));
     let found = examined(&bed, NEAR, "table skyhaul_near");
-    assert!(!found.ok && found.says.contains("cannot restore them: nft refuses the rules"), "{found:?}");
+    assert!(!found.ok && found.message.contains("cannot restore them: nft refuses the rules"), "{found:?}");
     let all = events(&bed, "rules-lost");
     assert!(all.len() == 1 && all[0]["level"] == "error", "{all:?}");
     assert!(near.ask("reload").contains("no more rules"));
@@ -220,19 +220,19 @@ fn without_ipv6_connections_of_ipv4_are_split() {
         bed.spaces[at].sysctl("net/ipv6/conf/all/disable_ipv6", "1").expect("sets");
     }
     let found = examined(&bed, NEAR, "IPv6");
-    assert!(found.doubt && found.says.contains("only connections of IPv4 are split"), "{found:?}");
+    assert!(found.doubt && found.message.contains("only connections of IPv4 are split"), "{found:?}");
     let near = bed.gateway(NEAR, &logged(&bed));
     let far = bed.gateway(FAR, "");
     many(&bed, server(), 3, 10_000);
     assert_eq!((near.count("from-hosts"), far.count("from-link")), (3, 3));
-    let said = events(&bed, "no-ipv6");
-    assert_eq!(said.len(), 1);
-    let line = said[0]["message"].as_str().expect("a line");
+    let logged = events(&bed, "no-ipv6");
+    assert_eq!(logged.len(), 1);
+    let line = logged[0]["message"].as_str().expect("a line");
     assert!(line.starts_with("IPv6 is off (net.ipv6.conf.default.disable_ipv6 is 1)"), "{line}");
     near.stop();
     far.stop();
     let clean = || leftover::clean(&bed.folder, "near", false).expect("may");
-    assert_eq!(bed.spaces[NEAR].within(clean).expect("enters"), leftover::Cleaned::Nothing);
+    assert_eq!(bed.spaces[NEAR].within(clean).expect("enters"), leftover::CleanupResult::Nothing);
 }
 
 fn without_descriptors_connections_are_refused() {
@@ -309,8 +309,8 @@ fn without_descriptors_connections_are_refused() {
     assert_eq!(near.count("turned-away"), 20);
     assert!(near.ask("metrics").contains("skyhaul_gateway_turned_away_total{gateway=\"near\"} 20"));
     waits_for("a line", || !events(&bed, "no-descriptor").is_empty());
-    let said = events(&bed, "no-descriptor");
-    assert!(said.len() < 20 && said[0]["level"] == "error", "rationed: {said:?}");
+    let logged = events(&bed, "no-descriptor");
+    assert!(logged.len() < 20 && logged[0]["level"] == "error", "rationed: {logged:?}");
     // With room again, connections are split again.
     let served = echo(listen(&bed, server()), 1);
     bed.spaces[CLIENT].within(|| exchange(server(), 1, 1000)).expect("enters");
@@ -386,7 +386,7 @@ fn a_keeper_that_does_not_start_is_an_error() {
     let file = bed.folder.join("near.toml");
     let config = Config::parse("near.toml", &format!("name = \"near\"\n{GOOD}")).expect("is good");
     let around =
-        skyhaul_gateway::Surroundings { folder: bed.folder.clone(), file, keeper: vec!["false".into()] };
+        skyhaul_gateway::Environment { folder: bed.folder.clone(), file, keeper: vec!["false".into()] };
     let ran = bed.spaces[NEAR].within(|| skyhaul_gateway::run(&config, &around, &mut crate::bed::Ready));
     let e = ran.expect("enters").expect_err("no keeper").to_string();
     assert!(e.starts_with("the keeper did not start: false ended at once"), "{e}");

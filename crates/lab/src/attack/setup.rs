@@ -6,7 +6,7 @@ use crate::attack::point::{PACKET, Point};
 use crate::cases::Case;
 use crate::control;
 use crate::error::LabError;
-use crate::run::{self, Watch};
+use crate::run::{self, RunObserver};
 use serde::{Deserialize, Serialize};
 use skyhaul_base::Duration;
 use skyhaul_cc::Controls;
@@ -25,7 +25,7 @@ const OTHERS: &str = "neighbours";
 
 /// What is under test.
 #[derive(Clone, Debug)]
-pub(super) struct Trial {
+pub(super) struct TestSetup {
     /// The control as it was given.
     pub(super) control: String,
     /// The same as a value of the key `cc`.
@@ -72,7 +72,7 @@ impl Outcome {
     }
 }
 
-impl Trial {
+impl TestSetup {
     /// A control under test: its name, or an inline table.
     ///
     /// # Errors
@@ -155,7 +155,7 @@ impl Trial {
     }
 
     /// Runs a case; `None` if it was stopped.
-    pub(super) fn run(&self, point: &Point, seed: u64, stopped: &dyn Watch) -> Option<Outcome> {
+    pub(super) fn run(&self, point: &Point, seed: u64, stopped: &dyn RunObserver) -> Option<Outcome> {
         let mut runs = Vec::new();
         for role in self.goal.roles() {
             match self.measure(point, *role, seed, stopped) {
@@ -177,7 +177,7 @@ impl Trial {
         point: &Point,
         role: Role,
         seed: u64,
-        watch: &dyn Watch,
+        watch: &dyn RunObserver,
     ) -> Result<Measured, Option<String>> {
         // A control that is stopped in the middle of a method did not fail.
         let failed = |e: LabError| (!e.is_stop() && !watch.stopped()).then(|| e.to_string());

@@ -1,7 +1,7 @@
 //! Observers of searches.
 
 /// Observer of a search, called from several threads; it may stop the search.
-pub trait Watch: Sync {
+pub trait SearchObserver: Sync {
     /// After each case: what is spent of the budget (runs or seconds), the number of cases, and the worst value so far.
     fn case(&self, spent: u64, budget: u64, cases: usize, worst: Option<f64>) {
         let _ = (spent, budget, cases, worst);
@@ -20,8 +20,8 @@ pub trait Watch: Sync {
     }
 }
 
-/// Watches nothing.
+/// Observes nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unwatched;
+pub struct NoObserver;
 
-impl Watch for Unwatched {}
+impl SearchObserver for NoObserver {}

@@ -9,31 +9,31 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 /// Interval at which a waiting thread checks for Ctrl-C.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-enum News {
+enum Message {
     Cell(usize, usize, String),
     Warning(String),
 }
 
 /// Passes messages to the thread that runs Python.
 #[derive(Debug)]
-pub(crate) struct Tell(Sender<News>);
+pub(crate) struct ProgressSender(Sender<Message>);
 
-impl Progress for Tell {
+impl Progress for ProgressSender {
     fn begin(&self, total: usize, cached: usize) {
-        let _ = self.0.send(News::Cell(cached, total, String::new()));
+        let _ = self.0.send(Message::Cell(cached, total, String::new()));
     }
     fn cell(&self, done: usize, total: usize, label: &str) {
-        let _ = self.0.send(News::Cell(done, total, label.to_owned()));
+        let _ = self.0.send(Message::Cell(done, total, label.to_owned()));
     }
     fn warn(&self, message: &str) {
-        let _ = self.0.send(News::Warning(message.to_owned()));
+        let _ = self.0.send(Message::Warning(message.to_owned()));
     }
 }
 
 /// Prints one line on standard error; errors are ignored.
-pub(crate) fn say(line: &str) {
+pub(crate) fn print_line(line: &str) {
     let _ = writeln!(std::io::stderr(), "skyhaul: {line}");
 }
 
@@ -43,42 +43,44 @@ pub(crate) fn say(line: &str) {
 ///
 /// # Errors
 /// The exceptions of the functions.
-pub(crate) fn watched<T: Send>(
+pub(crate) fn with_progress<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
     warn: Option<&Py<PyAny>>,
     stop: impl Fn() + Sync,
-    work: impl FnOnce(&Tell) -> T + Send,
+    work: impl FnOnce(&ProgressSender) -> T + Send,
 ) -> PyResult<T> {
-    let (sender, news) = channel();
-    let tell = Tell(sender);
-    let tell_one = |n: &News| -> PyResult<()> {
+    let (sender, messages) = channel();
+    let sender = ProgressSender(sender);
+    let deliver = |n: &Message| -> PyResult<()> {
         Python::attach(|py| {
             py.check_signals()?;
             match (n, progress, warn) {
-                (News::Cell(done, total, label), Some(f), _) => f.call1(py, (done, total, label)).map(drop),
-                (News::Warning(line), _, Some(f)) => f.call1(py, (line,)).map(drop),
+                (Message::Cell(done, total, label), Some(f), _) => {
+                    f.call1(py, (done, total, label)).map(drop)
+                }
+                (Message::Warning(line), _, Some(f)) => f.call1(py, (line,)).map(drop),
                 _ => Ok(()),
             }
         })
     };
     py.detach(|| {
-        let news = news; // Moves it in: a receiver belongs to one thread.
+        let messages = messages; // Moves it in: a receiver belongs to one thread.
         std::thread::scope(|scope| {
             let worker = scope.spawn(move || {
-                let result = work(&tell);
-                drop(tell);
+                let result = work(&sender);
+                drop(sender);
                 result
             });
             // Until the worker drops its end.
             let mut trouble = Ok(());
             loop {
-                let told = match news.recv_timeout(LOOK) {
-                    Ok(n) => tell_one(&n),
+                let outcome = match messages.recv_timeout(POLL_INTERVAL) {
+                    Ok(n) => deliver(&n),
                     Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals()),
                     Err(RecvTimeoutError::Disconnected) => break,
                 };
-                trouble = trouble.and(told);
+                trouble = trouble.and(outcome);
                 if trouble.is_err() {
                     stop();
                 }
