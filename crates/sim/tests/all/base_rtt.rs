@@ -16,7 +16,7 @@ const BASES: [(&str, f64); 4] = [("base_rtt", 1.0), ("min_rtt", 1.0), ("rtt_min"
 
 #[test]
 fn no_control_has_a_base_rtt_below_that_of_the_path() {
-    let vegas_within = peach::Config { avoidance: peach::Whose::Vegas, ..Default::default() };
+    let vegas_within = peach::Config { avoidance: peach::TcpVariant::Vegas, ..Default::default() };
     let controls: Vec<(&str, Cc)> = NAMES
         .iter()
         .map(|cc| (*cc, Cc::by_name(cc).expect("known")))
