@@ -41,21 +41,19 @@ fn of_parts(parts: &BTreeSet<String>, recorded: &str) -> String {
 }
 
 /// Everything in the canonical form of a scenario that may have a fingerprint. A part is a key with its kind, such as `app
-/// bulk` or `queue codel`, a key with a text, such as `loss-detection rack`, or a table without a kind, such as `arq`.
+/// bulk` or `queue codel`, a key with a text, such as `loss-detection rack`, or a table without a kind, alone and with each key
+/// in it, such as `arq` and `rate trace`.
 fn parts(scenario: &Resolved) -> BTreeSet<String> {
-    let model = serde_json::to_value(scenario.to_model()).expect("a resolved scenario can be written as JSON");
+    let model =
+        serde_json::to_value(scenario.to_model()).expect("a resolved scenario can be written as JSON");
     let mut parts = BTreeSet::new();
     for table in ["links", "flows", "gateways"] {
         for entity in model.get(table).and_then(Value::as_object).into_iter().flat_map(|all| all.values()) {
             collect(entity, &mut parts);
         }
     }
-    for event in model.get("events").and_then(Value::as_array).into_iter().flatten() {
+    for event in model.get("event").and_then(Value::as_array).into_iter().flatten() {
         collect(event, &mut parts);
-    }
-    // The control of a flow that does not run over TCP is not used.
-    if scenario.flows.iter().all(|f| f.transport.sends_datagrams() || f.rate_leg().is_some()) {
-        parts.retain(|part| !part.starts_with("cc "));
     }
     parts
 }
@@ -66,14 +64,21 @@ fn collect(table: &Value, parts: &mut BTreeSet<String>) {
         let list = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
         for value in list {
             match value {
-                Value::String(text) => drop(parts.insert(format!("{key} {text}"))),
+                // The content of a trace is no name.
+                Value::String(text) if !text.contains('\n') => drop(parts.insert(format!("{key} {text}"))),
                 Value::Object(inner) => {
                     let tag = if key == "cc" { "name" } else { "kind" };
-                    parts.insert(match inner.get(tag).and_then(Value::as_str) {
-                        Some(kind) => format!("{key} {kind}"),
-                        None => key.clone(),
-                    });
-                    collect(value, parts);
+                    match inner.get(tag).and_then(Value::as_str) {
+                        Some(kind) => drop(parts.insert(format!("{key} {kind}"))),
+                        None => {
+                            parts.insert(key.clone());
+                            parts.extend(inner.keys().map(|within| format!("{key} {within}")));
+                        }
+                    }
+                    // What a user's control calls its options says nothing of the models here.
+                    if key != "cc" {
+                        collect(value, parts);
+                    }
                 }
                 _ => {}
             }

@@ -3,7 +3,7 @@
 use rust_control::controls;
 use skyhaul_cc::Controls;
 use skyhaul_lab::LabError;
-use skyhaul_lab::attack::{Bounds, Budget, Goal, Request as Attack, NoObserver, hunt};
+use skyhaul_lab::attack::{Bounds, Budget, Goal, NoObserver, Request as Attack, hunt};
 use skyhaul_lab::evaluate::{Evaluated, Request, evaluate};
 use skyhaul_study::cache::Cache;
 use skyhaul_study::run::{Progress, RunOptions};
