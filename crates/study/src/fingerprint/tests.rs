@@ -204,13 +204,13 @@ const CASES: &[Case] = &[
     ("handover nearest-path", &[ORBIT, "links.sat.orbit.handover={ kind = 'nearest-path' }"]),
 ];
 
-/// A constant window, and every fourth segment at low priority.
+/// Halves its window at a loss and adds a segment per round trip; sends every fourth segment at low priority.
 #[derive(Debug)]
-struct Reference;
+struct Reference(f64);
 
 impl CongestionControl for Reference {
     fn window(&self) -> Window {
-        Window { cwnd: 12.0, ssthresh: 12.0 }
+        Window { cwnd: self.0, ssthresh: self.0 }
     }
     fn policy(&self) -> Policy {
         Policy { recovery: RecoveryMode::Sack, ..Policy::default() }
@@ -218,9 +218,15 @@ impl CongestionControl for Reference {
     fn priority(&self, offset: u64, _: bool) -> Priority {
         if offset / 1000 % 4 == 3 { Priority::Low } else { Priority::Normal }
     }
-    fn on_ack(&mut self, _: &mut Cx<'_>, _: &Ack) {}
-    fn on_congestion(&mut self, _: &mut Cx<'_>, _: Signal) {}
-    fn on_timeout(&mut self, _: &mut Cx<'_>, _: u32) {}
+    fn on_ack(&mut self, _: &mut Cx<'_>, _: &Ack) {
+        self.0 += 1.0 / self.0;
+    }
+    fn on_congestion(&mut self, _: &mut Cx<'_>, _: Signal) {
+        self.0 = (self.0 / 2.0).max(4.0);
+    }
+    fn on_timeout(&mut self, _: &mut Cx<'_>, _: u32) {
+        self.0 = 4.0;
+    }
 }
 
 fn reference(settings: &[&str]) -> Resolved {
@@ -238,7 +244,7 @@ fn reference(settings: &[&str]) -> Resolved {
 
 fn hash(scenario: &Resolved) -> String {
     let mut controls = Controls::default();
-    controls.provide("reference", |_: &skyhaul_cc::user::Request<'_>| Ok(Box::new(Reference) as _));
+    controls.provide("reference", |_: &skyhaul_cc::user::Request<'_>| Ok(Box::new(Reference(12.0)) as _));
     let result =
         skyhaul_sim::run_with(scenario, 1, Digest::default(), &controls).expect("it can be simulated");
     format!("{:08x}", result.digest.expect("a digest is recorded") >> 32)
