@@ -26,7 +26,7 @@ pub struct Simulator {
 
 impl Simulator {
     /// The simulator of engine `version`. Its name in keys also carries the [`fingerprint`] of the code
-    /// that all controls share: it keeps apart the results of engines that were changed without a new version.
+    /// that all cells share: it keeps apart the results of engines that were changed without a new version.
     #[must_use]
     pub fn new(version: &str) -> Self {
         Self { engine: format!("{version}-{}", fingerprint::shared()), controls: Controls::default() }
@@ -106,24 +106,21 @@ impl CellRunner for Simulator {
     }
 
     fn version(&self, scenario: &Resolved) -> Result<String, Unversioned> {
-        let mut all = BTreeMap::new();
+        let mut version = fingerprint::of(scenario);
+        let mut own = BTreeMap::new();
         for group in &scenario.flows {
-            let (name, version) = match &group.cc {
-                Config::User(own) => {
-                    let name = own.control.as_str();
-                    let version = self.controls.fingerprint(name).ok_or_else(|| Unversioned {
-                        why: format!("the control \"{name}\" has no version, so its cells cannot be cached"),
-                    })?;
-                    (format!("user:{name}"), version)
-                }
-                built_in => {
-                    let name = built_in.name();
-                    (name.to_owned(), fingerprint::of(name).unwrap_or_default().to_owned())
-                }
-            };
-            all.insert(name, version);
+            if let Config::User(config) = &group.cc {
+                let name = config.control.as_str();
+                let fingerprint = self.controls.fingerprint(name).ok_or_else(|| Unversioned {
+                    why: format!("the control \"{name}\" has no version, so its cells cannot be cached"),
+                })?;
+                own.insert(name, fingerprint);
+            }
         }
-        Ok(all.iter().fold(String::new(), |text, (name, version)| format!("{text}{name}\0{version}\0")))
+        for (name, fingerprint) in own {
+            version += &format!("user:{name}\0{fingerprint}\0");
+        }
+        Ok(version)
     }
 
     fn run(&self, scenario: &Resolved, seed: u64) -> Result<Observed, Failure> {

@@ -1,69 +1,90 @@
 //! Fingerprints: what the key of a cell says of the code that computes it.
 //!
-//! A fingerprint is the hash of the events of a reference run over a lossy satellite link with one control. The hashes are
-//! recorded in `fingerprints.txt`, and a test compares them with the runs. The key of a cell contains those of the controls
-//! that the cell uses, so that a new or changed control leaves the cells of all others valid.
+//! A fingerprint is the hash of the events of a reference run over a lossy satellite link. One stands for the code that all
+//! cells share; its flows have a control of the test alone, so that no built-in one is part of it. Each control, application, transport
+//! and model of a link has one of its own, of the reference run with this one change. The hashes are recorded in
+//! `fingerprints.txt`, and a test compares them with the runs. The key of a cell contains those of the parts that the cell
+//! uses: a new or changed part leaves the cells of all others valid.
 
-/// A line for each control: its name and its hash.
+use serde_json::Value;
+use skyhaul_scenario::Resolved;
+use std::collections::BTreeSet;
+
+/// A line for each part: its name and its hash.
 const RECORDED: &str = include_str!("fingerprints.txt");
 
-/// The control whose hash stands for the code that all controls share.
-const REFERENCE: &str = "sack";
+/// The name of the code that all cells share.
+const SHARED: &str = "shared";
 
-/// The fingerprint of the code that all controls share.
+/// The fingerprint of the code that all cells share.
 #[must_use]
 pub fn shared() -> &'static str {
-    of(REFERENCE).unwrap_or_default()
+    find(RECORDED, SHARED).unwrap_or_default()
 }
 
-/// The fingerprint of a built-in control.
-#[must_use]
-pub fn of(control: &str) -> Option<&'static str> {
-    RECORDED
+fn find<'a>(recorded: &'a str, part: &str) -> Option<&'a str> {
+    recorded
         .lines()
-        .filter_map(|line| line.split_once(' '))
-        .find(|(name, _)| *name == control)
+        .filter_map(|line| line.rsplit_once(' '))
+        .find(|(name, _)| *name == part)
         .map(|(_, hash)| hash)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use skyhaul_scenario::{Document, no_files};
-    use skyhaul_trace::Digest;
+/// The parts of a scenario that have a fingerprint, each with it: `queue codel 0a1b2c3d`, a line each.
+pub(crate) fn of(scenario: &Resolved) -> String {
+    of_parts(&parts(scenario), RECORDED)
+}
 
-    const LINK: &str = r#"
-        schema = 1
-        duration = "25 s"
-        [links.sat]
-        packet = "1000 B"
-        rate = "40 packets/s"
-        delay = "125 ms"
-        queue = { kind = "strict-pushout", limit = "10 packets" }
-        error = { kind = "per", p = 5e-3 }
-    "#;
+fn of_parts(parts: &BTreeSet<String>, recorded: &str) -> String {
+    let line = |part: &String| find(recorded, part).map(|hash| format!("{part} {hash}\n"));
+    parts.iter().filter_map(line).collect()
+}
 
-    fn hash(control: &str) -> String {
-        let flows = "[flows.a]\npath = [\"sat\"]\ncount = 2\nrwnd = \"64 segments\"\n";
-        let text = format!("{LINK}\n{flows}cc = \"{control}\"\n");
-        let scenario = Document::parse("reference", &text, &no_files).and_then(|d| d.resolve());
-        let scenario = scenario.expect("the reference is a scenario");
-        let result = skyhaul_sim::run(&scenario, 1, Digest::default()).expect("it can be simulated");
-        format!("{:08x}", result.digest.expect("a digest is recorded") >> 32)
+/// Everything in the canonical form of a scenario that may have a fingerprint. A part is a key with its kind, such as `app
+/// bulk` or `queue codel`, a key with a text, such as `loss-detection rack`, or a table without a kind, alone and with each key
+/// in it, such as `arq` and `rate trace`.
+fn parts(scenario: &Resolved) -> BTreeSet<String> {
+    let model =
+        serde_json::to_value(scenario.to_model()).expect("a resolved scenario can be written as JSON");
+    let mut parts = BTreeSet::new();
+    for table in ["links", "flows", "gateways"] {
+        for entity in model.get(table).and_then(Value::as_object).into_iter().flat_map(|all| all.values()) {
+            collect(entity, &mut parts);
+        }
     }
+    for event in model.get("event").and_then(Value::as_array).into_iter().flatten() {
+        collect(event, &mut parts);
+    }
+    parts
+}
 
-    #[test]
-    fn the_recorded_fingerprints_are_those_of_this_engine() {
-        let now: String = skyhaul_cc::NAMES.iter().map(|name| format!("{name} {}\n", hash(name))).collect();
-        if std::env::var_os("SKYHAUL_BLESS").is_some() {
-            let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/fingerprints.txt");
-            std::fs::write(file, &now).expect("fingerprints.txt can be written");
-        } else {
-            assert_eq!(
-                RECORDED, now,
-                "results changed, so cached cells must not be used: record the new fingerprints with \
-                 SKYHAUL_BLESS=1 cargo test -p skyhaul-study fingerprint"
-            );
+/// Adds the parts among the keys of a table.
+fn collect(table: &Value, parts: &mut BTreeSet<String>) {
+    for (key, value) in table.as_object().into_iter().flatten() {
+        let list = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        for value in list {
+            match value {
+                // The content of a trace is no name.
+                Value::String(text) if !text.contains('\n') => drop(parts.insert(format!("{key} {text}"))),
+                Value::Object(inner) => {
+                    let tag = if key == "cc" { "name" } else { "kind" };
+                    match inner.get(tag).and_then(Value::as_str) {
+                        Some(kind) => drop(parts.insert(format!("{key} {kind}"))),
+                        None => {
+                            parts.insert(key.clone());
+                            parts.extend(inner.keys().map(|within| format!("{key} {within}")));
+                        }
+                    }
+                    // What a user's control calls its options says nothing of the models here.
+                    if key != "cc" {
+                        collect(value, parts);
+                    }
+                }
+                _ => {}
+            }
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

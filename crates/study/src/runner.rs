@@ -104,7 +104,7 @@ pub trait CellRunner: Sync {
     fn reread(&self, text: &str) -> Result<Resolved, Problem>;
 
     /// What a result depends on besides engine, scenario and seed, as a text for the key of a cell: the versions of
-    /// user-defined controls. Usually empty.
+    /// the code that it uses.
     ///
     /// # Errors
     /// If a version is unknown; then the cell is not cached.
