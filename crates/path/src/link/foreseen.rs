@@ -1,7 +1,7 @@
 //! Departures known in advance: the departure time of a waiting packet is known when it arrives.
 
 use super::{Link, Mode, Offered};
-use crate::packet::{DropReason, OutOfLine, PacketView};
+use crate::packet::{DropReason, PacketView};
 use crate::queue::QueueConfig;
 use skyhaul_base::Instant;
 use skyhaul_base::ring::Ring;
@@ -61,17 +61,17 @@ impl<P: PacketView> Link<P> {
         self
     }
 
-    #[inline(always)]
+    #[inline]
     fn foreseen(&self) -> Option<&Foreseen<P>> {
         if let Mode::Foreseen(f) = &self.mode { Some(f) } else { None }
     }
-    #[inline(always)]
+    #[inline]
     fn foreseen_mut(&mut self) -> Option<&mut Foreseen<P>> {
         if let Mode::Foreseen(f) = &mut self.mode { Some(f) } else { None }
     }
 
     /// [`Self::offer`] with departures known in advance.
-    #[inline(always)]
+    #[inline]
     pub(super) fn offer_foreseen(
         &mut self,
         now: Instant,
@@ -91,7 +91,7 @@ impl<P: PacketView> Link<P> {
             return if late { Offered::Sent } else { sent };
         }
         if only_high && p.low_priority() {
-            return self.wait(now, OutOfLine(p), lost);
+            return self.wait(now, p, lost);
         }
         self.integrate(now);
         let size = p.size();
@@ -120,7 +120,7 @@ impl<P: PacketView> Link<P> {
     }
 
     /// Removes transmissions that have started by `now` from the queue.
-    #[inline(always)]
+    #[inline]
     fn begin_foreseen(&mut self, now: Instant) {
         if self.foreseen().is_some_and(|f| f.next <= now) {
             self.begin_due(now);

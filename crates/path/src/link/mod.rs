@@ -8,7 +8,7 @@ mod layers;
 use crate::delay::Delay;
 use crate::error::ErrorModel;
 use crate::lane::Lane;
-use crate::packet::{DropReason, Look, OutOfLine, PacketView};
+use crate::packet::{DropReason, PacketView};
 use crate::param::Refusal as _;
 use crate::queue::{Limit, Moment, Queue};
 use crate::rate::{self, Transmitter};
@@ -162,12 +162,12 @@ impl<P: PacketView> Link<P> {
     }
 
     /// Offers a packet to the link. Packets lost by it go to `lost`.
-    #[inline(always)]
+    #[inline]
     pub fn offer(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
         match self.mode {
             Mode::Plain => {}
             Mode::Foreseen(_) => return self.offer_foreseen(now, p, lost),
-            Mode::Repairing(_) => return self.offer_repairing(now, OutOfLine(p), lost),
+            Mode::Repairing(_) => return self.offer_repairing(now, p, lost),
         }
         // Only with a late driver is there anything to do: a departure due by now makes room for this arrival.
         let late = !self.queue.is_empty() && self.ready_at <= now;
@@ -179,12 +179,12 @@ impl<P: PacketView> Link<P> {
             let sent = if self.queue.is_open() {
                 self.transmit(now, p, false, lost)
             } else {
-                self.pass(now, OutOfLine(p), lost)
+                self.pass(now, p, lost)
             };
             return if late && sent.is_taken() { Offered::Sent } else { sent };
         }
         let waiting = !self.queue.is_empty();
-        let offered = self.wait(now, OutOfLine(p), lost);
+        let offered = self.wait(now, p, lost);
         // A packet that pushes another out may become the first, or the only one.
         if waiting && !late && offered == Offered::Queued { Offered::Behind } else { offered }
     }
@@ -233,7 +233,7 @@ impl<P: PacketView> Link<P> {
     }
 
     /// The next packet that has arrived by `now`.
-    #[inline(always)]
+    #[inline]
     pub fn deliver(&mut self, now: Instant) -> Option<P> {
         let p = self.lane.pop(now)?;
         self.counters.deliver(&p);
@@ -344,12 +344,7 @@ impl<P: PacketView> Link<P> {
     }
 
     /// Queues a packet that found the link busy or down.
-    fn wait(
-        &mut self,
-        now: Instant,
-        OutOfLine(p): OutOfLine<P>,
-        lost: &mut impl FnMut(P, DropReason),
-    ) -> Offered {
+    fn wait(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
         self.integrate(now);
         let in_service = (now < self.free_at).then_some(self.size_in_service);
         let counters = &mut self.counters;
@@ -365,7 +360,7 @@ impl<P: PacketView> Link<P> {
     }
 
     /// Takes the next packet from the queue.
-    #[inline(always)]
+    #[inline]
     fn take(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) -> Option<P> {
         let counters = &mut self.counters;
         let mut at = Moment::new(now, &mut self.streams.queue);
@@ -379,12 +374,7 @@ impl<P: PacketView> Link<P> {
 
     /// Sends a packet that found the link idle, if the queue admits it.
     #[inline(never)]
-    fn pass(
-        &mut self,
-        now: Instant,
-        OutOfLine(p): OutOfLine<P>,
-        lost: &mut impl FnMut(P, DropReason),
-    ) -> Offered {
+    fn pass(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
         match self.let_pass(now, p, lost) {
             Some(p) => self.transmit(now, p, false, lost),
             None => Offered::Dropped,
@@ -404,7 +394,7 @@ impl<P: PacketView> Link<P> {
     }
 
     /// Sends a packet at `start`, when the transmitter is free; `waited`: it was queued before.
-    #[inline(always)]
+    #[inline]
     fn transmit(
         &mut self,
         start: Instant,
@@ -423,32 +413,31 @@ impl<P: PacketView> Link<P> {
     }
 
     /// Bytes that a packet of `size` bytes takes on the link.
-    #[inline(always)]
+    #[inline]
     fn on_wire(&self, size: u32) -> u32 {
         if size <= self.longest_whole { size } else { self.error.on_wire(size) }
     }
 
     /// Whether the channel loses a packet.
-    #[inline(always)]
+    #[inline]
     fn is_lost(&mut self, p: &impl PacketView) -> bool {
         match self.losing {
             Losing::Nothing => false,
             _ if self.spares_acks && p.is_pure_ack() => false,
-            Losing::Own => self.error.loses(&Look::at(p), &mut self.streams.error),
-            Losing::Faded => self.is_lost_fading(Look::at(p)),
+            Losing::Own => self.error.loses(p, &mut self.streams.error),
+            Losing::Faded => self.is_lost_fading(p),
         }
     }
 
     /// Whether the channel loses a packet during a fade. Both models always draw.
     #[cold]
-    #[inline(never)]
-    fn is_lost_fading(&mut self, p: Look) -> bool {
-        let own = self.error.loses(&p, &mut self.streams.error);
+    fn is_lost_fading(&mut self, p: &impl PacketView) -> bool {
+        let own = self.error.loses(p, &mut self.streams.error);
         self.fade.loses(p.size(), &mut self.streams.fade) || own
     }
 
     /// The transmitter sends `size` bytes from `start`; returns the arrival time.
-    #[inline(always)]
+    #[inline]
     fn depart(&mut self, start: Instant, size: u32, waited: bool) -> Instant {
         let end = self.transmitter.send(start, size, waited);
         self.busy = self.busy + (end - start);

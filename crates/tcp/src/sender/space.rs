@@ -55,7 +55,7 @@ impl Space {
     }
 
     /// Updates the peer's window from an acknowledgement of everything before `ack`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn update_window(&mut self, ack: u64, window: u64, send_buffer: u64) {
         if window != self.window {
             self.window = window;
@@ -68,7 +68,7 @@ impl Space {
     }
 
     /// The window in segments.
-    #[inline(always)]
+    #[inline]
     pub(super) fn measure_window(&mut self, send_buffer: u64) {
         let window = self.window.min(send_buffer);
         // Short divisions and conversions take fewer instructions.

@@ -21,7 +21,7 @@ use super::{Link, LinkConfig, Mode, Offered};
 use crate::arq;
 use crate::delay::Delay;
 use crate::fec::{Code, Shape};
-use crate::packet::{DropReason, OutOfLine, PacketView};
+use crate::packet::{DropReason, PacketView};
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use blocks::{Blocks, Settled};
@@ -408,18 +408,17 @@ fn answer<P>(link: &Link<P>, arq: arq::Config, now: Instant) -> Duration {
 impl<P: PacketView> Link<P> {
     /// [`Self::offer`] with repair.
     #[cold]
-    #[inline(never)]
     pub(super) fn offer_repairing(
         &mut self,
         now: Instant,
-        OutOfLine(p): OutOfLine<P>,
+        p: P,
         lost: &mut impl FnMut(P, DropReason),
     ) -> Offered {
         self.repairing(|link, layers| {
             layers.advance(link, now, lost);
             link.counters.offer(&p);
             if !layers.is_idle(link, now) {
-                return link.wait(now, OutOfLine(p), lost);
+                return link.wait(now, p, lost);
             }
             let passed = if link.queue.is_open() { Some(p) } else { link.let_pass(now, p, lost) };
             let Some(p) = passed else { return Offered::Dropped };
@@ -431,7 +430,6 @@ impl<P: PacketView> Link<P> {
 
     /// [`Self::serve`] with repair.
     #[cold]
-    #[inline(never)]
     pub(super) fn serve_repairing(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
         self.repairing(|link, layers| layers.advance(link, now, lost));
     }
