@@ -145,17 +145,16 @@ impl<P: PacketView> Acks<P> {
     }
     /// A packet is about to be offered to the link.
     #[cold]
-    fn enter(&mut self, now: Instant, mut packet: P) -> P
+    fn enter(&mut self, now: Instant, packet: &mut P)
     where
         P: Routed,
     {
         if let Some(notes) = &mut self.notes {
-            notes.offered(now, &packet);
+            notes.offered(now, packet);
         }
         if let Some(size) = self.size {
             packet.compress(size);
         }
-        packet
     }
     /// The next packet that has arrived by `now`, or that was created.
     #[cold]
@@ -253,10 +252,9 @@ impl<P: Routed> Chain<P> {
         packet.advance();
         let Some(Hop { link, acks }) = self.hops.get_mut(index as usize) else { return };
         observer.entered(now, index, &packet);
-        let packet = match acks {
-            None => packet,
-            Some(acks) => acks.enter(now, packet),
-        };
+        if let Some(acks) = acks {
+            acks.enter(now, &mut packet);
+        }
         let offered = link.offer(now, packet, &mut move |p, why| lose((now, index), acks, p, why, observer));
         if offered != Offered::Behind {
             self.arm(index);
@@ -334,7 +332,7 @@ impl<P: Routed> Chain<P> {
 }
 
 /// A link has lost a packet.
-#[inline(never)]
+#[cold]
 fn lose<P: Routed>(
     (now, link): (Instant, u32),
     acks: &mut Option<Box<Acks<P>>>,

@@ -151,7 +151,7 @@ impl Content for Packet {
                 head(low(rseq), high(rseq), number, Flags::NONE).with_raw((0, 0), LEG_REPORT, 0)
             }
         };
-        (head, None).pack(Label { header, ..label }, bodies, keep)
+        Parcel::pack(&head, None, Label { header, ..label }, bodies, keep)
     }
 }
 
@@ -160,21 +160,20 @@ impl Content for Segment {
     fn pack(&self, label: Label, bodies: &mut Bodies, keep: bool) -> Parcel {
         let (head, extras) = self.split();
         let rare = !extras.is_none() || head.flags.has(Flags::SYN);
-        (head, rare.then_some(extras)).pack(label, bodies, keep)
+        Parcel::pack(&head, rare.then_some(&extras), label, bodies, keep)
     }
 }
 
-impl Content for (Head, Option<Extras>) {
+impl Content for (Head, Option<Box<Extras>>) {
     #[inline]
     fn pack(&self, label: Label, bodies: &mut Bodies, keep: bool) -> Parcel {
-        let (head, extras) = self;
-        let shown = u32::from(extras.is_none()) * FOR_SHOW;
-        let body = match extras {
-            None if !keep && !head.flags.has(Flags::SYN) => NO_BODY,
-            _ => bodies.insert(Body { extras: extras.unwrap_or(Extras::NONE), len: head.len }) | shown,
-        };
-        Parcel::new(head, label, body)
+        Parcel::pack(&self.0, self.1.as_deref(), label, bodies, keep)
     }
+}
+
+/// Stores the body of a segment with `len` bytes of payload; returns its key.
+fn store(bodies: &mut Bodies, extras: &Extras, len: u32) -> u32 {
+    bodies.insert(Body { extras: *extras, len })
 }
 
 /// Origin and destination of a segment.
@@ -222,8 +221,14 @@ fn low(word: u64) -> u32 {
 }
 
 impl Parcel {
+    /// Packs a segment. With `keep` it always has a body.
     #[inline]
-    fn new(head: &Head, label: Label, body: u32) -> Self {
+    fn pack(head: &Head, extras: Option<&Extras>, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
+        let body = match extras {
+            Some(extras) => store(bodies, extras, head.len),
+            None if keep || head.flags.has(Flags::SYN) => store(bodies, &Extras::NONE, head.len) | FOR_SHOW,
+            None => NO_BODY,
+        };
         const CONTROL: u8 = Flags::SYN.with(Flags::FIN).with(Flags::RST).bits();
         let pure_ack = head.len == 0 && head.flags.bits() & CONTROL == 0;
         let (ts, probe, bits) = head.to_raw();

@@ -53,14 +53,14 @@ pub(crate) trait Sends {
 }
 
 impl Sends for Source<Counted> {
-    type Content = (Head, Option<Extras>);
+    type Content = (Head, Option<Box<Extras>>);
     #[inline]
     fn next(&mut self, now: Instant) -> Option<Self::Content> {
         self.poll(now)
     }
 }
 impl Sends for Sink<Counted> {
-    type Content = (Head, Option<Extras>);
+    type Content = (Head, Option<Box<Extras>>);
     #[inline]
     fn next(&mut self, now: Instant) -> Option<Self::Content> {
         self.poll(now)
@@ -74,7 +74,7 @@ impl Sends for Connection<Counted> {
     }
 }
 impl Sends for FixedWindow {
-    type Content = (Head, Option<Extras>);
+    type Content = (Head, Option<Box<Extras>>);
     #[inline]
     fn next(&mut self, _: Instant) -> Option<Self::Content> {
         Some((self.poll_transmit()?, None))

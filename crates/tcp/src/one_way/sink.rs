@@ -177,7 +177,7 @@ impl<S: Store> Sink<S> {
 
     /// The next segment to transmit, with its extras, or nothing until the next event.
     #[inline]
-    pub fn poll(&mut self, now: Instant) -> Option<(Head, Option<Extras>)> {
+    pub fn poll(&mut self, now: Instant) -> Option<(Head, Option<Box<Extras>>)> {
         if let Some(e) = self.exception.as_mut().filter(|e| e.closed) {
             return Some((e.reset_due.take()?, None));
         }
@@ -199,7 +199,7 @@ impl<S: Store> Sink<S> {
     }
 
     #[inline]
-    fn segment(&mut self, now: Instant, probe: Option<(u64, u64)>) -> (Head, Option<Extras>) {
+    fn segment(&mut self, now: Instant, probe: Option<(u64, u64)>) -> (Head, Option<Box<Extras>>) {
         let window = Agreed::announced(self.scale, self.receiver.window());
         self.last_ack_sent = self.receiver.next_expected();
         let ack = Seq(self.last_ack_sent as u32);
@@ -213,7 +213,7 @@ impl<S: Store> Sink<S> {
 
     /// SACK blocks and the rate of the last wave.
     #[inline(never)]
-    fn more_to_say(&mut self, probe: Option<(u64, u64)>) -> Option<Extras> {
+    fn more_to_say(&mut self, probe: Option<(u64, u64)>) -> Option<Box<Extras>> {
         let mut extras = Extras::NONE;
         if let (None, Some((from, to))) = (probe, self.receiver.named_hole()) {
             extras.snack = Some((Seq(from as u32), Seq(to as u32)));
@@ -222,6 +222,6 @@ impl<S: Store> Sink<S> {
             extras.sack.push(Seq(from as u32), Seq(to as u32));
         }
         extras.waves.rate = self.receiver.rate();
-        Some(extras).filter(|e| !e.is_none())
+        (!extras.is_none()).then(|| Box::new(extras))
     }
 }

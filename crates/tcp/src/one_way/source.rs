@@ -177,7 +177,7 @@ impl<S: Store> Source<S> {
 
     /// The next segment to transmit, with its extras, or nothing until the next event.
     #[inline]
-    pub fn poll(&mut self, now: Instant) -> Option<(Head, Option<Extras>)> {
+    pub fn poll(&mut self, now: Instant) -> Option<(Head, Option<Box<Extras>>)> {
         if self.exception.is_some() {
             return self.poll_exception(now);
         }
@@ -185,7 +185,7 @@ impl<S: Store> Source<S> {
     }
 
     #[cold]
-    fn poll_exception(&mut self, now: Instant) -> Option<(Head, Option<Extras>)> {
+    fn poll_exception(&mut self, now: Instant) -> Option<(Head, Option<Box<Extras>>)> {
         let exception = self.exception();
         if let Some(reset) = exception.reset_due.take() {
             return Some((reset, None));
@@ -210,7 +210,7 @@ impl<S: Store> Source<S> {
     }
 
     #[inline]
-    fn segment(&mut self, now: Instant, out: &Out) -> (Head, Option<Extras>) {
+    fn segment(&mut self, now: Instant, out: &Out) -> (Head, Option<Box<Extras>>) {
         let mut head = Head {
             seq: Seq(out.seq as u32),
             ack: Seq(FIRST as u32),
@@ -230,7 +230,7 @@ impl<S: Store> Source<S> {
     }
 
     /// Sets what a data segment has besides its range, and returns its extras.
-    fn dress(&mut self, now: Instant, out: &Out, head: &mut Head) -> Option<Extras> {
+    fn dress(&mut self, now: Instant, out: &Out, head: &mut Head) -> Option<Box<Extras>> {
         if let Some(all) = self.ecn {
             if out.first || all {
                 head.set_ecn(Codepoint::Capable);
@@ -243,6 +243,6 @@ impl<S: Store> Source<S> {
         let ack_ratio = self.exception.as_mut().and_then(|e| e.ack_ratio.as_mut()?.tell(end));
         let number = self.waves.then(|| self.sender.wave(now, end));
         let extras = Extras { waves: Waves { number, rate: None }, ack_ratio, ..Extras::NONE };
-        (number.is_some() || ack_ratio.is_some()).then_some(extras)
+        (number.is_some() || ack_ratio.is_some()).then(|| Box::new(extras))
     }
 }

@@ -71,7 +71,7 @@ impl Space {
     #[inline]
     pub(super) fn measure_window(&mut self, send_buffer: u64) {
         let window = self.window.min(send_buffer);
-        // Short divisions and conversions take fewer instructions.
+        // A short division is fast.
         self.rwnd = match u32::try_from(window) {
             Ok(window) => f64::from(window / self.smss),
             Err(_) => (window / u64::from(self.smss)) as f64,
