@@ -45,7 +45,7 @@ pub use course::Course;
 pub use delay::Delay;
 pub use error::ErrorModel;
 pub use link::{Link, LinkConfig, Offered, Streams};
-pub use packet::{Acknowledgement, DropReason, KINDS, OutOfLine, PacketView};
+pub use packet::{Acknowledgement, DropReason, KINDS, PacketView};
 pub use param::{ParamError, Refusal};
 pub use queue::{Discipline, Limit, Queue, QueueConfig, Victim};
 pub use stats::{Counters, KindCounters};

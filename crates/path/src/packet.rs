@@ -2,7 +2,7 @@
 
 /// The properties of a packet that queues and error models use.
 ///
-/// Links are generic over the packet: a 16-byte handle in the simulator, a buffer in the emulator. New properties
+/// Links are generic over the packet: a small handle in the simulator, a buffer in the emulator. New properties
 /// become methods with a default, so that existing packets still compile. The default packet is a placeholder for
 /// the free places of queues.
 pub trait PacketView: Default {
@@ -31,41 +31,6 @@ pub trait PacketView: Default {
     /// Its content if it is a pure TCP acknowledgement, for links that thin these; `None` for all others.
     fn ack(&self) -> Option<Acknowledgement> {
         None
-    }
-}
-
-/// A packet that is handed to code out of line, where few packets go. It gets a place of its own in memory: a generic
-/// packet that is passed by value is passed by address, and all others would have to lie in memory with it instead of
-/// in registers.
-#[derive(Debug)]
-pub struct OutOfLine<P>(pub P);
-
-/// The properties of a packet that error models use, apart from it for the same reason.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Look {
-    size: u32,
-    low_priority: bool,
-}
-
-impl Look {
-    /// Of this packet.
-    #[inline(always)]
-    pub(crate) fn at(p: &impl PacketView) -> Self {
-        Self { size: p.size(), low_priority: p.low_priority() }
-    }
-}
-
-impl PacketView for Look {
-    #[inline]
-    fn size(&self) -> u32 {
-        self.size
-    }
-    #[inline]
-    fn low_priority(&self) -> bool {
-        self.low_priority
-    }
-    fn flow(&self) -> u32 {
-        0
     }
 }
 

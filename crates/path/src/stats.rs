@@ -1,6 +1,7 @@
 //! Counters of a link.
 
 use crate::packet::{DropReason, KINDS, PacketView};
+use crate::queue::Queue;
 
 /// Counters of one kind of packets, or sums over several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,11 +102,23 @@ impl Counters {
         c.offered += 1;
         c.offered_bytes += u64::from(p.size());
     }
+    /// A packet counted as delivered has not arrived yet.
+    pub(crate) fn undeliver(&mut self, p: &impl PacketView) {
+        let c = self.of(p);
+        c.delivered -= 1;
+        c.delivered_bytes -= u64::from(p.size());
+    }
     #[inline]
     pub(crate) fn deliver(&mut self, p: &impl PacketView) {
         let c = self.of(p);
         c.delivered += 1;
         c.delivered_bytes += u64::from(p.size());
+    }
+    /// A packet has joined the queue.
+    #[inline]
+    pub(crate) fn waits<P>(&mut self, queue: &Queue<P>) {
+        self.max_queue = self.max_queue.max(queue.len());
+        self.max_queue_bytes = self.max_queue_bytes.max(queue.bytes());
     }
     /// Counts a marked packet of this [`PacketView::kind`], if there is one.
     #[inline]

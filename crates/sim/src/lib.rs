@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! pop (time, slot)
-//!  ├ service(link)    the head of a queue whose departures are not foreseen is transmitted and put in flight, or the
+//!  ├ service(link)    the head of a queue whose departures are not known is transmitted and put in flight, or the
 //!  │                  channel loses a packet
 //!  ├ delivery(link)   last hop? no: offered to the next link; yes: the end point handles it and may send
 //!  ├ timer(flow)      start, retransmission timer, pacing, delayed acknowledgement

@@ -204,7 +204,7 @@ impl PathDirection {
         self.chain.hops().iter().filter_map(|h| h.link().rate()).min_by_key(|r| r.bits_per_sec())
     }
     /// The links' names and counters.
-    pub(super) fn counters(&self) -> impl Iterator<Item = (&str, &Counters, u32)> {
+    pub(super) fn counters(&self) -> impl Iterator<Item = (&str, Counters, u32)> {
         let links = self.chain.hops().iter().map(Hop::link);
         self.labels.iter().zip(links).map(|(l, link)| (l.name.as_str(), link.counters(), link.queue_len()))
     }

@@ -72,9 +72,9 @@ impl Lane {
         let longest = exit.longest;
         let mut publish_at = Instant::ZERO;
         let report = |lane: &Self, exit: &Exit, not_carried| {
-            let count = |(name, counters, queue): (&str, &skyhaul_path::Counters, u32)| LinkCount {
+            let count = |(name, counters, queue): (&str, skyhaul_path::Counters, u32)| LinkCount {
                 name: name.to_owned(),
-                counters: *counters,
+                counters,
                 queue,
             };
             let mut r = LaneReport {

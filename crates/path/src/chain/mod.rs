@@ -10,7 +10,7 @@ mod reconstruction;
 mod tournament;
 
 use crate::link::{Link, Offered};
-use crate::packet::{DropReason, OutOfLine, PacketView};
+use crate::packet::{DropReason, PacketView};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -126,6 +126,7 @@ impl<P: PacketView> Hop<P> {
         }
     }
     /// The next packet that has arrived by `now`.
+    #[inline]
     fn deliver(&mut self, now: Instant, copy: impl FnMut(&P, u32) -> Option<P>) -> Option<P>
     where
         P: Routed,
@@ -144,22 +145,19 @@ impl<P: PacketView> Acks<P> {
     }
     /// A packet is about to be offered to the link.
     #[cold]
-    #[inline(never)]
-    fn enter(&mut self, now: Instant, OutOfLine(mut packet): OutOfLine<P>) -> OutOfLine<P>
+    fn enter(&mut self, now: Instant, packet: &mut P)
     where
         P: Routed,
     {
         if let Some(notes) = &mut self.notes {
-            notes.offered(now, &packet);
+            notes.offered(now, packet);
         }
         if let Some(size) = self.size {
             packet.compress(size);
         }
-        OutOfLine(packet)
     }
     /// The next packet that has arrived by `now`, or that was created.
     #[cold]
-    #[inline(never)]
     fn deliver(
         &mut self,
         link: &mut Link<P>,
@@ -219,9 +217,6 @@ pub struct Chain<P> {
     routes: Vec<u32>,
     services: Tournament,
     deliveries: Tournament,
-    /// The packet that a link which treats acknowledgements has just delivered: one at most, and only for a moment. A
-    /// function out of line that returned it would keep all others out of registers.
-    delivered: Vec<P>,
 }
 
 impl<P: Routed> Chain<P> {
@@ -234,7 +229,6 @@ impl<P: Routed> Chain<P> {
             routes: routes.table,
             services: Tournament::new(slots),
             deliveries: Tournament::new(slots),
-            delivered: Vec::new(),
         }
     }
 
@@ -252,18 +246,16 @@ impl<P: Routed> Chain<P> {
     }
 
     /// Passes a packet to the next link of its route.
-    #[inline(always)]
+    #[inline]
     pub fn enter(&mut self, now: Instant, mut packet: P, observer: &mut impl Observer<P>) {
         let index = self.routes[usize::from(packet.hop())];
         packet.advance();
         let Some(Hop { link, acks }) = self.hops.get_mut(index as usize) else { return };
         observer.entered(now, index, &packet);
-        let packet = match acks {
-            None => packet,
-            Some(acks) => acks.enter(now, OutOfLine(packet)).0,
-        };
-        let offered =
-            link.offer(now, packet, &mut move |p, why| lose((now, index), acks, OutOfLine(p), why, observer));
+        if let Some(acks) = acks {
+            acks.enter(now, &mut packet);
+        }
+        let offered = link.offer(now, packet, &mut move |p, why| lose((now, index), acks, p, why, observer));
         if offered != Offered::Behind {
             self.arm(index);
         }
@@ -290,41 +282,21 @@ impl<P: Routed> Chain<P> {
         }
         let index = self.deliveries.winner();
         let hop = self.hops.get_mut(index as usize)?;
-        let packet = if hop.acks.is_none() {
-            let packet = hop.link.deliver(now);
-            self.deliveries.set(index, hop.link.next_delivery().unwrap_or(Instant::MAX));
-            packet?
-        } else {
-            self.deliver_acks(now, index, observer);
-            self.delivered.pop()?
-        };
+        let packet = hop.deliver(now, |p, number| observer.copy(p, number));
+        self.deliveries.set(index, hop.next_delivery());
+        let packet = packet?;
         observer.left(now, index, &packet);
         if self.routes[usize::from(packet.hop())] == END {
             return Some(packet);
         }
-        self.go_on(now, OutOfLine(packet), observer);
-        None
-    }
-
-    /// Takes the next packet from a link that treats acknowledgements.
-    #[cold]
-    #[inline(never)]
-    fn deliver_acks(&mut self, now: Instant, index: u32, observer: &mut impl Observer<P>) {
-        let Some(hop) = self.hops.get_mut(index as usize) else { return };
-        self.delivered.extend(hop.deliver(now, |p, number| observer.copy(p, number)));
-        self.deliveries.set(index, hop.next_delivery());
-    }
-
-    /// Passes a packet to the next of several links.
-    #[inline(never)]
-    fn go_on(&mut self, now: Instant, OutOfLine(packet): OutOfLine<P>, observer: &mut impl Observer<P>) {
         self.enter(now, packet, observer);
+        None
     }
 
     #[inline]
     fn serve(&mut self, now: Instant, index: u32, observer: &mut impl Observer<P>) {
         let Some(Hop { link, acks, .. }) = self.hops.get_mut(index as usize) else { return };
-        link.serve(now, &mut |p, why| lose((now, index), acks, OutOfLine(p), why, observer));
+        link.serve(now, &mut |p, why| lose((now, index), acks, p, why, observer));
         self.rearm(index);
     }
 
@@ -337,7 +309,7 @@ impl<P: Routed> Chain<P> {
         act: impl FnOnce(&mut Link<P>, &mut dyn FnMut(P, DropReason)),
     ) {
         let Some(Hop { link, acks, .. }) = self.hops.get_mut(index as usize) else { return };
-        act(link, &mut |p, why| lose((now, index), acks, OutOfLine(p), why, observer));
+        act(link, &mut |p, why| lose((now, index), acks, p, why, observer));
         self.rearm(index);
     }
 
@@ -353,18 +325,18 @@ impl<P: Routed> Chain<P> {
     /// an inspection does not change their number.
     pub fn settle(&mut self, now: Instant, observer: &mut impl Observer<P>) {
         for (index, Hop { link, acks, .. }) in (0..).zip(&mut self.hops) {
-            link.serve(now, &mut |p, why| lose((now, index), acks, OutOfLine(p), why, observer));
+            link.serve(now, &mut |p, why| lose((now, index), acks, p, why, observer));
         }
         (0..self.hops.len() as u32).for_each(|index| self.arm(index));
     }
 }
 
 /// A link has lost a packet.
-#[inline(never)]
+#[cold]
 fn lose<P: Routed>(
     (now, link): (Instant, u32),
     acks: &mut Option<Box<Acks<P>>>,
-    OutOfLine(mut packet): OutOfLine<P>,
+    mut packet: P,
     why: DropReason,
     observer: &mut impl Observer<P>,
 ) {

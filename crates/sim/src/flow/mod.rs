@@ -269,7 +269,7 @@ impl Flow {
     #[inline]
     pub(crate) fn label(&self, index: u32, backward: bool) -> Label {
         let hop = if backward { self.reverse } else { self.forward };
-        Label { flow: index, generation: self.generation, hop, backward }
+        Label { flow: index, generation: self.generation, hop, backward, header: self.header }
     }
 
     /// Totals over past connections and the current one; `payload` is the packet payload of a fixed window.

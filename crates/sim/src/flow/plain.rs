@@ -9,13 +9,12 @@ use crate::flow::watch;
 use crate::observe::events;
 use crate::observe::tap::Tap;
 use crate::packet::parcel::Parcel;
-use crate::packet::send::{dispatch, send_acks, send_data};
 use crate::sim::Sim;
 use skyhaul_path::PacketView;
 
 impl<R: Tap> Sim<R> {
     /// Handles a parcel that has reached its endpoint. False if it is not ordinary.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn arrive_plain(&mut self, parcel: Parcel) -> bool {
         if R::PACKETS {
             // Observers of packets need whole segments.
@@ -28,17 +27,17 @@ impl<R: Tap> Sim<R> {
     }
 
     /// Payload has reached a receiver.
-    #[inline(always)]
+    #[inline]
     fn plain_data(&mut self, parcel: Parcel) -> bool {
         let (now, index) = (self.now, parcel.flow());
         let Self { flows, net, timers, records, .. } = self;
         let Some(flow) = flows.get_mut(index as usize) else { return false };
-        let (label, header) = (flow.label(index, true), flow.header);
+        let label = flow.label(index, true);
         let Agent::OneWay(ends) = &mut flow.agent else { return false };
         let (seq, _, _) = parcel.numbers();
         let sink = &mut ends.sink;
         let current = parcel.generation() == flow.generation;
-        if !current || !sink.take_plain(now, seq, parcel.len(header), parcel.ts()) {
+        if !current || !sink.take_plain(now, seq, parcel.len(label.header), parcel.ts()) {
             return false;
         }
         if R::ENABLED {
@@ -47,13 +46,10 @@ impl<R: Tap> Sim<R> {
         if flow.watched {
             // Data in order comes before a FIN, and its first byte has offset 1.
             let there = sink.receiver().next_expected() - 1;
-            let segment = (there - u64::from(parcel.len(header)), there);
+            let segment = (there - u64::from(parcel.len(label.header)), there);
             watch::stream(now, index, segment, &mut records[index as usize], net);
         }
-        if let Some(head) = sink.poll_plain(now) {
-            dispatch(net, now, Parcel::plain(&head, header, label));
-        }
-        send_acks(net, now, label, header, sink);
+        net.send_all(now, label, sink);
         let next = sink.next_timeout();
         if next < flow.armed {
             flow.armed = next;
@@ -63,12 +59,12 @@ impl<R: Tap> Sim<R> {
     }
 
     /// An acknowledgement has reached a sender.
-    #[inline(always)]
+    #[inline]
     fn plain_ack(&mut self, parcel: Parcel) -> bool {
         let (now, index) = (self.now, parcel.flow());
         let Self { flows, net, timers, .. } = self;
         let Some(flow) = flows.get_mut(index as usize) else { return false };
-        let (label, header) = (flow.label(index, false), flow.header);
+        let label = flow.label(index, false);
         let Agent::OneWay(ends) = &mut flow.agent else { return false };
         let (_, ack, window) = parcel.numbers();
         if parcel.generation() != flow.generation {
@@ -82,7 +78,7 @@ impl<R: Tap> Sim<R> {
         if R::ENABLED {
             events::arrival(now, parcel, net);
         }
-        send_data(net, now, label, header, source);
+        net.send_all(now, label, source);
         let next = source.next_timeout();
         if next < flow.armed {
             flow.armed = next;

@@ -5,7 +5,6 @@ use crate::flow::watch;
 use crate::observe::oracle::is_error;
 use crate::observe::tap::Tap;
 use crate::packet::parcel::Packet;
-use crate::packet::send::send_packet;
 use crate::sim::Sim;
 use skyhaul_base::Instant;
 use skyhaul_rate::Report;
@@ -47,14 +46,14 @@ impl<R: Tap> Sim<R> {
     pub(crate) fn rated_flush(&mut self, index: u32) -> Instant {
         let Self { flows, net, now, records, .. } = self;
         let flow = &mut flows[index as usize];
-        let (forward, back, header) = (flow.label(index, false), flow.label(index, true), flow.header);
+        let (forward, back) = (flow.label(index, false), flow.label(index, true));
         let Agent::Rated(rated) = &mut flow.agent else { return Instant::MAX };
         let ecn = if rated.ecn { Codepoint::Capable } else { Codepoint::NotCapable };
         while let Some(data) = rated.poll(*now) {
-            send_packet(net, *now, forward, header, &Packet::Rated { data, ecn });
+            net.send(*now, forward, &Packet::Rated { data, ecn });
         }
         while let Some(report) = rated.receiver.poll() {
-            send_packet(net, *now, back, header, &Packet::Report(report.words()));
+            net.send(*now, back, &Packet::Report(report.words()));
         }
         let (over, next) = (rated.sender.is_over(), rated.next_timeout());
         if over && records[index as usize].finished.is_none() {

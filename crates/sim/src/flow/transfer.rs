@@ -6,7 +6,6 @@ use crate::flow::{Flow, Record, Reported, Totals, Transfer};
 use crate::observe::tap::{Opened, Tap};
 use crate::observe::truth::{ReductionAccount, Verdicts};
 use crate::packet::parcel::Packet;
-use crate::packet::send::send_packet;
 use crate::sim::Sim;
 use skyhaul_apps::Demand;
 use skyhaul_base::Instant;
@@ -68,8 +67,7 @@ impl<R: Tap> Sim<R> {
                 }
                 (Demand::Datagram(packet), Agent::Datagrams(d)) => {
                     let datagram = d.send(now, packet - flow.header);
-                    let (label, header) = (flow.label(index, false), flow.header);
-                    send_packet(&mut self.net, now, label, header, &Packet::Datagram(datagram));
+                    self.net.send(now, flow.label(index, false), &Packet::Datagram(datagram));
                 }
                 (Demand::Frame(frame), _) => {
                     if R::ENABLED {

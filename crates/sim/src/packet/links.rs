@@ -22,11 +22,11 @@ impl Links {
         let hops = scenario.links.iter().enumerate().flat_map(|(i, l)| {
             [("forward", &l.forward), ("reverse", &l.reverse)].map(|(way, d)| {
                 let streams = Streams::named(seed, &format!("links.{}.{way}", l.name));
-                let link = Link::new(&d.link_config(), streams);
                 let forward = way == "forward";
                 let told = scenario.events.iter().any(|c| c.link == i && c.forward == forward);
                 let stays = d.up && !told && !d.moves();
-                d.hop(if stays { link.foreseeing(&d.queue) } else { link })
+                let build = if stays { Link::unchanging } else { Link::new };
+                d.hop(build(&d.link_config(), streams))
             })
         });
         Self { hops: hops.collect(), routes: Routes::default(), access: BTreeMap::new(), seed }
@@ -72,7 +72,7 @@ impl Links {
         let config = LinkConfig { rate: rate::Config::Constant(rate), ..LinkConfig::default() };
         // Draws nothing.
         let streams = Streams::named(self.seed, "tunnel");
-        self.hops.push(Hop::new(Link::new(&config, streams)));
+        self.hops.push(Hop::new(Link::unchanging(&config, streams)));
         self.routes.add(vec![link])
     }
 
@@ -85,7 +85,7 @@ impl Links {
             for _ in 0..2 {
                 // It draws nothing.
                 let streams = Streams::named(self.seed, "access");
-                self.hops.push(Hop::new(Link::new(&config, streams)));
+                self.hops.push(Hop::new(Link::unchanging(&config, streams)));
             }
         }
         access

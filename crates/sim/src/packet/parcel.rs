@@ -110,9 +110,15 @@ const LEG_REPORT: u16 = 5;
 /// Where the state of a leg's closing handshake travels: WCLOSE, RCLOSE, END.
 const CLOSE: [Flags; 3] = [Flags::FIN, Flags::ECE, Flags::RST];
 
-impl Packet {
-    /// Packs it with `header` bytes of headers. With `keep` it has a body.
-    pub(crate) fn pack(&self, header: u32, label: Label, bodies: &mut Bodies, keep: bool) -> Parcel {
+/// What an end sends.
+pub(crate) trait Content {
+    /// Packs it for the network. With `keep` it always has a body.
+    fn pack(&self, label: Label, bodies: &mut Bodies, keep: bool) -> Parcel;
+}
+
+impl Content for Packet {
+    fn pack(&self, label: Label, bodies: &mut Bodies, keep: bool) -> Parcel {
+        let header = label.header;
         // Reports count as acknowledgements: what they say belongs to the header.
         let (len, header) = match *self {
             Self::Datagram(datagram) => (datagram.len, header),
@@ -145,8 +151,29 @@ impl Packet {
                 head(low(rseq), high(rseq), number, Flags::NONE).with_raw((0, 0), LEG_REPORT, 0)
             }
         };
-        Parcel::pack(&head, None, header, label, bodies, keep)
+        Parcel::pack(&head, None, Label { header, ..label }, bodies, keep)
     }
+}
+
+impl Content for Segment {
+    /// The options of a SYN are always in its body.
+    fn pack(&self, label: Label, bodies: &mut Bodies, keep: bool) -> Parcel {
+        let (head, extras) = self.split();
+        let rare = !extras.is_none() || head.flags.has(Flags::SYN);
+        Parcel::pack(&head, rare.then_some(&extras), label, bodies, keep)
+    }
+}
+
+impl Content for (Head, Option<Box<Extras>>) {
+    #[inline]
+    fn pack(&self, label: Label, bodies: &mut Bodies, keep: bool) -> Parcel {
+        Parcel::pack(&self.0, self.1.as_deref(), label, bodies, keep)
+    }
+}
+
+/// Stores the body of a segment with `len` bytes of payload; returns its key.
+fn store(bodies: &mut Bodies, extras: &Extras, len: u32) -> u32 {
+    bodies.insert(Body { extras: *extras, len })
 }
 
 /// Origin and destination of a segment.
@@ -159,10 +186,11 @@ pub(crate) struct Label {
     pub(crate) hop: u16,
     /// To the data sender.
     pub(crate) backward: bool,
+    /// Bytes of its headers.
+    pub(crate) header: u32,
 }
 
-/// A packet in the network: 40 bytes, in five words assembled in registers. Separate fields would be written in
-/// small pieces and copied in large ones, which stalls processors.
+/// A packet in the network, in five words.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Parcel {
     /// Flow (32 bits); the packet's own size where a link compresses its headers, otherwise 0; size on the current
@@ -193,51 +221,20 @@ fn low(word: u64) -> u32 {
 }
 
 impl Parcel {
-    /// Packs a segment with `header` bytes of headers. With `keep` it always has a body.
+    /// Packs a segment. With `keep` it always has a body.
     #[inline]
-    pub(crate) fn pack(
-        head: &Head,
-        extras: Option<Extras>,
-        header: u32,
-        label: Label,
-        bodies: &mut Bodies,
-        keep: bool,
-    ) -> Self {
-        let shown = u32::from(extras.is_none()) * FOR_SHOW;
+    fn pack(head: &Head, extras: Option<&Extras>, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
         let body = match extras {
-            None if !keep && !head.flags.has(Flags::SYN) => NO_BODY,
-            _ => bodies.insert(Body { extras: extras.unwrap_or(Extras::NONE), len: head.len }) | shown,
+            Some(extras) => store(bodies, extras, head.len),
+            None if keep || head.flags.has(Flags::SYN) => store(bodies, &Extras::NONE, head.len) | FOR_SHOW,
+            None => NO_BODY,
         };
-        Self::with_body(head, header, label, body)
-    }
-
-    /// Packs a whole segment. The options of a SYN are always in its body.
-    pub(crate) fn whole(
-        segment: &Segment,
-        header: u32,
-        label: Label,
-        bodies: &mut Bodies,
-        keep: bool,
-    ) -> Self {
-        let (head, extras) = segment.split();
-        let rare = !extras.is_none() || head.flags.has(Flags::SYN);
-        Self::pack(&head, rare.then_some(extras), header, label, bodies, keep)
-    }
-
-    /// Packs a segment that consists only of its head.
-    #[inline(always)]
-    pub(crate) fn plain(head: &Head, header: u32, label: Label) -> Self {
-        Self::with_body(head, header, label, NO_BODY)
-    }
-
-    #[inline(always)]
-    fn with_body(head: &Head, header: u32, label: Label, body: u32) -> Self {
         const CONTROL: u8 = Flags::SYN.with(Flags::FIN).with(Flags::RST).bits();
         let pure_ack = head.len == 0 && head.flags.bits() & CONTROL == 0;
         let (ts, probe, bits) = head.to_raw();
-        debug_assert!(head.len + header <= 0xffff, "a packet of IP is at most 65535 bytes");
+        debug_assert!(head.len + label.header <= 0xffff, "a packet of IP is at most 65535 bytes");
         Self {
-            flow_size: join(label.flow, head.len + header),
+            flow_size: join(label.flow, head.len + label.header),
             seq_ack: join(head.seq.0, head.ack.0),
             window_body: join(head.window, body),
             stamps: join(ts.0, ts.1),
@@ -261,27 +258,27 @@ impl Parcel {
         plain.with_raw(ts, (self.rest >> 16) as u16, (self.rest & HEAD_BITS) as u8)
     }
     /// Payload of the stream without anything else: see [`Head::is_plain_data`].
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_plain_data(self) -> bool {
         low(self.window_body) == NO_BODY && self.rest & ORDINARY == PLAIN_DATA
     }
     /// An acknowledgement without anything else: see [`Head::is_plain_ack`].
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_plain_ack(self) -> bool {
         low(self.window_body) == NO_BODY && self.rest & ORDINARY == PLAIN_ACK
     }
     /// Sequence number, acknowledgement number, window in bytes.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn numbers(self) -> (Seq, Seq, u32) {
         (Seq(high(self.seq_ack)), Seq(low(self.seq_ack)), high(self.window_body))
     }
     /// Payload bytes of a packet with `header` bytes of headers.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn len(self, header: u32) -> u32 {
         self.size() - header
     }
     /// Timestamps, if there are any.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn ts(self) -> Option<(u32, u32)> {
         Head::bits_are_stamped(self.rest as u8).then(|| (high(self.stamps), low(self.stamps)))
     }
@@ -491,7 +488,7 @@ mod tests {
     use skyhaul_tcp::{Mark, SackBlocks, SynOptions, Waves};
 
     fn label() -> Label {
-        Label { flow: 7, generation: 3, hop: 2, backward: true }
+        Label { flow: 7, generation: 3, hop: 2, backward: true, header: 40 }
     }
 
     #[test]
@@ -542,7 +539,7 @@ mod tests {
         ];
         for (segment, class, stored) in segments {
             for keep in [false, true] {
-                let parcel = Parcel::whole(&segment, 40, label(), &mut bodies, keep);
+                let parcel = segment.pack(label(), &mut bodies, keep);
                 assert_eq!(
                     (parcel.class(), bodies.len()),
                     (class, stored.max(usize::from(keep))),
@@ -588,7 +585,7 @@ mod tests {
         ];
         for (segment, becomes) in cases {
             let (head, _) = segment.split();
-            let mut parcel = Parcel::plain(&head, 40, Label { backward: false, ..label() });
+            let mut parcel = (head, None).pack(Label { backward: false, ..label() }, &mut bodies, false);
             let ordinary = segment.mark == Mark::None && segment.ecn != Codepoint::Marked;
             assert_eq!(parcel.is_plain_data(), ordinary, "{segment:?}");
             assert_eq!(parcel.is_ect(), segment.ecn != Codepoint::NotCapable);
@@ -625,7 +622,7 @@ mod tests {
         let mut bodies = Bodies::default();
         for (packet, size, class) in cases {
             for keep in [false, true] {
-                let parcel = packet.pack(28, label(), &mut bodies, keep);
+                let parcel = packet.pack(Label { header: 28, ..label() }, &mut bodies, keep);
                 assert_eq!((parcel.unpack(28), parcel.size()), (Some(packet), size));
                 assert_eq!((parcel.class(), parcel.ack()), (class, None), "{packet:?}");
                 assert_eq!(bodies.len(), usize::from(keep));
@@ -640,7 +637,8 @@ mod tests {
         for (ecn, becomes) in
             [(Codepoint::NotCapable, Codepoint::NotCapable), (Codepoint::Capable, Codepoint::Marked)]
         {
-            let mut parcel = Packet::Rated { data, ecn }.pack(28, label(), &mut Bodies::default(), false);
+            let label = Label { header: 28, ..label() };
+            let mut parcel = Packet::Rated { data, ecn }.pack(label, &mut Bodies::default(), false);
             assert_eq!(parcel.is_ect(), ecn == Codepoint::Capable);
             parcel.mark_ce();
             assert_eq!(parcel.unpack(28), Some(Packet::Rated { data, ecn: becomes }));
@@ -653,7 +651,7 @@ mod tests {
         let mut bodies = Bodies::default();
         let ack = Segment { ack: Seq(9), flags: Flags::ACK, ..Segment::default() };
         for (segment, on_link) in [(ack, 6), (Segment { len: 100, ..ack }, 140)] {
-            let mut parcel = Parcel::pack(&segment.split().0, None, 40, label(), &mut bodies, false);
+            let mut parcel = segment.pack(label(), &mut bodies, false);
             let own = parcel.size();
             parcel.compress(6);
             assert_eq!((parcel.size(), parcel.flow()), (on_link, 7));
@@ -669,7 +667,7 @@ mod tests {
         let mut bodies = Bodies::default();
         let ack = Segment { ack: Seq(9), ts: Some((1, 2)), flags: Flags::ACK, ..Segment::default() };
         for keep in [false, true] {
-            let parcel = Parcel::pack(&ack.split().0, None, 40, label(), &mut bodies, keep);
+            let parcel = ack.pack(label(), &mut bodies, keep);
             let copy = parcel.with_number(5, &mut bodies);
             let said = parcel.ack().expect("pure");
             assert_eq!(copy.ack(), Some(Acknowledgement { number: 5, ..said }));

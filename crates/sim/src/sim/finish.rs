@@ -175,7 +175,7 @@ impl<R: Tap> Sim<R> {
         LinkResult {
             name: self.run.link_names[index / 2].clone(),
             forward: index % 2 == 0,
-            classes: Class::ALL.map(|class| class_result(link.counters(), class)),
+            classes: Class::ALL.map(|class| class_result(&link.counters(), class)),
             offered_bytes: total.offered_bytes,
             delivered_bytes: total.delivered_bytes,
             utilization: if rated { ratio(link.busy_time(self.now), duration) } else { 0.0 },

@@ -14,14 +14,14 @@ use crate::observe::sampler::Sampler;
 use crate::observe::tap::{Place, Tap};
 use crate::packet::network::Network;
 use crate::packet::parcel::{Packet, Parcel};
-use crate::packet::send::{send, send_from};
+use crate::packet::send::send_from;
 use crate::sim::budget::Budget;
 use crate::split::chain::Chain;
 use crate::split::leg::Carrier;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{Controls, SharedRules};
 use skyhaul_path::chain::Tournament;
-use skyhaul_path::{Agenda, OutOfLine, PacketView};
+use skyhaul_path::{Agenda, PacketView};
 use skyhaul_scenario::resolved::{FlowGroup, Gateway, GatewayEvent, GatewayEventKind};
 use skyhaul_tcp::{Config, Segment};
 use skyhaul_trace::Event;
@@ -142,7 +142,7 @@ impl<R: Tap> Sim<R> {
                 if links <= timers {
                     if let Some(parcel) = self.net.handle(at) {
                         if !self.arrive_plain(parcel) {
-                            self.arrive(OutOfLine(parcel));
+                            self.arrive(parcel);
                         }
                     }
                 } else {
@@ -225,7 +225,7 @@ impl<R: Tap> Sim<R> {
 
     /// A parcel has reached its endpoint.
     #[inline(never)]
-    pub(crate) fn arrive(&mut self, OutOfLine(parcel): OutOfLine<Parcel>) {
+    pub(crate) fn arrive(&mut self, parcel: Parcel) {
         let now = self.now;
         let index = parcel.flow();
         if self.run.classified {
@@ -292,11 +292,9 @@ impl<R: Tap> Sim<R> {
             Agent::FixedWindow(w) => {
                 if backward {
                     w.acked();
-                    while let Some(out) = w.poll_transmit() {
-                        send(net, now, label, header, &out, None);
-                    }
+                    net.send_all(now, label, w);
                 } else {
-                    send(net, now, label, header, &w.answer(&head), None);
+                    net.send(now, label, &(w.answer(&head), None));
                 }
                 return;
             }
@@ -479,12 +477,7 @@ impl<R: Tap> Sim<R> {
                 send_from(net, now, index, flow, true);
                 send_from(net, now, index, flow, false);
             }
-            Agent::FixedWindow(w) => {
-                let header = flow.header;
-                while let Some(out) = w.poll_transmit() {
-                    send(net, now, label, header, &out, None);
-                }
-            }
+            Agent::FixedWindow(w) => net.send_all(now, label, w),
         }
         if R::ENABLED {
             if let Some(sender) = flow.agent.sender() {

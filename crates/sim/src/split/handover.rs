@@ -12,7 +12,7 @@ use crate::sim::Sim;
 use crate::split::leg::Leg;
 use crate::split::tunnel::Tunnel;
 use skyhaul_base::Duration;
-use skyhaul_path::{OutOfLine, PacketView};
+use skyhaul_path::PacketView;
 use skyhaul_scenario::resolved::GatewayHandover;
 use std::collections::VecDeque;
 
@@ -95,7 +95,7 @@ impl<R: Tap> Sim<R> {
         }
         let waiting = core::mem::take(&mut tunnel.waiting);
         self.set_moving(c, gateway, false);
-        waiting.into_iter().for_each(|parcel| self.arrive(OutOfLine(parcel)));
+        waiting.into_iter().for_each(|parcel| self.arrive(parcel));
         let legs = self.chains[c as usize].legs.clone();
         // Timers that expired during the move are due now.
         legs.iter().for_each(|&leg| self.arm(leg));

@@ -9,7 +9,6 @@ use crate::observe::oracle::Oracle;
 use crate::observe::tap::Tap;
 use crate::packet::network::Network;
 use crate::packet::parcel::{Label, Parcel};
-use crate::packet::send::{dispatch, pack_whole, send_packet};
 use crate::sim::Sim;
 use crate::split::chain::Chain;
 use crate::split::headers::Headers;
@@ -206,39 +205,39 @@ impl<R: Tap> Sim<R> {
         let confirmed = if holds { self.confirmed(c, number) } else { None };
         let Self { flows, net, chains, records, .. } = self;
         let flow = &mut flows[index as usize];
-        let (forward, back, header) = (flow.label(index, false), flow.label(index, true), flow.header);
+        let (forward, back) = (flow.label(index, false), flow.label(index, true));
         let Agent::Leg(leg) = &mut flow.agent else { return };
         let Leg { carrier, headers, .. } = &mut **leg;
         match carrier {
             Carrier::Rated(rated) => {
                 if !moving.sender {
                     while let Some(data) = &rated.poll_data(now) {
-                        send_packet(net, now, forward, header, data);
+                        net.send(now, forward, data);
                     }
                 }
                 if !moving.receiver {
                     while let Some(report) = &rated.poll_report() {
-                        send_packet(net, now, back, header, report);
+                        net.send(now, back, report);
                     }
                 }
             }
             Carrier::Tcp { ends, .. } => {
                 if !moving.sender {
                     while let Some(out) = ends.sender.poll_transmit(now) {
-                        put(net, now, forward, header, &out, headers);
+                        put(net, now, forward, &out, headers);
                     }
                 }
                 let held = &mut chains[c as usize].held;
                 while holds && held[number].front().is_some_and(|s| Chain::may_pass(s, confirmed)) {
                     let Some(out) = held[number].pop_front() else { break };
-                    put(net, now, back, header, &out, headers);
+                    put(net, now, back, &out, headers);
                 }
                 if !moving.receiver {
                     while let Some(out) = ends.receiver.poll_transmit(now) {
                         if holds && !Chain::may_pass(&out, confirmed) {
                             held[number].push_back(out);
                         } else {
-                            put(net, now, back, header, &out, headers);
+                            put(net, now, back, &out, headers);
                         }
                     }
                 }
@@ -464,14 +463,13 @@ fn put<R: Tap>(
     net: &mut Network<R>,
     now: Instant,
     label: Label,
-    header: u32,
     segment: &Segment,
     headers: &mut Option<Box<Headers>>,
 ) {
-    let parcel = pack_whole(net, label, header, segment);
+    let parcel = net.pack(label, segment);
     let parcel = match headers {
         Some(headers) => headers.shorten(parcel, segment),
         None => parcel,
     };
-    dispatch(net, now, parcel);
+    net.depart(now, parcel);
 }

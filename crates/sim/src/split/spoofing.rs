@@ -4,7 +4,6 @@
 use crate::flow::agent::Agent;
 use crate::observe::tap::Tap;
 use crate::packet::parcel::Label;
-use crate::packet::send::send_whole;
 use crate::sim::Sim;
 use crate::split::leg::{Carrier, Leg};
 use crate::split::spoof::Spoof;
@@ -81,12 +80,9 @@ impl<R: Tap> Sim<R> {
         // Bypassing the gateway: such packets belong to the leg at whose end they arrive.
         let (past, past_back) =
             (Label { hop: chain.past.0, ..to_receiver }, Label { hop: chain.past.1, ..to_sender });
-        let header = flows[near as usize].header;
         if let Some(ends) = flows[near as usize].agent.leg_mut().and_then(Leg::tcp_mut) {
             let label = if chain.rerouted { past } else { to_box };
-            while let Some(out) = &ends.sender.poll_transmit(now) {
-                send_whole(net, now, label, header, out);
-            }
+            net.send_all(now, label, &mut ends.sender);
         }
         let far_leg = flows[far as usize].agent.leg_mut().map(|leg| &mut leg.carrier);
         if let Some(Carrier::Tcp { ends, spoof }) = far_leg {
@@ -96,14 +92,14 @@ impl<R: Tap> Sim<R> {
                     && !out.flags.has(Flags::SYN)
                     && chain.rng.unit() < chain.asym;
                 let label = if chain.rerouted || astray { past_back } else { back_to_box };
-                send_whole(net, now, label, header, out);
+                net.send(now, label, out);
             }
             if let Some(spoof) = spoof {
                 while let Some(out) = &spoof.to_receiver.pop_front() {
-                    send_whole(net, now, to_receiver, header, out);
+                    net.send(now, to_receiver, out);
                 }
                 while let Some(out) = &spoof.to_sender.pop_front() {
-                    send_whole(net, now, to_sender, header, out);
+                    net.send(now, to_sender, out);
                 }
             }
         }

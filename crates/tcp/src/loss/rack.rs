@@ -2,8 +2,7 @@
 //! reordering to settle.
 //!
 //! The state machine knows sequence offsets, times and the scoreboard, but neither windows nor timers. Its caller
-//! reports transmissions and acknowledgements, and learns when to call again. Functions that the sender calls for
-//! each segment are kept out of line: inlined they would cost registers when RACK is off.
+//! reports transmissions and acknowledgements, and learns when to call again.
 
 use super::scoreboard::{Order, Scoreboard};
 use crate::config::Config;

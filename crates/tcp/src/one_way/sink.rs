@@ -59,7 +59,7 @@ impl<S: Store> Sink<S> {
 
     /// Header prediction: accepts a payload with [`Head::is_plain_data`] and without extras, if it is the next data
     /// in order. Otherwise declines without side effects: call [`Self::handle`].
-    #[inline(always)]
+    #[inline]
     pub fn take_plain(&mut self, now: Instant, seq: Seq, len: u32, ts: Option<(u32, u32)>) -> bool {
         let nxt = self.receiver.next_expected();
         if seq != Seq(nxt as u32) || self.exception.is_some() || !self.receiver.admits_in_order(len) {
@@ -75,21 +75,6 @@ impl<S: Store> Sink<S> {
         }
         self.receiver.take_in_order(now, len);
         true
-    }
-
-    /// The acknowledgement of data that [`Self::take_plain`] accepted, unless it has more to report: call
-    /// [`Self::poll`] then.
-    #[inline(always)]
-    pub fn poll_plain(&mut self, now: Instant) -> Option<Head> {
-        if self.receiver.has_more_to_say() || !self.receiver.poll_ack() {
-            return None;
-        }
-        Some(self.segment(now, None, &mut None))
-    }
-    /// Whether nothing is left to send before the next event.
-    #[inline(always)]
-    pub fn is_at_rest(&self) -> bool {
-        self.exception.is_none() && self.receiver.is_at_rest()
     }
 
     fn handle_any(&mut self, now: Instant, head: &Head, extras: Option<&Extras>) -> Result<(), Rejected> {
@@ -190,20 +175,19 @@ impl<S: Store> Sink<S> {
         Some(Err(Rejected::Challenged))
     }
 
-    /// The next segment to transmit, or nothing until the next event. Its extras, if any, are stored in `beside`,
-    /// which is unchanged otherwise.
-    #[inline(always)]
-    pub fn poll(&mut self, now: Instant, beside: &mut Option<Extras>) -> Option<Head> {
+    /// The next segment to transmit, with its extras, or nothing until the next event.
+    #[inline]
+    pub fn poll(&mut self, now: Instant) -> Option<(Head, Option<Box<Extras>>)> {
         if let Some(e) = self.exception.as_mut().filter(|e| e.closed) {
-            return e.reset_due.take();
+            return Some((e.reset_due.take()?, None));
         }
-        let mut head = if self.receiver.poll_ack() {
-            self.segment(now, None, beside)
+        let (mut head, extras) = if self.receiver.poll_ack() {
+            self.segment(now, None)
         } else {
             let answer = self.receiver.poll_probe_answer()?;
-            let mut head = self.segment(now, Some(answer.range), beside);
+            let (mut head, extras) = self.segment(now, Some(answer.range));
             head.set_mark(answer.mark, answer.id, true);
-            head
+            (head, extras)
         };
         if self.exception.as_ref().is_some_and(|e| e.echo) {
             head.flags = head.flags.with(Flags::ECE);
@@ -211,11 +195,11 @@ impl<S: Store> Sink<S> {
         if self.ecn && self.ack_cc && head.mark() == Mark::None {
             head.set_ecn(Codepoint::Capable);
         }
-        Some(head)
+        Some((head, extras))
     }
 
-    #[inline(always)]
-    fn segment(&mut self, now: Instant, probe: Option<(u64, u64)>, beside: &mut Option<Extras>) -> Head {
+    #[inline]
+    fn segment(&mut self, now: Instant, probe: Option<(u64, u64)>) -> (Head, Option<Box<Extras>>) {
         let window = NegotiatedOptions::announced(self.scale, self.receiver.window());
         self.last_ack_sent = self.receiver.next_expected();
         let ack = Seq(self.last_ack_sent as u32);
@@ -223,15 +207,13 @@ impl<S: Store> Sink<S> {
         if let Some(stamps) = &self.stamps {
             head.set_ts(stamps.stamp(now));
         }
-        if self.receiver.has_more_to_say() || probe.is_some() {
-            *beside = self.more_to_say(probe);
-        }
-        head
+        let more = self.receiver.has_more_to_say() || probe.is_some();
+        (head, if more { self.more_to_say(probe) } else { None })
     }
 
     /// SACK blocks and the rate of the last wave.
     #[inline(never)]
-    fn more_to_say(&mut self, probe: Option<(u64, u64)>) -> Option<Extras> {
+    fn more_to_say(&mut self, probe: Option<(u64, u64)>) -> Option<Box<Extras>> {
         let mut extras = Extras::NONE;
         if let (None, Some((from, to))) = (probe, self.receiver.named_hole()) {
             extras.snack = Some((Seq(from as u32), Seq(to as u32)));
@@ -240,6 +222,6 @@ impl<S: Store> Sink<S> {
             extras.sack.push(Seq(from as u32), Seq(to as u32));
         }
         extras.waves.rate = self.receiver.rate();
-        Some(extras).filter(|e| !e.is_none())
+        (!extras.is_none()).then(|| Box::new(extras))
     }
 }

@@ -69,7 +69,7 @@ impl<S: Store> Source<S> {
         self.exception.as_ref().is_some_and(|e| e.closed)
     }
     /// Accepts `n` bytes of the application; see [`Sender::offer`].
-    #[inline(always)]
+    #[inline]
     pub fn offer(&mut self, now: Instant, n: u64) {
         if !self.is_closed() {
             self.sender.offer(now, n);
@@ -90,7 +90,7 @@ impl<S: Store> Source<S> {
 
     /// Handles an acknowledgement with [`Head::is_plain_ack`] and without extras, if it is the ordinary one that a
     /// source at rest expects. Otherwise declines without side effects: call [`Self::handle`].
-    #[inline(always)]
+    #[inline]
     pub fn take_plain(&mut self, now: Instant, ack: Seq, window: u32, ts: Option<(u32, u32)>) -> bool {
         if self.exception.is_some() {
             return false;
@@ -109,30 +109,6 @@ impl<S: Store> Source<S> {
             stamps.recent = val;
         }
         taken
-    }
-
-    /// Whether an acknowledgement that [`Self::take_plain`] accepted releases nothing; a cheap test that may say no too
-    /// often.
-    #[inline(always)]
-    pub fn ends_at_once(&mut self, now: Instant) -> bool {
-        self.sender.ends_at_once(now)
-    }
-
-    /// The next ordinary segment released by an acknowledgement that [`Self::take_plain`] accepted. If there is
-    /// none, call [`Self::poll`] unless the source [is at rest](Self::is_at_rest).
-    #[inline(always)]
-    pub fn poll_plain(&mut self, now: Instant) -> Option<Head> {
-        if self.dresses {
-            return None;
-        }
-        let out = self.sender.poll_plain(now)?;
-        Some(self.segment(now, &out, &mut None))
-    }
-
-    /// Whether nothing is left to send before the next event; a cheap test that may say no too often.
-    #[inline(always)]
-    pub fn is_at_rest(&self) -> bool {
-        self.exception.is_none() && self.sender.is_at_rest()
     }
 
     fn handle_any(&mut self, now: Instant, head: &Head, extras: Option<&Extras>) -> Result<(), Rejected> {
@@ -199,27 +175,26 @@ impl<S: Store> Source<S> {
         result
     }
 
-    /// The next segment to transmit, or nothing until the next event. Its extras, if any, are stored in `beside`,
-    /// which is unchanged otherwise.
-    #[inline(always)]
-    pub fn poll(&mut self, now: Instant, beside: &mut Option<Extras>) -> Option<Head> {
+    /// The next segment to transmit, with its extras, or nothing until the next event.
+    #[inline]
+    pub fn poll(&mut self, now: Instant) -> Option<(Head, Option<Box<Extras>>)> {
         if self.exception.is_some() {
-            return self.poll_exception(now, beside);
+            return self.poll_exception(now);
         }
-        self.sender.poll(now).map(|out| self.segment(now, &out, beside))
+        self.sender.poll(now).map(|out| self.segment(now, &out))
     }
 
     #[cold]
-    fn poll_exception(&mut self, now: Instant, beside: &mut Option<Extras>) -> Option<Head> {
+    fn poll_exception(&mut self, now: Instant) -> Option<(Head, Option<Box<Extras>>)> {
         let exception = self.exception();
         if let Some(reset) = exception.reset_due.take() {
-            return Some(reset);
+            return Some((reset, None));
         }
         if exception.closed {
             return None;
         }
         if let Some(out) = self.sender.poll(now) {
-            return Some(self.segment(now, &out, beside));
+            return Some(self.segment(now, &out));
         }
         let exception = self.exception();
         if exception.acks_due == 0 {
@@ -231,11 +206,11 @@ impl<S: Store> Source<S> {
         if let Some(stamps) = &self.stamps {
             head.set_ts(stamps.stamp(now));
         }
-        Some(head)
+        Some((head, None))
     }
 
-    #[inline(always)]
-    fn segment(&mut self, now: Instant, out: &OutgoingSegment, beside: &mut Option<Extras>) -> Head {
+    #[inline]
+    fn segment(&mut self, now: Instant, out: &OutgoingSegment) -> (Head, Option<Box<Extras>>) {
         let mut head = Head {
             seq: Seq(out.seq as u32),
             ack: Seq(FIRST as u32),
@@ -249,14 +224,13 @@ impl<S: Store> Source<S> {
         if let Some(stamps) = &self.stamps {
             head.set_ts(stamps.stamp(now));
         }
-        if self.dresses && out.mark == Mark::None && out.len > 0 {
-            self.dress(now, out, &mut head, beside);
-        }
-        head
+        let dressed = self.dresses && out.mark == Mark::None && out.len > 0;
+        let extras = if dressed { self.dress(now, out, &mut head) } else { None };
+        (head, extras)
     }
 
-    /// Adds the extras of a data segment.
-    fn dress(&mut self, now: Instant, out: &OutgoingSegment, head: &mut Head, beside: &mut Option<Extras>) {
+    /// Sets what a data segment has besides its range, and returns its extras.
+    fn dress(&mut self, now: Instant, out: &OutgoingSegment, head: &mut Head) -> Option<Box<Extras>> {
         if let Some(all) = self.ecn {
             if out.first || all {
                 head.set_ecn(Codepoint::Capable);
@@ -268,8 +242,7 @@ impl<S: Store> Source<S> {
         let end = out.seq + u64::from(out.len);
         let ack_ratio = self.exception.as_mut().and_then(|e| e.ack_ratio.as_mut()?.tell(end));
         let number = self.waves.then(|| self.sender.wave(now, end));
-        if number.is_some() || ack_ratio.is_some() {
-            *beside = Some(Extras { waves: Waves { number, rate: None }, ack_ratio, ..Extras::NONE });
-        }
+        let extras = Extras { waves: Waves { number, rate: None }, ack_ratio, ..Extras::NONE };
+        (number.is_some() || ack_ratio.is_some()).then(|| Box::new(extras))
     }
 }

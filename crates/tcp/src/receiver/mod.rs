@@ -223,7 +223,7 @@ impl<S: Store> Receiver<S> {
     }
     /// The window to announce, bytes. Its right edge advances by at least one segment or half the buffer, and never
     /// retreats (RFC 9293 §3.8.6.2.2).
-    #[inline(always)]
+    #[inline]
     pub fn window(&mut self) -> u64 {
         let edge = self.nxt + self.room();
         if edge >= self.edge + u64::from(self.config.mss).min(self.buffer / 2).max(1) {
@@ -233,7 +233,7 @@ impl<S: Store> Receiver<S> {
     }
 
     /// The window that could be announced now, bytes.
-    #[inline(always)]
+    #[inline]
     fn room(&self) -> u64 {
         self.buffer.min(self.allowed.into()).saturating_sub(self.unread).min(self.announces.into())
     }
@@ -641,13 +641,6 @@ impl<S: Store> Receiver<S> {
         self.unacked = 0;
         self.delayed_until = Instant::MAX;
         true
-    }
-    /// Whether no response is due now.
-    #[inline]
-    #[must_use]
-    pub fn is_at_rest(&self) -> bool {
-        let answers = self.probe_answers.as_ref();
-        self.advance_due == 0 && self.acks_due == 0 && answers.is_none_or(|a| a.0.is_empty())
     }
     /// The answer to the oldest unanswered probe.
     #[inline]

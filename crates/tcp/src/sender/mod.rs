@@ -5,7 +5,7 @@
 //! └ Engine        everything else: ack (an acknowledgement, step by step), transmit (the send loop), expire (timers),
 //!   │             repair (recoveries, timeouts, undo), by_time (RACK and its probe), answers (to low-priority probes)
 //!   ├ State       what it does about losses: nothing, a fast recovery, the repair after a timeout (state)
-//!   ├ Due         what leaves whatever the window; Hold: why data waits
+//!   ├ PendingActions  what leaves whatever the window; Hold: why data waits
 //!   ├ Space       the send space: what was written, what the peer admits
 //!   ├ Board       what is outstanding
 //!   ├ ByTime      loss detection by time, where it is in use
@@ -186,7 +186,7 @@ impl<S: Store> Sender<S> {
     }
     /// Accepts `n` bytes of an application that keeps the send buffer full until they are sent. All are accepted,
     /// but at most one buffer is outstanding at a time.
-    #[inline(always)]
+    #[inline]
     pub fn offer(&mut self, now: Instant, n: u64) {
         // More data disturbs nothing, but after a pause the window must be checked first.
         self.engine.offer(now, n);

@@ -2,25 +2,13 @@
 
 use super::space::FIRST;
 use super::state::{Limit, PendingActions, State};
-use super::{Engine, OutgoingSegment, Sender};
+use super::{Engine, OutgoingSegment};
 use crate::loss::scoreboard::{Item, NextSeg};
 use crate::segment::Mark;
 use crate::store::Store;
 use crate::timer::Timer;
 use skyhaul_base::Instant;
 use skyhaul_cc::{Blocked, Clock, CongestionControl, RecoveryMode, Sent, Signal, Transmit};
-
-impl<S: Store> Sender<S> {
-    /// The next segment to transmit, or nothing until the next event. Must be polled until it returns nothing
-    /// before the next acknowledgement is handled; otherwise probes clocked out by acknowledgements are merged.
-    #[inline]
-    pub fn poll(&mut self, now: Instant) -> Option<OutgoingSegment> {
-        if self.steady && self.engine.run.pending.is_none() {
-            return None;
-        }
-        self.poll_pending(now)
-    }
-}
 
 impl<S: Store> Engine<S> {
     /// Whether [`Self::poll`] may return a segment.

@@ -315,8 +315,8 @@ fn flow(config: &Config, cc: &Control, bytes: u64, marked: &[u64]) -> [Vec<Sent>
     let entry = |now, h: &Head| (now, h.seq.0, h.len, h.ack.0, h.flags.bits(), h.ecn());
     source.offer(now, bytes);
     loop {
-        let mut beside = None;
-        while let Some(mut head) = source.poll(now, &mut beside) {
+        while let Some((mut head, extras)) = source.poll(now) {
+            assert!(extras.is_none(), "nothing was lost");
             sent[0].push(entry(now, &head));
             if head.ecn() == Codepoint::Capable && marked.contains(&data) {
                 head.set_ecn(Codepoint::Marked);
@@ -324,11 +324,11 @@ fn flow(config: &Config, cc: &Control, bytes: u64, marked: &[u64]) -> [Vec<Sent>
             data += 1;
             forth.push_back((now + way, head));
         }
-        while let Some(head) = sink.poll(now, &mut beside) {
+        while let Some((head, extras)) = sink.poll(now) {
+            assert!(extras.is_none(), "nothing was lost");
             sent[1].push(entry(now, &head));
             back.push_back((now + way, head));
         }
-        assert!(beside.is_none(), "nothing was lost");
         let at = |q: &VecDeque<(Instant, Head)>| q.front().map_or(Instant::MAX, |f| f.0);
         let (a, b) = (at(&forth), at(&back));
         now = a.min(b).min(source.next_timeout()).min(sink.next_timeout());

@@ -332,10 +332,10 @@ pub(crate) fn link_ops(data: &[u8]) {
         }
     }
     let mut agenda = Agenda::new(events, courses);
-    let link = Link::new(&config, Streams::named(1, "links.fuzz"));
-    // Departures are foreseen only where nothing changes.
-    let foreseeing = !moves && input.one_in(2);
-    let link = if foreseeing { link.foreseeing(&queue) } else { link };
+    // Departures are known in advance only where nothing changes.
+    let unchanging = !moves && input.one_in(2);
+    let build = if unchanging { Link::unchanging } else { Link::new };
+    let link = build(&config, Streams::named(1, "links.fuzz"));
     let mut bench = Bench { link, known: Vec::new(), delivered: 0, lost: Default::default(), marked: 0 };
     let mut now = Instant::ZERO;
     while !input.is_empty() {
@@ -368,7 +368,7 @@ pub(crate) fn link_ops(data: &[u8]) {
                 bench.offer(now, p);
             }
         }
-        if foreseeing {
+        if unchanging {
             bench.serve(now);
         }
         bench.audit(now);
@@ -390,7 +390,7 @@ pub(crate) fn link_ops(data: &[u8]) {
         now = now.max(next);
         bench.step(now);
     }
-    // Who asks for the books of a link that foresees departures settles it first.
+    // Who asks for the books of a link that knows departures in advance settles it first.
     bench.serve(now);
     bench.audit(now);
     assert!(bench.known.iter().all(|known| *known), "a packet has no fate");

@@ -17,11 +17,11 @@ mod copies;
 mod event;
 mod order;
 
-use super::{Link, LinkConfig, Mode, Offered};
+use super::{General, LinkConfig, Offered};
 use crate::arq;
 use crate::delay::Delay;
 use crate::fec::{Code, Shape};
-use crate::packet::{DropReason, OutOfLine, PacketView};
+use crate::packet::{DropReason, PacketView};
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use blocks::{Blocks, Settled};
@@ -123,7 +123,7 @@ impl<P: PacketView> Layers<P> {
     }
 
     /// Time of the next event.
-    pub(super) fn next(&self, link: &Link<P>) -> Instant {
+    pub(super) fn next(&self, link: &General<P>) -> Instant {
         self.next_event().min(self.next_start(link))
     }
 
@@ -132,7 +132,7 @@ impl<P: PacketView> Layers<P> {
     }
 
     /// Start of the next transmission.
-    fn next_start(&self, link: &Link<P>) -> Instant {
+    fn next_start(&self, link: &General<P>) -> Instant {
         let sends =
             self.blocks.owes() || !self.again.is_empty() || !link.queue.is_empty() && self.has_window();
         if sends && link.ready_at < Instant::MAX { link.ready_at.max(self.clock) } else { Instant::MAX }
@@ -143,13 +143,13 @@ impl<P: PacketView> Layers<P> {
     }
 
     /// Whether a packet that arrives now is sent at once.
-    fn is_idle(&self, link: &Link<P>, now: Instant) -> bool {
+    fn is_idle(&self, link: &General<P>, now: Instant) -> bool {
         let waits = self.blocks.owes() || !self.again.is_empty() || !link.queue.is_empty();
         link.ready_at <= now && !waits && self.has_window()
     }
 
     /// Handles everything that is due by `now`.
-    fn advance(&mut self, link: &mut Link<P>, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
+    fn advance(&mut self, link: &mut General<P>, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
         loop {
             let (event, start) = (self.next_event(), self.next_start(link));
             let next = event.min(start);
@@ -172,7 +172,7 @@ impl<P: PacketView> Layers<P> {
     /// Starts the next transmission: parity first, then retransmissions, then packets in the queue.
     fn start(
         &mut self,
-        link: &mut Link<P>,
+        link: &mut General<P>,
         start: Instant,
         waited: bool,
         lost: &mut impl FnMut(P, DropReason),
@@ -193,7 +193,7 @@ impl<P: PacketView> Layers<P> {
     }
 
     /// Sends a packet for the first time.
-    fn first(&mut self, link: &mut Link<P>, start: Instant, packet: P, waited: bool) {
+    fn first(&mut self, link: &mut General<P>, start: Instant, packet: P, waited: bool) {
         self.outstanding += u32::from(self.arq.is_some());
         let place = self.order.as_mut().map_or(0, Order::enter);
         let key = self.held.insert(Held { packet, place, sent: 0, why: None });
@@ -201,7 +201,7 @@ impl<P: PacketView> Layers<P> {
     }
 
     /// Sends a packet as part of the block being filled.
-    fn send(&mut self, link: &mut Link<P>, start: Instant, key: u32, waited: bool) {
+    fn send(&mut self, link: &mut General<P>, start: Instant, key: u32, waited: bool) {
         let mut held = core::mem::take(self.held.get_mut(key));
         held.sent += 1;
         let size = held.packet.size();
@@ -220,7 +220,7 @@ impl<P: PacketView> Layers<P> {
 
     /// The current packet is sent over both paths, as far as usable; `whole` says whether the channel spares the
     /// first copy to arrive.
-    fn send_twice(&mut self, link: &mut Link<P>, (key, mut held): (u32, Held<P>), whole: bool) {
+    fn send_twice(&mut self, link: &mut General<P>, (key, mut held): (u32, Held<P>), whole: bool) {
         let end = link.free_at;
         let [first, second] = self.two_paths.as_mut().map_or([None; 2], |paths| paths.leave(end));
         // Both copies draw, used or not: otherwise losses would depend on which satellite is visible.
@@ -245,7 +245,7 @@ impl<P: PacketView> Layers<P> {
     /// Occupies the transmitter. Returns the arrival time, and whether the transmission survives.
     fn transmit(
         &mut self,
-        link: &mut Link<P>,
+        link: &mut General<P>,
         start: Instant,
         p: &impl PacketView,
         waited: bool,
@@ -271,7 +271,7 @@ impl<P: PacketView> Layers<P> {
         self.created += 1;
     }
 
-    fn handle(&mut self, link: &mut Link<P>, what: What, lost: &mut impl FnMut(P, DropReason)) {
+    fn handle(&mut self, link: &mut General<P>, what: What, lost: &mut impl FnMut(P, DropReason)) {
         match what {
             What::Arrive { block, packet, whole, .. } => {
                 let repairs = link.counters.repair.repairs;
@@ -301,7 +301,7 @@ impl<P: PacketView> Layers<P> {
     }
 
     /// The receiver has a packet.
-    fn arrived(&mut self, link: &mut Link<P>, key: u32) {
+    fn arrived(&mut self, link: &mut General<P>, key: u32) {
         if let Some(arq) = self.arq {
             self.schedule(self.clock + answer(link, arq, self.clock), What::Answered);
         }
@@ -312,7 +312,7 @@ impl<P: PacketView> Layers<P> {
         }
     }
 
-    fn deliver(&mut self, link: &mut Link<P>, key: u32) {
+    fn deliver(&mut self, link: &mut General<P>, key: u32) {
         let p = self.release(key);
         link.lane.push(self.clock, p);
     }
@@ -325,7 +325,7 @@ impl<P: PacketView> Layers<P> {
     }
 
     /// The receiver knows the fate of a packet, and delivers packets that no longer wait for it.
-    fn resolve(&mut self, link: &mut Link<P>, place: u64, slot: Slot) {
+    fn resolve(&mut self, link: &mut General<P>, place: u64, slot: Slot) {
         let Some(order) = &mut self.order else { return };
         order.resolve(place, slot);
         while let Some(key) = self.order.as_mut().and_then(Order::next) {
@@ -334,7 +334,7 @@ impl<P: PacketView> Layers<P> {
     }
 
     /// The code cannot repair a packet.
-    fn missed(&mut self, link: &mut Link<P>, key: u32, lost: &mut impl FnMut(P, DropReason)) {
+    fn missed(&mut self, link: &mut General<P>, key: u32, lost: &mut impl FnMut(P, DropReason)) {
         if let Some(arq) = self.arq {
             let known = self.clock + answer(link, arq, self.clock) + arq.guard;
             self.schedule(known, What::Overdue(key));
@@ -345,14 +345,20 @@ impl<P: PacketView> Layers<P> {
         self.resolve(link, place, Slot::Skipped);
     }
 
-    fn lose(&mut self, link: &mut Link<P>, key: u32, why: DropReason, lost: &mut impl FnMut(P, DropReason)) {
+    fn lose(
+        &mut self,
+        link: &mut General<P>,
+        key: u32,
+        why: DropReason,
+        lost: &mut impl FnMut(P, DropReason),
+    ) {
         let p = self.release(key);
         link.counters.drop(&p, why);
         lost(p, why);
     }
 
     /// The sender knows that a packet has not arrived.
-    fn overdue(&mut self, link: &mut Link<P>, key: u32, lost: &mut impl FnMut(P, DropReason)) {
+    fn overdue(&mut self, link: &mut General<P>, key: u32, lost: &mut impl FnMut(P, DropReason)) {
         let Some(arq) = self.arq else { return };
         let Held { place, sent, .. } = *self.held.get(key);
         if sent <= arq.retries {
@@ -398,28 +404,27 @@ impl<P: PacketView> Layers<P> {
 }
 
 /// Delay of an answer that leaves the receiver now.
-fn answer<P>(link: &Link<P>, arq: arq::Config, now: Instant) -> Duration {
+fn answer<P>(link: &General<P>, arq: arq::Config, now: Instant) -> Duration {
     match arq.feedback {
         arq::Feedback::Ideal => link.delay.base_at(now),
         arq::Feedback::After(time) => time,
     }
 }
 
-impl<P: PacketView> Link<P> {
+impl<P: PacketView> General<P> {
     /// [`Self::offer`] with repair.
     #[cold]
-    #[inline(never)]
     pub(super) fn offer_repairing(
         &mut self,
         now: Instant,
-        OutOfLine(p): OutOfLine<P>,
+        p: P,
         lost: &mut impl FnMut(P, DropReason),
     ) -> Offered {
         self.repairing(|link, layers| {
             layers.advance(link, now, lost);
             link.counters.offer(&p);
             if !layers.is_idle(link, now) {
-                return link.wait(now, OutOfLine(p), lost);
+                return link.wait(now, p, lost);
             }
             let passed = if link.queue.is_open() { Some(p) } else { link.let_pass(now, p, lost) };
             let Some(p) = passed else { return Offered::Dropped };
@@ -431,23 +436,15 @@ impl<P: PacketView> Link<P> {
 
     /// [`Self::serve`] with repair.
     #[cold]
-    #[inline(never)]
     pub(super) fn serve_repairing(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
         self.repairing(|link, layers| layers.advance(link, now, lost));
     }
 
     /// Applies an operation to the link and its repair state.
     fn repairing<T>(&mut self, act: impl FnOnce(&mut Self, &mut Layers<P>) -> T) -> Option<T> {
-        match core::mem::replace(&mut self.mode, Mode::Plain) {
-            Mode::Repairing(mut layers) => {
-                let done = act(self, &mut layers);
-                self.mode = Mode::Repairing(layers);
-                Some(done)
-            }
-            other => {
-                self.mode = other;
-                None
-            }
-        }
+        let mut layers = self.layers.take()?;
+        let done = act(self, &mut layers);
+        self.layers = Some(layers);
+        Some(done)
     }
 }
