@@ -13,6 +13,7 @@
 
 mod avoidance;
 mod config;
+mod readings;
 
 pub use config::{
     Config, Dummies, DummyAcksInRecovery, FinalAck, Invalid, LeftoverAdsn, Nackseg, Opening, TcpVariant,

@@ -2,7 +2,7 @@
 
 use super::Peach;
 use crate::action::{ProbeSource, RecoveryEnd, RecoveryMode};
-use crate::control::ControlOptions;
+use crate::control::{ControlOptions, Reading};
 use crate::parts::probed_window::{self, WdsnOnRestart};
 use crate::rules::HalvingBase;
 use crate::rules::SharedRules;
@@ -232,6 +232,7 @@ impl Config {
 impl ControlOptions for Config {
     type Control = Box<Peach>;
     type Invalid = Invalid;
+    const READINGS: &'static [Reading<Self>] = super::readings::ALL;
 
     fn validate(&self) -> Result<(), Invalid> {
         if !matches!(self.recovery, RecoveryMode::Reno | RecoveryMode::NewReno | RecoveryMode::Sack) {

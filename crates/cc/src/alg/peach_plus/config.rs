@@ -2,7 +2,7 @@
 
 use super::PeachPlus;
 use crate::action::{Pipe, ProbeSource, TimerRestart};
-use crate::control::ControlOptions;
+use crate::control::{ControlOptions, Reading};
 use crate::parts::probed_window::{self, WdsnOnRestart};
 use crate::rules::HalvingBase;
 use crate::rules::SharedRules;
@@ -157,6 +157,7 @@ impl Config {
 impl ControlOptions for Config {
     type Control = Box<PeachPlus>;
     type Invalid = Invalid;
+    const READINGS: &'static [Reading<Self>] = super::readings::ALL;
 
     fn validate(&self) -> Result<(), Invalid> {
         if self.probe_cap == Some(0) {
