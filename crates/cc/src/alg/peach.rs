@@ -13,7 +13,6 @@
 
 mod avoidance;
 mod config;
-mod readings;
 
 pub use config::{
     Config, Dummies, DummyAcksInRecovery, FinalAck, Invalid, LeftoverAdsn, Nackseg, Opening, TcpVariant,

@@ -38,7 +38,6 @@
 //! definition), not only those within Quick Recovery (its figure).
 
 mod config;
-mod readings;
 
 pub use config::{Config, Guard, Invalid, Opening, PipeRule, RetransmitTimer};
 
