@@ -15,8 +15,8 @@ pub(crate) fn default_cc() -> skyhaul_cc::Config {
     skyhaul_cc::Config::by_name(DEFAULT_CC).expect("the default is a registered name")
 }
 
-/// Congestion control: the registry's configuration. In files, `reading` may name a set of options of the control
-/// ([`expand_readings`]).
+/// Congestion control: the registry's configuration. In files, `reading` may name a set of options of the
+/// control; options beside it depart from that set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CcSpec(pub skyhaul_cc::Config);
