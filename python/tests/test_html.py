@@ -43,7 +43,7 @@ def test_results_and_checks():
 
 def test_studies_and_outcomes():
     study = sh.study("peach-2001/fig11", seeds=2, set={"duration": "5 s"})
-    assert "154 cells" in study._repr_html_()
+    assert f"{len(study)} cells" in study._repr_html_()
     outcome = study.run()
     shown = Balanced(outcome._repr_html_())
     assert {c.says for c in outcome.claims} <= set(shown.texts)

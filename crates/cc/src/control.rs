@@ -5,8 +5,23 @@ use crate::event::{Ack, Cx, Lost, ProbeEvent, Sent, Signal, Start, Transmit};
 use crate::rules::SharedRules;
 use core::fmt;
 
+/// A named set of options: how a text can be read as a whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading<C> {
+    /// Name in files: `cc = { name = "peach", reading = "listing" }`.
+    pub name: &'static str,
+    /// What it follows, with the place in the paper.
+    pub about: &'static str,
+    /// Its options.
+    pub options: fn() -> C,
+}
+
 /// The options of a control, as a scenario file gives them.
-pub trait ControlOptions {
+pub trait ControlOptions: Sized + 'static {
+    /// Named sets of these options. The papers on a control may be silent on some points and contradict themselves on
+    /// others; each such point is an option, and what a text says as a whole is a set of options.
+    const READINGS: &'static [Reading<Self>] = &[];
+
     /// The control, in a box: [`Algorithm`](crate::Algorithm) then has the size of a pointer and its tag, and a connection
     /// allocates memory for its own algorithm, not for the largest.
     type Control;

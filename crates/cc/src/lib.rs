@@ -44,7 +44,6 @@ pub mod alg;
 mod control;
 mod event;
 pub mod parts;
-mod readings;
 mod registry;
 mod rules;
 #[cfg(any(test, feature = "testing"))]
@@ -55,12 +54,11 @@ pub use action::{
     Actions, PathCache, Pipe, Policy, Priority, ProbeSource, RecoveryEnd, RecoveryMode, TimerRestart, Train,
     Window,
 };
-pub use control::{CongestionControl, ControlOptions};
+pub use control::{CongestionControl, ControlOptions, Reading};
 pub use event::{
     Ack, AckKind, Blocked, Clock, Cx, Facts, Head, Lost, Path, PathState, Phase, ProbeEvent, ProbeSupport,
     RateSample, Sent, Signal, Start, Transmit,
 };
-pub use readings::{READINGS, Reading};
 pub use registry::{Algorithm, Config, Invalid, NAMES};
 pub use rules::{CaGrowth, EmptyWindow, HalvingBase, InitialSsthresh, InitialWindow, Rules, SharedRules};
 pub use user::Controls;

@@ -11,6 +11,7 @@ use crate::rules::SharedRules;
 use crate::user;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use skyhaul_base::{Instant, Rate, Rng};
 
 skyhaul_base::kinds! {
@@ -114,6 +115,17 @@ impl Config {
     #[must_use]
     pub fn title(&self) -> &'static str {
         self.about().split(&['(', ':', ',', '.']).next().unwrap_or_default().trim_ascii_end()
+    }
+    /// The named readings of the control: name in files, what it follows, and its options.
+    #[must_use]
+    pub fn readings(&self) -> Vec<(&'static str, &'static str, Self)> {
+        fn all<C: ControlOptions>(
+            _: &C,
+            config: fn(C) -> Config,
+        ) -> Vec<(&'static str, &'static str, Config)> {
+            C::READINGS.iter().map(|r| (r.name, r.about, config((r.options)()))).collect()
+        }
+        each!(self, Config(c), Config(of) => all(c, of))
     }
     /// Refuses options that are outside their domain or contradict each other.
     ///
@@ -278,6 +290,19 @@ mod tests {
         assert_eq!((own.name(), &*own.label()), ("user", "user:mine"));
         assert_eq!(own.validate(), Ok(()));
         assert_eq!(Config::by_name("sack").expect("listed").label(), "sack");
+    }
+
+    #[test]
+    fn readings_differ_and_are_accepted() {
+        let mut seen: Vec<Config> = Vec::new();
+        for control in NAMES {
+            for (name, _, config) in Config::by_name(control).expect("a listed name").readings() {
+                assert_eq!((config.name(), config.validate()), (*control, Ok(())), "{name}");
+                assert!(!seen.contains(&config), "{control} {name}");
+                seen.push(config);
+            }
+        }
+        assert_eq!(seen.len(), 6);
     }
 
     #[test]

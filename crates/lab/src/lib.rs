@@ -1,7 +1,7 @@
 //! The work shared by the command and the Python package: cases of a scenario and their runs, results directories,
 //! measurements as tables, JSON and text, captures, exports, studies, reproductions, comparisons.
 //!
-//! Nothing here reads arguments or writes to a terminal. Observers are arguments: [`run::Watch`] for runs, which may
+//! Nothing here reads arguments or writes to a terminal. Observers are arguments: [`run::RunObserver`] for runs, which may
 //! also stop them, [`skyhaul_study::run::Progress`] for studies, and a function for warnings.
 #![forbid(unsafe_code)]
 

@@ -8,7 +8,7 @@
 //! // let mut transport = quinn::TransportConfig::default();
 //! // transport.congestion_controller_factory(Arc::new(factory));
 //! # let _ = Arc::new(factory);
-//! # Ok::<(), skyhaul_quic::Unfit>(())
+//! # Ok::<(), skyhaul_quic::UnsupportedControl>(())
 //! ```
 //!
 //! A controller of quinn sets a congestion window and learns of acknowledgements and losses; loss detection and pacing

@@ -1,7 +1,7 @@
 //! A scenario before resolution: a file, the files it extends, and overrides.
 
 use crate::error::{LoadError, OVERRIDE, Problem, ScenarioError, did_you_mean};
-use crate::model::{Scenario, expand, expand_default, fill, is_trace, tags};
+use crate::model::{Scenario, expand, expand_default, expand_readings, fill, is_trace, tags};
 use crate::{Resolved, event, explain, memory, preset, resolve};
 use toml::{Table, Value};
 
@@ -211,8 +211,10 @@ impl Document {
             serde_path_to_error::deserialize::<_, Scenario>(Value::Table(table.clone()))
                 .map_err(|e| (e.path().to_string(), one_line(e.inner().message())))
         };
-        check(&self.merged).map_err(|(path, message)| {
-            let (path, message) = explain::locate(&self.merged, path, message, &|t| check(t).err());
+        let mut merged = self.merged.clone();
+        expand_readings(&mut merged, "").map_err(|problem| self.place(problem))?;
+        check(&merged).map_err(|(path, message)| {
+            let (path, message) = explain::locate(&merged, path, message, &|t| check(t).err());
             let (key, message) = explain::rewrite(&path, &message);
             self.place(Problem::new(key, message))
         })

@@ -16,7 +16,6 @@ pub fn cell_key(engine: &str, text: &str, version: &Result<String, Unversioned>,
         .chain_update([0])
         .chain_update(seed.to_le_bytes());
     match version {
-        Ok(version) if version.is_empty() => {}
         Ok(version) => digest.update(version),
         Err(_) => digest.update("?"),
     }

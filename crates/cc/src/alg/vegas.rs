@@ -415,7 +415,7 @@ impl CongestionControl for Vegas {
     }
 
     fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        out("base_rtt", self.backlog.base.map_or(f64::NAN, Duration::as_secs_f64));
+        out("base_rtt", self.backlog.base_rtt());
         out("fine_timeout", self.fine.timeout().as_secs_f64());
     }
 }

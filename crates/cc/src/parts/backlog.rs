@@ -61,6 +61,12 @@ impl Backlog {
         self.base = Some(self.base.map_or(rtt, |b| b.min(rtt)));
     }
 
+    /// The RTT of the path without queues, s; NaN before the first sample.
+    #[must_use]
+    pub fn base_rtt(&self) -> f64 {
+        self.base.map_or(f64::NAN, Duration::as_secs_f64)
+    }
+
     /// Whether the first segment sent after the mark is acknowledged. (A round that ended one segment earlier, with
     /// the last one sent before the mark, would count one segment less than the window among those sent, and find
     /// it queued on an empty path.)

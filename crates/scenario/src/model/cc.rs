@@ -1,13 +1,11 @@
 //! The congestion control of a flow: the registry's configuration.
 
 use super::short::ShortForm;
-use crate::error::ValueError;
+use crate::error::{Problem, ValueError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
-use skyhaul_cc::Reading;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use toml::{Table, Value};
 
 /// Name of the default congestion control.
 pub(super) const DEFAULT_CC: &str = "sack";
@@ -17,41 +15,53 @@ pub(crate) fn default_cc() -> skyhaul_cc::Config {
     skyhaul_cc::Config::by_name(DEFAULT_CC).expect("the default is a registered name")
 }
 
-/// Congestion control: the registry's configuration. In files, `reading` may name a set of options of the control; options
-/// beside it depart from that set. It is written out with all options and without the name.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// Congestion control: the registry's configuration. In files, `reading` may name a set of options of the
+/// control; options beside it depart from that set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CcSpec(pub skyhaul_cc::Config);
 
-impl<'de> Deserialize<'de> for CcSpec {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let given = Map::deserialize(d)?;
-        let options = with_reading(given).map_err(D::Error::custom)?;
-        serde_json::from_value(Value::Object(options)).map(Self).map_err(D::Error::custom)
+/// Replaces each named reading of a control by its options; options beside it depart from them. `path` is that of the
+/// table, with a dot at its end, or nothing.
+pub(crate) fn expand_readings(table: &mut Table, path: &str) -> Result<(), Problem> {
+    for (key, value) in table.iter_mut() {
+        let Value::Table(inner) = value else { continue };
+        let here = format!("{path}{key}");
+        if key != "cc" {
+            expand_readings(inner, &format!("{here}."))?;
+        } else if let Some(reading) = inner.remove("reading") {
+            let mut options = options_of(inner, &reading)
+                .map_err(|message| Problem::new(format!("{here}.reading"), message))?;
+            options.extend(core::mem::take(inner));
+            *inner = options;
+        }
     }
+    Ok(())
 }
 
-/// The options of the named reading, if there is one, under those that are given.
-fn with_reading(mut given: Map<String, Value>) -> Result<Map<String, Value>, String> {
-    let Some(reading) = given.remove("reading") else { return Ok(given) };
-    let control = given.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let known: Vec<&str> = Reading::all_of(&control).map(|r| r.name).collect();
-    if known.is_empty() {
-        let with = skyhaul_cc::NAMES.iter().filter(|cc| Reading::all_of(cc).next().is_some());
-        let with = with.map(|cc| format!("\"{cc}\"")).collect::<Vec<_>>().join(" and ");
-        return Err(format!("reading: only {with} have named readings"));
+/// The options of the control's named reading.
+fn options_of(given: &Table, reading: &Value) -> Result<Table, String> {
+    let control = given.get("name").and_then(Value::as_str).unwrap_or_default();
+    let readings = skyhaul_cc::Config::by_name(control).map(|c| c.readings()).unwrap_or_default();
+    if readings.is_empty() {
+        let with =
+            controls_with_readings().map(|(cc, _)| format!("\"{cc}\"")).collect::<Vec<_>>().join(" and ");
+        return Err(format!("only {with} have named readings"));
     }
-    let Some(found) = reading.as_str().and_then(|name| Reading::of(&control, name)) else {
+    let found = readings.iter().find(|(name, ..)| reading.as_str() == Some(*name)).ok_or_else(|| {
         let name = reading.as_str().map_or_else(|| reading.to_string(), str::to_owned);
-        let unknown = ValueError::unknown(&name, "a reading", known.iter().copied(), "");
-        return Err(format!("reading: {unknown}"));
-    };
-    let mut options = match serde_json::to_value(found.config()) {
-        Ok(Value::Object(options)) => options,
-        _ => Map::new(),
-    };
-    options.append(&mut given);
-    Ok(options)
+        ValueError::unknown(&name, "a reading", readings.iter().map(|(name, ..)| *name), "").to_string()
+    })?;
+    Table::try_from(&found.2).map_err(|e| e.to_string())
+}
+
+/// Controls that have named readings: name, and [its readings](skyhaul_cc::Config::readings).
+fn controls_with_readings()
+-> impl Iterator<Item = (&'static str, Vec<(&'static str, &'static str, skyhaul_cc::Config)>)> {
+    skyhaul_cc::NAMES.iter().filter_map(|cc| {
+        let all = skyhaul_cc::Config::by_name(cc)?.readings();
+        (!all.is_empty()).then_some((*cc, all))
+    })
 }
 
 impl JsonSchema for CcSpec {
@@ -60,20 +70,18 @@ impl JsonSchema for CcSpec {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let of_options = generator.subschema_for::<skyhaul_cc::Config>();
-        let of_readings = skyhaul_cc::NAMES.iter().filter_map(|cc| {
-            let names: Vec<&str> = Reading::all_of(cc).map(|r| r.name).collect();
+        let of_readings = controls_with_readings().map(|(cc, readings)| {
+            let names: Vec<&str> = readings.iter().map(|(name, ..)| *name).collect();
             let about: Vec<String> =
-                Reading::all_of(cc).map(|r| format!("`{}`: {}", r.name, r.about)).collect();
-            (!names.is_empty()).then(|| {
-                json_schema!({
-                    "description": "A named set of options; those beside it depart from it.",
-                    "type": "object",
-                    "required": ["name", "reading"],
-                    "properties": {
-                        "name": { "const": cc },
-                        "reading": { "enum": names, "description": about.join(". ") },
-                    },
-                })
+                readings.iter().map(|(name, about, _)| format!("`{name}`: {about}")).collect();
+            json_schema!({
+                "description": "A named set of options; those beside it depart from it.",
+                "type": "object",
+                "required": ["name", "reading"],
+                "properties": {
+                    "name": { "const": cc },
+                    "reading": { "enum": names, "description": about.join(". ") },
+                },
             })
         });
         let all: Vec<Schema> = std::iter::once(of_options).chain(of_readings).collect();
@@ -100,47 +108,53 @@ impl ShortForm for CcSpec {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use serde_json::json;
+    use crate::Document;
+    use skyhaul_cc::Config;
+    use skyhaul_cc::alg::peach::{LeftoverAdsn, Opening};
 
-    fn read(options: Value) -> Result<skyhaul_cc::Config, String> {
-        serde_json::from_value::<CcSpec>(options).map(|spec| spec.0).map_err(|e| e.to_string())
+    fn read(cc: &str) -> Result<Config, String> {
+        let mut document = Document::preset("peach-geo").expect("a preset");
+        document.set(&format!("flows.bulk.cc={cc}")).map_err(|e| e.to_string())?;
+        document.resolve().map(|r| r.flows[0].cc.clone()).map_err(|e| e.to_string())
     }
 
     #[test]
     fn a_reading_stands_for_its_options_and_others_depart_from_it() {
-        for reading in skyhaul_cc::READINGS {
-            let named = read(json!({ "name": reading.control, "reading": reading.name }));
-            assert_eq!(named, Ok(reading.config()));
+        let mut seen = 0;
+        for (control, readings) in super::controls_with_readings() {
+            for (name, _, config) in readings {
+                assert_eq!(read(&format!("{{ name = '{control}', reading = '{name}' }}")), Ok(config));
+                seen += 1;
+            }
         }
-        let text = json!({ "name": "peach", "recovery": "reno", "on-rto": "slow", "leftover-adsn": "keep",
-            "final-ack": "send-first", "wdsn-on-restart": "keep", "strict-epoch": false, "dummies-without-data": true });
-        assert_eq!(read(json!({ "name": "peach", "reading": "listing" })), read(text));
-        let departs = json!({ "name": "peach", "reading": "listing", "leftover-adsn": "drop" });
-        let Ok(skyhaul_cc::Config::Peach(peach)) = read(departs) else { panic!("Peach") };
-        assert_eq!(peach.leftover_adsn, skyhaul_cc::alg::peach::LeftoverAdsn::Drop);
-        assert_eq!(peach.on_rto, skyhaul_cc::alg::peach::Opening::Slow);
-        // It is written without the name of the reading, and read again as the same.
-        let written = serde_json::to_value(CcSpec(skyhaul_cc::Config::Peach(peach.clone()))).expect("writes");
-        assert_eq!(written.get("reading"), None);
-        assert_eq!(read(written), Ok(skyhaul_cc::Config::Peach(peach)));
+        assert_eq!(seen, 6);
+        let text = "{ name = 'peach', recovery = 'reno', on-rto = 'slow', leftover-adsn = 'keep', final-ack = 'send-first', \
+                    wdsn-on-restart = 'keep', strict-epoch = false, dummies-without-data = true }";
+        assert_eq!(read("{ name = 'peach', reading = 'listing' }"), read(text));
+        let departs = read("{ name = 'peach', reading = 'listing', leftover-adsn = 'drop' }");
+        let Ok(Config::Peach(peach)) = departs else { panic!("{departs:?}") };
+        assert_eq!((peach.leftover_adsn, peach.on_rto), (LeftoverAdsn::Drop, Opening::Slow));
+        // Over an option in short form, as a study sets it.
+        let mut document = Document::preset("peach-geo").expect("a preset");
+        document.set("flows.bulk.cc.reading=both-papers").expect("a key");
+        let both = document.resolve().expect("valid").flows[0].cc.clone();
+        assert_eq!(Ok(both), read("{ name = 'peach', reading = 'both-papers' }"));
     }
 
     #[test]
     fn a_reading_that_does_not_exist_is_refused_with_those_that_do() {
-        let error = |options| read(options).expect_err("refused");
-        let unknown = error(json!({ "name": "peach", "reading": "lising" }));
-        assert!(unknown.contains("reading: ") && unknown.contains("did you mean \"listing\"?"), "{unknown}");
+        let error = |cc| read(cc).expect_err("refused");
+        let unknown = error("{ name = 'peach', reading = 'lising' }");
         assert!(
-            error(json!({ "name": "peach-plus", "reading": 3 })).contains("printed, both-papers, scoreboard")
+            unknown.contains("flows.bulk.cc.reading: ") && unknown.contains("did you mean \"listing\"?"),
+            "{unknown}"
         );
-        assert_eq!(
-            error(json!({ "name": "sack", "reading": "listing" })),
-            "reading: only \"peach\" and \"peach-plus\" have named readings"
+        assert!(error("{ name = 'peach-plus', reading = 3 }").contains("printed, both-papers, scoreboard"));
+        assert!(
+            error("{ name = 'sack', reading = 'listing' }")
+                .ends_with("reading: only \"peach\" and \"peach-plus\" have named readings")
         );
         // With a reading or without: an unknown option is refused.
-        assert!(
-            error(json!({ "name": "peach", "reading": "listing", "recovry": "reno" })).contains("recovry")
-        );
+        assert!(error("{ name = 'peach', reading = 'listing', recovry = 'reno' }").contains("recovry"));
     }
 }

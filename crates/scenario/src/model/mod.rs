@@ -20,6 +20,7 @@ mod trace;
 
 pub use cc::CcSpec;
 pub(crate) use cc::default_cc;
+pub(crate) use cc::expand_readings;
 pub use chain::{ChainSpec, GatewayHandoverSpec, GatewaySpec, LegSpec};
 pub use endpoint::{EndpointSpec, InitialSsthreshSpec, InitialWindowSpec, SackSpec};
 pub(crate) use expand::{expand, expand_default, tags};

@@ -28,7 +28,7 @@ fn no_control_has_a_base_rtt_below_that_of_the_path() {
         endpoint.rules.initial_window = InitialWindow::Segments(1.0);
         for (cc, config) in &controls {
             let mut group = bulk("bulk", 8, "reno", 48, RTT);
-            group.endpoint = endpoint.clone();
+            group.endpoint = endpoint;
             group.cc = config.clone();
             let mut s = scenario(300.0, vec![geo(700.0, RTT, 25, 1e-2)], vec![group]);
             s.record = Record { sample: Some(Duration::from_secs(1)), series: vec![Series::Telemetry] };

@@ -25,20 +25,6 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// As [`Self::note_burst`], for two segments or more, if nothing was forced.
-    #[inline(never)]
-    pub(super) fn note_ordinary_burst(&mut self, sent: u32) {
-        match &mut self.rare {
-            Some(rare) => rare.bursts.sizes.note(sent),
-            None => self.note_first_burst(sent),
-        }
-    }
-    #[cold]
-    #[inline(never)]
-    fn note_first_burst(&mut self, sent: u32) {
-        self.rare().bursts.sizes.note(sent);
-    }
-
     /// All bursts so far.
     pub(super) fn bursts(&self) -> Bursts {
         let mut all = self.rare.as_ref().map_or_else(Bursts::default, |a| a.bursts.sizes.clone());

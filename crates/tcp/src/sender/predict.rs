@@ -409,9 +409,7 @@ impl<S: Store> Engine<S> {
     fn ordinary_loop_ended(&mut self, now: Instant, clock: Clock, blocked: Blocked) -> bool {
         self.run.pending = None;
         let sent = core::mem::take(&mut self.run.sent);
-        if sent > 1 {
-            self.note_ordinary_burst(sent);
-        }
+        self.note_burst(now, sent);
         self.limit = self.limit_by(blocked);
         if self.limit == Limit::App && (self.sampler.is_some() | self.board.is_full()) {
             self.nothing_left();

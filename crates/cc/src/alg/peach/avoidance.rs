@@ -6,7 +6,7 @@ use crate::event::{Ack, AckKind, Cx, Path, Phase};
 use crate::parts::backlog::Backlog;
 use crate::parts::fine_timeout::FineTimeout;
 use crate::parts::probed_window::ProbedWindow;
-use skyhaul_base::{Duration, Instant};
+use skyhaul_base::Instant;
 
 /// Segments queued, below which the window grows and above which it shrinks: the values of ns-2's Vegas.
 const ALPHA: f64 = 1.0;
@@ -104,6 +104,6 @@ impl Vegas {
 
     /// RTT of the path without queues, s; NaN before the first sample.
     pub(super) fn base_rtt(&self) -> f64 {
-        self.backlog.base.map_or(f64::NAN, Duration::as_secs_f64)
+        self.backlog.base_rtt()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::PeachPlus;
 use crate::action::{Pipe, ProbeSource, TimerRestart};
-use crate::control::ControlOptions;
+use crate::control::{ControlOptions, Reading};
 use crate::parts::probed_window::{self, WdsnOnRestart};
 use crate::rules::HalvingBase;
 use crate::rules::SharedRules;
@@ -157,6 +157,7 @@ impl Config {
 impl ControlOptions for Config {
     type Control = Box<PeachPlus>;
     type Invalid = Invalid;
+    const READINGS: &'static [Reading<Self>] = READINGS;
 
     fn validate(&self) -> Result<(), Invalid> {
         if self.probe_cap == Some(0) {
@@ -172,5 +173,40 @@ impl ControlOptions for Config {
     }
     fn build(&self, rules: SharedRules) -> Box<PeachPlus> {
         Box::new(PeachPlus::new(self, rules))
+    }
+}
+
+/// The named readings.
+const READINGS: &[Reading<Config>] = &[
+    Reading {
+        name: "printed",
+        about: "[Peach+] line by line: the counter of Fig. 3, the timer that every SACK restarts (§I-C), NIL segments \
+                without data",
+        options: || printed(),
+    },
+    Reading {
+        name: "both-papers",
+        about: "[Peach+] line by line, and slow start after a timeout, as in [Peach] Fig. 4",
+        options: || Config { on_rto: Opening::Slow, ..printed() },
+    },
+    Reading {
+        name: "scoreboard",
+        about: "the pipe of RFC 6675 in place of the counter of Fig. 3, the timer of RFC 6298, NIL segments only where data \
+                waits: an improvement that [Peach+] does not describe",
+        options: || Config {
+            pipe: PipeRule::Rfc6675,
+            retransmit_timer: RetransmitTimer::Advance,
+            nil_without_data: false,
+            ..Config::default()
+        },
+    },
+];
+
+fn printed() -> Config {
+    Config {
+        pipe: PipeRule::CounterLiteral,
+        retransmit_timer: RetransmitTimer::EverySack,
+        nil_without_data: true,
+        ..Config::default()
     }
 }
