@@ -14,7 +14,7 @@ use skyhaul_path::PacketView;
 
 impl<R: Tap> Sim<R> {
     /// Handles a parcel that has reached its endpoint. False if it is not ordinary.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrive_plain(&mut self, parcel: Parcel) -> bool {
         if R::PACKETS {
             // Observers of packets need whole segments.
@@ -27,7 +27,7 @@ impl<R: Tap> Sim<R> {
     }
 
     /// Payload has reached a receiver.
-    #[inline]
+    #[inline(always)]
     fn plain_data(&mut self, parcel: Parcel) -> bool {
         let (now, index) = (self.now, parcel.flow());
         let Self { flows, net, timers, records, .. } = self;
@@ -59,7 +59,7 @@ impl<R: Tap> Sim<R> {
     }
 
     /// An acknowledgement has reached a sender.
-    #[inline]
+    #[inline(always)]
     fn plain_ack(&mut self, parcel: Parcel) -> bool {
         let (now, index) = (self.now, parcel.flow());
         let Self { flows, net, timers, .. } = self;
