@@ -1,4 +1,4 @@
-//! A link that never changes, has one rate and one delay, and delivers in order.
+//! A link that never changes, has one rate, and delivers in order.
 //!
 //! The departure of a packet is known when it arrives: in a FIFO that of every packet, with strict priority that of
 //! every packet of high priority. The packet is put in flight at once, and the queue is a list of the times at which
@@ -24,8 +24,10 @@ pub struct Fixed<P> {
     /// End of the last transmission that has started or whose start is known.
     free_at: Instant,
     delay: Delay,
-    /// The same in numbers.
-    propagation: Duration,
+    /// The same, if it is always the same.
+    constant_delay: Option<Duration>,
+    /// A shorter delay does not let packets overtake.
+    last_arrival: Instant,
     /// The capacity, and packets of low priority that wait if high priority is served first.
     queue: Queue<P>,
     /// Low priority waits for high priority.
@@ -59,10 +61,9 @@ impl<P: PacketView> Fixed<P> {
         let kind = config.queue.discipline.kind();
         let one_rate = matches!(config.rate, rate::Config::Unlimited | rate::Config::Constant(_));
         let repairs = config.fec.is_some() || config.arq.is_some() || config.two_paths;
-        let in_order = !config.allow_reorder && config.delay.constant().is_some();
         let known = (kind.is_blind() || kind.serves_high_first()) && !config.queue.count_in_service;
         let whole = config.error.build().longest_whole() == u32::MAX;
-        one_rate && in_order && known && whole && !repairs
+        one_rate && !config.allow_reorder && known && whole && !repairs
     }
 
     /// An idle link that [suits](Self::suits).
@@ -71,7 +72,8 @@ impl<P: PacketView> Fixed<P> {
         Self {
             transmitter: config.rate.mean().map(Serializer::new),
             free_at: Instant::ZERO,
-            propagation: config.delay.constant().unwrap_or(Duration::ZERO),
+            constant_delay: config.delay.constant(),
+            last_arrival: Instant::ZERO,
             delay: config.delay.clone(),
             queue: Queue::new(&config.queue),
             low_waits: !config.queue.discipline.kind().is_blind(),
@@ -232,7 +234,14 @@ impl<P: PacketView> Fixed<P> {
             None => start,
         };
         self.busy = self.busy + (self.free_at - start);
-        self.free_at + self.propagation
+        // The delay is drawn, and the order of arrivals kept, for lost packets, too: with another error model, the
+        // others would arrive at the same times.
+        let delay = match self.constant_delay {
+            Some(delay) => delay,
+            None => self.delay.sample(self.free_at, &mut self.streams.delay),
+        };
+        self.last_arrival = self.last_arrival.max(self.free_at + delay);
+        self.last_arrival
     }
 
     /// Whether the channel loses a packet.

@@ -165,9 +165,8 @@ proptest! {
     #[test]
     fn an_unchanging_link_equals_the_general_one(
         list in traffic(), late in proptest::collection::vec(any::<bool>(), 120), queue in queue(),
-        rate in proptest::option::of(rate()), error in error(), ms in 0..5u64,
+        rate in proptest::option::of(rate()), error in error(), delay in delay(),
     ) {
-        let delay = Delay::fixed(Duration::from_millis(ms));
         let config = LinkConfig { rate: rate.into(), queue, error, delay, ..LinkConfig::default() };
         let streams = || Streams::named(5, "links.test");
         let mut general = Link::new(&config, streams());

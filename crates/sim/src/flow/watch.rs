@@ -65,16 +65,18 @@ pub(crate) fn after<R: Tap>(
     }
 }
 
-/// A segment arrived that is the next one in order.
-pub(crate) fn stream<R: Tap>(
+/// A segment of `len` bytes was handled that was the next one in order.
+pub(crate) fn next_segment<R: Tap>(
     now: Instant,
     index: u32,
-    segment: (u64, u64),
+    len: u32,
+    flow: &Flow,
     record: &mut Record,
     net: &mut Network<R>,
 ) {
-    arrived(now, record, segment);
-    in_order(now, index, segment.1, record, net);
+    let Some(there) = receiver(flow).map(Receiver::payload_received) else { return };
+    arrived(now, record, (there - u64::from(len), there));
+    in_order(now, index, there, record, net);
 }
 
 /// A segment arrived, in order or not.

@@ -165,7 +165,7 @@ impl Content for Segment {
 }
 
 impl Content for (Head, Option<Box<Extras>>) {
-    #[inline]
+    #[inline(always)]
     fn pack(&self, label: Label, bodies: &mut Bodies, keep: bool) -> Parcel {
         Parcel::pack(&self.0, self.1.as_deref(), label, bodies, keep)
     }
@@ -222,7 +222,7 @@ fn low(word: u64) -> u32 {
 
 impl Parcel {
     /// Packs a segment. With `keep` it always has a body.
-    #[inline]
+    #[inline(always)]
     fn pack(head: &Head, extras: Option<&Extras>, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
         let body = match extras {
             Some(extras) => store(bodies, extras, head.len),

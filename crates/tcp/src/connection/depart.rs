@@ -2,57 +2,109 @@
 
 use super::{Connection, State};
 use crate::receiver::ProbeAnswer;
-use crate::segment::{Flags, Mark, Segment, Waves};
+use crate::segment::{Extras, Flags, Head, Mark, Segment, Waves};
 use crate::sender::OutgoingSegment;
 use crate::store::Store;
+use alloc::boxed::Box;
 use skyhaul_base::Instant;
+
+/// What is sent next.
+enum Departure {
+    Reset(Box<Segment>),
+    Syn,
+    /// An acknowledgement before the end of the handshake.
+    Bare,
+    Data(OutgoingSegment),
+    Ack,
+    ProbeAnswer(ProbeAnswer),
+}
 
 impl<S: Store> Connection<S> {
     /// The next segment to transmit, or nothing until the next event.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        if self.reset_due.is_some() {
-            return self.reset_due.take();
+        let departure = self.next_departure(now)?;
+        Some(self.dress(now, departure))
+    }
+
+    /// [`Self::poll_transmit`], as head and extras: the options of a SYN, and what else is rare.
+    #[inline]
+    pub fn poll_head(&mut self, now: Instant) -> Option<(Head, Option<Box<Extras>>)> {
+        let departure = self.next_departure(now)?;
+        match &departure {
+            Departure::Data(out) if out.mark == Mark::None && !out.fin && self.sends_plain() => {
+                Some((self.plain_head(now, Some(out)), None))
+            }
+            Departure::Ack if self.sends_plain() => Some((self.plain_head(now, None), None)),
+            _ => {
+                let (head, extras) = self.dress(now, departure).split();
+                let rare = !extras.is_none() || head.flags.has(Flags::SYN);
+                Some((head, rare.then(|| Box::new(extras))))
+            }
+        }
+    }
+
+    /// What is sent next.
+    #[inline]
+    fn next_departure(&mut self, now: Instant) -> Option<Departure> {
+        if let Some(reset) = self.reset_due.take() {
+            return Some(Departure::Reset(Box::new(reset)));
         }
         if self.handshake.syn_due {
-            return Some(self.syn(now));
+            return Some(Departure::Syn);
         }
         if !self.synchronised() && !self.is_early() {
             // Unacceptable segments before the end of the handshake also require an acknowledgement.
-            return (self.state == State::SynReceived && self.receiver.poll_ack())
-                .then(|| self.segment(now, Flags::ACK));
+            return (self.state == State::SynReceived && self.receiver.poll_ack()).then_some(Departure::Bare);
         }
         if let Some(out) = self.sender.poll(now) {
-            return Some(self.data_segment(now, out));
+            return Some(Departure::Data(out));
         }
         if self.receiver.poll_ack() {
-            let mut seg = self.segment(now, Flags::ACK);
-            self.fill_sack(&mut seg, None);
-            if self.ack_ratio.is_some() {
-                self.let_ack_be_marked(&mut seg);
+            return Some(Departure::Ack);
+        }
+        self.receiver.poll_probe_answer().map(Departure::ProbeAnswer)
+    }
+
+    /// The whole segment.
+    #[inline]
+    fn dress(&mut self, now: Instant, departure: Departure) -> Segment {
+        match departure {
+            Departure::Reset(reset) => *reset,
+            Departure::Syn => self.syn(now),
+            Departure::Bare => self.segment(now, Flags::ACK),
+            Departure::Data(out) => self.data_segment(now, out),
+            Departure::Ack => {
+                let mut seg = self.segment(now, Flags::ACK);
+                self.fill_sack(&mut seg, None);
+                if self.ack_ratio.is_some() {
+                    self.let_ack_be_marked(&mut seg);
+                }
+                seg
             }
-            return Some(seg);
+            Departure::ProbeAnswer(answer) => self.probe_answer(now, answer),
         }
-        if let Some(answer) = self.receiver.poll_probe_answer() {
-            return Some(self.probe_answer(now, answer));
-        }
-        None
     }
 
     pub(super) fn blank(&self, flags: Flags) -> Segment {
         Segment { seq: self.iss.add(self.sender.max() as u32), flags, ..Segment::default() }
     }
 
+    /// The largest window that the 16-bit field can express at our scale.
+    #[inline]
+    pub(super) fn window_to_announce(&mut self) -> u32 {
+        (self.receiver.window().min(65_535 << self.our_scale) >> self.our_scale << self.our_scale) as u32
+    }
+
     /// A segment with current acknowledgement, window and timestamps.
     #[inline]
     pub(super) fn segment(&mut self, now: Instant, flags: Flags) -> Segment {
-        // The largest value of the 16-bit field at our scale.
-        let window = self.receiver.window().min(65_535 << self.our_scale) >> self.our_scale << self.our_scale;
+        let window = self.window_to_announce();
         self.last_ack_sent = self.receiver.next_expected();
         Segment {
             seq: self.iss.add(self.sender.max() as u32),
             ack: self.irs.add(self.last_ack_sent as u32),
-            window: window as u32,
+            window,
             ts: self.timestamps.then(|| self.stamps.stamp(now)),
             flags: flags.with(self.ecn_flags()),
             waves: Waves { number: None, rate: self.receiver.rate() },

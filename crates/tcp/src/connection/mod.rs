@@ -24,6 +24,7 @@ mod ecn;
 mod keepalive;
 mod memory;
 mod open;
+mod predict;
 mod time_wait;
 
 pub use early::Early;
