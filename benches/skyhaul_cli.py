@@ -32,6 +32,7 @@ SETTINGS = {
     "sack": ("flows.bulk.endpoint.sack", lambda on: "true" if on else "false"),
     "rate": ("links.sat.rate", lambda packets: f"{packets:.0f} packets/s"),
     "endpoint": ("flows.bulk.endpoint.preset", str),
+    "handshake": ("flows.bulk.handshake", lambda on: "true" if on else "false"),
     "queue": ("links.sat.queue.kind", str),
     "buffer": ("links.sat.queue.limit", lambda packets: f"{packets:.0f} packets"),
     "loss": ("links.sat.error.p", str),
