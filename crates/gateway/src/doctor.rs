@@ -20,34 +20,63 @@ use crate::status::Status;
 use crate::system::Lock;
 use crate::watch::RulesStatus;
 use crate::{control, descriptors, evidence, rules};
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use skyhaul_net::ipv6;
 use std::path::Path;
 use std::process::Command;
 
-/// The result of one check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+/// How a check has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Passed.
+    Good,
+    /// Passed, but it may be a reason if something does not work.
+    Doubtful,
+    /// It keeps the gateway from working.
+    Bad,
+}
+
+/// The result of one check. In JSON, its outcome is the two truth values `ok` and `doubt`, of which the second is left out if it is
+/// false.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// What was checked.
     pub what: String,
-    /// Passed.
-    pub ok: bool,
-    /// It may be a reason if something does not work.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub doubt: bool,
+    /// How it has ended.
+    pub outcome: Outcome,
     /// What was found, and the remedy.
-    #[serde(rename = "says")]
     pub message: String,
 }
 
+impl Finding {
+    /// Whether nothing keeps the gateway from working.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        self.outcome != Outcome::Bad
+    }
+}
+
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("what", &self.what)?;
+        map.serialize_entry("ok", &self.is_ok())?;
+        if self.outcome == Outcome::Doubtful {
+            map.serialize_entry("doubt", &true)?;
+        }
+        map.serialize_entry("says", &self.message)?;
+        map.end()
+    }
+}
+
 fn finding(what: impl Into<String>, ok: bool, message: impl Into<String>) -> Finding {
-    Finding { what: what.into(), ok, doubt: false, message: message.into() }
+    let outcome = if ok { Outcome::Good } else { Outcome::Bad };
+    Finding { what: what.into(), outcome, message: message.into() }
 }
 
 /// Something that may be a reason.
 fn doubt(what: impl Into<String>, message: impl Into<String>) -> Finding {
-    Finding { doubt: true, ..finding(what, true, message) }
+    Finding { what: what.into(), outcome: Outcome::Doubtful, message: message.into() }
 }
 
 fn sysctl(key: &str) -> Option<String> {

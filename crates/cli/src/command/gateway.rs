@@ -17,6 +17,7 @@ use notify::Manager;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use skyhaul_gateway::config::{OnFailure, Preserve};
+use skyhaul_gateway::doctor::{Finding, Outcome};
 use skyhaul_gateway::evidence::{AssignmentUnit, Evidence, Mode};
 use skyhaul_gateway::leftover::{self, CleanupResult};
 use skyhaul_gateway::status::Status;
@@ -182,18 +183,16 @@ fn examine(args: &GatewayDoctorArgs, again: &[OsString]) -> Result<(), Stop> {
         let mut out = String::new();
         let width = findings.iter().map(|f| f.what.chars().count()).max().unwrap_or(0);
         for f in &findings {
-            let mark = if !f.ok {
-                "FAIL"
-            } else if f.doubt {
-                "?"
-            } else {
-                "ok"
+            let mark = match f.outcome {
+                Outcome::Good => "ok",
+                Outcome::Doubtful => "?",
+                Outcome::Bad => "FAIL",
             };
             let _ = writeln!(out, "{mark:<4} {:<width$}  {}", f.what, f.message);
         }
         print(&out)?;
     }
-    if findings.iter().all(|f| f.ok) { Ok(()) } else { Err(Stop::Status(1)) }
+    if findings.iter().all(Finding::is_ok) { Ok(()) } else { Err(Stop::Status(1)) }
 }
 
 struct Watch {
