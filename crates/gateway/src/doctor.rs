@@ -283,6 +283,7 @@ fn rule_kinds(config: &Config) -> Vec<Finding> {
             "meta l4proto tcp tproxy ip to 127.0.0.1:9 accept",
         ));
         kinds.push(("socket (module nft_socket)", "filter", "socket transparent 1 accept"));
+        kinds.push(("ct zone (module nft_ct, conntrack with zones)", "filter", "ct zone set 1 accept"));
     }
     let condition = evidence::arm::condition(&config.evidence, "ip") + " accept";
     if config.evidence.leaves_unsplit() {

@@ -4,6 +4,7 @@
 
 use crate::config::Preserve;
 use crate::error::GatewayError;
+use crate::rules::SOCKET_MARK;
 use nix::sys::socket::MsgFlags;
 use skyhaul_net::sockets::{Connections, KernelConn};
 use skyhaul_relay::{Bytes, End};
@@ -25,6 +26,8 @@ fn socket(address: IpAddr) -> io::Result<Socket> {
     let socket = Socket::new(domain, Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
     // The kernel has one flag for both address families.
     socket.set_ip_transparent_v4(true)?;
+    // Connections that a listener accepts inherit it.
+    socket.set_mark(SOCKET_MARK)?;
     socket.set_reuse_address(true)?;
     Ok(socket)
 }

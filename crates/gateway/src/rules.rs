@@ -12,10 +12,18 @@ use std::net::SocketAddr;
 
 /// Marks of packets for the transparent kernel sockets, and of packets for the gateway's own host.
 pub const MARKS: [u32; 2] = [0x5348_0001, 0x5348_0002];
+/// Mark of packets that the transparent kernel sockets send. It leads nowhere, and looks like none to masks of the lower bits.
+pub(crate) const SOCKET_MARK: u32 = 0x5348_0000;
+/// Zone in which the kernel tracks connections between hosts and the transparent kernel sockets. Both legs of a connection have the
+/// same addresses and ports; in one zone, the numbers of one leg would be invalid for the other (`ct state invalid`), and a
+/// translation of addresses that was decided for one would hold for the other.
+const ZONE: u16 = 21_320;
 /// Routing tables of these packets.
 pub const TABLES: [u32; 2] = [21_320, 21_321];
 /// Priority of the routing rules: before the main table.
 pub const PRIORITY: u32 = 21_320;
+/// The condition for the first packet of a connection.
+const SYN: &str = "tcp flags & (fin|syn|rst|ack) == syn";
 /// Size of the set of connections over the link. A FIN or RST removes none: the host may reject it as invalid, and one direction
 /// may continue without the other.
 const REMEMBERED: u32 = 1_048_576;
@@ -80,6 +88,7 @@ pub fn admission(config: &Config, ports: Ports) -> String {
             continue;
         }
         if let Some(c) = conditions(config, hosts, others, v6) {
+            let _ = writeln!(text, "add rule inet {table} zone_of_hosts {c} ct zone set {ZONE}");
             let _ = writeln!(
                 text,
                 "add rule inet {table} from_hosts {c} tproxy {ip} to {address}:{port} meta mark set {near:#x} accept"
@@ -106,7 +115,9 @@ pub fn closed(config: &Config) -> String {
         return String::new();
     }
     let table = table(config);
-    format!("flush chain inet {table} from_hosts\nflush chain inet {table} from_link\n")
+    ["from_hosts", "from_link", "zone_of_hosts"]
+        .map(|chain| format!("flush chain inet {table} {chain}\n"))
+        .concat()
 }
 
 /// The commands that make the table know connections over the link again.
@@ -154,7 +165,10 @@ fn interception(config: &Config, t: &str, hosts: &str) -> String {
              size {REMEMBERED}; timeout {MEMORY}s; }}"
         );
     }
-    let _ = writeln!(text, "add chain inet {t} from_hosts\nadd chain inet {t} from_link");
+    for chain in ["from_hosts", "from_link", "zone_of_hosts"] {
+        let _ = writeln!(text, "add chain inet {t} {chain}");
+    }
+    text += &zone(t, hosts);
     let _ = writeln!(
         text,
         "add chain inet {t} arrive {{ type filter hook prerouting priority mangle; policy accept; }}"
@@ -165,7 +179,7 @@ fn interception(config: &Config, t: &str, hosts: &str) -> String {
     // Packets of the gateway's host are forwarded. Its SYNs enter a connection into the set, and its other packets keep it there.
     for (ip, family) in [("ip", 4), ("ip6", 6)] {
         let answers = format!("{ip} daddr . tcp dport . {ip} saddr . tcp sport");
-        for which in ["tcp flags & (fin|syn|rst|ack) == syn".into(), format!("{answers} @ends{family}")] {
+        for which in [SYN.into(), format!("{answers} @ends{family}")] {
             rule(&mut text, &format!("iifname \"{tun}\" {which} update @ends{family} {{ {answers} }}"));
         }
     }
@@ -199,17 +213,39 @@ fn interception(config: &Config, t: &str, hosts: &str) -> String {
             );
         }
     }
+    rule(&mut text, &format!("iifname \"{hosts}\" {SYN} jump from_hosts"));
+    rule(&mut text, &format!("iifname \"{link}\" {SYN} jump from_link"));
+    text + &answers(t, link)
+}
+
+/// The chains that track connections between hosts and the kernel's sockets in a zone of their own.
+fn zone(t: &str, hosts: &str) -> String {
+    format!(
+        "add chain inet {t} zone_in {{ type filter hook prerouting priority raw; policy accept; }}\n\
+         add chain inet {t} zone_out {{ type filter hook output priority raw; policy accept; }}\n\
+         add rule inet {t} zone_in iifname \"{hosts}\" meta l4proto {{ tcp, icmp, icmpv6 }} socket transparent 1 ct zone set {ZONE} \
+         accept\n\
+         add rule inet {t} zone_in iifname \"{hosts}\" {SYN} fib daddr type {{ local, broadcast, multicast, anycast }} accept\n\
+         add rule inet {t} zone_in iifname \"{hosts}\" {SYN} jump zone_of_hosts\n\
+         add rule inet {t} zone_out meta mark {SOCKET_MARK:#x} ct zone set {ZONE}\n"
+    )
+}
+
+/// The chain that leads packets of connections over the link to the gateway's host. It comes after translations of addresses: where
+/// those of hosts are hidden behind that of this machine, answers are addressed to hosts only from there on.
+fn answers(t: &str, link: &str) -> String {
+    let [_, far] = MARKS;
+    let mut text = format!(
+        "add chain inet {t} answers {{ type filter hook prerouting priority dstnat + 10; policy accept; }}\n"
+    );
     for (ip, family) in [("ip", 4), ("ip6", 6)] {
         let ends = format!("{ip} saddr . tcp sport . {ip} daddr . tcp dport");
-        rule(
-            &mut text,
-            &format!(
-                "iifname \"{link}\" {ends} @ends{family} update @ends{family} {{ {ends} }} meta mark set {far:#x} accept"
-            ),
+        let _ = writeln!(
+            text,
+            "add rule inet {t} answers iifname \"{link}\" {ends} @ends{family} update @ends{family} {{ {ends} }} meta mark set \
+             {far:#x} accept"
         );
     }
-    rule(&mut text, &format!("iifname \"{hosts}\" tcp flags & (fin|syn|rst|ack) == syn jump from_hosts"));
-    rule(&mut text, &format!("iifname \"{link}\" tcp flags & (fin|syn|rst|ack) == syn jump from_link"));
     text
 }
 
@@ -324,7 +360,7 @@ mod tests {
         assert!(text.lines().all(|l| l.contains("inet skyhaul_gateway")), "{text}");
         let new = text.lines().filter(|l| l.contains("jump"));
         assert!(
-            new.clone().count() == 2
+            new.clone().count() == 3
                 && new.clone().all(|l| l.contains("tcp flags & (fin|syn|rst|ack) == syn"))
         );
     }

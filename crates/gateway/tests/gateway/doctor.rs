@@ -164,7 +164,10 @@ fn the_doctor_proves_the_path() {
     // Answers go another way: past this machine.
     sh(&bed, FAR, "ip route replace 10.1.0.2/32 dev lan0");
     let found = prove(server());
-    assert!(!found.is_ok() && found.message.contains("but the machine itself reaches 10.2.0.2:7000"), "{found:?}");
+    assert!(
+        !found.is_ok() && found.message.contains("but the machine itself reaches 10.2.0.2:7000"),
+        "{found:?}"
+    );
     sh(&bed, FAR, "ip route del 10.1.0.2/32 dev lan0");
     // A chain of somebody's drops what is forwarded.
     sh(
@@ -173,7 +176,10 @@ fn the_doctor_proves_the_path() {
         "nft 'add table ip theirs; add chain ip theirs FORWARD { type filter hook forward priority 0; policy drop; }'",
     );
     let found = prove(server());
-    assert!(!found.is_ok() && found.message.contains("a chain drops forwarded packets of sky-near"), "{found:?}");
+    assert!(
+        !found.is_ok() && found.message.contains("a chain drops forwarded packets of sky-near"),
+        "{found:?}"
+    );
     sh(&bed, NEAR, "nft 'flush chain ip theirs FORWARD; add rule ip theirs FORWARD iifname sky-near accept'");
     let found = prove(server());
     assert!(

@@ -202,7 +202,10 @@ fn rules_that_cannot_be_restored_are_reported() {
     assert!(near.ask("metrics").contains("skyhaul_gateway_admits{gateway=\"near\"} 0"));
     assert!(near.ask("metrics").contains("skyhaul_gateway_rules_in_place{gateway=\"near\"} 0"));
     let found = examined(&bed, NEAR, "table skyhaul_near");
-    assert!(!found.is_ok() && found.message.contains("cannot restore them: nft refuses the rules"), "{found:?}");
+    assert!(
+        !found.is_ok() && found.message.contains("cannot restore them: nft refuses the rules"),
+        "{found:?}"
+    );
     let all = events(&bed, "rules-lost");
     assert!(all.len() == 1 && all[0]["level"] == "error", "{all:?}");
     assert!(near.ask("reload").contains("no more rules"));
