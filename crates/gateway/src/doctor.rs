@@ -16,6 +16,7 @@ pub use counter_table::watch;
 pub use prove::prove;
 
 use crate::config::Config;
+use crate::proof::{ProofState, ProofStatus};
 use crate::status::Status;
 use crate::system::Lock;
 use crate::watch::RulesStatus;
@@ -150,7 +151,12 @@ pub fn examine(config: &Config, folder: &Path) -> Vec<Finding> {
     all.extend(firewall::examine(config));
     all.extend(observation(config));
     all.extend(priority(config));
-    all.push(rules_of(config, folder));
+    let status = Lock::is_taken(folder, &config.name).then(|| {
+        let status = control::ask(folder, &config.name, "status").unwrap_or_default();
+        serde_json::from_str::<Status>(&status).ok()
+    });
+    all.push(rules_of(config, status.as_ref().map(Option::as_ref)));
+    all.extend(status.flatten().and_then(|s| s.proof).map(|p| proof_of(&p)));
     all
 }
 
@@ -164,21 +170,37 @@ fn open_files(config: &Config) -> Finding {
     }
 }
 
-/// The table of the gateway: whether it is there, and whether it should be.
-fn rules_of(config: &Config, folder: &Path) -> Finding {
+/// Whether a gateway that runs knows that connections of hosts reach it.
+fn proof_of(proof: &ProofStatus) -> Finding {
+    let what = "the gateway that runs";
+    let cause = proof.cause.clone().unwrap_or_default();
+    let lasts = proof.lasts.unwrap_or_default();
+    match proof.state {
+        ProofState::Unproven => doubt(what, "does not know yet whether connections of hosts reach it"),
+        ProofState::Works => finding(what, true, "is reached by connections of hosts"),
+        ProofState::Doubtful => {
+            finding(what, false, format!("may not be reached by connections of hosts: {cause}"))
+        }
+        ProofState::Withdrawn => {
+            finding(what, false, format!("forwards new connections unsplit for {lasts:.0} s: {cause}"))
+        }
+    }
+}
+
+/// The table of the gateway: whether it is there, and whether it should be. `status`: of a gateway that runs, if it answers.
+fn rules_of(config: &Config, status: Option<Option<&Status>>) -> Finding {
     let table = rules::table(config);
     let what = format!("table {table}");
     let there = running(&table);
-    if !Lock::is_taken(folder, &config.name) {
+    let Some(status) = status else {
         let name = &config.name;
         return if there {
             doubt(what, format!("was left behind by a gateway that was killed: skyhaul gateway clean {name}"))
         } else {
             finding(what, true, "is free")
         };
-    }
-    let status = control::ask(folder, &config.name, "status").unwrap_or_default();
-    let rules = serde_json::from_str::<Status>(&status).ok().map(|s| s.rules);
+    };
+    let rules = status.map(|s| s.rules.clone());
     let who = |r: &RulesStatus| r.changed_by.clone().unwrap_or_else(|| "somebody".into());
     match rules {
         Some(r) if !r.in_place => finding(

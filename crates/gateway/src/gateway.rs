@@ -18,6 +18,7 @@ use crate::policy::EndpointPolicy;
 use crate::poll::{Poll, Readiness};
 use crate::priority;
 use crate::probe::Probe;
+use crate::proof::Proof;
 use crate::record::{self, Kernel};
 use crate::rules::{Ends, Ports};
 use crate::status::{Counts, FlowStatus, Status};
@@ -111,6 +112,8 @@ pub struct Gateway {
     evidence: Option<evidence::Results>,
     /// What has become of the rules that lead packets here.
     pub(crate) rules: Rules,
+    /// Whether connections of hosts reach it, if any are intercepted.
+    pub(crate) proof: Option<Proof>,
     /// A descriptor for a connection that is to be refused when no other is left.
     reserve: Option<File>,
 }
@@ -191,6 +194,7 @@ impl Gateway {
             probe: None,
             evidence: None,
             rules: Rules::default(),
+            proof: None,
             reserve: File::open("/dev/null").ok(),
         }
     }
@@ -340,8 +344,10 @@ impl Gateway {
             uptime: (now - self.began).as_secs_f64(),
             admits: self.admission().admit
                 && self.config.evidence.mode != evidence::Mode::Shadow
-                && !self.rules.are_lost(),
+                && !self.rules.are_lost()
+                && self.proof.as_ref().is_none_or(Proof::admits),
             rules: self.rules.status(now),
+            proof: self.proof.as_ref().map(|p| p.status(now)),
             turned_away: self.turned_away(),
             flows: self.len(),
             peers: self.threads.peers().len(),

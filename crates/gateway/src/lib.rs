@@ -41,6 +41,7 @@
 mod absent;
 pub mod capture;
 mod cause;
+mod chains;
 pub mod config;
 pub mod control;
 mod descriptors;
@@ -63,6 +64,7 @@ mod policy;
 mod poll;
 pub mod priority;
 pub mod probe;
+pub mod proof;
 mod qlog;
 mod record;
 mod route;

@@ -7,6 +7,7 @@
 use crate::config::{Config, MEMORY, Network, OnFailure};
 use crate::evidence::arm;
 use crate::forward::ADDRESS;
+use crate::proof;
 use std::fmt::Write;
 use std::net::SocketAddr;
 
@@ -22,6 +23,17 @@ const ZONE: u16 = 21_320;
 pub const TABLES: [u32; 2] = [21_320, 21_321];
 /// Priority of the routing rules: before the main table.
 pub const PRIORITY: u32 = 21_320;
+/// Counters: SYNs of hosts that were intercepted, and those of them that firewalls have let pass; SYNs of the gateway's host for which
+/// there is a route, and those that firewalls have let pass; packets from the link for the gateway's host, and those that were let pass.
+pub(crate) const HOSTS_TAKEN: &str = "hosts_taken";
+pub(crate) const HOSTS_REACHED: &str = "hosts_reached";
+pub(crate) const LINK_SENT: &str = "link_sent";
+pub(crate) const LINK_LEFT: &str = "link_left";
+pub(crate) const LINK_TAKEN: &str = "link_taken";
+pub(crate) const LINK_REACHED: &str = "link_reached";
+const COUNTERS: [&str; 6] = [HOSTS_TAKEN, HOSTS_REACHED, LINK_SENT, LINK_LEFT, LINK_TAKEN, LINK_REACHED];
+/// Priority of the chains that count: behind those of firewalls.
+const LAST: i32 = 1000;
 /// The condition for the first packet of a connection.
 const SYN: &str = "tcp flags & (fin|syn|rst|ack) == syn";
 /// Size of the set of connections over the link. A FIN or RST removes none: the host may reject it as invalid, and one direction
@@ -29,6 +41,9 @@ const SYN: &str = "tcp flags & (fin|syn|rst|ack) == syn";
 const REMEMBERED: u32 = 1_048_576;
 /// How many of them a command adds.
 const ELEMENTS: usize = 512;
+
+/// What the names of all tables begin with, also those that the doctor sets up for a moment.
+pub(crate) const PREFIX: &str = "skyhaul_";
 
 /// Ports of the listeners for intercepted connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +60,7 @@ pub type Ends = (SocketAddr, SocketAddr);
 /// The name of the table.
 #[must_use]
 pub fn table(config: &Config) -> String {
-    format!("skyhaul_{}", config.name.replace('-', "_"))
+    format!("{PREFIX}{}", config.name.replace('-', "_"))
 }
 
 fn set(networks: &[Network], v6: bool) -> Option<String> {
@@ -87,11 +102,15 @@ pub fn admission(config: &Config, ports: Ports) -> String {
         if port == 0 {
             continue;
         }
+        // What leaves elsewhere is answered elsewhere, too: the gateway would wait for ever.
+        let leaves = |interface: &str| format!("fib daddr oifname \"{interface}\"");
+        let (to_link, to_hosts) = (leaves(&config.satellite.interface), leaves(&terrestrial.interface));
         if let Some(c) = conditions(config, hosts, others, v6) {
+            let c = format!("{c} {to_link}");
             let _ = writeln!(text, "add rule inet {table} zone_of_hosts {c} ct zone set {ZONE}");
             let _ = writeln!(
                 text,
-                "add rule inet {table} from_hosts {c} tproxy {ip} to {address}:{port} meta mark set {near:#x} accept"
+                "add rule inet {table} from_hosts {c} counter name {HOSTS_TAKEN} tproxy {ip} to {address}:{port} meta mark set {near:#x} accept"
             );
             if config.on_failure == OnFailure::Block {
                 let _ = writeln!(text, "add rule inet {table} from_hosts {c} drop");
@@ -100,7 +119,7 @@ pub fn admission(config: &Config, ports: Ports) -> String {
         if let Some(c) = conditions(config, others, hosts, v6) {
             let _ = writeln!(
                 text,
-                "add rule inet {table} from_link {c} update @ends{family} {{ {ip} saddr . tcp sport . {ip} daddr . tcp dport \
+                "add rule inet {table} from_link {c} {to_hosts} update @ends{family} {{ {ip} saddr . tcp sport . {ip} daddr . tcp dport \
                  }} meta mark set {far:#x} accept"
             );
         }
@@ -148,13 +167,13 @@ pub fn all(config: &Config, ports: Ports, enabled: bool) -> String {
     let t = table(config);
     let mut text = format!("create table inet {t}\n");
     if let Some(terrestrial) = config.intercepted() {
-        text += &interception(config, &t, &terrestrial.interface);
+        text += &interception(config, &t, &terrestrial.interface, ports);
     }
     text + &translation(config, &t, enabled) + &admission(config, ports)
 }
 
 /// Chains that lead packets of split connections to the kernel sockets and to the gateway's host; [`admission`] fills two of them.
-fn interception(config: &Config, t: &str, hosts: &str) -> String {
+fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
     let [near, far] = MARKS;
     let (link, tun) = (&config.satellite.interface, config.interface());
     let mut text = String::new();
@@ -168,7 +187,11 @@ fn interception(config: &Config, t: &str, hosts: &str) -> String {
     for chain in ["from_hosts", "from_link", "zone_of_hosts"] {
         let _ = writeln!(text, "add chain inet {t} {chain}");
     }
-    text += &zone(t, hosts);
+    for counter in COUNTERS {
+        let _ = writeln!(text, "add counter inet {t} {counter}");
+    }
+    let own = proof::interface(config);
+    text += &zone(t, hosts, &own);
     let _ = writeln!(
         text,
         "add chain inet {t} arrive {{ type filter hook prerouting priority mangle; policy accept; }}"
@@ -183,12 +206,13 @@ fn interception(config: &Config, t: &str, hosts: &str) -> String {
             rule(&mut text, &format!("iifname \"{tun}\" {which} update @ends{family} {{ {answers} }}"));
         }
     }
+    rule(&mut text, &format!("iifname \"{tun}\" {SYN} fib daddr type unicast counter name {LINK_SENT}"));
     rule(&mut text, &format!("iifname \"{tun}\" accept"));
     // ICMP messages about such a connection are included, since path MTU discovery needs them.
     rule(
         &mut text,
         &format!(
-            "iifname \"{hosts}\" meta l4proto {{ tcp, icmp, icmpv6 }} socket transparent 1 meta mark set {near:#x} accept"
+            "iifname {{ \"{hosts}\", \"{own}\" }} meta l4proto {{ tcp, icmp, icmpv6 }} socket transparent 1 meta mark set {near:#x} accept"
         ),
     );
     rule(&mut text, "fib daddr type { local, broadcast, multicast, anycast } accept");
@@ -213,20 +237,42 @@ fn interception(config: &Config, t: &str, hosts: &str) -> String {
             );
         }
     }
+    // A connection of the gateway's own goes the way of a host's, whether those are intercepted or not.
+    let (client, server) = (proof::CLIENT, proof::SERVER);
+    rule(
+        &mut text,
+        &format!(
+            "iifname \"{own}\" ip saddr {client} ip daddr {server} {SYN} tproxy ip to 127.0.0.1:{} meta mark set {near:#x} accept",
+            ports.v4
+        ),
+    );
     rule(&mut text, &format!("iifname \"{hosts}\" {SYN} jump from_hosts"));
     rule(&mut text, &format!("iifname \"{link}\" {SYN} jump from_link"));
-    text + &answers(t, link)
+    text + &answers(t, link) + &passed(t, hosts, &tun)
+}
+
+/// The chains behind those of firewalls, which count what has passed them.
+fn passed(t: &str, hosts: &str, tun: &str) -> String {
+    let [near, far] = MARKS;
+    format!(
+        "add chain inet {t} passed_input {{ type filter hook input priority {LAST}; policy accept; }}\n\
+         add chain inet {t} passed_forward {{ type filter hook forward priority {LAST}; policy accept; }}\n\
+         add rule inet {t} passed_input iifname \"{hosts}\" meta mark {near:#x} {SYN} counter name {HOSTS_REACHED}\n\
+         add rule inet {t} passed_forward iifname \"{tun}\" {SYN} counter name {LINK_LEFT}\n\
+         add rule inet {t} passed_forward oifname \"{tun}\" meta mark {far:#x} counter name {LINK_REACHED}\n"
+    )
 }
 
 /// The chains that track connections between hosts and the kernel's sockets in a zone of their own.
-fn zone(t: &str, hosts: &str) -> String {
+fn zone(t: &str, hosts: &str, own: &str) -> String {
     format!(
         "add chain inet {t} zone_in {{ type filter hook prerouting priority raw; policy accept; }}\n\
          add chain inet {t} zone_out {{ type filter hook output priority raw; policy accept; }}\n\
-         add rule inet {t} zone_in iifname \"{hosts}\" meta l4proto {{ tcp, icmp, icmpv6 }} socket transparent 1 ct zone set {ZONE} \
+         add rule inet {t} zone_in iifname {{ \"{hosts}\", \"{own}\" }} meta l4proto {{ tcp, icmp, icmpv6 }} socket transparent 1 ct zone set {ZONE} \
          accept\n\
          add rule inet {t} zone_in iifname \"{hosts}\" {SYN} fib daddr type {{ local, broadcast, multicast, anycast }} accept\n\
          add rule inet {t} zone_in iifname \"{hosts}\" {SYN} jump zone_of_hosts\n\
+         add rule inet {t} zone_in iifname \"{own}\" {SYN} ct zone set {ZONE}\n\
          add rule inet {t} zone_out meta mark {SOCKET_MARK:#x} ct zone set {ZONE}\n"
     )
 }
@@ -242,8 +288,8 @@ fn answers(t: &str, link: &str) -> String {
         let ends = format!("{ip} saddr . tcp sport . {ip} daddr . tcp dport");
         let _ = writeln!(
             text,
-            "add rule inet {t} answers iifname \"{link}\" {ends} @ends{family} update @ends{family} {{ {ends} }} meta mark set \
-             {far:#x} accept"
+            "add rule inet {t} answers iifname \"{link}\" {ends} @ends{family} update @ends{family} {{ {ends} }} counter name \
+             {LINK_TAKEN} meta mark set {far:#x} accept"
         );
     }
     text

@@ -202,6 +202,8 @@ pub struct Installed {
     /// Where the same is noted while it runs.
     noted: PathBuf,
     ports: Ports,
+    /// The index of the gateway's interface.
+    interface: u32,
     open: bool,
     intended: ExpectedRules,
     keeper: Option<(Child, ChildStdin)>,
@@ -233,8 +235,16 @@ impl Installed {
         let before = SavedSettings::now(config, killed.as_ref());
         let noted = saved_settings::file(folder, &config.name);
         let intended = ExpectedRules::default();
-        let mut installed =
-            Self { config: config.clone(), before, noted, ports, open: true, intended, keeper: None };
+        let mut installed = Self {
+            config: config.clone(),
+            before,
+            noted,
+            ports,
+            interface,
+            open: true,
+            intended,
+            keeper: None,
+        };
         let block = config.on_failure == OnFailure::Block;
         saved_settings::note(folder, &config.name, block, &installed.before)?;
         installed.keeper = keeper(again, &installed.before, &installed.noted, config.on_failure)?;
@@ -317,6 +327,26 @@ impl Installed {
             }
         }
         Ok(())
+    }
+
+    /// Adds routes and routing rules of marked packets that are missing; true: some were. Others may flush them, and the route to the
+    /// gateway's interface goes while that is down.
+    ///
+    /// # Errors
+    /// If the system refuses it.
+    pub(crate) fn renew_routes(&self) -> Result<bool, GatewayError> {
+        if self.config.intercepted().is_none() {
+            return Ok(false);
+        }
+        let mut missing = false;
+        for v6 in families() {
+            missing |= routing::add_route(v6, TABLES[0], DefaultRoute::Here)?;
+            missing |= routing::add_route(v6, TABLES[1], DefaultRoute::Out(self.interface))?;
+            for rule in mark_rules() {
+                missing |= routing::add_rule(v6, rule)?;
+            }
+        }
+        Ok(missing)
     }
 
     /// Intercepts new connections by another configuration, in one transaction, so that none is missed. `ends`: as for

@@ -9,6 +9,7 @@ use crate::forward;
 use crate::log::Level;
 use crate::near::Near;
 use crate::policy::{EndpointPolicy, PeerGateway};
+use crate::proof;
 use crate::record;
 use crate::route;
 use skyhaul_base::Instant;
@@ -70,6 +71,7 @@ impl Gateway {
                 }
                 let Some(listener) = self.listeners.get(n) else { break };
                 match listener.socket.accept() {
+                    Ok((stream, client)) if proof::answers(&stream, client.ip()) => {}
                     Ok((stream, client)) => {
                         let asked = stream.local_addr();
                         if let Some(server) = to.or(asked.ok()) {
