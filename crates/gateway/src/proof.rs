@@ -83,6 +83,10 @@ impl Proof {
     pub(crate) fn status(&self, now: Instant) -> ProofStatus {
         self.lock().0.status(now)
     }
+    /// Routes and routing rules were looked at: true, some were missing and are restored; an error, they cannot be.
+    pub(crate) fn routes(&self, now: Instant, renewed: &Result<bool, GatewayError>) {
+        self.judge(|j| j.routes(now, renewed));
+    }
     pub(crate) fn next_news(&self) -> Option<News> {
         self.lock().1.pop_front()
     }

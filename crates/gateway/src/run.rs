@@ -217,9 +217,13 @@ pub fn run(
     let mut failure = None;
     let (mut stop_ordered, mut stopping) = (false, false);
     let mut had_room = true;
-    let (mut renew_at, mut renewal) = (skyhaul_base::Instant::ZERO, None);
+    let mut renew_at = skyhaul_base::Instant::ZERO;
     let each = |now, gateway: &mut Gateway, host: &mut Host| {
         // First, so that the status reported below is already in effect.
+        if prover.is_some() && now >= renew_at {
+            renew_at = now + RENEWAL;
+            proof.routes(now, &installed.renew_routes());
+        }
         while let Some(news) = proof.next_news() {
             log.event(news.level, news.event, json!({ "message": news.line }));
             run_observer.note(&news.line);
@@ -241,25 +245,6 @@ pub fn run(
                 }
             }
             Some((Ok(false), _)) | None => {}
-        }
-        if prover.is_some() && now >= renew_at {
-            renew_at = now + RENEWAL;
-            let line = match installed.renew_routes() {
-                Ok(false) => {
-                    renewal = None;
-                    None
-                }
-                Ok(true) => {
-                    Some("routes or routing rules of its packets were missing: they are restored".into())
-                }
-                Err(e) => Some(format!(
-                    "routes or routing rules of its packets are missing, and cannot be restored: {e}"
-                )),
-            };
-            if let Some(line) = line.filter(|line| renewal.as_ref() != Some(line)) {
-                warn(run_observer, &log, "routes-restored", &line);
-                renewal = Some(line);
-            }
         }
         let away = gateway.turned_away();
         if away > turned_away && said.is_none_or(|at| now >= at + RATION) {

@@ -161,12 +161,16 @@ impl Lock {
                 let mut holder = String::new();
                 let _ = file.read_to_string(&mut holder);
                 // Whoever has just taken it is about to write who it is.
-                let passes = holder.trim() == passing || holder.trim().is_empty();
+                let holder = holder.trim();
+                // A process that it had just started holds it until that has become another program.
+                let died =
+                    holder.parse::<u32>().is_ok_and(|pid| !Path::new(&format!("/proc/{pid}")).exists());
+                let passes = holder == passing || holder.is_empty() || died;
                 if passes && turn < PATIENCE {
                     std::thread::sleep(std::time::Duration::from_millis(10));
                     continue;
                 }
-                return Err(GatewayError::Running { name: name.into(), pid: holder.trim().into() });
+                return Err(GatewayError::Running { name: name.into(), pid: holder.into() });
             }
             // Its last holder may have removed the file in between: then the lock is one of nothing.
             let same = |there: fs::Metadata| file.metadata().is_ok_and(|f| f.ino() == there.ino());

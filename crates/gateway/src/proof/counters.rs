@@ -24,7 +24,8 @@ pub(super) struct Counters {
 
 /// Reads them; `None`: the table is not there, or nft cannot be asked.
 pub(super) fn read(table: &str) -> Option<Counters> {
-    let done = Command::new("nft").args(["-j", "list", "counters", "table", "inet", table]).output().ok()?;
+    let done =
+        Command::new("nft").args(["-j", "-t", "list", "counters", "table", "inet", table]).output().ok()?;
     of(&serde_json::from_slice(&done.stdout).ok()?)
 }
 

@@ -3,6 +3,7 @@
 use super::News;
 use super::counters::{Counters, Passage};
 use crate::chains;
+use crate::error::GatewayError;
 use crate::log::Level;
 use crate::rules::MARKS;
 use serde::{Deserialize, Serialize};
@@ -86,19 +87,21 @@ pub(super) struct Judge {
     own_shows: bool,
     retry: Instant,
     pause: Option<Duration>,
+    /// Since when routes or routing rules are missing that cannot be restored, and why.
+    unrouted: Option<(Instant, String)>,
 }
 
 impl Judge {
     pub(super) fn admits(&self) -> bool {
-        self.state != ProofState::Withdrawn
+        self.state != ProofState::Withdrawn && self.unrouted.is_none()
     }
     pub(super) fn status(&self, now: Instant) -> ProofStatus {
-        ProofStatus {
-            state: self.state,
-            lasts: self.since.map(|at| (now - at).as_secs_f64()),
-            cause: self.cause.clone(),
-            withdrawals: self.withdrawals,
-        }
+        let (state, since, cause) = match &self.unrouted {
+            Some((since, why)) => (ProofState::Withdrawn, Some(*since), Some(why.clone())),
+            None => (self.state, self.since, self.cause.clone()),
+        };
+        let lasts = since.map(|at| (now - at).as_secs_f64());
+        ProofStatus { state, lasts, cause, withdrawals: self.withdrawals }
     }
 
     /// Takes note of what was seen. `changed`: others have changed rules of nftables; `own`: an own connection has ended.
@@ -206,6 +209,35 @@ impl Judge {
         self.enter(now, ProofState::Works, None);
         let line = "connections of hosts reach it".to_owned();
         (before == ProofState::Doubtful).then_some(News { level: Level::Info, event: "works", line })
+    }
+
+    /// Routes and routing rules were looked at, and restored if that was needed; a line for the log if that was news.
+    pub(super) fn routes(&mut self, now: Instant, renewed: &Result<bool, GatewayError>) -> Option<News> {
+        match (renewed, self.unrouted.take()) {
+            (Ok(false), None) => None,
+            (Ok(_), Some(_)) => {
+                let line = "its routes and routing rules are there again".to_owned();
+                Some(News { level: Level::Info, event: "intercepts-again", line })
+            }
+            (Ok(true), None) => {
+                let line =
+                    "routes or routing rules of its packets were missing: they are restored".to_owned();
+                Some(News { level: Level::Warning, event: "routes-restored", line })
+            }
+            (Err(_), known @ Some(_)) => {
+                self.unrouted = known;
+                None
+            }
+            (Err(e), None) => {
+                let cause = format!(
+                    "routes or routing rules of its packets are missing, and cannot be restored: {e}"
+                );
+                self.withdrawals += 1;
+                self.unrouted = Some((now, cause.clone()));
+                let line = format!("new connections are forwarded unsplit: {cause}");
+                Some(News { level: Level::Error, event: "withdrawn", line })
+            }
+        }
     }
 
     /// Its thread can look no more.
@@ -349,6 +381,20 @@ mod tests {
             assert_eq!(c.see(true, None), ProofState::Unproven);
             assert_eq!(c.judge.status(Instant::MAX).withdrawals, 2);
         }
+    }
+
+    #[test]
+    fn without_routes_nothing_is_intercepted() {
+        let mut judge = Judge::default();
+        let mut then = |renewed| {
+            let event = judge.routes(Instant::ZERO, &renewed).map(|n| n.event);
+            (event, judge.admits(), judge.status(Instant::ZERO).withdrawals)
+        };
+        assert_eq!(then(Ok(false)), (None, true, 0));
+        assert_eq!(then(Ok(true)), (Some("routes-restored"), true, 0));
+        assert_eq!(then(Err(GatewayError::NoNft)), (Some("withdrawn"), false, 1));
+        assert_eq!(then(Err(GatewayError::NoNft)), (None, false, 1));
+        assert_eq!(then(Ok(true)), (Some("intercepts-again"), true, 1));
     }
 
     #[test]

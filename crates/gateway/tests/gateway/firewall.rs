@@ -289,6 +289,16 @@ fn routes_and_interfaces_come_and_go() {
         sh(&bed, NEAR, line);
         splits(what);
     }
+    // What cannot be repaired ends splitting.
+    sh(&bed, NEAR, "ip link set sky-near down");
+    let took = waits_for("the end of interception", || state(&near) == "withdrawn" && !admits(&near));
+    assert!(took < AT_MOST, "{took:?}");
+    assert!(cause(&near).contains("cannot be restored"), "{}", cause(&near));
+    let before = near.count("from-hosts");
+    assert!(answered(&bed) < AT_MOST);
+    assert_eq!(near.count("from-hosts"), before);
+    sh(&bed, NEAR, "ip link set sky-near up");
+    splits("its interface");
     // What has no way over the link is not split: its sender learns what the kernel says.
     let before = near.count("from-hosts");
     sh(&bed, NEAR, "ip route add unreachable 10.2.0.2");
