@@ -158,6 +158,9 @@ impl Judge {
 
     /// Judges by what was seen; a line for the log if that differs from before. `tun`: the gateway's interface.
     pub(super) fn decide(&mut self, now: Instant, tun: &str) -> Option<News> {
+        if self.unrouted.is_some() {
+            self.lost = [0; 3];
+        }
         if self.state == ProofState::Withdrawn {
             let gone = self.own_shows && self.own == Own::Answered;
             if !gone && now < self.retry {
@@ -213,6 +216,10 @@ impl Judge {
 
     /// Routes and routing rules were looked at, and restored if that was needed; a line for the log if that was news.
     pub(super) fn routes(&mut self, now: Instant, renewed: &Result<bool, GatewayError>) -> Option<News> {
+        if let Ok(true) = renewed {
+            // What was dropped until now was dropped for want of them.
+            (self.lost, self.retry) = ([0; 3], self.retry.min(now));
+        }
         match (renewed, self.unrouted.take()) {
             (Ok(false), None) => None,
             (Ok(_), Some(_)) => {
@@ -395,6 +402,17 @@ mod tests {
         assert_eq!(then(Err(GatewayError::NoNft)), (Some("withdrawn"), false, 1));
         assert_eq!(then(Err(GatewayError::NoNft)), (None, false, 1));
         assert_eq!(then(Ok(true)), (Some("intercepts-again"), true, 1));
+        // What is dropped meanwhile says nothing about firewalls, and what was dropped before was for want of them.
+        let mut c = Court::default();
+        c.then(Some(Ok(())));
+        c.judge.routes(Instant::ZERO, &Err(GatewayError::NoNft));
+        c.counters.back.before = 9;
+        assert_eq!(c.then(None), ProofState::Works);
+        c.judge.routes(Instant::ZERO, &Ok(true));
+        c.counters.back.before = 18;
+        assert_eq!(c.then(None), ProofState::Withdrawn);
+        c.judge.routes(Instant::ZERO, &Ok(true));
+        assert_eq!(c.then(None), ProofState::Unproven);
     }
 
     #[test]
