@@ -18,7 +18,7 @@ pub use judge::{ProofState, ProofStatus};
 use crate::config::Config;
 use crate::error::GatewayError;
 use crate::log::Level;
-use crate::rules;
+use crate::rules::{self, CLIENT};
 use crate::worker::Worker;
 use connector::Connector;
 use judge::Judge;
@@ -34,20 +34,12 @@ use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The ends of the connection, in the block for special purposes, of which these are not assigned (RFC 6890 §2.2.2): the client, on an
-/// interface with the address before it, and a server that nobody is.
-pub(crate) const CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 249);
-pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 250);
+/// The address of the interface at which the connection arrives: that before its client's.
 const INTERFACE: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(192, 0, 0, 248)), 31);
 /// What the gateway answers.
 const ANSWER: &[u8] = b"skyhaul\n";
 /// Time between looks.
 const EVERY: Duration = Duration::from_secs(1);
-
-/// The name of the interface at which the connection arrives.
-pub(crate) fn interface(config: &Config) -> String {
-    format!("skt-{}", config.name)
-}
 
 /// Answers an accepted connection if it is the gateway's own.
 pub(crate) fn answers(mut stream: &TcpStream, client: IpAddr) -> bool {
@@ -118,7 +110,7 @@ impl Prover {
             return Ok(None);
         }
         let device = TunConfig {
-            name: Some(interface(config)),
+            name: Some(rules::own_interface(config)),
             addresses: vec![INTERFACE],
             mtu: config.satellite.mtu,
             offload: false,

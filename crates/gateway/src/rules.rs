@@ -7,9 +7,8 @@
 use crate::config::{Config, MEMORY, Network, OnFailure};
 use crate::evidence::arm;
 use crate::forward::ADDRESS;
-use crate::proof;
 use std::fmt::Write;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 /// Marks of packets for the transparent kernel sockets, and of packets for the gateway's own host.
 pub const MARKS: [u32; 2] = [0x5348_0001, 0x5348_0002];
@@ -23,6 +22,10 @@ const ZONE: u16 = 21_320;
 pub const TABLES: [u32; 2] = [21_320, 21_321];
 /// Priority of the routing rules: before the main table.
 pub const PRIORITY: u32 = 21_320;
+/// The ends of the gateway's own connection ([`crate::proof`]), in the block for special purposes, of which these are not assigned
+/// (RFC 6890 §2.2.2): the client, and a server that nobody is.
+pub(crate) const CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 249);
+pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 250);
 /// Counters: SYNs of hosts that were intercepted, and those of them that firewalls have let pass; SYNs of the gateway's host for which
 /// there is a route, and those that firewalls have let pass; packets from the link for the gateway's host, and those that were let pass.
 pub(crate) const HOSTS_TAKEN: &str = "hosts_taken";
@@ -61,6 +64,11 @@ pub type Ends = (SocketAddr, SocketAddr);
 #[must_use]
 pub fn table(config: &Config) -> String {
     format!("{PREFIX}{}", config.name.replace('-', "_"))
+}
+
+/// The name of the interface at which the gateway's own connection arrives.
+pub(crate) fn own_interface(config: &Config) -> String {
+    format!("skt-{}", config.name)
 }
 
 fn set(networks: &[Network], v6: bool) -> Option<String> {
@@ -190,7 +198,7 @@ fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
     for counter in COUNTERS {
         let _ = writeln!(text, "add counter inet {t} {counter}");
     }
-    let own = proof::interface(config);
+    let own = own_interface(config);
     text += &zone(t, hosts, &own);
     let _ = writeln!(
         text,
@@ -238,7 +246,7 @@ fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
         }
     }
     // A connection of the gateway's own goes the way of a host's, whether those are intercepted or not.
-    let (client, server) = (proof::CLIENT, proof::SERVER);
+    let (client, server) = (CLIENT, SERVER);
     rule(
         &mut text,
         &format!(
@@ -369,12 +377,13 @@ mod tests {
             config("networks = [\"192.0.2.0/24\"]\n[split]\nports = [80, 443]\nexclude = [\"192.0.2.9/32\"]");
         let text = admission(&c, Ports { v4: 5000, v6: 5001 });
         assert!(!text.contains("ip6"), "no network of IPv6 is behind the link: {text}");
-        let first = text.lines().next().unwrap();
+        let first = text.lines().find(|l| l.contains("from_hosts")).unwrap();
         for part in [
             "ip saddr { 0.0.0.0/0 } ip daddr { 192.0.2.0/24 }",
             "ip daddr != { 192.0.2.9/32 }",
             "tcp dport { 80, 443 }",
             "tcp dport != { 179 }",
+            "fib daddr oifname \"sat0\"",
             "tproxy ip to 127.0.0.1:5000",
         ] {
             assert!(first.contains(part), "{first}");
@@ -394,7 +403,7 @@ mod tests {
         let text = admission(&half, Ports { v4: 5000, v6: 5001 });
         let condition = "jhash ip saddr . ip daddr . tcp sport . tcp dport mod 1000 seed 0x7 < 250";
         assert!(text.lines().next().unwrap().contains(condition), "{text}");
-        assert_eq!(text.matches("jhash").count(), 4, "both ways, both families");
+        assert_eq!(text.matches("jhash").count(), 6, "both ways and the zone, both families");
         let other = config("[evidence]\nmode = \"ab\"\n[evidence.other]\ncc = \"bbr\"\n");
         assert!(!admission(&other, Ports { v4: 5000, v6: 5001 }).contains("jhash"), "both arms are split");
     }

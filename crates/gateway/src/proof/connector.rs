@@ -1,6 +1,7 @@
 //! The gateway's own connection to itself: one after the other, from a host of its own behind an interface of its own.
 
-use super::{ANSWER, CLIENT, SERVER};
+use super::ANSWER;
+use crate::rules::{CLIENT, SERVER};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::app::{App, AppStatus};
 use skyhaul_net::host::{ConnId, Endpoint, Host};
