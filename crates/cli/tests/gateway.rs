@@ -319,3 +319,43 @@ fn notes_that_nobody_reads_stop_no_gateway() {
     drop(reader);
     filler.join().expect("ends");
 }
+
+#[test]
+fn the_status_has_an_exit_status() {
+    let Some(router) = Router::new("check", "") else { return };
+    let mut child = router.start(&mut router.command(&["run", "g.toml", "--runtime", "run"]));
+    router.ready();
+    let becomes = |code: i32, part: &str| {
+        let mut out = None;
+        for _ in 0..500 {
+            let done = router.run(&["status", "--check"]);
+            if done.status.code() == Some(code) {
+                let page = String::from_utf8_lossy(&done.stdout).into_owned();
+                assert!(page.contains(part), "{page}");
+                return;
+            }
+            out = Some(done);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("{out:?}");
+    };
+    becomes(0, "splits new connections");
+    let nft = |rule: &str| {
+        let run = || Command::new("nft").arg(rule).status().is_ok_and(|s| s.success());
+        assert!(router.space.within(run).expect("enters"), "{rule}");
+    };
+    nft(
+        "add table inet filter; add chain inet filter input { type filter hook input priority filter; policy drop; }",
+    );
+    let remedy = "nft insert rule inet filter input meta mark 0x53480001 accept";
+    becomes(
+        1,
+        &format!(
+            "DOUBTFUL, connections of hosts may not reach it: its own connection gets no answer: chain inet filter input drops what its rules do not accept: {remedy}"
+        ),
+    );
+    nft(remedy.strip_prefix("nft ").expect("a command"));
+    becomes(0, "splits new connections");
+    assert_eq!(router.good(&["stop"]), "stopping\n");
+    assert_eq!(child.wait().expect("ends").code(), Some(0));
+}

@@ -16,38 +16,68 @@ pub use counter_table::watch;
 pub use prove::prove;
 
 use crate::config::Config;
+use crate::proof::{ProofState, ProofStatus};
 use crate::status::Status;
 use crate::system::Lock;
 use crate::watch::RulesStatus;
 use crate::{control, descriptors, evidence, rules};
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use skyhaul_net::ipv6;
 use std::path::Path;
 use std::process::Command;
 
-/// The result of one check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+/// How a check has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Passed.
+    Good,
+    /// Passed, but it may be a reason if something does not work.
+    Doubtful,
+    /// It keeps the gateway from working.
+    Bad,
+}
+
+/// The result of one check. In JSON, its outcome is the two truth values `ok` and `doubt`, of which the second is left out if it is
+/// false.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// What was checked.
     pub what: String,
-    /// Passed.
-    pub ok: bool,
-    /// It may be a reason if something does not work.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub doubt: bool,
+    /// How it has ended.
+    pub outcome: Outcome,
     /// What was found, and the remedy.
-    #[serde(rename = "says")]
     pub message: String,
 }
 
+impl Finding {
+    /// Whether nothing keeps the gateway from working.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        self.outcome != Outcome::Bad
+    }
+}
+
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("what", &self.what)?;
+        map.serialize_entry("ok", &self.is_ok())?;
+        if self.outcome == Outcome::Doubtful {
+            map.serialize_entry("doubt", &true)?;
+        }
+        map.serialize_entry("says", &self.message)?;
+        map.end()
+    }
+}
+
 fn finding(what: impl Into<String>, ok: bool, message: impl Into<String>) -> Finding {
-    Finding { what: what.into(), ok, doubt: false, message: message.into() }
+    let outcome = if ok { Outcome::Good } else { Outcome::Bad };
+    Finding { what: what.into(), outcome, message: message.into() }
 }
 
 /// Something that may be a reason.
 fn doubt(what: impl Into<String>, message: impl Into<String>) -> Finding {
-    Finding { doubt: true, ..finding(what, true, message) }
+    Finding { what: what.into(), outcome: Outcome::Doubtful, message: message.into() }
 }
 
 fn sysctl(key: &str) -> Option<String> {
@@ -121,7 +151,12 @@ pub fn examine(config: &Config, folder: &Path) -> Vec<Finding> {
     all.extend(firewall::examine(config));
     all.extend(observation(config));
     all.extend(priority(config));
-    all.push(rules_of(config, folder));
+    let status = Lock::is_taken(folder, &config.name).then(|| {
+        let status = control::ask(folder, &config.name, "status").unwrap_or_default();
+        serde_json::from_str::<Status>(&status).ok()
+    });
+    all.push(rules_of(config, status.as_ref().map(Option::as_ref)));
+    all.extend(status.flatten().and_then(|s| s.proof).map(|p| proof_of(&p)));
     all
 }
 
@@ -135,21 +170,37 @@ fn open_files(config: &Config) -> Finding {
     }
 }
 
-/// The table of the gateway: whether it is there, and whether it should be.
-fn rules_of(config: &Config, folder: &Path) -> Finding {
+/// Whether a gateway that runs knows that connections of hosts reach it.
+fn proof_of(proof: &ProofStatus) -> Finding {
+    let what = "the gateway that runs";
+    let cause = proof.cause.clone().unwrap_or_default();
+    let lasts = proof.lasts.unwrap_or_default();
+    match proof.state {
+        ProofState::Unproven => doubt(what, "does not know yet whether connections of hosts reach it"),
+        ProofState::Works => finding(what, true, "is reached by connections of hosts"),
+        ProofState::Doubtful => {
+            finding(what, false, format!("may not be reached by connections of hosts: {cause}"))
+        }
+        ProofState::Withdrawn => {
+            finding(what, false, format!("forwards new connections unsplit for {lasts:.0} s: {cause}"))
+        }
+    }
+}
+
+/// The table of the gateway: whether it is there, and whether it should be. `status`: of a gateway that runs, if it answers.
+fn rules_of(config: &Config, status: Option<Option<&Status>>) -> Finding {
     let table = rules::table(config);
     let what = format!("table {table}");
     let there = running(&table);
-    if !Lock::is_taken(folder, &config.name) {
+    let Some(status) = status else {
         let name = &config.name;
         return if there {
             doubt(what, format!("was left behind by a gateway that was killed: skyhaul gateway clean {name}"))
         } else {
             finding(what, true, "is free")
         };
-    }
-    let status = control::ask(folder, &config.name, "status").unwrap_or_default();
-    let rules = serde_json::from_str::<Status>(&status).ok().map(|s| s.rules);
+    };
+    let rules = status.map(|s| s.rules.clone());
     let who = |r: &RulesStatus| r.changed_by.clone().unwrap_or_else(|| "somebody".into());
     match rules {
         Some(r) if !r.in_place => finding(
@@ -254,6 +305,7 @@ fn rule_kinds(config: &Config) -> Vec<Finding> {
             "meta l4proto tcp tproxy ip to 127.0.0.1:9 accept",
         ));
         kinds.push(("socket (module nft_socket)", "filter", "socket transparent 1 accept"));
+        kinds.push(("ct zone (module nft_ct, conntrack with zones)", "filter", "ct zone set 1 accept"));
     }
     let condition = evidence::arm::condition(&config.evidence, "ip") + " accept";
     if config.evidence.leaves_unsplit() {

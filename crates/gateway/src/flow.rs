@@ -30,6 +30,33 @@ pub(crate) enum State {
     Aborted,
 }
 
+/// The leg of a flow over the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LinkLeg {
+    /// A host on the terrestrial side has connected. The leg will be opened from this address, at the latest when the client's first
+    /// bytes have arrived.
+    Unopened(SocketAddr),
+    /// A client behind the link has sent a SYN. It waits for admission or for its peer's acknowledgement: there is no connection yet.
+    Requested(ConnId),
+    /// There is a connection, which was not established when the flow was last processed.
+    Opening(ConnId),
+    /// It was established; from then on a gateway at its other end counts the flow.
+    Established(ConnId),
+}
+
+impl LinkLeg {
+    /// The identity of the connection, which it has as soon as there is a SYN.
+    pub(crate) fn id(self) -> Option<ConnId> {
+        match self {
+            Self::Unopened(_) => None,
+            Self::Requested(id) | Self::Opening(id) | Self::Established(id) => Some(id),
+        }
+    }
+    pub(crate) fn is_established(self) -> bool {
+        matches!(self, Self::Established(_))
+    }
+}
+
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct Flow {
@@ -40,17 +67,10 @@ pub(crate) struct Flow {
     pub(crate) from: Initiator,
     pub(crate) client: SocketAddr,
     pub(crate) server: SocketAddr,
-    near: Option<Near>,
-    /// The address from which the leg over the link will be opened, while it waits for the client's first bytes.
-    pub(crate) opens_from: Option<SocketAddr>,
-    /// The leg over the link; `None` until it is opened.
-    pub(crate) far: Option<ConnId>,
-    /// The leg over the link waits for admission, or for its peer's acknowledgement: there is no connection yet.
-    pub(crate) waits: bool,
+    pub(crate) near: Near,
+    pub(crate) link: LinkLeg,
     /// The gateway at the other end of the link, if there is one.
     pub(crate) gateway: Option<NonZeroU32>,
-    /// The leg over the link is established; from then on a gateway at its other end counts the flow.
-    pub(crate) established: bool,
     /// The relay's forward direction is from the hosts to the link.
     relay: Relay<Bytes>,
     pub(crate) began: Instant,
@@ -74,11 +94,10 @@ impl Flow {
         now: Instant,
         from: Initiator,
         (client, server): (SocketAddr, SocketAddr),
-        near: Near,
+        (near, link): (Near, LinkLeg),
         buffer: u64,
     ) -> Self {
         let relay = Relay::new(buffer);
-        let near = Some(near);
         Self {
             number: 0,
             control: "",
@@ -86,11 +105,8 @@ impl Flow {
             client,
             server,
             near,
-            opens_from: None,
-            far: None,
-            waits: false,
+            link,
             gateway: None,
-            established: false,
             relay,
             began: now,
             last_moved: now,
@@ -100,13 +116,7 @@ impl Flow {
 
     /// Whether the flow waits for the client's first bytes, and these may have arrived.
     pub(crate) fn may_open(&self) -> bool {
-        self.opens_from.is_some() && self.near.as_ref().is_some_and(Near::is_readable)
-    }
-    pub(crate) fn near(&self) -> Option<&Near> {
-        self.near.as_ref()
-    }
-    pub(crate) fn near_mut(&mut self) -> Option<&mut Near> {
-        self.near.as_mut()
+        matches!(self.link, LinkLeg::Unopened(_)) && self.near.is_readable()
     }
     pub(crate) fn passed(&self) -> ByteCounts {
         ByteCounts {
@@ -124,11 +134,13 @@ impl Flow {
 
     /// Moves data between the legs as far as both allow.
     pub(crate) fn pump(&mut self, now: Instant, host: &mut Host, spare: &RefCell<Vec<u8>>) -> State {
-        let Some(near) = &mut self.near else { return State::Aborted };
-        let Some(id) = self.far.filter(|_| !self.waits) else {
-            return if near.has_failed() { State::Aborted } else { State::Open };
+        let id = match self.link {
+            LinkLeg::Opening(id) | LinkLeg::Established(id) => id,
+            LinkLeg::Unopened(_) | LinkLeg::Requested(_) => {
+                return if self.near.has_failed() { State::Aborted } else { State::Open };
+            }
         };
-        let mut near = near::Side { near, spare };
+        let mut near = near::Side { near: &mut self.near, spare };
         let mut far = far::Side { host, id, now, spare };
         match self.relay.pump(&mut near, &mut far) {
             Progress::Some => self.last_moved = now,
@@ -139,13 +151,11 @@ impl Flow {
     }
 
     /// Closes both legs. If `in_order`, written data is still delivered; otherwise both legs are reset.
-    pub(crate) fn close(&mut self, now: Instant, host: &mut Host, in_order: bool) {
-        if let Some(near) = self.near.take()
-            && in_order
-        {
-            near.close();
+    pub(crate) fn close(self, now: Instant, host: &mut Host, in_order: bool) {
+        if in_order {
+            self.near.close();
         }
-        if let Some(id) = self.far.take() {
+        if let Some(id) = self.link.id() {
             if !in_order {
                 host.abort(now, id);
             }

@@ -9,15 +9,16 @@ use crate::cause::Cause;
 use crate::config::Config;
 use crate::error::GatewayError;
 use crate::evidence;
-use crate::flow::{Flow, Initiator, State};
+use crate::flow::{Flow, Initiator, LinkLeg, State};
 use crate::forward;
 use crate::log::{Level, Log};
-use crate::near::{self, Near};
+use crate::near;
 use crate::peer::Peers;
 use crate::policy::EndpointPolicy;
 use crate::poll::{Poll, Readiness};
 use crate::priority;
 use crate::probe::Probe;
+use crate::proof::Proof;
 use crate::record::{self, Kernel};
 use crate::rules::{Ends, Ports};
 use crate::status::{Counts, FlowStatus, Status};
@@ -111,6 +112,8 @@ pub struct Gateway {
     evidence: Option<evidence::Results>,
     /// What has become of the rules that lead packets here.
     pub(crate) rules: Rules,
+    /// Whether connections of hosts reach it, if any are intercepted.
+    pub(crate) proof: Option<Proof>,
     /// A descriptor for a connection that is to be refused when no other is left.
     reserve: Option<File>,
 }
@@ -191,6 +194,7 @@ impl Gateway {
             probe: None,
             evidence: None,
             rules: Rules::default(),
+            proof: None,
             reserve: File::open("/dev/null").ok(),
         }
     }
@@ -312,8 +316,8 @@ impl Gateway {
     }
     fn own_ends(&self, host: &Host) -> Vec<Ends> {
         let ends = |f: &Flow| {
-            let far = host.conn(f.far?).map(|far| (far.local(), far.remote()));
-            far.or(f.waits.then_some((f.server, f.client)))
+            let far = host.conn(f.link.id()?).map(|far| (far.local(), far.remote()));
+            far.or(matches!(f.link, LinkLeg::Requested(_)).then_some((f.server, f.client)))
         };
         self.flows.iter().flatten().filter_map(|f| ends(f)).collect()
     }
@@ -340,8 +344,10 @@ impl Gateway {
             uptime: (now - self.began).as_secs_f64(),
             admits: self.admission().admit
                 && self.config.evidence.mode != evidence::Mode::Shadow
-                && !self.rules.are_lost(),
+                && !self.rules.are_lost()
+                && self.proof.as_ref().is_none_or(Proof::admits),
             rules: self.rules.status(now),
+            proof: self.proof.as_ref().map(|p| p.status(now)),
             turned_away: self.turned_away(),
             flows: self.len(),
             peers: self.threads.peers().len(),
@@ -357,7 +363,7 @@ impl Gateway {
 
     fn row(now: Instant, f: &Flow, host: &Host) -> FlowStatus {
         let passed = f.passed();
-        let far = f.far.and_then(|id| host.conn(id));
+        let far = f.link.id().and_then(|id| host.conn(id));
         let snapshot = far.map(Conn::snapshot);
         let counters = far.map(Conn::counters).unwrap_or_default();
         FlowStatus {
@@ -408,12 +414,12 @@ impl Gateway {
             let number = number as u32;
             self.contain(now, host, Some(number), |gateway, host| {
                 let Some(flow) = gateway.flow(number) else { return };
-                let waits = flow.waits;
-                let Some(near) = flow.near_mut() else { return };
+                let requested = matches!(flow.link, LinkLeg::Requested(_));
+                let near = &mut flow.near;
                 let connecting = near.is_connecting();
                 near.wake(h.readable, h.writable);
                 let answered = near.has_failed() || (connecting && !near.is_connecting());
-                if waits && answered {
+                if requested && answered {
                     gateway.answered(now, host, number);
                 }
                 gateway.list(number);
@@ -434,8 +440,8 @@ impl Gateway {
     fn news_of(&mut self, now: Instant, host: &mut Host, id: ConnId) {
         let number = self.by_conn.get(&id).copied();
         let flow = number.and_then(|number| self.flow(number));
-        if let Some(flow) = flow.filter(|f| f.waits) {
-            flow.waits = false;
+        if let Some(flow) = flow.filter(|f| f.link == LinkLeg::Requested(id)) {
+            flow.link = LinkLeg::Opening(id);
             let named = flow.number;
             self.counts.early_received += u64::from(host.conn(id).is_some_and(|c| c.early().taken > 0));
             self.trace(now, host, named, id);
@@ -476,10 +482,10 @@ impl Gateway {
         let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_deref_mut) else {
             return;
         };
-        let far = flow.far.and_then(|id| host.conn(id));
+        let far = flow.link.id().and_then(|id| host.conn(id));
         let opened = far.is_some_and(Conn::is_connected);
-        if opened && !flow.established {
-            flow.established = true;
+        if let (true, LinkLeg::Opening(id)) = (opened, flow.link) {
+            flow.link = LinkLeg::Established(id);
             flow.gateway = far.and_then(Conn::peer_gateway).or(flow.gateway);
             if let Some(gateway) = flow.gateway {
                 let host = if flow.from == Initiator::Hosts { flow.server } else { flow.client };
@@ -497,7 +503,7 @@ impl Gateway {
             State::Finished => self.end(now, host, number, Cause::Finished),
             State::Aborted => {
                 self.counts.refused += u64::from(!opened);
-                let failure = flow.far.and_then(|id| host.conn(id)?.failure());
+                let failure = flow.link.id().and_then(|id| host.conn(id)?.failure());
                 let cause = Cause::of(failure, opened, flow.from == Initiator::Link);
                 self.end(now, host, number, cause);
             }
@@ -520,7 +526,7 @@ impl Gateway {
         // What concerns others comes first.
         self.free.push(number);
         self.threads.flows.fetch_sub(1, Ordering::Relaxed);
-        if let Some(id) = flow.far {
+        if let Some(id) = flow.link.id() {
             self.by_conn.remove(&id);
         }
         let in_order = cause.in_order();
@@ -528,7 +534,7 @@ impl Gateway {
         if let Some(log) = self.log.as_ref().filter(|l| l.wants_flows(level)) {
             log.flow(level, record::flow(now, host, &mut flow, cause));
         }
-        if let (true, Some(gateway)) = (flow.established, flow.gateway) {
+        if let (true, Some(gateway)) = (flow.link.is_established(), flow.gateway) {
             let mut peers = self.threads.peers();
             Self::learn(&mut peers, now, host, &flow);
             peers.leave(gateway);
@@ -538,7 +544,7 @@ impl Gateway {
         self.counts.bytes_to_hosts += passed.to_hosts;
         self.counts.bytes_lost += passed.lost;
         *if in_order { &mut self.counts.finished } else { &mut self.counts.aborted } += 1;
-        if let Some(id) = flow.far.filter(|_| flow.waits) {
+        if let LinkLeg::Requested(id) = flow.link {
             host.refuse(id);
         }
         flow.close(now, host, in_order);
@@ -546,7 +552,7 @@ impl Gateway {
 
     /// Records the window that a connection has used to the gateway at its other end.
     fn learn(peers: &mut Peers, now: Instant, host: &Host, flow: &Flow) {
-        let (Some(gateway), Some(far)) = (flow.gateway, flow.far.and_then(|id| host.conn(id))) else {
+        let (Some(gateway), Some(far)) = (flow.gateway, flow.link.id().and_then(|id| host.conn(id))) else {
             return;
         };
         let window = far.snapshot().cwnd;
@@ -562,10 +568,10 @@ impl Gateway {
         }
         self.swept = now;
         let (stuck, idle) = (self.config.limits.stuck.0, self.config.limits.idle.0);
-        for flow in self.flows.iter().flatten().filter(|f| f.established) {
+        for flow in self.flows.iter().flatten().filter(|f| f.link.is_established()) {
             Self::learn(&mut self.threads.peers(), now, host, flow);
         }
-        self.flows.iter_mut().flatten().filter_map(|f| f.near_mut()).for_each(Near::keep_alive);
+        self.flows.iter_mut().flatten().for_each(|f| f.near.keep_alive());
         for number in 0..self.flows.len() as u32 {
             let over = self.flow(number).filter(|f| f.is_stuck(now, stuck, idle));
             if let Some(waits) = over.map(|f| f.passed().waiting > 0) {

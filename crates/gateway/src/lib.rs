@@ -20,6 +20,7 @@
 //! log       lines of JSON about connections and events
 //! capture   packets and events of chosen connections, streamed to whoever asks
 //! probe     a connection that shows whether the path works
+//! proof     whether connections of hosts reach it: otherwise nothing is intercepted
 //! watch     notices when others change or remove the table, so that it is restored
 //! descriptors  the limit of open descriptors
 //! nft       the program of this name
@@ -41,6 +42,7 @@
 mod absent;
 pub mod capture;
 mod cause;
+mod chains;
 pub mod config;
 pub mod control;
 mod descriptors;
@@ -63,6 +65,7 @@ mod policy;
 mod poll;
 pub mod priority;
 pub mod probe;
+pub mod proof;
 mod qlog;
 mod record;
 mod route;

@@ -4,6 +4,7 @@
 
 use crate::config::Preserve;
 use crate::error::GatewayError;
+use crate::rules::SOCKET_MARK;
 use nix::sys::socket::MsgFlags;
 use skyhaul_net::sockets::{Connections, KernelConn};
 use skyhaul_relay::{Bytes, End};
@@ -25,6 +26,8 @@ fn socket(address: IpAddr) -> io::Result<Socket> {
     let socket = Socket::new(domain, Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
     // The kernel has one flag for both address families.
     socket.set_ip_transparent_v4(true)?;
+    // Connections that a listener accepts inherit it.
+    socket.set_mark(SOCKET_MARK)?;
     socket.set_reuse_address(true)?;
     Ok(socket)
 }
@@ -84,6 +87,19 @@ fn enable_keepalive(socket: &Socket) -> io::Result<()> {
     socket.set_tcp_keepalive(&keepalive)
 }
 
+/// The state of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The server has not answered the SYN yet.
+    Connecting,
+    /// Both directions may carry data.
+    Open,
+    /// The end of the peer's stream was read; data may still be sent.
+    PeerEnded,
+    /// It has failed or is aborted. It is reset when it is closed, because its linger time is zero.
+    Failed,
+}
+
 /// A kernel socket and its readiness.
 #[derive(Debug)]
 pub(crate) struct Near {
@@ -92,12 +108,7 @@ pub(crate) struct Near {
     /// Whether a read and a write may succeed: true from a readiness event until an attempt would have blocked.
     readable: bool,
     writable: bool,
-    /// The server has not answered the SYN yet.
-    connecting: bool,
-    /// The end of the peer's stream was read.
-    ended: bool,
-    /// The connection has failed or is aborted. It is reset when it is closed, because its linger time is zero.
-    failed: bool,
+    phase: Phase,
     /// The kernel sends keepalives.
     kept_alive: bool,
     /// For the log: the source of the socket's state, and the last state that it gave.
@@ -141,7 +152,7 @@ impl Near {
             }
             other => other,
         }?;
-        Ok(Self { connecting: true, ..Self::new(stream, server.is_ipv4()) })
+        Ok(Self { phase: Phase::Connecting, ..Self::new(stream, server.is_ipv4()) })
     }
 
     fn new(stream: TcpStream, v4: bool) -> Self {
@@ -150,9 +161,7 @@ impl Near {
             v4,
             readable: false,
             writable: false,
-            connecting: false,
-            ended: false,
-            failed: false,
+            phase: Phase::Open,
             kept_alive: false,
             kernel: None,
             state: None,
@@ -187,7 +196,7 @@ impl Near {
     }
     /// Marks the connection as failed, so that closing resets it.
     pub(crate) fn give_up(&mut self) {
-        self.failed = true;
+        self.phase = Phase::Failed;
     }
     /// Marks the socket as not readable until the next readiness event.
     pub(crate) fn awaits_data(&mut self) {
@@ -209,10 +218,10 @@ impl Near {
     }
     /// Whether the server has not answered yet.
     pub(crate) fn is_connecting(&self) -> bool {
-        self.connecting
+        self.phase == Phase::Connecting
     }
     pub(crate) fn has_failed(&self) -> bool {
-        self.failed
+        self.phase == Phase::Failed
     }
     /// Makes [`Self::state`] ask `kernel`.
     pub(crate) fn observe(&mut self, kernel: Arc<Connections>) {
@@ -231,11 +240,11 @@ impl Near {
     pub(crate) fn wake(&mut self, readable: bool, writable: bool) {
         self.readable |= readable;
         self.writable |= writable;
-        if self.connecting && writable {
-            match self.stream.take_error() {
-                Ok(None) => self.connecting = false,
-                _ => self.failed = true,
-            }
+        if self.is_connecting() && writable {
+            self.phase = match self.stream.take_error() {
+                Ok(None) => Phase::Open,
+                _ => Phase::Failed,
+            };
         }
     }
     /// Closes in order: what was written is still delivered.
@@ -257,7 +266,7 @@ pub(crate) struct Side<'a> {
 impl Side<'_> {
     fn send(&mut self, from: &mut Bytes, flags: i32) -> u64 {
         let near = &mut *self.near;
-        if !near.writable || near.connecting {
+        if !near.writable || near.is_connecting() {
             return 0;
         }
         from.drain(&mut self.spare.borrow_mut(), |waiting| {
@@ -274,7 +283,7 @@ impl Side<'_> {
             Ok(n) => Some(n),
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => None,
             Err(_) => {
-                near.failed = true;
+                near.give_up();
                 None
             }
         }
@@ -283,14 +292,14 @@ impl Side<'_> {
 
 impl End<Bytes> for Side<'_> {
     fn ended(&self) -> bool {
-        self.near.ended
+        self.near.phase == Phase::PeerEnded
     }
     fn failed(&self) -> bool {
-        self.near.failed
+        self.near.has_failed()
     }
     fn read(&mut self, into: &mut Bytes, most: u64) -> u64 {
         let near = &mut *self.near;
-        if !near.readable || near.ended || near.connecting {
+        if !near.readable || matches!(near.phase, Phase::PeerEnded | Phase::Connecting) {
             return 0;
         }
         let most = CHUNK.min(most as usize);
@@ -298,7 +307,10 @@ impl End<Bytes> for Side<'_> {
             let n = Self::moved(near, (&near.stream).read(room));
             match n {
                 Some(0) => {
-                    near.ended = true;
+                    // What follows a failure is no end of the stream.
+                    if near.phase == Phase::Open {
+                        near.phase = Phase::PeerEnded;
+                    }
                     near.state();
                 }
                 Some(_) => {}

@@ -57,15 +57,15 @@ impl EndpointPolicy {
         let other = self.config.other.as_ref().unwrap_or(&self.config.endpoint);
         vec![self.config.fallback.clone(), other.clone()]
     }
-    pub(crate) fn endpoint(&self, which: u8) -> &Endpoint {
-        match which {
+    pub(crate) fn endpoint(&self, chosen: u8) -> &Endpoint {
+        match chosen {
             FALLBACK => &self.config.fallback,
             OTHER => self.config.other.as_ref().unwrap_or(&self.config.endpoint),
             _ => &self.config.endpoint,
         }
     }
-    pub(crate) fn is_fallback(which: u8) -> bool {
-        which == FALLBACK
+    pub(crate) fn is_fallback(chosen: u8) -> bool {
+        chosen == FALLBACK
     }
     /// The number of the endpoint of a new connection.
     pub(crate) fn of(&self, now: Instant, client: SocketAddr, server: SocketAddr, beyond: PeerGateway) -> u8 {
@@ -127,10 +127,10 @@ mod tests {
         let names: Vec<_> = (0..1000_u16)
             .map(|n| {
                 let client = SocketAddr::from(([10, 0, 0, 1], n));
-                let which = t.of(Instant::ZERO, client, server, PeerGateway::Nobody);
+                let chosen = t.of(Instant::ZERO, client, server, PeerGateway::Nobody);
                 let second = Arm::of(&t.config.evidence, client, server) == Arm::Second;
-                assert_eq!(which == OTHER, second);
-                t.endpoint(which).cc.name()
+                assert_eq!(chosen == OTHER, second);
+                t.endpoint(chosen).cc.name()
             })
             .collect();
         let bbr = names.iter().filter(|n| **n == "bbr").count();

@@ -3,7 +3,6 @@
 use crate::absent::with;
 use crate::cause::Cause;
 use crate::flow::{Flow, Initiator};
-use crate::near::Near;
 use serde_json::{Value, json};
 use skyhaul_base::Instant;
 use skyhaul_net::host::{Conn, Host};
@@ -19,8 +18,8 @@ impl Kernel {
     /// Keeps the state of a connection's socket for its line.
     pub(crate) fn observe(&mut self, flow: &mut Flow) {
         let all = self.0.get_or_insert_with(|| Connections::new().ok().map(Arc::new));
-        if let (Some(near), Some(all)) = (flow.near_mut(), all) {
-            near.observe(all.clone());
+        if let Some(all) = all {
+            flow.near.observe(all.clone());
         }
     }
 }
@@ -28,7 +27,7 @@ impl Kernel {
 /// A connection that has ended.
 pub(crate) fn flow(now: Instant, host: &Host, flow: &mut Flow, cause: Cause) -> Value {
     let passed = flow.passed();
-    let far = flow.far.and_then(|id| host.conn(id));
+    let far = flow.link.id().and_then(|id| host.conn(id));
     let mut link = json!({
         "control": flow.control,
         "gateway": flow.gateway.is_some(),
@@ -47,7 +46,7 @@ pub(crate) fn flow(now: Instant, host: &Host, flow: &mut Flow, cause: Cause) -> 
         }
     }
     // The kernel reports no state of a socket that was reset.
-    let state = flow.near_mut().and_then(Near::state);
+    let state = flow.near.state();
     let hosts =
         state.map(|k| json!({ "srtt-ms": k.srtt.as_secs_f64() * 1e3, "retransmitted": k.retransmitted }));
     let bytes = json!({ "to-link": passed.to_link, "to-hosts": passed.to_hosts, "lost": passed.lost });

@@ -8,19 +8,45 @@ use crate::config::{Config, MEMORY, Network, OnFailure};
 use crate::evidence::arm;
 use crate::forward::ADDRESS;
 use std::fmt::Write;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 /// Marks of packets for the transparent kernel sockets, and of packets for the gateway's own host.
 pub const MARKS: [u32; 2] = [0x5348_0001, 0x5348_0002];
+/// Mark of packets that the transparent kernel sockets send. It leads nowhere, and looks like none to masks of the lower bits.
+pub(crate) const SOCKET_MARK: u32 = 0x5348_0000;
+/// Zone in which the kernel tracks connections between hosts and the transparent kernel sockets. Both legs of a connection have the
+/// same addresses and ports; in one zone, the numbers of one leg would be invalid for the other (`ct state invalid`), and a
+/// translation of addresses that was decided for one would hold for the other.
+const ZONE: u16 = 21_320;
 /// Routing tables of these packets.
 pub const TABLES: [u32; 2] = [21_320, 21_321];
 /// Priority of the routing rules: before the main table.
 pub const PRIORITY: u32 = 21_320;
+/// The ends of the gateway's own connection ([`crate::proof`]), in the block for special purposes, of which these are not assigned
+/// (RFC 6890 §2.2.2): the client, and a server that nobody is.
+pub(crate) const CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 249);
+pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 250);
+/// Counters: SYNs of hosts that were intercepted, and those of them that firewalls have let pass; SYNs of the gateway's host for which
+/// there is a route, and those that firewalls have let pass; packets from the link for the gateway's host, and those that were let pass.
+pub(crate) const HOSTS_TAKEN: &str = "hosts_taken";
+pub(crate) const HOSTS_REACHED: &str = "hosts_reached";
+pub(crate) const LINK_SENT: &str = "link_sent";
+pub(crate) const LINK_LEFT: &str = "link_left";
+pub(crate) const LINK_TAKEN: &str = "link_taken";
+pub(crate) const LINK_REACHED: &str = "link_reached";
+const COUNTERS: [&str; 6] = [HOSTS_TAKEN, HOSTS_REACHED, LINK_SENT, LINK_LEFT, LINK_TAKEN, LINK_REACHED];
+/// Priority of the chains that count: behind those of firewalls.
+const LAST: i32 = 1000;
+/// The condition for the first packet of a connection.
+const SYN: &str = "tcp flags & (fin|syn|rst|ack) == syn";
 /// Size of the set of connections over the link. A FIN or RST removes none: the host may reject it as invalid, and one direction
 /// may continue without the other.
 const REMEMBERED: u32 = 1_048_576;
 /// How many of them a command adds.
 const ELEMENTS: usize = 512;
+
+/// What the names of all tables begin with, also those that the doctor sets up for a moment.
+pub(crate) const PREFIX: &str = "skyhaul_";
 
 /// Ports of the listeners for intercepted connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +63,12 @@ pub type Ends = (SocketAddr, SocketAddr);
 /// The name of the table.
 #[must_use]
 pub fn table(config: &Config) -> String {
-    format!("skyhaul_{}", config.name.replace('-', "_"))
+    format!("{PREFIX}{}", config.name.replace('-', "_"))
+}
+
+/// The name of the interface at which the gateway's own connection arrives.
+pub(crate) fn own_interface(config: &Config) -> String {
+    format!("skt-{}", config.name)
 }
 
 fn set(networks: &[Network], v6: bool) -> Option<String> {
@@ -79,10 +110,15 @@ pub fn admission(config: &Config, ports: Ports) -> String {
         if port == 0 {
             continue;
         }
+        // What leaves elsewhere is answered elsewhere, too: the gateway would wait for ever.
+        let leaves = |interface: &str| format!("fib daddr oifname \"{interface}\"");
+        let (to_link, to_hosts) = (leaves(&config.satellite.interface), leaves(&terrestrial.interface));
         if let Some(c) = conditions(config, hosts, others, v6) {
+            let c = format!("{c} {to_link}");
+            let _ = writeln!(text, "add rule inet {table} zone_of_hosts {c} ct zone set {ZONE}");
             let _ = writeln!(
                 text,
-                "add rule inet {table} from_hosts {c} tproxy {ip} to {address}:{port} meta mark set {near:#x} accept"
+                "add rule inet {table} from_hosts {c} counter name {HOSTS_TAKEN} tproxy {ip} to {address}:{port} meta mark set {near:#x} accept"
             );
             if config.on_failure == OnFailure::Block {
                 let _ = writeln!(text, "add rule inet {table} from_hosts {c} drop");
@@ -91,7 +127,7 @@ pub fn admission(config: &Config, ports: Ports) -> String {
         if let Some(c) = conditions(config, others, hosts, v6) {
             let _ = writeln!(
                 text,
-                "add rule inet {table} from_link {c} update @ends{family} {{ {ip} saddr . tcp sport . {ip} daddr . tcp dport \
+                "add rule inet {table} from_link {c} {to_hosts} update @ends{family} {{ {ip} saddr . tcp sport . {ip} daddr . tcp dport \
                  }} meta mark set {far:#x} accept"
             );
         }
@@ -106,7 +142,9 @@ pub fn closed(config: &Config) -> String {
         return String::new();
     }
     let table = table(config);
-    format!("flush chain inet {table} from_hosts\nflush chain inet {table} from_link\n")
+    ["from_hosts", "from_link", "zone_of_hosts"]
+        .map(|chain| format!("flush chain inet {table} {chain}\n"))
+        .concat()
 }
 
 /// The commands that make the table know connections over the link again.
@@ -137,13 +175,13 @@ pub fn all(config: &Config, ports: Ports, enabled: bool) -> String {
     let t = table(config);
     let mut text = format!("create table inet {t}\n");
     if let Some(terrestrial) = config.intercepted() {
-        text += &interception(config, &t, &terrestrial.interface);
+        text += &interception(config, &t, &terrestrial.interface, ports);
     }
     text + &translation(config, &t, enabled) + &admission(config, ports)
 }
 
 /// Chains that lead packets of split connections to the kernel sockets and to the gateway's host; [`admission`] fills two of them.
-fn interception(config: &Config, t: &str, hosts: &str) -> String {
+fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
     let [near, far] = MARKS;
     let (link, tun) = (&config.satellite.interface, config.interface());
     let mut text = String::new();
@@ -154,7 +192,14 @@ fn interception(config: &Config, t: &str, hosts: &str) -> String {
              size {REMEMBERED}; timeout {MEMORY}s; }}"
         );
     }
-    let _ = writeln!(text, "add chain inet {t} from_hosts\nadd chain inet {t} from_link");
+    for chain in ["from_hosts", "from_link", "zone_of_hosts"] {
+        let _ = writeln!(text, "add chain inet {t} {chain}");
+    }
+    for counter in COUNTERS {
+        let _ = writeln!(text, "add counter inet {t} {counter}");
+    }
+    let own = own_interface(config);
+    text += &zone(t, hosts, &own);
     let _ = writeln!(
         text,
         "add chain inet {t} arrive {{ type filter hook prerouting priority mangle; policy accept; }}"
@@ -165,16 +210,17 @@ fn interception(config: &Config, t: &str, hosts: &str) -> String {
     // Packets of the gateway's host are forwarded. Its SYNs enter a connection into the set, and its other packets keep it there.
     for (ip, family) in [("ip", 4), ("ip6", 6)] {
         let answers = format!("{ip} daddr . tcp dport . {ip} saddr . tcp sport");
-        for which in ["tcp flags & (fin|syn|rst|ack) == syn".into(), format!("{answers} @ends{family}")] {
+        for which in [SYN.into(), format!("{answers} @ends{family}")] {
             rule(&mut text, &format!("iifname \"{tun}\" {which} update @ends{family} {{ {answers} }}"));
         }
     }
+    rule(&mut text, &format!("iifname \"{tun}\" {SYN} fib daddr type unicast counter name {LINK_SENT}"));
     rule(&mut text, &format!("iifname \"{tun}\" accept"));
     // ICMP messages about such a connection are included, since path MTU discovery needs them.
     rule(
         &mut text,
         &format!(
-            "iifname \"{hosts}\" meta l4proto {{ tcp, icmp, icmpv6 }} socket transparent 1 meta mark set {near:#x} accept"
+            "iifname {{ \"{hosts}\", \"{own}\" }} meta l4proto {{ tcp, icmp, icmpv6 }} socket transparent 1 meta mark set {near:#x} accept"
         ),
     );
     rule(&mut text, "fib daddr type { local, broadcast, multicast, anycast } accept");
@@ -199,17 +245,61 @@ fn interception(config: &Config, t: &str, hosts: &str) -> String {
             );
         }
     }
+    // A connection of the gateway's own goes the way of a host's, whether those are intercepted or not.
+    let (client, server) = (CLIENT, SERVER);
+    rule(
+        &mut text,
+        &format!(
+            "iifname \"{own}\" ip saddr {client} ip daddr {server} {SYN} tproxy ip to 127.0.0.1:{} meta mark set {near:#x} accept",
+            ports.v4
+        ),
+    );
+    rule(&mut text, &format!("iifname \"{hosts}\" {SYN} jump from_hosts"));
+    rule(&mut text, &format!("iifname \"{link}\" {SYN} jump from_link"));
+    text + &answers(t, link) + &passed(t, hosts, &tun)
+}
+
+/// The chains behind those of firewalls, which count what has passed them.
+fn passed(t: &str, hosts: &str, tun: &str) -> String {
+    let [near, far] = MARKS;
+    format!(
+        "add chain inet {t} passed_input {{ type filter hook input priority {LAST}; policy accept; }}\n\
+         add chain inet {t} passed_forward {{ type filter hook forward priority {LAST}; policy accept; }}\n\
+         add rule inet {t} passed_input iifname \"{hosts}\" meta mark {near:#x} {SYN} counter name {HOSTS_REACHED}\n\
+         add rule inet {t} passed_forward iifname \"{tun}\" {SYN} counter name {LINK_LEFT}\n\
+         add rule inet {t} passed_forward oifname \"{tun}\" meta mark {far:#x} counter name {LINK_REACHED}\n"
+    )
+}
+
+/// The chains that track connections between hosts and the kernel's sockets in a zone of their own.
+fn zone(t: &str, hosts: &str, own: &str) -> String {
+    format!(
+        "add chain inet {t} zone_in {{ type filter hook prerouting priority raw; policy accept; }}\n\
+         add chain inet {t} zone_out {{ type filter hook output priority raw; policy accept; }}\n\
+         add rule inet {t} zone_in iifname {{ \"{hosts}\", \"{own}\" }} meta l4proto {{ tcp, icmp, icmpv6 }} socket transparent 1 ct zone set {ZONE} \
+         accept\n\
+         add rule inet {t} zone_in iifname \"{hosts}\" {SYN} fib daddr type {{ local, broadcast, multicast, anycast }} accept\n\
+         add rule inet {t} zone_in iifname \"{hosts}\" {SYN} jump zone_of_hosts\n\
+         add rule inet {t} zone_in iifname \"{own}\" {SYN} ct zone set {ZONE}\n\
+         add rule inet {t} zone_out meta mark {SOCKET_MARK:#x} ct zone set {ZONE}\n"
+    )
+}
+
+/// The chain that leads packets of connections over the link to the gateway's host. It comes after translations of addresses: where
+/// those of hosts are hidden behind that of this machine, answers are addressed to hosts only from there on.
+fn answers(t: &str, link: &str) -> String {
+    let [_, far] = MARKS;
+    let mut text = format!(
+        "add chain inet {t} answers {{ type filter hook prerouting priority dstnat + 10; policy accept; }}\n"
+    );
     for (ip, family) in [("ip", 4), ("ip6", 6)] {
         let ends = format!("{ip} saddr . tcp sport . {ip} daddr . tcp dport");
-        rule(
-            &mut text,
-            &format!(
-                "iifname \"{link}\" {ends} @ends{family} update @ends{family} {{ {ends} }} meta mark set {far:#x} accept"
-            ),
+        let _ = writeln!(
+            text,
+            "add rule inet {t} answers iifname \"{link}\" {ends} @ends{family} update @ends{family} {{ {ends} }} counter name \
+             {LINK_TAKEN} meta mark set {far:#x} accept"
         );
     }
-    rule(&mut text, &format!("iifname \"{hosts}\" tcp flags & (fin|syn|rst|ack) == syn jump from_hosts"));
-    rule(&mut text, &format!("iifname \"{link}\" tcp flags & (fin|syn|rst|ack) == syn jump from_link"));
     text
 }
 
@@ -287,12 +377,13 @@ mod tests {
             config("networks = [\"192.0.2.0/24\"]\n[split]\nports = [80, 443]\nexclude = [\"192.0.2.9/32\"]");
         let text = admission(&c, Ports { v4: 5000, v6: 5001 });
         assert!(!text.contains("ip6"), "no network of IPv6 is behind the link: {text}");
-        let first = text.lines().next().unwrap();
+        let first = text.lines().find(|l| l.contains("from_hosts")).unwrap();
         for part in [
             "ip saddr { 0.0.0.0/0 } ip daddr { 192.0.2.0/24 }",
             "ip daddr != { 192.0.2.9/32 }",
             "tcp dport { 80, 443 }",
             "tcp dport != { 179 }",
+            "fib daddr oifname \"sat0\"",
             "tproxy ip to 127.0.0.1:5000",
         ] {
             assert!(first.contains(part), "{first}");
@@ -312,7 +403,7 @@ mod tests {
         let text = admission(&half, Ports { v4: 5000, v6: 5001 });
         let condition = "jhash ip saddr . ip daddr . tcp sport . tcp dport mod 1000 seed 0x7 < 250";
         assert!(text.lines().next().unwrap().contains(condition), "{text}");
-        assert_eq!(text.matches("jhash").count(), 4, "both ways, both families");
+        assert_eq!(text.matches("jhash").count(), 6, "both ways and the zone, both families");
         let other = config("[evidence]\nmode = \"ab\"\n[evidence.other]\ncc = \"bbr\"\n");
         assert!(!admission(&other, Ports { v4: 5000, v6: 5001 }).contains("jhash"), "both arms are split");
     }
@@ -324,7 +415,7 @@ mod tests {
         assert!(text.lines().all(|l| l.contains("inet skyhaul_gateway")), "{text}");
         let new = text.lines().filter(|l| l.contains("jump"));
         assert!(
-            new.clone().count() == 2
+            new.clone().count() == 3
                 && new.clone().all(|l| l.contains("tcp flags & (fin|syn|rst|ack) == syn"))
         );
     }

@@ -11,6 +11,7 @@ use crate::gateway::Gateway;
 use crate::log::{Level, Log, Writer};
 use crate::members::Members;
 use crate::priority::Service;
+use crate::proof::{Proof, Prover};
 use crate::rules::{self, Ends};
 use crate::status::Status;
 use crate::system::{Installed, Lock};
@@ -73,6 +74,9 @@ pub trait RunObserver {
 
 /// Time for a capture to send what it has when the gateway ends.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Time between looks at routes and routing rules.
+const RENEWAL: skyhaul_base::Duration = skyhaul_base::Duration::from_secs(1);
 
 /// Least time between two lines about connections that were refused for want of descriptors.
 const RATION: skyhaul_base::Duration = skyhaul_base::Duration::from_secs(10);
@@ -186,6 +190,10 @@ pub fn run(
     let mut installed =
         Installed::put(config, gateway.ports(), index, (&environment.folder, &environment.keeper))?;
     let captures = Captures::new(driver.socket(), &config.interface());
+    let proof = Proof::default();
+    let wake = waker.clone();
+    let prover = Prover::start(config, proof.clone(), move || wake.wake())?;
+    gateway.proof = prover.is_some().then(|| proof.clone());
     let wake = waker.clone();
     let watch = RulesWatch::start(rules::table(config), installed.intended(), move || wake.wake())?;
     let warn = |run_observer: &mut dyn RunObserver, log: &Log, name: &str, line: &str| {
@@ -208,10 +216,20 @@ pub fn run(
     let (mut turned_away, mut said) = (0, None);
     let mut failure = None;
     let (mut stop_ordered, mut stopping) = (false, false);
+    let mut had_room = true;
+    let mut renew_at = skyhaul_base::Instant::ZERO;
     let each = |now, gateway: &mut Gateway, host: &mut Host| {
         // First, so that the status reported below is already in effect.
-        let admits = installed.admits();
-        let mended = match installed.admit(gateway.admission().admit, || gateway.ends(host)) {
+        if prover.is_some() && now >= renew_at {
+            renew_at = now + RENEWAL;
+            proof.routes(now, &installed.renew_routes());
+        }
+        while let Some(news) = proof.next_news() {
+            log.event(news.level, news.event, json!({ "message": news.line }));
+            run_observer.note(&news.line);
+        }
+        let room = gateway.admission().admit;
+        let mended = match installed.admit(room && proof.admits(), || gateway.ends(host)) {
             Err(e) => Some((Err(e), None)),
             Ok(()) => watch.alarm().map(|author| (installed.mend(|| gateway.ends(host)), author)),
         };
@@ -239,8 +257,8 @@ pub fn run(
             log.event(Level::Error, "no-descriptor", json!({ "message": line }));
             run_observer.note(&line);
         }
-        if admits != installed.admits() && !stop_ordered {
-            let (level, name) = if admits { (Level::Warning, "full") } else { (Level::Info, "room-again") };
+        if std::mem::replace(&mut had_room, room) != room && !stop_ordered {
+            let (level, name) = if !room { (Level::Warning, "full") } else { (Level::Info, "room-again") };
             log.event(level, name, json!({ "flows": gateway.status(now, host, false).flows }));
         }
         while let Some(asked) = orders.next() {
@@ -327,6 +345,7 @@ pub fn run(
     let mut last = gateway.status(Clock::now(), driver.host(), false);
     others.into_iter().for_each(|other| last.add(other, 0));
     drop(watch);
+    drop(prover);
     drop(installed);
     let failure = ran.or(failed).or(failure);
     let message = failure.as_ref().map_or(Value::Null, |e| e.to_string().into());

@@ -3,6 +3,7 @@
 use crate::evidence::Evidence;
 use crate::flow::Initiator;
 use crate::priority::PriorityStatus;
+use crate::proof::{ProofState, ProofStatus};
 use crate::watch::RulesStatus;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -94,6 +95,9 @@ pub struct Status {
     pub admits: bool,
     /// The rules of nftables that lead packets to it.
     pub rules: RulesStatus,
+    /// Whether connections of hosts are known to reach it, if any are intercepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<ProofStatus>,
     /// Connections refused because the process had no descriptor left.
     pub turned_away: u64,
     /// Number of open connections.
@@ -162,6 +166,11 @@ impl std::ops::AddAssign for Counts {
 }
 
 impl Status {
+    /// Whether new connections are split, and are known to reach the gateway.
+    #[must_use]
+    pub fn works(&self) -> bool {
+        self.admits && self.proof.as_ref().is_none_or(|p| p.state == ProofState::Works)
+    }
     /// Adds the connections of another thread of the same gateway; what all share stays. At most `most` connections are listed.
     pub(crate) fn add(&mut self, other: Self, most: usize) {
         self.flows += other.flows;
@@ -197,6 +206,20 @@ impl Status {
             "1 if the rules of nftables are as the gateway has made them.",
             f64::from(u8::from(self.rules.in_place)),
         );
+        if let Some(proof) = &self.proof {
+            add(
+                "proven",
+                "gauge",
+                "1 if connections of hosts are known to reach the gateway.",
+                f64::from(u8::from(proof.state == ProofState::Works)),
+            );
+            add(
+                "withdrawals_total",
+                "counter",
+                "Times that connections were forwarded because they did not reach the gateway.",
+                proof.withdrawals as f64,
+            );
+        }
         add("peers", "gauge", "Other gateways that are known.", self.peers as f64);
         add("memory_bytes", "gauge", "Bytes held by connections over the link.", self.memory as f64);
         for (name, help, value) in [
@@ -276,6 +299,7 @@ mod tests {
             uptime: 0.0,
             admits: true,
             rules: RulesStatus::default(),
+            proof: Some(ProofStatus::default()),
             turned_away: 0,
             flows: 0,
             peers: 0,

@@ -161,12 +161,16 @@ impl Lock {
                 let mut holder = String::new();
                 let _ = file.read_to_string(&mut holder);
                 // Whoever has just taken it is about to write who it is.
-                let passes = holder.trim() == passing || holder.trim().is_empty();
+                let holder = holder.trim();
+                // A process that it had just started holds it until that has become another program.
+                let died =
+                    holder.parse::<u32>().is_ok_and(|pid| !Path::new(&format!("/proc/{pid}")).exists());
+                let passes = holder == passing || holder.is_empty() || died;
                 if passes && turn < PATIENCE {
                     std::thread::sleep(std::time::Duration::from_millis(10));
                     continue;
                 }
-                return Err(GatewayError::Running { name: name.into(), pid: holder.trim().into() });
+                return Err(GatewayError::Running { name: name.into(), pid: holder.into() });
             }
             // Its last holder may have removed the file in between: then the lock is one of nothing.
             let same = |there: fs::Metadata| file.metadata().is_ok_and(|f| f.ino() == there.ino());
@@ -202,6 +206,8 @@ pub struct Installed {
     /// Where the same is noted while it runs.
     noted: PathBuf,
     ports: Ports,
+    /// The index of the gateway's interface.
+    interface: u32,
     open: bool,
     intended: ExpectedRules,
     keeper: Option<(Child, ChildStdin)>,
@@ -233,8 +239,16 @@ impl Installed {
         let before = SavedSettings::now(config, killed.as_ref());
         let noted = saved_settings::file(folder, &config.name);
         let intended = ExpectedRules::default();
-        let mut installed =
-            Self { config: config.clone(), before, noted, ports, open: true, intended, keeper: None };
+        let mut installed = Self {
+            config: config.clone(),
+            before,
+            noted,
+            ports,
+            interface,
+            open: true,
+            intended,
+            keeper: None,
+        };
         let block = config.on_failure == OnFailure::Block;
         saved_settings::note(folder, &config.name, block, &installed.before)?;
         installed.keeper = keeper(again, &installed.before, &installed.noted, config.on_failure)?;
@@ -317,6 +331,26 @@ impl Installed {
             }
         }
         Ok(())
+    }
+
+    /// Adds routes and routing rules of marked packets that are missing; true: some were. Others may flush them, and the route to the
+    /// gateway's interface goes while that is down.
+    ///
+    /// # Errors
+    /// If the system refuses it.
+    pub(crate) fn renew_routes(&self) -> Result<bool, GatewayError> {
+        if self.config.intercepted().is_none() {
+            return Ok(false);
+        }
+        let mut missing = false;
+        for v6 in families() {
+            missing |= routing::add_route(v6, TABLES[0], DefaultRoute::Here)?;
+            missing |= routing::add_route(v6, TABLES[1], DefaultRoute::Out(self.interface))?;
+            for rule in mark_rules() {
+                missing |= routing::add_rule(v6, rule)?;
+            }
+        }
+        Ok(missing)
     }
 
     /// Intercepts new connections by another configuration, in one transaction, so that none is missed. `ends`: as for

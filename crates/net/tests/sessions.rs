@@ -8,7 +8,7 @@ use skyhaul_apps::{App, Bulk, Config, Start, Streams, Transport, cbr, pages};
 use skyhaul_base::amount::RateSpec;
 use skyhaul_base::dist::Times;
 use skyhaul_base::{Duration, Instant, Rate};
-use skyhaul_net::app::{App as _, Inbox, Lines, Serve, Session, Sink};
+use skyhaul_net::app::{App as _, HostTransport, Inbox, Serve, Session, Sink};
 use skyhaul_net::host::{ConnId, Endpoint, HostError, Op};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -31,14 +31,14 @@ fn session(config: impl Into<Config>, over: Transport, stops: Instant) -> Sessio
 }
 
 /// Runs a session until all of it is over. Returns the connections that it had.
-fn run(w: &mut World, session: &mut Session, lines: &mut Lines) -> BTreeSet<ConnId> {
+fn run(w: &mut World, session: &mut Session, transport: &mut HostTransport) -> BTreeSet<ConnId> {
     let mut server = Serve::new(|_| Sink, ms(1000), None);
     let mut known = BTreeSet::new();
     loop {
         let now = w.now;
         let done = session.pages().len();
-        session.turn(now, &mut lines.on(&mut w.hosts[0])).expect("opens");
-        known.extend(lines.open());
+        session.turn(now, &mut transport.carrier(&mut w.hosts[0])).expect("opens");
+        known.extend(transport.open());
         if session.pages().len() > done {
             // The endpoint of the simulator would have said the same, also where it was told of the path.
             for id in &known {
@@ -46,14 +46,14 @@ fn run(w: &mut World, session: &mut Session, lines: &mut Lines) -> BTreeSet<Conn
                 assert!(journal.is_none_or(|j| j.replay().is_ok()));
             }
         }
-        lines.tend(now, &mut w.hosts[0]);
+        transport.tend(now, &mut w.hosts[0]);
         server.turn(now, &mut w.hosts[1]);
         w.flush();
-        let next = session.next().min(lines.next());
+        let next = session.next().min(transport.next());
         if session.finished().is_some() && next == Instant::MAX {
             return known;
         }
-        assert!(w.step_by(next), "nothing happens any more: {session:?} {lines:?}");
+        assert!(w.step_by(next), "nothing happens any more: {session:?} {transport:?}");
     }
 }
 
@@ -65,11 +65,11 @@ fn pages_cross_bad_weather_one_connection_each() {
         w.hosts[1].listen(80, (*e).clone()).expect("free");
         let config = pages::Config { segments: 40, count: Some(5), idle: Some(Times::Constant(ms(300))) };
         let mut session = session(config, Transport::Stream { segment: 1000 }, Instant::MAX);
-        let mut lines = Lines::connections(ends(v6), e);
-        let ids = run(&mut w, &mut session, &mut lines);
+        let mut transport = HostTransport::connections(ends(v6), e);
+        let ids = run(&mut w, &mut session, &mut transport);
         assert_eq!((session.pages().len(), ids.len()), (5, 5), "{cc}");
-        assert_eq!(lines.tally(&w.hosts[0]).acked, 200_000, "{cc}");
-        let over = lines.take_summaries();
+        assert_eq!(transport.tally(&w.hosts[0]).acked, 200_000, "{cc}");
+        let over = transport.take_summaries();
         assert_eq!(over.iter().map(|(transfer, _)| *transfer).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
         assert!(over.iter().all(|(_, a)| a.failure.is_none() && a.counters.bytes_acked == 40_000));
         assert!(session.pages().iter().all(|t| *t >= ms(80)), "a handshake and a round trip at least");
@@ -83,14 +83,14 @@ fn a_new_connection_is_told_what_the_last_one_learnt() {
     w.hosts[1].listen(80, (*e).clone()).expect("free");
     let config = pages::Config { segments: 200, count: Some(2), idle: None };
     let mut session = session(config, Transport::Stream { segment: 1000 }, Instant::MAX);
-    let mut lines = Lines::connections(ends(false), e);
+    let mut transport = HostTransport::connections(ends(false), e);
     let mut told = Vec::new();
     while session.finished().is_none() {
         let now = w.now;
         let mut server = Serve::new(|_| Sink, ms(1000), None);
-        session.turn(now, &mut lines.on(&mut w.hosts[0])).expect("opens");
+        session.turn(now, &mut transport.carrier(&mut w.hosts[0])).expect("opens");
         server.turn(now, &mut w.hosts[1]);
-        if let Some(c) = lines.open().next().and_then(|id| w.hosts[0].conn(id)) {
+        if let Some(c) = transport.open().next().and_then(|id| w.hosts[0].conn(id)) {
             let recalls = |(_, op): &(Instant, Op)| matches!(op, Op::Recall(_));
             told.push(c.journal().unwrap().ops().iter().any(recalls));
         }
@@ -109,9 +109,9 @@ fn a_workload_that_is_told_to_end_ends_in_order() {
         w.hosts[1].listen(80, (*e).clone()).expect("free");
         let app = App::Bulk(Bulk::endless(Instant::ZERO));
         let mut session = Session::new(app, (Instant::ZERO, Instant::ZERO + stops), 0);
-        let mut lines = Lines::connections(ends(false), e);
-        run(&mut w, &mut session, &mut lines);
-        let over = lines.take_summaries();
+        let mut transport = HostTransport::connections(ends(false), e);
+        run(&mut w, &mut session, &mut transport);
+        let over = transport.take_summaries();
         assert_eq!((over.len(), session.pages().len()), (1, 0), "{stops:?}");
         assert!(over[0].1.in_order && over[0].1.failure.is_none(), "{stops:?}: {over:?}");
         assert_eq!(over[0].1.counters.bytes_acked > 0, stops > ms(100), "what was not sent was taken back");
@@ -129,11 +129,12 @@ fn datagrams_are_measured_by_whoever_receives_them() {
         let over = Transport::Datagrams { header: 28, yields: false };
         let mut session = session(config, over, Instant::ZERO + Duration::from_secs(20));
         w.hosts[1].bind(80).expect("free");
-        let mut lines = Lines::datagrams(&mut w.hosts[0], ends(v6), endpoint("cubic")).expect("a free port");
+        let mut transport =
+            HostTransport::datagrams(&mut w.hosts[0], ends(v6), endpoint("cubic")).expect("a free port");
         let mut inbox = Inbox::new(Instant::MAX);
         loop {
             let now = w.now;
-            session.turn(now, &mut lines.on(&mut w.hosts[0])).expect("sends");
+            session.turn(now, &mut transport.carrier(&mut w.hosts[0])).expect("sends");
             inbox.read(&mut w.hosts[1]);
             w.flush();
             if !w.step_by(session.next()) {
@@ -141,7 +142,7 @@ fn datagrams_are_measured_by_whoever_receives_them() {
             }
         }
         inbox.read(&mut w.hosts[1]);
-        let delays = inbox.of(lines.local());
+        let delays = inbox.of(transport.local());
         let m = delays.measured();
         assert_eq!(session.datagrams(), 4000);
         assert_eq!(w.hosts[0].counts().datagrams_out, 4000);

@@ -152,6 +152,9 @@ pub(crate) struct GatewayStatusArgs {
     /// Include its connections, at most the oldest thousand.
     #[arg(long)]
     pub(crate) flows: bool,
+    /// Exit status 1 unless it splits new connections and knows that they reach it.
+    #[arg(long)]
+    pub(crate) check: bool,
 }
 
 #[derive(Args, Debug)]

@@ -17,8 +17,10 @@ use notify::Manager;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use skyhaul_gateway::config::{OnFailure, Preserve};
+use skyhaul_gateway::doctor::{Finding, Outcome};
 use skyhaul_gateway::evidence::{AssignmentUnit, Evidence, Mode};
 use skyhaul_gateway::leftover::{self, CleanupResult};
+use skyhaul_gateway::proof::{ProofState, ProofStatus};
 use skyhaul_gateway::status::Status;
 use skyhaul_gateway::watch::RulesStatus;
 use skyhaul_gateway::{Config, Environment, RunObserver, control, doctor, rules, system};
@@ -182,18 +184,16 @@ fn examine(args: &GatewayDoctorArgs, again: &[OsString]) -> Result<(), Stop> {
         let mut out = String::new();
         let width = findings.iter().map(|f| f.what.chars().count()).max().unwrap_or(0);
         for f in &findings {
-            let mark = if !f.ok {
-                "FAIL"
-            } else if f.doubt {
-                "?"
-            } else {
-                "ok"
+            let mark = match f.outcome {
+                Outcome::Good => "ok",
+                Outcome::Doubtful => "?",
+                Outcome::Bad => "FAIL",
             };
             let _ = writeln!(out, "{mark:<4} {:<width$}  {}", f.what, f.message);
         }
         print(&out)?;
     }
-    if findings.iter().all(|f| f.ok) { Ok(()) } else { Err(Stop::Status(1)) }
+    if findings.iter().all(Finding::is_ok) { Ok(()) } else { Err(Stop::Status(1)) }
 }
 
 struct Watch {
@@ -302,6 +302,19 @@ fn rules_line(rules: &RulesStatus) -> Option<String> {
     })
 }
 
+/// Whether connections of hosts reach it, if that is not known.
+fn proof_line(proof: &ProofStatus) -> Option<String> {
+    let cause = proof.cause.as_deref().unwrap_or_default();
+    match proof.state {
+        ProofState::Works => None,
+        ProofState::Unproven => Some("not known yet whether connections of hosts reach it".into()),
+        ProofState::Doubtful => Some(format!("DOUBTFUL, connections of hosts may not reach it: {cause}")),
+        ProofState::Withdrawn => {
+            Some(format!("WITHDRAWN for {:.0} s: {cause}", proof.lasts.unwrap_or_default()))
+        }
+    }
+}
+
 fn page(s: &Status) -> String {
     let (c, flows) = (&s.counts, s.flows);
     let megabytes = |n: u64| format!("{:.1} MB", n as f64 / 1e6);
@@ -340,6 +353,9 @@ fn page(s: &Status) -> String {
     );
     if let Some(text) = rules_line(&s.rules) {
         line("rules", &[("of nftables", text)]);
+    }
+    if let Some(text) = s.proof.as_ref().and_then(proof_line) {
+        line("proof", &[("", text)]);
     }
     if s.turned_away > 0 {
         line("refused", &[("for want of descriptors", s.turned_away.to_string())]);
@@ -384,7 +400,9 @@ fn page(s: &Status) -> String {
 
 fn status(args: &GatewayStatusArgs) -> Result<(), Stop> {
     let v = asked(&args.of, if args.flows { "list" } else { "status" })?;
-    if args.json { print(&format!("{v:#}\n")) } else { print(&page(&understood(&args.of, v)?)) }
+    let status = understood(&args.of, v.clone())?;
+    print(&if args.json { format!("{v:#}\n") } else { page(&status) })?;
+    if args.check && !status.works() { Err(Stop::Status(1)) } else { Ok(()) }
 }
 
 fn top(args: &GatewayNameArgs) -> Result<(), Stop> {

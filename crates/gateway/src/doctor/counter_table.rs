@@ -201,7 +201,7 @@ mod tests {
     }
     fn findings(counted: &[(&str, u64)]) -> Vec<(bool, String)> {
         let counts = counted.iter().map(|(k, n)| ((*k).to_owned(), *n)).collect();
-        explain(&config(), "lan0", "sat0", &counts).into_iter().map(|f| (f.ok, f.message)).collect()
+        explain(&config(), "lan0", "sat0", &counts).into_iter().map(|f| (f.is_ok(), f.message)).collect()
     }
 
     #[test]

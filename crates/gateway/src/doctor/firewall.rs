@@ -2,17 +2,18 @@
 //! interfaces and the device `sky-NAME`.
 
 use super::{Finding, doubt, finding};
+use crate::chains;
 use crate::config::Config;
-use serde_json::Value;
-use std::process::Command;
+use crate::rules::MARKS;
 
 pub(super) fn examine(config: &Config) -> Vec<Finding> {
-    let listed = Command::new("nft").args(["-j", "list", "chains"]).output();
     // If nft or the privileges are missing, another finding says so.
-    let Ok(listed) = listed.map(|output| output.stdout) else { return Vec::new() };
-    let Ok(listed) = serde_json::from_slice(&listed) else { return Vec::new() };
-    let mut all: Vec<_> =
-        dropping_chains(&listed).into_iter().map(|chain| chain_finding(config, &chain)).collect();
+    let Some(forward) = chains::dropping("forward") else { return Vec::new() };
+    let mut all: Vec<_> = forward.iter().map(|chain| chain_finding(config, chain)).collect();
+    if config.intercepted().is_some() {
+        let input = chains::dropping("input").unwrap_or_default();
+        all.extend(input.iter().map(|chain| input_finding(chain)));
+    }
     // Tables of the older iptables are not listed by nft.
     let old = std::fs::read_to_string("/proc/thread-self/net/ip_tables_names").unwrap_or_default();
     if old.lines().any(|name| name == "filter") {
@@ -22,9 +23,24 @@ pub(super) fn examine(config: &Config) -> Vec<Finding> {
         ));
     }
     if all.is_empty() {
-        all.push(finding("firewall", true, "no chain drops forwarded packets by default"));
+        all.push(finding(
+            "firewall",
+            true,
+            "no chain drops forwarded packets by default, or those for this machine",
+        ));
     }
     all
+}
+
+fn input_finding(chain: &str) -> Finding {
+    let mark = MARKS[0];
+    doubt(
+        format!("chain {chain}"),
+        format!(
+            "drops packets for this machine by default, and connections of hosts end here: unless its rules accept them, let those pass \
+             that the gateway has marked (nft insert rule {chain} meta mark {mark:#x} accept)"
+        ),
+    )
 }
 
 fn chain_finding(config: &Config, chain: &str) -> Finding {
@@ -36,30 +52,4 @@ fn chain_finding(config: &Config, chain: &str) -> Finding {
              (nft insert rule {chain} iifname {tun} accept; nft insert rule {chain} oifname {tun} accept)"
         ),
     )
-}
-
-/// The base chains for forwarded packets whose policy is to drop, as nft names them.
-fn dropping_chains(listed: &Value) -> Vec<String> {
-    let chains = listed["nftables"].as_array().into_iter().flatten().map(|o| &o["chain"]);
-    let dropping = chains.filter(|c| c["hook"] == "forward" && c["policy"] == "drop");
-    let name = |c: &Value, key| c.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    dropping.map(|c| format!("{} {} {}", name(c, "family"), name(c, "table"), name(c, "name"))).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn chains_that_drop_by_default_are_named() {
-        let chain = |table: &str, hook: &str, policy: &str| json!({ "chain": { "family": "ip", "table": table, "name": "FORWARD", "hook": hook, "policy": policy } });
-        let listed = json!({ "nftables": [
-            { "metainfo": {} },
-            chain("filter", "forward", "drop"),
-            chain("open", "forward", "accept"),
-            chain("other", "input", "drop"),
-        ] });
-        assert_eq!(dropping_chains(&listed), ["ip filter FORWARD"]);
-    }
 }

@@ -207,7 +207,7 @@ mod tests {
         let probed = Probed { outcome, took: 0.55, gateway: false, port: 50_000 };
         let counts = counted.iter().map(|(k, n)| ((*k).to_owned(), *n)).collect();
         let f = explain("connection".into(), &config, target, probed, &counts, || reaches);
-        (f.ok, f.message)
+        (f.is_ok(), f.message)
     }
 
     #[test]

@@ -24,7 +24,7 @@ impl Gateway {
         }
         self.counts.defects += 1;
         let Some(number) = self.at_work.take() else { return };
-        let far = self.flow(number).and_then(|f| f.far);
+        let far = self.flow(number).and_then(|f| f.link.id());
         let ended = catch_unwind(AssertUnwindSafe(|| self.end(now, host, number, Cause::Defect)));
         if let (Err(_), Some(far)) = (ended, far) {
             // The tables are right by then.

@@ -52,7 +52,7 @@ impl Gateway {
     /// The packets of a connection of this thread over the link, and its ends.
     fn chosen(&self, host: &Host, number: u64) -> Option<(Filter, String)> {
         let flow = self.flows.iter().flatten().find(|f| f.number == number)?;
-        let far = flow.far.and_then(|id| host.conn(id));
+        let far = flow.link.id().and_then(|id| host.conn(id));
         let far = far.map(|c| (c.local(), c.remote()));
         // From the link, our end is the server's.
         let (client, server) = match (flow.from, far) {
@@ -68,7 +68,7 @@ impl Gateway {
     fn attach(&mut self, now: Instant, host: &mut Host, tap: Tap, only: Option<u64>) {
         self.tap = Some((tap, only));
         let flows = self.flows.iter().flatten();
-        let open: Vec<(u64, ConnId)> = flows.filter_map(|f| Some((f.number, f.far?))).collect();
+        let open: Vec<(u64, ConnId)> = flows.filter_map(|f| Some((f.number, f.link.id()?))).collect();
         for (number, id) in open {
             self.trace(now, host, number, id);
         }

@@ -4,11 +4,12 @@ use super::{FLOWS, Gateway, SWEEP};
 use crate::cause::Cause;
 use crate::config::Preserve;
 use crate::descriptors;
-use crate::flow::{Flow, Initiator};
+use crate::flow::{Flow, Initiator, LinkLeg};
 use crate::forward;
 use crate::log::Level;
 use crate::near::Near;
 use crate::policy::{EndpointPolicy, PeerGateway};
+use crate::proof;
 use crate::record;
 use crate::route;
 use skyhaul_base::Instant;
@@ -70,6 +71,7 @@ impl Gateway {
                 }
                 let Some(listener) = self.listeners.get(n) else { break };
                 match listener.socket.accept() {
+                    Ok((stream, client)) if proof::answers(&stream, client.ip()) => {}
                     Ok((stream, client)) => {
                         let asked = stream.local_addr();
                         if let Some(server) = to.or(asked.ok()) {
@@ -93,7 +95,7 @@ impl Gateway {
         }
     }
 
-    /// Refuses the next connection for which no descriptor is left, by means of the one in reserve: closed at once, it is reset. False
+    /// Refuses the next connection for chosen no descriptor is left, by means of the one in reserve: closed at once, it is reset. False
     /// if that does not work either.
     fn turn_away(&mut self, listener: usize) -> bool {
         let Some(listener) = self.listeners.get(listener) else { return false };
@@ -142,8 +144,8 @@ impl Gateway {
         if waits {
             near.awaits_data();
         }
-        let mut flow = Flow::new(now, Initiator::Hosts, (client, server), near, self.config.limits.buffer.0);
-        flow.opens_from = Some(local);
+        let legs = (near, LinkLeg::Unopened(local));
+        let flow = Flow::new(now, Initiator::Hosts, (client, server), legs, self.config.limits.buffer.0);
         let number = self.insert(flow);
         if waits {
             self.opening.push_back((now + self.config.satellite.early_data.0, number, now));
@@ -156,24 +158,22 @@ impl Gateway {
     /// Opens the leg over the link of a flow.
     pub(super) fn open(&mut self, now: Instant, host: &mut Host, number: u32) {
         let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_mut) else { return };
-        let (Some(local), client, server) = (flow.opens_from.take(), flow.client, flow.server) else {
-            return;
-        };
-        let dscp = flow.near().map_or(0, Near::dscp);
+        let LinkLeg::Unopened(local) = flow.link else { return };
+        let (client, server, dscp) = (flow.client, flow.server, flow.near.dscp());
         let gateway = self.threads.peers().before(server.ip());
         let window = gateway.and_then(|g| self.window(now, g));
         let cookie = gateway.and_then(|g| Some((g, self.threads.peers().cookie(now, g, local.ip())?)));
         host.look_up_route(now, server.ip(), route::mtu);
         let beyond = gateway.map_or(PeerGateway::Unknown, PeerGateway::Gateway);
-        let which = self.policy.of(now, client, server, beyond);
-        match self.connect(now, host, (local, server), (window, cookie), (dscp, which)) {
+        let chosen = self.policy.of(now, client, server, beyond);
+        match self.connect(now, host, (local, server), (window, cookie), (dscp, chosen)) {
             Ok(far) => {
                 self.counts.resumed += u64::from(window.is_some());
-                self.counts.fallback += u64::from(EndpointPolicy::is_fallback(which));
+                self.counts.fallback += u64::from(EndpointPolicy::is_fallback(chosen));
                 self.by_conn.insert(far, number);
                 if let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_deref_mut) {
-                    flow.far = Some(far);
-                    flow.control = self.policy.endpoint(which).cc.name();
+                    flow.link = LinkLeg::Opening(far);
+                    flow.control = self.policy.endpoint(chosen).cc.name();
                     let named = flow.number;
                     self.trace(now, host, named, far);
                 }
@@ -189,7 +189,7 @@ impl Gateway {
         while let Some(&(until, number, began)) = self.opening.front() {
             let flow = self.flows.get(number as usize).and_then(Option::as_deref);
             // It may be open, and its number given to another one.
-            let waits = flow.is_some_and(|f| f.opens_from.is_some() && f.began == began);
+            let waits = flow.is_some_and(|f| matches!(f.link, LinkLeg::Unopened(_)) && f.began == began);
             if waits && now < until {
                 return;
             }
@@ -211,10 +211,10 @@ impl Gateway {
         host: &mut Host,
         (client, server): (SocketAddr, SocketAddr),
         (window, cookie): (Option<NonZeroU16>, Option<(NonZeroU32, Cookie)>),
-        (dscp, which): (u8, u8),
+        (dscp, chosen): (u8, u8),
     ) -> Result<ConnId, HostError> {
         let mut other;
-        let mut endpoint = self.policy.endpoint(which);
+        let mut endpoint = self.policy.endpoint(chosen);
         if window.is_some() || dscp != 0 {
             other = Endpoint { dscp, ..endpoint.clone() };
             if let Some(window) = window {
@@ -254,8 +254,9 @@ impl Gateway {
                 return;
             }
         };
-        let mut flow = Flow::new(now, Initiator::Link, (client, server), near, self.config.limits.buffer.0);
-        (flow.far, flow.waits, flow.gateway) = (Some(id), true, gateway);
+        let legs = (near, LinkLeg::Requested(id));
+        let mut flow = Flow::new(now, Initiator::Link, (client, server), legs, self.config.limits.buffer.0);
+        flow.gateway = gateway;
         let number = self.insert(flow);
         self.by_conn.insert(id, number);
         self.watch(number);
@@ -265,18 +266,18 @@ impl Gateway {
     pub(super) fn answered(&mut self, now: Instant, host: &mut Host, number: u32) {
         let Some(flow) = self.flows.get(number as usize).and_then(Option::as_deref) else { return };
         let (client, server, gateway) = (flow.client, flow.server, flow.gateway);
-        let Some(id) = flow.far else { return };
-        if flow.near().is_none_or(Near::has_failed) {
+        let LinkLeg::Requested(id) = flow.link else { return };
+        if flow.near.has_failed() {
             self.counts.refused += 1;
             host.refuse(id);
             return;
         }
         let window = gateway.and_then(|g| self.window(now, g));
         self.counts.resumed += u64::from(window.is_some());
-        let which =
+        let chosen =
             self.policy.of(now, client, server, gateway.map_or(PeerGateway::Nobody, PeerGateway::Gateway));
-        self.counts.fallback += u64::from(EndpointPolicy::is_fallback(which));
-        host.admit(id, window, which);
+        self.counts.fallback += u64::from(EndpointPolicy::is_fallback(chosen));
+        host.admit(id, window, chosen);
     }
 
     /// Counts a connection that the gateway cannot take.
@@ -298,8 +299,7 @@ impl Gateway {
 
     fn watch(&mut self, number: u32) {
         let flow = self.flows.get_mut(number as usize).and_then(Option::as_deref_mut);
-        let near = flow.and_then(Flow::near_mut);
-        if let Some(near) = near {
+        if let Some(near) = flow.map(|f| &mut f.near) {
             // If the kernel cannot watch it, no event would arrive, and it would stand still.
             if self.poll.watch(near.stream(), u64::from(number) + FLOWS).is_err() {
                 near.give_up();

@@ -3,7 +3,7 @@
 use crate::bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
 use crate::{PORT, calm, listen, server};
 use skyhaul_base::Duration;
-use skyhaul_gateway::doctor::{self, Finding};
+use skyhaul_gateway::doctor::{self, Finding, Outcome};
 use skyhaul_gateway::{Config, Environment};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::process::Command;
@@ -31,7 +31,7 @@ fn examine(bed: &Bed, text: &str) -> Vec<Finding> {
     bed.spaces[NEAR].within(|| doctor::examine(&config(text), &bed.folder)).expect("enters")
 }
 fn wrong(all: &[Finding]) -> Vec<String> {
-    all.iter().filter(|f| !f.ok).map(|f| format!("{}: {}", f.what, f.message)).collect()
+    all.iter().filter(|f| !f.is_ok()).map(|f| format!("{}: {}", f.what, f.message)).collect()
 }
 
 fn the_doctor_finds_what_is_wrong() {
@@ -43,7 +43,7 @@ fn the_doctor_finds_what_is_wrong() {
         sh(&bed, NEAR, mend);
         let found = all.iter().find(|f| format!("{}: {}", f.what, f.message).contains(part));
         let found = found.unwrap_or_else(|| panic!("{part}: {all:#?}"));
-        assert!(!found.ok || found.doubt, "{found:?}");
+        assert!(found.outcome != Outcome::Good, "{found:?}");
         // Mended, it is well again.
         assert_eq!(wrong(&examine(&bed, GOOD)), [""; 0]);
     };
@@ -142,19 +142,19 @@ fn the_doctor_proves_the_path() {
     let listener = listen(&bed, server());
     // Nobody runs: a gateway runs for the probe. It splits no connection of others.
     let found = prove(server());
-    assert!(found.ok && found.message.starts_with("it answered over the link after 0.0"), "{found:?}");
+    assert!(found.is_ok() && found.message.starts_with("it answered over the link after 0.0"), "{found:?}");
     assert_eq!(listener.accept().expect("accepts").1.ip(), host, "it comes from the host's address");
     assert_eq!(bed.traces(NEAR), before);
     let refused = prove(SocketAddr::new(server().ip(), 9));
     assert!(
-        refused.ok && refused.message.contains("nothing listens at port 9, but the path works"),
+        refused.is_ok() && refused.message.contains("nothing listens at port 9, but the path works"),
         "{refused:?}"
     );
     // One runs: it is asked. With another one across the link, that one answers.
     let near = bed.gateway(NEAR, "");
     let far = bed.gateway(FAR, "");
     let found = prove(server());
-    assert!(found.ok && found.message.starts_with("another gateway answered for it"), "{found:?}");
+    assert!(found.is_ok() && found.message.starts_with("another gateway answered for it"), "{found:?}");
     assert_eq!(
         (near.count("flows"), near.count("from-hosts")),
         (0, 0),
@@ -164,7 +164,10 @@ fn the_doctor_proves_the_path() {
     // Answers go another way: past this machine.
     sh(&bed, FAR, "ip route replace 10.1.0.2/32 dev lan0");
     let found = prove(server());
-    assert!(!found.ok && found.message.contains("but the machine itself reaches 10.2.0.2:7000"), "{found:?}");
+    assert!(
+        !found.is_ok() && found.message.contains("but the machine itself reaches 10.2.0.2:7000"),
+        "{found:?}"
+    );
     sh(&bed, FAR, "ip route del 10.1.0.2/32 dev lan0");
     // A chain of somebody's drops what is forwarded.
     sh(
@@ -173,19 +176,22 @@ fn the_doctor_proves_the_path() {
         "nft 'add table ip theirs; add chain ip theirs FORWARD { type filter hook forward priority 0; policy drop; }'",
     );
     let found = prove(server());
-    assert!(!found.ok && found.message.contains("a chain drops forwarded packets of sky-near"), "{found:?}");
+    assert!(
+        !found.is_ok() && found.message.contains("a chain drops forwarded packets of sky-near"),
+        "{found:?}"
+    );
     sh(&bed, NEAR, "nft 'flush chain ip theirs FORWARD; add rule ip theirs FORWARD iifname sky-near accept'");
     let found = prove(server());
     assert!(
-        !found.ok && found.message.contains("answers arrive at sat0 but do not reach sky-near"),
+        !found.is_ok() && found.message.contains("answers arrive at sat0 but do not reach sky-near"),
         "{found:?}"
     );
     sh(&bed, NEAR, "nft delete table ip theirs");
-    assert!(prove(server()).ok);
+    assert!(prove(server()).is_ok());
     // The link carries nothing.
     sh(&bed, FAR, "ip link set sat0 down");
     let found = prove(server());
-    assert!(!found.ok && found.message.contains("nothing came back"), "{found:?}");
+    assert!(!found.is_ok() && found.message.contains("nothing came back"), "{found:?}");
 }
 
 /// Without `--from`, a host that the kernel has reached lately stands in: by ARP, and by neighbour discovery (RFC 4861).
@@ -207,12 +213,12 @@ fn the_doctor_proves_as_a_neighbour() {
         let host: IpAddr = host.parse().expect("an address");
         let listener = listen(&bed, to);
         let found = prove();
-        assert!(!found.ok && found.message.contains("name the address of one with --from"), "{found:?}");
+        assert!(!found.is_ok() && found.message.contains("name the address of one with --from"), "{found:?}");
         // Nobody listens there; its address is known afterwards.
         let ask = || TcpStream::connect_timeout(&SocketAddr::new(host, 9), Patience::from_secs(20)).is_err();
         assert!(bed.spaces[NEAR].within(ask).expect("enters"));
         let found = prove();
-        assert!(found.ok && found.message.starts_with("it answered over the link"), "{found:?}");
+        assert!(found.is_ok() && found.message.starts_with("it answered over the link"), "{found:?}");
         assert_eq!(listener.accept().expect("accepts").1.ip(), host, "it comes from the host's address");
     }
 }

@@ -3,7 +3,7 @@
 use crate::bed::{Bed, CLIENT, FAR, NEAR, Running, SERVER};
 use crate::{PORT, calm, echo, exchange, listen, many, server};
 use serde_json::Value;
-use skyhaul_gateway::doctor::{self, Finding};
+use skyhaul_gateway::doctor::{self, Finding, Outcome};
 use skyhaul_gateway::{Config, leftover};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -147,7 +147,10 @@ fn rules_that_others_remove_are_restored() {
     let all = events(&bed, "rules-restored");
     assert!(all.len() == 4 && all[0]["level"] == "warning", "{all:?}");
     let found = examined(&bed, NEAR, "table skyhaul_near");
-    assert!(found.ok && found.doubt && found.message.contains("has restored its rules 4 times"), "{found:?}");
+    assert!(
+        found.outcome == Outcome::Doubtful && found.message.contains("has restored its rules 4 times"),
+        "{found:?}"
+    );
     // What others do with tables of their own is none of its business.
     sh(&bed, NEAR, "nft add table inet theirs");
     assert_eq!(near.ask("reload"), "reloaded\n");
@@ -199,7 +202,10 @@ fn rules_that_cannot_be_restored_are_reported() {
     assert!(near.ask("metrics").contains("skyhaul_gateway_admits{gateway=\"near\"} 0"));
     assert!(near.ask("metrics").contains("skyhaul_gateway_rules_in_place{gateway=\"near\"} 0"));
     let found = examined(&bed, NEAR, "table skyhaul_near");
-    assert!(!found.ok && found.message.contains("cannot restore them: nft refuses the rules"), "{found:?}");
+    assert!(
+        !found.is_ok() && found.message.contains("cannot restore them: nft refuses the rules"),
+        "{found:?}"
+    );
     let all = events(&bed, "rules-lost");
     assert!(all.len() == 1 && all[0]["level"] == "error", "{all:?}");
     assert!(near.ask("reload").contains("no more rules"));
@@ -220,7 +226,10 @@ fn without_ipv6_connections_of_ipv4_are_split() {
         bed.spaces[at].sysctl("net/ipv6/conf/all/disable_ipv6", "1").expect("sets");
     }
     let found = examined(&bed, NEAR, "IPv6");
-    assert!(found.doubt && found.message.contains("only connections of IPv4 are split"), "{found:?}");
+    assert!(
+        found.outcome == Outcome::Doubtful && found.message.contains("only connections of IPv4 are split"),
+        "{found:?}"
+    );
     let near = bed.gateway(NEAR, &logged(&bed));
     let far = bed.gateway(FAR, "");
     many(&bed, server(), 3, 10_000);

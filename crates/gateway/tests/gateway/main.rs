@@ -8,6 +8,7 @@ mod contain;
 mod doctor;
 mod environment;
 mod evidence;
+mod firewall;
 mod operations;
 mod priority;
 mod programs;
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
     tests.extend(environment::ALL);
     tests.extend(refusals::ALL);
     tests.extend(doctor::ALL);
+    tests.extend(firewall::ALL);
     if let Some(name) = args.iter().find_map(|a| a.strip_prefix("--exact=")) {
         let (_, test) = tests.iter().find(|(n, _)| *n == name).expect("a test of this program");
         need::test(name);

@@ -1,9 +1,9 @@
 //! Sends as fast as possible, for a time or a number of bytes, over one or several connections.
 
 use super::account::Account;
-use super::lines::Lines;
 use super::meter::Meter;
 use super::session::Session;
+use super::transport::HostTransport;
 use crate::host::{App, AppStatus};
 use crate::host::{Endpoint, Failure, Host, HostError};
 use skyhaul_apps as apps;
@@ -28,7 +28,7 @@ pub enum Limit {
 #[derive(Debug)]
 struct Stream {
     session: Session,
-    lines: Lines,
+    transport: HostTransport,
     meter: Meter,
     account: Option<Account>,
 }
@@ -46,32 +46,32 @@ impl Stream {
         now: Instant,
         host: &mut Host,
         app: apps::Bulk,
-        mut lines: Lines,
+        mut transport: HostTransport,
         every: Duration,
     ) -> Result<Self, HostError> {
         let mut session = Session::new(apps::App::Bulk(app), (now, Instant::MAX), 0);
-        session.turn(now, &mut lines.on(host))?;
-        Ok(Self { session, lines, meter: Meter::new(false, every), account: None })
+        session.turn(now, &mut transport.carrier(host))?;
+        Ok(Self { session, transport, meter: Meter::new(false, every), account: None })
     }
 
     /// Closes the connections because the time is over or the user stopped the run.
     fn close(&mut self, now: Instant, host: &mut Host) {
-        if let Some(c) = self.lines.id(0).and_then(|id| host.conn(id)) {
+        if let Some(c) = self.transport.id(0).and_then(|id| host.conn(id)) {
             self.meter.finish(now, c);
         }
-        self.session.stop(now, &mut self.lines.on(host));
-        self.lines.hurry(now, host, GRACE);
+        self.session.stop(now, &mut self.transport.carrier(host));
+        self.transport.hurry(now, host, GRACE);
     }
 
     fn turn(&mut self, now: Instant, host: &mut Host) {
         // The only connection was opened with the stream, so no other error is possible.
-        let _ = self.session.turn(now, &mut self.lines.on(host));
-        let conn = self.lines.id(0).and_then(|id| host.conn(id));
+        let _ = self.session.turn(now, &mut self.transport.carrier(host));
+        let conn = self.transport.id(0).and_then(|id| host.conn(id));
         if let Some(c) = conn.filter(|c| self.session.finished().is_some() || c.is_over()) {
             self.meter.finish(now, c);
         }
-        self.lines.tend(now, host);
-        if let Some((_, account)) = self.lines.take_summaries().pop() {
+        self.transport.tend(now, host);
+        if let Some((_, account)) = self.transport.take_summaries().pop() {
             self.account = Some(account);
         }
     }
@@ -98,7 +98,7 @@ impl Bulk {
                 Limit::Time(_) => apps::Bulk::endless(now),
                 Limit::Bytes(b) => apps::Bulk::sized(now, b / n + u64::from(i < b % n)),
             };
-            Stream::open(now, host, app, Lines::connections(ends, endpoint.clone()), every)
+            Stream::open(now, host, app, HostTransport::connections(ends, endpoint.clone()), every)
         };
         let streams = (0..n).map(open).collect::<Result<_, HostError>>()?;
         Ok(Self { streams, limit, deadline: Instant::MAX })
@@ -129,7 +129,7 @@ impl App for Bulk {
             self.close(now, host);
         }
         for s in self.streams.iter_mut().filter(|s| s.account.is_none()) {
-            if let Some(c) = s.lines.id(0).and_then(|id| host.conn(id)) {
+            if let Some(c) = s.transport.id(0).and_then(|id| host.conn(id)) {
                 if c.is_connected() && s.meter.began().is_none() {
                     s.meter.begin(now);
                     if let Limit::Time(t) = self.limit {
@@ -145,7 +145,7 @@ impl App for Bulk {
 
     fn next_timeout(&self) -> Instant {
         let open = self.streams.iter().filter(|s| s.account.is_none());
-        open.map(|s| s.meter.next().min(s.lines.next())).min().unwrap_or(Instant::MAX).min(self.deadline)
+        open.map(|s| s.meter.next().min(s.transport.next())).min().unwrap_or(Instant::MAX).min(self.deadline)
     }
 
     fn stop(&mut self, now: Instant, host: &mut Host) {

@@ -47,6 +47,17 @@ struct Totals {
     timeouts: u64,
 }
 
+/// How far a meter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MeterState {
+    /// An interval is under way.
+    Measuring,
+    /// Nothing has moved in the last interval: the next one lasts until something does.
+    Asleep,
+    /// The last interval is closed.
+    Finished,
+}
+
 /// Reads a connection's counters at regular times.
 #[derive(Clone, Debug)]
 pub struct Meter {
@@ -58,10 +69,9 @@ pub struct Meter {
     last: Totals,
     intervals: Vec<Interval>,
     reported: usize,
-    finished: bool,
+    state: MeterState,
     /// Merges idle intervals: an interval without activity lasts until there is some.
     dozes: bool,
-    asleep: bool,
 }
 
 impl Meter {
@@ -76,9 +86,8 @@ impl Meter {
             last: Totals::default(),
             intervals: Vec::new(),
             reported: 0,
-            finished: false,
+            state: MeterState::Measuring,
             dozes: false,
-            asleep: false,
         }
     }
     /// Merges idle time into one interval, however long: idle connections then cost neither time nor memory.
@@ -124,7 +133,7 @@ impl Meter {
     /// When the current interval ends.
     #[must_use]
     pub fn next(&self) -> Instant {
-        if self.began.is_some() && !self.finished && !self.asleep {
+        if self.began.is_some() && self.state == MeterState::Measuring {
             self.at + self.every
         } else {
             Instant::MAX
@@ -132,7 +141,7 @@ impl Meter {
     }
     /// Closes the intervals that are over; to be called when something may have happened.
     pub fn turn(&mut self, now: Instant, c: &Conn) {
-        if self.asleep {
+        if self.state == MeterState::Asleep {
             self.wake(now, c);
         }
         while self.next() <= now {
@@ -142,7 +151,7 @@ impl Meter {
     /// Ends idle time: merges its whole intervals into one.
     fn wake(&mut self, now: Instant, c: &Conn) {
         let (Some(began), every) = (self.began, self.every.as_nanos()) else { return };
-        self.asleep = false;
+        self.state = MeterState::Measuring;
         let slept = Duration::from_nanos((now - self.at).as_nanos() / every * every);
         if slept.is_zero() {
             return;
@@ -161,16 +170,16 @@ impl Meter {
     /// Closes the last interval now; only the first call counts.
     pub fn finish(&mut self, now: Instant, c: &Conn) {
         self.turn(now, c);
-        if self.began.is_some() && now > self.at && !self.finished {
+        if self.began.is_some() && now > self.at && self.state == MeterState::Measuring {
             self.close(now, c);
         }
-        self.finished = true;
+        self.state = MeterState::Finished;
     }
     fn close(&mut self, at: Instant, c: &Conn) {
         let Some(began) = self.began else { return };
         let (now, old) = (self.totals(c), self.last);
-        self.asleep = self.dozes && now == old;
-        if self.asleep {
+        if self.dozes && now == old {
+            self.state = MeterState::Asleep;
             return;
         }
         let s = c.snapshot();

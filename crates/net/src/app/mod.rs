@@ -8,13 +8,13 @@ mod drain;
 mod http;
 mod inbox;
 mod iperf;
-mod lines;
 mod meter;
 mod rated;
 mod serve;
 mod session;
 mod standstill;
 mod tally;
+mod transport;
 
 pub use account::Account;
 pub use arrival_log::ArrivalLog;
@@ -23,11 +23,11 @@ pub use drain::Drain;
 pub use http::Http;
 pub use inbox::Inbox;
 pub use iperf::{Datagrams, Iperf, Tested, TestedConnection};
-pub use lines::{Lines, OnHost};
 pub use meter::{Interval, Meter};
 pub use rated::{Rated, Reporters};
 pub use serve::{ConnectionHandler, NextStep, Serve, ServedConnection, Sink};
 pub use session::{Carrier, Session};
 pub use tally::Tally;
+pub use transport::{HostCarrier, HostTransport};
 
 pub use crate::host::{App, AppStatus};

@@ -5,7 +5,7 @@
 //!                   ◀── everything acknowledged ──         ◀── room, acknowledgements ──
 //! ```
 //! The workloads are those of the simulator, which drives them in the same way. A session reads no clock and owns
-//! no socket. Its carrier is either connections of our own host ([`Lines`](super::Lines)) or kernel sockets.
+//! no socket. Its carrier is either connections of our own host ([`HostTransport`](super::HostTransport)) or kernel sockets.
 
 use skyhaul_apps::{App, Arrival, Datagram, Demand, Feedback, Numbered, Outcome, Stop, Viewed};
 use skyhaul_base::{Duration, Instant};

@@ -15,12 +15,31 @@ const NAME: u16 = 3;
 /// The attribute with the name of the table in all other messages (NFTA_TABLE_NAME, NFTA_CHAIN_TABLE, NFTA_RULE_TABLE and so on).
 const TABLE: u16 = 1;
 
-/// Notices of changes to a table.
+/// Which changes are told.
+#[derive(Debug)]
+enum Scope {
+    /// Those of this table.
+    Of(Vec<u8>),
+    /// Those of all whose names do not begin like this.
+    Beside(Vec<u8>),
+}
+
+impl Scope {
+    /// Whether a message is of interest whose attributes have this name of a table.
+    fn has(&self, table: &[u8]) -> bool {
+        match self {
+            Self::Of(ours) => table == ours,
+            Self::Beside(ours) => !table.starts_with(ours),
+        }
+    }
+}
+
+/// Notices of changes to tables.
 #[derive(Debug)]
 pub struct Changes {
     socket: Socket,
-    table: Vec<u8>,
-    /// The transaction of which messages are coming concerns the table.
+    scope: Scope,
+    /// The transaction of which messages are coming concerns one of the tables.
     concerned: bool,
 }
 
@@ -39,6 +58,17 @@ impl Changes {
     /// # Errors
     /// If the privileges are missing, or the kernel has no nftables.
     pub fn new(table: &str) -> Result<Self, NetError> {
+        // Names end with a zero byte.
+        Self::within(Scope::Of([table.as_bytes(), &[0]].concat()))
+    }
+    /// Of all tables but those whose names begin with `prefix`.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn beside(prefix: &str) -> Result<Self, NetError> {
+        Self::within(Scope::Beside(prefix.into()))
+    }
+    fn within(scope: Scope) -> Result<Self, NetError> {
         let open = || {
             let mut socket = Socket::new(NETLINK_NETFILTER)?;
             socket.bind(&SocketAddr::new(0, 0))?;
@@ -47,11 +77,10 @@ impl Changes {
             Ok(socket)
         };
         let socket = open().map_err(|e: io::Error| NetError::os("follow changes to nftables", e))?;
-        // Names end with a zero byte.
-        Ok(Self { socket, table: [table.as_bytes(), &[0]].concat(), concerned: false })
+        Ok(Self { socket, scope, concerned: false })
     }
 
-    /// Whether a transaction since the last call has changed something of the table, and who made the last such one, if the kernel says
+    /// Whether a transaction since the last call has changed something of these tables, and who made the last such one, if the kernel says
     /// so.
     pub fn take(&mut self) -> (bool, Option<Author>) {
         let (mut any, mut author) = (false, None);
@@ -60,7 +89,8 @@ impl Changes {
                 Ok((datagram, _)) => {
                     for (kind, content) in messages(&datagram) {
                         if kind != NEW_GENERATION {
-                            self.concerned |= attributes(content).any(|a| a == (TABLE, &self.table));
+                            self.concerned |=
+                                attributes(content).any(|(kind, name)| kind == TABLE && self.scope.has(name));
                         } else if std::mem::take(&mut self.concerned) {
                             any = true;
                             author = author_of(content).or(author);
@@ -138,6 +168,7 @@ mod tests {
             return;
         }
         let mut changes = ns.within(|| Changes::new("ours")).expect("enters").expect("may");
+        let mut others = ns.within(|| Changes::beside("ou")).expect("enters").expect("may");
         assert_eq!(changes.take(), (false, None));
         for rule in
             ["add table inet ours", "add chain inet ours c", "add rule inet ours c accept", "flush ruleset"]
@@ -145,11 +176,13 @@ mod tests {
             assert!(nft(rule).expect("runs").success());
             let (changed, author) = changes.take();
             assert_eq!((changed, author.map(|a| a.name)), (true, Some("nft".into())), "{rule}");
+            assert!(!others.take().0, "{rule}");
         }
         // To look is no change, and another table is another's.
         for rule in ["list ruleset", "add table inet theirs", "add chain inet theirs ours", "flush ruleset"] {
             assert!(nft(rule).expect("runs").success());
             assert_eq!(changes.take(), (false, None), "{rule}");
+            assert_eq!(others.take().0, !rule.starts_with("list"), "{rule}");
         }
     }
 

@@ -51,17 +51,30 @@ fn rule(v6: bool, r: MarkRule) -> RuleMessage {
     m
 }
 
-/// Adds a rule; an existing one stays.
+/// Whether something was added that was missing; what existed stays.
+fn added(asked: Result<(), NetError>) -> Result<bool, NetError> {
+    match asked {
+        Ok(()) => Ok(true),
+        Err(NetError::Os { source, .. }) if source.raw_os_error() == Some(Errno::EEXIST as i32) => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// Adds a rule; false: it existed.
 ///
 /// # Errors
 /// If the kernel refuses it.
-pub fn add_rule(v6: bool, r: MarkRule) -> Result<(), NetError> {
-    let asked =
-        ask("add a routing rule", RouteNetlinkMessage::NewRule(rule(v6, r)), NLM_F_CREATE | NLM_F_EXCL);
-    match asked {
-        Err(NetError::Os { source, .. }) if source.raw_os_error() == Some(Errno::EEXIST as i32) => Ok(()),
-        other => other,
-    }
+pub fn add_rule(v6: bool, r: MarkRule) -> Result<bool, NetError> {
+    added(ask("add a routing rule", RouteNetlinkMessage::NewRule(rule(v6, r)), NLM_F_CREATE | NLM_F_EXCL))
+}
+
+/// Adds the route of a table; false: it existed.
+///
+/// # Errors
+/// If the kernel refuses it.
+pub fn add_route(v6: bool, table: u32, default: DefaultRoute) -> Result<bool, NetError> {
+    let m = RouteNetlinkMessage::NewRoute(route(v6, table, default));
+    added(ask(&format!("add a route to table {table}"), m, NLM_F_CREATE | NLM_F_EXCL))
 }
 
 /// Removes a rule; it is no error if there is none.

@@ -130,6 +130,37 @@ impl Syn {
 /// The probe capability that a cookie's single bit stands for.
 const PROBES: Capability = Capability { flags: Capability::ANSWERS | Capability::NIL, log2_most: 0 };
 
+/// What a half-open connection has while the application is asked about it, and afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reserved {
+    /// The reserved slot.
+    pub(super) id: ConnId,
+    /// The initial window that the application has chosen, segments; `None`: that of the endpoint.
+    pub(super) window: Option<NonZeroU16>,
+    /// The number of the endpoint that it has chosen ([`Listeners::chosen`](super::listeners::Listeners::chosen)).
+    pub(super) endpoint: u8,
+}
+
+/// Whether the application has to admit a half-open connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Permission {
+    /// No: the SYN was answered at once.
+    NotNeeded,
+    /// Yes: the SYN is not answered yet.
+    Awaited(Reserved),
+    /// It has admitted it, and the SYN was answered.
+    Given(Reserved),
+}
+
+impl Permission {
+    pub(super) fn reserved(self) -> Option<Reserved> {
+        match self {
+            Self::NotNeeded => None,
+            Self::Awaited(reserved) | Self::Given(reserved) => Some(reserved),
+        }
+    }
+}
+
 /// A half-open connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HalfOpen {
@@ -144,14 +175,7 @@ pub(super) struct HalfOpen {
     repeats: u8,
     /// Memory was short when the SYN arrived, so the offered window is small.
     pressed: bool,
-    /// The application has not admitted the connection yet: the SYN was not answered.
-    pub(super) waits: bool,
-    /// The reserved slot, if the application was asked whether it admits the connection.
-    pub(super) id: Option<ConnId>,
-    /// The initial window that the application has chosen, segments.
-    pub(super) window: Option<NonZeroU16>,
-    /// The endpoint that the application has chosen ([`Listeners::chosen`](super::listeners::Listeners::chosen)).
-    pub(super) which: u8,
+    pub(super) permission: Permission,
 }
 
 impl HalfOpen {
@@ -165,10 +189,7 @@ impl HalfOpen {
             answer_from: now,
             repeats: 0,
             pressed,
-            waits: false,
-            id: None,
-            window: None,
-            which: 0,
+            permission: Permission::NotNeeded,
         }
     }
 }
@@ -219,7 +240,9 @@ impl Host {
                 self.vacate(id);
                 return self.reset_syn(&ends, tcp.seq, out);
             }
-            let at = self.half_open.insert(ends, HalfOpen { waits, id: Some(id), ..half });
+            let reserved = Reserved { id, window: None, endpoint: 0 };
+            let at =
+                self.half_open.insert(ends, HalfOpen { permission: Permission::Awaited(reserved), ..half });
             self.half_open.arm(at, now + LIFE);
             self.hold(id, at);
             self.admissions.ask(id);
@@ -245,7 +268,7 @@ impl Host {
         let (local, remote) = (ends.local(), ends.remote());
         let secret = &self.config.secret;
         let mut config = self.config_for(half.began, remote.ip(), endpoint);
-        if let Some(window) = half.window {
+        if let Some(window) = half.permission.reserved().and_then(|r| r.window) {
             config.rules.initial_window = InitialWindow::Segments(window.get().into());
         }
         let origin = Origin {
@@ -346,7 +369,7 @@ impl Host {
     pub(super) fn half_open_segment(&mut self, now: Instant, at: u32, tcp: &Tcp<'_>, out: &mut impl Outlet) {
         let (ends, Some(&half)) = (self.half_open.ends(at), self.half_open.get(at)) else { return };
         let expected = half.syn.seq.add(1);
-        if half.waits {
+        if let Permission::Awaited(_) = half.permission {
             // A repeated SYN waits for the application, too. With a RST the peer gives up.
             if tcp.flags.has(Flags::RST) && tcp.seq == expected {
                 self.withdraw(at);
@@ -384,7 +407,7 @@ impl Host {
             self.counts.syns_dropped += 1;
         } else {
             let (conn, _) = self.rebuild(&half, &ends, &endpoint, None);
-            if self.establish(now, (ends, half.id), conn, tcp, out) {
+            if self.establish(now, (ends, half.permission.reserved().map(|r| r.id)), conn, tcp, out) {
                 self.half_open.remove(at);
             } else {
                 self.challenge(now, at, out);
@@ -456,7 +479,8 @@ impl Host {
 
     /// Forgets a half-open connection whose handshake failed.
     fn withdraw(&mut self, at: u32) {
-        if let Some(id) = self.half_open.remove(at).and_then(|half| half.id) {
+        let reserved = self.half_open.remove(at).and_then(|half| half.permission.reserved());
+        if let Some(Reserved { id, .. }) = reserved {
             self.early.remove(id);
             self.vacate(id);
             self.admissions.withdraw(id);
@@ -467,7 +491,7 @@ impl Host {
     pub(super) fn serve_half_open(&mut self, now: Instant, out: &mut impl Outlet) {
         while let Some(at) = self.half_open.due(now) {
             let Some(half) = self.half_open.get(at) else { continue };
-            if half.waits {
+            if let Permission::Awaited(_) = half.permission {
                 self.withdraw(at);
                 self.counts.half_open_expired += 1;
                 continue;

@@ -29,9 +29,9 @@ impl Listeners {
         self.ports.get(&port).or(self.elsewhere.as_ref().map(|(endpoint, _)| endpoint))
     }
     /// The endpoint that was chosen for a connection to this port: 0 is the listener's, others those of the choice.
-    pub(super) fn chosen(&self, port: u16, which: u8) -> Option<&Endpoint> {
+    pub(super) fn chosen(&self, port: u16, chosen: u8) -> Option<&Endpoint> {
         let own = self.at(port)?;
-        let other = usize::from(which).checked_sub(1).filter(|_| !self.ports.contains_key(&port));
+        let other = usize::from(chosen).checked_sub(1).filter(|_| !self.ports.contains_key(&port));
         Some(other.and_then(|n| self.choice.get(n)).unwrap_or(own))
     }
     /// When a SYN to this port is answered.

@@ -5,8 +5,8 @@ use super::outcome::{FlowOutcome, Outcome, RateOutcome, RunOutcome, Sample};
 use super::receivers::Receivers;
 use super::setting::{Flow, Setting, packet};
 use crate::app::{
-    App, AppStatus, ArrivalLog, ConnectionHandler, Inbox, Lines, NextStep, Rated, Reporters, Serve, Session,
-    Sink,
+    App, AppStatus, ArrivalLog, ConnectionHandler, HostTransport, Inbox, NextStep, Rated, Reporters, Serve,
+    Session, Sink,
 };
 use crate::device::Namespace;
 use crate::device::tun::{Tun, TunConfig};
@@ -213,15 +213,15 @@ fn send<'a>(
     for flow in &s.flows {
         let Some((_, endpoint)) = endpoints.iter().find(|(port, _)| *port == flow.port) else { continue };
         let ends = (SocketAddr::new(CLIENT[1].into(), 0), SocketAddr::new(to, flow.port));
-        let line = if let Some(config) = flow.group.transport.rate() {
+        let transport = if let Some(config) = flow.group.transport.rate() {
             let header = flow.group.endpoint.header;
-            Line::Rated(Rated::bind(client.host_mut(), ends, flow.begins(zero), &config, header)?)
+            FlowTransport::Rated(Rated::bind(client.host_mut(), ends, flow.begins(zero), &config, header)?)
         } else if flow.is_udp() {
-            Line::Plain(Lines::datagrams(client.host_mut(), ends, endpoint.clone())?)
+            FlowTransport::Plain(HostTransport::datagrams(client.host_mut(), ends, endpoint.clone())?)
         } else {
-            Line::Plain(Lines::connections(ends, endpoint.clone()))
+            FlowTransport::Plain(HostTransport::connections(ends, endpoint.clone()))
         };
-        senders.all.push(Sender { flow, session: flow.session(zero), line, stream: None });
+        senders.all.push(Sender { flow, session: flow.session(zero), transport, stream: None });
     }
     client.run(&mut senders, |_, _, _| stop())?;
     match senders.failure.take() {
@@ -231,9 +231,9 @@ fn send<'a>(
 }
 
 /// The carrier of a flow.
-enum Line {
+enum FlowTransport {
     /// Connections, or datagrams without rate control.
-    Plain(Lines),
+    Plain(HostTransport),
     /// Rate-controlled datagrams.
     Rated(Rated),
 }
@@ -242,16 +242,16 @@ enum Line {
 struct Sender<'a> {
     flow: &'a Flow<'a>,
     session: Session,
-    line: Line,
+    transport: FlowTransport,
     /// Source address of its connection, if it has a viewer.
     stream: Option<SocketAddr>,
 }
 
 impl Sender<'_> {
     fn turn(&mut self, now: Instant, host: &mut Host) -> Result<(), WorldError> {
-        let lines = match &mut self.line {
-            Line::Plain(lines) => lines,
-            Line::Rated(rated) => {
+        let transport = match &mut self.transport {
+            FlowTransport::Plain(transport) => transport,
+            FlowTransport::Rated(rated) => {
                 self.session.turn(now, rated)?;
                 if self.session.finished().is_some() {
                     rated.finish();
@@ -259,33 +259,33 @@ impl Sender<'_> {
                 return Ok(rated.turn(now, host)?);
             }
         };
-        self.session.turn(now, &mut lines.on(host))?;
-        if let Some(f) = lines.failure(host) {
+        self.session.turn(now, &mut transport.carrier(host))?;
+        if let Some(f) = transport.failure(host) {
             return Err(WorldError::Failed { flow: self.flow.group.name.clone(), why: f.to_string() });
         }
         if self.stream.is_none() && self.flow.is_watched() {
-            self.stream = lines.open().find_map(|id| host.conn(id)).map(|c| c.local());
+            self.stream = transport.open().find_map(|id| host.conn(id)).map(|c| c.local());
         }
-        lines.tend(now, host);
-        lines.take_summaries();
+        transport.tend(now, host);
+        transport.take_summaries();
         Ok(())
     }
     fn next(&self) -> Instant {
-        self.session.next().min(match &self.line {
-            Line::Plain(lines) => lines.next(),
-            Line::Rated(rated) => rated.next(),
+        self.session.next().min(match &self.transport {
+            FlowTransport::Plain(transport) => transport.next(),
+            FlowTransport::Rated(rated) => rated.next(),
         })
     }
     /// Measurements of its viewer from arrivals until this time.
     fn viewed(&mut self, watched: &ArrivalLog, end: Instant) -> Option<Viewed> {
-        let from = match &self.line {
-            Line::Rated(rated) => Some(rated.local()),
-            Line::Plain(lines) if self.flow.is_udp() => Some(lines.local()),
-            Line::Plain(_) => self.stream,
+        let from = match &self.transport {
+            FlowTransport::Rated(rated) => Some(rated.local()),
+            FlowTransport::Plain(transport) if self.flow.is_udp() => Some(transport.local()),
+            FlowTransport::Plain(_) => self.stream,
         };
-        let offered = match &self.line {
-            Line::Rated(rated) => rated.offered().clone(),
-            Line::Plain(_) => Offered::default(),
+        let offered = match &self.transport {
+            FlowTransport::Rated(rated) => rated.offered().clone(),
+            FlowTransport::Plain(_) => Offered::default(),
         };
         let came = from.map_or(&[][..], |from| watched.of(from)).iter().map(|(at, arrival)| match arrival {
             Arrival::Datagram(d) => {
@@ -296,13 +296,13 @@ impl Sender<'_> {
         self.session.watch(came, end)
     }
     fn sample(&self, host: &Host) -> (Option<f64>, u64) {
-        let Line::Plain(lines) = &self.line else { return (None, 0) };
-        let mut open = lines.open().filter_map(|id| host.conn(id));
+        let FlowTransport::Plain(transport) = &self.transport else { return (None, 0) };
+        let mut open = transport.open().filter_map(|id| host.conn(id));
         let cwnd = match (open.next(), open.next()) {
             (Some(only), None) if !self.session.opens_many() => Some(only.snapshot().cwnd),
             _ => None,
         };
-        (cwnd, lines.tally(host).acked)
+        (cwnd, transport.tally(host).acked)
     }
 }
 
@@ -334,16 +334,18 @@ impl Senders<'_> {
         let of = |x: &mut Sender<'_>| {
             let viewed = x.viewed(&receivers.watched, end);
             let plain = FlowOutcome::of(x.flow, &x.session, zero);
-            let lines = match &x.line {
-                Line::Plain(lines) => lines,
-                Line::Rated(rated) => return rated_outcome(plain, rated, receivers).with_view(viewed),
+            let transport = match &x.transport {
+                FlowTransport::Plain(transport) => transport,
+                FlowTransport::Rated(rated) => {
+                    return rated_outcome(plain, rated, receivers).with_view(viewed);
+                }
             };
             if x.flow.is_udp() {
-                let (delays, sent) = (receivers.inbox.of(lines.local()), x.session.datagrams());
+                let (delays, sent) = (receivers.inbox.of(transport.local()), x.session.datagrams());
                 return plain.with_datagrams(sent, delays.measured(), delays.bytes()).with_view(viewed);
             }
             let plain = plain.with_view(viewed);
-            let tally = lines.tally(host);
+            let tally = transport.tally(host);
             FlowOutcome {
                 acked: tally.acked,
                 sent: Some(tally.segments),
@@ -379,8 +381,8 @@ impl App for Senders<'_> {
     fn turn(&mut self, now: Instant, host: &mut Host) -> AppStatus {
         while host.next_changed().is_some() {}
         while let Some(d) = host.receive() {
-            let rated = self.all.iter_mut().find_map(|x| match &mut x.line {
-                Line::Rated(rated) if rated.local() == d.to => Some(rated),
+            let rated = self.all.iter_mut().find_map(|x| match &mut x.transport {
+                FlowTransport::Rated(rated) if rated.local() == d.to => Some(rated),
                 _ => None,
             });
             if let Some(rated) = rated {

@@ -24,6 +24,17 @@ pub(crate) struct Leg {
     pub(crate) number: u8,
 }
 
+/// How far the end of a leg is that did not open it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReceivingEnd {
+    /// No SYN has arrived.
+    Idle,
+    /// A SYN has arrived.
+    Requested,
+    /// The connection is established there.
+    Established,
+}
+
 /// What carries the data of a leg.
 #[derive(Debug)]
 pub(crate) enum Carrier {
@@ -83,14 +94,16 @@ impl Leg {
             Carrier::Rated(rated) => rated.sender.established(),
         }
     }
-    /// Whether the receiving end has seen a SYN, and whether it is established.
-    pub(crate) fn arrived(&self) -> (bool, bool) {
+    /// How far the receiving end is.
+    pub(crate) fn receiving_end(&self) -> ReceivingEnd {
         match &self.carrier {
             Carrier::Tcp { ends, .. } => match ends.receiver.state() {
-                State::Listen | State::Closed => (false, false),
-                state => (true, state != State::SynReceived),
+                State::Listen | State::Closed => ReceivingEnd::Idle,
+                State::SynReceived => ReceivingEnd::Requested,
+                _ => ReceivingEnd::Established,
             },
-            Carrier::Rated(rated) => (rated.receiver.has_received(), rated.receiver.has_received()),
+            Carrier::Rated(rated) if rated.receiver.has_received() => ReceivingEnd::Established,
+            Carrier::Rated(_) => ReceivingEnd::Idle,
         }
     }
     /// Bytes that the peer has acknowledged.

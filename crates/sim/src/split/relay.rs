@@ -12,7 +12,7 @@ use crate::packet::parcel::{Label, Parcel};
 use crate::sim::Sim;
 use crate::split::chain::Chain;
 use crate::split::headers::Headers;
-use crate::split::leg::{Carrier, Leg, MovingEnds};
+use crate::split::leg::{Carrier, Leg, MovingEnds, ReceivingEnd};
 use crate::split::rate_leg::RateLeg;
 use skyhaul_base::{Instant, Rng};
 use skyhaul_path::PacketView;
@@ -166,8 +166,12 @@ impl<R: Tap> Sim<R> {
         }
         if gateway + 1 == opened {
             let Agent::Leg(leg) = &self.flows[from].agent else { return };
-            let (asked, open) = leg.arrived();
-            if leg.moving.receiver || !(open || asked && early) {
+            let ready = match leg.receiving_end() {
+                ReceivingEnd::Idle => false,
+                ReceivingEnd::Requested => early,
+                ReceivingEnd::Established => true,
+            };
+            if leg.moving.receiver || !ready {
                 return;
             }
             self.open_leg(c, gateway + 1);

@@ -185,7 +185,7 @@ impl Http {
                             self.head.drain(..n);
                             // Each request has its own time.
                             self.stage = Stage::New;
-                            self.state = if r.waits && r.body > 0 {
+                            self.state = if r.expects_continue && r.body > 0 {
                                 State::Continue(CONTINUE, r)
                             } else {
                                 State::Body(r.body, r)

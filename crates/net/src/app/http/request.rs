@@ -17,7 +17,7 @@ pub(super) struct Request {
     /// Length of the request's body, which any method may have.
     pub(super) body: u64,
     /// The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
-    pub(super) waits: bool,
+    pub(super) expects_continue: bool,
     /// The connection ends after the response.
     pub(super) close: bool,
     /// The response has no body.
@@ -86,7 +86,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, Request)>, &'static st
     let request = Request {
         wanted,
         body,
-        waits: !http_1_0 && fields.lists("expect", "100-continue"),
+        expects_continue: !http_1_0 && fields.lists("expect", "100-continue"),
         close: http_1_0 || fields.lists("connection", "close"),
         head_only: method == "HEAD",
     };

@@ -6,6 +6,14 @@ use skyhaul_base::Instant;
 use skyhaul_cc::Phase;
 use skyhaul_tcp::{Bytes, Connection, Counters, Flags, Segment};
 
+/// How far a connection is, as the tap knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Opening,
+    Connected,
+    Ended,
+}
+
 /// Traces one connection.
 #[derive(Debug)]
 pub(in crate::host) struct Tracer {
@@ -15,8 +23,7 @@ pub(in crate::host) struct Tracer {
     timeouts: u64,
     recoveries: u64,
     recovers: bool,
-    connected: bool,
-    ended: bool,
+    stage: Stage,
     /// Its reader still exists.
     pub(in crate::host) read: bool,
 }
@@ -37,8 +44,7 @@ impl Tracer {
             timeouts: c.timeouts,
             recoveries: c.recoveries,
             recovers: false,
-            connected,
-            ended: false,
+            stage: if connected { Stage::Connected } else { Stage::Opening },
             read: true,
         };
         new.tell(now, Traced::Began);
@@ -107,12 +113,14 @@ impl Tracer {
 
     /// Tells of the beginning and the end of the connection, once each.
     pub(in crate::host) fn notice(&mut self, now: Instant, connected: bool, over: Option<End>) {
-        if connected && !std::mem::replace(&mut self.connected, true) {
+        if connected && self.stage == Stage::Opening {
+            self.stage = Stage::Connected;
             self.tell(now, Traced::Connected);
         }
         if let Some(end) = over
-            && !std::mem::replace(&mut self.ended, true)
+            && self.stage < Stage::Ended
         {
+            self.stage = Stage::Ended;
             self.tell(now, Traced::Ended(end));
         }
     }

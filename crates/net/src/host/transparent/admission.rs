@@ -2,7 +2,7 @@
 //! become.
 
 use crate::host::ends::Ends;
-use crate::host::half_open::LIFE;
+use crate::host::half_open::{LIFE, Permission, Reserved};
 use crate::host::{ConnId, Endpoint, Host};
 use crate::outlet::Outlet;
 use skyhaul_base::Instant;
@@ -54,26 +54,27 @@ impl Admissions {
 
 impl Host {
     /// A connection that waits for admission: its entry in the table of half-open ones.
-    fn waits(&self, id: ConnId) -> Option<u32> {
+    fn waiting(&self, id: ConnId) -> Option<u32> {
         let at = self.reserved(id)?;
-        self.half_open.get(at).is_some_and(|half| half.waits).then_some(at)
+        let half = self.half_open.get(at)?;
+        matches!(half.permission, Permission::Awaited(_)).then_some(at)
     }
     pub(super) fn asked(&self, id: ConnId) -> Option<PendingConnection> {
-        let at = self.waits(id)?;
+        let at = self.waiting(id)?;
         let (ends, syn) = (self.half_open.ends(at), &self.half_open.get(at)?.syn);
         let (local, remote) = (ends.local(), ends.remote());
         Some(PendingConnection { id, local, remote, dscp: syn.dscp, gateway: syn.gateway })
     }
     /// Admits one with this initial window and endpoint; false if it is gone.
-    pub(super) fn set_terms(&mut self, id: ConnId, window: Option<NonZeroU16>, which: u8) -> bool {
-        let waits = self.waits(id);
-        let Some(half) = waits.and_then(|at| self.half_open.get_mut(at)) else { return false };
-        (half.window, half.which) = (window, which);
+    pub(super) fn set_terms(&mut self, id: ConnId, window: Option<NonZeroU16>, endpoint: u8) -> bool {
+        let waiting = self.waiting(id);
+        let Some(half) = waiting.and_then(|at| self.half_open.get_mut(at)) else { return false };
+        half.permission = Permission::Awaited(Reserved { id, window, endpoint });
         self.admissions.admitted.push(id);
         true
     }
     pub(super) fn turn_away(&mut self, id: ConnId) {
-        let Some(at) = self.waits(id) else { return };
+        let Some(at) = self.waiting(id) else { return };
         let ends = self.half_open.ends(at);
         if let Some(half) = self.half_open.remove(at) {
             self.admissions.refused.push((ends, half.syn.seq));
@@ -83,8 +84,8 @@ impl Host {
     }
     /// The endpoint of a half-open connection.
     pub(in crate::host) fn endpoint_of(&self, at: u32) -> Option<Endpoint> {
-        let which = self.half_open.get(at)?.which;
-        self.listeners.chosen(self.half_open.ends(at).local().port(), which).cloned()
+        let chosen = self.half_open.get(at)?.permission.reserved().map_or(0, |r| r.endpoint);
+        self.listeners.chosen(self.half_open.ends(at).local().port(), chosen).cloned()
     }
 
     /// Carries out the application's decisions on connections that waited for admission.
@@ -98,12 +99,15 @@ impl Host {
         self.reset_broken(out);
     }
     fn answer_admitted(&mut self, now: Instant, id: ConnId, out: &mut impl Outlet) {
-        let Some(at) = self.waits(id) else { return };
+        let Some(at) = self.waiting(id) else { return };
         let (ends, endpoint) = (self.half_open.ends(at), self.endpoint_of(at));
         let Some(endpoint) = endpoint else { return };
-        if let Some(half) = self.half_open.get_mut(at) {
+        if let Some(half) = self.half_open.get_mut(at)
+            && let Permission::Awaited(reserved) = half.permission
+        {
+            half.permission = Permission::Given(reserved);
             // The RTT measurement starts with the answer.
-            (half.waits, half.began, half.sent) = (false, now, now);
+            (half.began, half.sent) = (now, now);
             let half = *half;
             let early = self.early.remove(id).filter(|_| self.demux.len() < self.config.most);
             let (mut conn, synack) = self.rebuild(&half, &ends, &endpoint, early.as_deref());
@@ -113,7 +117,7 @@ impl Host {
             if early.is_some() {
                 // It can be read and written before the handshake is complete.
                 self.half_open.remove(at);
-                let slot = self.install(conn, ends, half.id);
+                let slot = self.install(conn, ends, Some(id));
                 self.pump(now, slot, out);
                 return;
             }

@@ -35,9 +35,9 @@ pub trait Transparent {
     fn next_asked(&mut self) -> Option<PendingConnection>;
     /// Admits a waiting connection. Its SYN-ACK leaves with the next [`Host::flush`]; false if it no longer exists.
     ///
-    /// `window` is its initial window, segments, if it differs from the endpoint's; `which` is 0 for the listener's endpoint, or the
+    /// `window` is its initial window, segments, if it differs from the endpoint's; `chosen` is 0 for the listener's endpoint, or the
     /// number of one that was offered ([`Self::offer`]), counted from 1.
-    fn admit(&mut self, id: ConnId, window: Option<NonZeroU16>, which: u8) -> bool;
+    fn admit(&mut self, id: ConnId, window: Option<NonZeroU16>, chosen: u8) -> bool;
     /// Refuses a waiting connection with a RST.
     fn refuse(&mut self, id: ConnId);
     /// A connection that [`Self::next_asked`] has returned and that failed: its peer has given up, or has not acknowledged the
@@ -75,8 +75,8 @@ impl Transparent for Host {
         }
         None
     }
-    fn admit(&mut self, id: ConnId, window: Option<NonZeroU16>, which: u8) -> bool {
-        self.set_terms(id, window, which)
+    fn admit(&mut self, id: ConnId, window: Option<NonZeroU16>, chosen: u8) -> bool {
+        self.set_terms(id, window, chosen)
     }
     fn refuse(&mut self, id: ConnId) {
         self.turn_away(id);

@@ -29,7 +29,7 @@ static PATTERN: [u8; 1 << 16] = {
 
 /// A connection.
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct TransferConnection {
     transfer: u64,
     id: ConnId,
     /// The transfer is complete or given up; only the close is still pending.
@@ -40,11 +40,12 @@ struct Line {
 
 /// What one sender uses on a host: a connection for each transfer, or a port for datagrams.
 #[derive(Debug)]
-pub struct Lines {
+pub struct HostTransport {
     /// The local and the remote address.
     ends: (SocketAddr, SocketAddr),
     endpoint: Arc<Endpoint>,
-    lines: Vec<Line>,
+    /// Connections that are not over.
+    open: Vec<TransferConnection>,
     /// Totals of released connections.
     released: Tally,
     /// What the last released connection knew of the path, for the next one.
@@ -55,14 +56,14 @@ pub struct Lines {
     datagram: Vec<u8>,
 }
 
-impl Lines {
+impl HostTransport {
     /// Uses connections from `ends.0`, whose port may be 0, to `ends.1`.
     #[must_use]
     pub fn connections(ends: (SocketAddr, SocketAddr), endpoint: Arc<Endpoint>) -> Self {
         Self {
             ends,
             endpoint,
-            lines: Vec::new(),
+            open: Vec::new(),
             released: Tally::default(),
             path_state: None,
             summaries: Vec::new(),
@@ -90,11 +91,11 @@ impl Lines {
     /// The connection of an unfinished transfer.
     #[must_use]
     pub fn id(&self, transfer: u64) -> Option<ConnId> {
-        self.lines.iter().find(|l| l.transfer == transfer).map(|l| l.id)
+        self.open.iter().find(|c| c.transfer == transfer).map(|c| c.id)
     }
     /// The connections of unfinished transfers.
     pub fn open(&self) -> impl Iterator<Item = ConnId> {
-        self.lines.iter().filter(|l| !l.released).map(|l| l.id)
+        self.open.iter().filter(|l| !l.released).map(|c| c.id)
     }
     /// Why the connection of an unfinished transfer failed.
     #[must_use]
@@ -112,13 +113,13 @@ impl Lines {
         std::mem::take(&mut self.summaries)
     }
     /// The carrier of a session over these connections or datagrams of `host`.
-    pub fn on<'a>(&'a mut self, host: &'a mut Host) -> OnHost<'a> {
-        OnHost { lines: self, host }
+    pub fn carrier<'a>(&'a mut self, host: &'a mut Host) -> HostCarrier<'a> {
+        HostCarrier { transport: self, host }
     }
 
     /// Gives connections at most `timeout` to close, and aborts those that never got an answer.
     pub fn hurry(&mut self, now: Instant, host: &mut Host, timeout: Duration) {
-        for l in &mut self.lines {
+        for l in &mut self.open {
             l.close_by = l.close_by.min(now + timeout);
             if host.conn(l.id).is_some_and(|c| !c.is_connected()) {
                 // There is no peer to close with.
@@ -129,8 +130,8 @@ impl Lines {
 
     /// Releases connections that have ended or whose close has timed out.
     pub fn tend(&mut self, now: Instant, host: &mut Host) {
-        let Self { lines, released, summaries, .. } = self;
-        lines.retain_mut(|l| {
+        let Self { open, released, summaries, .. } = self;
+        open.retain_mut(|l| {
             // A peer that closes later, such as a server, may still send; its data is discarded.
             host.discard(now, l.id);
             let Some(c) = host.conn(l.id) else { return false };
@@ -155,31 +156,31 @@ impl Lines {
     /// Latest time at which [`Self::tend`] must be called.
     #[must_use]
     pub fn next(&self) -> Instant {
-        self.lines.iter().map(|l| l.close_by).min().unwrap_or(Instant::MAX)
+        self.open.iter().map(|c| c.close_by).min().unwrap_or(Instant::MAX)
     }
 }
 
 /// Carries a session over the connections or datagrams of a host.
 #[derive(Debug)]
-pub struct OnHost<'a> {
-    lines: &'a mut Lines,
+pub struct HostCarrier<'a> {
+    transport: &'a mut HostTransport,
     host: &'a mut Host,
 }
 
-impl Carrier for OnHost<'_> {
+impl Carrier for HostCarrier<'_> {
     type Error = HostError;
 
     fn open(&mut self, now: Instant, transfer: u64) -> Result<(), HostError> {
-        let Self { lines, host } = self;
-        let id = host.connect(now, lines.ends.0, lines.ends.1, &lines.endpoint)?;
-        if let Some(state) = lines.path_state {
+        let Self { transport, host } = self;
+        let id = host.connect(now, transport.ends.0, transport.ends.1, &transport.endpoint)?;
+        if let Some(state) = transport.path_state {
             host.recall(now, id, state);
         }
-        lines.lines.push(Line { transfer, id, released: false, close_by: Instant::MAX });
+        transport.open.push(TransferConnection { transfer, id, released: false, close_by: Instant::MAX });
         Ok(())
     }
     fn write(&mut self, now: Instant, transfer: u64, most: u64) -> u64 {
-        let Some(id) = self.lines.id(transfer) else { return 0 };
+        let Some(id) = self.transport.id(transfer) else { return 0 };
         let mut written = 0;
         while written < most {
             let from = self.host.conn(id).map_or(0, |c| c.bytes_written() as usize % PATTERN.len());
@@ -194,7 +195,7 @@ impl Carrier for OnHost<'_> {
         written
     }
     fn take_back(&mut self, now: Instant, transfer: u64) {
-        if let Some(id) = self.lines.id(transfer) {
+        if let Some(id) = self.transport.id(transfer) {
             self.host.take_back(now, id);
         }
     }
@@ -202,11 +203,11 @@ impl Carrier for OnHost<'_> {
     /// FIN; a FIN in the last segment would trigger an immediate acknowledgement instead of a delayed one (RFC 5681 §4.2).
     fn finish(&mut self, _now: Instant, _transfer: u64) {}
     fn is_acknowledged(&mut self, _now: Instant, transfer: u64) -> bool {
-        let conn = self.lines.id(transfer).and_then(|id| self.host.conn(id));
+        let conn = self.transport.id(transfer).and_then(|id| self.host.conn(id));
         conn.is_some_and(|c| c.failure().is_none() && c.tcp().unacked() == 0)
     }
     fn feedback(&mut self, _now: Instant, transfer: u64) -> Feedback {
-        let conn = self.lines.id(transfer).and_then(|id| self.host.conn(id));
+        let conn = self.transport.id(transfer).and_then(|id| self.host.conn(id));
         conn.map_or_else(Feedback::default, |c| {
             let sender = c.tcp().sender();
             Feedback {
@@ -217,16 +218,18 @@ impl Carrier for OnHost<'_> {
         })
     }
     fn release(&mut self, now: Instant, transfer: u64) {
-        let Some(line) = self.lines.lines.iter_mut().find(|l| l.transfer == transfer) else { return };
-        (line.released, line.close_by) = (true, line.close_by.min(now + CLOSE_TIMEOUT));
-        self.host.shutdown(now, line.id);
-        if let Some(c) = self.host.conn(line.id) {
-            self.lines.released = self.lines.released.with(&c.counters());
-            self.lines.path_state = c.tcp().path_state();
+        let Some(connection) = self.transport.open.iter_mut().find(|c| c.transfer == transfer) else {
+            return;
+        };
+        (connection.released, connection.close_by) = (true, connection.close_by.min(now + CLOSE_TIMEOUT));
+        self.host.shutdown(now, connection.id);
+        if let Some(c) = self.host.conn(connection.id) {
+            self.transport.released = self.transport.released.with(&c.counters());
+            self.transport.path_state = c.tcp().path_state();
         }
     }
     fn datagram(&mut self, _now: Instant, datagram: &Datagram) -> Result<(), HostError> {
-        let Lines { ends, datagram: bytes, .. } = &mut *self.lines;
+        let HostTransport { ends, datagram: bytes, .. } = &mut *self.transport;
         bytes.resize(datagram.len as usize, 0);
         // A datagram too short for a header is sent anyway; its receiver cannot measure it.
         let _ = datagram.write(bytes);

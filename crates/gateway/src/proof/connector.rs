@@ -1,0 +1,99 @@
+//! The gateway's own connection to itself: one after the other, from a host of its own behind an interface of its own.
+
+use super::ANSWER;
+use crate::rules::{CLIENT, SERVER};
+use skyhaul_base::{Duration, Instant};
+use skyhaul_net::app::{App, AppStatus};
+use skyhaul_net::host::{ConnId, Endpoint, Host};
+use std::net::SocketAddr;
+
+/// Time between the end of one and the beginning of the next.
+const EVERY: Duration = Duration::from_secs(2);
+/// Time for an answer, in which a lost SYN is repeated once (RFC 6298 §2.1).
+const PATIENCE: Duration = Duration::from_millis(1500);
+/// Least time between calls, so that the thread ends soon.
+const LOOK: Duration = Duration::from_millis(200);
+/// The port of the server: discard (RFC 863).
+const PORT: u16 = 9;
+
+/// Opens the connections.
+#[derive(Debug)]
+pub(super) struct Connector {
+    endpoint: Endpoint,
+    open: Option<(ConnId, Instant)>,
+    due: Instant,
+    now: Instant,
+    over: bool,
+    result: Option<Result<(), &'static str>>,
+}
+
+impl Connector {
+    pub(super) fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint, open: None, due: Instant::ZERO, now: Instant::ZERO, over: false, result: None }
+    }
+    /// How the last one has ended, told once.
+    pub(super) fn result(&mut self) -> Option<Result<(), &'static str>> {
+        self.result.take()
+    }
+    /// Begins another one at once: what the one that is open says is out of date.
+    pub(super) fn hurry(&mut self, now: Instant, host: &mut Host) {
+        if let Some((id, _)) = self.open.take() {
+            host.abort(now, id);
+            host.release(now, id);
+        }
+        self.due = now;
+    }
+
+    /// How the open one has ended, if it has.
+    fn outcome(
+        &self,
+        now: Instant,
+        host: &mut Host,
+        (id, began): (ConnId, Instant),
+    ) -> Option<Result<(), &'static str>> {
+        let mut room = [0; ANSWER.len()];
+        let read = host.read(now, id, &mut room);
+        if room.get(..read) == Some(ANSWER) {
+            return Some(Ok(()));
+        }
+        let conn = host.conn(id);
+        if conn.is_none_or(|c| c.failure().is_some() || c.is_over()) {
+            return Some(Err("is reset"));
+        }
+        (now >= began + PATIENCE).then_some(Err(match conn.is_some_and(|c| c.is_connected()) {
+            true => "is accepted, but the gateway does not answer",
+            false => "gets no answer",
+        }))
+    }
+}
+
+impl App for Connector {
+    fn turn(&mut self, now: Instant, host: &mut Host) -> AppStatus {
+        self.now = now;
+        while host.next_changed().is_some() {}
+        if let Some(open) = self.open
+            && let Some(outcome) = self.outcome(now, host, open)
+        {
+            host.abort(now, open.0);
+            host.release(now, open.0);
+            // A failure is looked into at once.
+            self.due = if outcome.is_ok() { now + EVERY } else { now + LOOK };
+            (self.open, self.result) = (None, Some(outcome));
+        }
+        if self.open.is_none() && now >= self.due {
+            let (from, to) = (SocketAddr::new(CLIENT.into(), 0), SocketAddr::new(SERVER.into(), PORT));
+            match host.connect(now, from, to, &self.endpoint) {
+                Ok(id) => self.open = Some((id, now)),
+                Err(_) => self.due = now + EVERY,
+            }
+        }
+        if self.over { AppStatus::Done } else { AppStatus::Waiting }
+    }
+    fn next_timeout(&self) -> Instant {
+        self.now + LOOK
+    }
+    fn stop(&mut self, now: Instant, host: &mut Host) {
+        host.abort_all(now);
+        self.over = true;
+    }
+}

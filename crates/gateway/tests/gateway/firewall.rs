@@ -1,0 +1,313 @@
+//! A gateway beside the rules of a firewall that knows nothing of it.
+
+use crate::bed::{Bed, CLIENT, FAR, NEAR, Running};
+use crate::{calm, listen, many, server};
+use serde_json::Value;
+use skyhaul_base::Instant;
+use skyhaul_gateway::Config;
+use skyhaul_gateway::doctor::{self, Finding, Outcome};
+use skyhaul_net::Clock;
+use std::io::{Read, Write};
+use std::net::{IpAddr, TcpStream};
+use std::process::Command;
+use std::time::Duration as Patience;
+
+pub(crate) const ALL: [(&str, fn()); 5] = [
+    ("connections_that_are_dropped_are_forwarded", connections_that_are_dropped_are_forwarded),
+    (
+        "packets_over_the_link_that_are_dropped_end_splitting",
+        packets_over_the_link_that_are_dropped_end_splitting,
+    ),
+    ("routes_and_interfaces_come_and_go", routes_and_interfaces_come_and_go),
+    ("the_legs_of_a_connection_are_tracked_apart", the_legs_of_a_connection_are_tracked_apart),
+    ("hidden_addresses_are_split", hidden_addresses_are_split),
+];
+
+fn sh(bed: &Bed, at: usize, line: &str) {
+    let run = || Command::new("sh").args(["-c", line]).output().expect("runs");
+    let done = bed.spaces[at].within(run).expect("enters");
+    assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// Sets rules of a firewall.
+fn rules(bed: &Bed, at: usize, text: &str) {
+    sh(bed, at, &format!("nft -f - <<'end'\n{text}\nend"));
+}
+
+/// What the rules of every other router are made of.
+const STATEFUL: &str = "table inet filter {
+    chain input { type filter hook input priority filter; policy accept; ct state invalid drop; }
+    chain forward {
+        type filter hook forward priority filter; policy drop;
+        ct state invalid drop
+        ct state established,related accept
+        iifname { lan0, sky-near, sky-far } oifname sat0 accept
+        iifname sat0 oifname { lan0, sky-near, sky-far } accept
+        iifname { sky-near, sky-far } accept
+        oifname { sky-near, sky-far } accept
+    }
+}";
+
+fn the_legs_of_a_connection_are_tracked_apart() {
+    let Some(bed) = Bed::new("tracked", calm()) else { return };
+    for at in [NEAR, FAR] {
+        rules(&bed, at, STATEFUL);
+    }
+    // Packets whose sequence numbers do not belong to a connection are invalid where only one leg is known, too.
+    let near = bed.gateway(NEAR, "");
+    many(&bed, server(), 4, 100_000);
+    assert_eq!((near.count("from-hosts"), near.count("finished")), (4, 4));
+    let far = bed.gateway(FAR, "");
+    many(&bed, server(), 4, 100_000);
+    assert_eq!((near.count("from-hosts"), far.count("from-link")), (8, 4));
+    assert_eq!((near.count("aborted"), far.count("aborted")), (0, 0));
+    near.stop();
+    far.stop();
+}
+
+fn hidden_addresses_are_split() {
+    let Some(bed) = Bed::new("hidden", calm()) else { return };
+    rules(
+        &bed,
+        NEAR,
+        "table ip nat { chain out { type nat hook postrouting priority srcnat; oifname sat0 masquerade; }; }",
+    );
+    rules(&bed, NEAR, STATEFUL);
+    let near = bed.gateway(NEAR, "");
+    let listener = listen(&bed, server());
+    let serves = std::thread::spawn(move || {
+        (0..3)
+            .map(|_| {
+                let (mut s, from) = listener.accept().expect("accepts");
+                let mut all = Vec::new();
+                s.read_to_end(&mut all).expect("reads");
+                s.write_all(&all).expect("writes");
+                from.ip()
+            })
+            .collect::<Vec<_>>()
+    });
+    for n in 0..3 {
+        let back = bed.spaces[CLIENT].within(|| {
+            let mut s = TcpStream::connect(server()).expect("connects");
+            s.set_read_timeout(Some(std::time::Duration::from_secs(20))).expect("sets");
+            s.write_all(&vec![n; 100_000]).expect("writes");
+            s.shutdown(std::net::Shutdown::Write).expect("half-closes");
+            let mut back = Vec::new();
+            s.read_to_end(&mut back).expect("reads");
+            back
+        });
+        assert_eq!(back.expect("enters"), vec![n; 100_000]);
+    }
+    assert_eq!(serves.join().expect("serves"), [IpAddr::from([10, 9, 0, 1]); 3]);
+    assert_eq!((near.count("from-hosts"), near.count("finished")), (3, 3), "they were split");
+    near.stop();
+}
+
+fn since(began: Instant) -> Patience {
+    Patience::from_nanos((Clock::now() - began).as_nanos())
+}
+/// Waits for what happens within seconds on an idle machine, and returns how long that took.
+fn waits_for(what: &str, happens: impl Fn() -> bool) -> Patience {
+    let began = Clock::now();
+    while !happens() {
+        assert!(since(began) < Patience::from_secs(60), "{what} did not happen");
+        std::thread::sleep(Patience::from_millis(20));
+    }
+    since(began)
+}
+
+fn state(gateway: &Running) -> String {
+    let status: Value = serde_json::from_str(&gateway.ask("status")).expect("JSON");
+    status["proof"]["state"].as_str().unwrap_or_else(|| panic!("{status}")).to_owned()
+}
+fn cause(gateway: &Running) -> String {
+    let status: Value = serde_json::from_str(&gateway.ask("status")).expect("JSON");
+    status["proof"]["cause"].as_str().unwrap_or_else(|| panic!("{status}")).to_owned()
+}
+fn admits(gateway: &Running) -> bool {
+    let status: Value = serde_json::from_str(&gateway.ask("status")).expect("JSON");
+    status["admits"].as_bool().expect("a truth value")
+}
+fn examined(bed: &Bed) -> Finding {
+    let text = "name = \"near\"\n[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n";
+    let config = Config::parse("near.toml", text).expect("is good");
+    let all = bed.spaces[NEAR].within(|| doctor::examine(&config, &bed.folder)).expect("enters");
+    let found = all.iter().find(|f| f.what == "the gateway that runs");
+    found.unwrap_or_else(|| panic!("{all:#?}")).clone()
+}
+
+/// A server that sends back the first bytes of each connection, until the test ends.
+fn serve(bed: &Bed) {
+    let listener = listen(bed, server());
+    std::thread::spawn(move || {
+        while let Ok((mut s, _)) = listener.accept() {
+            std::thread::spawn(move || {
+                let mut room = [0; 5];
+                while s.read_exact(&mut room).is_ok() && s.write_all(&room).is_ok() {}
+            });
+        }
+    });
+}
+/// How long a connection of a client took to be answered.
+fn answered(bed: &Bed) -> Patience {
+    let ask = || {
+        let began = Clock::now();
+        let mut s = TcpStream::connect_timeout(&server(), Patience::from_secs(20)).expect("connects");
+        s.set_read_timeout(Some(Patience::from_secs(20))).expect("sets");
+        s.write_all(b"words").expect("writes");
+        s.read_exact(&mut [0; 5]).expect("is answered");
+        since(began)
+    };
+    bed.spaces[CLIENT].within(ask).expect("enters")
+}
+
+/// The longest time for which connections may go astray.
+const AT_MOST: Patience = Patience::from_secs(5);
+
+fn connections_that_are_dropped_are_forwarded() {
+    let Some(bed) = Bed::new("dropped", calm()) else { return };
+    serve(&bed);
+    let log = bed.folder.join("events.jsonl");
+    let near = bed.gateway(NEAR, &format!("[log]\nevents = \"{}\"\n", log.display()));
+    waits_for("its own connection", || state(&near) == "works");
+    assert!(
+        examined(&bed).is_ok() && near.ask("metrics").contains("skyhaul_gateway_proven{gateway=\"near\"} 1")
+    );
+    answered(&bed);
+    assert_eq!(near.count("from-hosts"), 1);
+    // As a service of a firewall is reloaded: everything is replaced at once.
+    let drops = "flush ruleset\ntable inet filter { chain input { type filter hook input priority filter; policy drop;
+        ct state established,related accept; }; }";
+    rules(&bed, NEAR, drops);
+    let took = waits_for("the end of interception", || {
+        let took = answered(&bed);
+        assert!(took < AT_MOST, "{took:?}");
+        state(&near) == "withdrawn" && !admits(&near)
+    });
+    assert!(took < 2 * AT_MOST, "{took:?}");
+    // From then on nothing is lost.
+    let took = answered(&bed);
+    assert!(took < Patience::from_millis(900), "{took:?}");
+    assert_eq!(near.count("from-hosts"), 1, "they were not split");
+    let remedy = "nft insert rule inet filter input meta mark 0x53480001 accept";
+    assert!(cause(&near).ends_with(remedy), "{}", cause(&near));
+    let found = examined(&bed);
+    assert!(found.outcome == Outcome::Bad && found.message.ends_with(remedy), "{found:?}");
+    let metrics = near.ask("metrics");
+    for line in
+        ["proven{gateway=\"near\"} 0", "admits{gateway=\"near\"} 0", "withdrawals_total{gateway=\"near\"} 1"]
+    {
+        assert!(metrics.contains(&format!("skyhaul_gateway_{line}")), "{line}: {metrics}");
+    }
+    let events = || std::fs::read_to_string(&log).expect("is there");
+    assert!(events().contains("\"withdrawn\"") && events().contains(remedy), "{}", events());
+    // The remedy helps, at once.
+    sh(&bed, NEAR, remedy);
+    let took = waits_for("interception", || state(&near) == "works" && admits(&near));
+    assert!(took < AT_MOST, "{took:?}");
+    answered(&bed);
+    assert_eq!(near.count("from-hosts"), 2);
+    // Where the rules let hosts pass but not its own connection, hosts decide.
+    rules(
+        &bed,
+        NEAR,
+        &format!("flush table inet filter\n{drops}\nadd rule inet filter input iifname lan0 accept")
+            .replace("flush ruleset\n", ""),
+    );
+    waits_for("doubt", || state(&near) == "doubtful");
+    assert!(admits(&near) && !examined(&bed).is_ok());
+    answered(&bed);
+    assert_eq!(near.count("from-hosts"), 3);
+    waits_for("proof", || state(&near) == "works");
+    assert!(examined(&bed).is_ok());
+    assert_eq!(near.count_of("proof", "withdrawals"), 1);
+    near.stop();
+}
+
+fn packets_over_the_link_that_are_dropped_end_splitting() {
+    let Some(bed) = Bed::new("barred", calm()) else { return };
+    serve(&bed);
+    let near = bed.gateway(NEAR, "");
+    waits_for("its own connection", || state(&near) == "works");
+    // Rules for what is forwarded, of somebody who knows nothing of the gateway's interface.
+    rules(
+        &bed,
+        NEAR,
+        "table inet filter { chain forward { type filter hook forward priority filter; policy drop;
+        ct state established,related accept; iifname lan0 oifname sat0 accept; }; }",
+    );
+    // Connections whose far legs are dropped: they are lost, others are not.
+    let lost = bed.spaces[CLIENT].within(|| TcpStream::connect(server()));
+    let took = waits_for("the end of interception", || state(&near) == "withdrawn");
+    assert!(took < AT_MOST, "{took:?}");
+    answered(&bed);
+    assert!(
+        cause(&near).contains("nft insert rule inet filter forward iifname sky-near accept"),
+        "{}",
+        cause(&near)
+    );
+    drop(lost);
+    sh(&bed, NEAR, "nft insert rule inet filter forward iifname sky-near accept");
+    sh(&bed, NEAR, "nft insert rule inet filter forward oifname sky-near accept");
+    waits_for("interception", || admits(&near));
+    let before = near.count("from-hosts");
+    answered(&bed);
+    assert_eq!(near.count("from-hosts"), before + 1);
+    near.stop();
+}
+
+fn routes_and_interfaces_come_and_go() {
+    let Some(bed) = Bed::new("routes", calm()) else { return };
+    serve(&bed);
+    let near = bed.gateway(NEAR, "");
+    let far = bed.gateway(FAR, "");
+    let splits = |what: &str| {
+        // What arrives until it is repaired may go astray.
+        let before = near.count("from-hosts");
+        let split = || {
+            let ask = || {
+                let mut s = TcpStream::connect_timeout(&server(), Patience::from_secs(1))?;
+                s.set_read_timeout(Some(Patience::from_secs(1)))?;
+                s.write_all(b"words")?;
+                s.read_exact(&mut [0; 5])
+            };
+            bed.spaces[CLIENT].within(ask).expect("enters").is_ok() && near.count("from-hosts") > before
+        };
+        let took = waits_for(what, split);
+        assert!(took < AT_MOST, "{what}: {took:?}");
+    };
+    splits("the first");
+    for (what, line) in [
+        ("rules of routing", "ip rule del priority 21320; ip rule del priority 21320"),
+        ("the route to the sockets", "ip route flush table 21320"),
+        ("the route to the gateway's host", "ip route flush table 21321"),
+        ("the gateway's interface", "ip link set sky-near down; ip link set sky-near up"),
+        ("the interface of hosts", "ip link set lan0 down; ip link set lan0 up"),
+        ("the link", "ip link set sat0 down; ip link set sat0 up; ip route add 10.2.0.0/24 dev sat0"),
+        ("an address", "ip addr del 10.1.0.1/24 dev lan0; ip addr add 10.1.0.1/24 dev lan0"),
+    ] {
+        sh(&bed, NEAR, line);
+        splits(what);
+    }
+    // What cannot be repaired ends splitting.
+    sh(&bed, NEAR, "ip link set sky-near down");
+    let took = waits_for("the end of interception", || state(&near) == "withdrawn" && !admits(&near));
+    assert!(took < AT_MOST, "{took:?}");
+    assert!(cause(&near).contains("cannot be restored"), "{}", cause(&near));
+    let before = near.count("from-hosts");
+    assert!(answered(&bed) < AT_MOST);
+    assert_eq!(near.count("from-hosts"), before);
+    sh(&bed, NEAR, "ip link set sky-near up");
+    splits("its interface");
+    // What has no way over the link is not split: its sender learns what the kernel says.
+    let before = near.count("from-hosts");
+    sh(&bed, NEAR, "ip route add unreachable 10.2.0.2");
+    let refused =
+        bed.spaces[CLIENT].within(|| TcpStream::connect(server())).expect("enters").expect_err("no way");
+    assert_eq!(refused.kind(), std::io::ErrorKind::HostUnreachable);
+    assert_eq!(near.count("from-hosts"), before);
+    sh(&bed, NEAR, "ip route del unreachable 10.2.0.2");
+    splits("a route");
+    near.stop();
+    far.stop();
+}
