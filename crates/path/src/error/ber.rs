@@ -279,7 +279,7 @@ mod tests {
         let (p, n) = (bytes.mean_loss(1000), f64::from(n));
         assert!((lost - n * p).abs() < 4.0 * (n * p * (1.0 - p)).sqrt(), "{lost}");
         assert_eq!(
-            (bytes.validate(), bytes.words(&|x| x.to_string())),
+            (bytes.validate(), bytes.words(&|x| format!("{x}"))),
             (Ok(()), "byte error rate 0.00001".into())
         );
         let code = Some(Code::ReedSolomon { n: 255, k: 223 });
