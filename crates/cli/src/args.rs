@@ -346,6 +346,13 @@ pub(crate) enum StudyCommand {
         after_help = "Example:\n  skyhaul study report studies/peach-2001/fig11.toml --out results/fig11"
     )]
     Report(StudyArgs),
+    /// Search the readings that the texts allow for the one whose numbers are nearest to the printed ones.
+    ///
+    /// The study names its free options and the printed numbers under [fit]. Readings are fitted to each paper and tested
+    /// on the others, then fitted to all; what is reported is measured with fresh seeds. --max-cells limits the cells of the
+    /// search. Stopped with Ctrl-C, the same command continues.
+    #[command(after_help = "Example:\n  skyhaul study fit peach-2001/readings-fit --json")]
+    Fit(StudyArgs),
 }
 
 #[derive(Args, Debug)]

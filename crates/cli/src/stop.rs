@@ -60,6 +60,16 @@ impl Stop {
         ))
     }
 
+    /// A search stopped before it was complete; its cells stay in the cache.
+    #[must_use]
+    pub(crate) fn searching(cells: usize, cache: &Cache) -> Self {
+        Self::Interrupted(format!(
+            "stopped with {cells} cells of the search and those of the last step done; they are kept in {}: run the same \
+             command again to continue",
+            cache.dir().display()
+        ))
+    }
+
     /// A file or folder that could not be written.
     #[must_use]
     pub(crate) fn write(path: &Path, e: &std::io::Error) -> Self {

@@ -313,6 +313,7 @@ fn every_command_has_help_with_an_example() {
         &["study", "run"],
         &["study", "check"],
         &["study", "report"],
+        &["study", "fit"],
         &["schema"],
     ] {
         let help = good(&here, &[args, &["--help"]].concat());
@@ -353,6 +354,67 @@ fn a_study_is_run_checked_and_reported() {
     let out = run(&here, &["study", "check", "small.toml"]);
     assert_eq!((out.status.code(), text(&out.stderr).as_str()), (Some(1), ""));
     assert!(text(&out.stdout).contains("differs"));
+}
+
+/// A search over the openings of Peach, for a number that a slow start gives.
+const SEARCH: &str = r#"
+[[metric]]
+name = "gain"
+from = "metric.goodput / base.goodput"
+base = { cc = "sack" }
+[fit]
+seeds = 2
+fresh = 2
+[[fit.option]]
+name = "start"
+path = "flows.bulk.cc.start"
+values = ["sudden", "slow"]
+only = { cc = "peach" }
+[[fit.printed]]
+id = "1"
+paper = "A"
+metric = "gain"
+at = { cc = "peach" }
+value = 1.0
+[[fit.left_out]]
+id = "2"
+paper = "A"
+says = "1.5"
+why = "it contradicts the first"
+"#;
+
+#[test]
+fn the_readings_of_a_study_are_fitted() {
+    let here = folder("fit");
+    study(&here, "1", "1");
+    bad(&here, &["study", "fit", "small.toml"], &["small.toml: `fit`", "[[fit.option]]"]);
+    fs::write(here.join("small.toml"), format!("{STUDY}{SEARCH}")).expect("writable");
+    let out = good(&here, &["study", "fit", "small.toml", "--out", "r", "--jobs", "1"]);
+    for words in [
+        "2 of 2 readings",
+        "6 cells of at most 2000, seeds 1-2",
+        "seeds 3-4",
+        "start: slow",
+        "it contradicts",
+    ] {
+        assert!(out.contains(words), "{words}: {out}");
+    }
+    let kept = fs::read_to_string(here.join("r/fit.txt")).expect("the text");
+    assert_eq!(out, format!("{kept}\nResults: r\n"));
+    let json = good(&here, &["study", "fit", "small.toml", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["readings"][0]["options"]["start"], "slow");
+    assert_eq!((&json["search"]["kind"], &json["search"]["cells"]), (&"grid".into(), &6.into()));
+    let file: serde_json::Value =
+        serde_json::from_slice(&fs::read(here.join("r/fit.json")).expect("the file")).expect("JSON");
+    assert_eq!(json, file, "the same again, out of the cache");
+    // Its cells are those of the study.
+    assert!(here.join("r/manifest.json").is_file());
+    let one = good(&here, &["study", "fit", "small.toml", "--seeds", "1", "--max-cells", "2"]);
+    assert!(one.contains("the budget is used up") && one.contains("2 cells of at most 2, seeds 1."), "{one}");
+    let wrong = format!("{STUDY}{SEARCH}").replace("value = 1.0", "value = 0");
+    fs::write(here.join("small.toml"), wrong).expect("writable");
+    bad(&here, &["study", "fit", "small.toml"], &["small.toml:", "fit.printed[0].value", "above 0"]);
 }
 
 #[test]

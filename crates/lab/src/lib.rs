@@ -22,6 +22,7 @@ pub mod library;
 pub mod measure;
 pub mod parquet;
 mod picture;
+pub mod readings;
 pub mod reproduce;
 pub mod results;
 pub mod run;

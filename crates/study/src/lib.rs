@@ -18,6 +18,7 @@ pub mod evaluation;
 pub mod expr;
 pub mod figure;
 pub mod files;
+pub mod fit;
 pub mod fingerprint;
 pub mod format;
 pub mod key;

@@ -6,7 +6,7 @@ use crate::error::StudyError;
 pub use crate::key::cell_key;
 use crate::key::hex;
 use crate::metric::{metrics, names};
-use crate::model::{OneOrMany, Profile, Settings, StudyFile};
+use crate::model::{Axis, OneOrMany, Profile, Settings, StudyFile};
 use crate::planned::combination_label;
 pub use crate::planned::{Cell, Plan, Prepared};
 use crate::profile;
@@ -81,26 +81,36 @@ fn check_axes(file: &StudyFile) -> Result<(), StudyError> {
             let message = "`seed` cannot be an axis: the study sets the seeds of each cell";
             return Err(file.refuse(&key("path"), message, &["seeds = { first = 1, count = 10 }"]));
         }
-        if axis.values.is_empty() {
-            return Err(file.refuse(&key("values"), "an axis needs at least one value", &[]));
+        check_values(file, axis, &key)?;
+    }
+    Ok(())
+}
+
+/// Checks the values of an axis, or of a free option; `key` is the place of one of its keys.
+pub(crate) fn check_values(
+    file: &StudyFile,
+    axis: &Axis,
+    key: &dyn Fn(&str) -> String,
+) -> Result<(), StudyError> {
+    if axis.values.is_empty() {
+        return Err(file.refuse(&key("values"), "an axis needs at least one value", &[]));
+    }
+    if !axis.labels.is_empty() && axis.labels.len() != axis.values.len() {
+        let n = axis.values.len().to_string();
+        return Err(file.refuse(&key("labels"), "one label per value", &[&n]));
+    }
+    for (k, v) in axis.values.iter().enumerate() {
+        let key = key(&format!("values[{k}]"));
+        if v.value.is_some() && axis.path.0.is_empty() {
+            let message = "a plain value needs the axis to have a `path`";
+            return Err(file.refuse(&key, message, &["path = \"…\"", "{ set = { … } }"]));
         }
-        if !axis.labels.is_empty() && axis.labels.len() != axis.values.len() {
-            let n = axis.values.len().to_string();
-            return Err(file.refuse(&key("labels"), "one label per value", &[&n]));
+        if v.value.is_none() && !axis.path.0.is_empty() {
+            return Err(file.refuse(&key, "this axis has a `path`, so each value needs `value`", &[]));
         }
-        for (k, v) in axis.values.iter().enumerate() {
-            let key = key(&format!("values[{k}]"));
-            if v.value.is_some() && axis.path.0.is_empty() {
-                let message = "a plain value needs the axis to have a `path`";
-                return Err(file.refuse(&key, message, &["path = \"…\"", "{ set = { … } }"]));
-            }
-            if v.value.is_none() && !axis.path.0.is_empty() {
-                return Err(file.refuse(&key, "this axis has a `path`, so each value needs `value`", &[]));
-            }
-            if let Some(twin) = (0..k).find(|j| axis.label(*j) == axis.label(k)) {
-                let label = axis.label(k);
-                return Err(file.refuse(&key, format!("label `{label}` also belongs to value {twin}"), &[]));
-            }
+        if let Some(twin) = (0..k).find(|j| axis.label(*j) == axis.label(k)) {
+            let label = axis.label(k);
+            return Err(file.refuse(&key, format!("label `{label}` also belongs to value {twin}"), &[]));
         }
     }
     Ok(())
@@ -169,7 +179,7 @@ fn check_names(file: &StudyFile) -> Result<(), StudyError> {
     Ok(())
 }
 
-fn settings_of(set: &Settings, origin: &str) -> Vec<Setting> {
+pub(crate) fn settings_of(set: &Settings, origin: &str) -> Vec<Setting> {
     let one = |(path, value): (&String, &toml::Value)| Setting {
         path: path.clone(),
         value: value.clone(),
@@ -178,7 +188,8 @@ fn settings_of(set: &Settings, origin: &str) -> Vec<Setting> {
     set.0.iter().map(one).collect()
 }
 
-fn resolve<R: CellRunner>(
+/// Applies settings to the scenario of a study, and resolves it.
+pub(crate) fn resolve<R: CellRunner>(
     runner: &R,
     file: &StudyFile,
     settings: &[Setting],
@@ -221,7 +232,7 @@ fn fill_grid<R: CellRunner>(runner: &R, plan: &mut Plan, base: &[Setting]) -> Re
             let mut settings = base.to_vec();
             let mut constants = plan.file.study.constants.clone();
             for (a, i) in index.iter().enumerate() {
-                axis_settings(&plan.file.study.axis[a], a, *i, &mut settings);
+                axis_settings(&plan.file.study.axis[a], &format!("axis[{a}]"), *i, &mut settings);
                 constants.extend(plan.file.study.axis[a].values[*i].constants.clone());
             }
             let mut label = combination_label(&plan.file, &index);
@@ -267,15 +278,16 @@ fn place(all: &mut Vec<Prepared>, known: &mut Index, new: Prepared, runs: bool) 
     all.len() - 1
 }
 
-fn axis_settings(axis: &crate::model::Axis, a: usize, i: usize, settings: &mut Vec<Setting>) {
+/// The settings of value `i` of an axis; `origin` is its place in the study.
+pub(crate) fn axis_settings(axis: &Axis, origin: &str, i: usize, settings: &mut Vec<Setting>) {
     let OneOrMany(paths) = &axis.path;
     if let Some(value) = &axis.values[i].value {
         let one = |path: &String| Setting {
             path: path.clone(),
             value: value.clone(),
-            origin: format!("axis[{a}].path"),
+            origin: format!("{origin}.path"),
         };
         settings.extend(paths.iter().map(one));
     }
-    settings.extend(settings_of(&axis.values[i].set, &format!("axis[{a}].values[{i}]")));
+    settings.extend(settings_of(&axis.values[i].set, &format!("{origin}.values[{i}]")));
 }

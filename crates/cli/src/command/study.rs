@@ -1,6 +1,6 @@
-//! `skyhaul study run`, `check` and `report`.
+//! `skyhaul study run`, `check`, `report` and `fit`.
 
-use crate::args::{StudyCommand, jobs};
+use crate::args::{StudyArgs, StudyCommand, jobs};
 use crate::interrupt;
 use crate::output::{print, warn};
 use crate::progress::Bar;
@@ -8,18 +8,22 @@ use crate::stop::Stop;
 use skyhaul_lab::clock::Stopwatch;
 use skyhaul_lab::engine::simulator;
 use skyhaul_lab::lease::Lease;
-use skyhaul_lab::{LabError, studies};
+use skyhaul_lab::{LabError, readings, studies};
 use skyhaul_study::cache::Cache;
 use skyhaul_study::evaluation::{Counts, Evaluation, evaluate};
 use skyhaul_study::figure::FigureRenderer;
+use skyhaul_study::fit::{Ending, fit};
 use skyhaul_study::model::StudyFile;
 use skyhaul_study::report;
 use skyhaul_study::run::{RunOptions, run as run_cells};
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn run(command: &StudyCommand, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
-    let (StudyCommand::Run(args) | StudyCommand::Check(args) | StudyCommand::Report(args)) = command;
+    let (StudyCommand::Run(args)
+    | StudyCommand::Check(args)
+    | StudyCommand::Report(args)
+    | StudyCommand::Fit(args)) = command;
     let mut file = studies::open(&args.study)?;
     for assignment in &args.set {
         studies::set(&mut file, assignment)?;
@@ -29,6 +33,7 @@ pub(crate) fn run(command: &StudyCommand, renderer: Option<&dyn FigureRenderer>)
     }
     if let Some(count) = args.seeds {
         file.study.seeds.count = count;
+        file.study.fit.iter_mut().for_each(|fit| fit.seeds = Some(count));
     }
     file.max_cells = args.max_cells;
     let folder = match command {
@@ -37,6 +42,9 @@ pub(crate) fn run(command: &StudyCommand, renderer: Option<&dyn FigureRenderer>)
     };
     // Before the work, not after it.
     let lease = folder.as_deref().map(Lease::take).transpose()?;
+    if matches!(command, StudyCommand::Fit(_)) {
+        return search(file, args, folder.as_deref().zip(lease));
+    }
     let watch = Stopwatch::start();
     let e = finish(file, args.cache.clone(), jobs(args.jobs))?;
     let mut out = if args.json { format!("{:#}\n", e.summary()) } else { shown(&e, |_| true) };
@@ -57,6 +65,44 @@ pub(crate) fn run(command: &StudyCommand, renderer: Option<&dyn FigureRenderer>)
     }
 }
 
+/// Searches the readings of a study.
+fn search(file: StudyFile, args: &StudyArgs, out: Option<(&Path, Lease)>) -> Result<(), Stop> {
+    interrupt::listen();
+    let cache = opened(args.cache.clone())?;
+    let bar = Bar::new();
+    let options = RunOptions {
+        jobs: jobs(args.jobs),
+        cache: Some(&cache),
+        stop: Some(interrupt::flag()),
+        progress: &bar,
+    };
+    let found = match fit(simulator(), file, &options)? {
+        Ending::Complete(found) => found,
+        Ending::Stopped { cells } => return Err(Stop::searching(cells, &cache)),
+    };
+    let text = readings::text(&found);
+    let mut shown = if args.json { format!("{:#}\n", found.summary()) } else { text.clone() };
+    if let Some((folder, lease)) = out {
+        lease.finish(&readings::write(&found, &text, folder)?)?;
+        if !args.json {
+            let _ = writeln!(shown, "\nResults: {}", folder.display());
+        }
+    }
+    print(&shown)?;
+    match found.failed {
+        0 => Ok(()),
+        1 => Err(Stop::Bad("a cell failed".to_owned())),
+        n => Err(Stop::Bad(format!("{n} cells failed"))),
+    }
+}
+
+/// The cache, whose folder exists before the work and not after the first cell.
+fn opened(cache: Option<PathBuf>) -> Result<Cache, Stop> {
+    let cache = Cache::new(cache.unwrap_or_else(Cache::default_dir));
+    std::fs::create_dir_all(cache.dir()).map_err(LabError::write(cache.dir()))?;
+    Ok(cache)
+}
+
 /// Whether all claims hold.
 pub(crate) fn judge(counts: Counts) -> Result<(), Stop> {
     match counts.not_evaluable {
@@ -71,9 +117,7 @@ pub(crate) fn judge(counts: Counts) -> Result<(), Stop> {
 pub(crate) fn finish(file: StudyFile, cache: Option<PathBuf>, jobs: usize) -> Result<Evaluation, Stop> {
     interrupt::listen();
     let plan = studies::plan(file)?;
-    let cache = Cache::new(cache.unwrap_or_else(Cache::default_dir));
-    // Before the work, not after the first cell.
-    std::fs::create_dir_all(cache.dir()).map_err(LabError::write(cache.dir()))?;
+    let cache = opened(cache)?;
     let bar = Bar::new();
     let options = RunOptions { jobs, cache: Some(&cache), stop: Some(interrupt::flag()), progress: &bar };
     let cells = run_cells(simulator(), &plan, &options)?;

@@ -27,6 +27,10 @@ pub struct Config {
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub ber: f64,
+    /// What is wrong with probability `ber`: each "bit" (default), or each "byte", as with the unit `byte` of ns-2's
+    /// error model, which loses about an eighth as many packets. A coded channel has bits.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Unit::is_bit"))]
+    pub ber_unit: Unit,
     /// Where the bit error rate applies: "residual" (default) or "channel".
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Place::is_residual"))]
     pub ber_is: Place,
@@ -34,6 +38,35 @@ pub struct Config {
     /// code.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub code: Option<Code>,
+}
+
+/// What an error rate counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "BerUnit"))]
+pub enum Unit {
+    /// Wrong bits.
+    #[default]
+    Bit,
+    /// Wrong bytes.
+    Byte,
+}
+
+impl Unit {
+    /// True for the default.
+    #[cfg(feature = "serde")]
+    fn is_bit(&self) -> bool {
+        *self == Self::Bit
+    }
+
+    /// Logarithm of the probability that a byte is right.
+    fn ln_byte_intact(self, ber: f64) -> f64 {
+        let bits = match self {
+            Self::Bit => 8.0,
+            Self::Byte => 1.0,
+        };
+        bits * math::ln_1p(-ber)
+    }
 }
 
 /// Where a bit error rate applies.
@@ -71,6 +104,9 @@ pub enum Invalid {
     /// A code without a channel that uses it.
     #[error("a residual rate already includes decoding: leave this out, or write ber-is = \"channel\"")]
     CodeBehind,
+    /// A code over bits, with a rate of wrong bytes.
+    #[error("a code corrects bits of the channel: write \"bit\", or leave ber-is and code out")]
+    CodedBytes,
 }
 
 impl Refusal for Invalid {
@@ -78,6 +114,7 @@ impl Refusal for Invalid {
         match self {
             Self::Param(e) => e.key(),
             Self::NoCode | Self::CodeBehind => "code",
+            Self::CodedBytes => "ber-unit",
         }
     }
 }
@@ -89,6 +126,9 @@ impl Model for Config {
 
     fn validate(&self) -> Result<(), Invalid> {
         probability("ber", self.ber)?;
+        if self.ber_is == Place::Channel && self.ber_unit == Unit::Byte {
+            return Err(Invalid::CodedBytes);
+        }
         match (self.ber_is, self.code) {
             (Place::Residual, None) => Ok(()),
             (Place::Residual, Some(_)) => Err(Invalid::CodeBehind),
@@ -97,18 +137,22 @@ impl Model for Config {
         }
     }
     fn build(&self) -> Box<Ber> {
-        Box::new(Ber::of(self.ber, self.code))
+        Box::new(Ber::of(self.ber, self.ber_unit, self.code))
     }
     fn canonical(self) -> Self {
         self
     }
     fn mean_loss(&self, size: u32) -> f64 {
         // An empty packet has no wrong bit, but a rate of 1 means that every packet is lost.
-        if self.ber >= 1.0 { 1.0 } else { Ber::of(self.ber, self.code).loss(size) }
+        if self.ber >= 1.0 { 1.0 } else { Ber::of(self.ber, self.ber_unit, self.code).loss(size) }
     }
     fn words(&self, number: &dyn Fn(f64) -> String) -> String {
         let of = if self.code.is_some() { " of a coded channel" } else { "" };
-        format!("bit error rate {}{of}", number(self.ber))
+        let unit = match self.ber_unit {
+            Unit::Bit => "bit",
+            Unit::Byte => "byte",
+        };
+        format!("{unit} error rate {}{of}", number(self.ber))
     }
 }
 
@@ -116,12 +160,7 @@ impl Model for Config {
 #[must_use]
 pub fn packet_error_rate(ber: f64, size: u32) -> f64 {
     // The direct form loses all precision at small rates.
-    -math::expm1(f64::from(size) * ln_byte_intact(ber))
-}
-
-/// Logarithm of the probability that all bits of a byte are right.
-fn ln_byte_intact(ber: f64) -> f64 {
-    8.0 * math::ln_1p(-ber)
+    -math::expm1(f64::from(size) * Unit::Bit.ln_byte_intact(ber))
 }
 
 /// Loses a packet if any of its bits is wrong. One draw per packet.
@@ -143,12 +182,12 @@ impl Ber {
     /// # Errors
     /// If `ber` is no probability.
     pub fn new(ber: f64) -> Result<Self, ParamError> {
-        probability("ber", ber).map(|ber| Self::of(ber, None))
+        probability("ber", ber).map(|ber| Self::of(ber, Unit::Bit, None))
     }
-    fn of(ber: f64, code: Option<Code>) -> Self {
+    fn of(ber: f64, unit: Unit, code: Option<Code>) -> Self {
         let code = code.map(|code| (code, code.ln_decoded(ber)));
         // An empty packet has no wrong bit, so size 0 marks an entry that is correct from the start.
-        Self { ber, ln_byte_intact: ln_byte_intact(ber), code, cache: [(0, Chance::NEVER); SLOTS] }
+        Self { ber, ln_byte_intact: unit.ln_byte_intact(ber), code, cache: [(0, Chance::NEVER); SLOTS] }
     }
     /// The bit error rate.
     #[must_use]
@@ -221,7 +260,31 @@ mod tests {
     }
 
     fn coded(ber: f64, code: Code) -> Config {
-        Config { ber, ber_is: Place::Channel, code: Some(code) }
+        Config { ber, ber_is: Place::Channel, code: Some(code), ..Config::default() }
+    }
+
+    /// ns-2.35, `ErrorModel::CorruptByte`: 1 − (1 − rate)^size.
+    #[test]
+    fn a_rate_of_bytes_loses_an_eighth() {
+        let bytes = Config { ber: 1e-5, ber_unit: Unit::Byte, ..Config::default() };
+        assert!((bytes.mean_loss(1000) - (1.0 - (1.0 - 1e-5f64).powi(1000))).abs() < 1e-12);
+        assert!(
+            (bytes.mean_loss(1000) - 9.95e-3).abs() < 0.5e-5 && (bytes.mean_loss(40) - 4e-4).abs() < 0.5e-6
+        );
+        let bits = Config { ber: 1e-5, ..Config::default() };
+        assert!((bits.mean_loss(1000) - packet_error_rate(1e-5, 1000)).abs() < 1e-15);
+        let (mut model, mut rng, n) = (bytes.build(), Rng::stream(1, "e"), 200_000);
+        let lost = f64::from((0..n).filter(|_| Ber::loses(&mut model, 1000, &mut rng)).count() as u32);
+        // Binomial: four deviations.
+        let (p, n) = (bytes.mean_loss(1000), f64::from(n));
+        assert!((lost - n * p).abs() < 4.0 * (n * p * (1.0 - p)).sqrt(), "{lost}");
+        assert_eq!(
+            (bytes.validate(), bytes.words(&|x| format!("{x}"))),
+            (Ok(()), "byte error rate 0.00001".into())
+        );
+        let code = Some(Code::ReedSolomon { n: 255, k: 223 });
+        let coded = Config { ber_is: Place::Channel, code, ..bytes };
+        assert_eq!(coded.validate(), Err(Invalid::CodedBytes));
     }
 
     #[test]

@@ -213,7 +213,11 @@ fn errors(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         let forward = (&link.forward, &derived.forward, "error");
         let reverse = (&link.reverse, &derived.reverse, "reverse.error");
         for (direction, derived, key) in [forward, reverse] {
-            let error::Config::Ber(ber::Config { ber, code: None, .. }) = direction.error else { continue };
+            let error::Config::Ber(ber::Config { ber, ber_unit: ber::Unit::Bit, code: None, .. }) =
+                direction.error
+            else {
+                continue;
+            };
             if derived.loss < MUCH_LOSS || derived.flows == 0 {
                 continue;
             }

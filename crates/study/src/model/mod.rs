@@ -7,6 +7,7 @@ mod axis;
 mod candidate;
 mod check;
 mod figure;
+mod fit;
 mod overview;
 mod paper;
 mod pick;
@@ -18,6 +19,7 @@ pub use axis::{Axis, AxisValue, Settings};
 pub use candidate::CANDIDATE;
 pub use check::{Check, Curve, Direction, Relation, Term};
 pub use figure::{Band, Figure, Mark, RefPoint, Rule, RuleAxis, Scale, TimeFigure};
+pub use fit::{Fit, FreeOption, KnownReading, LeftOut, Printed};
 pub use overview::{OverviewLine, OverviewPlan, OverviewSection, Preference};
 pub use paper::{OpenStatement, Paper, Statement, TestedStatement};
 pub use pick::{AxisSelection, Label, OneOrMany, Selector, Side};
@@ -90,6 +92,9 @@ pub struct Study {
     /// Lines of the overview over all studies of the folder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overview: Vec<OverviewLine>,
+    /// A search over readings, for `skyhaul study fit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fit: Option<Fit>,
 }
 
 /// A run of consecutive seeds.
@@ -356,9 +361,13 @@ const fn one() -> u64 {
     1
 }
 
-/// Line of a key such as `axis[1].path` or `set.links`: the key within the n-th `[[axis]]`, or that header.
+/// Line of a key such as `axis[1].path`, `fit.option[0].values[1]` or `set.links`: the key within the n-th `[[axis]]`, or
+/// that header.
 fn locate(text: &str, key: &str) -> Option<usize> {
-    let (first, rest) = key.split_once('.').unwrap_or((key, ""));
+    let (first, rest) = match key.find(']') {
+        Some(end) => (&key[..=end], key[end + 1..].trim_start_matches('.')),
+        None => key.split_once('.').unwrap_or((key, "")),
+    };
     let (name, nth) = match first.split_once('[') {
         Some((name, n)) => (name, n.trim_end_matches(']').parse::<usize>().ok()?),
         None => (first, 0),
@@ -372,7 +381,11 @@ fn locate(text: &str, key: &str) -> Option<usize> {
         let found = inside.into_iter().find(|(_, l)| !wanted.is_empty() && starts_key(l, wanted));
         return Some(found.map_or(start, |(i, _)| i) + 1);
     }
-    lines.find(|(_, l)| starts_key(l, name) || headers.contains(&l.trim().to_owned())).map(|(i, _)| i + 1)
+    let (start, line) =
+        lines.by_ref().find(|(_, l)| starts_key(l, name) || headers.contains(&l.trim().to_owned()))?;
+    let mut inside = lines.take_while(|(_, l)| !line.starts_with('[') || !l.starts_with('['));
+    let found = inside.find(|(_, l)| line.starts_with('[') && !rest.is_empty() && starts_key(l, rest));
+    Some(found.map_or(start, |(i, _)| i) + 1)
 }
 
 fn starts_key(line: &str, key: &str) -> bool {

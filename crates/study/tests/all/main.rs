@@ -2,6 +2,7 @@
 
 mod batch;
 mod common;
+mod fit;
 mod plan;
 mod rows;
 mod run;
