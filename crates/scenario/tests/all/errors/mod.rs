@@ -175,7 +175,10 @@ fn overrides() {
         ),
         ("flows.bulk.rwnd=64", "--set: flows.bulk.rwnd: 64 has no unit: write \"64 segments\" or \"64 B\""),
         // An override can also uncover a problem of the file.
-        ("links.sat.error.kind=ber", "geo.toml:8: links.sat.error.p: unknown key (known: ber, ber-unit, ber-is, code)"),
+        (
+            "links.sat.error.kind=ber",
+            "geo.toml:8: links.sat.error.p: unknown key (known: ber, ber-unit, ber-is, code)",
+        ),
     ];
     let mut wrong = Vec::new();
     for (set, want) in cases {
