@@ -168,7 +168,7 @@ impl Algorithm {
     }
     /// [`CongestionControl::on_ack`] and [`Self::decision`] in one call. The facts are computed separately for each
     /// algorithm: if its `on_ack` is inlined, facts that it does not use cost nothing.
-    #[inline]
+    #[inline(always)]
     pub fn acknowledged(
         &mut self,
         (now, rng, act): (Instant, &mut Rng, &mut Actions),

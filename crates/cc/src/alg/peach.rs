@@ -109,7 +109,7 @@ impl CongestionControl for TcpPeach {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
         let advances = match &mut self.vegas {
             None => self.win.grow(cx, ack),

@@ -105,7 +105,7 @@ impl CongestionControl for TcpPeachPlus {
         self.win.start(cx, start);
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
         self.win.grow(cx, ack);
     }

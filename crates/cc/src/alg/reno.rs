@@ -189,7 +189,7 @@ impl CongestionControl for Reno {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
         match (ack.kind, cx.path.phase) {
             (AckKind::New | AckKind::Full, Phase::Open | Phase::Loss) if ack.cwnd_limited => {

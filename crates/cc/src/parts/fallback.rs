@@ -74,7 +74,7 @@ where
         }
         either!(mut self, c => c.on_start(cx, start));
     }
-    #[inline]
+    #[inline(always)]
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
         either!(mut self, c => c.on_ack(cx, ack));
     }

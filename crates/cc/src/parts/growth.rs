@@ -4,7 +4,7 @@ use crate::event::{Path, Phase};
 use crate::rules::{CaGrowth, HalvingBase, InitialSsthresh, Rules};
 
 /// The window after `acked` segments were acknowledged.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn grown(rules: &Rules, path: &Path, cwnd: f64, ssthresh: f64, acked: f64) -> f64 {
     let grown = match rules.growth {
@@ -21,7 +21,7 @@ pub fn grown(rules: &Rules, path: &Path, cwnd: f64, ssthresh: f64, acked: f64) -
 }
 
 /// One segment per acknowledgement in slow start, one per window of them afterwards.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn per_ack(cwnd: f64, ssthresh: f64) -> f64 {
     if cwnd < ssthresh { cwnd + 1.0 } else { cwnd + 1.0 / cwnd }
@@ -29,21 +29,21 @@ pub fn per_ack(cwnd: f64, ssthresh: f64) -> f64 {
 
 /// Maximum segments that one acknowledgement adds in slow start with byte counting (RFC 3465 §2.3): one in the slow
 /// start after a timeout, when an acknowledgement may cover data that arrived long before.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn abc_limit(rules: &Rules, path: &Path) -> f64 {
     if path.after_timeout || path.phase == Phase::Loss { 1.0 } else { rules.abc_limit }
 }
 
 /// Applies the receive-window cap if the preset has one.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn capped(rules: &Rules, path: &Path, grown: f64, before: f64) -> f64 {
     if rules.cap_at_rwnd { within_rwnd(path, grown, before) } else { grown }
 }
 
 /// Growth stops at the receive window, but a window already above it is not reduced.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn within_rwnd(path: &Path, grown: f64, before: f64) -> f64 {
     grown.min(path.rwnd.max(before)).max(1.0)

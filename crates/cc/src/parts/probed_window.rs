@@ -192,7 +192,7 @@ impl ProbedWindow {
 
     /// `on_ack`, outside of recovery: growth by each acknowledgement, never beyond rwnd, "cwnd := min(cwnd + 1,
     /// rwnd)" (R15). False within recovery.
-    #[inline]
+    #[inline(always)]
     pub fn grow(&mut self, cx: &Cx<'_>, ack: &Ack) -> bool {
         let advances = Self::advances(cx, ack);
         if advances && ack.cwnd_limited {
@@ -202,14 +202,14 @@ impl ProbedWindow {
     }
 
     /// Whether the acknowledgement advances outside of recovery, so that the window may grow.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn advances(cx: &Cx<'_>, ack: &Ack) -> bool {
         matches!(ack.kind, AckKind::New | AckKind::Full) && cx.path.phase != Phase::Recovery
     }
 
     /// The window grows, never beyond rwnd (R15).
-    #[inline]
+    #[inline(always)]
     pub fn grow_to(&mut self, path: &Path, grown: f64) {
         self.cwnd = growth::within_rwnd(path, grown, self.cwnd);
     }

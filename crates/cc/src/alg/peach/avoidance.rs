@@ -50,7 +50,7 @@ impl Vegas {
     ///
     /// Inlined with its callees: a call would need all facts of an acknowledgement in memory, even if nothing is
     /// taken from Vegas.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack, win: &mut ProbedWindow) -> bool {
         if let AckKind::Duplicate { .. } = ack.kind {
             let overdue = cx.path.head.is_some_and(|h| self.fine.expired(h.age));
@@ -72,7 +72,7 @@ impl Vegas {
         advances
     }
 
-    #[inline]
+    #[inline(always)]
     fn avoid(&mut self, cx: &Cx<'_>, ack: &Ack, win: &mut ProbedWindow) {
         if self.backlog.is_over() {
             if let Some(queued) = self.backlog.queued(cx.now, cx.path) {
