@@ -76,7 +76,7 @@ impl<T> Ring<T> {
 
 impl<T: Default> Ring<T> {
     /// Adds an element behind all others.
-    #[inline]
+    #[inline(always)]
     pub fn push_back(&mut self, element: T) {
         if self.len == self.places.len() {
             self.grow();
@@ -88,7 +88,7 @@ impl<T: Default> Ring<T> {
         }
     }
     /// Removes and returns the first element.
-    #[inline]
+    #[inline(always)]
     pub fn pop_front(&mut self) -> Option<T> {
         if self.len == 0 {
             return None;

@@ -63,7 +63,7 @@ impl Rng {
     }
 
     /// One Bernoulli draw; exactly one step of the stream whatever the outcome.
-    #[inline]
+    #[inline(always)]
     pub fn chance(&mut self, p: Chance) -> bool {
         let x = self.next_u64();
         x < p.threshold || p.certain

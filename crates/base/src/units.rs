@@ -63,7 +63,7 @@ impl Serialized {
     /// Bits of a byte, in units of 1/rate nanoseconds.
     const SCALE: u64 = 8_000_000_000;
 
-    #[inline]
+    #[inline(always)]
     fn new(size: u32, rate: Rate) -> Self {
         if size > i32::MAX as u32 {
             return Self::of_huge(size, rate);
@@ -108,7 +108,7 @@ impl Serializer {
     }
     /// Starts a packet of `size` bytes at `now` or when the transmitter becomes free, whichever is later;
     /// returns when its last bit leaves.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, now: Instant, size: u32) -> Instant {
         if now > self.free_at {
             self.free_at = now;

@@ -41,7 +41,7 @@ impl<P: Default> Lane<P> {
     }
     /// Adds a packet that arrives at `at`; on a FIFO lane, not before the packet ahead of it. True if it is the
     /// next to arrive.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, at: Instant, packet: P) -> bool {
         match self {
             Self::Fifo(lane) => {
@@ -68,7 +68,7 @@ impl<P: Default> Lane<P> {
         }
     }
     /// Takes the next packet if it has arrived by `now`.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self, now: Instant) -> Option<P> {
         if self.next()? > now {
             return None;

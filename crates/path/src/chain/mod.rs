@@ -246,7 +246,7 @@ impl<P: Routed> Chain<P> {
     }
 
     /// Passes a packet to the next link of its route.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, now: Instant, mut packet: P, observer: &mut impl Observer<P>) {
         let index = self.routes[usize::from(packet.hop())];
         packet.advance();

@@ -99,7 +99,7 @@ impl Config {
 
 impl ErrorModel {
     /// Whether the packet is lost; advances the model by one packet.
-    #[inline]
+    #[inline(always)]
     pub fn loses(&mut self, p: &impl PacketView, rng: &mut Rng) -> bool {
         each!(self, ErrorModel(m) => Losses::loses(m, p, rng))
     }

@@ -48,7 +48,7 @@ impl Model for Config {
 }
 
 impl Losses for Per {
-    #[inline]
+    #[inline(always)]
     fn loses(&mut self, _: &impl PacketView, rng: &mut Rng) -> bool {
         !self.0.is_never() && rng.chance(self.0)
     }

@@ -96,7 +96,7 @@ impl<P: PacketView> Link<P> {
     }
 
     /// Offers a packet to the link. Packets lost by it go to `lost`.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
         either!(self, l => l.offer(now, p, lost))
     }
@@ -118,7 +118,7 @@ impl<P: PacketView> Link<P> {
         either!(self, l => l.next_delivery())
     }
     /// The next packet that has arrived by `now`.
-    #[inline]
+    #[inline(always)]
     pub fn deliver(&mut self, now: Instant) -> Option<P> {
         either!(self, l => l.deliver(now))
     }

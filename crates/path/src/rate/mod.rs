@@ -195,7 +195,7 @@ macro_rules! rates {
         impl Transmitter {
             /// Starts a packet at `start`, when the transmitter is free; returns when its last bit leaves.
             /// `waited`: the packet was there before `start`.
-            #[inline]
+            #[inline(always)]
             pub(crate) fn send(&mut self, start: Instant, size: u32, waited: bool) -> Instant {
                 match self {
                     Self::Constant(s) => s.send(start, size),

@@ -53,7 +53,7 @@ impl OneWay {
         Self { source, sink }
     }
     /// The next deadline of an end.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_timeout(&self) -> Instant {
         self.source.next_timeout().min(self.sink.next_timeout())
     }

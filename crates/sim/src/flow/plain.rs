@@ -16,7 +16,7 @@ use skyhaul_tcp::Sender;
 
 impl<R: Tap> Sim<R> {
     /// Handles a parcel that has reached its endpoint. False if it is not ordinary.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrive_plain(&mut self, parcel: Parcel) -> bool {
         // Observers of packets need whole segments.
         if R::PACKETS || !(parcel.is_plain_data() || parcel.is_plain_ack()) {

@@ -41,7 +41,7 @@ impl<R: Tap> Network<R> {
     }
 
     /// Passes a parcel to the first link of its route.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn forward(&mut self, now: Instant, parcel: Parcel) {
         self.chain.enter(now, parcel, &mut self.witness);
     }
@@ -114,7 +114,7 @@ impl<R: Tap> Witness<R> {
 }
 
 impl<R: Tap> Observer<Parcel> for Witness<R> {
-    #[inline]
+    #[inline(always)]
     fn entered(&mut self, now: Instant, link: u32, parcel: &Parcel) {
         if R::ENABLED && parcel.is_marked() {
             self.note_marked(link, *parcel);
@@ -124,7 +124,7 @@ impl<R: Tap> Observer<Parcel> for Witness<R> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn left(&mut self, now: Instant, link: u32, parcel: &Parcel) {
         if R::ENABLED && parcel.is_marked() && !self.was_marked(link, *parcel) {
             let flow = parcel.flow();

@@ -165,7 +165,7 @@ impl Content for Segment {
 }
 
 impl Content for (Head, Option<Box<Extras>>) {
-    #[inline]
+    #[inline(always)]
     fn pack(&self, label: Label, bodies: &mut Bodies, keep: bool) -> Parcel {
         Parcel::pack(&self.0, self.1.as_deref(), label, bodies, keep)
     }
@@ -222,7 +222,7 @@ fn low(word: u64) -> u32 {
 
 impl Parcel {
     /// Packs a segment. With `keep` it always has a body.
-    #[inline]
+    #[inline(always)]
     fn pack(head: &Head, extras: Option<&Extras>, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
         let body = match extras {
             Some(extras) => store(bodies, extras, head.len),
@@ -258,27 +258,27 @@ impl Parcel {
         plain.with_raw(ts, (self.rest >> 16) as u16, (self.rest & HEAD_BITS) as u8)
     }
     /// Payload of the stream without anything else: see [`Head::is_plain_data`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_plain_data(self) -> bool {
         low(self.window_body) == NO_BODY && self.rest & ORDINARY == PLAIN_DATA
     }
     /// An acknowledgement without anything else: see [`Head::is_plain_ack`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_plain_ack(self) -> bool {
         low(self.window_body) == NO_BODY && self.rest & ORDINARY == PLAIN_ACK
     }
     /// Sequence number, acknowledgement number, window in bytes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn numbers(self) -> (Seq, Seq, u32) {
         (Seq(high(self.seq_ack)), Seq(low(self.seq_ack)), high(self.window_body))
     }
     /// Payload bytes of a packet with `header` bytes of headers.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn len(self, header: u32) -> u32 {
         self.size() - header
     }
     /// Timestamps, if there are any.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn ts(self) -> Option<(u32, u32)> {
         Head::bits_are_stamped(self.rest as u8).then(|| (high(self.stamps), low(self.stamps)))
     }

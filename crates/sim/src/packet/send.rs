@@ -11,14 +11,14 @@ use skyhaul_tcp::{Connection, Counted, Extras, Head, Sink, Source};
 
 impl<R: Tap> Network<R> {
     /// Sends a segment or another packet.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send(&mut self, now: Instant, label: Label, content: &impl Content) {
         let parcel = self.pack(label, content);
         self.depart(now, parcel);
     }
 
     /// The parcel of a segment or another packet.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pack(&mut self, label: Label, content: &impl Content) -> Parcel {
         content.pack(label, &mut self.witness.bodies, R::PACKETS)
     }
@@ -36,7 +36,7 @@ impl<R: Tap> Network<R> {
     }
 
     /// Sends everything that an end has to send.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send_all<E: Sends>(&mut self, now: Instant, label: Label, end: &mut E) {
         while let Some(content) = end.next(now) {
             self.send(now, label, &content);
@@ -54,28 +54,28 @@ pub(crate) trait Sends {
 
 impl Sends for Source<Counted> {
     type Content = (Head, Option<Box<Extras>>);
-    #[inline]
+    #[inline(always)]
     fn next(&mut self, now: Instant) -> Option<Self::Content> {
         self.poll(now)
     }
 }
 impl Sends for Sink<Counted> {
     type Content = (Head, Option<Box<Extras>>);
-    #[inline]
+    #[inline(always)]
     fn next(&mut self, now: Instant) -> Option<Self::Content> {
         self.poll(now)
     }
 }
 impl Sends for Connection<Counted> {
     type Content = (Head, Option<Box<Extras>>);
-    #[inline]
+    #[inline(always)]
     fn next(&mut self, now: Instant) -> Option<Self::Content> {
         self.poll_head(now)
     }
 }
 impl Sends for FixedWindow {
     type Content = (Head, Option<Box<Extras>>);
-    #[inline]
+    #[inline(always)]
     fn next(&mut self, _: Instant) -> Option<Self::Content> {
         Some((self.poll_transmit()?, None))
     }

@@ -89,7 +89,7 @@ impl Board {
         self.details.as_ref()?.times.as_ref()
     }
 
-    #[inline]
+    #[inline(always)]
     fn times_mut(&mut self) -> Option<&mut Ring<Instant>> {
         if !self.timed {
             return None;
@@ -217,7 +217,7 @@ impl Board {
     }
 
     /// A new segment of `span` bytes of sequence space was sent, usually a full one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, span: u32, fin: bool, now: Instant) {
         if self.full.is_some() || span != self.smss || fin {
             self.push_any(span, fin, now);
@@ -227,7 +227,7 @@ impl Board {
         self.max += u64::from(span);
     }
     /// As [`Self::push`], for a segment that is not full, without FIN: the end of a write.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push_short(&mut self, span: u32, now: Instant) {
         let end = self.max + u64::from(span);
         match &mut self.details {
@@ -255,7 +255,7 @@ impl Board {
     }
 
     /// Cumulative acknowledgement up to `ack`, which must lie in `[una, max]`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn ack(&mut self, ack: u64) -> Acked {
         let (bytes, smss) = (ack - self.una, u64::from(self.smss));
         // Usually one segment, full or short.
@@ -294,7 +294,7 @@ impl Board {
     }
 
     /// The first short segment is acknowledged.
-    #[inline]
+    #[inline(always)]
     fn pop_short(&mut self) {
         if let Some(details) = &mut self.details {
             self.short = details.shorts.next();

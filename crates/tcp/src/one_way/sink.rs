@@ -59,7 +59,7 @@ impl<S: Store> Sink<S> {
 
     /// Header prediction: accepts a payload with [`Head::is_plain_data`] and without extras, if it is the next data
     /// in order. Otherwise declines without side effects: call [`Self::handle`].
-    #[inline]
+    #[inline(always)]
     pub fn take_plain(&mut self, now: Instant, seq: Seq, len: u32, ts: Option<(u32, u32)>) -> bool {
         let nxt = self.receiver.next_expected();
         if seq != Seq(nxt as u32) || self.exception.is_some() || !self.receiver.admits_in_order(len) {
@@ -176,7 +176,7 @@ impl<S: Store> Sink<S> {
     }
 
     /// The next segment to transmit, with its extras, or nothing until the next event.
-    #[inline]
+    #[inline(always)]
     pub fn poll(&mut self, now: Instant) -> Option<(Head, Option<Box<Extras>>)> {
         if let Some(e) = self.exception.as_mut().filter(|e| e.closed) {
             return Some((e.reset_due.take()?, None));
@@ -198,7 +198,7 @@ impl<S: Store> Sink<S> {
         Some((head, extras))
     }
 
-    #[inline]
+    #[inline(always)]
     fn segment(&mut self, now: Instant, probe: Option<(u64, u64)>) -> (Head, Option<Box<Extras>>) {
         let window = NegotiatedOptions::announced(self.scale, self.receiver.window());
         self.last_ack_sent = self.receiver.next_expected();

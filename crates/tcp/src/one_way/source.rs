@@ -69,7 +69,7 @@ impl<S: Store> Source<S> {
         self.exception.as_ref().is_some_and(|e| e.closed)
     }
     /// Accepts `n` bytes of the application; see [`Sender::offer`].
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, now: Instant, n: u64) {
         if !self.is_closed() {
             self.sender.offer(now, n);
@@ -90,7 +90,7 @@ impl<S: Store> Source<S> {
 
     /// Handles an acknowledgement with [`Head::is_plain_ack`] and without extras, if it is the ordinary one that a
     /// source at rest expects. Otherwise declines without side effects: call [`Self::handle`].
-    #[inline]
+    #[inline(always)]
     pub fn take_plain(&mut self, now: Instant, ack: Seq, window: u32, ts: Option<(u32, u32)>) -> bool {
         if self.exception.is_some() {
             return false;
@@ -176,7 +176,7 @@ impl<S: Store> Source<S> {
     }
 
     /// The next segment to transmit, with its extras, or nothing until the next event.
-    #[inline]
+    #[inline(always)]
     pub fn poll(&mut self, now: Instant) -> Option<(Head, Option<Box<Extras>>)> {
         if self.exception.is_some() {
             return self.poll_exception(now);
@@ -209,7 +209,7 @@ impl<S: Store> Source<S> {
         Some((head, None))
     }
 
-    #[inline]
+    #[inline(always)]
     fn segment(&mut self, now: Instant, out: &OutgoingSegment) -> (Head, Option<Box<Extras>>) {
         let mut head = Head {
             seq: Seq(out.seq as u32),

@@ -223,7 +223,7 @@ impl<S: Store> Receiver<S> {
     }
     /// The window to announce, bytes. Its right edge advances by at least one segment or half the buffer, and never
     /// retreats (RFC 9293 §3.8.6.2.2).
-    #[inline]
+    #[inline(always)]
     pub fn window(&mut self) -> u64 {
         let edge = self.nxt + self.room();
         if edge >= self.edge + u64::from(self.config.mss).min(self.buffer / 2).max(1) {
@@ -233,7 +233,7 @@ impl<S: Store> Receiver<S> {
     }
 
     /// The window that could be announced now, bytes.
-    #[inline]
+    #[inline(always)]
     fn room(&self) -> u64 {
         self.buffer.min(self.allowed.into()).saturating_sub(self.unread).min(self.announces.into())
     }

@@ -289,7 +289,7 @@ impl<S: Store> Engine<S> {
     /// Feeds the RTT estimator from the configured source. The acknowledgement covers everything before `ack` and
     /// echoes a timestamp of age `echo`; its newest segment left `rtt` ago and its oldest one at `first`. True if
     /// there was a sample.
-    #[inline]
+    #[inline(always)]
     pub(super) fn estimate(
         &mut self,
         now: Instant,

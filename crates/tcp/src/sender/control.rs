@@ -68,14 +68,14 @@ impl Control {
     }
 
     /// Reads the decision again.
-    #[inline]
+    #[inline(always)]
     pub(super) fn refresh(&mut self, space: &Space) {
         let decision = self.cc.decision();
         self.decided(decision, space);
     }
 
     /// Stores a decision.
-    #[inline]
+    #[inline(always)]
     fn decided(&mut self, (window, pacing): (Window, Option<Rate>), space: &Space) {
         let cwnd = window.cwnd;
         self.window = if self.byte_window {
@@ -88,7 +88,7 @@ impl Control {
     }
 
     /// Reports an acknowledgement; requests of the algorithm are added to `act`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn acknowledged(
         &mut self,
         now: Instant,
@@ -101,7 +101,7 @@ impl Control {
     }
 
     /// Reports an event; requests of the algorithm are added to `act`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn tell(
         &mut self,
         now: Instant,

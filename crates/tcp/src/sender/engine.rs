@@ -252,14 +252,14 @@ impl<S: Store> Engine<S> {
         self.append(now, data, n)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn offer(&mut self, now: Instant, n: u64) {
         if self.space.fin == FinState::Open {
             self.append(now, &[], n.min(u64::MAX / 4));
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn append(&mut self, now: Instant, data: &[u8], n: u64) -> u64 {
         let idle =
             self.board.is_empty() && self.space.end > FIRST && now - self.last_sent_at > self.rtt.rto();
@@ -356,7 +356,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// Facts for the algorithm at this time.
-    #[inline]
+    #[inline(always)]
     pub(super) fn path(&self, now: Instant) -> Path {
         let flight = self.flight();
         let head =

@@ -186,7 +186,7 @@ impl<S: Store> Sender<S> {
     }
     /// Accepts `n` bytes of an application that keeps the send buffer full until they are sent. All are accepted,
     /// but at most one buffer is outstanding at a time.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, now: Instant, n: u64) {
         // More data disturbs nothing, but after a pause the window must be checked first.
         self.engine.offer(now, n);

@@ -56,7 +56,7 @@ struct AckFacts<'a> {
 
 impl Facts for AckFacts<'_> {
     /// Like [`Engine::path`], in the normal state.
-    #[inline]
+    #[inline(always)]
     fn path(&self) -> Path {
         let in_flight = self.board.span();
         Path {
@@ -79,7 +79,7 @@ impl Facts for AckFacts<'_> {
             sack: self.sack,
         }
     }
-    #[inline]
+    #[inline(always)]
     fn ack(&self) -> Ack {
         Ack {
             kind: AckKind::New,
@@ -108,7 +108,7 @@ enum SendDecision {
 impl<S: Store> Sender<S> {
     /// Processes an acknowledgement with nothing but the cumulative number, if it is an ordinary one for a steady
     /// sender; otherwise nothing has changed. The caller then polls for segments to send.
-    #[inline]
+    #[inline(always)]
     pub fn acknowledge_plain(&mut self, now: Instant, ack: u64, window: u64, echo: Option<Duration>) -> bool {
         if !self.steady {
             return false;
@@ -124,7 +124,7 @@ impl<S: Store> Sender<S> {
     }
 
     /// The next segment of the fast path.
-    #[inline]
+    #[inline(always)]
     fn poll_plain(&mut self, now: Instant) -> Option<OutgoingSegment> {
         if !self.steady {
             return None;
@@ -150,7 +150,7 @@ impl<S: Store> Sender<S> {
     }
 
     /// The send loop ends for this reason.
-    #[inline]
+    #[inline(always)]
     fn end_ordinary(&mut self, now: Instant, clock: Clock, blocked: Blocked) {
         // An algorithm that is called may request something.
         if self.engine.ordinary_loop_ended(now, clock, blocked) && self.engine.active() {
@@ -227,7 +227,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// Processes an acknowledgement if it is ordinary.
-    #[inline]
+    #[inline(always)]
     fn acknowledge_ordinary(
         &mut self,
         now: Instant,
@@ -295,7 +295,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// The next new segment of the fast path.
-    #[inline]
+    #[inline(always)]
     fn next_ordinary(&mut self, now: Instant) -> SendDecision {
         if self.control.is_metered() {
             if let Some(blocked) = self.withheld(now) {
@@ -356,7 +356,7 @@ impl<S: Store> Engine<S> {
 
     /// There is no room for a full segment, or the application has only a part of one: a short one is sent if allowed
     /// (see [`Space::new_len`]).
-    #[inline]
+    #[inline(always)]
     fn next_short(&mut self, now: Instant, flight: u64, window: u64) -> SendDecision {
         let (max, full) = (self.board.max(), self.space.smss);
         let (len, edge) = (self.space.end - max, self.space.edge);
@@ -375,7 +375,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// Sends a new segment, which is `full` or the end of the written data.
-    #[inline]
+    #[inline(always)]
     fn send_ordinary(&mut self, now: Instant, seq: u64, len: u32, full: u32) -> OutgoingSegment {
         if let Some(s) = &mut self.sampler {
             let in_flight = self.board.pipe() + u64::from(len);
@@ -405,7 +405,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// [`Self::loop_ended`] without closed windows. Returns whether the algorithm was called.
-    #[inline]
+    #[inline(always)]
     fn ordinary_loop_ended(&mut self, now: Instant, clock: Clock, blocked: Blocked) -> bool {
         self.run.pending = None;
         let sent = core::mem::take(&mut self.run.sent);

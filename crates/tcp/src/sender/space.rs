@@ -56,7 +56,7 @@ impl Space {
     }
 
     /// Updates the peer's window from an acknowledgement of everything before `ack`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn update_window(&mut self, ack: u64, window: u64, send_buffer: u64) {
         if window != self.window {
             self.window = window;
@@ -69,7 +69,7 @@ impl Space {
     }
 
     /// Computes [`Self::rwnd`], the window in segments.
-    #[inline]
+    #[inline(always)]
     pub(super) fn measure_window(&mut self, send_buffer: u64) {
         let window = self.window.min(send_buffer);
         self.rwnd = (window / u64::from(self.smss)) as f64;
