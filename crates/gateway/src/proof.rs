@@ -6,8 +6,8 @@
 //! Judge      what follows from it: does it work, is it in doubt, or are connections to be forwarded unsplit
 //! Proof      the judge's verdict, for the gateway, its status, log and metrics
 //! ```
-//! A rule of a firewall may ask for the interface. So the connection of its own may be dropped where those of hosts pass, and the other
-//! way round. Their SYNs therefore decide: the rules count those that were intercepted and those that firewalls have let pass.
+//! A firewall may have rules for single interfaces: it may drop the gateway's own connection and let those of hosts pass, or the
+//! reverse. The SYNs of hosts therefore decide: the rules count those that were intercepted and those that firewalls have let pass.
 
 mod connector;
 mod counters;

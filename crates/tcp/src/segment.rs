@@ -476,6 +476,14 @@ impl Segment {
         (head, Extras { sack, syn, waves, ack_ratio, snack })
     }
 
+    /// Splits it into head and extras, which only a SYN always has.
+    #[must_use]
+    pub fn parts(&self) -> (Head, Option<Extras>) {
+        let (head, extras) = self.split();
+        let rare = !extras.is_none() || head.flags.has(Flags::SYN);
+        (head, rare.then_some(extras))
+    }
+
     /// Joins head and extras.
     #[must_use]
     pub fn join(head: &Head, extras: &Extras) -> Self {

@@ -1,4 +1,4 @@
-//! The gateway's own connection to itself: one after the other, from a host of its own behind an interface of its own.
+//! Connections of the gateway to itself, one after the other. Their client has an interface of its own, as a host would have.
 
 use super::ANSWER;
 use crate::rules::{CLIENT, SERVER};

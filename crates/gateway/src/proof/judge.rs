@@ -55,7 +55,7 @@ enum Own {
     #[default]
     Unknown,
     Answered,
-    /// The last so many have failed.
+    /// This number of connections, one after the other, have failed, the last one for this reason.
     Failed(u32, &'static str),
 }
 

@@ -158,9 +158,8 @@ impl Content for Packet {
 impl Content for Segment {
     /// The options of a SYN are always in its body.
     fn pack(&self, label: Label, bodies: &mut Bodies, keep: bool) -> Parcel {
-        let (head, extras) = self.split();
-        let rare = !extras.is_none() || head.flags.has(Flags::SYN);
-        Parcel::pack(&head, rare.then_some(&extras), label, bodies, keep)
+        let (head, extras) = self.parts();
+        Parcel::pack(&head, extras.as_ref(), label, bodies, keep)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Departing segments: the output of both halves with current acknowledgement, window and options.
 
-use super::{Connection, State};
+use super::{Connection, State, expressible};
 use crate::receiver::ProbeAnswer;
 use crate::segment::{Extras, Flags, Head, Mark, Segment, Waves};
 use crate::sender::OutgoingSegment;
@@ -37,9 +37,8 @@ impl<S: Store> Connection<S> {
             }
             Departure::Ack if self.sends_plain() => Some((self.plain_head(now, None), None)),
             _ => {
-                let (head, extras) = self.dress(now, departure).split();
-                let rare = !extras.is_none() || head.flags.has(Flags::SYN);
-                Some((head, rare.then(|| Box::new(extras))))
+                let (head, extras) = self.dress(now, departure).parts();
+                Some((head, extras.map(Box::new)))
             }
         }
     }
@@ -90,10 +89,10 @@ impl<S: Store> Connection<S> {
         Segment { seq: self.iss.add(self.sender.max() as u32), flags, ..Segment::default() }
     }
 
-    /// The largest window that the 16-bit field can express at our scale.
+    /// The window to announce, as the 16-bit field can express it.
     #[inline]
     pub(super) fn window_to_announce(&mut self) -> u32 {
-        (self.receiver.window().min(65_535 << self.our_scale) >> self.our_scale << self.our_scale) as u32
+        expressible(self.receiver.window(), self.our_scale)
     }
 
     /// A segment with current acknowledgement, window and timestamps.

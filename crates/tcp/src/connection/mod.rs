@@ -587,6 +587,12 @@ pub fn scale_for(buffer: u64) -> u8 {
     (0..14).find(|s| buffer >> s <= 65_535).unwrap_or(14)
 }
 
+/// The largest window up to `window` that a 16-bit field can express at this scale.
+#[inline]
+pub(crate) fn expressible(window: u64, scale: u8) -> u32 {
+    (window.min(65_535 << scale) >> scale << scale) as u32
+}
+
 impl Connection<Counted> {
     /// Accepts `n` bytes of an application that keeps the send buffer full until they are sent. At most one buffer
     /// is outstanding at a time; the rest is only a length and uses no memory.

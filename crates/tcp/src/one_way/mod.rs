@@ -9,7 +9,7 @@ mod source;
 
 use crate::ack_ratio::{AckRatio, LONGEST_HELD};
 use crate::config::{Config, LossDetection, ProbeNegotiation};
-use crate::connection::scale_for;
+use crate::connection::{expressible, scale_for};
 use crate::error::Rejected;
 use crate::ration::Ration;
 use crate::receiver::Receiver;
@@ -58,12 +58,6 @@ impl NegotiatedOptions {
             ack_cc: AckRatio::new(config.ack_cc),
             scale: if config.window_scaling { scale_for(config.receive_buffer) } else { 0 },
         }
-    }
-
-    /// The largest window up to `window` that a 16-bit field can express.
-    #[inline]
-    fn announced(scale: u8, window: u64) -> u32 {
-        (window.min(65_535 << scale) >> scale << scale) as u32
     }
 }
 
@@ -115,7 +109,7 @@ pub fn one_way<S: Store>(
         sender,
         stamps: stamps(),
         exception: options.ack_cc.map(|ratio| Box::new(Exception::with_acks(ratio))),
-        window: NegotiatedOptions::announced(options.scale, buffer),
+        window: expressible(buffer, options.scale),
         dresses: options.waves || options.ecn || options.ack_cc.is_some(),
         waves: options.waves,
         ecn: options.ecn.then_some(config.ecn_plus),

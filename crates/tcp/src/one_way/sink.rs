@@ -1,7 +1,8 @@
 //! The end of a one-way flow that receives the data.
 
-use super::{Exception, NegotiatedOptions};
+use super::Exception;
 use crate::ack_ratio::LONGEST_HELD;
+use crate::connection::expressible;
 use crate::error::Rejected;
 use crate::receiver::{Data, Receiver};
 use crate::segment::{Codepoint, Extras, Flags, Head, Mark, Seq};
@@ -200,7 +201,7 @@ impl<S: Store> Sink<S> {
 
     #[inline(always)]
     fn segment(&mut self, now: Instant, probe: Option<(u64, u64)>) -> (Head, Option<Box<Extras>>) {
-        let window = NegotiatedOptions::announced(self.scale, self.receiver.window());
+        let window = expressible(self.receiver.window(), self.scale);
         self.last_ack_sent = self.receiver.next_expected();
         let ack = Seq(self.last_ack_sent as u32);
         let mut head = Head { seq: Seq(FIRST as u32), ack, window, ..Head::ACK };
