@@ -8,7 +8,8 @@ use std::io::{ErrorKind, Write};
 /// Text for a terminal: control characters (titles and labels come from files) are shown as `\u{1b}`.
 pub(crate) fn tame(text: &str) -> Cow<'_, str> {
     let steers = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    if !text.contains(steers) {
+    // Control characters beyond ASCII are encoded as 0xc2 and one more byte. Results may be many megabytes.
+    if !text.bytes().any(|b| b == 0xc2 || steers(char::from(b))) {
         return text.into();
     }
     let mut out = String::with_capacity(text.len());
@@ -44,6 +45,7 @@ mod tests {
     #[test]
     fn nothing_steers_the_terminal() {
         assert_eq!(tame("Größe\tof λ\r\n"), "Größe\tof λ\r\n");
+        assert_eq!(tame("550 µs ± 2 °"), "550 µs ± 2 °");
         assert_eq!(tame("\u{1b}[2Jgone\r\u{9b}31m\u{7}"), "\\u{1b}[2Jgone\\r\\u{9b}31m\\u{7}");
     }
 }

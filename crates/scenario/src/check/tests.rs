@@ -35,7 +35,34 @@ fn peach_geo_in_numbers() {
     near(flow.rate_segments_s.unwrap(), 65.0, 1e-12);
     near(flow.goodput_bit_s.unwrap(), 1300.0 * 0.999 * 960.0 * 8.0, 1e-9);
     near(link.forward.utilization.unwrap(), 1.0, 1e-9);
-    assert_eq!(c.warnings.iter().map(|w| w.code).collect::<Vec<_>>(), ["queue-short"]);
+    assert_eq!(c.warnings.iter().map(|w| w.code).collect::<Vec<_>>(), ["queue-short", "phase-effects"]);
+}
+
+#[test]
+fn equal_flows_at_a_full_queue_are_warned_of_phase_effects() {
+    let warning = |sets: &[&str]| checked(sets).warnings.into_iter().find(|w| w.code == "phase-effects");
+    let found = warning(&[]).unwrap();
+    assert_eq!(found.key, "links.sat.queue");
+    assert!(found.message.contains("Floyd") && found.message.contains("jitter = \"3.1 ms\""), "{found:?}");
+    // Windows that fit, one flow, an early drop, an application that pauses, and the remedy.
+    for quiet in [
+        "flows.bulk.count=11",
+        "flows.bulk.count=1",
+        "links.sat.queue={ kind = 'red', limit = '50 packets' }",
+        "flows.bulk.stop=0 s",
+        "flows.bulk.app={ kind = 'pages', segments = 50 }",
+        "links.sat.delay={ kind = 'uniform', base = '275 ms', jitter = '3 ms' }",
+    ] {
+        assert_eq!(warning(&[quiet]), None, "{quiet}");
+    }
+    for name in ["peach-geo", "peach-hetero", "neglia", "papadimitriou"] {
+        let said = |name: &str| {
+            let scenario = Document::preset(name).unwrap().resolve().unwrap();
+            check(&scenario).warnings.iter().any(|w| w.code == "phase-effects")
+        };
+        assert!(said(name), "{name}");
+        assert!(!said(&format!("{name}-access")), "{name}-access");
+    }
 }
 
 #[test]
@@ -233,6 +260,7 @@ flows bulk
 
 warnings
   links.sat.queue: 50 packets are 0.0698 of the BDP: Reno flows that lose packets at the same time use 79.9 % of a loss-free link [queue-short]
+  links.sat.queue: flows of equal RTT and packet size fill this queue, and nothing in their RTT is random: the phase of their arrivals decides which of them lose packets (Floyd and Jacobson 1991), not their congestion control; give a link of their path before sat a random delay, such as delay = { kind = \"uniform\", base = \"0 ms\", jitter = \"3.1 ms\" } [phase-effects]
 ";
     assert_eq!(text, want.replace("HASH", &c.hash[..16]));
     let json = serde_json::to_value(&c).unwrap();

@@ -7,6 +7,7 @@ use super::{
 use crate::resolved::{App, Direction, FlowGroup, Resolved, Start, Transport};
 use skyhaul_analysis::{loss, utilization};
 use skyhaul_path::error::{self, ber};
+use skyhaul_path::queue::Discipline;
 use skyhaul_tcp::config::ProbeNegotiation;
 
 /// A queue outside this range of BDPs raises a warning.
@@ -23,6 +24,7 @@ const MANY_VALUES: f64 = 2e7;
 pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
     let mut out = Vec::new();
     queues(scenario, check, &mut out);
+    phases(scenario, check, &mut out);
     windows(scenario, check, &mut out);
     errors(scenario, check, &mut out);
     intervals(scenario, check, &mut out);
@@ -125,6 +127,51 @@ fn queues(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
                 d.queue_s.map_or_else(String::new, |s| format!(": it adds up to {} s of delay", short(s)));
             push(out, "queue-long", key, format!("{} packets are {} BDP{delay}", short(packets), short(bdp)));
         }
+    }
+}
+
+/// Equal flows without any randomness in their RTT at a full queue: which of them loses packets, and keeps losing them, is
+/// decided by the phase of their arrivals (Floyd and Jacobson 1991, "On Traffic Phase Effects in Packet-Switched Gateways").
+fn phases(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
+    for Carrier { key, name, direction, check: derived, groups } in carriers(scenario, check) {
+        let (Some(rate), Some(room), Some(full)) =
+            (derived.rate_packets_s, derived.queue_packets, derived.bdp_packets)
+        else {
+            continue;
+        };
+        let steady = |group: &FlowGroup| {
+            let constant = |d: &Direction| d.orbit.is_none() && d.delay.constant().is_some();
+            group.path.iter().map(|&i| &scenario.links[i]).all(|l| constant(&l.forward) && constant(&l.reverse))
+        };
+        let greedy = |group: &FlowGroup| {
+            let (Start::At(start) | Start::Uniform { from: start, .. }) = group.start;
+            let sends = group.stop.is_none_or(|stop| stop > start);
+            sends && group.transport == Transport::Tcp && group.app == App::BULK
+        };
+        let equal = |a: &FlowCheck, b: &FlowCheck| {
+            a.packet_bytes == b.packet_bytes && (a.base_rtt_s - b.base_rtt_s).abs() * rate < 1.0
+        };
+        let candidates: Vec<_> = groups.into_iter().filter(|(g, _)| greedy(g) && steady(g)).collect();
+        let alike = |of: &FlowCheck| -> u64 {
+            candidates.iter().filter(|(_, c)| equal(of, c)).map(|(_, c)| u64::from(c.count)).sum()
+        };
+        let windows: f64 = candidates.iter().map(|(_, c)| f64::from(c.count) * c.window_segments).sum();
+        let overflows = windows > room + full;
+        let drop_tail = matches!(
+            direction.queue.discipline,
+            Discipline::DropTail(_) | Discipline::FifoPushout(_) | Discipline::StrictPushout(_) | Discipline::TwoBand(_)
+        );
+        if !drop_tail || !overflows || !candidates.iter().any(|(_, c)| alike(c) > 1) {
+            continue;
+        }
+        let message = format!(
+            "flows of equal RTT and packet size fill this queue, and nothing in their RTT is random: the phase of their \
+             arrivals decides which of them lose packets (Floyd and Jacobson 1991), not their congestion control; \
+             give a link of their path before {name} a random delay, such as delay = {{ kind = \"uniform\", base = \
+             \"0 ms\", jitter = \"{} ms\" }}",
+            short((4e3 / rate * 10.0).ceil() / 10.0)
+        );
+        push(out, "phase-effects", format!("{key}.queue"), message);
     }
 }
 

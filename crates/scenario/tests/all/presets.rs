@@ -157,6 +157,37 @@ fn the_other_orbits_differ_in_time_only() {
     }
 }
 
+/// The presets with a random access delay differ from those of the papers in this delay alone: at least a packet time at the
+/// bottleneck, and nothing on average beyond it.
+#[test]
+fn a_random_access_delay_is_all_that_is_added() {
+    for name in ["geo-today", "neglia", "papadimitriou", "peach-geo", "peach-hetero"] {
+        let (plain, access) = (of(name), of(&format!("{name}-access")));
+        let rates = plain.links.iter().filter_map(|l| l.forward.rate.mean()).map(Rate::bytes_per_sec);
+        let packet_time = 1000.0 / rates.fold(f64::INFINITY, f64::min);
+        for (a, b) in plain.flows.iter().zip(&access.flows) {
+            assert_eq!(plain.propagation_rtt(a), access.propagation_rtt(b), "{name}: {}", a.name);
+            let random: Vec<f64> = b
+                .path
+                .iter()
+                .filter_map(|&link| match &access.links[link].forward.delay {
+                    Delay::Uniform(delay) => Some(delay.jitter.as_secs_f64()),
+                    _ => None,
+                })
+                .collect();
+            assert!(random.len() == 1 && random[0] >= packet_time, "{name}: {}: {random:?}", a.name);
+            assert!(b.path.iter().all(|&link| access.links[link].reverse.delay.constant().is_some()), "{name}");
+            let FlowGroup { path, .. } = a.clone();
+            assert_eq!(FlowGroup { path, ..b.clone() }, *a, "{name}");
+        }
+        for link in &plain.links {
+            let same = access.links.iter().find(|l| l.name == link.name).unwrap();
+            let delay = |d: &Direction| Direction { delay: Delay::default(), ..d.clone() };
+            assert_eq!((delay(&same.forward), delay(&same.reverse)), (delay(&link.forward), delay(&link.reverse)));
+        }
+    }
+}
+
 #[test]
 fn pauses_between_pages_survive_the_canonical_form() {
     for (idle, expected) in [
