@@ -22,6 +22,12 @@ pub trait ControlOptions: Sized + 'static {
     /// others; each such point is an option, and what a text says as a whole is a set of options.
     const READINGS: &'static [Reading<Self>] = &[];
 
+    /// The reading of that name, if there is one.
+    #[must_use]
+    fn reading(name: &str) -> Option<Self> {
+        Self::READINGS.iter().find(|r| r.name == name).map(|r| (r.options)())
+    }
+
     /// The control, in a box: [`Algorithm`](crate::Algorithm) then has the size of a pointer and its tag, and a connection
     /// allocates memory for its own algorithm, not for the largest.
     type Control;

@@ -17,8 +17,8 @@ use skyhaul_base::{Instant, Rate, Rng};
 skyhaul_base::kinds! {
     each;
     /// A congestion control with its options. In files: `cc = "name"` or `cc = { name = "…", option = … }`. For `peach` and
-    /// `peach-plus`, `reading = "…"` names a set of options (`listing`, `both-papers`, `every-ack`; `printed`, `both-papers`,
-    /// `scoreboard`), and options beside it depart from that set.
+    /// `peach-plus`, `reading = "…"` names a set of options (`listing`, `both-papers`, `improved`; `printed`, `both-papers`,
+    /// `improved`), and options beside it depart from that set.
     #[derive(Clone, Debug, PartialEq)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "name"))]
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -27,6 +27,9 @@ export interface State {
   step: string;
 }
 
+/** TCP-Peach with a dummy on every acknowledgement of a recovery, which the papers do not describe. */
+export const IMPROVED = '{ name = "peach", reading = "improved" }';
+
 export const START: State = {
   preset: "peach-geo",
   link: "",
@@ -39,7 +42,8 @@ export const START: State = {
   count: "",
   duration: "60 s",
   seed: "1",
-  cc: ["sack", "peach"],
+  // Reno, TCP-Peach as both papers have it, and improved.
+  cc: ["sack", "peach", IMPROVED],
   set: [],
   flow: "mean",
   t: "",

@@ -96,7 +96,7 @@ test("a link says all that the page shows", async () => {
   await page.locator("#scrub").fill("250");
   await page.locator("#scrub").dispatchEvent("change");
   const [link, wanted, at] = [page.url(), await digests(page), await text(page, "#now")];
-  assert.equal(wanted.length, 3);
+  assert.equal(wanted.length, 4);
   const other = await open(link.slice(base.length));
   assert.deepEqual(await digests(other), wanted);
   assert.equal(await text(other, "#now"), at);
@@ -147,10 +147,11 @@ test("the walk shows the figures of the paper", async () => {
   }
   await page.locator("#walk-steps button").nth(5).click();
   await page.waitForFunction(() => /runs of 550 s/.test(document.getElementById("status").textContent), null, { timeout: 60_000 });
-  // Fig. 11: at a loss rate of one in a hundred TCP-Peach delivers the 2.2 times as much that the step speaks of.
-  const row = (await page.locator("#table").innerText()).match(/Goodput, Mbit\/s\s+([\d.]+)\s+([\d.]+)/);
-  assert.equal((Number(row[2]) / Number(row[1])).toFixed(1), "2.2", row[0]);
-  assert.match(await page.locator("#walk").innerText(), /2\.2 times as much/);
+  // Fig. 11: at a loss rate of one in a hundred TCP-Peach delivers 1.3 times as much, and improved 2.2 times, as the step says.
+  const row = (await page.locator("#table").innerText()).match(/Goodput, Mbit\/s\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)/);
+  const times = [row[2], row[3]].map((g) => (Number(g) / Number(row[1])).toFixed(1));
+  assert.deepEqual(times, ["1.3", "2.2"], row[0]);
+  assert.match(await page.locator("#walk").innerText(), /1\.3 times as much[^]*2\.2 times as much/);
   await page.click("#walk-next");
   assert.ok(await page.locator("#walk").isHidden());
   await done(page);

@@ -19,7 +19,7 @@ pub use config::{
     WdsnOnLoss,
 };
 
-use crate::action::{Policy, Window};
+use crate::action::{Policy, RecoveryEnd, Window};
 use crate::alg::reno::{self, Reno};
 use crate::control::CongestionControl;
 use crate::event::{Ack, AckKind, Cx, Path, Phase, ProbeEvent, Signal, Start, Transmit};
@@ -62,7 +62,7 @@ impl Peach {
         let proper = TcpPeach {
             win: ProbedWindow::new(config.window(), rules.into()),
             inflates: !config.by_pipe(),
-            every_ack: config.on_every_ack(),
+            every_ack: config.dummies == Dummies::EveryAck,
             inflated_still: false,
             vegas: Vegas::of(config).map(Box::new),
             config: config.clone(),
@@ -92,7 +92,11 @@ impl CongestionControl for TcpPeach {
     fn policy(&self) -> Policy {
         Policy {
             recovery: self.config.recovery,
-            recovery_end: self.config.recovery_end,
+            recovery_end: if self.config.rapid_recovery {
+                self.config.recovery_end
+            } else {
+                RecoveryEnd::AllOutstanding
+            },
             gate_on_flight: self.config.recovery.uses_pipe() && self.inflates,
             probes: true,
             transmit_events: true,

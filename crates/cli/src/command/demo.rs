@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 /// Fewer seeds than in the study, for speed.
 const SEEDS: u32 = 5;
 /// Metrics shown on the terminal; the page has all.
-const SHOWN: [&str; 2] = ["Goodput", "Dummies"];
+const SHOWN: [&str; 3] = ["Goodput", "Gain", "Dummies"];
 
 pub(crate) fn run(args: &DemoArgs, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
     let mut file = studies::open("peach-2001/fig11")?;

@@ -139,6 +139,9 @@ mod tests {
         document.set("flows.bulk.cc.reading=both-papers").expect("a key");
         let both = document.resolve().expect("valid").flows[0].cc.clone();
         assert_eq!(Ok(both), read("{ name = 'peach', reading = 'both-papers' }"));
+        // That reading is the default.
+        assert_eq!(read("{ name = 'peach', reading = 'both-papers' }"), read("peach"));
+        assert_eq!(read("{ name = 'peach-plus', reading = 'both-papers' }"), read("peach-plus"));
     }
 
     #[test]
@@ -149,7 +152,7 @@ mod tests {
             unknown.contains("flows.bulk.cc.reading: ") && unknown.contains("did you mean \"listing\"?"),
             "{unknown}"
         );
-        assert!(error("{ name = 'peach-plus', reading = 3 }").contains("printed, both-papers, scoreboard"));
+        assert!(error("{ name = 'peach-plus', reading = 3 }").contains("printed, both-papers, improved"));
         assert!(
             error("{ name = 'sack', reading = 'listing' }")
                 .ends_with("reading: only \"peach\" and \"peach-plus\" have named readings")

@@ -5,7 +5,7 @@ use crate::common;
 use common::{Pattern, Variant, cases, iss, secs, variants};
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant};
-use skyhaul_cc::{Config as Control, CongestionControl, Phase, RecoveryMode};
+use skyhaul_cc::{Config as Control, CongestionControl, Phase, Policy, RecoveryEnd, RecoveryMode};
 use skyhaul_tcp::{Counted, Snapshot};
 use skyhaul_testkit::pair::Handshake;
 use skyhaul_testkit::{Pair, SegmentEvent, Setup, Side, Verdict};
@@ -24,9 +24,9 @@ fn one_way(v: &Variant) -> Pair<Counted> {
     p
 }
 
-/// How a variant repairs losses.
-fn recovery(v: &Variant) -> RecoveryMode {
-    v.cc.build(&v.config.rules).policy().recovery
+/// What a variant asks of the sender.
+fn policy(v: &Variant) -> Policy {
+    v.cc.build(&v.config.rules).policy()
 }
 
 /// Calls `check` with the snapshot before and after each event.
@@ -56,8 +56,9 @@ proptest! {
     #[test]
     fn one_halving_per_recovery_point(v in 0..variants().len(), forth in Pattern::strategy(), back in Pattern::strategy()) {
         let v = &variants()[v];
-        if recovery(v) == RecoveryMode::Reno {
-            return Ok(()); // Reno halves again for each hole.
+        // Reno halves again for each hole, and so does Peach by default.
+        if policy(v).recovery == RecoveryMode::Reno || policy(v).recovery_end == RecoveryEnd::TriggeringSegment {
+            return Ok(());
         }
         let mut p = one_way(v);
         p.faults(C, forth.faults());
@@ -82,7 +83,7 @@ proptest! {
     fn no_timeout_while_acknowledgements_advance(v in 0..variants().len(), forth in Pattern::strategy(), back in Pattern::strategy()) {
         let v = &variants()[v];
         // The impatient variant of RFC 6582 lets the timer run through a recovery on purpose.
-        if recovery(v) == RecoveryMode::NewReno && v.config.rto.restart_on_first_partial_only {
+        if policy(v).recovery == RecoveryMode::NewReno && v.config.rto.restart_on_first_partial_only {
             return Ok(());
         }
         let mut p = one_way(v);

@@ -7,7 +7,7 @@ use common::{Pattern, cases, iss, secs};
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::alg::peach_plus::{self, Opening, PipeRule, RetransmitTimer};
-use skyhaul_cc::{Config as Control, InitialSsthresh, InitialWindow, Rules};
+use skyhaul_cc::{Config as Control, ControlOptions, InitialSsthresh, InitialWindow, Rules};
 use skyhaul_tcp::{Bytes, Config, Counted, Mark};
 use skyhaul_testkit::pair::{Act, Handshake};
 use skyhaul_testkit::{Pair, SegmentEvent, Setup, Side, Verdict};
@@ -18,6 +18,11 @@ const RTT: Duration = Duration::from_millis(550);
 
 fn peach_plus(config: peach_plus::Config) -> Control {
     Control::PeachPlus(config)
+}
+
+/// The pipe by the scoreboard, the timer by the left edge.
+fn improved() -> peach_plus::Config {
+    peach_plus::Config::reading("improved").expect("a reading")
 }
 
 /// A window of 30 evenly spaced segments of which those of `lost` are lost once.
@@ -84,7 +89,7 @@ fn one_loss_with_both_kinds_of_pipe() {
 #[test]
 fn two_losses_are_one_halving_and_a_nil_segment_repairs_the_second() {
     for (nil_arrives, ends) in [(false, 1.3933), (true, 1.2650)] {
-        let mut p = steady(peach_plus::Config::default(), &[0, 10], nil_arrives);
+        let mut p = steady(improved(), &[0, 10], nil_arrives);
         p.run_until(secs(0.8432));
         assert_eq!(p.conn(C).counters().retransmissions, 1);
         p.run_until(secs(0.8434));
@@ -102,7 +107,7 @@ fn two_losses_are_one_halving_and_a_nil_segment_repairs_the_second() {
 fn selective_acknowledgements_postpone_the_timeout_if_the_option_says_so() {
     // Neither the first segment nor its retransmission arrives, nor any NIL segment: the timer has to find out.
     let timed_out = |retransmit_timer| {
-        let mut p = steady(peach_plus::Config { retransmit_timer, ..Default::default() }, &[], true);
+        let mut p = steady(peach_plus::Config { retransmit_timer, ..improved() }, &[], true);
         p.faults(C, |d| {
             let first = d.segment.mark.is_probe() || d.segment.seq == skyhaul_tcp::Seq(iss(C) + 1);
             if first { Verdict::Lose } else { Verdict::Deliver }

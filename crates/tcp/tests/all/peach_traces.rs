@@ -5,7 +5,7 @@
 //! segment is lost once, every segment is acknowledged at once. Both contenders begin in congestion avoidance.
 
 use skyhaul_base::{Duration, Instant, Rate};
-use skyhaul_cc::{Config as Control, InitialSsthresh, InitialWindow, RecoveryMode, Rules, alg};
+use skyhaul_cc::{Config as Control, ControlOptions, InitialSsthresh, InitialWindow, RecoveryMode, Rules, alg};
 use skyhaul_tcp::{Config, Counted, Mark};
 use skyhaul_testkit::pair::{Act, Handshake, is_pure_ack};
 use skyhaul_testkit::path::queue::{pushout, threshold};
@@ -153,6 +153,11 @@ fn peach(recovery: RecoveryMode) -> Control {
     let config = alg::peach::Config { recovery, start: alg::peach::Opening::Slow, ..Default::default() };
     Control::Peach(config)
 }
+/// A dummy on every acknowledgement.
+fn improved() -> Control {
+    let config = alg::peach::Config::reading("improved").expect("a reading");
+    Control::Peach(alg::peach::Config { start: alg::peach::Opening::Slow, ..config })
+}
 fn reno() -> Control {
     Control::by_name("reno").expect("known")
 }
@@ -278,22 +283,31 @@ fn t2_cumulative_segments_acknowledged() {
 
 #[test]
 fn t2_sack_mode_on_the_open_path() {
-    let t = Trace::OPEN;
-    let (mut p, notes) = t.run(&peach(RecoveryMode::Sack));
-    p.run_until(secs(1.6));
-    let notes = notes.lock().expect("one thread").clone();
-    let want = Times { retransmission: 33.0, exit: 63.0, probe_16: 71.0, probe_30: 78.0 };
-    assert_eq!(times(&t, &p, &notes), want);
-    let released = released(&p, secs(1.16));
-    assert_eq!(released.len(), 30);
-    for (i, &got) in released.iter().enumerate() {
-        let k = i + 1;
-        let dummies = if (4..=18).contains(&k) { 2 } else { 0 };
-        let data = usize::from(k == 3 || (16..=30).contains(&k));
-        assert_eq!(got, (dummies, data), "acknowledgement {k}");
+    // By default dummies leave where no data may, up to the fifteenth duplicate: 24 of 30.
+    for (cc, last, sent) in [(improved(), 18, 30), (peach(RecoveryMode::Sack), 15, 24)] {
+        let t = Trace::OPEN;
+        let (mut p, notes) = t.run(&cc);
+        p.run_until(secs(1.6));
+        let notes = notes.lock().expect("one thread").clone();
+        let got = times(&t, &p, &notes);
+        assert_eq!((got.retransmission, got.exit, got.probe_16), (33.0, 63.0, 71.0));
+        let answers: Vec<_> = notes.iter().filter(|n| n.call == Call::Probe).collect();
+        assert_eq!(answers.len(), sent);
+        assert_eq!(t.spacings(answers[sent - 1].at), 60.0 + last as f64);
+        let released = released(&p, secs(1.16));
+        assert_eq!(released.len(), 30);
+        for (i, &got) in released.iter().enumerate() {
+            let k = i + 1;
+            let dummies = if (4..=last).contains(&k) { 2 } else { 0 };
+            let data = usize::from(k == 3 || (16..=30).contains(&k));
+            assert_eq!(got, (dummies, data), "acknowledgement {k}");
+        }
+        let halved = notes.iter().position(|n| n.call == Call::Congestion).expect("happened");
+        assert!(
+            notes[halved..].iter().filter(|n| n.at < secs(1.16)).all(|n| n.cwnd == 15.0),
+            "never inflated"
+        );
     }
-    let halved = notes.iter().position(|n| n.call == Call::Congestion).expect("happened");
-    assert!(notes[halved..].iter().filter(|n| n.at < secs(1.16)).all(|n| n.cwnd == 15.0), "never inflated");
 }
 
 /// Data segments with the times at which they left, and ordinary acknowledgements with those of their arrival.

@@ -106,15 +106,15 @@ impl TcpVariant {
 }
 
 skyhaul_base::options! {
-    /// Options of TCP-Peach. The paper contradicts itself on several points, so no set of options follows all of it.
-    /// Options that follow the listings of its Figs. 2 and 4 say so.
+    /// Options of TCP-Peach. The paper contradicts itself on several points, so no set of options follows all of it. The
+    /// defaults are the reading `both-papers`. Options that follow the listings of its Figs. 2 and 4 say so.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Config {
         /// Loss recovery: `reno` (Fig. 4), `newreno`, or `sack` (default: §V uses SACK for both contenders).
         recovery: RecoveryMode = RecoveryMode::Sack,
-        /// End of Rapid Recovery: when all data outstanding at its start is acknowledged (default), or only the triggering
-        /// segment, so that each lost segment halves the window. R14.
-        recovery_end: RecoveryEnd = RecoveryEnd::AllOutstanding,
+        /// End of Rapid Recovery: when the triggering segment is acknowledged (default), so that each lost segment halves
+        /// the window ("halving the cwnd multiple times", \[Peach+ §II\]), or all data outstanding at its start. R14.
+        recovery_end: RecoveryEnd = RecoveryEnd::TriggeringSegment,
         /// Congestion avoidance: `reno` (default) or `vegas`, which estimates the queued segments once per round trip, adds
         /// one segment to the window below 1 and subtracts one above 3. R28.
         #[cfg_attr(feature = "serde", serde(skip_serializing_if = "TcpVariant::is_reno"))]
@@ -125,11 +125,12 @@ skyhaul_base::options! {
         fast_retransmit: TcpVariant = TcpVariant::Reno,
         /// How a connection starts: `sudden` (default) or `slow`, for an ablation without Sudden Start.
         start: Opening = Opening::Sudden,
-        /// How the window opens after a timeout: `sudden` (default; the text, twice) or `slow` (Fig. 4). R10.
-        on_rto: Opening = Opening::Sudden,
+        /// How the window opens after a timeout: `slow` (default; Fig. 4) or `sudden` (the text, twice). R10.
+        on_rto: Opening = Opening::Slow,
         /// How the window opens after an idle period longer than the RTO.
         on_idle: Opening = Opening::Sudden,
-        /// Send dummies after a loss (default). `false` is for an ablation without Rapid Recovery.
+        /// Send dummies after a loss (default). `false` is for an ablation without Rapid Recovery: `recovery` then ends as with
+        /// Reno, whatever `recovery-end` is.
         rapid_recovery: bool = true,
         /// Round the halved window down to whole segments (default). R11.
         integer_halving: bool = true,
@@ -143,8 +144,8 @@ skyhaul_base::options! {
         dummy_acks_in_recovery: DummyAcksInRecovery = DummyAcksInRecovery::Count,
         /// The value of `nackseg`; by default `pipe` with recovery `sack`, otherwise `flight-size`. R9.
         nackseg: Option<Nackseg> = None,
-        /// When dummies are sent; by default `every-ack` with `nackseg = pipe`, otherwise `when-blocked`. R9.
-        dummies: Option<Dummies> = None,
+        /// When dummies are sent: `when-blocked` (default; the `else` of Fig. 4) or `every-ack`. R9.
+        dummies: Dummies = Dummies::WhenBlocked,
         /// What happens to dummies not sent by the end of Rapid Recovery. R12.
         leftover_adsn: LeftoverAdsn = LeftoverAdsn::Drop,
         /// Order on the final acknowledgement: `deflate-first` (default) or `send-first` (Fig. 4), which requires window
@@ -193,14 +194,6 @@ pub enum Invalid {
 }
 
 impl Config {
-    /// Every acknowledgement releases dummies, even if it also releases data.
-    pub(super) fn on_every_ack(&self) -> bool {
-        match self.dummies {
-            Some(dummies) => dummies == Dummies::EveryAck,
-            None => self.by_pipe(),
-        }
-    }
-
     /// `nackseg` is the scoreboard's pipe.
     pub(super) fn by_pipe(&self) -> bool {
         match self.nackseg {
@@ -252,9 +245,6 @@ impl ControlOptions for Config {
         }
         if !self.rapid_recovery {
             // These would silently have no effect.
-            if self.dummies.is_some() {
-                return Err(Invalid::NoDummies("dummies"));
-            }
             if self.leftover_adsn == LeftoverAdsn::Keep {
                 return Err(Invalid::NoDummies("leftover-adsn = \"keep\""));
             }
@@ -272,7 +262,7 @@ impl ControlOptions for Config {
     }
 }
 
-/// The named readings.
+/// The named readings. Each names every option in which it can differ from another, whatever the default is.
 const READINGS: &[Reading<Config>] = &[
     Reading {
         name: "listing",
@@ -280,6 +270,7 @@ const READINGS: &[Reading<Config>] = &[
                 of adsn, data before the deflation, no reset of wdsn, dummies without data",
         options: || Config {
             recovery: RecoveryMode::Reno,
+            dummies: Dummies::WhenBlocked,
             on_rto: Opening::Slow,
             leftover_adsn: LeftoverAdsn::Keep,
             final_ack: FinalAck::SendFirst,
@@ -291,18 +282,27 @@ const READINGS: &[Reading<Config>] = &[
     },
     Reading {
         name: "both-papers",
-        about: "SACK as in [Peach §V], dummies where no data may be sent (the `else` of Fig. 4), slow start after a timeout \
-                (Fig. 4), and a halving for each lost segment (\"halving the cwnd multiple times\", [Peach+ §II])",
+        about: "the default: SACK as in [Peach §V], dummies where no data may be sent (the `else` of Fig. 4), slow start \
+                after a timeout (Fig. 4), and a halving for each lost segment (\"halving the cwnd multiple times\", \
+                [Peach+ §II])",
         options: || Config {
-            dummies: Some(Dummies::WhenBlocked),
+            recovery: RecoveryMode::Sack,
+            dummies: Dummies::WhenBlocked,
             recovery_end: RecoveryEnd::TriggeringSegment,
             on_rto: Opening::Slow,
             ..Config::default()
         },
     },
     Reading {
-        name: "every-ack",
-        about: "SACK with two dummies on every acknowledgement of a recovery: an improvement that [Peach] does not describe",
-        options: || Config { dummies: Some(Dummies::EveryAck), ..Config::default() },
+        name: "improved",
+        about: "SACK, two dummies on every acknowledgement of a recovery, one halving for all losses of a window, and \
+                Sudden Start after a timeout: an improvement that the papers do not describe",
+        options: || Config {
+            recovery: RecoveryMode::Sack,
+            dummies: Dummies::EveryAck,
+            recovery_end: RecoveryEnd::AllOutstanding,
+            on_rto: Opening::Sudden,
+            ..Config::default()
+        },
     },
 ];

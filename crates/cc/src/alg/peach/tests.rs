@@ -137,13 +137,13 @@ fn answers_open_the_window_up_to_the_peers() {
 
 #[test]
 fn option_on_rto() {
-    let mut s = at(30, Config::default());
+    let mut s = at(30, Config { on_rto: Opening::Sudden, ..Config::default() });
     let act = s.timeout(1);
     assert_eq!(act.train.map(|t| (t.count, t.spacing)), Some((63, Duration::from_millis(10))));
     assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 1.0));
     assert!(s.timeout(2).train.is_some(), "a train with each expiry");
 
-    let mut s = at(30, Config { on_rto: Opening::Slow, ..Config::default() });
+    let mut s = at(30, Config::default());
     let act = s.timeout(1);
     assert_eq!((act.train, act.stop_probes), (None, true));
     assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 15.0));
@@ -271,9 +271,13 @@ fn option_recovery_sack_leaves_the_window_at_half() {
 
 #[test]
 fn option_recovery_end() {
-    assert_eq!(started(Config::default()).cc.policy().recovery_end, RecoveryEnd::AllOutstanding);
-    let config = Config { recovery_end: RecoveryEnd::TriggeringSegment, ..Config::default() };
-    let mut s = lost(32, config);
+    let end = |config| started(config).cc.policy().recovery_end;
+    let all = Config { recovery_end: RecoveryEnd::AllOutstanding, ..Config::default() };
+    assert_eq!(end(all), RecoveryEnd::AllOutstanding);
+    // Without Rapid Recovery there is only Reno's.
+    let ablated = Config { rapid_recovery: false, ..Config::default() };
+    assert_eq!((ablated.recovery_end, end(ablated)), (RecoveryEnd::TriggeringSegment, RecoveryEnd::AllOutstanding));
+    let mut s = lost(32, Config::default());
     assert_eq!(s.cc.policy().recovery_end, RecoveryEnd::TriggeringSegment);
     // Two losses of one window halve twice.
     s.recovered();
@@ -295,18 +299,14 @@ fn option_nackseg() {
 
 #[test]
 fn option_dummies() {
-    // By default with a pipe: two on every acknowledgement until they are spent.
-    let mut s = lost(8, Config::default());
-    assert_eq!(dummies(&mut s, 6, 1), [2, 2, 2, 2, 0, 0]);
-    let mut s = lost(8, Config { dummies: Some(Dummies::WhenBlocked), ..Config::default() });
-    assert_eq!(dummies(&mut s, 3, 1), [0, 0, 0]);
-    assert_eq!(dummies(&mut s, 6, 0), [2, 2, 2, 2, 0, 0]);
-    // By default with inflation: only on those that let no data go.
-    let mut s = lost(8, reno_mode());
-    assert_eq!(dummies(&mut s, 2, 1), [0, 0]);
-    assert_eq!(dummies(&mut s, 5, 0), [2, 2, 2, 2, 0]);
-    let mut s = lost(8, Config { dummies: Some(Dummies::EveryAck), ..reno_mode() });
-    assert_eq!(dummies(&mut s, 5, 1), [2, 2, 2, 2, 0]);
+    for config in [Config::default(), reno_mode()] {
+        // By default only on acknowledgements that let no data go, two until they are spent.
+        let mut s = lost(8, config.clone());
+        assert_eq!(dummies(&mut s, 3, 1), [0, 0, 0]);
+        assert_eq!(dummies(&mut s, 6, 0), [2, 2, 2, 2, 0, 0]);
+        let mut s = lost(8, Config { dummies: Dummies::EveryAck, ..config });
+        assert_eq!(dummies(&mut s, 6, 1), [2, 2, 2, 2, 0, 0]);
+    }
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn option_leftover_adsn() {
     let mut s = lost(8, Config { leftover_adsn: LeftoverAdsn::Keep, ..Config::default() });
     dummies(&mut s, 2, 0);
     s.recovered();
-    assert_eq!(dummies(&mut s, 4, 1), [2, 2, 0, 0]);
+    assert_eq!(dummies(&mut s, 4, 0), [2, 2, 0, 0]);
 }
 
 #[test]
@@ -386,7 +386,6 @@ fn options_that_exclude_each_other_are_refused_with_the_reason() {
     let ablated = Config { rapid_recovery: false, ..Config::default() };
     for (config, starts) in [
         (Config { inflate_ndup: 3.0, ..Config::default() }, "inflate-ndup adds to a window that is inflated"),
-        (Config { dummies: Some(Dummies::EveryAck), ..ablated.clone() }, "dummies says how dummies go"),
         (Config { leftover_adsn: LeftoverAdsn::Keep, ..ablated.clone() }, "leftover-adsn"),
         (Config { dummies_without_data: true, ..ablated }, "dummies-without-data"),
     ] {
@@ -551,7 +550,7 @@ fn the_threshold_of_a_loss_survives_the_fallback() {
 #[test]
 fn a_sudden_start_after_a_timeout_leaves_no_threshold_behind() {
     // With ssthresh = 1 of Sudden Start the fallback would crawl from one segment.
-    let mut s = new(Config::default());
+    let mut s = new(Config { on_rto: Opening::Sudden, ..Config::default() });
     s.path.probes = ProbeSupport::Unknown;
     s.start(Some(RTT));
     s.timeout(1);
@@ -572,7 +571,7 @@ fn a_fallback_within_a_recovery_that_inflated_deflates_where_reno_would_not_have
 
 #[test]
 fn silence_means_slow_start() {
-    let mut s = new(Config::default());
+    let mut s = new(Config { on_rto: Opening::Sudden, ..Config::default() });
     s.path.probes = ProbeSupport::Unknown;
     s.start(Some(RTT));
     s.wake();
@@ -623,7 +622,7 @@ fn undo_restores_the_window_and_ends_rapid_recovery() {
 
 #[test]
 fn undo_of_a_timeout_within_a_recovery_restores_no_inflation() {
-    let mut s = lost(40, reno_mode());
+    let mut s = lost(40, Config { on_rto: Opening::Sudden, ..reno_mode() });
     s.duplicates(4..=13);
     s.timeout(1);
     s.timeout(2);

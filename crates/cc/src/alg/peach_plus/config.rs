@@ -58,22 +58,25 @@ pub enum RetransmitTimer {
 }
 
 skyhaul_base::options! {
-    /// Options of TCP-Peach+. The defaults follow the letter, except for `pipe`, `retransmit-timer`, and NIL segments
-    /// without data to follow.
+    /// Options of TCP-Peach+. The defaults are the reading `both-papers`: the letter line by line, and slow start after a
+    /// timeout.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Config {
         /// How a connection starts: `jump` (default) or `slow`, for an ablation without Jump Start.
         start: Opening = Opening::Jump,
-        /// How the window opens after a timeout. The letter is silent; `jump` (default) is by analogy with TCP-Peach.
-        on_rto: Opening = Opening::Jump,
+        /// How the window opens after a timeout. The letter is silent: `slow` (default) as in TCP-Peach's Fig. 4, or `jump`
+        /// by analogy with the text of TCP-Peach.
+        on_rto: Opening = Opening::Slow,
         /// How the window opens after an idle period longer than the RTO.
         on_idle: Opening = Opening::Jump,
-        /// Send NIL segments after a loss (default). `false` is for an ablation without the probing of Quick Recovery.
+        /// Send NIL segments after a loss (default). `false` is for an ablation without Quick Recovery: losses are then
+        /// repaired as with SACK alone, whatever `pipe` and `retransmit-timer` are.
         quick_recovery: bool = true,
-        /// The pipe of Quick Recovery: `rfc6675` (default), `counter`, `counter-literal`. Q3.
-        pipe: PipeRule = PipeRule::Rfc6675,
-        /// What restarts the retransmission timer in Quick Recovery: `advance` (default), `new-sack`, `every-sack`. Q10.
-        retransmit_timer: RetransmitTimer = RetransmitTimer::Advance,
+        /// The pipe of Quick Recovery: `counter-literal` (default, as in the letter), `counter`, `rfc6675`. Q3.
+        pipe: PipeRule = PipeRule::CounterLiteral,
+        /// What restarts the retransmission timer in Quick Recovery: `every-sack` (default, as in the letter), `new-sack`,
+        /// `advance`. Q10.
+        retransmit_timer: RetransmitTimer = RetransmitTimer::EverySack,
         /// Which answers do not count: `none` (default, as in the letter) or `peach`. Q5.
         guard: Guard = Guard::None,
         /// TCP-Peach's guard after a timeout and after an idle period: `zero` (default) or `keep`. Only with `guard =
@@ -90,8 +93,8 @@ skyhaul_base::options! {
         /// Ignore answers to NIL segments of an earlier episode, if probes are numbered. Off by default: the letter counts
         /// every answer.
         strict_epoch: bool = false,
-        /// Quick Recovery sends NIL segments even if no data is waiting, as in the figure. Off by default. Q8.
-        nil_without_data: bool = false,
+        /// Quick Recovery sends NIL segments even if no data is waiting (default, as in the letter). Q8.
+        nil_without_data: bool = true,
         /// Jump Start sends no more NIL segments than there are data segments to follow them.
         limit_to_app: bool = false,
         /// Maximum number of segments of a Jump Start, including the data segment; unlimited by default.
@@ -110,16 +113,12 @@ pub enum Invalid {
     ProbeCap,
     #[error("wdsn-on-restart = \"keep\" keeps TCP-Peach's guard, which only guard = \"peach\" has")]
     NoGuard,
-    #[error(
-        "nil-without-data = true says how Quick Recovery sends NIL segments, and quick-recovery = false sends none: \
-         leave one of them out"
-    )]
-    NoNils,
 }
 
 impl Config {
     pub(super) fn pipe(&self) -> Pipe {
         match self.pipe {
+            _ if !self.quick_recovery => Pipe::Scoreboard,
             PipeRule::Rfc6675 => Pipe::Scoreboard,
             PipeRule::Counter => Pipe::Counter { partial_extra: true },
             PipeRule::CounterLiteral => Pipe::Counter { partial_extra: false },
@@ -128,6 +127,7 @@ impl Config {
 
     pub(super) fn timer(&self) -> TimerRestart {
         match self.retransmit_timer {
+            _ if !self.quick_recovery => TimerRestart::Advance,
             RetransmitTimer::Advance => TimerRestart::Advance,
             RetransmitTimer::NewSack => TimerRestart::NewSack,
             RetransmitTimer::EverySack => TimerRestart::EverySack,
@@ -166,9 +166,6 @@ impl ControlOptions for Config {
         if self.wdsn_on_restart == WdsnOnRestart::Keep && self.guard == Guard::None {
             return Err(Invalid::NoGuard);
         }
-        if self.nil_without_data && !self.quick_recovery {
-            return Err(Invalid::NoNils);
-        }
         Ok(())
     }
     fn build(&self, rules: SharedRules) -> Box<PeachPlus> {
@@ -176,37 +173,39 @@ impl ControlOptions for Config {
     }
 }
 
-/// The named readings.
+/// The named readings. Each names every option in which it differs from another, whatever the default is.
 const READINGS: &[Reading<Config>] = &[
     Reading {
         name: "printed",
         about: "[Peach+] line by line: the counter of Fig. 3, the timer that every SACK restarts (§I-C), NIL segments \
-                without data",
-        options: || printed(),
+                without data; Jump Start after a timeout",
+        options: || Config { on_rto: Opening::Jump, ..both_papers() },
     },
     Reading {
         name: "both-papers",
-        about: "[Peach+] line by line, and slow start after a timeout, as in [Peach] Fig. 4",
-        options: || Config { on_rto: Opening::Slow, ..printed() },
+        about: "the default: [Peach+] line by line, and slow start after a timeout, as in [Peach] Fig. 4",
+        options: both_papers,
     },
     Reading {
-        name: "scoreboard",
+        name: "improved",
         about: "the pipe of RFC 6675 in place of the counter of Fig. 3, the timer of RFC 6298, NIL segments only where data \
-                waits: an improvement that [Peach+] does not describe",
+                waits, Jump Start after a timeout: an improvement that the papers do not describe",
         options: || Config {
             pipe: PipeRule::Rfc6675,
             retransmit_timer: RetransmitTimer::Advance,
             nil_without_data: false,
+            on_rto: Opening::Jump,
             ..Config::default()
         },
     },
 ];
 
-fn printed() -> Config {
+fn both_papers() -> Config {
     Config {
         pipe: PipeRule::CounterLiteral,
         retransmit_timer: RetransmitTimer::EverySack,
         nil_without_data: true,
+        on_rto: Opening::Slow,
         ..Config::default()
     }
 }

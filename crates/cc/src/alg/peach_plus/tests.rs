@@ -61,6 +61,10 @@ fn moments(run: &Ideal<PeachPlus>, what: impl Fn(IdealEvent) -> bool) -> Vec<u64
     let since = |t: Instant| (t - secs(0.55)).as_nanos();
     run.log.iter().filter(|(_, h)| what(*h)).map(|(t, _)| (since(*t) + spacing / 2) / spacing).collect()
 }
+/// The pipe by the scoreboard, the timer by the left edge.
+fn improved() -> Config {
+    Config::reading("improved").expect("a reading")
+}
 fn is_new(h: IdealEvent) -> bool {
     matches!(h, IdealEvent::Sent { again: false, .. })
 }
@@ -70,7 +74,7 @@ fn range(r: core::ops::RangeInclusive<u64>) -> Vec<u64> {
 
 #[test]
 fn one_loss_with_the_pipe_of_the_scoreboard() {
-    let mut run = steady(Config::default(), &[0]);
+    let mut run = steady(improved(), &[0]);
     run.run_until(secs(0.6051));
     assert_eq!((run.stage.cwnd(), run.stage.variable("adsn"), run.stage.path.pipe()), (15.0, 15.0, 27.0));
     run.run_until(secs(1.1549));
@@ -98,6 +102,7 @@ fn one_loss_with_the_counter() {
         assert_eq!(moments(&run, |h| h == IdealEvent::Probed), range(4..=16));
         assert_eq!(moments(&run, is_new), range(17..=29));
         run.run_until(secs(1.1551));
+        assert_eq!(moments(&run, |h| h == IdealEvent::Recovered), [33]);
         assert_eq!(vars(&run.stage), (15.0, 0.0, 0.0), "two left over are dropped");
         assert_eq!(moments(&run, is_new).len(), 15, "FlightSize 13: two more");
         run.run_until(secs(1.3934));
@@ -109,7 +114,7 @@ fn one_loss_with_the_counter() {
 fn two_losses_are_one_halving() {
     // Segments 100 and 110. The latter is known lost with the twelfth duplicate and is the first to leave, with
     // the fifteenth at 0.8433 s.
-    let mut run = steady(Config::default(), &[0, 10]);
+    let mut run = steady(improved(), &[0, 10]);
     run.keep_probe = |_| false;
     run.run_until(secs(3.0));
     let again = moments(&run, |h| matches!(h, IdealEvent::Sent { again: true, .. }));
@@ -122,7 +127,7 @@ fn two_losses_are_one_halving() {
 
     // Where they arrive, the sixth one carries 110 (100, then 106 to 110 as what precedes is acknowledged): it
     // repairs the second loss at 1.265 s, before the retransmission does.
-    let mut run = steady(Config::default(), &[0, 10]);
+    let mut run = steady(improved(), &[0, 10]);
     run.run_until(secs(1.2649));
     assert_eq!(run.stage.cwnd(), 20.0, "five answers within the recovery");
     run.run_until(secs(1.2651));
@@ -131,6 +136,13 @@ fn two_losses_are_one_halving() {
     run.run_until(secs(1.3751));
     assert_eq!(run.stage.cwnd(), 26.0, "eleven answers");
     assert_eq!(moments(&run, |h| h == IdealEvent::Reduced).len(), 1);
+
+    // By the counter as printed, too.
+    let mut run = steady(Config::default(), &[0, 10]);
+    run.run_until(secs(3.0));
+    let count = |what| moments(&run, |h| h == what).len();
+    assert_eq!((count(IdealEvent::Reduced), count(IdealEvent::Recovered)), (1, 1));
+    assert_eq!(moments(&run, |h| matches!(h, IdealEvent::Sent { again: true, .. })).len(), 2);
 }
 
 #[test]
@@ -189,8 +201,8 @@ fn at_most_half_a_window_of_nil_segments_one_per_acknowledgement_without_data() 
     assert_eq!(nils(&mut s, 5, 1), 0);
     assert_eq!(s.transmitted(0).probe_now, Some((ProbeSource::UnackedRoundRobin, 1)));
     assert_eq!(nils(&mut s, 40, 0), 14);
-    // Q8: not for data that is not there.
-    let mut s = lost(30, Config::default());
+    // Q8: not for data that is not there, if so read.
+    let mut s = lost(30, Config { nil_without_data: false, ..Config::default() });
     s.path.set_queued(0.0);
     assert_eq!(nils(&mut s, 5, 0), 0);
     let mut s = lost(30, Config { quick_recovery: false, ..Config::default() });
@@ -220,16 +232,19 @@ fn option_retransmit_timer() {
         let p = new(Config { retransmit_timer, ..Config::default() }).cc.policy();
         assert_eq!(p.timer_restart, restart);
     }
-    assert_eq!(Config::default().retransmit_timer, RetransmitTimer::Advance);
+    assert_eq!(Config::default().retransmit_timer, RetransmitTimer::EverySack);
+    // Without Quick Recovery losses are repaired as with SACK.
+    let p = new(Config { quick_recovery: false, ..Config::default() }).cc.policy();
+    assert_eq!((p.pipe, p.timer_restart), (crate::Pipe::Scoreboard, TimerRestart::Advance));
 }
 
 #[test]
 fn option_nil_without_data() {
-    let mut s = lost(30, Config { nil_without_data: true, ..Config::default() });
-    s.path.set_queued(0.0);
-    assert_eq!(nils(&mut s, 40, 0), 15);
-    let wrong = Config { nil_without_data: true, quick_recovery: false, ..Config::default() };
-    assert_eq!(wrong.validate(), Err(Invalid::NoNils));
+    for (nil_without_data, sent) in [(true, 15), (false, 0)] {
+        let mut s = lost(30, Config { nil_without_data, ..Config::default() });
+        s.path.set_queued(0.0);
+        assert_eq!(nils(&mut s, 40, 0), sent);
+    }
 }
 
 #[test]
@@ -269,10 +284,10 @@ fn option_strict_epoch() {
 
 #[test]
 fn option_on_rto_and_on_idle() {
-    let mut s = at(30, Config::default());
+    let mut s = at(30, Config { on_rto: Opening::Jump, ..Config::default() });
     assert!(s.timeout(1).train.is_some());
     assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 1.0));
-    let mut s = at(30, Config { on_rto: Opening::Slow, ..Config::default() });
+    let mut s = at(30, Config::default());
     assert_eq!(s.timeout(1).train, None);
     assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 15.0));
     let mut s = at(30, Config::default());
@@ -354,7 +369,7 @@ fn undo_restores_the_window_and_ends_quick_recovery() {
     let mut s = at(40, Config::default());
     s.timeout(1);
     s.timeout(2);
-    assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 1.0));
+    assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 20.0));
     s.call(|cc, cx| cc.on_undo(cx));
     assert_eq!(s.cwnd(), 40.0);
 }

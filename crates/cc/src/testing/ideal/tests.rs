@@ -4,6 +4,7 @@ use super::*;
 use crate::Rules;
 use crate::alg::peach::{self, Peach};
 use crate::alg::reno::{self, Reno};
+use crate::control::ControlOptions;
 use alloc::vec;
 
 const RTT: Duration = Duration::from_millis(550);
@@ -20,8 +21,13 @@ fn paper() -> Rules {
 fn reno_of(recovery: RecoveryMode) -> Reno {
     Reno::new(&reno::Config::default(), &paper(), recovery)
 }
+/// With SACK the traces are those of the reading `improved`, which sends a dummy on every acknowledgement.
 fn peach_of(recovery: RecoveryMode) -> Peach {
-    Peach::new(&peach::Config { recovery, ..peach::Config::default() }, &paper())
+    let config = match recovery {
+        RecoveryMode::Sack => peach::Config::reading("improved").expect("a reading"),
+        _ => peach::Config { recovery, ..peach::Config::default() },
+    };
+    Peach::new(&config, &paper())
 }
 
 fn secs(s: f64) -> Instant {
@@ -86,7 +92,11 @@ fn steady<C: CongestionControl>(cc: C, prepare: impl FnOnce(&mut Stage<C>)) -> I
 }
 
 fn steady_peach(recovery: RecoveryMode) -> Ideal<Peach> {
-    steady(peach_of(recovery), |s| {
+    steady_at_30(peach_of(recovery))
+}
+
+fn steady_at_30(cc: Peach) -> Ideal<Peach> {
+    steady(cc, |s| {
         s.start(Some(RTT));
         s.probe(29);
         assert_eq!(s.cwnd(), 30.0);
@@ -170,10 +180,7 @@ fn t2_in_the_order_of_the_listing_sends_31_more_at_the_end() {
         final_ack: peach::FinalAck::SendFirst,
         ..peach::Config::default()
     };
-    let mut run = steady(Peach::new(&config, &paper()), |s| {
-        s.start(Some(RTT));
-        s.probe(29);
-    });
+    let mut run = steady_at_30(Peach::new(&config, &paper()));
     let new = |run: &Ideal<Peach>| counts(run, |h| matches!(h, IdealEvent::Sent { again: false, .. }));
     run.run_until(secs(1.1549));
     assert_eq!((run.stage.cwnd(), new(&run).values().sum::<u64>()), (41.0, 11));
@@ -203,6 +210,23 @@ fn t2_rapid_recovery_in_sack_mode() {
     // Data sent on the sixteenth duplicate is acknowledged by now: growth of congestion avoidance comes on top.
     run.run_until(secs(1.4301));
     assert_eq!(run.stage.cwnd() as u64, 30);
+}
+
+#[test]
+fn t2_by_default_dummies_go_where_no_data_may() {
+    // Pipe 27 falls to 15 with the fifteenth duplicate; from the next one on, data leaves and dummies do not.
+    let mut run = steady_at_30(Peach::new(&peach::Config::default(), &paper()));
+    run.run_until(secs(1.1551));
+    assert_eq!(counts(&run, |h| h == IdealEvent::Probed), (4..=15).map(|d| (d, 2)).collect());
+    let new = counts(&run, |h| matches!(h, IdealEvent::Sent { again: false, .. }));
+    assert_eq!(new.values().sum::<u64>(), 15);
+    assert_eq!(new.keys().take(14).copied().collect::<Vec<_>>(), (16..=29).collect::<Vec<_>>());
+    assert_eq!((run.stage.cwnd(), run.stage.variable("adsn")), (15.0, 0.0), "six left over are dropped");
+    // Of 24 answers fifteen lower the guard and nine open the window.
+    run.run_until(secs(1.3018));
+    assert_eq!((run.stage.cwnd(), run.stage.variable("wdsn")), (16.0, 0.0));
+    run.run_until(secs(1.3751));
+    assert_eq!(run.stage.cwnd(), 24.0);
 }
 
 #[test]

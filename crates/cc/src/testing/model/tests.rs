@@ -15,7 +15,7 @@ fn any_rules() -> impl Strategy<Value = Rules> {
 fn any_peach() -> impl Strategy<Value = peach::Config> {
     let modes = prop::sample::select(vec![RecoveryMode::Reno, RecoveryMode::NewReno, RecoveryMode::Sack]);
     let opening = || prop::sample::select(vec![Opening::Sudden, Opening::Slow]);
-    (modes, opening(), opening(), opening(), any::<[bool; 8]>()).prop_map(
+    (modes, opening(), opening(), opening(), any::<[bool; 7]>()).prop_map(
         |(recovery, start, on_rto, on_idle, b)| {
             let one = |x, y: (_, _)| if x { y.0 } else { y.1 };
             peach::Config {
@@ -27,9 +27,9 @@ fn any_peach() -> impl Strategy<Value = peach::Config> {
                 integer_halving: b[1],
                 wdsn_on_loss: if b[2] { WdsnOnLoss::Overwrite } else { WdsnOnLoss::Accumulate },
                 nackseg: b[3].then_some(peach::Nackseg::FlightSize),
-                dummies: b[4].then_some(one(b[5], (peach::Dummies::EveryAck, peach::Dummies::WhenBlocked))),
-                leftover_adsn: if b[6] { LeftoverAdsn::Drop } else { LeftoverAdsn::Keep },
-                limit_to_app: b[7],
+                dummies: one(b[4], (peach::Dummies::EveryAck, peach::Dummies::WhenBlocked)),
+                leftover_adsn: if b[5] { LeftoverAdsn::Drop } else { LeftoverAdsn::Keep },
+                limit_to_app: b[6],
                 ..peach::Config::default()
             }
         },

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rng};
-use skyhaul_cc::{Config as Control, CongestionControl, NAMES, RecoveryMode, alg};
+use skyhaul_cc::{Config as Control, CongestionControl, ControlOptions, NAMES, RecoveryMode, alg};
 use skyhaul_tcp::config::{LossDetection, PRESETS, ProbeNegotiation};
 use skyhaul_tcp::{Config, Flags, Mark};
 use skyhaul_testkit::pair::PayloadStore;
@@ -32,7 +32,7 @@ pub(crate) fn peach(recovery: RecoveryMode) -> Control {
 }
 
 /// Every preset with every algorithm; Peach with every way of recovery and with probes negotiated, learnt and
-/// switched off; Peach+ with both kinds of pipe; Fast Start with a cached window.
+/// switched off, and Peach and Peach+ as improved; Fast Start with a cached window.
 pub(crate) fn variants() -> Vec<Variant> {
     let mut all = Vec::new();
     for preset in PRESETS {
@@ -50,9 +50,11 @@ pub(crate) fn variants() -> Vec<Variant> {
         // Its first transfer begins with a cached window.
         let cc = alg::fast_start::Config { cached_window: Some(20.0), ..Default::default() };
         all.push(Variant { name: format!("{preset}/fast-start-cached"), config, cc: Control::FastStart(cc) });
-        for pipe in [alg::peach_plus::PipeRule::Rfc6675, alg::peach_plus::PipeRule::Counter] {
-            let name = format!("{preset}/peach-plus-{pipe:?}");
-            let cc = alg::peach_plus::Config { pipe, ..Default::default() };
+        let improved = alg::peach::Config::reading("improved").expect("a reading");
+        all.push(Variant { name: format!("{preset}/peach-improved"), config, cc: Control::Peach(improved) });
+        for reading in ["both-papers", "improved"] {
+            let name = format!("{preset}/peach-plus-{reading}");
+            let cc = alg::peach_plus::Config::reading(reading).expect("a reading");
             all.push(Variant { name, config, cc: Control::PeachPlus(cc) });
         }
     }
