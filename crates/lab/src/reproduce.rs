@@ -359,27 +359,27 @@ fn write(bound: &Bound) -> Result<(), LabError> {
 /// The summary, and every claim that does not hold.
 #[must_use]
 pub fn shown(book: &Book) -> String {
-    let heads =
-        ["", "hold", "differ", "undecided", "not evaluated", "not in profile", "unit test", "open", "all"];
+    let heads = [
+        "",
+        "hold",
+        "differ",
+        "undecided",
+        "not evaluated",
+        "not in profile",
+        "not counted",
+        "unit test",
+        "open",
+        "all",
+    ];
     let mut grid = Grid::new(&heads);
-    let mut row = |name: &str, t: &skyhaul_study::book::Tally| {
-        let c = t.counts;
-        let numbers = [
-            c.holds,
-            c.differs,
-            c.undecided,
-            c.not_evaluable,
-            c.not_in_profile,
-            t.elsewhere,
-            t.open,
-            t.total(),
-        ];
-        grid.row(std::iter::once(name.to_owned()).chain(numbers.map(|n| n.to_string())).collect());
-    };
-    for c in &book.chapters {
-        row(&c.name, &c.tally());
+    for line in book.lines() {
+        let c = line.counts;
+        let verdicts = [c.holds, c.differs, c.undecided, c.not_evaluable, c.not_in_profile];
+        let rest = line.tally.map(|t| [t.aside.total(), t.elsewhere, t.open, t.total()]);
+        let rest = rest.map_or_else(|| [const { String::new() }; 4], |r| r.map(|n| n.to_string()));
+        let numbers = verdicts.map(|n| n.to_string());
+        grid.row(std::iter::once(line.of.name()).chain(numbers).chain(rest).collect());
     }
-    row("all", &book.tally());
     let mut out = format!(
         "Profile {} · Skyhaul {} · engine {}\n\n{}",
         book.profile.word(),

@@ -189,6 +189,22 @@ mod tests {
         assert_eq!(all, files);
     }
 
+    #[test]
+    fn what_a_claim_repeats_is_a_claim_that_counts() {
+        let claims: Vec<_> = names()
+            .flat_map(|name| {
+                let file = open(name).expect("the test above");
+                file.study.claim.into_iter().map(move |claim| (format!("{name}/{}", claim.id), claim))
+            })
+            .collect();
+        for (name, claim) in &claims {
+            let Some(other) = &claim.repeats else { continue };
+            let found = claims.iter().find(|(name, _)| name == other).map(|(_, claim)| claim);
+            let counts = found.is_some_and(|c| c.repeats.is_none());
+            assert!(counts && name != other, "{name} repeats {other}");
+        }
+    }
+
     /// Studies whose leading rows have phase effects, and why they stay.
     const IN_PHASE: &[(&str, &str)] = &[];
 

@@ -1,8 +1,8 @@
 //! The results of a set of studies, by paper: the content of one report.
 
-use crate::claim::{DecidingQuantity, Outcome};
+use crate::claim::{ClaimResult, DecidingQuantity, Outcome};
 use crate::evaluation::{Counts, Evaluation};
-use crate::model::{Paper, Profile};
+use crate::model::{Paper, Profile, Standing};
 use crate::table::{Column, Table};
 use serde_json::{Value, json};
 
@@ -52,8 +52,12 @@ pub struct Refused {
 /// The outcomes of the claims of several studies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Verdicts.
-    pub counts: Counts,
+    /// Findings of the source.
+    pub source: Counts,
+    /// Findings of our own: marked as such, or in a folder that is no publication.
+    pub own: Counts,
+    /// Premises, arithmetic, what holds by construction, and claims that repeat another one.
+    pub aside: Counts,
     /// Proved by a unit test.
     pub elsewhere: usize,
     /// Not reproduced.
@@ -64,23 +68,74 @@ impl Tally {
     /// All claims.
     #[must_use]
     pub const fn total(&self) -> usize {
-        self.counts.total() + self.elsewhere + self.open
+        self.claims().total() + self.elsewhere + self.open
     }
 
-    fn add(self, other: Self) -> Self {
+    /// The verdicts of all claims, those too that the totals do not count.
+    #[must_use]
+    pub const fn claims(&self) -> Counts {
+        self.source.add(self.own).add(self.aside)
+    }
+
+    /// The sum of both.
+    #[must_use]
+    pub const fn add(self, other: Self) -> Self {
         Self {
-            counts: self.counts.add(other.counts),
+            source: self.source.add(other.source),
+            own: self.own.add(other.own),
+            aside: self.aside.add(other.aside),
             elsewhere: self.elsewhere + other.elsewhere,
             open: self.open + other.open,
         }
     }
 
     fn json(&self) -> Value {
-        let mut value = json!(self.counts);
+        let mut value = json!(self.source.add(self.own));
+        value["aside"] = json!(self.aside.total());
         value["elsewhere"] = json!(self.elsewhere);
         value["open"] = json!(self.open);
         value["total"] = json!(self.total());
         value
+    }
+}
+
+/// A line of a table of verdicts.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    /// What it is about.
+    pub of: LineOf<'a>,
+    /// Its findings.
+    pub counts: Counts,
+    /// What else there is, where it is a folder or all.
+    pub tally: Option<Tally>,
+}
+
+/// What a line of a table of verdicts is about.
+#[derive(Clone, Copy, Debug)]
+pub enum LineOf<'a> {
+    /// A folder: the findings of its source, or of our own if it is no publication.
+    Chapter(&'a Chapter),
+    /// Our own findings in the folder of a publication.
+    OwnIn(&'a Chapter),
+    /// All findings of publications.
+    Sources,
+    /// All findings of our own.
+    Own,
+    /// Everything.
+    All,
+}
+
+impl LineOf<'_> {
+    /// A name for plain text.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Chapter(c) => c.name.clone(),
+            Self::OwnIn(c) => format!("{}, our own", c.name),
+            Self::Sources => "all publications".to_owned(),
+            Self::Own => "all our own".to_owned(),
+            Self::All => "all".to_owned(),
+        }
     }
 }
 
@@ -93,8 +148,17 @@ impl Chapter {
     /// The outcomes of its claims.
     #[must_use]
     pub fn tally(&self) -> Tally {
-        let counts = self.evaluations().map(Evaluation::counts).fold(Counts::default(), Counts::add);
-        Tally { counts, elsewhere: self.paper.elsewhere.len(), open: self.paper.open.len() }
+        let sum = |which: &dyn Fn(&ClaimResult) -> bool| {
+            self.evaluations().map(|e| e.counts_of(which)).fold(Counts::default(), Counts::add)
+        };
+        let own = |c: &ClaimResult| c.standing == Standing::Own || self.paper.published.is_none();
+        Tally {
+            source: sum(&|c| c.counts() && !own(c)),
+            own: sum(&|c| c.counts() && own(c)),
+            aside: sum(&|c| !c.counts()),
+            elsewhere: self.paper.elsewhere.len(),
+            open: self.paper.open.len(),
+        }
     }
 }
 
@@ -114,6 +178,29 @@ impl Book {
     #[must_use]
     pub fn tally(&self) -> Tally {
         self.chapters.iter().map(Chapter::tally).fold(Tally::default(), Tally::add)
+    }
+
+    /// The lines of a table of verdicts: name and title of each folder with its findings; for a publication our own findings
+    /// in its folder are in a line of their own. Then the sums of all publications and of all our own.
+    #[must_use]
+    pub fn lines(&self) -> Vec<Line<'_>> {
+        let mut lines = Vec::new();
+        for c in &self.chapters {
+            let tally = c.tally();
+            let mut counts = tally.source;
+            if c.paper.published.is_none() {
+                counts = tally.own;
+            }
+            lines.push(Line { of: LineOf::Chapter(c), counts, tally: Some(tally) });
+            if c.paper.published.is_some() && tally.own.total() > 0 {
+                lines.push(Line { of: LineOf::OwnIn(c), counts: tally.own, tally: None });
+            }
+        }
+        let all = self.tally();
+        lines.push(Line { of: LineOf::Sources, counts: all.source, tally: None });
+        lines.push(Line { of: LineOf::Own, counts: all.own, tally: None });
+        lines.push(Line { of: LineOf::All, counts: all.source.add(all.own), tally: Some(all) });
+        lines
     }
 
     /// Studies that could not be run, as `paper/study` and why.
@@ -150,7 +237,8 @@ impl Book {
                 "title": e.title,
                 "source": e.source,
                 "provenance": e.provenance,
-                "counts": e.counts(),
+                "counts": e.counted(),
+                "aside": e.aside(),
                 "failed_cells": e.failed,
                 "claims": e.claims,
             }),
@@ -161,6 +249,7 @@ impl Book {
                 "name": c.name,
                 "title": c.paper.title,
                 "counts": c.tally().json(),
+                "own": c.tally().own,
                 "studies": c.entries.iter().map(part).collect::<Vec<_>>(),
                 "elsewhere": c.paper.elsewhere,
                 "open": c.paper.open,
@@ -172,6 +261,7 @@ impl Book {
             "engine": self.engine,
             "profile": self.profile,
             "counts": self.tally().json(),
+            "own": self.tally().own,
             "failed_cells": self.failed_cells(),
             "papers": self.chapters.iter().map(chapter).collect::<Vec<_>>(),
         })
@@ -181,10 +271,10 @@ impl Book {
     #[must_use]
     pub fn claims(&self) -> Table {
         let names = [
-            "paper", "study", "claim", "kind", "where", "says", "stated", "reading", "ours", "verdict",
+            "paper", "study", "claim", "kind", "standing", "repeats", "where", "says", "stated", "reading", "ours", "verdict",
             "detail", "profile", "seeds", "version", "engine",
         ];
-        let mut rows: Vec<[String; 15]> = Vec::new();
+        let mut rows: Vec<[String; 17]> = Vec::new();
         // The numbers of claims with a single case.
         let mut decided: Vec<Option<DecidingQuantity>> = Vec::new();
         let (version, engine) = (self.version.clone(), self.engine.clone());
@@ -200,6 +290,8 @@ impl Book {
                             part.name.clone(),
                             claim.id.clone(),
                             claim.kind.word().to_owned(),
+                            claim.standing.word().to_owned(),
+                            text(&claim.repeats),
                             text(&claim.place),
                             claim.says.clone(),
                             text(&claim.paper),
@@ -228,6 +320,8 @@ impl Book {
                     c.name.clone(),
                     empty(),
                     id,
+                    empty(),
+                    empty(),
                     empty(),
                     place,
                     says,

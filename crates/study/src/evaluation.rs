@@ -269,11 +269,29 @@ fn table(results: &Results<'_>) -> Table {
 }
 
 impl Evaluation {
-    /// Number of claims per verdict under the default reading.
+    /// The verdicts under the default reading of all claims.
     #[must_use]
     pub fn counts(&self) -> Counts {
+        self.counts_of(|_| true)
+    }
+
+    /// Those of the claims that the totals count.
+    #[must_use]
+    pub fn counted(&self) -> Counts {
+        self.counts_of(ClaimResult::counts)
+    }
+
+    /// Those of the others.
+    #[must_use]
+    pub fn aside(&self) -> Counts {
+        self.counts_of(|claim| !claim.counts())
+    }
+
+    /// Those of some claims.
+    #[must_use]
+    pub fn counts_of(&self, which: impl Fn(&ClaimResult) -> bool) -> Counts {
         let mut c = Counts::default();
-        for claim in &self.claims {
+        for claim in self.claims.iter().filter(|claim| which(claim)) {
             match claim.verdict() {
                 Verdict::Holds => c.holds += 1,
                 Verdict::Differs => c.differs += 1,
@@ -302,7 +320,8 @@ impl Evaluation {
             "title": self.title,
             "source": self.source,
             "provenance": self.provenance,
-            "counts": self.counts(),
+            "counts": self.counted(),
+            "aside": self.aside(),
             "missing_cells": self.missing,
             "failed_cells": self.failed,
             "claims": self.claims,

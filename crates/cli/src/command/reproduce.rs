@@ -56,5 +56,5 @@ fn ending(book: &Book, check: bool) -> Result<(), Stop> {
     if book.failed_cells() > 0 {
         return Err(Stop::Bad(format!("{} cells failed; the report names them", book.failed_cells())));
     }
-    if check { super::study::judge(book.tally().counts) } else { Ok(()) }
+    if check { super::study::judge(book.tally().claims()) } else { Ok(()) }
 }

@@ -35,6 +35,8 @@ pub fn evaluate(results: &Results<'_>) -> Vec<ClaimResult> {
             id: claim.id.clone(),
             says: claim.says.clone(),
             kind: claim.kind,
+            standing: claim.standing,
+            repeats: claim.repeats.clone(),
             place: claim.place.clone(),
             paper: claim.paper.clone(),
             note: claim.note.clone(),

@@ -9,7 +9,7 @@ mod plan;
 pub use evaluate::evaluate;
 pub use plan::{Case, PlannedClaim, Point, Test, plan};
 
-use crate::model::ClaimKind;
+use crate::model::{ClaimKind, Standing};
 use crate::stats::{Estimate, seeds_needed};
 use serde::Serialize;
 
@@ -71,6 +71,10 @@ pub struct ClaimResult {
     pub says: String,
     /// Kind of statement.
     pub kind: ClaimKind,
+    /// What the totals count it as.
+    pub standing: Standing,
+    /// The claim that it repeats, as `paper/study/id`.
+    pub repeats: Option<String>,
     /// Place in the source.
     #[serde(rename = "where")]
     pub place: Option<String>,
@@ -87,6 +91,22 @@ impl ClaimResult {
     #[must_use]
     pub fn verdict(&self) -> &Verdict {
         &self.outcomes[0].verdict
+    }
+
+    /// Whether the totals count it: a finding that repeats no other claim.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        self.repeats.is_none() && matches!(self.standing, Standing::Finding | Standing::Own)
+    }
+
+    /// Why the totals do not count it.
+    #[must_use]
+    pub fn aside(&self) -> Option<String> {
+        match (&self.repeats, self.counts()) {
+            (Some(other), _) => Some(format!("repeats {other}")),
+            (None, false) => Some(self.standing.word().to_owned()),
+            (None, true) => None,
+        }
     }
 }
 

@@ -195,6 +195,13 @@ pub struct Claim {
     /// Kind of statement.
     #[serde(default)]
     pub kind: ClaimKind,
+    /// What the totals count it as.
+    #[serde(default, skip_serializing_if = "Standing::is_default")]
+    pub standing: Standing,
+    /// The claim that it repeats, as `paper/study/id`: in other traffic, under another reading, or as a quotient of numbers
+    /// that have been judged already. The totals count that one alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<String>,
     /// Place in the source, e.g. `Fig. 11` or `§V-A`.
     #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
@@ -215,6 +222,43 @@ pub struct Claim {
     /// A note for the reader: an inconsistency in the source, the origin of the tolerance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+/// What the totals count a claim as. Only what a simulation could refute is a finding.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// A statement of the source that the simulation could refute.
+    #[default]
+    Finding,
+    /// Such a statement of the study's author.
+    Own,
+    /// A statement about the set-up.
+    Premise,
+    /// Follows by calculation; the simulation adds nothing.
+    Arithmetic,
+    /// Cannot fail as the study is set up, or restates a rule that is programmed.
+    Construction,
+}
+
+impl Standing {
+    /// Whether it is left out of files.
+    #[must_use]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+    /// As texts name it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Finding => "finding",
+            Self::Own => "own",
+            Self::Premise => "premise",
+            Self::Arithmetic => "arithmetic",
+            Self::Construction => "construction",
+        }
+    }
 }
 
 /// Kind of statement.

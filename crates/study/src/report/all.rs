@@ -4,7 +4,7 @@ use super::parts::{
     self, RULE, badge, claims, class, escape, failed, figure, filter, open, readings, scenario, scripts,
     tables,
 };
-use crate::book::{Book, Chapter, Entry, Tally};
+use crate::book::{Book, Chapter, Entry, Line, LineOf};
 use crate::evaluation::Evaluation;
 use crate::model::Profile;
 use std::fmt::Write as _;
@@ -76,37 +76,47 @@ fn provenance(b: &mut String, book: &Book) {
 fn summary(b: &mut String, book: &Book) {
     b.push_str(
         "<div class=\"wide\"><table class=\"summary papers\"><thead><tr><th>Paper</th><th>Hold</th><th>Differ</th><th>Undecided</th>\
-         <th>Could not be evaluated</th><th>Not in the profile</th><th>Proved by a unit test</th><th>Open</th><th>All</th>\
+         <th>Could not be evaluated</th><th>Not in the profile</th><th>Not counted</th><th>Proved by a unit test</th><th>Open</th><th>All</th>\
          </tr></thead><tbody>\n",
     );
-    for c in &book.chapters {
-        let name = escape(&c.name);
-        let head = format!("<a href=\"#{name}\">{}</a>", escape(&c.paper.title));
-        row(b, "", &head, &c.tally());
+    for line in book.lines() {
+        let (class, head) = match line.of {
+            LineOf::Chapter(c) => {
+                ("", format!("<a href=\"#{}\">{}</a>", escape(&c.name), escape(&c.paper.title)))
+            }
+            LineOf::OwnIn(c) => ("", format!("{}: our own findings", escape(&c.paper.title))),
+            LineOf::Sources => (" class=\"total\"", "All publications".to_owned()),
+            LineOf::Own => (" class=\"total\"", "All our own findings".to_owned()),
+            LineOf::All => (" class=\"total\"", "All".to_owned()),
+        };
+        row(b, class, &head, &line);
     }
-    row(b, " class=\"total\"", "All", &book.tally());
     b.push_str("</tbody></table></div>\n");
     let _ = writeln!(
         b,
         "<p class=\"hint\">{RULE} Claims that differ are results, not errors: nothing was tuned to fit. \
+         Premises, arithmetic, what holds by construction, and repeated statements are judged, too, but not counted. \
          <a href=\"#claims\">All claims</a></p>"
     );
 }
 
-fn row(b: &mut String, class: &str, head: &str, t: &Tally) {
+fn row(b: &mut String, class: &str, head: &str, line: &Line<'_>) {
     let _ = write!(b, "<tr{class}><th scope=\"row\">{head}</th>");
-    let c = t.counts;
+    let c = line.counts;
+    let rest = line.tally.map(|t| [t.aside.total(), t.elsewhere, t.open, t.total()]);
     for (class, n) in [
-        ("holds", c.holds),
-        ("differs", c.differs),
-        ("undecided", c.undecided),
-        ("none", c.not_evaluable),
-        ("none", c.not_in_profile),
-        ("none", t.elsewhere),
-        ("none", t.open),
-        ("", t.total()),
+        ("holds", Some(c.holds)),
+        ("differs", Some(c.differs)),
+        ("undecided", Some(c.undecided)),
+        ("none", Some(c.not_evaluable)),
+        ("none", Some(c.not_in_profile)),
+        ("none", rest.map(|r| r[0])),
+        ("none", rest.map(|r| r[1])),
+        ("none", rest.map(|r| r[2])),
+        ("", rest.map(|r| r[3])),
     ] {
-        let class = if n == 0 { "zero" } else { class };
+        let class = if n == Some(0) { "zero" } else { class };
+        let n = n.map_or_else(String::new, |n| n.to_string());
         let _ = write!(b, "<td class=\"number {class}\">{n}</td>");
     }
     b.push_str("</tr>\n");
@@ -178,13 +188,15 @@ fn anchor(c: &Chapter, part: &Entry) -> String {
 }
 
 fn verdicts(e: &Evaluation) -> String {
-    let c = e.counts();
+    let c = e.counted();
+    let aside = e.aside().total();
     let words = [
         (c.holds, "hold"),
         (c.differs, "differ"),
         (c.undecided, "undecided"),
         (c.not_evaluable, "could not be evaluated"),
         (c.not_in_profile, "not in the quick profile"),
+        (aside, "not counted"),
     ];
     let said: Vec<String> = words.iter().filter(|(n, _)| *n > 0).map(|(n, w)| format!("{n} {w}")).collect();
     if said.is_empty() { "no claims".to_owned() } else { said.join(", ") }

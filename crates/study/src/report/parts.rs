@@ -73,7 +73,7 @@ pub(super) fn contents(b: &mut String, before: &str, list: impl FnOnce(&mut Stri
     b.push_str("</ul></details></nav>\n");
 }
 
-pub(super) fn tiles(b: &mut String, c: Counts) {
+pub(super) fn tiles(b: &mut String, c: Counts, aside: usize) {
     b.push_str("<div class=\"tiles\">");
     let mut tile = |class: &str, n: usize, word: &str| {
         let _ = write!(b, "<div class=\"tile {class}\"><b>{n}</b><span>{word}</span></div>");
@@ -86,6 +86,9 @@ pub(super) fn tiles(b: &mut String, c: Counts) {
     }
     if c.not_in_profile > 0 {
         tile("none", c.not_in_profile, "not in the quick profile");
+    }
+    if aside > 0 {
+        tile("none", aside, "not counted");
     }
     b.push_str("</div>\n");
 }
@@ -211,7 +214,7 @@ fn claim(b: &mut String, prefix: &str, i: usize, c: &ClaimResult) {
          <td>{}{note}</td><td>{}</td>",
         class(c.verdict()),
         escape(&c.id),
-        c.kind.word(),
+        c.aside().map_or_else(|| c.kind.word().to_owned(), |why| format!("{}, {}", c.kind.word(), escape(&why))),
         escape(&c.says),
         escape(c.paper.as_deref().unwrap_or("–"))
     );

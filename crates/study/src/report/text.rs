@@ -18,13 +18,17 @@ pub fn text(e: &Evaluation) -> String {
     if let Some(source) = &e.source {
         let _ = writeln!(out, "{source}");
     }
-    let c = e.counts();
+    let c = e.counted();
     let _ = write!(out, "\n{} hold, {} differ, {} undecided", c.holds, c.differs, c.undecided);
     if c.not_evaluable > 0 {
         let _ = write!(out, ", {} could not be evaluated", c.not_evaluable);
     }
     if c.not_in_profile > 0 {
         let _ = write!(out, ", {} not in the quick profile", c.not_in_profile);
+    }
+    let aside = e.aside().total();
+    if aside > 0 {
+        let _ = write!(out, ", {aside} not counted");
     }
     let p = &e.provenance;
     let _ = writeln!(out, " · {} cells, {} seeds, engine {}", p.cells, p.seeds, p.engine);
@@ -53,6 +57,9 @@ pub fn text(e: &Evaluation) -> String {
             let head = format!("{:indent$}{name}: ", "");
             wrap(&mut out, &head, indent + 2, text);
         };
+        if let Some(why) = claim.aside() {
+            line("not counted", &why);
+        }
         if let Some(paper) = &claim.paper {
             line("paper", paper);
         }
