@@ -271,8 +271,8 @@ impl Book {
     #[must_use]
     pub fn claims(&self) -> Table {
         let names = [
-            "paper", "study", "claim", "kind", "standing", "repeats", "where", "says", "stated", "reading", "ours", "verdict",
-            "detail", "profile", "seeds", "version", "engine",
+            "paper", "study", "claim", "kind", "standing", "repeats", "where", "says", "stated", "reading",
+            "ours", "verdict", "detail", "profile", "seeds", "version", "engine",
         ];
         let mut rows: Vec<[String; 17]> = Vec::new();
         // The numbers of claims with a single case.

@@ -66,6 +66,65 @@ fn equal_flows_at_a_full_queue_are_warned_of_phase_effects() {
 }
 
 #[test]
+fn where_nothing_can_arrive_a_warning_says_so() {
+    let warned = |sets: &[&str]| {
+        let warnings = checked(sets).warnings.into_iter();
+        let dead =
+            warnings.filter(|w| ["nothing-arrives", "nothing-happens", "queue-none"].contains(&w.code));
+        dead.map(|w| (w.code, w.key)).collect::<Vec<_>>()
+    };
+    for (sets, code, key) in [
+        (&["links.sat.error.p=1"][..], "nothing-arrives", "links.sat.error"),
+        (&["links.sat.reverse.up=false"], "nothing-arrives", "links.sat.reverse.up"),
+        (&["links.sat.queue=500 B"], "queue-none", "links.sat.queue"),
+        (&["duration=0 s"], "nothing-happens", "duration"),
+    ] {
+        assert_eq!(warned(sets), [(code, key.to_owned())], "{sets:?}");
+    }
+    // An event may bring it up; a queue of no packets is a choice.
+    let later = "event=[{ at = '10 s', set = { 'links.sat.reverse.up' = true } }]";
+    assert_eq!(warned(&["links.sat.reverse.up=false", later]), []);
+    assert_eq!(warned(&["links.sat.queue=0 packets"]), []);
+    assert_eq!(warned(&[]), []);
+    // Nothing is said of Reno where there is no queue.
+    assert!(!codes(&["links.sat.queue=500 B"]).contains(&"queue-short"));
+}
+
+#[test]
+fn pages_have_a_bound_of_their_own() {
+    let pages = "flows.bulk.app={ kind = 'pages', segments = 10, idle = '10 s' }";
+    let c = checked(&[pages, "flows.bulk.cc=sack", "flows.bulk.handshake=true", "flows.bulk.count=1"]);
+    // 1 + 2 + 4 + 3 segments in four round trips, a fifth for the handshake, and the pause.
+    near(c.flows[0].bounds.pages.unwrap(), 10.0 / (5.0 * c.flows[0].base_rtt_s + 10.0), 1e-9);
+    assert_eq!(
+        (c.flows[0].active.clone(), c.flows[0].rate_segments_s),
+        (Active::Pages, c.flows[0].bounds.pages)
+    );
+    // Sudden Start may take a single round trip.
+    let c = checked(&[pages, "flows.bulk.handshake=true", "flows.bulk.count=1"]);
+    near(c.flows[0].bounds.pages.unwrap(), 10.0 / (2.0 * c.flows[0].base_rtt_s + 10.0), 1e-9);
+    assert_eq!(checked(&[]).flows[0].bounds.pages, None);
+}
+
+#[test]
+fn a_return_link_that_filters_acknowledgements_is_as_busy_as_they_make_it() {
+    let of = |queue: &str| {
+        let mut document = Document::preset("papadimitriou").unwrap();
+        document.set("links.sat.error=none").unwrap();
+        document.set(queue).unwrap();
+        check(&document.resolve().unwrap()).links[0].reverse.utilization.unwrap()
+    };
+    near(of("links.sat.reverse.queue={ kind = 'ack-filter', limit = '50 packets' }"), 1.0, 1e-9);
+    near(of("links.sat.reverse.queue=50 packets"), 1.0, 1e-9);
+    // More than enough for all of them.
+    near(
+        of("links.sat.reverse={ rate = '10 Mbit/s', queue = { kind = 'ack-filter', limit = '50 packets' } }"),
+        0.04,
+        0.02,
+    );
+}
+
+#[test]
 fn random_loss_binds_the_reno_class_only() {
     let sets = ["links.sat.error.p=1e-2", "flows.bulk.cc=sack"];
     let c = checked(&sets);

@@ -4,8 +4,9 @@ use super::{
     Active, Check, DirectionCheck, FlowCheck, Warning, ack_ratio, display::percent, display::short,
     packets_per_ack, reno_class,
 };
-use crate::resolved::{App, Direction, FlowGroup, Resolved, Start, Transport};
+use crate::resolved::{App, Change, Direction, Event, FlowGroup, Resolved, Start, Transport};
 use skyhaul_analysis::{loss, utilization};
+use skyhaul_path::Limit;
 use skyhaul_path::error::{self, ber};
 use skyhaul_path::queue::Discipline;
 use skyhaul_tcp::config::ProbeNegotiation;
@@ -23,6 +24,7 @@ const MANY_VALUES: f64 = 2e7;
 /// All warnings.
 pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
     let mut out = Vec::new();
+    dead_ends(scenario, check, &mut out);
     queues(scenario, check, &mut out);
     phases(scenario, check, &mut out);
     windows(scenario, check, &mut out);
@@ -104,6 +106,50 @@ fn carriers<'a>(scenario: &'a Resolved, check: &'a Check) -> impl Iterator<Item 
     })
 }
 
+/// Links on which nothing can arrive, and runs without time.
+fn dead_ends(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
+    if scenario.duration.is_zero() {
+        push(
+            out,
+            "nothing-happens",
+            "duration".into(),
+            "a run of no length has no events: write \"100 s\"".into(),
+        );
+    }
+    for (index, (link, derived)) in scenario.links.iter().zip(&check.links).enumerate() {
+        for (forward, d, c) in
+            [(true, &link.forward, &derived.forward), (false, &link.reverse, &derived.reverse)]
+        {
+            let changes = |change: fn(&Change) -> bool| {
+                let own = |e: &&Event| e.link == index && e.forward == forward && e.at < scenario.duration;
+                scenario.events.iter().filter(own).any(|e| change(&e.change))
+            };
+            let suffix = if forward { "" } else { ".reverse" };
+            let key = |k: &str| format!("links.{}{suffix}.{k}", link.name);
+            if c.flows == 0 {
+                continue;
+            }
+            if !d.up && !changes(|c| matches!(c, Change::Up(true))) {
+                let message = "the link is down for the whole run: nothing arrives; write true, or an event that brings it up";
+                push(out, "nothing-arrives", key("up"), message.into());
+            }
+            if c.loss >= 1.0 && !changes(|c| matches!(c, Change::Error(_))) {
+                let message = "the channel loses every packet: nothing arrives; write a loss below 1";
+                push(out, "nothing-arrives", key("error"), message.into());
+            }
+            let small = c.queue_packets.is_some_and(|n| n < 1.0) && matches!(d.queue.limit, Limit::Bytes(_));
+            if small && d.rate.mean().is_some() && !changes(|c| matches!(c, Change::Limit(_))) {
+                let message = format!(
+                    "the queue holds less than one packet of {} B: a packet that finds the link busy is dropped; write a limit \
+                     of some packets",
+                    c.packet_bytes
+                );
+                push(out, "queue-none", key("queue"), message);
+            }
+        }
+    }
+}
+
 fn queues(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for link in check.links.iter().filter(|l| l.forward.flows == 0) {
         push(out, "unused-link", format!("links.{}", link.name), "no flow crosses this link".into());
@@ -113,6 +159,9 @@ fn queues(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
             continue;
         };
         let key = format!("{key}.queue");
+        if packets < 1.0 {
+            continue;
+        }
         if bdp < USUAL_QUEUE.0 {
             let Ok(in_phase) = utilization::clean_utilization(full, packets, 0.5) else { continue };
             let message = format!(
@@ -141,7 +190,11 @@ fn phases(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         };
         let steady = |group: &FlowGroup| {
             let constant = |d: &Direction| d.orbit.is_none() && d.delay.constant().is_some();
-            group.path.iter().map(|&i| &scenario.links[i]).all(|l| constant(&l.forward) && constant(&l.reverse))
+            group
+                .path
+                .iter()
+                .map(|&i| &scenario.links[i])
+                .all(|l| constant(&l.forward) && constant(&l.reverse))
         };
         let greedy = |group: &FlowGroup| {
             let (Start::At(start) | Start::Uniform { from: start, .. }) = group.start;
@@ -159,7 +212,10 @@ fn phases(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         let overflows = windows > room + full;
         let drop_tail = matches!(
             direction.queue.discipline,
-            Discipline::DropTail(_) | Discipline::FifoPushout(_) | Discipline::StrictPushout(_) | Discipline::TwoBand(_)
+            Discipline::DropTail(_)
+                | Discipline::FifoPushout(_)
+                | Discipline::StrictPushout(_)
+                | Discipline::TwoBand(_)
         );
         if !drop_tail || !overflows || !candidates.iter().any(|(_, c)| alike(c) > 1) {
             continue;

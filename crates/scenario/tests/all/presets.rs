@@ -176,14 +176,20 @@ fn a_random_access_delay_is_all_that_is_added() {
                 })
                 .collect();
             assert!(random.len() == 1 && random[0] >= packet_time, "{name}: {}: {random:?}", a.name);
-            assert!(b.path.iter().all(|&link| access.links[link].reverse.delay.constant().is_some()), "{name}");
+            assert!(
+                b.path.iter().all(|&link| access.links[link].reverse.delay.constant().is_some()),
+                "{name}"
+            );
             let FlowGroup { path, .. } = a.clone();
             assert_eq!(FlowGroup { path, ..b.clone() }, *a, "{name}");
         }
         for link in &plain.links {
             let same = access.links.iter().find(|l| l.name == link.name).unwrap();
             let delay = |d: &Direction| Direction { delay: Delay::default(), ..d.clone() };
-            assert_eq!((delay(&same.forward), delay(&same.reverse)), (delay(&link.forward), delay(&link.reverse)));
+            assert_eq!(
+                (delay(&same.forward), delay(&same.reverse)),
+                (delay(&link.forward), delay(&link.reverse))
+            );
         }
     }
 }
