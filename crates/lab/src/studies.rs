@@ -205,27 +205,6 @@ mod tests {
         }
     }
 
-    /// Studies whose leading rows have phase effects, and why they stay.
-    const IN_PHASE: &[(&str, &str)] = &[];
-
-    /// What disappears with a random access delay is not a property of a protocol.
-    #[test]
-    fn no_study_leads_with_phase_effects() {
-        let mut found = Vec::new();
-        for name in names() {
-            let plan = open(name).and_then(plan).expect("the test above");
-            let in_phase = plan.grid[0].iter().find(|&&index| {
-                let checked = skyhaul_scenario::check(&plan.scenarios[index].scenario);
-                checked.warnings.iter().any(|w| w.code == "phase-effects")
-            });
-            if let Some(&index) = in_phase {
-                found.push((name, plan.scenarios[index].label.clone()));
-            }
-        }
-        let names: Vec<&str> = found.iter().map(|f| f.0).collect();
-        assert_eq!(names, IN_PHASE.iter().map(|i| i.0).collect::<Vec<_>>(), "{found:#?}");
-    }
-
     #[test]
     fn every_study_can_be_planned() {
         for name in names() {

@@ -1,5 +1,5 @@
 //! Every statement of the papers that can be checked is answered: by claims of a study, a named test, or an open entry
-//! with its reason. `docs/claims.md` is written from these answers; `UPDATE=1` writes it.
+//! with its reason. The ends of `docs/papers/*.md` are written from these answers; `UPDATE=1` writes them.
 
 use skyhaul_study::model::{Paper, Statement, StudyFile};
 use std::collections::BTreeMap;
@@ -137,29 +137,36 @@ fn what_is_open_has_its_reason() {
     }
 }
 
-fn page(folders: &[Folder]) -> String {
-    let mut text = String::from(
-        "# Statement by statement\n\n\
-         All checkable statements of the papers, each with what answers it: the claims of a study, a unit test (with parentheses), or the \
-         reason why\nit is open. This page is generated from `studies/*/paper.toml`, which name the file of each test, and the studies beside them.\n\
-         [What the studies find](studies.md) gives the verdicts.\n",
+/// The line behind which a page is written from the studies.
+const GENERATED: &str = "<!-- From here on written by UPDATE=1 cargo test -p skyhaul-study --test all rows -->\n";
+
+/// The statements of a publication, each with its answers.
+fn statements(folder: &Folder, folders: &[Folder]) -> String {
+    let mut text = format!(
+        "\n## Statement by statement\n\nAll checkable statements, each with what answers it: the claims of a study, a unit test (with \
+         parentheses), or the reason why it\nis open. `studies/{}/paper.toml` names the file of each test.\n\n",
+        folder.name
     );
-    for folder in folders.iter().filter(|f| !f.paper.row.is_empty()) {
-        let _ = write!(text, "\n## {}\n\n`studies/{}`\n\n", folder.paper.title, folder.name);
-        for row in &folder.paper.row {
-            let _ = writeln!(text, "* {} {}: {}", row.id, row.says, folder.answers(row, folders).join("; "));
-        }
+    for row in &folder.paper.row {
+        let _ = writeln!(text, "* {} {}: {}", row.id, row.says, folder.answers(row, folders).join("; "));
     }
     text
 }
 
 #[test]
-fn the_page_of_statements_is_up_to_date() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/claims.md");
-    let page = page(&folders());
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&path, &page).expect("writable");
+fn the_pages_of_papers_end_with_their_statements() {
+    let folders = folders();
+    for folder in folders.iter().filter(|f| !f.paper.row.is_empty()) {
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/papers/{}.md", folder.name));
+        let file = std::fs::read_to_string(&path).unwrap_or_default();
+        let written = file.split_once(GENERATED).map_or(file.as_str(), |(before, _)| before);
+        let page = format!("{written}{GENERATED}{}", statements(folder, &folders));
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&path, &page).expect("writable");
+        } else {
+            let again = "UPDATE=1 cargo test -p skyhaul-study --test all rows";
+            assert!(file == page, "docs/papers/{}.md is stale: {again}", folder.name);
+        }
     }
-    let file = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(file == page, "docs/claims.md is stale: UPDATE=1 cargo test -p skyhaul-study --test all rows");
 }
