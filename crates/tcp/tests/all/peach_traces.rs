@@ -5,7 +5,9 @@
 //! segment is lost once, every segment is acknowledged at once. Both contenders begin in congestion avoidance.
 
 use skyhaul_base::{Duration, Instant, Rate};
-use skyhaul_cc::{Config as Control, ControlOptions, InitialSsthresh, InitialWindow, RecoveryMode, Rules, alg};
+use skyhaul_cc::{
+    Config as Control, ControlOptions, InitialSsthresh, InitialWindow, RecoveryMode, Rules, alg,
+};
 use skyhaul_tcp::{Config, Counted, Mark};
 use skyhaul_testkit::pair::{Act, Handshake, is_pure_ack};
 use skyhaul_testkit::path::queue::{pushout, threshold};

@@ -276,7 +276,10 @@ fn option_recovery_end() {
     assert_eq!(end(all), RecoveryEnd::AllOutstanding);
     // Without Rapid Recovery there is only Reno's.
     let ablated = Config { rapid_recovery: false, ..Config::default() };
-    assert_eq!((ablated.recovery_end, end(ablated)), (RecoveryEnd::TriggeringSegment, RecoveryEnd::AllOutstanding));
+    assert_eq!(
+        (ablated.recovery_end, end(ablated)),
+        (RecoveryEnd::TriggeringSegment, RecoveryEnd::AllOutstanding)
+    );
     let mut s = lost(32, Config::default());
     assert_eq!(s.cc.policy().recovery_end, RecoveryEnd::TriggeringSegment);
     // Two losses of one window halve twice.
