@@ -118,19 +118,17 @@ pub enum Invalid {
 impl Config {
     pub(super) fn pipe(&self) -> Pipe {
         match self.pipe {
-            _ if !self.quick_recovery => Pipe::Scoreboard,
-            PipeRule::Rfc6675 => Pipe::Scoreboard,
-            PipeRule::Counter => Pipe::Counter { partial_extra: true },
-            PipeRule::CounterLiteral => Pipe::Counter { partial_extra: false },
+            PipeRule::Counter if self.quick_recovery => Pipe::Counter { partial_extra: true },
+            PipeRule::CounterLiteral if self.quick_recovery => Pipe::Counter { partial_extra: false },
+            _ => Pipe::Scoreboard,
         }
     }
 
     pub(super) fn timer(&self) -> TimerRestart {
         match self.retransmit_timer {
-            _ if !self.quick_recovery => TimerRestart::Advance,
-            RetransmitTimer::Advance => TimerRestart::Advance,
-            RetransmitTimer::NewSack => TimerRestart::NewSack,
-            RetransmitTimer::EverySack => TimerRestart::EverySack,
+            RetransmitTimer::NewSack if self.quick_recovery => TimerRestart::NewSack,
+            RetransmitTimer::EverySack if self.quick_recovery => TimerRestart::EverySack,
+            _ => TimerRestart::Advance,
         }
     }
 
