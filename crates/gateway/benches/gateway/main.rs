@@ -8,6 +8,8 @@
 //! make bench-gateway GATEWAY=begin                # the first two seconds of 100 downloads
 //! make bench-gateway GATEWAY="fast --threads 2"    # gateways with several threads
 //! make bench-gateway GATEWAY="turnover --clients 16" # so many at a time, in place of 64
+//! make bench-gateway GATEWAY="packaged --seconds 20" # the file of the packages, with the rate of the link
+//! make bench-gateway GATEWAY=turns                # ten downloads of a client beside one of another
 //! make bench-gateway GATEWAY="pepsal scps-like --pepsal /path/to/pepsal"
 //! ```
 //! The link carries 10.4 Mbit/s each way, 275 ms each way, and drops the newest beyond 50 packets; packets are lost behind the
@@ -40,10 +42,11 @@ fn main() {
 }
 
 /// What stands in the routers, and what a gateway of ours is told; "none": nothing.
-const BOXES: [(&str, &str); 9] = [
+const BOXES: [(&str, &str); 10] = [
     ("none", ""),
     ("kernel", ""),
     ("pepsal", ""),
+    (PACKAGED, ""),
     ("cubic", "cc = \"cubic\""),
     ("hybla", "cc = \"hybla\""),
     ("peach-plus", "cc = \"peach-plus\""),
@@ -52,7 +55,9 @@ const BOXES: [(&str, &str); 9] = [
     ("scps-like", "cc = { name = \"scps-like\", window = 1000.0 }"),
 ];
 /// What is measured on a fast link.
-const WORDS: [&str; 4] = ["fast", "begin", "turnover", "idle"];
+const WORDS: [&str; 5] = ["turns", "fast", "begin", "turnover", "idle"];
+/// A gateway with the file of the packages.
+const PACKAGED: &str = "packaged";
 const SHORT: usize = 1_000_000;
 const PORT: u16 = 7000;
 /// Silence after which a download has failed.
@@ -199,13 +204,8 @@ fn all(arguments: &Arguments) {
             continue;
         }
         for loss in [0.0, 1e-3, 1e-2] {
-            let rate = Some((Rate::from_bits_per_sec(10_400_000), 50));
-            let geo = Link { delay: Duration::from_millis(275), loss, rate, ..Link::default() };
-            let Some(bed) = Bed::new("bench", geo) else { return };
-            let more = format!(
-                "rate = \"10.38 Mbit/s\"\nendpoint = {{ receive-autotuning = false, send-autotuning = false }}\nrwnd = \"8 MiB\"\nsndbuf = \"8 MiB\"\n{keys}\n"
-            );
-            let boxes = Boxes::of(&bed, name, &more, arguments.pepsal.as_deref());
+            let Some(bed) = Bed::new("bench", geo(loss)) else { return };
+            let boxes = Boxes::of(&bed, name, &over_geo(name, keys), arguments.pepsal.as_deref());
             serve(&bed);
             let counters = [&bed::CARRIED, &bed::LATE, &bed::LATEST];
             counters.iter().for_each(|c| c.store(0, Ordering::Relaxed));
@@ -234,6 +234,15 @@ fn all(arguments: &Arguments) {
                 latest as f64 / 1e6
             );
             drop(boxes);
+        }
+    }
+    if arguments.wants("turns") {
+        println!(
+            "\nten downloads of a client beside one of another over GEO: Mbit/s in all, share of the single one"
+        );
+        for (name, keys) in BOXES.iter().filter(|(n, _)| [PACKAGED, "bbr", "scps-like"].contains(n)) {
+            let Some([rate, share]) = turns(name, keys, arguments.seconds) else { return };
+            println!("{name:<12} {rate:>6.2}   {share:.3}");
         }
     }
     // In turn, so that what else runs on the machine is shared.
@@ -266,6 +275,48 @@ fn all(arguments: &Arguments) {
     if arguments.wants("idle") {
         idle(4000);
     }
+}
+
+/// The emulated link.
+fn geo(loss: f64) -> Link {
+    let rate = Some((Rate::from_bits_per_sec(10_400_000), 50));
+    Link { delay: Duration::from_millis(275), loss, rate, ..Link::default() }
+}
+
+/// What the file of a gateway on the emulated link says of it.
+fn over_geo(name: &str, keys: &str) -> String {
+    const RATE: &str = "rate = \"10.38 Mbit/s\"\n";
+    if name != PACKAGED {
+        return format!(
+            "{RATE}endpoint = {{ receive-autotuning = false, send-autotuning = false }}\nrwnd = \"8 MiB\"\nsndbuf = \"8 MiB\"\n{keys}\n"
+        );
+    }
+    let file = include_str!("../../../../packaging/gateway.toml");
+    let section = file.split("[satellite]\n").nth(1).and_then(|rest| rest.split("\n[").next());
+    let keys = section.expect("it has the section").lines().filter(|l| !l.starts_with("interface = "));
+    let (rate, others): (Vec<_>, Vec<_>) = keys.partition(|l| l.starts_with("rate = "));
+    assert_eq!(rate.len(), 1, "a rate is to be replaced");
+    format!("{RATE}{}\n", others.join("\n"))
+}
+
+/// Ten downloads of a client beside one of another: Mbit/s together, and the share of the single one.
+fn turns(name: &str, keys: &str, seconds: f64) -> Option<[f64; 2]> {
+    let bed = Bed::new("turns", geo(0.0))?;
+    let _boxes = Boxes::of(&bed, name, &over_geo(name, keys), None);
+    serve(&bed);
+    let downloads = || {
+        let line = "ip addr add 10.1.0.3/24 dev c0";
+        assert!(Command::new("sh").args(["-c", line]).status().is_ok_and(|s| s.success()), "{line}");
+        std::thread::scope(|s| {
+            let from = |n: u8| move || download_from(n, seconds, usize::MAX, &|_| {}).0;
+            let ten: Vec<_> = (0..10).map(|_| s.spawn(from(2))).collect();
+            let one = s.spawn(from(3));
+            let ten: usize = ten.into_iter().map(|d| d.join().expect("downloads")).sum();
+            [ten, one.join().expect("downloads")]
+        })
+    };
+    let [ten, one] = bed.spaces[CLIENT].within(downloads).expect("enters").map(|n| n as f64);
+    Some([(ten + one) * 8.0 / seconds / 1e6, one / (ten + one)])
 }
 
 /// How much per second, and processor time for a part of it: in both routers, and in all.
@@ -448,9 +499,16 @@ fn download(seconds: f64, bytes: usize) -> (usize, f64) {
 }
 /// The same; `note` is told of bytes as they arrive.
 fn download_with(seconds: f64, bytes: usize, note: &dyn Fn(usize)) -> (usize, f64) {
+    download_from(2, seconds, bytes, note)
+}
+/// The same, by the client with this last byte of its address.
+fn download_from(client: u8, seconds: f64, bytes: usize, note: &dyn Fn(usize)) -> (usize, f64) {
     let began = Clock::now();
     let connect = || {
-        let mut s = TcpStream::connect((IpAddr::from([10, 2, 0, 2]), PORT))?;
+        let s = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)?;
+        s.bind(&SocketAddr::from(([10, 1, 0, client], 0)).into())?;
+        s.connect(&SocketAddr::from(([10, 2, 0, 2], PORT)).into())?;
+        let mut s = TcpStream::from(s);
         s.write_all(&(bytes as u64).to_be_bytes())?;
         Ok::<_, std::io::Error>(s)
     };

@@ -16,6 +16,13 @@ impl<S: Store> Sender<S> {
         }
         self.expire(now);
     }
+    /// The path works again, as another connection has shown: a retransmission timer that has backed off expires now, and starts
+    /// anew.
+    pub(crate) fn retry(&mut self, now: Instant) {
+        if self.engine.rtt.backoff() > 0 {
+            self.general().hurry(now);
+        }
+    }
 }
 
 impl<S: Store> Engine<S> {
@@ -42,6 +49,14 @@ impl<S: Store> Engine<S> {
             self.timers.stop(Timer::Wake);
             self.tell(now, |cc, cx| cc.on_wake(cx));
             self.run_loop(Clock::Timer);
+        }
+    }
+
+    #[cold]
+    fn hurry(&mut self, now: Instant) {
+        if !self.board.is_empty() && !self.held.is_on() {
+            self.rtt.end_backoff(&self.config.rto);
+            self.timers.set(Timer::Retransmission, now);
         }
     }
 

@@ -5,11 +5,19 @@
 //! If only the probe is lost, the congestion control is not informed (§7.5): the recovery is quiet, like one from a
 //! channel error.
 
-use super::{Engine, FIRST, OutgoingSegment};
+use super::{Engine, FIRST, OutgoingSegment, Sender};
 use crate::recovery::mtu_search::Search;
 use crate::store::Store;
 use skyhaul_base::Instant;
 use skyhaul_cc::Blocked;
+
+impl<S: Store> Sender<S> {
+    /// The longest payload that the path is known to carry, bytes, and whether no longer one is searched for now; `None` without a
+    /// search.
+    pub(crate) fn found_mtu(&self) -> Option<(u32, bool)> {
+        self.engine.mtu_search().map(|s| (s.size(), s.is_complete()))
+    }
+}
 
 impl<S: Store> Engine<S> {
     /// The search, if there is one.
