@@ -314,7 +314,7 @@ fn notes_that_nobody_reads_stop_no_gateway() {
         }
         assert!(page.contains(&restored), "{page}");
     }
-    assert_eq!(router.good(&["stop"]), "stopping\n");
+    assert_eq!(router.good(&["stop"]), "stopped\n");
     assert_eq!(child.wait().expect("ends").code(), Some(0));
     drop(reader);
     filler.join().expect("ends");
@@ -356,6 +356,6 @@ fn the_status_has_an_exit_status() {
     );
     nft(remedy.strip_prefix("nft ").expect("a command"));
     becomes(0, "splits new connections");
-    assert_eq!(router.good(&["stop"]), "stopping\n");
+    assert_eq!(router.good(&["stop"]), "stopped\n");
     assert_eq!(child.wait().expect("ends").code(), Some(0));
 }

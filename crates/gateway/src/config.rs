@@ -6,6 +6,7 @@ use crate::forward::{self, Forward, Publish};
 use crate::log::LogConfig;
 pub use crate::network::Network;
 use crate::priority::settings as priority;
+use crate::profile::{LinkProfile, LinkSettings, RTTS};
 use serde::Deserialize;
 use skyhaul_base::amount::{RateSpec, Size, Time};
 use skyhaul_base::{Duration, Rate};
@@ -102,6 +103,12 @@ pub struct Satellite {
     /// Networks behind the link.
     #[serde(default = "everything")]
     pub networks: Vec<Network>,
+    /// The kind of the link, which sets what the file leaves out of the keys below.
+    #[serde(default)]
+    pub profile: Option<LinkProfile>,
+    /// RTT of the link, for the profile.
+    #[serde(default)]
+    pub rtt: Option<Time>,
     /// Pacing rate of IP packets, so that the queue is in the gateway; `None`: no pacing.
     #[serde(default, deserialize_with = "finite_rate")]
     pub rate: Option<Rate>,
@@ -127,7 +134,7 @@ pub struct Satellite {
     sndbuf: Option<toml::Value>,
     /// How probes are marked.
     #[serde(default)]
-    profile: Marking,
+    probe_mark: Marking,
 }
 
 /// Which connections are split; everything else is forwarded.
@@ -335,6 +342,9 @@ impl Config {
         if f.satellite.mtu < 576 {
             return Err(fail("satellite.mtu", "write at least 576, in bytes (IPv6 needs 1280)".into()));
         }
+        if let Some((key, message)) = f.satellite.contradicts_profile() {
+            return Err(fail(key, message));
+        }
         for (key, zero) in
             [("limits.flows", f.limits.flows == 0), ("limits.buffer", f.limits.buffer.0 < 4096)]
         {
@@ -457,10 +467,41 @@ fn keepalive(stuck: Duration) -> Keepalive {
 }
 
 impl Satellite {
+    /// The settings of its profile, which keys of the file override.
+    #[must_use]
+    pub fn link_settings(&self) -> Option<LinkSettings> {
+        let rtt = self.rtt.as_ref().map(|t| t.0);
+        self.profile.zip(self.rate).map(|(profile, rate)| profile.settings(rate, rtt, self.mtu))
+    }
+    /// The first key that contradicts the profile, and what to write.
+    pub(crate) fn contradicts_profile(&self) -> Option<(&'static str, String)> {
+        let rtt = self.rtt.as_ref().map(|t| t.0);
+        match (self.profile, rtt) {
+            (None, Some(_)) => {
+                let message = "only a profile needs it: write profile = \"geo\", or leave it out";
+                Some(("satellite.rtt", message.into()))
+            }
+            (Some(profile), _) if self.rate.is_none() => {
+                let message = format!(
+                    "profile = {:?} needs the rate of the link: write rate = \"10 Mbit/s\"",
+                    profile.name()
+                );
+                Some(("satellite.rate", message))
+            }
+            (Some(_), Some(rtt)) if rtt < RTTS[0] || rtt > RTTS[1] => {
+                Some(("satellite.rtt", "write a round-trip time from \"1 ms\" to \"10 s\"".into()))
+            }
+            _ => None,
+        }
+    }
     /// Whether the file sets a key of the endpoint.
     fn sets(&self, key: &str) -> bool {
         let table = self.endpoint.as_ref().and_then(toml::Value::as_table);
         table.is_some_and(|t| t.contains_key(key))
+    }
+    /// Whether connections search for the MTU of paths on which it is not known: the file does not say otherwise.
+    pub(crate) fn searches_mtu(&self) -> bool {
+        !self.sets("mtu-search")
     }
     /// The same with the congestion control for paths on which low priority has not been found to work.
     fn fallback(&self) -> Self {
@@ -499,6 +540,15 @@ impl Satellite {
         if !self.sets("keepalive-idle") {
             endpoint.tcp.keepalive = keepalive(stuck);
         }
+        if let Some(link) = self.link_settings().filter(|_| !self.sets("rto-max")) {
+            let tcp = &mut endpoint.tcp;
+            tcp.rto.max = link.rto_max;
+            if !self.sets("max-retransmissions") {
+                // An outage that `stuck` allows does not end a connection.
+                let more = (stuck.as_secs_f64() / tcp.rto.max.as_secs_f64()).ceil();
+                tcp.max_retransmissions += more as u32;
+            }
+        }
         if endpoint.tcp.keepalive.idle.is_zero() || endpoint.tcp.keepalive.idle > LONGEST_SILENCE {
             let write = "write at most \"60 s\", and not 0: the kernel forgets connections that are silent for two minutes";
             return Err(fail(&format!("{of}.endpoint.keepalive-idle"), write.into()));
@@ -511,8 +561,20 @@ impl Satellite {
         fail: &dyn Fn(&str, String) -> GatewayError,
     ) -> Result<Endpoint, GatewayError> {
         let wrong = |e: ScenarioError| fail(&format!("{of}.{}", e.key), e.message);
-        let cc = self.cc.clone().unwrap_or_else(|| toml::Value::String("cubic".into()));
+        let link = self.link_settings();
+        let cc = self.cc.clone().unwrap_or_else(|| {
+            link.map_or_else(|| toml::Value::String("cubic".into()), |link| constant_window(link.window))
+        });
         let mut keys = Keys::new(cc).map_err(wrong)?;
+        if let Some(link) = link {
+            for buffer in ["rwnd", "sndbuf"] {
+                keys.set(buffer, toml::Value::String(format!("{} B", link.buffer))).map_err(wrong)?;
+            }
+            // The path is known, so nothing has to be found out.
+            for tuning in ["endpoint.receive-autotuning", "endpoint.send-autotuning"] {
+                keys.set(tuning, toml::Value::Boolean(false)).map_err(wrong)?;
+            }
+        }
         for (key, value) in [("rwnd", &self.rwnd), ("sndbuf", &self.sndbuf)] {
             if let Some(value) = value {
                 keys.set(key, value.clone()).map_err(wrong)?;
@@ -529,7 +591,7 @@ impl Satellite {
                 keys.set(&format!("endpoint.{key}"), value.clone()).map_err(wrong)?;
             }
         }
-        let profile = match self.profile {
+        let profile = match self.probe_mark {
             Marking::Option => Profile::Option,
             Marking::Compact => Profile::Compact,
             Marking::Paper => Profile::Paper,
@@ -537,6 +599,12 @@ impl Satellite {
         };
         keys.endpoint(profile).map_err(wrong)
     }
+}
+
+/// A control with this window, segments, which losses do not change.
+fn constant_window(window: f64) -> toml::Value {
+    let keys = [("name", toml::Value::String("scps-like".into())), ("window", toml::Value::Float(window))];
+    toml::Value::Table(keys.map(|(key, value)| (key.to_owned(), value)).into_iter().collect())
 }
 
 /// Whether a congestion control sends packets that are meant to give way to others, and does not find out by itself whether they do.

@@ -3,16 +3,19 @@
 //! ```text
 //! routes    whether packets take the way through the two interfaces, and pass the source check
 //! firewall  chains of others that drop forwarded packets
+//! evaded    rules of others for forwarded packets, which split connections do not meet
 //! look      counts SYNs and their answers where they arrive
 //! prove     a probe connection over the link
 //! ```
 
 mod counter_table;
+mod evaded;
 mod firewall;
 mod prove;
 mod routes;
 
 pub use counter_table::watch;
+pub use evaded::evaded;
 pub use prove::prove;
 
 use crate::config::Config;
@@ -149,6 +152,7 @@ pub fn examine(config: &Config, folder: &Path) -> Vec<Finding> {
     }
     all.extend(routes::examine(config));
     all.extend(firewall::examine(config));
+    all.extend(evaded(config));
     all.extend(observation(config));
     all.extend(priority(config));
     let status = Lock::is_taken(folder, &config.name).then(|| {

@@ -64,7 +64,9 @@ fallback-cc = "hybla"
 endpoint = { mss = "1300 B", keepalive-idle = "10 s" }
 rwnd = "8 MiB"
 sndbuf = "8 MiB"
-profile = "compact"
+profile = "geo"
+rtt = "550 ms"
+probe-mark = "compact"
 [[forward]]
 listen = "127.0.0.1:8080"
 to = "203.0.113.7:80"

@@ -214,6 +214,7 @@ impl Gateway {
         host.by_client = true;
         host.early = (!config.satellite.early_data.0.is_zero()).then(Arc::default);
         host.mtu = config.satellite.mtu.into();
+        host.search_mtu = config.satellite.searches_mtu();
         host.memory = config.limits.memory.0;
         host.most = config.limits.flows + config.limits.flows / 4;
         host.backlog = config.limits.flows.min(4096);

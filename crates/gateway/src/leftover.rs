@@ -2,9 +2,9 @@
 
 use crate::control;
 use crate::error::GatewayError;
+use crate::place;
 use crate::saved_settings::{self, SavedSettings};
 use crate::system::{self, Lock};
-use std::fs;
 use std::path::Path;
 
 /// The result of [`clean`].
@@ -38,19 +38,10 @@ pub fn clean(folder: &Path, name: &str, keep_block: bool) -> Result<CleanupResul
         return Ok(CleanupResult::Nothing);
     }
     // Routes, rules and settings are the same for gateways of all names.
-    if let Some(other) = running(folder).into_iter().find(|other| other != name) {
+    if let Some(other) = place::running(folder).into_iter().find(|other| other != name) {
         return Err(GatewayError::OtherRuns(other));
     }
     system::remove(&before.unwrap_or_else(|| SavedSettings::unknown(table)))?;
     saved_settings::forget(&saved_settings::file(folder, name));
     Ok(CleanupResult::All)
-}
-
-/// The names of gateways that run with this folder.
-fn running(folder: &Path) -> Vec<String> {
-    let names = fs::read_dir(folder).into_iter().flatten().flatten().filter_map(|f| {
-        let path = f.path();
-        (path.extension()? == "lock").then(|| path.file_stem()?.to_str().map(str::to_owned))?
-    });
-    names.filter(|name| Lock::is_taken(folder, name)).collect()
 }

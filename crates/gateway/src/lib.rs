@@ -11,6 +11,7 @@
 //!
 //! ```text
 //! config    the configuration file
+//! profile   kinds of links, and the settings that suit them
 //! rules     the nftables table and routing rules that follow from it
 //! system    installs and removes them; the keeper removes them if the gateway is killed
 //! forward   ports of this machine whose connections go over the link, without routes
@@ -25,6 +26,7 @@
 //! descriptors  the limit of open descriptors
 //! nft       the program of this name
 //! before    what was there before the system was changed, in a file
+//! place     where locks and sockets of gateways are, and which gateways run
 //! leftover  removal of what a killed gateway has left behind
 //! peer      other gateways: the congestion windows of earlier connections to them, and their cookies for data in SYNs
 //! route     what the kernel knows of a route
@@ -61,10 +63,12 @@ mod near;
 mod network;
 mod nft;
 mod peer;
+pub mod place;
 mod policy;
 mod poll;
 pub mod priority;
 pub mod probe;
+pub mod profile;
 pub mod proof;
 mod qlog;
 mod record;
@@ -81,4 +85,5 @@ mod worker;
 pub use config::Config;
 pub use error::GatewayError;
 pub use gateway::{AdmissionOrder, Gateway};
-pub use run::{Environment, FOLDER, RunObserver, run};
+pub use place::FOLDER;
+pub use run::{Environment, RunObserver, run};

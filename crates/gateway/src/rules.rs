@@ -141,7 +141,10 @@ pub fn closed(config: &Config) -> String {
     if config.intercepted().is_none() {
         return String::new();
     }
-    let table = table(config);
+    closed_table(&table(config))
+}
+/// The same for the table of a gateway that intercepts connections.
+pub(crate) fn closed_table(table: &str) -> String {
     ["from_hosts", "from_link", "zone_of_hosts"]
         .map(|chain| format!("flush chain inet {table} {chain}\n"))
         .concat()

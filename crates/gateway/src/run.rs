@@ -31,9 +31,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// The directory of the lock and of the control socket.
-pub const FOLDER: &str = "/run/skyhaul";
-
 /// Packets from an interface without an address fail the source check (rp_filter), even in loose mode. This is the dummy
 /// address, which belongs to nobody (RFC 7600 §5).
 const DUMMY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8));
@@ -75,7 +72,7 @@ pub trait RunObserver {
 /// Time for a capture to send what it has when the gateway ends.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Time between looks at routes and routing rules.
+/// Time between looks at routes and routing rules, and between signs of life for the keeper.
 const RENEWAL: skyhaul_base::Duration = skyhaul_base::Duration::from_secs(1);
 
 /// Least time between two lines about connections that were refused for want of descriptors.
@@ -217,12 +214,17 @@ pub fn run(
     let mut failure = None;
     let (mut stop_ordered, mut stopping) = (false, false);
     let mut had_room = true;
-    let mut renew_at = skyhaul_base::Instant::ZERO;
+    let (mut renew_at, mut lives_at) = (skyhaul_base::Instant::ZERO, skyhaul_base::Instant::ZERO);
     let each = |now, gateway: &mut Gateway, host: &mut Host| {
         // First, so that the status reported below is already in effect.
         if prover.is_some() && now >= renew_at {
             renew_at = now + RENEWAL;
             proof.routes(now, &installed.renew_routes());
+        }
+        // The prover wakes it every second.
+        if prover.is_some() && now >= lives_at && gateway.all_run() {
+            lives_at = now + RENEWAL;
+            installed.live();
         }
         while let Some(news) = proof.next_news() {
             log.event(news.level, news.event, json!({ "message": news.line }));

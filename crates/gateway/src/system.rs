@@ -1,7 +1,8 @@
 //! Changes to the system and their removal: nftables, routing, sysctls, a lock, and the keeper.
 //!
 //! The keeper is a process that waits for the gateway to end, even by SIGKILL, and then removes the table and the rules. The
-//! removal may be repeated.
+//! removal may be repeated. It also watches over the gateway: one that hangs or is stopped (SIGSTOP) gives no sign of life, and the
+//! keeper empties the chains that intercept new connections. The gateway fills them again if it goes on.
 
 use crate::config::{Config, OnFailure};
 use crate::control;
@@ -10,10 +11,13 @@ use crate::nft::{self, nft};
 use crate::rules::{self, Ends, MARKS, PRIORITY, Ports, TABLES};
 use crate::saved_settings::{self, SavedSettings};
 use crate::watch::ExpectedRules;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use skyhaul_net::routing::{self, DefaultRoute, MarkRule};
 use skyhaul_net::{NetError, ipv6};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -122,6 +126,8 @@ pub(crate) fn remove(before: &SavedSettings) -> Result<(), GatewayError> {
 
 /// The holder of a lock while a keeper removes what a gateway has left behind.
 pub(crate) const KEEPER: &str = "keeper";
+/// How long a gateway may give no sign of life, milliseconds. It gives one every second.
+const HUNG: u16 = 5000;
 /// How often to look whether a holder is done, 10 ms apart.
 const PATIENCE: u32 = 500;
 
@@ -182,6 +188,10 @@ impl Lock {
             return Ok(Self { file, path });
         }
         unreachable!("it does not end without a lock or an error")
+    }
+    /// Who has taken the lock last, as noted in its file.
+    pub(crate) fn holder(folder: &Path, name: &str) -> Option<String> {
+        fs::read_to_string(folder.join(format!("{name}.lock"))).ok().map(|text| text.trim().to_owned())
     }
     /// Whether a gateway holds the lock.
     #[must_use]
@@ -401,6 +411,13 @@ impl Installed {
     pub fn admits(&self) -> bool {
         self.open
     }
+    /// Gives the keeper a sign of life. Once it has got one, it expects others.
+    pub(crate) fn live(&mut self) {
+        if let Some((_, stdin)) = &mut self.keeper {
+            // It takes them all, or is gone.
+            let _ = stdin.write(&[1]);
+        }
+    }
 }
 
 impl Drop for Installed {
@@ -455,6 +472,10 @@ fn keeper(
     // It says so when it waits.
     let ready = child.stdout.take().is_some_and(|mut out| out.read_exact(&mut [0]).is_ok());
     let stdin = child.stdin.take();
+    // A keeper that reads nothing must not stop the gateway.
+    if let Some(stdin) = &stdin {
+        let _ = fcntl(stdin, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
+    }
     if !ready {
         drop(stdin);
         let _ = child.wait();
@@ -465,14 +486,46 @@ fn keeper(
 
 /// The keeper: waits for the end of its standard input, which the gateway holds open, and then removes everything. `words` are
 /// its arguments, as the gateway has appended them.
+///
+/// Bytes on standard input are signs of life. If they stop, new connections are no longer intercepted.
 pub fn keep(words: &[String]) {
     let [table, early_demux, reflect_tos, forwarding, noted, gateway] = words else { return };
     let _ = writeln!(io::stdout(), "waits").and_then(|()| io::stdout().flush());
-    let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+    watch_over(table);
     let (early_demux, reflect_tos) = (early_demux == "1", reflect_tos == "1");
     let forwarding = (!forwarding.is_empty()).then(|| forwarding.clone());
     let before = SavedSettings { table: table.clone(), early_demux, reflect_tos, forwarding };
     sweep(Path::new(noted), gateway, &before);
+}
+
+/// Returns when standard input ends.
+fn watch_over(table: &str) {
+    // Without a buffer, of which poll(2) would not know.
+    let Ok(mut stdin) = io::stdin().as_fd().try_clone_to_owned().map(File::from) else { return };
+    let mut lives = false;
+    loop {
+        let patience = if lives { PollTimeout::from(HUNG) } else { PollTimeout::NONE };
+        let ready = poll(&mut [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)], patience);
+        match ready {
+            Ok(0) => {
+                lives = false;
+                if nft(&rules::closed_table(table)).is_ok() {
+                    let seconds = HUNG / 1000;
+                    let line = format!(
+                        "the gateway of table {table} has given no sign of life for {seconds} s: new connections are forwarded unsplit \
+                         until it does"
+                    );
+                    let _ = writeln!(io::stderr(), "{line}");
+                }
+            }
+            // Interrupted by a signal.
+            Err(_) => {}
+            Ok(_) => match stdin.read(&mut [0; 64]) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => lives = true,
+            },
+        }
+    }
 }
 
 /// Removes what a gateway has left behind whose file this is, unless it runs again; `gateway`: the process that has died. The kernel

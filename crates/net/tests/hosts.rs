@@ -8,6 +8,10 @@ mod contain;
 mod early;
 #[path = "hosts/merged.rs"]
 mod merged;
+#[path = "hosts/paths.rs"]
+mod paths;
+#[path = "hosts/turns.rs"]
+mod turns;
 
 use common::{Party, Weather, World, accepted, addresses, check, transfer};
 use skyhaul_base::{Duration, Instant};

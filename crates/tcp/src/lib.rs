@@ -30,7 +30,9 @@ mod timestamps;
 mod wave;
 
 pub use config::Config;
-pub use connection::{Connection, Early, Established, Event, HeldBytes, State, TimeWaitState, scale_for};
+pub use connection::{
+    Connection, Early, Established, Event, FoundMtu, HeldBytes, State, TimeWaitState, scale_for,
+};
 pub use error::Rejected;
 pub use loss::classifier::Verdict;
 pub use loss::rack::{Rack, RackReport};

@@ -20,7 +20,7 @@ pub(crate) enum GatewayCommand {
     /// Run a gateway until Ctrl-C or `skyhaul gateway stop`.
     #[command(after_help = "Example:\n  skyhaul gateway run gateway.toml --metrics 127.0.0.1:9101")]
     Run(GatewayRunArgs),
-    /// Show the status of a running gateway.
+    /// Show the status of a running gateway; if several run and no name is given, list them.
     #[command(after_help = "Example:\n  skyhaul gateway status --json")]
     Status(GatewayStatusArgs),
     /// Show the connections of a running gateway, once a second until Ctrl-C.
@@ -32,9 +32,10 @@ pub(crate) enum GatewayCommand {
     /// Make a running gateway read its file again; connections stay. A file that cannot be read changes nothing.
     #[command(after_help = "Example:\n  skyhaul gateway reload")]
     Reload(GatewayNameArgs),
-    /// Stop a running gateway gracefully: it forwards new connections and gives existing ones the time of limits.drain.
+    /// Stop a running gateway gracefully, and wait until it has ended: it forwards new connections and gives existing ones the time
+    /// of limits.drain.
     #[command(after_help = "Example:\n  skyhaul gateway stop")]
-    Stop(GatewayNameArgs),
+    Stop(GatewayStopArgs),
     /// Write packets (pcapng) and transport events (qlog) of chosen connections over the link, until a limit or Ctrl-C.
     #[command(
         visible_alias = "trace",
@@ -58,6 +59,19 @@ pub(crate) struct GatewayFile {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct GatewayRuntime {
+    /// Folder of lock files and sockets of gateways [default: /run/skyhaul, or a folder in it in another network namespace].
+    #[arg(long = "runtime", value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+impl GatewayRuntime {
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.folder.clone().unwrap_or_else(skyhaul_gateway::place::folder)
+    }
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct GatewayDoctorArgs {
     #[command(flatten)]
     pub(crate) file: GatewayFile,
@@ -73,9 +87,8 @@ pub(crate) struct GatewayDoctorArgs {
     /// Count the SYNs that arrive for so long, and explain what becomes of them.
     #[arg(long, value_name = "TIME", value_parser = quantity::<Time>)]
     pub(crate) watch: Option<Time>,
-    /// Folder of the lock file and the socket of a gateway that runs.
-    #[arg(long, value_name = "DIR", default_value = "/run/skyhaul")]
-    pub(crate) runtime: PathBuf,
+    #[command(flatten)]
+    pub(crate) runtime: GatewayRuntime,
 }
 
 #[derive(Args, Debug)]
@@ -124,9 +137,8 @@ pub(crate) struct GatewayCleanArgs {
 pub(crate) struct GatewayRunArgs {
     #[command(flatten)]
     pub(crate) file: GatewayFile,
-    /// Folder of its lock file and its socket.
-    #[arg(long, value_name = "DIR", default_value = "/run/skyhaul")]
-    pub(crate) runtime: PathBuf,
+    #[command(flatten)]
+    pub(crate) runtime: GatewayRuntime,
     /// Serve Prometheus metrics at this address, such as 127.0.0.1:9101; port 0 picks a free one.
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) metrics: Option<SocketAddr>,
@@ -134,12 +146,20 @@ pub(crate) struct GatewayRunArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct GatewayNameArgs {
-    /// The gateway's name, as its file gives it.
-    #[arg(value_name = "NAME", default_value = "gateway")]
-    pub(crate) name: String,
-    /// Folder of its socket.
-    #[arg(long, value_name = "DIR", default_value = "/run/skyhaul")]
-    pub(crate) runtime: PathBuf,
+    /// The gateway's name, as its file gives it [default: the one that runs, or gateway].
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) runtime: GatewayRuntime,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct GatewayStopArgs {
+    #[command(flatten)]
+    pub(crate) of: GatewayNameArgs,
+    /// Do not wait until it has ended.
+    #[arg(long)]
+    pub(crate) no_wait: bool,
 }
 
 #[derive(Args, Debug)]

@@ -7,7 +7,7 @@ use super::evidence;
 use super::metrics::Metrics;
 use crate::args::{
     GatewayCleanArgs, GatewayCommand, GatewayDoctorArgs, GatewayFile, GatewayNameArgs, GatewayRunArgs,
-    GatewayStatusArgs,
+    GatewayStatusArgs, GatewayStopArgs,
 };
 use crate::interrupt;
 use crate::output::print;
@@ -23,11 +23,12 @@ use skyhaul_gateway::leftover::{self, CleanupResult};
 use skyhaul_gateway::proof::{ProofState, ProofStatus};
 use skyhaul_gateway::status::Status;
 use skyhaul_gateway::watch::RulesStatus;
-use skyhaul_gateway::{Config, Environment, RunObserver, control, doctor, rules, system};
+use skyhaul_gateway::{Config, Environment, RunObserver, control, doctor, place, rules, system};
 use skyhaul_lab::text::{Grid, percent};
 use skyhaul_net::wait::Waker;
 use std::ffi::OsString;
 use std::fmt::Write;
+use std::path::PathBuf;
 
 /// The hidden command.
 const KEEPER: [&str; 2] = ["gateway", "keeper"];
@@ -51,17 +52,16 @@ pub(crate) fn run(command: &GatewayCommand, again: &[OsString]) -> Result<(), St
         GatewayCommand::Status(args) => status(args),
         GatewayCommand::Top(args) => top(args),
         GatewayCommand::Evidence(args) => {
-            let v = asked(&args.of, "evidence")?;
+            let of = Target::of(&args.of)?;
+            let v = of.asked("evidence")?;
             if args.json {
                 return print(&format!("{v:#}\n"));
             }
-            print(&evidence::page(understood::<Option<Evidence>>(&args.of, v)?.as_ref()))
+            print(&evidence::page(of.understood::<Option<Evidence>>(v)?.as_ref()))
         }
-        GatewayCommand::Stop(args) => {
-            control::ask(&args.runtime, &args.name, "stop").map_err(Stop::bad).and_then(|said| print(&said))
-        }
+        GatewayCommand::Stop(args) => stop(args),
         GatewayCommand::Reload(args) => {
-            let said = control::ask(&args.runtime, &args.name, "reload").map_err(Stop::bad)?;
+            let said = Target::of(args)?.ask("reload")?;
             if said == "reloaded\n" { print(&said) } else { Err(Stop::bad(said.trim())) }
         }
         GatewayCommand::Capture(args) => capture::run(args),
@@ -71,6 +71,54 @@ pub(crate) fn run(command: &GatewayCommand, again: &[OsString]) -> Result<(), St
             Ok(())
         }
     }
+}
+
+/// A gateway that is spoken of.
+struct Target {
+    folder: PathBuf,
+    name: String,
+}
+
+impl Target {
+    /// The one that is named, or the only one that runs.
+    fn of(args: &GatewayNameArgs) -> Result<Self, Stop> {
+        let folder = args.runtime.folder();
+        let name = match (&args.name, place::running(&folder).as_slice()) {
+            (Some(name), _) | (None, [name]) => name.clone(),
+            (None, []) => "gateway".into(),
+            (None, several) => {
+                return Err(Stop::bad(format!("several gateways run: name one of {}", several.join(", "))));
+            }
+        };
+        Ok(Self { folder, name })
+    }
+    fn ask(&self, word: &str) -> Result<String, Stop> {
+        control::ask(&self.folder, &self.name, word).map_err(Stop::bad)
+    }
+    /// What it says to a word, as JSON.
+    fn asked(&self, word: &str) -> Result<Value, Stop> {
+        let said = self.ask(word)?;
+        serde_json::from_str(&said)
+            .map_err(|_| Stop::bad(format!("the gateway {:?} says: {}", self.name, said.trim())))
+    }
+    /// The same, as what this program knows it as.
+    fn understood<T: DeserializeOwned>(&self, said: Value) -> Result<T, Stop> {
+        serde_json::from_value(said).map_err(|e| {
+            Stop::bad(format!("the gateway {:?} is another version of skyhaul than this one: {e}", self.name))
+        })
+    }
+}
+
+fn stop(args: &GatewayStopArgs) -> Result<(), Stop> {
+    let of = Target::of(&args.of)?;
+    // Asked first: a gateway of this name that is started meanwhile is not waited for.
+    let ends = place::Ending::of(&of.folder, &of.name);
+    let said = of.ask("stop")?;
+    if args.no_wait {
+        return print(&said);
+    }
+    ends.wait();
+    print("stopped\n")
 }
 
 fn read(args: &GatewayFile) -> Result<Config, Stop> {
@@ -102,9 +150,25 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
         .satellite
         .rate
         .map_or("as fast as it can".into(), |r| format!("paced to {} Mbit/s", r.bits_per_sec() as f64 / 1e6));
+    let (cc, fallback) = (c.endpoint.cc.name(), c.fallback.cc.name());
+    let first = if c.tests_priority() && cc != fallback {
+        format!(" ({fallback} until the path priority test has found that low priority works)")
+    } else {
+        String::new()
+    };
+    line("over the link", format!("{cc}{first}, {rate}, packets of at most {} bytes", c.satellite.mtu));
+    for (what, text) in link_lines(&c) {
+        line(what, text);
+    }
     line(
-        "over the link",
-        format!("{}, {rate}, packets of at most {} bytes", c.endpoint.cc.name(), c.satellite.mtu),
+        "with a second gateway",
+        "both directions gain: each gateway carries what it sends to the other".into(),
+    );
+    line(
+        "alone",
+        "only what hosts send over the link gains; what they receive is sent by the TCP of servers, which loses its rate \
+         with each loss: no gateway on this side changes that"
+            .into(),
     );
     if let Some(t) = &c.terrestrial {
         let ports = |p: &[u16]| p.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
@@ -147,8 +211,46 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
         OnFailure::Block => "new connections of hosts are dropped",
     };
     line("without the gateway", failure.into());
+    // Without the right to ask nft, there are none.
+    for f in doctor::evaded(&c) {
+        line(&f.what, f.message);
+    }
     line("to see the rules", format!("skyhaul gateway rules {}", args.file.display()));
     print(&out)
+}
+
+/// What the profile of the link sets.
+fn link_lines(c: &Config) -> Vec<(&'static str, String)> {
+    let s = &c.satellite;
+    let (Some(profile), Some(rate), Some(link)) = (s.profile, s.rate, s.link_settings()) else {
+        return Vec::new();
+    };
+    let tcp = &c.endpoint.tcp;
+    let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let mut lines = vec![(
+        "profile",
+        format!(
+            "{:?}: a link of your own that carries {} Mbit/s with an RTT of {:.0} ms, whose losses are errors",
+            profile.name(),
+            rate.bits_per_sec() as f64 / 1e6,
+            link.rtt.as_secs_f64() * 1e3
+        ),
+    )];
+    let window = if c.endpoint.cc.name() == "scps-like" {
+        format!("a constant window of {} segments, which yields to nobody else on the link; ", link.window)
+    } else {
+        String::new()
+    };
+    lines.push((
+        "it sets",
+        format!(
+            "{window}buffers of {:.1} MiB for receiving and {:.1} MiB for sending, timeouts of at most {:.1} s; clients take turns",
+            mebibytes(tcp.receive_buffer),
+            mebibytes(tcp.send_buffer),
+            tcp.rto.max.as_secs_f64()
+        ),
+    ));
+    lines
 }
 
 /// What is measured.
@@ -169,13 +271,13 @@ fn measured(c: &Config) -> Option<String> {
 
 fn examine(args: &GatewayDoctorArgs, again: &[OsString]) -> Result<(), Stop> {
     let config = read(&args.file)?;
-    let mut findings = doctor::examine(&config, &args.runtime);
+    let mut findings = doctor::examine(&config, &args.runtime.folder());
     if let Some(time) = args.watch {
         findings.extend(doctor::watch(&config, time.0));
     }
     if let Some(to) = args.probe {
         let keeper = keeper(again);
-        let environment = Environment { folder: args.runtime.clone(), file: args.file.file.clone(), keeper };
+        let environment = Environment { folder: args.runtime.folder(), file: args.file.file.clone(), keeper };
         findings.push(doctor::prove(&config, &environment, args.from, to));
     }
     if args.json {
@@ -241,8 +343,8 @@ impl RunObserver for Watch {
 }
 
 fn clean(args: &GatewayCleanArgs) -> Result<(), Stop> {
-    let name = &args.of.name;
-    let done = leftover::clean(&args.of.runtime, name, args.keep_block).map_err(Stop::bad)?;
+    let name = args.of.name.as_deref().unwrap_or("gateway");
+    let done = leftover::clean(&args.of.runtime.folder(), name, args.keep_block).map_err(Stop::bad)?;
     print(&match done {
         CleanupResult::All => {
             format!("gateway {name}: removed what it had left behind, and restored the settings\n")
@@ -256,7 +358,7 @@ fn serve(args: &GatewayRunArgs, again: &[OsString]) -> Result<(), Stop> {
     let config = read(&args.file)?;
     let metrics = args.metrics.map(Metrics::open).transpose()?;
     let keeper = keeper(again);
-    let environment = Environment { folder: args.runtime.clone(), file: args.file.file.clone(), keeper };
+    let environment = Environment { folder: args.runtime.folder(), file: args.file.file.clone(), keeper };
     let notes = Printer::of_notes()?;
     let mut watch = Watch { metrics, name: config.name.clone(), manager: Manager::find(), notes };
     let ran = skyhaul_gateway::run(&config, &environment, &mut watch).map_err(Stop::bad);
@@ -271,19 +373,6 @@ fn serve(args: &GatewayRunArgs, again: &[OsString]) -> Result<(), Stop> {
     });
     watch.notes.finish(last)?;
     ran.map(drop)
-}
-
-/// What a gateway says to a word, as JSON.
-fn asked(of: &GatewayNameArgs, word: &str) -> Result<Value, Stop> {
-    let said = control::ask(&of.runtime, &of.name, word).map_err(Stop::bad)?;
-    serde_json::from_str(&said)
-        .map_err(|_| Stop::bad(format!("the gateway {:?} says: {}", of.name, said.trim())))
-}
-/// The same, as what this program knows it as.
-fn understood<T: DeserializeOwned>(of: &GatewayNameArgs, said: Value) -> Result<T, Stop> {
-    serde_json::from_value(said).map_err(|e| {
-        Stop::bad(format!("the gateway {:?} is another version of skyhaul than this one: {e}", of.name))
-    })
 }
 
 /// What has become of the rules of nftables, if others have removed or changed them.
@@ -399,16 +488,56 @@ fn page(s: &Status) -> String {
 }
 
 fn status(args: &GatewayStatusArgs) -> Result<(), Stop> {
-    let v = asked(&args.of, if args.flows { "list" } else { "status" })?;
-    let status = understood(&args.of, v.clone())?;
+    let folder = args.of.runtime.folder();
+    let running = place::running(&folder);
+    if args.of.name.is_none() && running.len() > 1 {
+        return list_all(args, running.into_iter().map(|name| Target { folder: folder.clone(), name }));
+    }
+    let of = Target::of(&args.of)?;
+    if args.of.name.is_none() && running.is_empty() {
+        let elsewhere = place::running_elsewhere(&folder);
+        let names: Vec<_> =
+            elsewhere.iter().map(|(folder, name)| format!("{name} --runtime {}", folder.display())).collect();
+        if !names.is_empty() {
+            let names = names.join(", ");
+            return Err(Stop::bad(format!(
+                "no gateway runs in this network namespace; in others: skyhaul gateway status {names}"
+            )));
+        }
+    }
+    let v = of.asked(if args.flows { "list" } else { "status" })?;
+    let status = of.understood(v.clone())?;
     print(&if args.json { format!("{v:#}\n") } else { page(&status) })?;
     if args.check && !status.works() { Err(Stop::Status(1)) } else { Ok(()) }
 }
 
+/// Several gateways, in a line each.
+fn list_all(args: &GatewayStatusArgs, all: impl Iterator<Item = Target>) -> Result<(), Stop> {
+    let mut values = Vec::new();
+    let mut works = true;
+    let mut table = Grid::new(&["gateway", "process", "up s", "open", "new connections"]).left(0).left(4);
+    for of in all {
+        let v = of.asked("status")?;
+        let s: Status = of.understood(v.clone())?;
+        works &= s.works();
+        let new = match (s.admits, s.works()) {
+            (false, _) => "FORWARDED unsplit",
+            (true, false) => "split, not known to work",
+            (true, true) => "split",
+        };
+        let (up, open) = (format!("{:.0}", s.uptime), s.flows.to_string());
+        table.row(vec![s.name, s.pid.to_string(), up, open, new.into()]);
+        values.push(v);
+    }
+    print(&if args.json { format!("{:#}\n", Value::Array(values)) } else { table.lines(0) })?;
+    if args.check && !works { Err(Stop::Status(1)) } else { Ok(()) }
+}
+
 fn top(args: &GatewayNameArgs) -> Result<(), Stop> {
+    let of = Target::of(args)?;
     interrupt::listen();
     while !interrupt::requested() {
-        let s = understood(args, asked(args, "list")?)?;
+        let s = of.understood(of.asked("list")?)?;
         // From the upper left corner, over what was there.
         print(&format!("\x1b[H\x1b[2J{}", page(&s)))?;
         for _ in 0..10 {

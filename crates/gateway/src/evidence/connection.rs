@@ -79,6 +79,8 @@ pub(crate) struct Observed {
     to_hosts: Stream,
     to_link: Stream,
     first: Option<u64>,
+    /// The client's first byte.
+    requested: Option<u64>,
     /// Start of the current exchange: the SYN, or the first request after a response.
     asked: u64,
     /// First and latest byte of the current response.
@@ -101,8 +103,12 @@ pub(crate) struct Measured {
     pub(crate) setup: Option<f64>,
     /// From the SYN to the first byte from the link, seconds.
     pub(crate) first_byte: Option<f64>,
+    /// From the client's first byte to the first byte from the link, seconds; `None` if the server speaks first.
+    pub(crate) answer: Option<f64>,
     /// Time with a request or a response under way, seconds.
     pub(crate) active: f64,
+    /// Part of it from the client's first byte on, seconds; `None` if the server speaks first.
+    pub(crate) requested: Option<f64>,
     /// Part of it from the first byte of a response to its last, seconds.
     pub(crate) flowing: f64,
 }
@@ -126,6 +132,7 @@ impl Observed {
             to_hosts: Stream::default(),
             to_link: Stream::default(),
             first: None,
+            requested: None,
             asked: now,
             response: None,
             waiting: 0,
@@ -160,6 +167,9 @@ impl Observed {
         }
         let to_link = from_client == self.from_hosts;
         let (payload, new) = self.stream(from_client).take(head);
+        if from_client && new {
+            self.requested.get_or_insert(now);
+        }
         if to_link
             && new
             && let Some((first, last)) = self.response.take()
@@ -186,6 +196,9 @@ impl Observed {
     pub(crate) fn result(&self) -> Measured {
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         let since = |at: Option<u64>| at.map(|at| seconds(at - self.began));
+        // The handshake and what the client does before it asks count from the SYN only.
+        let asked =
+            self.requested.filter(|at| self.from_hosts && self.first.is_some_and(|first| first >= *at));
         let flowing = self.flowing + self.response.map_or(0, |(first, last)| last - first);
         let ending = match (self.to_hosts.ended, self.to_link.ended) {
             (true, true) => Outcome::Finished,
@@ -202,7 +215,10 @@ impl Observed {
             again: self.to_hosts.again + self.to_link.again,
             setup: since(self.answered),
             first_byte: since(self.first),
+            answer: asked.zip(self.first).map(|(asked, first)| seconds(first - asked)),
             active: seconds(self.waiting + flowing),
+            requested: asked
+                .map(|asked| seconds((self.waiting + flowing).saturating_sub(asked - self.began))),
             flowing: seconds(flowing),
         }
     }
@@ -259,6 +275,9 @@ mod tests {
         assert_eq!((m.setup, m.first_byte), (Some(0.5), Some(1.11)));
         // SYN to 1110, 100 ms of the response, 600 ms for the second request.
         assert!((m.active - (1.11 + 0.1 + 0.6)).abs() < 1e-9, "{m:?}");
+        // The same without the 510 ms before the first request.
+        assert!(m.requested.is_some_and(|r| (r - (m.active - 0.51)).abs() < 1e-9), "{m:?}");
+        assert!(m.answer.is_some_and(|a| (a - 0.6).abs() < 1e-9), "{m:?}");
         assert!((m.flowing - 0.1).abs() < 1e-9 && m.is_timed());
     }
 
@@ -273,6 +292,12 @@ mod tests {
         t.end(1000, false, 0);
         assert!(reset(&mut t));
         assert_eq!(t.0.result().ending, Outcome::Finished, "everything was there");
+        // A server that speaks first.
+        let mut t = Talk::new(true);
+        t.say(1000, false, 0, 10);
+        t.say(1010, true, 0, 10);
+        let m = t.0.result();
+        assert_eq!((m.first_byte, m.answer, m.requested), (Some(1.0), None, None));
         let t = Talk::new(true);
         assert_eq!(t.0.result().ending, Outcome::Silent);
         let t = Observed::new(0, Arm::First, true, &head(SYN, 1, 0));
@@ -285,7 +310,7 @@ mod tests {
         t.say(900, true, 0, 5000);
         t.say(950, false, 0, 10);
         let m = t.0.result();
-        assert_eq!((m.to_hosts, m.to_link, m.first_byte), (5000, 10, Some(0.9)));
+        assert_eq!((m.to_hosts, m.to_link, m.first_byte, m.requested), (5000, 10, Some(0.9), None));
     }
 
     #[test]

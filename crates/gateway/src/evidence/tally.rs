@@ -20,16 +20,24 @@ const ENOUGH: u64 = 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Measure {
     Active,
+    Requested,
     FirstByte,
+    Answer,
     Goodput,
 }
 
+/// How many there are.
+const MEASURES: usize = 5;
+
 impl Measure {
-    const ALL: [Self; 3] = [Self::Active, Self::FirstByte, Self::Goodput];
+    const ALL: [Self; MEASURES] =
+        [Self::Active, Self::Requested, Self::FirstByte, Self::Answer, Self::Goodput];
     fn name(self) -> &'static str {
         match self {
             Self::Active => "transfer time",
+            Self::Requested => "transfer time from request",
             Self::FirstByte => "time to first byte",
+            Self::Answer => "request to first byte",
             Self::Goodput => "goodput",
         }
     }
@@ -37,7 +45,9 @@ impl Measure {
     fn of(self, m: &Measured) -> Option<f64> {
         let value = match self {
             Self::Active => 1.0 / m.active,
+            Self::Requested => 1.0 / m.requested?,
             Self::FirstByte => 1.0 / m.first_byte?,
+            Self::Answer => 1.0 / m.answer?,
             Self::Goodput if m.to_hosts >= SMALLEST => m.to_hosts as f64 * 8.0 / m.flowing,
             Self::Goodput => return None,
         };
@@ -88,7 +98,7 @@ struct ArmTally {
     /// Times of handshakes.
     setup: Samples,
     /// By measure and size class.
-    samples: [[Samples; 3]; 3],
+    samples: [[Samples; CLASSES.len()]; MEASURES],
 }
 
 /// The results of both arms.
@@ -372,7 +382,9 @@ mod tests {
                 again: 0,
                 setup: Some(0.6),
                 first_byte: Some(1.2 * slow),
+                answer: Some(0.6 * slow),
                 active: 1.2 * slow + flowing,
+                requested: Some(0.6 * slow + flowing),
                 flowing,
             };
             tally.add(arm, false, n as usize, &m);
@@ -391,7 +403,7 @@ mod tests {
     #[test]
     fn a_real_difference_is_found_with_its_size() {
         let t = tally(0.5, 2000, 1);
-        for measure in ["transfer time", "goodput"] {
+        for measure in ["transfer time", "transfer time from request", "goodput"] {
             let c = all(&t, measure);
             assert_eq!(c.verdict, Verdict::Better, "{c:?}");
             assert!(c.lasting[0] < 2.0 && 2.0 < c.lasting[1], "{c:?}");
@@ -425,7 +437,9 @@ mod tests {
                     again: 0,
                     setup: None,
                     first_byte: Some(1.0),
+                    answer: None,
                     active: flowing,
+                    requested: None,
                     flowing,
                 };
                 tally.add(arm, false, n, &m);
@@ -446,7 +460,9 @@ mod tests {
             again: 3,
             setup: None,
             first_byte: None,
+            answer: None,
             active: 1.0,
+            requested: None,
             flowing: 1.0,
         };
         t.add(Arm::First, true, 0, &m);

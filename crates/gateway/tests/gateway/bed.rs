@@ -100,6 +100,10 @@ pub(crate) struct Link {
     pub(crate) noise: Noise,
     /// The longest packet of IPv4 and of IPv6 that passes; a router reports longer ones.
     pub(crate) mtu: Option<[u16; 2]>,
+    /// The longest packet that passes; longer ones disappear, and nobody says so.
+    pub(crate) hole: Option<usize>,
+    /// It carries nothing from one time after its beginning until another one.
+    pub(crate) outage: Option<[Duration; 2]>,
 }
 
 /// A queue in front of a rate, with two classes: packets of low priority (LE, RFC 8622) are served when no other waits, and pushed
@@ -200,6 +204,8 @@ fn open(space: &Namespace, name: &str, addresses: &[(&str, u8)]) -> Tun {
 pub(crate) static CARRIED: AtomicU64 = AtomicU64::new(0);
 pub(crate) static LATE: AtomicU64 = AtomicU64::new(0);
 pub(crate) static LATEST: AtomicU64 = AtomicU64::new(0);
+/// Packets that were too long for a hole.
+pub(crate) static SWALLOWED: AtomicU64 = AtomicU64::new(0);
 const TOLERANCE: Duration = Duration::from_millis(2);
 
 /// Carries packets both ways until told to stop.
@@ -217,6 +223,7 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
             [(); 2].map(|()| Classes { wire: Serializer::new(rate), most, waiting: Default::default() })
         });
         let mut left_now = Vec::new();
+        let began = Clock::now();
         while !stop.load(Ordering::Relaxed) {
             let now = Clock::now();
             for way in 0..2 {
@@ -225,6 +232,13 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
                         && let Some(report) = report::too_long(&buf[..n], mtu)
                     {
                         ends[way].write(&report).expect("the interface stays");
+                        continue;
+                    }
+                    if link.outage.is_some_and(|[from, to]| (from..to).contains(&(now - began))) {
+                        continue;
+                    }
+                    if link.hole.is_some_and(|longest| n > longest) {
+                        SWALLOWED.fetch_add(1, Ordering::Relaxed);
                         continue;
                     }
                     let mut left = now;

@@ -12,7 +12,7 @@ use std::net::{IpAddr, TcpStream};
 use std::process::Command;
 use std::time::Duration as Patience;
 
-pub(crate) const ALL: [(&str, fn()); 5] = [
+pub(crate) const ALL: [(&str, fn()); 7] = [
     ("connections_that_are_dropped_are_forwarded", connections_that_are_dropped_are_forwarded),
     (
         "packets_over_the_link_that_are_dropped_end_splitting",
@@ -21,6 +21,8 @@ pub(crate) const ALL: [(&str, fn()); 5] = [
     ("routes_and_interfaces_come_and_go", routes_and_interfaces_come_and_go),
     ("the_legs_of_a_connection_are_tracked_apart", the_legs_of_a_connection_are_tracked_apart),
     ("hidden_addresses_are_split", hidden_addresses_are_split),
+    ("evaded_rules_are_listed_with_a_remedy", evaded_rules_are_listed_with_a_remedy),
+    ("a_gateway_that_is_stopped_is_bypassed", a_gateway_that_is_stopped_is_bypassed),
 ];
 
 fn sh(bed: &Bed, at: usize, line: &str) {
@@ -310,4 +312,83 @@ fn routes_and_interfaces_come_and_go() {
     splits("a route");
     near.stop();
     far.stop();
+}
+
+/// What a client gets that connects and says hello.
+fn greets(bed: &Bed) -> std::io::Result<()> {
+    let greet = || {
+        let mut s = TcpStream::connect_timeout(&server(), Patience::from_secs(2))?;
+        s.set_read_timeout(Some(Patience::from_secs(2)))?;
+        s.write_all(b"hello")?;
+        s.read_exact(&mut [0; 5])
+    };
+    bed.spaces[CLIENT].within(greet).expect("enters")
+}
+
+fn evaded_rules_are_listed_with_a_remedy() {
+    let Some(bed) = Bed::new("evaded", calm()) else { return };
+    let port = server().port();
+    rules(
+        &bed,
+        NEAR,
+        &format!(
+            "table inet filter {{
+                chain input {{ type filter hook input priority filter; policy accept; }}
+                chain forward {{
+                    type filter hook forward priority filter; policy accept;
+                    iifname lan0 oifname sat0 tcp dport {port} reject with tcp reset
+                    iifname docker0 drop
+                }}
+            }}"
+        ),
+    );
+    serve(&bed);
+    greets(&bed).expect_err("it is forbidden");
+    let listed = |more: &str| {
+        let text = format!(
+            "name = \"near\"\n[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n{more}"
+        );
+        let config = Config::parse("near.toml", &text).expect("is good");
+        bed.spaces[NEAR].within(|| doctor::evaded(&config)).expect("enters")
+    };
+    let found = listed("");
+    let [one] = &found[..] else { panic!("{found:#?}") };
+    assert_eq!((one.outcome, one.what.as_str()), (Outcome::Doubtful, "rule of inet filter forward"));
+    let excluded = format!("[split]\nexclude-ports = [179, {port}]\n");
+    assert!(one.message.contains(excluded.lines().nth(1).expect("a line")), "{}", one.message);
+    assert_eq!(listed(&excluded), [], "these connections are forwarded, and meet the rule");
+    // Both remedies keep what is forbidden from passing.
+    let near = bed.gateway(NEAR, &excluded);
+    greets(&bed).expect_err("it is forwarded, and forbidden");
+    assert_eq!(near.count("from-hosts"), 0);
+    near.stop();
+    let near = bed.gateway(NEAR, "");
+    greets(&bed).expect("it is split, and evades the rule");
+    let rule = one.message.split("hook input: ").nth(1).expect("a rule");
+    sh(&bed, NEAR, &format!("nft 'insert rule inet filter input {rule}'"));
+    greets(&bed).expect_err("it is forbidden again");
+    assert_eq!(near.count("from-hosts"), 1);
+}
+
+fn a_gateway_that_is_stopped_is_bypassed() {
+    use nix::sys::signal::{Signal, kill};
+    let Some(bed) = Bed::new("stopped", calm()) else { return };
+    serve(&bed);
+    let near = bed.gateway(NEAR, "");
+    waits_for("the proof", || state(&near) == "works");
+    greets(&bed).expect("it is split");
+    let signal = |s: Signal| {
+        kill(nix::unistd::Pid::from_raw(near.child.id() as i32), s).expect("is ours");
+    };
+    signal(Signal::SIGSTOP);
+    waits_for("a connection past the gateway", || greets(&bed).is_ok());
+    signal(Signal::SIGCONT);
+    // Those that it had accepted before it was bypassed are counted as well.
+    waits_for("an end of all connections", || near.count("flows") == 0);
+    waits_for("a connection that is split", || {
+        let before = near.count("from-hosts");
+        greets(&bed).is_ok() && near.count("from-hosts") > before
+    });
+    assert!(admits(&near));
+    near.stop();
 }

@@ -52,6 +52,7 @@ fn main() -> ExitCode {
         ("first_data_travels_with_the_syn", stack::first_data_travels_with_the_syn),
         ("early_data_survives_a_rough_link", stack::early_data_survives_a_rough_link),
         ("long_packets_are_reported_and_shortened", stack::long_packets_are_reported_and_shortened),
+        ("a_black_hole_costs_a_path_one_search", stack::a_black_hole_costs_a_path_one_search),
         ("routes_limit_segments", stack::routes_limit_segments),
         ("unreachable_hosts_are_reported", stack::unreachable_hosts_are_reported),
         ("other_traffic_passes_untouched", stack::other_traffic_passes_untouched),

@@ -1,12 +1,13 @@
 //! The stack under the gateway: data in SYNs, path MTUs, errors of routers, and what is none of its business.
 
-use super::bed::{Bed, CLIENT, FAR, Link, NEAR, Noise, Running, SERVER};
-use super::{PORT, calm, listen, many, server};
+use super::bed::{Bed, CLIENT, FAR, Link, NEAR, Noise, Running, SERVER, SWALLOWED};
+use super::{PORT, calm, echo, exchange, listen, many, server};
 use skyhaul_base::Duration;
 use skyhaul_testkit::need;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
+use std::sync::atomic::Ordering;
 
 /// Waits until a counter has a value.
 fn until(gateway: &Running, key: &str, value: u64) {
@@ -114,6 +115,27 @@ pub(super) fn long_packets_are_reported_and_shortened() {
         many(&bed, to, 2, 300_000);
     }
     assert_eq!((near.count("from-hosts"), far.count("from-link")), (4, 4));
+}
+
+pub(super) fn a_black_hole_costs_a_path_one_search() {
+    let Some(bed) = Bed::new("hole", Link { hole: Some(1300), ..calm() }) else { return };
+    // Slow enough for a search to end before the transfer does.
+    let rate = "rate = \"20 Mbit/s\"\n";
+    let (near, far) = (bed.gateway(NEAR, rate), bed.gateway(FAR, rate));
+    let swallowed = || SWALLOWED.load(Ordering::Relaxed);
+    let mut before = 0;
+    for n in 0..3 {
+        // Other ports: the path is the same, since the same gateway is at its end.
+        let to = SocketAddr::new(server().ip(), PORT + n);
+        let serves = echo(listen(&bed, to), 1);
+        bed.spaces[CLIENT].within(|| exchange(to, n.into(), 3_000_000)).expect("enters");
+        serves.join().expect("serves");
+        let now = swallowed();
+        assert_eq!(now > before, n == 0, "connection {n}: {} packets were too long", now - before);
+        before = now;
+    }
+    assert_eq!((near.count("from-hosts"), far.count("from-link")), (3, 3));
+    assert_eq!((near.count("bytes-lost"), far.count("bytes-lost")), (0, 0));
 }
 
 /// Runs `ip` in a namespace; false if there is none.

@@ -50,6 +50,8 @@ pub struct HostConfig {
     pub by_client: bool,
     /// Longest packet of its device (MTU), bytes.
     pub mtu: u32,
+    /// Connections search for the MTU of paths on which it is not known (RFC 8899).
+    pub search_mtu: bool,
     /// Encoding of low priority.
     pub plan: Plan,
     /// Key for its sequence numbers and timestamps.
@@ -72,7 +74,7 @@ pub struct HostConfig {
     pub memory: u64,
     /// Account of several hosts with one memory limit, bytes held; `None`: the host has a limit of its own.
     pub account: Option<Arc<AtomicU64>>,
-    /// Path MTUs that several hosts know together; `None`: the host knows those that were reported to it.
+    /// Path MTUs that several hosts know together; `None`: the host knows those that it has learnt.
     pub paths: Option<Arc<Paths>>,
     /// Which connections are those of this host, if there are several on one device.
     pub share: Share,
@@ -92,6 +94,7 @@ impl HostConfig {
             early: None,
             by_client: false,
             mtu: 1500,
+            search_mtu: false,
             plan: Plan::LowerEffort,
             secret,
             seed: 1,

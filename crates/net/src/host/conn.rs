@@ -10,7 +10,9 @@ use super::transparent::Cookie;
 use crate::outlet::{Merge, Outlet};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{PathState, ProbeSupport};
-use skyhaul_tcp::{Bytes, Connection, Counters, Event, Flags, Mark, Rejected, Segment, Seq, Snapshot, State};
+use skyhaul_tcp::{
+    Bytes, Connection, Counters, Event, Flags, FoundMtu, Mark, Rejected, Segment, Seq, Snapshot, State,
+};
 use skyhaul_wire::tcp::{ProbeOption, Tcp};
 use skyhaul_wire::{Agreement, Capability, Checksum, Envelope, MAX_HEADER, Profile};
 use std::net::SocketAddr;
@@ -47,6 +49,9 @@ pub struct Conn {
     pub(super) gateway: Option<NonZeroU32>,
     /// The cookie that it has given.
     pub(super) cookie: Option<Cookie>,
+    /// Payload of a full segment, bytes, and what a search for the path MTU had found, when that was looked at last.
+    size: u32,
+    found: Option<FoundMtu>,
     /// The gateway that may have taken the data of our SYN.
     asked: Option<NonZeroU32>,
     pub(super) armed: Instant,
@@ -68,6 +73,19 @@ pub struct Conn {
     pub(super) journal: Option<Box<Journal>>,
     /// Reports its events to a tap.
     tracer: Option<Box<Tracer>>,
+}
+
+/// What a connection says of the path MTU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MtuNews {
+    /// The handshake is complete.
+    Begun,
+    /// Packets with this many bytes of options and payload pass, and longer ones do not, or are not needed.
+    Found(u32),
+    /// The same, but the search goes on: a longer packet was lost.
+    Part(u32),
+    /// Segments have become shorter.
+    Doubted,
 }
 
 /// The state of a connection that an application can see.
@@ -107,6 +125,8 @@ impl Conn {
             listener,
             gateway: None,
             cookie: None,
+            size: 0,
+            found: None,
             asked: None,
             armed: Instant::MAX,
             trim_at: Instant::MAX,
@@ -451,6 +471,30 @@ impl Conn {
         self.tcp.narrow(now, limit);
         self.note(now, Op::Narrow(limit));
     }
+    /// The path works again, as another connection has shown. True if something is retransmitted.
+    pub(super) fn retry(&mut self, now: Instant) -> bool {
+        let waits = self.tcp.retry(now);
+        if waits {
+            self.note(now, Op::Retry);
+        }
+        waits
+    }
+    /// What has become known of the path MTU since the last call.
+    pub(super) fn mtu_news(&mut self) -> Option<MtuNews> {
+        let (size, found) = (self.segment_size(), self.tcp.found_mtu());
+        let before = core::mem::replace(&mut self.size, size);
+        if core::mem::replace(&mut self.found, found) == found && before == size {
+            None
+        } else if before == 0 {
+            Some(MtuNews::Begun)
+        } else if size < before {
+            Some(MtuNews::Doubted)
+        } else {
+            found
+                .filter(|f| f.complete || f.failed)
+                .map(|f| if f.complete { MtuNews::Found(f.limit) } else { MtuNews::Part(f.limit) })
+        }
+    }
     /// The path to the peer is reported as unreachable: ends an attempt to open a connection.
     pub(super) fn unreachable(&mut self, now: Instant) {
         self.failure = Some(Failure::Unreachable);
@@ -459,9 +503,10 @@ impl Conn {
 
     // ----- departures ---------------------------------------------------------------------------------------
 
-    /// Sends what is due, at most `out`'s allowance at a time. False if there is more to send.
-    pub(super) fn depart(&mut self, now: Instant, counts: &mut Counts, out: &mut impl Outlet) -> bool {
+    /// Sends what is due, at most `out`'s allowance at a time. Returns false if there is more to send, and the bytes sent.
+    pub(super) fn depart(&mut self, now: Instant, counts: &mut Counts, out: &mut impl Outlet) -> (bool, u64) {
         let mut sent = Vec::new();
+        let mut bytes = 0;
         let mut most = out.allowance();
         let mut done = true;
         loop {
@@ -481,13 +526,13 @@ impl Conn {
             if seg.mark.is_probe() && seg.probe_id.is_none() {
                 self.last_probe = Some((seg.seq, seg.len));
             }
-            self.send(&seg, counts, out);
+            bytes += self.send(&seg, counts, out);
         }
         if self.journal.is_some() {
             self.note(now, Op::Sent(sent));
         }
         self.traced(|t, tcp| t.look(now, tcp));
-        done
+        (done, bytes)
     }
 
     /// The next segment that is due, to be sent by the caller.
@@ -497,8 +542,8 @@ impl Conn {
         seg
     }
 
-    /// Sends a segment.
-    pub(super) fn send(&mut self, seg: &Segment, counts: &mut Counts, out: &mut impl Outlet) {
+    /// Sends a segment; returns the length of its packet, bytes.
+    pub(super) fn send(&mut self, seg: &Segment, counts: &mut Counts, out: &mut impl Outlet) -> u64 {
         self.ours.window_shift = self.tcp.scales().0;
         let envelope = Envelope::new(self.local, self.remote);
         let merge = match seg.mark {
@@ -508,9 +553,11 @@ impl Conn {
         };
         // From the send buffer to the packet's final place: the only copy on the way to the kernel.
         let checksum = if merge == Merge::Allowed { out.checksum() } else { Checksum::Written };
+        let mut length = 0;
         let write = |room: &mut [u8]| {
             let fill = |room: &mut [u8]| self.tcp.payload(seg, room);
             skyhaul_wire::encode_with(room, &envelope, &self.ours, seg, checksum, fill)
+                .inspect(|n| length = *n)
         };
         match out.send(MAX_HEADER + seg.len as usize, merge, write) {
             Ok(()) => counts.packets_out += 1,
@@ -519,6 +566,7 @@ impl Conn {
                 counts.unwritable += 1;
             }
         }
+        length as u64
     }
 
     pub(super) fn next_timeout(&self) -> Instant {

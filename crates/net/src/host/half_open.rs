@@ -267,7 +267,7 @@ impl Host {
     ) -> (Conn, Option<Segment>) {
         let (local, remote) = (ends.local(), ends.remote());
         let secret = &self.config.secret;
-        let mut config = self.config_for(half.began, remote.ip(), endpoint);
+        let mut config = self.config_for(half.began, (remote.ip(), half.syn.gateway), endpoint);
         if let Some(window) = half.permission.reserved().and_then(|r| r.window) {
             config.rules.initial_window = InitialWindow::Segments(window.get().into());
         }

@@ -35,6 +35,8 @@ pub enum Op {
     Untimed,
     /// The path MTU became smaller.
     Narrow(u32),
+    /// Another connection showed that the path works again.
+    Retry,
     /// From now on probes carry numbers, or no longer do.
     Number(bool),
     /// Its SYN may carry this many bytes of data.
@@ -140,6 +142,9 @@ impl Journal {
                 Op::Abort => c.abort(now),
                 Op::Untimed => c.forget_when_it_began(),
                 Op::Narrow(limit) => c.narrow(now, *limit),
+                Op::Retry => {
+                    c.retry(now);
+                }
                 Op::Number(ids) => c.number_probes(*ids),
                 Op::OfferEarly(most) => c.offer_early(*most),
                 Op::TakeEarly(scaled) => c.take_early(*scaled),

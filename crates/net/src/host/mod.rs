@@ -26,6 +26,7 @@ mod error;
 mod failure;
 mod glance;
 mod half_open;
+mod heard;
 mod journal;
 mod keys;
 mod listeners;
@@ -67,6 +68,7 @@ use deadline::Deadlines;
 use demux::Demux;
 use ends::Ends;
 use half_open::HalfOpen;
+use heard::Heard;
 use listeners::Listeners;
 use memory::Ledger;
 use ready::Ready;
@@ -133,6 +135,8 @@ pub struct Host {
     /// Connections that were given up, whose peers are not reset yet.
     broken: Vec<contain::AbandonedConnection>,
     paths: Arc<Paths>,
+    /// When something has arrived from other gateways.
+    heard: Heard,
     /// MTUs of routes, and when they were looked up.
     routes: BTreeMap<IpAddr, (Option<u32>, Instant)>,
     answers: Allowance,
@@ -158,6 +162,7 @@ impl Host {
             cookies_until: Instant::ZERO,
             ready: Ready::new(config.by_client),
             paths: config.paths.clone().unwrap_or_default(),
+            heard: Heard::default(),
             config,
             slots: Vec::new(),
             free: Vec::new(),
@@ -418,6 +423,7 @@ impl Host {
         );
         let Some(slot) = self.demux.get(&ends).filter(|_| !self.ledger.is_full()) else { return false };
         let Some(outcome) = self.at_mut(slot).and_then(|c| c.handle_merged(now, &tcp)) else { return false };
+        self.hear(now, self.at(slot).and_then(Conn::peer_gateway));
         self.counts.packets_in += packets;
         self.counts.segments_in += packets;
         if let Err(why) = outcome {
@@ -433,12 +439,12 @@ impl Host {
         // If the outlet is limited, connections with more to send are ready again, at the end of the queue.
         while out.allowance() > 0 {
             let Some(slot) = self.ready.pop() else { break };
-            self.contain(now, |host| {
-                if let Some(c) = host.at_mut(slot) {
-                    c.ready = false;
-                    host.pump(now, slot, out);
-                }
+            let sent = self.contain(now, |host| {
+                let c = host.at_mut(slot)?;
+                c.ready = false;
+                Some(host.transmit(now, slot, out))
             });
+            self.ready.spend(sent.flatten().unwrap_or(0));
         }
         self.flush_datagrams(out);
     }
@@ -472,7 +478,9 @@ impl Host {
         let remote = SocketAddr::new(ip.src, tcp.src_port);
         self.counts.segments_in += 1;
         let ends = Ends::new(local, remote);
-        if let Some(slot) = self.demux.get(&ends) {
+        let slot = self.demux.get(&ends);
+        self.hear(now, self.sender_of(slot, tcp));
+        if let Some(slot) = slot {
             let old = self.at(slot).map(Conn::tcp);
             let old = old.filter(|c| c.state() == State::TimeWait).map(skyhaul_tcp::Connection::remains);
             match old.filter(|r| self.begins_anew(r, &ends, tcp)) {
@@ -519,16 +527,28 @@ impl Host {
 
     // ----- departures ---------------------------------------------------------------------------------------
 
-    /// Sends everything that a connection has to send, then updates its state.
+    /// Something has happened to a connection, which may now have something to send. If the outlet is limited, it waits for its turn:
+    /// otherwise whoever gets most acknowledgements would send most.
     fn pump(&mut self, now: Instant, slot: u32, out: &mut impl Outlet) {
+        if out.allowance() == usize::MAX {
+            self.transmit(now, slot, out);
+        } else {
+            self.settle(now, slot, false);
+            self.mark_ready(slot);
+        }
+    }
+
+    /// Sends everything that a connection has to send and may, then updates its state; returns how many bytes it has sent.
+    fn transmit(&mut self, now: Instant, slot: u32, out: &mut impl Outlet) -> u64 {
         self.at_work = Some(slot);
         let Self { slots, counts, .. } = self;
-        let Some(conn) = slots.get_mut(slot as usize).and_then(|s| s.conn.as_deref_mut()) else { return };
-        let done = conn.depart(now, counts, out);
+        let Some(conn) = slots.get_mut(slot as usize).and_then(|s| s.conn.as_deref_mut()) else { return 0 };
+        let (done, sent) = conn.depart(now, counts, out);
         self.settle(now, slot, done);
         if !done {
             self.mark_ready(slot);
         }
+        sent
     }
 
     /// Updates deadline, application news and removal. `done`: it has nothing more to send now; its timers come
@@ -538,6 +558,12 @@ impl Host {
         let Some(conn) = s.conn.as_deref_mut() else { return };
         self.ledger.book(now, conn);
         conn.notice_idleness(now);
+        if self.config.search_mtu
+            && conn.is_connected()
+            && let Some(news) = conn.mtu_news()
+        {
+            place::learn_mtu(&self.paths, now, conn, news);
+        }
         let deadline = conn.next_timeout();
         if done && deadline < conn.armed {
             conn.armed = deadline;

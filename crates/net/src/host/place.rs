@@ -1,12 +1,14 @@
 //! The slots of connections: creation, lookup and removal, and free ends.
 
-use super::conn::Conn;
+use super::conn::{Conn, MtuNews};
 use super::ends::Ends;
 use super::journal::Origin;
+use super::paths::Paths;
 use super::{ConnId, Endpoint, FIRST_PORT, Host, HostError, Slot};
 use skyhaul_base::{Instant, Rng};
 use skyhaul_wire::{Agreement, Capability, ip};
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
 
 impl Host {
     pub(super) fn origin(
@@ -19,7 +21,7 @@ impl Host {
         self.opened += 1;
         let secret = &self.config.secret;
         Origin {
-            config: self.config_for(now, remote.ip(), endpoint),
+            config: self.config_for(now, (remote.ip(), None), endpoint),
             cc: endpoint.cc.clone(),
             active: true,
             opened_at: now,
@@ -37,14 +39,20 @@ impl Host {
         }
         agreed
     }
-    /// The settings of a connection to `remote`.
+    /// The settings of a connection to `remote`, which is behind `gateway`, if that is known.
     pub(super) fn config_for(
         &self,
         now: Instant,
-        remote: IpAddr,
+        (remote, gateway): (IpAddr, Option<NonZeroU32>),
         endpoint: &Endpoint,
     ) -> skyhaul_tcp::Config {
-        endpoint.config(self.limit(now, remote, endpoint.longest), remote)
+        let limit = self.limit(now, (remote, gateway), endpoint.longest);
+        let mut config = endpoint.config(limit, remote);
+        if self.config.search_mtu {
+            let found = self.paths.found(now, remote, gateway);
+            config.mtu_search |= found.is_none_or(|mtu| segment_limit(mtu, remote) < limit);
+        }
+        config
     }
     /// The random stream of a connection, by its number.
     pub(super) fn stream(&self, number: u64) -> Rng {
@@ -166,16 +174,42 @@ impl Host {
         if local.is_ipv4() == remote.is_ipv4() { Ok(()) } else { Err(HostError::Families { local, remote }) }
     }
     /// TCP options and payload that fit into a packet to `remote`, bytes.
-    pub(super) fn limit(&self, now: Instant, remote: IpAddr, longest: Option<u32>) -> u32 {
-        let known = self.paths.mtu(now, remote);
-        let route = self.routes.get(&remote).and_then(|(mtu, _)| *mtu).unwrap_or(u32::MAX);
-        let mtu = known.unwrap_or(self.config.mtu).min(route);
+    pub(super) fn limit(
+        &self,
+        now: Instant,
+        (remote, gateway): (IpAddr, Option<NonZeroU32>),
+        longest: Option<u32>,
+    ) -> u32 {
+        let known = [self.paths.mtu(now, remote), self.paths.found(now, remote, gateway)];
+        let route = self.routes.get(&remote).and_then(|(mtu, _)| *mtu);
+        let mtu = known.into_iter().chain([route]).flatten().fold(self.config.mtu, u32::min);
         segment_limit(longest.map_or(mtu, |longest| mtu.min(longest)), remote)
     }
 }
 
 /// TCP options and payload that a packet of `mtu` bytes has room for.
 pub(super) fn segment_limit(mtu: u32, to: IpAddr) -> u32 {
+    mtu.saturating_sub(headers(to))
+}
+
+/// Remembers what a connection says of the MTU of its path.
+pub(super) fn learn_mtu(paths: &Paths, now: Instant, conn: &Conn, news: MtuNews) {
+    let (to, gateway) = (conn.remote().ip(), conn.peer_gateway());
+    match news {
+        MtuNews::Begun => {
+            // Whoever has opened it is no server, to which others connect.
+            if let Some(gateway) = gateway.filter(|_| conn.accepted_at().is_none()) {
+                paths.stands_before(to, gateway);
+            }
+        }
+        MtuNews::Found(limit) => paths.find(now, (to, gateway), limit + headers(to), true),
+        MtuNews::Part(limit) => paths.find(now, (to, gateway), limit + headers(to), false),
+        MtuNews::Doubted => paths.doubt(to, gateway),
+    }
+}
+
+/// Bytes of headers without options.
+pub(super) fn headers(to: IpAddr) -> u32 {
     let ip = if to.is_ipv4() { ip::V4_HEADER } else { ip::V6_HEADER };
-    mtu.saturating_sub((ip + skyhaul_wire::tcp::HEADER) as u32)
+    (ip + skyhaul_wire::tcp::HEADER) as u32
 }

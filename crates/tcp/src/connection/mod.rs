@@ -24,11 +24,13 @@ mod ecn;
 mod keepalive;
 mod memory;
 mod open;
+mod path;
 mod predict;
 mod time_wait;
 
 pub use early::Early;
 pub use memory::HeldBytes;
+pub use path::FoundMtu;
 pub use time_wait::TimeWaitState;
 
 use crate::ack_ratio::{AckRatio, LONGEST_HELD};

@@ -60,6 +60,10 @@ impl Search {
     pub(crate) fn size(&self) -> u32 {
         self.low
     }
+    /// Whether no longer segment is searched for now.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.again.is_some()
+    }
     /// The probe in flight.
     pub(crate) fn probe(&self) -> Option<(u64, u64)> {
         self.probe
@@ -203,8 +207,10 @@ mod tests {
         let mut s = Search::new(1460).expect("above the base");
         search(&mut s, Instant::ZERO, 1300);
         let low = s.size();
+        assert!(s.is_complete());
         assert_eq!(s.next(Instant::from_secs_f64(599.0)), None);
         assert_eq!(s.next(Instant::from_secs_f64(600.0)), Some(1460));
+        assert!(!s.is_complete());
         assert!(low < 1300 && s.size() == low);
         // What takes the whole size is never asked again.
         search(&mut s, Instant::from_secs_f64(600.0), 1460);

@@ -16,6 +16,16 @@ impl<S: Store> Sender<S> {
         }
         self.expire(now);
     }
+    /// The path works again, as another connection has shown: a retransmission timer that has backed off expires now, and starts
+    /// anew. False if there is none.
+    pub(crate) fn retry(&mut self, now: Instant) -> bool {
+        let waits =
+            self.engine.rtt.backoff() > 0 && !self.engine.board.is_empty() && !self.engine.held.is_on();
+        if waits {
+            self.general().hurry(now);
+        }
+        waits
+    }
 }
 
 impl<S: Store> Engine<S> {
@@ -43,6 +53,13 @@ impl<S: Store> Engine<S> {
             self.tell(now, |cc, cx| cc.on_wake(cx));
             self.run_loop(Clock::Timer);
         }
+    }
+
+    #[cold]
+    fn hurry(&mut self, now: Instant) {
+        // Afterwards: a timeout that is one of several in a row was not spurious.
+        self.on_retransmission_timer(now);
+        self.rtt.end_backoff(&self.config.rto);
     }
 
     fn on_retransmission_timer(&mut self, now: Instant) {

@@ -5,11 +5,18 @@
 //! If only the probe is lost, the congestion control is not informed (§7.5): the recovery is quiet, like one from a
 //! channel error.
 
-use super::{Engine, FIRST, OutgoingSegment};
+use super::{Engine, FIRST, OutgoingSegment, Sender};
 use crate::recovery::mtu_search::Search;
 use crate::store::Store;
 use skyhaul_base::Instant;
 use skyhaul_cc::Blocked;
+
+impl<S: Store> Sender<S> {
+    /// The path MTU search, if there is one.
+    pub(crate) fn mtu_search(&self) -> Option<&Search> {
+        self.engine.mtu_search()
+    }
+}
 
 impl<S: Store> Engine<S> {
     /// The search, if there is one.

@@ -1,5 +1,6 @@
 //! `skyhaul gateway capture`: files of the packets and events of chosen connections.
 
+use super::Target;
 use crate::args::GatewayCaptureArgs;
 use crate::interrupt;
 use crate::stop::Stop;
@@ -40,8 +41,8 @@ pub(super) fn run(args: &GatewayCaptureArgs) -> Result<(), Stop> {
         }
     };
     interrupt::listen();
-    let of = &args.of;
-    let done = capture::run(&of.runtime, &of.name, &request, interrupt::requested, pcap, qlog);
+    let of = Target::of(&args.of)?;
+    let done = capture::run(&of.folder, &of.name, &request, interrupt::requested, pcap, qlog);
     let done = done.map_err(|e| {
         // Nothing has come: no empty files stay.
         for path in [&args.pcap, &args.qlog].into_iter().flatten() {

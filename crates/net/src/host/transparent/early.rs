@@ -176,7 +176,9 @@ impl Host {
         if !self.may_be_early(endpoint) {
             return Ok(id);
         }
-        let room = self.limit(now, remote.ip(), endpoint.longest).saturating_sub(OPTION_SPACE as u32);
+        let room = self
+            .limit(now, (remote.ip(), Some(gateway)), endpoint.longest)
+            .saturating_sub(OPTION_SPACE as u32);
         let serial = self.config.early.as_ref().map_or(0, |n| n.draw());
         if let Some(conn) = self.get_mut(id) {
             let token = token(cookie, serial, conn.tcp().first());

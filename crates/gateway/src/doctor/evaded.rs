@@ -1,0 +1,336 @@
+//! Rules of others for forwarded connections, which split ones evade: a connection of hosts ends at this machine, so that its packets
+//! pass hook input, and another one begins here.
+
+use super::{Finding, doubt};
+use crate::config::Config;
+use crate::rules::{self, MARKS};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+/// Maximum number of rules that are listed.
+const MOST: usize = 20;
+
+/// Rules of others that connections which are split evade, with what to write; nothing if nft cannot be asked.
+#[must_use]
+pub fn evaded(config: &Config) -> Vec<Finding> {
+    if config.intercepted().is_none() {
+        return Vec::new();
+    }
+    let ask = |args: &[&str]| Command::new("nft").args(args).output().ok().map(|done| done.stdout);
+    let (Some(listed), Some(text)) =
+        (ask(&["-j", "list", "ruleset"]), ask(&["-a", "-nn", "list", "ruleset"]))
+    else {
+        return Vec::new();
+    };
+    let Ok(listed) = serde_json::from_slice(&listed) else { return Vec::new() };
+    evaded_of(config, &listed, &texts(&String::from_utf8_lossy(&text)))
+}
+
+/// A rule: the family and the name of its table, and its handle.
+type Key = (String, String, u64);
+
+/// The text of each rule.
+fn texts(listing: &str) -> BTreeMap<Key, String> {
+    let mut table = (String::new(), String::new());
+    let mut all = BTreeMap::new();
+    for line in listing.lines().map(str::trim) {
+        let Some((text, handle)) = line.rsplit_once(" # handle ") else { continue };
+        let mut words = text.split(' ');
+        if let (Some("table"), Some(family), Some(name)) = (words.next(), words.next(), words.next()) {
+            table = (family.into(), name.into());
+        } else if let Ok(handle) = handle.parse() {
+            all.insert((table.0.clone(), table.1.clone(), handle), text.to_owned());
+        }
+    }
+    all
+}
+
+fn word<'a>(of: &'a Value, key: &str) -> &'a str {
+    of[key].as_str().unwrap_or_default()
+}
+fn key(rule: &Value) -> Key {
+    (word(rule, "family").into(), word(rule, "table").into(), rule["handle"].as_u64().unwrap_or_default())
+}
+
+/// From which interface to which other one a connection goes.
+type Way<'a> = (&'a str, &'a str);
+
+fn evaded_of(config: &Config, listed: &Value, texts: &BTreeMap<Key, String>) -> Vec<Finding> {
+    let objects = listed["nftables"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let ours = |o: &Value| word(o, "table").starts_with(rules::PREFIX);
+    let (hosts, link) = match &config.terrestrial {
+        Some(t) => (t.interface.as_str(), config.satellite.interface.as_str()),
+        None => return Vec::new(),
+    };
+    let ways: [Way<'_>; 2] = [(hosts, link), (link, hosts)];
+    let mut found = Vec::new();
+    let chains = objects.iter().map(|o| &o["chain"]);
+    let forward = chains.filter(|c| word(c, "hook") == "forward" && word(c, "type") == "filter" && !ours(c));
+    for chain in forward.filter(|c| ["ip", "ip6", "inet"].contains(&word(c, "family"))) {
+        let rules = reached(objects, chain);
+        for rule in rules.iter().filter(|r| ends(r, &["drop", "reject"])) {
+            if let Some(way) = ways.into_iter().find(|way| applies(rule, *way))
+                && let Some(text) = texts.get(&key(rule))
+            {
+                found.extend(finding(config, rule, text, way));
+            }
+        }
+        let open =
+            |way: Way<'_>| rules.iter().any(|r| ends(r, &["accept"]) && applies(r, way) && is_general(r));
+        if word(chain, "policy") == "drop" && !open((hosts, link)) {
+            found.push(doubt(
+                format!("chain {} {} {}", word(chain, "family"), word(chain, "table"), word(chain, "name")),
+                format!(
+                    "drops what its rules do not accept, but connections from {hosts} to {link} are split whatever it says: write in \
+                     [split] and networks = of both sides what it accepts"
+                ),
+            ));
+        }
+    }
+    let more = found.len().saturating_sub(MOST);
+    found.truncate(MOST);
+    if more > 0 {
+        found.push(doubt("rules for forwarded packets", format!("{more} more are evaded in the same way")));
+    }
+    found
+}
+
+/// The rules of a chain, and of those to which it jumps.
+fn reached<'a>(objects: &'a [Value], chain: &'a Value) -> Vec<&'a Value> {
+    let (family, table) = (word(chain, "family"), word(chain, "table"));
+    let mut names = vec![word(chain, "name")];
+    let mut seen = BTreeSet::new();
+    let mut all = Vec::new();
+    while let Some(name) = names.pop().filter(|_| all.len() < 10_000) {
+        if !seen.insert(name) {
+            continue;
+        }
+        let of =
+            |r: &&Value| word(r, "family") == family && word(r, "table") == table && word(r, "chain") == name;
+        for rule in objects.iter().map(|o| &o["rule"]).filter(of) {
+            all.push(rule);
+            let targets = expressions(rule).filter_map(|e| e.get("jump").or_else(|| e.get("goto")));
+            names.extend(targets.map(|t| word(t, "target")));
+        }
+    }
+    all
+}
+
+fn expressions(rule: &Value) -> impl Iterator<Item = &Value> {
+    rule["expr"].as_array().into_iter().flatten()
+}
+fn ends(rule: &Value, verdicts: &[&str]) -> bool {
+    expressions(rule).any(|e| verdicts.iter().any(|v| e.get(v).is_some()))
+}
+
+/// The parts of a condition: values, and the elements of sets.
+fn values(right: &Value) -> Vec<&Value> {
+    right["set"]
+        .as_array()
+        .or_else(|| right.as_array())
+        .map_or_else(|| vec![right], |set| set.iter().collect())
+}
+
+/// Whether the SYN of a connection that goes this way may meet all conditions of a rule.
+fn applies(rule: &Value, (from, to): Way<'_>) -> bool {
+    expressions(rule).filter_map(|e| e.get("match")).all(|m| {
+        let (left, values) = (&m["left"], values(&m["right"]));
+        let meets = |held: bool| held != (word(m, "op") == "!=");
+        let is = |name: &str| {
+            values.iter().filter_map(|v| v.as_str()).any(|pattern| match pattern.strip_suffix('*') {
+                Some(beginning) => name.starts_with(beginning),
+                None => name == pattern,
+            })
+        };
+        match (word(&left["meta"], "key"), word(&left["payload"], "protocol"), word(&left["ct"], "key")) {
+            ("iifname" | "iif", ..) => meets(is(from)),
+            ("oifname" | "oif", ..) => meets(is(to)),
+            ("l4proto", ..) => meets(values.iter().any(|v| **v == "tcp" || **v == 6)),
+            (_, "udp" | "udplite" | "icmp" | "icmpv6" | "sctp" | "dccp", _) => false,
+            (.., "state") => meets(is("new")),
+            _ => true,
+        }
+    })
+}
+/// Whether a rule asks for nothing but interfaces and new connections.
+fn is_general(rule: &Value) -> bool {
+    expressions(rule).filter_map(|e| e.get("match")).all(|m| {
+        let left = &m["left"];
+        ["iifname", "iif", "oifname", "oif"].contains(&word(&left["meta"], "key"))
+            || word(&left["ct"], "key") == "state"
+    })
+}
+
+/// What a rule asks of a field, if it names single values.
+fn asked<'a>(rule: &'a Value, protocols: &[&str], field: &str) -> Option<Vec<&'a Value>> {
+    let matches = expressions(rule).filter_map(|e| e.get("match")).filter(|m| word(m, "op") == "==");
+    let mut of = matches.filter(|m| {
+        let payload = &m["left"]["payload"];
+        protocols.contains(&word(payload, "protocol")) && word(payload, "field") == field
+    });
+    of.next().map(|m| values(&m["right"]))
+}
+
+/// What to write about a rule; `None`: the file forwards what it is about.
+fn finding(config: &Config, rule: &Value, text: &str, (from, to): Way<'_>) -> Option<Finding> {
+    let split = &config.split;
+    let ports = asked(rule, &["tcp", "th"], "dport").and_then(|ports| {
+        ports.into_iter().map(|p| p.as_u64().and_then(|p| u16::try_from(p).ok())).collect::<Option<Vec<_>>>()
+    });
+    let forwarded =
+        |p: &u16| split.exclude_ports.contains(p) || (!split.ports.is_empty() && !split.ports.contains(p));
+    if ports.as_ref().is_some_and(|ports| ports.iter().all(forwarded)) {
+        return None;
+    }
+    let write = if let Some(ports) = ports {
+        let all: BTreeSet<_> = split.exclude_ports.iter().copied().chain(ports).collect();
+        let all: Vec<_> = all.iter().map(u16::to_string).collect();
+        format!("write exclude-ports = [{}] in [split]", all.join(", "))
+    } else if let Some(networks) = networks(rule) {
+        let excluded = |n: &String| split.exclude.iter().any(|e| e.to_string() == *n);
+        if networks.iter().all(excluded) {
+            return None;
+        }
+        let all: Vec<_> = networks.iter().map(|n| format!("{n:?}")).collect();
+        format!("write exclude = [{}] in [split]", all.join(", "))
+    } else {
+        String::new()
+    };
+    // Packets of hosts are marked at hook input, and those from the link go on to the gateway's interface.
+    let [near, _] = MARKS;
+    let (out, beside) =
+        (format!("oifname \"{to}\""), config.terrestrial.as_ref().is_some_and(|t| t.interface == from));
+    let (hook, instead) = if beside {
+        ("input", format!("meta mark {near:#x}"))
+    } else {
+        ("forward", format!("oifname \"{}\"", config.interface()))
+    };
+    let same = if text.contains(&out) { text.replace(&out, &instead) } else { format!("{instead} {text}") };
+    let or = if write.is_empty() { "write" } else { ", or" };
+    Some(doubt(
+        format!("rule of {} {} {}", word(rule, "family"), word(rule, "table"), word(rule, "chain")),
+        format!("connections that are split evade it ({text}): {write}{or} a rule at hook {hook}: {same}"),
+    ))
+}
+
+/// The networks that a rule names, as `[split]` takes them.
+fn networks(rule: &Value) -> Option<Vec<String>> {
+    let of = |v: &Value| match (v.as_str(), &v["prefix"]) {
+        (Some(address), _) => address.parse::<std::net::IpAddr>().ok().map(|a| a.to_string()),
+        (None, prefix) => Some(format!("{}/{}", prefix["addr"].as_str()?, prefix["len"].as_u64()?)),
+    };
+    let asked = ["daddr", "saddr"].into_iter().find_map(|field| asked(rule, &["ip", "ip6"], field))?;
+    asked.into_iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn config(more: &str) -> Config {
+        let text = format!("[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n{more}");
+        Config::parse("g.toml", &text).unwrap()
+    }
+    fn meta(key: &str, right: Value) -> Value {
+        json!({ "match": { "op": "==", "left": { "meta": { "key": key } }, "right": right } })
+    }
+    fn payload(protocol: &str, field: &str, right: Value) -> Value {
+        json!({ "match": { "op": "==", "left": { "payload": { "protocol": protocol, "field": field } }, "right": right } })
+    }
+    fn chain(name: &str, policy: &str) -> Value {
+        json!({ "chain": { "family": "inet", "table": "filter", "name": name, "type": "filter", "hook": "forward", "policy": policy } })
+    }
+    fn rule(chain: &str, handle: u64, expr: &[Value]) -> Value {
+        json!({ "rule": { "family": "inet", "table": "filter", "chain": chain, "handle": handle, "expr": expr } })
+    }
+    fn says(config: &Config, objects: Vec<Value>, texts: &[(u64, &str)]) -> Vec<String> {
+        let texts =
+            texts.iter().map(|(h, t)| (("inet".into(), "filter".into(), *h), (*t).to_owned())).collect();
+        let found = evaded_of(config, &json!({ "nftables": objects }), &texts);
+        found.into_iter().map(|f| f.message).collect()
+    }
+
+    #[test]
+    fn rules_that_split_connections_evade_are_listed_with_what_to_write() {
+        let reject = || json!({ "reject": { "type": "tcp reset" } });
+        let web = || {
+            vec![
+                chain("forward", "accept"),
+                rule("forward", 9, &[json!({ "jump": { "target": "sub" } })]),
+                rule(
+                    "sub",
+                    1,
+                    &[
+                        meta("iifname", json!("lan0")),
+                        meta("oifname", json!("sat0")),
+                        payload("tcp", "dport", json!({ "set": [443, 8443] })),
+                        reject(),
+                    ],
+                ),
+            ]
+        };
+        let text = [(1, "iifname \"lan0\" oifname \"sat0\" tcp dport { 443, 8443 } reject with tcp reset")];
+        let listed = says(&config(""), web(), &text);
+        assert_eq!(listed.len(), 1, "{listed:?}");
+        for part in [
+            "write exclude-ports = [179, 443, 8443] in [split]",
+            "at hook input: iifname \"lan0\" meta mark 0x53480001 tcp dport { 443, 8443 } reject with tcp reset",
+        ] {
+            assert!(listed[0].contains(part), "{}", listed[0]);
+        }
+        let none: Vec<String> = Vec::new();
+        for forwards in ["exclude-ports = [443, 8443]", "ports = [80]"] {
+            assert_eq!(says(&config(&format!("[split]\n{forwards}\n")), web(), &text), none, "{forwards}");
+        }
+
+        let from_link =
+            [meta("iifname", json!("sat*")), payload("ip", "saddr", json!("@bad")), json!({ "drop": null })];
+        let listed = says(
+            &config(""),
+            vec![chain("forward", "accept"), rule("forward", 1, &from_link)],
+            &[(1, "iifname \"sat*\" ip saddr @bad drop")],
+        );
+        assert!(
+            listed[0]
+                .contains("at hook forward: oifname \"sky-gateway\" iifname \"sat*\" ip saddr @bad drop"),
+            "{listed:?}"
+        );
+    }
+
+    #[test]
+    fn what_split_connections_do_not_evade_is_not_listed() {
+        let drop = || json!({ "drop": null });
+        let state =
+            json!({ "match": { "op": "in", "left": { "ct": { "key": "state" } }, "right": "invalid" } });
+        let rules = [
+            vec![state, drop()],
+            vec![meta("iifname", json!("docker0")), drop()],
+            vec![meta("oifname", json!({ "set": ["eth1", "eth2"] })), drop()],
+            vec![meta("l4proto", json!("udp")), drop()],
+            vec![payload("udp", "dport", json!(53)), drop()],
+            vec![meta("iifname", json!("lan0")), json!({ "accept": null })],
+        ];
+        let mut objects = vec![chain("forward", "drop")];
+        objects.extend(rules.iter().enumerate().map(|(n, expr)| rule("forward", n as u64, expr)));
+        let texts: Vec<_> = (0..rules.len() as u64).map(|n| (n, "text")).collect();
+        assert_eq!(says(&config(""), objects.clone(), &texts), [""; 0]);
+        // Without the last one, the chain drops all connections by default.
+        objects.pop();
+        let listed = says(&config(""), objects, &texts);
+        assert!(
+            listed.len() == 1 && listed[0].starts_with("drops what its rules do not accept"),
+            "{listed:?}"
+        );
+    }
+
+    #[test]
+    fn rules_are_known_by_their_handles() {
+        let text = "table inet filter { # handle 1\n\tchain forward { # handle 2\n\t\ttype filter hook forward priority 0; policy \
+                    accept;\n\t\tct state 0x1 drop # handle 8\n\t}\n}\ntable ip nat { # handle 3\n\tmasquerade # handle 8\n}\n";
+        let texts = texts(text);
+        let of = |family: &str, table: &str| texts.get(&(family.into(), table.into(), 8)).map(String::as_str);
+        assert_eq!([of("inet", "filter"), of("ip", "nat")], [Some("ct state 0x1 drop"), Some("masquerade")]);
+    }
+}
