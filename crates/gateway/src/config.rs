@@ -6,7 +6,7 @@ use crate::forward::{self, Forward, Publish};
 use crate::log::LogConfig;
 pub use crate::network::Network;
 use crate::priority::settings as priority;
-use crate::profile::LinkProfile;
+use crate::profile::{LinkProfile, LinkSettings, RTTS};
 use serde::Deserialize;
 use skyhaul_base::amount::{RateSpec, Size, Time};
 use skyhaul_base::{Duration, Rate};
@@ -467,6 +467,33 @@ fn keepalive(stuck: Duration) -> Keepalive {
 }
 
 impl Satellite {
+    /// The settings of its profile, which keys of the file override.
+    #[must_use]
+    pub fn link_settings(&self) -> Option<LinkSettings> {
+        let rtt = self.rtt.as_ref().map(|t| t.0);
+        self.profile.zip(self.rate).map(|(profile, rate)| profile.settings(rate, rtt, self.mtu))
+    }
+    /// The first key that contradicts the profile, and what to write.
+    pub(crate) fn contradicts_profile(&self) -> Option<(&'static str, String)> {
+        let rtt = self.rtt.as_ref().map(|t| t.0);
+        match (self.profile, rtt) {
+            (None, Some(_)) => {
+                let message = "only a profile needs it: write profile = \"geo\", or leave it out";
+                Some(("satellite.rtt", message.into()))
+            }
+            (Some(profile), _) if self.rate.is_none() => {
+                let message = format!(
+                    "profile = {:?} needs the rate of the link: write rate = \"10 Mbit/s\"",
+                    profile.name()
+                );
+                Some(("satellite.rate", message))
+            }
+            (Some(_), Some(rtt)) if rtt < RTTS[0] || rtt > RTTS[1] => {
+                Some(("satellite.rtt", "write a round-trip time from \"1 ms\" to \"10 s\"".into()))
+            }
+            _ => None,
+        }
+    }
     /// Whether the file sets a key of the endpoint.
     fn sets(&self, key: &str) -> bool {
         let table = self.endpoint.as_ref().and_then(toml::Value::as_table);

@@ -1,6 +1,5 @@
 //! Kinds of links, and the settings that suit them.
 
-use crate::config::Satellite;
 use serde::Deserialize;
 use skyhaul_base::{Duration, Rate};
 
@@ -50,7 +49,7 @@ const LEAST_WINDOW: f64 = 16.0;
 const RTO_RTTS: u64 = 8;
 const LEAST_RTO: Duration = Duration::from_secs(3);
 /// RTTs that a file may state.
-const RTTS: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(10)];
+pub(crate) const RTTS: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(10)];
 
 /// The settings of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,7 +82,7 @@ impl LinkProfile {
         }
     }
     /// The settings for a link of this rate, with packets of at most `mtu` bytes.
-    fn settings(self, rate: Rate, rtt: Option<Duration>, mtu: u16) -> LinkSettings {
+    pub(crate) fn settings(self, rate: Rate, rtt: Option<Duration>, mtu: u16) -> LinkSettings {
         let rtt = rtt.unwrap_or_else(|| self.rtt());
         let product = rate.bits_per_sec() as f64 / 8.0 * rtt.as_secs_f64();
         let mebibytes = (BUFFER * product / f64::from(1 << 20)).ceil() as u64;
@@ -92,36 +91,6 @@ impl LinkProfile {
             window: (WINDOW * product / f64::from(mtu)).ceil().max(LEAST_WINDOW),
             buffer: mebibytes.saturating_mul(1 << 20).clamp(LEAST_BUFFER, MOST_BUFFER),
             rto_max: (rtt * RTO_RTTS).max(LEAST_RTO),
-        }
-    }
-}
-
-impl Satellite {
-    /// The settings of its profile, which keys of the file override.
-    #[must_use]
-    pub fn link_settings(&self) -> Option<LinkSettings> {
-        let rtt = self.rtt.as_ref().map(|t| t.0);
-        self.profile.zip(self.rate).map(|(profile, rate)| profile.settings(rate, rtt, self.mtu))
-    }
-    /// The first key that contradicts the profile, and what to write.
-    pub(crate) fn contradicts_profile(&self) -> Option<(&'static str, String)> {
-        let rtt = self.rtt.as_ref().map(|t| t.0);
-        match (self.profile, rtt) {
-            (None, Some(_)) => {
-                let message = "only a profile needs it: write profile = \"geo\", or leave it out";
-                Some(("satellite.rtt", message.into()))
-            }
-            (Some(profile), _) if self.rate.is_none() => {
-                let message = format!(
-                    "profile = {:?} needs the rate of the link: write rate = \"10 Mbit/s\"",
-                    profile.name()
-                );
-                Some(("satellite.rate", message))
-            }
-            (Some(_), Some(rtt)) if rtt < RTTS[0] || rtt > RTTS[1] => {
-                Some(("satellite.rtt", "write a round-trip time from \"1 ms\" to \"10 s\"".into()))
-            }
-            _ => None,
         }
     }
 }

@@ -9,6 +9,7 @@
 //! make bench-gateway GATEWAY="fast --threads 2"    # gateways with several threads
 //! make bench-gateway GATEWAY="turnover --clients 16" # so many at a time, in place of 64
 //! make bench-gateway GATEWAY="packaged --seconds 20" # the file of the packages, with the rate of the link
+//! make bench-gateway GATEWAY=waits                # a black hole, and an outage of 70 s
 //! make bench-gateway GATEWAY=turns                # ten downloads of a client beside one of another
 //! make bench-gateway GATEWAY="pepsal scps-like --pepsal /path/to/pepsal"
 //! ```
@@ -30,7 +31,7 @@ use skyhaul_net::Clock;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
@@ -55,7 +56,7 @@ const BOXES: [(&str, &str); 10] = [
     ("scps-like", "cc = { name = \"scps-like\", window = 1000.0 }"),
 ];
 /// What is measured on a fast link.
-const WORDS: [&str; 5] = ["turns", "fast", "begin", "turnover", "idle"];
+const WORDS: [&str; 6] = ["turns", "waits", "fast", "begin", "turnover", "idle"];
 /// A gateway with the file of the packages.
 const PACKAGED: &str = "packaged";
 const SHORT: usize = 1_000_000;
@@ -245,6 +246,17 @@ fn all(arguments: &Arguments) {
             println!("{name:<12} {rate:>6.2}   {share:.3}");
         }
     }
+    if arguments.wants("waits") {
+        println!(
+            "\nover GEO: 1 MB, twice, where packets beyond 1400 bytes disappear, s; silence after an outage of 70 s, s"
+        );
+        for (name, keys) in BOXES.iter().filter(|(n, _)| [PACKAGED, "cubic"].contains(n)) {
+            let (Some([first, second]), Some(silence)) = (hole(name, keys), outage(name, keys)) else {
+                return;
+            };
+            println!("{name:<12} {first:>6.2} {second:>6.2}   {silence:>6.2}");
+        }
+    }
     // In turn, so that what else runs on the machine is shared.
     if arguments.wants("fast") {
         println!(
@@ -308,7 +320,7 @@ fn turns(name: &str, keys: &str, seconds: f64) -> Option<[f64; 2]> {
         let line = "ip addr add 10.1.0.3/24 dev c0";
         assert!(Command::new("sh").args(["-c", line]).status().is_ok_and(|s| s.success()), "{line}");
         std::thread::scope(|s| {
-            let from = |n: u8| move || download_from(n, seconds, usize::MAX, &|_| {}).0;
+            let from = |n: u8| move || download_from(n, SILENCE, seconds, usize::MAX, &|_| {}).0;
             let ten: Vec<_> = (0..10).map(|_| s.spawn(from(2))).collect();
             let one = s.spawn(from(3));
             let ten: usize = ten.into_iter().map(|d| d.join().expect("downloads")).sum();
@@ -317,6 +329,34 @@ fn turns(name: &str, keys: &str, seconds: f64) -> Option<[f64; 2]> {
     };
     let [ten, one] = bed.spaces[CLIENT].within(downloads).expect("enters").map(|n| n as f64);
     Some([(ten + one) * 8.0 / seconds / 1e6, one / (ten + one)])
+}
+
+/// Times of two downloads, one after the other, where long packets disappear.
+fn hole(name: &str, keys: &str) -> Option<[f64; 2]> {
+    let bed = Bed::new("hole", Link { hole: Some(1400), ..geo(0.0) })?;
+    let _boxes = Boxes::of(&bed, name, &over_geo(name, keys), None);
+    serve(&bed);
+    Some([(); 2].map(|()| bed.spaces[CLIENT].within(|| download(120.0, SHORT).1).expect("enters")))
+}
+
+/// For how long nothing arrives of a download after an outage.
+fn outage(name: &str, keys: &str) -> Option<f64> {
+    let times = [15, 85].map(Duration::from_secs);
+    let began = Clock::now();
+    let bed = Bed::new("outage", Link { outage: Some(times), ..geo(0.0) })?;
+    let _boxes = Boxes::of(&bed, name, &over_geo(name, keys), None);
+    serve(&bed);
+    let first = AtomicU64::new(u64::MAX);
+    let note = |_| {
+        let at = Clock::now() - began;
+        if at > times[1] {
+            first.fetch_min((at - times[1]).as_nanos(), Ordering::Relaxed);
+        }
+    };
+    let patience = std::time::Duration::from_secs(160);
+    let download = || download_from(2, patience, patience.as_secs_f64(), usize::MAX, &note);
+    bed.spaces[CLIENT].within(download).expect("enters");
+    Some(first.into_inner() as f64 / 1e9)
 }
 
 /// How much per second, and processor time for a part of it: in both routers, and in all.
@@ -499,10 +539,16 @@ fn download(seconds: f64, bytes: usize) -> (usize, f64) {
 }
 /// The same; `note` is told of bytes as they arrive.
 fn download_with(seconds: f64, bytes: usize, note: &dyn Fn(usize)) -> (usize, f64) {
-    download_from(2, seconds, bytes, note)
+    download_from(2, SILENCE, seconds, bytes, note)
 }
-/// The same, by the client with this last byte of its address.
-fn download_from(client: u8, seconds: f64, bytes: usize, note: &dyn Fn(usize)) -> (usize, f64) {
+/// The same, by the client with this last byte of its address; it has failed after such a silence.
+fn download_from(
+    client: u8,
+    silence: std::time::Duration,
+    seconds: f64,
+    bytes: usize,
+    note: &dyn Fn(usize),
+) -> (usize, f64) {
     let began = Clock::now();
     let connect = || {
         let s = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)?;
@@ -520,7 +566,7 @@ fn download_from(client: u8, seconds: f64, bytes: usize, note: &dyn Fn(usize)) -
         }
     };
     // One that hangs is as good as failed.
-    s.set_read_timeout(Some(SILENCE)).expect("sets");
+    s.set_read_timeout(Some(silence)).expect("sets");
     let mut chunk = vec![0; 1 << 16];
     let mut got = 0;
     while (Clock::now() - began).as_secs_f64() < seconds {

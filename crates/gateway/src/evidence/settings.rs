@@ -107,7 +107,7 @@ pub struct SecondArm {
 pub(crate) const SHARES: u32 = 1000;
 /// Maximum number of connections in the table: about 300 bytes each.
 const MOST_CONNECTIONS: usize = 1_000_000;
-/// Maximum number of prefixes: about 1 kB each, 6 kB if arms are assigned by client.
+/// Maximum number of prefixes: about 1.6 kB each, 10 kB if arms are assigned by client.
 const MOST_PREFIXES: usize = 65_536;
 
 impl Settings {

@@ -102,6 +102,8 @@ pub(crate) struct Link {
     pub(crate) mtu: Option<[u16; 2]>,
     /// The longest packet that passes; longer ones disappear, and nobody says so.
     pub(crate) hole: Option<usize>,
+    /// It carries nothing from one time after its beginning until another one.
+    pub(crate) outage: Option<[Duration; 2]>,
 }
 
 /// A queue in front of a rate, with two classes: packets of low priority (LE, RFC 8622) are served when no other waits, and pushed
@@ -221,6 +223,7 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
             [(); 2].map(|()| Classes { wire: Serializer::new(rate), most, waiting: Default::default() })
         });
         let mut left_now = Vec::new();
+        let began = Clock::now();
         while !stop.load(Ordering::Relaxed) {
             let now = Clock::now();
             for way in 0..2 {
@@ -229,6 +232,9 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
                         && let Some(report) = report::too_long(&buf[..n], mtu)
                     {
                         ends[way].write(&report).expect("the interface stays");
+                        continue;
+                    }
+                    if link.outage.is_some_and(|[from, to]| (from..to).contains(&(now - began))) {
                         continue;
                     }
                     if link.hole.is_some_and(|longest| n > longest) {

@@ -82,6 +82,8 @@ pub(super) enum MtuNews {
     Begun,
     /// Packets with this many bytes of options and payload pass, and longer ones do not, or are not needed.
     Found(u32),
+    /// The same, but the search goes on: a longer packet was lost.
+    Part(u32),
     /// Segments have become shorter.
     Doubted,
 }
@@ -471,11 +473,11 @@ impl Conn {
     }
     /// The path works again, as another connection has shown. True if something is retransmitted.
     pub(super) fn retry(&mut self, now: Instant) -> bool {
-        self.tcp.retry(now);
-        self.note(now, Op::Retry);
-        let due = self.tcp.next_timeout() <= now;
-        self.handle_timeout(now);
-        due
+        let waits = self.tcp.retry(now);
+        if waits {
+            self.note(now, Op::Retry);
+        }
+        waits
     }
     /// What has become known of the path MTU since the last call.
     pub(super) fn mtu_news(&mut self) -> Option<MtuNews> {
@@ -488,7 +490,9 @@ impl Conn {
         } else if size < before {
             Some(MtuNews::Doubted)
         } else {
-            found.filter(|f| f.complete).map(|f| MtuNews::Found(f.limit))
+            found
+                .filter(|f| f.complete || f.failed)
+                .map(|f| if f.complete { MtuNews::Found(f.limit) } else { MtuNews::Part(f.limit) })
         }
     }
     /// The path to the peer is reported as unreachable: ends an attempt to open a connection.

@@ -142,7 +142,9 @@ impl Journal {
                 Op::Abort => c.abort(now),
                 Op::Untimed => c.forget_when_it_began(),
                 Op::Narrow(limit) => c.narrow(now, *limit),
-                Op::Retry => c.retry(now),
+                Op::Retry => {
+                    c.retry(now);
+                }
                 Op::Number(ids) => c.number_probes(*ids),
                 Op::OfferEarly(most) => c.offer_early(*most),
                 Op::TakeEarly(scaled) => c.take_early(*scaled),

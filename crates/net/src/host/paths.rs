@@ -8,6 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How long a path MTU is remembered for new connections (RFC 1191 §6.3), and for how many destinations.
 const AGE: Duration = Duration::from_secs(600);
+/// How long the size is remembered that a search has reached which was not complete. Until then new connections do not search: each
+/// would lose packets to it.
+const PART_AGE: Duration = Duration::from_secs(60);
 const MOST: usize = 4096;
 
 /// The other end of a path: a gateway, whoever is behind it, or an address.
@@ -41,7 +44,7 @@ impl Known {
 }
 
 /// Remembers an MTU. The oldest makes room for a new one, so that an attacker cannot fill the memory and shut others out.
-fn remember<K: Ord + Copy>(known: &mut Mtus<K>, now: Instant, to: K, mtu: u32) {
+fn remember<K: Ord + Copy>(known: &mut Mtus<K>, now: Instant, to: K, (mtu, age): (u32, Duration)) {
     if known.len() >= MOST && !known.contains_key(&to) {
         known.retain(|_, (_, until)| *until > now);
         if known.len() >= MOST {
@@ -49,7 +52,7 @@ fn remember<K: Ord + Copy>(known: &mut Mtus<K>, now: Instant, to: K, mtu: u32) {
             oldest.map(|at| known.remove(&at));
         }
     }
-    known.insert(to, (mtu, now + AGE));
+    known.insert(to, (mtu, now + age));
 }
 
 fn valid<K: Ord>(known: &Mtus<K>, now: Instant, to: &K) -> Option<u32> {
@@ -66,7 +69,7 @@ impl Paths {
         let mut known = self.known();
         let reported = &mut known.reported;
         if valid(reported, now, &to).is_none_or(|least| mtu <= least) {
-            remember(reported, now, to, mtu);
+            remember(reported, now, to, (mtu, AGE));
         }
     }
     /// The MTU of the path to an address, if a smaller one was reported lately, bytes.
@@ -83,11 +86,18 @@ impl Paths {
         }
         behind.insert(to, gateway);
     }
-    /// A search has found the MTU of the path to an address behind `gateway`, if there is one, bytes.
-    pub(super) fn find(&self, now: Instant, to: IpAddr, gateway: Option<NonZeroU32>, mtu: u32) {
+    /// A search has found the MTU of the path to an address behind `gateway`, if there is one, bytes; if it is not complete, the path
+    /// may carry more.
+    pub(super) fn find(
+        &self,
+        now: Instant,
+        (to, gateway): (IpAddr, Option<NonZeroU32>),
+        mtu: u32,
+        complete: bool,
+    ) {
         let mut known = self.known();
         let end = known.end(to, gateway);
-        remember(&mut known.found, now, end, mtu);
+        remember(&mut known.found, now, end, (mtu, if complete { AGE } else { PART_AGE }));
     }
     /// The path may drop packets of the size that was found: the next connection searches again.
     pub(super) fn doubt(&self, to: IpAddr, gateway: Option<NonZeroU32>) {
@@ -141,13 +151,14 @@ mod tests {
         let (paths, now) = (Paths::default(), Instant::ZERO);
         let at = |n: u8| IpAddr::from([192, 0, 2, n]);
         let gateway = NonZeroU32::MIN;
-        paths.find(now, at(1), Some(gateway), 1400);
+        paths.find(now, (at(1), Some(gateway)), 1400, true);
         paths.stands_before(at(2), gateway);
         let found = |n, gateway| paths.found(now, at(n), gateway);
         assert_eq!([found(9, Some(gateway)), found(2, None), found(3, None)], [Some(1400), Some(1400), None]);
         assert_eq!(paths.found(now + AGE, at(2), None), None);
-        paths.find(now, at(3), None, 1300);
+        paths.find(now, (at(3), None), 1300, false);
         paths.doubt(at(2), None);
         assert_eq!([found(9, Some(gateway)), found(3, None)], [None, Some(1300)]);
+        assert_eq!(paths.found(now + PART_AGE, at(3), None), None);
     }
 }

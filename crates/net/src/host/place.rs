@@ -202,7 +202,8 @@ pub(super) fn learn_mtu(paths: &Paths, now: Instant, conn: &Conn, news: MtuNews)
                 paths.stands_before(to, gateway);
             }
         }
-        MtuNews::Found(limit) => paths.find(now, to, gateway, limit + headers(to)),
+        MtuNews::Found(limit) => paths.find(now, (to, gateway), limit + headers(to), true),
+        MtuNews::Part(limit) => paths.find(now, (to, gateway), limit + headers(to), false),
         MtuNews::Doubted => paths.doubt(to, gateway),
     }
 }

@@ -17,11 +17,14 @@ impl<S: Store> Sender<S> {
         self.expire(now);
     }
     /// The path works again, as another connection has shown: a retransmission timer that has backed off expires now, and starts
-    /// anew.
-    pub(crate) fn retry(&mut self, now: Instant) {
-        if self.engine.rtt.backoff() > 0 {
+    /// anew. False if there is none.
+    pub(crate) fn retry(&mut self, now: Instant) -> bool {
+        let waits =
+            self.engine.rtt.backoff() > 0 && !self.engine.board.is_empty() && !self.engine.held.is_on();
+        if waits {
             self.general().hurry(now);
         }
+        waits
     }
 }
 
@@ -54,10 +57,9 @@ impl<S: Store> Engine<S> {
 
     #[cold]
     fn hurry(&mut self, now: Instant) {
-        if !self.board.is_empty() && !self.held.is_on() {
-            self.rtt.end_backoff(&self.config.rto);
-            self.timers.set(Timer::Retransmission, now);
-        }
+        // Afterwards: a timeout that is one of several in a row was not spurious.
+        self.on_retransmission_timer(now);
+        self.rtt.end_backoff(&self.config.rto);
     }
 
     fn on_retransmission_timer(&mut self, now: Instant) {

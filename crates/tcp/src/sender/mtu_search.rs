@@ -12,10 +12,9 @@ use skyhaul_base::Instant;
 use skyhaul_cc::Blocked;
 
 impl<S: Store> Sender<S> {
-    /// The longest payload that the path is known to carry, bytes, and whether no longer one is searched for now; `None` without a
-    /// search.
-    pub(crate) fn found_mtu(&self) -> Option<(u32, bool)> {
-        self.engine.mtu_search().map(|s| (s.size(), s.is_complete()))
+    /// The path MTU search, if there is one.
+    pub(crate) fn mtu_search(&self) -> Option<&Search> {
+        self.engine.mtu_search()
     }
 }
 
