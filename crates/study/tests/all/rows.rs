@@ -138,7 +138,8 @@ fn what_is_open_has_its_reason() {
 }
 
 /// The line behind which a page is written from the studies.
-const GENERATED: &str = "<!-- From here on written by UPDATE=1 cargo test -p skyhaul-study --test all rows -->\n";
+const GENERATED: &str =
+    "<!-- From here on written by UPDATE=1 cargo test -p skyhaul-study --test all rows -->\n";
 
 /// The statements of a publication, each with its answers.
 fn statements(folder: &Folder, folders: &[Folder]) -> String {
