@@ -273,7 +273,10 @@ fn the_report_has_everything_and_needs_nothing() {
     for head in ["own,three,2,", "old,,3,", "old,,4,"] {
         assert_eq!(numbers(head), ["", "", ""], "{head}");
     }
-    assert!(claims.starts_with("paper,study,claim,kind,where,says,stated,reading,ours,verdict,"), "{claims}");
+    assert!(
+        claims.starts_with("paper,study,claim,kind,standing,repeats,where,says,stated,reading,ours,verdict,"),
+        "{claims}"
+    );
 }
 
 #[test]

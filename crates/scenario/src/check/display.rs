@@ -147,7 +147,6 @@ fn group(f: &mut fmt::Formatter<'_>, c: &FlowCheck) -> fmt::Result {
         Ok(())
     };
     bound(f, "application", c.bounds.application)?;
-    bound(f, "pages", c.bounds.pages)?;
     bound(f, "window", c.bounds.window)?;
     bound(f, "fair share", c.bounds.fair_share)?;
     let loss = if super::bound_by_loss(&c.cc) { "random loss" } else { "random loss (Reno only)" };
@@ -158,7 +157,6 @@ fn group(f: &mut fmt::Formatter<'_>, c: &FlowCheck) -> fmt::Result {
         Active::Application => "application".into(),
         Active::FairShare { link } => format!("fair share of {link}"),
         Active::None => "no bound known".into(),
-        Active::Pages => "round trips of the pages".into(),
         Active::RandomLoss => "random loss".into(),
         Active::ReturnLink { link } => format!("return link of {link}"),
         Active::Window => "window".into(),

@@ -13,13 +13,13 @@ pub use chain::{ChainCheck, StationCheck};
 pub use orbit::OrbitCheck;
 
 use crate::memory::{self, Memory};
-use crate::resolved::{App, Direction, FlowGroup, Link, Resolved, Transport};
+use crate::resolved::{Direction, FlowGroup, Link, Resolved, Transport};
 pub use fade::{FadeCheck, ModCodCheck};
 use repair::Repaired;
 pub use repair::{RepairCheck, RepeatsCheck};
 use serde::Serialize;
 use share::Demand;
-use skyhaul_analysis::{start, throughput, utilization, window};
+use skyhaul_analysis::{throughput, utilization, window};
 use skyhaul_base::Rate;
 use skyhaul_path::Limit;
 use skyhaul_rate::REPORT_BYTES;
@@ -154,8 +154,6 @@ pub struct Bottleneck {
 pub struct Bounds {
     /// The rate of the application.
     pub application: Option<f64>,
-    /// Pages, each over a new connection: its handshake, the round trips of slow start, and the pause.
-    pub pages: Option<f64>,
     /// Window over RTT.
     pub window: Option<f64>,
     /// Equal share of the slowest link in the direction of data.
@@ -180,8 +178,6 @@ pub enum Active {
     },
     /// No bound with a closed form.
     None,
-    /// The round trips of pages.
-    Pages,
     /// Random loss.
     RandomLoss,
     /// Acknowledgements on a reverse link.
@@ -276,21 +272,6 @@ fn bound_by_loss(cc: &str) -> bool {
     reno_class(cc) || cc == "tfrc"
 }
 
-/// Upper limit of pages, in segments per second: no page ends before its handshake and the round trips of its slow start.
-fn pages(f: &FlowGroup, rtt: f64) -> Option<f64> {
-    let App::Pages(pages) = &f.app else { return None };
-    #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
-    let segments = pages.segments as f64;
-    let first = f64::from(f.endpoint.rules.initial_window.segments(f.endpoint.mss)).max(1.0);
-    let growth = if f.endpoint.delayed_ack.every > 1 { 1.5 } else { 2.0 };
-    // Others may fill their window within a round trip.
-    let doubles = reno_class(f.cc.name()) || f.cc.name() == "cubic";
-    let first = if doubles { first } else { segments };
-    let transfer = start::transfer_time(segments, first, growth, rtt, f.handshake).ok()?;
-    let page = transfer + pages.idle.map_or(0.0, |idle| idle.mean());
-    (page > 0.0).then(|| segments / page)
-}
-
 fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
     let path = || f.path.iter().map(|&i| &scenario.links[i]);
     let through = |rate: Option<Rate>, size: u32| rate.map_or(0.0, |r| f64::from(size) / r.bytes_per_sec());
@@ -327,7 +308,6 @@ fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
         }),
         bounds: Bounds {
             application: f.app.offered().map(|bits| bits / 8.0 / f64::from(unit(f))),
-            pages: pages(f, rtt),
             window: window::window_limit(window, rtt)
                 .ok()
                 .filter(|x| x.is_finite() && !f.transport.sends_datagrams()),
@@ -443,7 +423,7 @@ fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
         .zip(flows.iter())
         .map(|(f, c)| {
             let loss = c.bounds.random_loss.filter(|_| bound_by_loss(&c.cc));
-            let own = [c.bounds.application, c.bounds.pages, c.bounds.window, loss];
+            let own = [c.bounds.application, c.bounds.window, loss];
             let cap = own.into_iter().flatten().fold(f64::INFINITY, f64::min);
             // Reports come once per round-trip time, however many packets there are.
             let per_ack = |i: usize| match (f.transport, &scenario.links[i]) {
@@ -479,7 +459,6 @@ fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
             Some(r) => Active::ReturnLink { link: scenario.links[r / 2].name.clone() },
             None if !share.rate.is_finite() => Active::None,
             None if flow.bounds.application.is_some_and(|a| a <= share.rate) => Active::Application,
-            None if flow.bounds.pages.is_some_and(|p| p <= share.rate) => Active::Pages,
             None if flow.bounds.window.is_some_and(|w| w <= share.rate) => Active::Window,
             None => Active::RandomLoss,
         };

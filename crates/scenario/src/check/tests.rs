@@ -92,22 +92,6 @@ fn where_nothing_can_arrive_a_warning_says_so() {
 }
 
 #[test]
-fn pages_have_a_bound_of_their_own() {
-    let pages = "flows.bulk.app={ kind = 'pages', segments = 10, idle = '10 s' }";
-    let c = checked(&[pages, "flows.bulk.cc=sack", "flows.bulk.handshake=true", "flows.bulk.count=1"]);
-    // 1 + 2 + 4 + 3 segments in four round trips, a fifth for the handshake, and the pause.
-    near(c.flows[0].bounds.pages.unwrap(), 10.0 / (5.0 * c.flows[0].base_rtt_s + 10.0), 1e-9);
-    assert_eq!(
-        (c.flows[0].active.clone(), c.flows[0].rate_segments_s),
-        (Active::Pages, c.flows[0].bounds.pages)
-    );
-    // Sudden Start may take a single round trip.
-    let c = checked(&[pages, "flows.bulk.handshake=true", "flows.bulk.count=1"]);
-    near(c.flows[0].bounds.pages.unwrap(), 10.0 / (2.0 * c.flows[0].base_rtt_s + 10.0), 1e-9);
-    assert_eq!(checked(&[]).flows[0].bounds.pages, None);
-}
-
-#[test]
 fn a_return_link_that_filters_acknowledgements_is_as_busy_as_they_make_it() {
     let of = |queue: &str| {
         let mut document = Document::preset("papadimitriou").unwrap();

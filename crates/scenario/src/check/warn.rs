@@ -8,7 +8,6 @@ use crate::resolved::{App, Change, Direction, Event, FlowGroup, Resolved, Start,
 use skyhaul_analysis::{loss, utilization};
 use skyhaul_path::Limit;
 use skyhaul_path::error::{self, ber};
-use skyhaul_path::queue::Discipline;
 use skyhaul_tcp::config::ProbeNegotiation;
 
 /// A queue outside this range of BDPs raises a warning.
@@ -210,13 +209,9 @@ fn phases(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         };
         let windows: f64 = candidates.iter().map(|(_, c)| f64::from(c.count) * c.window_segments).sum();
         let overflows = windows > room + full;
-        let drop_tail = matches!(
-            direction.queue.discipline,
-            Discipline::DropTail(_)
-                | Discipline::FifoPushout(_)
-                | Discipline::StrictPushout(_)
-                | Discipline::TwoBand(_)
-        );
+        let kind = direction.queue.discipline.kind();
+        // Others drop before they are full, or at random.
+        let drop_tail = kind.is_blind() || kind.serves_high_first();
         if !drop_tail || !overflows || !candidates.iter().any(|(_, c)| alike(c) > 1) {
             continue;
         }
