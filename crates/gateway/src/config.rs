@@ -473,6 +473,11 @@ impl Satellite {
         let rtt = self.rtt.as_ref().map(|t| t.0);
         self.profile.zip(self.rate).map(|(profile, rate)| profile.settings(rate, rtt, self.mtu))
     }
+    /// Whether the file names a congestion control, in place of that of the profile.
+    #[must_use]
+    pub const fn has_own_control(&self) -> bool {
+        self.cc.is_some()
+    }
     /// The first key that contradicts the profile, and what to write.
     pub(crate) fn contradicts_profile(&self) -> Option<(&'static str, String)> {
         let rtt = self.rtt.as_ref().map(|t| t.0);

@@ -236,10 +236,10 @@ fn link_lines(c: &Config) -> Vec<(&'static str, String)> {
             link.rtt.as_secs_f64() * 1e3
         ),
     )];
-    let window = if c.endpoint.cc.name() == "scps-like" {
-        format!("a constant window of {} segments, which yields to nobody else on the link; ", link.window)
-    } else {
+    let window = if s.has_own_control() {
         String::new()
+    } else {
+        format!("a constant window of {} segments, which yields to nobody else on the link; ", link.window)
     };
     lines.push((
         "it sets",
