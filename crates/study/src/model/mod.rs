@@ -244,7 +244,6 @@ pub enum Standing {
 impl Standing {
     /// Whether it is left out of files.
     #[must_use]
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
