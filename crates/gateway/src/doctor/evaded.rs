@@ -166,7 +166,7 @@ fn is_general(rule: &Value) -> bool {
 fn asked<'a>(rule: &'a Value, protocols: &[&str], field: &str) -> Option<Vec<&'a Value>> {
     let matches = expressions(rule).filter_map(|e| e.get("match")).filter(|m| word(m, "op") == "==");
     let mut of = matches.filter(|m| {
-        let payload = &m["left"]["payload"];
+        let Some(payload) = m.get("left").and_then(|left| left.get("payload")) else { return false };
         protocols.contains(&word(payload, "protocol")) && word(payload, "field") == field
     });
     of.next().map(|m| values(&m["right"]))
