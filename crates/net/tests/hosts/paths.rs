@@ -71,7 +71,7 @@ fn short_connections_search_a_black_hole_once_in_a_while() {
     let e = endpoint("newreno");
     let mut lost = Vec::new();
     for pause in [0, 0, 61] {
-        w.now = w.now + Duration::from_secs(pause);
+        w.now += Duration::from_secs(pause);
         let before = dropped.get();
         let (parties, ids) = transfer(&mut w, false, [&e, &e], 50_000, 0, |_, _, _| {});
         check(&w, &parties, ids);

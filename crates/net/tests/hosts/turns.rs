@@ -68,7 +68,7 @@ fn ten_connections_of_a_client_get_no_more_than_one_of_another() {
             let now = w.now;
             w.hosts[1].sink(now, id);
         }
-        w.now = w.now + Duration::from_micros(500);
+        w.now += Duration::from_micros(500);
         let now = w.now;
         let [to_host, to_server] = w.due();
         arrived = to_host;
