@@ -116,7 +116,7 @@ test("it plays, pauses and scrubs in simulated time", async () => {
   await page.locator("#scrub").focus();
   await page.keyboard.press("End");
   assert.equal(await text(page, "#now"), "60.0 s");
-  assert.equal(await page.locator(".charts .plot canvas").count(), 5);
+  assert.equal(await page.locator(".charts .plot canvas").count(), 6);
   await done(page);
 });
 
@@ -194,7 +194,7 @@ test("it opens again without a network", async () => {
   await page.context().setOffline(true);
   await page.reload();
   await settled(page);
-  assert.match(await text(page, "#status"), /2 runs of 60 s/);
+  assert.match(await text(page, "#status"), /3 runs of 60 s/);
   page.said.length = 0; // The browser says of each file that the network is gone.
   await done(page);
 });
