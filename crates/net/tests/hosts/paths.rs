@@ -32,17 +32,23 @@ fn world(gateways: bool) -> World {
     w
 }
 
+/// Packets of more than 1300 bytes disappear on the way from the first host; the result counts them.
+fn black_hole(w: &mut World) -> Rc<Cell<u32>> {
+    let dropped = Rc::new(Cell::new(0));
+    let counted = dropped.clone();
+    w.boxes[0] = Some(Box::new(move |_, packet, _| {
+        let passes = packet.len() <= 1300;
+        counted.set(counted.get() + u32::from(!passes));
+        passes
+    }));
+    dropped
+}
+
 #[test]
 fn a_black_hole_costs_the_first_connection_of_a_path_one_search() {
     for gateways in [false, true] {
         let mut w = world(gateways);
-        let dropped = Rc::new(Cell::new(0));
-        let counted = dropped.clone();
-        w.boxes[0] = Some(Box::new(move |_, packet, _| {
-            let passes = packet.len() <= 1300;
-            counted.set(counted.get() + u32::from(!passes));
-            passes
-        }));
+        let dropped = black_hole(&mut w);
         let mut e = endpoint("newreno");
         e.tcp.receiver_rate = false;
         for n in 0..3 {
@@ -61,13 +67,7 @@ fn a_black_hole_costs_the_first_connection_of_a_path_one_search() {
 #[test]
 fn short_connections_search_a_black_hole_once_in_a_while() {
     let mut w = world(false);
-    let dropped = Rc::new(Cell::new(0));
-    let counted = dropped.clone();
-    w.boxes[0] = Some(Box::new(move |_, packet, _| {
-        let passes = packet.len() <= 1300;
-        counted.set(counted.get() + u32::from(!passes));
-        passes
-    }));
+    let dropped = black_hole(&mut w);
     let e = endpoint("newreno");
     let mut lost = Vec::new();
     for pause in [0, 0, 61] {
