@@ -77,9 +77,7 @@ impl Tally {
         self.source.add(self.own).add(self.aside)
     }
 
-    /// The sum of both.
-    #[must_use]
-    pub const fn add(self, other: Self) -> Self {
+    const fn add(self, other: Self) -> Self {
         Self {
             source: self.source.add(other.source),
             own: self.own.add(other.own),
