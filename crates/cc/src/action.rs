@@ -54,6 +54,9 @@ pub enum ProbeSource {
     OneByte,
     /// Data not yet acknowledged, in turn: a NIL segment \[Peach+ §I-A\]. The receiver may use it.
     UnackedRoundRobin,
+    /// Data not yet acknowledged: the NIL segment with number `i` copies the segment with number `i mod Q` of the `Q` that
+    /// are neither acknowledged nor SACKed \[Peach+ Fig. 1\].
+    UnackedModulo,
 }
 
 /// Probes at regular intervals.

@@ -21,6 +21,15 @@ pub(crate) struct Probe {
     pub(crate) low_priority: bool,
 }
 
+/// Which of the segments that are neither cumulatively acknowledged nor SACKed a probe copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pick {
+    /// The first at or after this offset.
+    From(u64),
+    /// The one with this number modulo their count, the oldest being number 0.
+    Modulo(u64),
+}
+
 /// Number of probe numbers remembered, so that each is accepted once.
 const REMEMBERED: usize = 4096;
 
@@ -176,13 +185,13 @@ impl Prober {
         }
     }
 
-    /// The next probe to transmit. `unacked` finds the first segment at or after an offset that is neither
-    /// cumulatively acknowledged nor SACKed, for round robin. Nothing is sent while the peer's window is closed.
+    /// The next probe to transmit. `unacked` finds the data that it copies, as offset and length. Nothing is sent while the
+    /// peer's window is closed.
     pub(crate) fn poll(
         &mut self,
         now: Instant,
         window_open: bool,
-        unacked: impl Fn(u64) -> Option<(u64, u32)>,
+        unacked: impl Fn(Pick) -> Option<(u64, u32)>,
     ) -> Option<Probe> {
         let w = self.work.as_mut().filter(|w| w.due > 0)?;
         if self.support == ProbeSupport::No || !window_open {
@@ -193,8 +202,10 @@ impl Prober {
             ProbeSource::LastSegment => Some(self.last).filter(|l| l.1 > 0).map(|l| (l, Mark::Dummy)),
             ProbeSource::OneByte => Some(self.last).filter(|l| l.1 > 0).map(|l| ((l.0, 1), Mark::Dummy)),
             ProbeSource::UnackedRoundRobin => {
-                unacked(w.round_robin).or_else(|| unacked(0)).map(|s| (s, Mark::Nil))
+                let next = unacked(Pick::From(w.round_robin)).or_else(|| unacked(Pick::From(0)));
+                next.map(|s| (s, Mark::Nil))
             }
+            ProbeSource::UnackedModulo => unacked(Pick::Modulo(w.sent)).map(|s| (s, Mark::Nil)),
         };
         let Some(((seq, len), mark)) = found else {
             w.due = 0;
@@ -298,7 +309,7 @@ mod tests {
     use super::*;
 
     /// Nothing is outstanding.
-    fn none(_: u64) -> Option<(u64, u32)> {
+    fn none(_: Pick) -> Option<(u64, u32)> {
         None
     }
 
@@ -379,7 +390,10 @@ mod tests {
         let mut p = prober();
         p.ask(ProbeSource::UnackedRoundRobin, 4);
         let walk = |p: &mut Prober, unacked: &[(u64, u32)]| -> alloc::vec::Vec<_> {
-            let next = |from| unacked.iter().copied().find(|&(seq, _)| seq >= from);
+            let next = |pick| match pick {
+                Pick::From(from) => unacked.iter().copied().find(|&(seq, _)| seq >= from),
+                Pick::Modulo(number) => unacked.get((number % unacked.len() as u64) as usize).copied(),
+            };
             core::iter::from_fn(|| p.poll(Instant::ZERO, true, next)).map(|x| (x.seq, x.len)).collect()
         };
         let seqs = walk(&mut p, &[(100, 1000), (1100, 1000), (2100, 500)]);
@@ -394,6 +408,13 @@ mod tests {
         p.ask(ProbeSource::UnackedRoundRobin, 2);
         assert!(walk(&mut p, &[]).is_empty());
         assert!(!p.has_due());
+        // By their number modulo the length of the queue: eight were sent.
+        p.ask(ProbeSource::UnackedModulo, 4);
+        let queue = [(100, 1000), (1100, 1000), (2100, 500)];
+        assert_eq!(walk(&mut p, &queue), [(2100, 500), (100, 1000), (1100, 1000), (2100, 500)]);
+        // When 100 has left the queue, the next pick jumps: 12 mod 2.
+        p.ask(ProbeSource::UnackedModulo, 1);
+        assert_eq!(walk(&mut p, &queue[1..]), [(1100, 1000)]);
     }
 
     #[test]

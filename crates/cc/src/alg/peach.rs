@@ -140,7 +140,8 @@ impl CongestionControl for TcpPeach {
         let free = self.win.free_slots(count);
         if !in_recovery {
             self.win.open(cx.path, free);
-        } else if self.inflates {
+        } else {
+            // \[Peach\] Fig. 4 adds one for each answer beyond `wdsn` inside the loop, too, and takes it back at the end (R16).
             self.win.infl.add(&mut self.win.cwnd, free);
         }
     }

@@ -1,45 +1,18 @@
 //! TCP-Peach+.
 //!
 //! *Idea*: TCP-Peach with useful probes. A *NIL* segment has low priority like a dummy, but carries unacknowledged
-//! data, taken in turn: it may fill a hole at the receiver, and its answer still shows spare capacity. A connection
+//! data: it may fill a hole at the receiver, and its answer still shows spare capacity. A connection
 //! starts by spreading `rwnd - 1` of them over the first RTT (Jump Start). After a loss the window is halved once per
 //! window of data. While the pipe is too full for data, each acknowledgement clocks out one NIL segment, at most half a
 //! window of them, and each answer opens the window by one (Quick Recovery). *Source*: Akyildiz, Zhang, Fang,
 //! "TCP-Peach+: enhancement of TCP-Peach for satellite IP networks", IEEE Communications Letters 6(7), 2002 — cited as
-//! \[Peach+\]; parts taken over from TCP-Peach are cited as \[Peach\]. Where the letter is silent or contradicts
-//! itself, the choice is a numbered resolution `Q n` and a named option:
-//!
-//! - Q1 The loop of Fig. 3 does not wait: it runs once per received acknowledgement.
-//! - Q2 `adsn` is decreased when a NIL segment is sent and again when one is answered (text and figure agree), but not
-//!   below zero; `nil-ack-decrements = false` counts only those sent.
-//! - Q3 A partial acknowledgement subtracts what it acknowledges, so the counter never loses the lost original: `pipe =
-//!   "counter"` subtracts it too (as ns-2 does), `"counter-literal"` does not, and the default `"rfc6675"` recomputes
-//!   the pipe from the scoreboard.
-//! - Q4 `amountacked` includes what answers to NIL segments report, counted once, when first reported.
-//! - Q5 The letter has no guard: every answer counts, so a bottleneck that idles while no data is sent restores the
-//!   window even after congestion. `guard = "peach"` restores TCP-Peach's `wdsn`.
-//! - Q6 `HighData` is the end of everything ever sent when the loss is found.
-//! - Q7 "round = 64" is read as rwnd = 64.
-//! - Q8 No NIL segment is sent while the application has nothing to send; the figure has no such condition:
-//!   `nil-without-data = true`.
-//! - Q9 With a peer that does not answer, the control is Reno, as with TCP-Peach.
-//! - Q10 The retransmission timer restarts when `SND.UNA` advances or a retransmission of it leaves (the sender's
-//!   rule). The letter resets it "whenever a SACK arrives" (§I-C): `retransmit-timer = "every-sack"`, with which
-//!   duplicates could postpone a timeout indefinitely, or `"new-sack"`, with which they do not.
-//! - Q11 A NIL segment that filled a hole still counts as overhead; the variable `repaired` counts them.
-//! - Q12 Fig. 1 decreases `Q` unless the last packet of the queue is acknowledged, and `i mod Q` jumps when packets
-//!   leave it. It is read as a round robin over the unacknowledged packets, starting with the oldest.
-//!
-//! The letter, taken line by line, is `pipe = "counter-literal"` with `retransmit-timer = "every-sack"` and
-//! `nil-without-data = true`. The default uses the scoreboard and the sender's own timer rule.
-//!
-//! Two further choices: `pipe` starts at FlightSize minus what the duplicates report, which is the figure's `2*cwnd -
-//! ndupacks` if the old window was even and fully used; and `maxburst` limits every acknowledgement (the letter's
-//! definition), not only those within Quick Recovery (its figure).
+//! \[Peach+\]; parts taken over from TCP-Peach are cited as \[Peach\]. Where the letter is silent or contradicts itself, the
+//! choice is a numbered resolution `Q n` (see `docs/algorithms/peach-plus.md`) and, where it can be made otherwise, a named
+//! option of [`Config`].
 
 mod config;
 
-pub use config::{Config, Guard, Invalid, Opening, PipeRule, RetransmitTimer};
+pub use config::{Config, Guard, Invalid, NilPick, Opening, PipeRule, RetransmitTimer};
 
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::alg::reno::{self, Reno};

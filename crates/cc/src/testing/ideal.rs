@@ -278,7 +278,12 @@ impl<C: CongestionControl> Ideal<C> {
 
     fn send_probe(&mut self, source: ProbeSource) {
         let mut carried = None;
-        if source == ProbeSource::UnackedRoundRobin {
+        if source == ProbeSource::UnackedModulo {
+            let unsacked = || (0..self.segments.len()).filter(|&i| !self.segments[i].sacked);
+            let count = unsacked().count();
+            let Some(i) = self.probes.checked_rem(count as u64).and_then(|n| unsacked().nth(n as usize)) else { return };
+            carried = Some(self.una + i as u64);
+        } else if source == ProbeSource::UnackedRoundRobin {
             let from = self.round_robin.saturating_sub(self.una) as usize;
             let unsacked = |s: &Segment| !s.sacked;
             let position = match self.segments.iter().skip(from).position(unsacked) {
@@ -369,7 +374,7 @@ impl<C: CongestionControl> Ideal<C> {
             _ => self.una + self.segments.len() as u64,
         };
         self.stage.path.phase = Phase::Recovery;
-        self.pipe_counter = self.segments.len() as i64 - i64::from(self.dupacks);
+        self.pipe_counter = 2 * self.stage.cwnd() as i64 - i64::from(self.dupacks);
         self.resend(0);
     }
 

@@ -225,10 +225,11 @@ impl Control {
     }
 }
 
-const SOURCES: [(&str, ProbeSource); 3] = [
+const SOURCES: [(&str, ProbeSource); 4] = [
     ("last-segment", ProbeSource::LastSegment),
     ("one-byte", ProbeSource::OneByte),
     ("unacked-round-robin", ProbeSource::UnackedRoundRobin),
+    ("unacked-modulo", ProbeSource::UnackedModulo),
 ];
 
 fn source(value: Option<&Bound<'_, PyAny>>) -> PyResult<ProbeSource> {

@@ -73,6 +73,41 @@ fn push(out: &mut Vec<Warning>, code: &'static str, key: String, message: String
     out.push(Warning { code, key, message });
 }
 
+/// A direction of a link.
+struct OneWay<'a> {
+    /// Position of the link.
+    index: usize,
+    forward: bool,
+    /// The path of its keys.
+    path: String,
+    direction: &'a Direction,
+    check: &'a DirectionCheck,
+}
+
+impl OneWay<'_> {
+    fn key(&self, key: &str) -> String {
+        format!("{}.{key}", self.path)
+    }
+}
+
+/// Both directions of all links, the forward one of each first.
+fn directions<'a>(scenario: &'a Resolved, check: &'a Check) -> impl Iterator<Item = OneWay<'a>> {
+    scenario.links.iter().zip(&check.links).enumerate().flat_map(|(index, (link, derived))| {
+        let path = format!("links.{}", link.name);
+        let reverse = format!("{path}.reverse");
+        [
+            OneWay { index, forward: true, path, direction: &link.forward, check: &derived.forward },
+            OneWay {
+                index,
+                forward: false,
+                path: reverse,
+                direction: &link.reverse,
+                check: &derived.reverse,
+            },
+        ]
+    })
+}
+
 /// A direction of a link that carries data, and the groups whose data it carries.
 struct Carrier<'a> {
     /// The path of its keys.
@@ -86,22 +121,18 @@ struct Carrier<'a> {
 
 /// All directions of links that carry data.
 fn carriers<'a>(scenario: &'a Resolved, check: &'a Check) -> impl Iterator<Item = Carrier<'a>> {
-    scenario.links.iter().zip(&check.links).enumerate().flat_map(move |(index, (link, derived))| {
-        [(true, "", &link.forward, &derived.forward), (false, ".reverse", &link.reverse, &derived.reverse)]
-            .into_iter()
-            .filter_map(move |(forward, suffix, direction, check_of)| {
-                let all = scenario.flows.iter().zip(&check.flows);
-                let sends = |f: &FlowGroup| f.path.contains(&index) && f.sends_forward() == forward;
-                let groups: Vec<_> = all.filter(|(f, _)| sends(f)).collect();
-                let in_reverse = if forward { "" } else { " in reverse" };
-                (!groups.is_empty()).then(|| Carrier {
-                    key: format!("links.{}{suffix}", link.name),
-                    name: format!("{}{in_reverse}", link.name),
-                    direction,
-                    check: check_of,
-                    groups,
-                })
-            })
+    directions(scenario, check).filter_map(|way| {
+        let all = scenario.flows.iter().zip(&check.flows);
+        let sends = |f: &FlowGroup| f.path.contains(&way.index) && f.sends_forward() == way.forward;
+        let groups: Vec<_> = all.filter(|(f, _)| sends(f)).collect();
+        let in_reverse = if way.forward { "" } else { " in reverse" };
+        (!groups.is_empty()).then(|| Carrier {
+            name: format!("{}{in_reverse}", scenario.links[way.index].name),
+            key: way.path,
+            direction: way.direction,
+            check: way.check,
+            groups,
+        })
     })
 }
 
@@ -115,36 +146,29 @@ fn dead_ends(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
             "a run of no length has no events: write \"100 s\"".into(),
         );
     }
-    for (index, (link, derived)) in scenario.links.iter().zip(&check.links).enumerate() {
-        for (forward, d, c) in
-            [(true, &link.forward, &derived.forward), (false, &link.reverse, &derived.reverse)]
-        {
-            let changes = |change: fn(&Change) -> bool| {
-                let own = |e: &&Event| e.link == index && e.forward == forward && e.at < scenario.duration;
-                scenario.events.iter().filter(own).any(|e| change(&e.change))
-            };
-            let suffix = if forward { "" } else { ".reverse" };
-            let key = |k: &str| format!("links.{}{suffix}.{k}", link.name);
-            if c.flows == 0 {
-                continue;
-            }
-            if !d.up && !changes(|c| matches!(c, Change::Up(true))) {
-                let message = "the link is down for the whole run: nothing arrives; write true, or an event that brings it up";
-                push(out, "nothing-arrives", key("up"), message.into());
-            }
-            if c.loss >= 1.0 && !changes(|c| matches!(c, Change::Error(_))) {
-                let message = "the channel loses every packet: nothing arrives; write a loss below 1";
-                push(out, "nothing-arrives", key("error"), message.into());
-            }
-            let small = c.queue_packets.is_some_and(|n| n < 1.0) && matches!(d.queue.limit, Limit::Bytes(_));
-            if small && d.rate.mean().is_some() && !changes(|c| matches!(c, Change::Limit(_))) {
-                let message = format!(
-                    "the queue holds less than one packet of {} B: a packet that finds the link busy is dropped; write a limit \
-                     of some packets",
-                    c.packet_bytes
-                );
-                push(out, "queue-none", key("queue"), message);
-            }
+    for way in directions(scenario, check).filter(|way| way.check.flows > 0) {
+        let (d, c) = (way.direction, way.check);
+        let changes = |change: fn(&Change) -> bool| {
+            let own =
+                |e: &&Event| e.link == way.index && e.forward == way.forward && e.at < scenario.duration;
+            scenario.events.iter().filter(own).any(|e| change(&e.change))
+        };
+        if !d.up && !changes(|c| matches!(c, Change::Up(true))) {
+            let message = "the link is down for the whole run: nothing arrives; write true, or an event that brings it up";
+            push(out, "nothing-arrives", way.key("up"), message.into());
+        }
+        if c.loss >= 1.0 && !changes(|c| matches!(c, Change::Error(_))) {
+            let message = "the channel loses every packet: nothing arrives; write a loss below 1";
+            push(out, "nothing-arrives", way.key("error"), message.into());
+        }
+        let small = c.queue_packets.is_some_and(|n| n < 1.0) && matches!(d.queue.limit, Limit::Bytes(_));
+        if small && d.rate.mean().is_some() && !changes(|c| matches!(c, Change::Limit(_))) {
+            let message = format!(
+                "the queue holds less than one packet of {} B: a packet that finds the link busy is dropped; write a limit of \
+                 some packets",
+                c.packet_bytes
+            );
+            push(out, "queue-none", way.key("queue"), message);
         }
     }
 }
@@ -307,54 +331,43 @@ fn windows(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
 }
 
 fn errors(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
-    for (link, derived) in scenario.links.iter().zip(&check.links) {
-        let forward = (&link.forward, &derived.forward, "error");
-        let reverse = (&link.reverse, &derived.reverse, "reverse.error");
-        for (direction, derived, key) in [forward, reverse] {
-            let error::Config::Ber(ber::Config { ber, ber_unit: ber::Unit::Bit, code: None, .. }) =
-                direction.error
-            else {
-                continue;
-            };
-            if derived.loss < MUCH_LOSS || derived.flows == 0 {
-                continue;
-            }
-            let message = format!(
-                "a bit error rate of {ber:e} loses {} of packets of {} B: if {ber:e} of packets is meant, write \
-                 {{ kind = \"per\", p = {ber:e} }}; if it holds before decoding, the loss behind the decoder is far lower",
-                percent(derived.loss),
-                derived.packet_bytes
-            );
-            push(out, "ber-not-per", format!("links.{}.{key}", link.name), message);
-            if key == "error" && link.forward.error == link.reverse.error {
-                break;
-            }
+    let mut said: Option<(usize, &error::Config)> = None;
+    for way in directions(scenario, check) {
+        let error = &way.direction.error;
+        let error::Config::Ber(ber::Config { ber, ber_unit: ber::Unit::Bit, code: None, .. }) = error else {
+            continue;
+        };
+        // Once for a link with the same model in both directions.
+        if way.check.loss < MUCH_LOSS || way.check.flows == 0 || said == Some((way.index, error)) {
+            continue;
         }
+        said = Some((way.index, error));
+        let message = format!(
+            "a bit error rate of {ber:e} loses {} of packets of {} B: if {ber:e} of packets is meant, write \
+             {{ kind = \"per\", p = {ber:e} }}; if it holds before decoding, the loss behind the decoder is far lower",
+            percent(way.check.loss),
+            way.check.packet_bytes
+        );
+        push(out, "ber-not-per", way.key("error"), message);
     }
 }
 
 fn repairs(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
-    for (link, derived) in scenario.links.iter().zip(&check.links) {
-        let forward = (&link.forward, &derived.forward, "");
-        let reverse = (&link.reverse, &derived.reverse, ".reverse");
-        for (direction, derived, suffix) in [forward, reverse] {
-            let key = |k: &str| format!("links.{}{suffix}.{k}", link.name);
-            let config = direction.link_config();
-            let replaced = config.losses() != direction.error;
-            if replaced && direction.error != error::Config::NONE {
-                let message = "the code's residual loss replaces it: leave one of them out";
-                push(out, "error-replaced", key("error"), message.into());
-            }
-            let Some(r) = derived.repair.as_ref().and_then(|r| r.repeats.as_ref()) else { continue };
-            // Outstanding data while the link is full.
-            if r.window_s.is_some_and(|s| s < 0.999 * 2.0 * derived.delay_s) {
-                let message = format!(
-                    "{} packets last {} s and an acknowledgement takes longer: the link idles",
-                    r.window_packets,
-                    short(r.window_s.unwrap_or(0.0))
-                );
-                push(out, "arq-window-short", key("arq.window"), message);
-            }
+    for way in directions(scenario, check) {
+        let error = &way.direction.error;
+        if way.direction.link_config().losses() != *error && *error != error::Config::NONE {
+            let message = "the code's residual loss replaces it: leave one of them out";
+            push(out, "error-replaced", way.key("error"), message.into());
+        }
+        let Some(r) = way.check.repair.as_ref().and_then(|r| r.repeats.as_ref()) else { continue };
+        // Outstanding data while the link is full.
+        if r.window_s.is_some_and(|s| s < 0.999 * 2.0 * way.check.delay_s) {
+            let message = format!(
+                "{} packets last {} s and an acknowledgement takes longer: the link idles",
+                r.window_packets,
+                short(r.window_s.unwrap_or(0.0))
+            );
+            push(out, "arq-window-short", way.key("arq.window"), message);
         }
     }
 }

@@ -204,6 +204,18 @@ impl Board {
             sacked: false,
         })
     }
+    /// Of the `Q` segments that are not selectively acknowledged, the one with number `number mod Q`, the oldest being
+    /// number 0.
+    pub(crate) fn unsacked_modulo(&self, number: u64) -> Option<Item> {
+        let index = |count: usize| usize::try_from(number.checked_rem(count as u64)?).ok();
+        match &self.full {
+            Some(s) => {
+                let count = s.unsacked().count();
+                s.unsacked().nth(index(count)?)
+            }
+            None => self.item(index(self.len())?),
+        }
+    }
     /// The first segment at or after `seq` that is not selectively acknowledged.
     pub(crate) fn resend_at(&self, seq: u64) -> Option<Item> {
         match &self.full {

@@ -91,8 +91,10 @@ impl<S: Store> Engine<S> {
             }
             _ => self.board.max(),
         };
-        // SACKed data has left the network; later transmissions are added.
-        let pipe = flight as i64 - self.board.sacked() as i64;
+        // \[Peach+\] Fig. 3: pipe = 2 * cwnd - ndupacks + 1; the one is added when the lost segment is sent again. A quiet
+        // recovery has not halved the window.
+        let before = self.control.window() << u32::from(!quiet);
+        let pipe = before as i64 - i64::from(self.dupacks) * i64::from(self.space.smss);
         let recovery = Recovery { point, partial_acks: 0, pipe, prr: Prr::default(), report };
         self.state = State::Recovery(Box::new(recovery));
         self.answered.repair = Repaired::ByRecovery;

@@ -4,6 +4,7 @@ use super::space::FIRST;
 use super::state::{Limit, PendingActions, State};
 use super::{Engine, OutgoingSegment};
 use crate::loss::scoreboard::{Item, NextSeg};
+use crate::probing::Pick;
 use crate::segment::Mark;
 use crate::store::Store;
 use crate::timer::Timer;
@@ -87,8 +88,11 @@ impl<S: Store> Engine<S> {
             return None;
         }
         let board = &self.board;
-        let unacked = |from| {
-            let item: Option<Item> = board.resend_at(from);
+        let unacked = |pick| {
+            let item: Option<Item> = match pick {
+                Pick::From(offset) => board.resend_at(offset),
+                Pick::Modulo(number) => board.unsacked_modulo(number),
+            };
             item.filter(|i| i.len > 0).map(|i| (i.seq, i.len))
         };
         let p = self.prober.poll(now, self.space.window > 0, unacked)?;

@@ -264,8 +264,11 @@ fn option_recovery_sack_leaves_the_window_at_half() {
     assert_eq!((p.recovery, p.gate_on_flight, p.probes), (RecoveryMode::Sack, false, true));
     s.duplicates(4..=29);
     s.ack(AckKind::Partial, 10.0);
+    // Fifteen answers use up the guard; the others inflate the window until the recovery ends.
     s.probe(20);
     s.ack(AckKind::Full, 20.0);
+    assert_eq!(s.cwnd(), 20.0);
+    s.recovered();
     assert_eq!(s.cwnd(), 15.0);
 }
 

@@ -57,6 +57,18 @@ pub enum RetransmitTimer {
     EverySack,
 }
 
+/// Which unacknowledged segment a NIL segment copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum NilPick {
+    /// The one with number *i* mod *Q* in the queue of *Q* segments, for the NIL segment with number *i*: \[Peach+\] Fig. 1,
+    /// literally. When segments leave the queue, the next pick jumps.
+    Modulo,
+    /// The successor of the one copied before, whatever has left the queue meanwhile.
+    RoundRobin,
+}
+
 skyhaul_base::options! {
     /// Options of TCP-Peach+. The defaults are the reading `both-papers`: the letter line by line, and slow start after a
     /// timeout.
@@ -93,6 +105,8 @@ skyhaul_base::options! {
         /// Ignore answers to NIL segments of an earlier episode, if probes are numbered. Off by default: the letter counts
         /// every answer.
         strict_epoch: bool = false,
+        /// Which unacknowledged segment a NIL segment copies: `modulo` (default, as in the letter) or `round-robin`. Q12.
+        nil_pick: NilPick = NilPick::Modulo,
         /// Quick Recovery sends NIL segments even if no data is waiting (default, as in the letter). Q8.
         nil_without_data: bool = true,
         /// Jump Start sends no more NIL segments than there are data segments to follow them.
@@ -138,7 +152,10 @@ impl Config {
             Opening::Slow => probed_window::Opening::Slow,
         };
         probed_window::Options {
-            source: ProbeSource::UnackedRoundRobin,
+            source: match self.nil_pick {
+                NilPick::Modulo => ProbeSource::UnackedModulo,
+                NilPick::RoundRobin => ProbeSource::UnackedRoundRobin,
+            },
             start: opening(self.start),
             on_rto: opening(self.on_rto),
             on_idle: opening(self.on_idle),
@@ -192,6 +209,7 @@ const READINGS: &[Reading<Config>] = &[
             pipe: PipeRule::Rfc6675,
             retransmit_timer: RetransmitTimer::Advance,
             nil_without_data: false,
+            nil_pick: NilPick::RoundRobin,
             on_rto: Opening::Jump,
             ..Config::default()
         },
@@ -203,6 +221,7 @@ fn both_papers() -> Config {
         pipe: PipeRule::CounterLiteral,
         retransmit_timer: RetransmitTimer::EverySack,
         nil_without_data: true,
+        nil_pick: NilPick::Modulo,
         on_rto: Opening::Slow,
         ..Config::default()
     }

@@ -188,7 +188,7 @@ fn defaults_are_the_letter() {
     let p = new(Config::default()).cc.policy();
     assert_eq!((p.max_burst, p.recovery, p.probes), (4, RecoveryMode::Sack, true));
     let train = new(Config::default()).start(Some(RTT)).train.expect("a train");
-    assert_eq!((train.source, train.count), (ProbeSource::UnackedRoundRobin, 63));
+    assert_eq!((train.source, train.count), (ProbeSource::UnackedModulo, 63));
     assert_eq!(train.spacing, RTT.mul_f64(1.0 / 64.0));
     assert_eq!(vars(&lost(30, Config::default())), (15.0, 0.0, 15.0));
     assert_eq!(vars(&lost(31, Config::default())), (15.0, 0.0, 15.0));
@@ -199,7 +199,7 @@ fn defaults_are_the_letter() {
 fn at_most_half_a_window_of_nil_segments_one_per_acknowledgement_without_data() {
     let mut s = lost(30, Config::default());
     assert_eq!(nils(&mut s, 5, 1), 0);
-    assert_eq!(s.transmitted(0).probe_now, Some((ProbeSource::UnackedRoundRobin, 1)));
+    assert_eq!(s.transmitted(0).probe_now, Some((ProbeSource::UnackedModulo, 1)));
     assert_eq!(nils(&mut s, 40, 0), 14);
     // Q8: not for data that is not there, if so read.
     let mut s = lost(30, Config { nil_without_data: false, ..Config::default() });
@@ -236,6 +236,16 @@ fn option_retransmit_timer() {
     // Without Quick Recovery losses are repaired as with SACK.
     let p = new(Config { quick_recovery: false, ..Config::default() }).cc.policy();
     assert_eq!((p.pipe, p.timer_restart), (crate::Pipe::Scoreboard, TimerRestart::Advance));
+}
+
+#[test]
+fn option_nil_pick() {
+    let sources = [(NilPick::Modulo, ProbeSource::UnackedModulo), (NilPick::RoundRobin, ProbeSource::UnackedRoundRobin)];
+    for (nil_pick, source) in sources {
+        let mut s = lost(30, Config { nil_pick, ..Config::default() });
+        assert_eq!(s.transmitted(0).probe_now, Some((source, 1)));
+    }
+    assert_eq!(improved().nil_pick, NilPick::RoundRobin);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What to send next (RFC 6675 §4, `NextSeg`).
 
-use super::{LOST, RTX, SACKED, Scoreboard};
+use super::{Item, LOST, RTX, SACKED, Scoreboard};
 
 /// The result of `NextSeg` (RFC 6675 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +75,11 @@ impl Scoreboard {
         let last = self.ring.iter().rposition(|s| !s.has(SACKED))?;
         self.rescued = true;
         Some(NextSeg::Rescue(last))
+    }
+
+    /// The segments that are not selectively acknowledged, oldest first.
+    pub(crate) fn unsacked(&self) -> impl Iterator<Item = Item> + '_ {
+        self.ring.iter().filter(|s| s.skip == 0).map(Item::from)
     }
 
     /// The next segment of a go-back-N pass at or after `seq` that is not selectively acknowledged.

@@ -1,0 +1,222 @@
+//! What the file of a gateway says, key by key.
+
+use super::Network;
+use crate::evidence::settings as evidence;
+use crate::forward::{Forward, Publish};
+use crate::log::LogConfig;
+use crate::priority::settings as priority;
+use crate::profile::LinkProfile;
+use serde::Deserialize;
+use skyhaul_base::amount::{RateSpec, Size, Time};
+use skyhaul_base::{Duration, Rate};
+
+/// What the file of a gateway says.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct File {
+    /// Its name, from which those of its table and its interface are formed.
+    #[serde(default = "name")]
+    pub name: String,
+    /// The terrestrial side, whose connections are routed through the gateway; `None` if it only forwards ports.
+    pub terrestrial: Option<Terrestrial>,
+    /// The satellite side.
+    pub satellite: Satellite,
+    /// Ports of this machine, and the servers behind the link to which their connections go.
+    #[serde(default)]
+    pub forward: Vec<Forward>,
+    /// Ports of the satellite interface, and the servers to which their connections go.
+    #[serde(default)]
+    pub publish: Vec<Publish>,
+    /// Which connections are split.
+    #[serde(default = "split")]
+    pub split: Split,
+    /// Resource limits and timeouts.
+    #[serde(default)]
+    pub limits: Limits,
+    /// Where lines about connections and events go.
+    #[serde(default)]
+    pub log: LogConfig,
+    /// What happens to new connections after the gateway was killed.
+    #[serde(default)]
+    pub on_failure: OnFailure,
+    /// What is measured of connections.
+    #[serde(default)]
+    pub evidence: evidence::Settings,
+    /// Whether the path is tested before low-priority packets are sent.
+    #[serde(default)]
+    pub priority_test: priority::Settings,
+}
+
+/// The terrestrial side.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Terrestrial {
+    /// Interface towards the hosts.
+    pub interface: String,
+    /// Networks of the hosts: only connections from or to them are split.
+    #[serde(default = "everything")]
+    pub networks: Vec<Network>,
+    /// What servers on this side see of a client behind the link.
+    #[serde(default)]
+    pub preserve: Preserve,
+}
+
+/// The satellite side.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Satellite {
+    /// Interface towards the link.
+    pub interface: String,
+    /// Networks behind the link.
+    #[serde(default = "everything")]
+    pub networks: Vec<Network>,
+    /// The kind of the link, which sets what the file leaves out of the keys below.
+    #[serde(default)]
+    pub profile: Option<LinkProfile>,
+    /// RTT of the link, for the profile.
+    #[serde(default)]
+    pub rtt: Option<Time>,
+    /// Pacing rate of IP packets, so that the queue is in the gateway; `None`: no pacing.
+    #[serde(default, deserialize_with = "finite_rate")]
+    pub rate: Option<Rate>,
+    /// Connections to a known gateway start with a part of the congestion window of earlier ones; needs `rate`.
+    #[serde(default = "yes")]
+    pub resume: bool,
+    /// How long the SYN to a known gateway waits for the first bytes of the client, so that it can carry them; zero: SYNs carry
+    /// no data, and that of other gateways is not taken.
+    #[serde(default = "soon")]
+    pub early_data: Time,
+    /// MTU of the link, bytes.
+    #[serde(default = "ethernet")]
+    pub mtu: u16,
+    #[serde(default)]
+    pub(super) cc: Option<toml::Value>,
+    #[serde(default)]
+    pub(super) fallback_cc: Option<toml::Value>,
+    #[serde(default)]
+    pub(super) endpoint: Option<toml::Value>,
+    #[serde(default)]
+    pub(super) rwnd: Option<toml::Value>,
+    #[serde(default)]
+    pub(super) sndbuf: Option<toml::Value>,
+    /// How probes are marked.
+    #[serde(default)]
+    pub(super) probe_mark: Marking,
+}
+
+/// Which connections are split; everything else is forwarded.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Split {
+    /// Only connections to these ports; empty: to all.
+    #[serde(default)]
+    pub ports: Vec<u16>,
+    /// Connections to these ports are not split.
+    #[serde(default = "not_split")]
+    pub exclude_ports: Vec<u16>,
+    /// Connections from or to these networks are not split.
+    #[serde(default)]
+    pub exclude: Vec<Network>,
+}
+
+/// Resource limits and timeouts of a gateway.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Limits {
+    /// Maximum number of split connections; further ones are forwarded.
+    pub flows: usize,
+    /// Relay buffer per connection and direction, bytes.
+    pub buffer: Size,
+    /// Memory limit of all connections over the link together, bytes.
+    pub memory: Size,
+    /// Idle timeout of a connection without waiting data (RFC 5382 §5).
+    pub idle: Time,
+    /// Timeout of a connection with waiting data and no progress.
+    pub stuck: Time,
+    /// Time that connections have to finish when the gateway stops.
+    pub drain: Time,
+    /// Number of threads, each with a queue of the device.
+    pub threads: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            flows: 20_000,
+            buffer: Size(256 << 10),
+            memory: Size(1 << 30),
+            // RFC 5382 §5: two hours and four minutes.
+            idle: Time(Duration::from_secs(7440)),
+            stuck: Time(Duration::from_secs(300)),
+            drain: Time(Duration::from_secs(10)),
+            threads: 1,
+        }
+    }
+}
+
+/// What servers on the terrestrial side see of a client behind the link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preserve {
+    /// Its address and port; another port if that one is in use.
+    #[default]
+    Full,
+    /// Its address.
+    Address,
+    /// Nothing: the address is that of the gateway.
+    None,
+}
+
+/// What happens to new connections after the gateway was killed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFailure {
+    /// They are forwarded.
+    #[default]
+    Bypass,
+    /// They are dropped until the gateway runs again or its rules are removed.
+    Block,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Marking {
+    #[default]
+    Option,
+    Compact,
+    Paper,
+    Off,
+}
+
+fn name() -> String {
+    "gateway".into()
+}
+fn split() -> Split {
+    Split { exclude_ports: not_split(), ..Split::default() }
+}
+/// BGP authenticates its segments (RFC 5925), which a relay cannot reproduce.
+fn not_split() -> Vec<u16> {
+    vec![179]
+}
+fn everything() -> Vec<Network> {
+    ["0.0.0.0/0", "::/0"].iter().filter_map(|n| n.parse().ok()).collect()
+}
+fn yes() -> bool {
+    true
+}
+/// Longer than the RTT of a local network, and too short to be felt where the server speaks first.
+fn soon() -> Time {
+    Time(Duration::from_millis(5))
+}
+fn ethernet() -> u16 {
+    1500
+}
+fn finite_rate<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Rate>, D::Error> {
+    match RateSpec::deserialize(d)? {
+        RateSpec::Bits(rate) if rate.bits_per_sec() >= 8000 => Ok(Some(rate)),
+        RateSpec::Unlimited => Ok(None),
+        _ => Err(serde::de::Error::custom(
+            "write a rate of at least 8 kbit/s, such as \"10 Mbit/s\", or \"unlimited\"",
+        )),
+    }
+}

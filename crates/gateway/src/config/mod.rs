@@ -1,0 +1,260 @@
+//! The configuration of a gateway: its file, and what follows from it.
+
+mod file;
+mod link;
+
+use crate::error::GatewayError;
+use crate::evidence::settings as evidence;
+use crate::forward;
+pub use crate::network::Network;
+pub use file::{File, Limits, OnFailure, Preserve, Satellite, Split, Terrestrial};
+pub(crate) use link::MEMORY;
+use skyhaul_base::Duration;
+use skyhaul_net::host::Endpoint;
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
+
+/// The configuration of a gateway: what its file says, which it dereferences to, and what follows from that.
+#[derive(Clone, Debug)]
+pub struct Config {
+    file: File,
+    /// TCP settings of connections over the link.
+    pub endpoint: Endpoint,
+    /// The same with the congestion control for paths on which low priority has not been found to work.
+    pub fallback: Endpoint,
+    /// TCP settings of the second arm of an A/B test, if it is split.
+    pub other: Option<Endpoint>,
+}
+
+impl Deref for Config {
+    type Target = File;
+    fn deref(&self) -> &File {
+        &self.file
+    }
+}
+
+impl DerefMut for Config {
+    fn deref_mut(&mut self) -> &mut File {
+        &mut self.file
+    }
+}
+/// Maximum number of threads.
+const MOST_THREADS: usize = 64;
+/// Maximum wait for the first bytes of a client.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
+/// Maximum size of a configuration file, bytes.
+const LONGEST: u64 = 1 << 20;
+/// Maximum length of an interface name, bytes (IFNAMSIZ of the kernel, without the final zero).
+const LONGEST_INTERFACE: usize = 15;
+/// Maximum length of a gateway's name, bytes: with the prefix `sky-` it must fit into an interface name.
+const LONGEST_NAME: usize = 11;
+
+impl Config {
+    /// Reads a configuration file.
+    ///
+    /// # Errors
+    /// If it cannot be read or is invalid. The message names the file, the key and the accepted form.
+    pub fn read(path: &Path) -> Result<Self, GatewayError> {
+        let file = path.display().to_string();
+        let fail = |message: String| GatewayError::Config { file: file.clone(), key: String::new(), message };
+        let length = std::fs::metadata(path).map_err(|e| fail(format!("cannot read it: {e}")))?;
+        if !length.is_file() || length.len() > LONGEST {
+            return Err(fail("it is no configuration: a file of at most 1 MiB is expected".into()));
+        }
+        let text = std::fs::read_to_string(path).map_err(|e| fail(format!("cannot read it: {e}")))?;
+        Self::parse(&file, &text)
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// If it is invalid. The message names `file`, the key and the accepted form.
+    pub fn parse(file: &str, text: &str) -> Result<Self, GatewayError> {
+        let fail = |key: &str, message: String| GatewayError::Config {
+            file: file.into(),
+            key: if key.is_empty() || key == "." { String::new() } else { format!("{key}: ") },
+            message,
+        };
+        let value = toml::Deserializer::parse(text).map_err(|e| fail("", one_line(&e.to_string())))?;
+        let f: File = serde_path_to_error::deserialize(value)
+            .map_err(|e| fail(&e.path().to_string(), one_line(e.inner().message())))?;
+        let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if f.name.is_empty() || f.name.len() > LONGEST_NAME || !f.name.chars().all(known) {
+            return Err(fail("name", format!("write 1 to {LONGEST_NAME} small letters, digits and dashes")));
+        }
+        let hosts = f.terrestrial.as_ref();
+        if hosts.is_none() && f.forward.is_empty() && f.publish.is_empty() {
+            let message = "nothing to do: write [terrestrial] with the interface of the hosts, or [[forward]] with listen and to";
+            return Err(fail("terrestrial", message.into()));
+        }
+        if let Some((key, message)) = forward::contradiction(&f.forward, &f.publish) {
+            return Err(fail(&key, message));
+        }
+        let interfaces = hosts.map(|t| ("terrestrial.interface", &t.interface));
+        for (key, interface) in
+            interfaces.into_iter().chain([("satellite.interface", &f.satellite.interface)])
+        {
+            // The kernel's rule (dev_valid_name), and no quotes, which would end the name in an nftables rule.
+            let odd =
+                |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | ':' | '"' | '\\' | ';');
+            if interface.is_empty() || interface.len() > LONGEST_INTERFACE || interface.chars().any(odd) {
+                return Err(fail(
+                    key,
+                    "this is no name of an interface; `ip link` lists those that exist".into(),
+                ));
+            }
+        }
+        if hosts.is_some_and(|t| t.interface == f.satellite.interface) {
+            return Err(fail(
+                "satellite.interface",
+                "it is that of the hosts: a gateway stands between two".into(),
+            ));
+        }
+        for (key, networks) in [
+            ("terrestrial.networks", hosts.map_or(&[][..], |t| &t.networks)),
+            ("satellite.networks", &f.satellite.networks[..]),
+            ("split.exclude", &f.split.exclude),
+        ] {
+            if let Some((a, b)) = overlapping(networks) {
+                return Err(fail(key, format!("{a} contains {b}: leave one of them out")));
+            }
+        }
+        if f.satellite.early_data.0 > LONGEST_WAIT {
+            let write = "write at most \"100 ms\", or \"0 s\" for none: servers that speak first would wait";
+            return Err(fail("satellite.early-data", write.into()));
+        }
+        if f.satellite.mtu < 576 {
+            return Err(fail("satellite.mtu", "write at least 576, in bytes (IPv6 needs 1280)".into()));
+        }
+        if let Some((key, message)) = f.satellite.contradicts_profile() {
+            return Err(fail(key, message));
+        }
+        for (key, zero) in
+            [("limits.flows", f.limits.flows == 0), ("limits.buffer", f.limits.buffer.0 < 4096)]
+        {
+            if zero {
+                return Err(fail(key, "it leaves room for nothing: write more".into()));
+            }
+        }
+        if !(1..=MOST_THREADS).contains(&f.limits.threads) {
+            return Err(fail("limits.threads", format!("write a number from 1 to {MOST_THREADS}")));
+        }
+        if f.limits.threads > 1 && f.satellite.rate.is_some() {
+            let message = "one thread paces a link: leave out this key or satellite.rate";
+            return Err(fail("limits.threads", message.into()));
+        }
+        if let Some((key, message)) = f.evidence.wrong().or_else(|| f.priority_test.wrong()) {
+            return Err(fail(key, message));
+        }
+        if hosts.is_none() && f.evidence.measures() {
+            let message = "connections are observed at the interface of the hosts: write [terrestrial]";
+            return Err(fail("evidence.mode", message.into()));
+        }
+        let kept = hosts.is_some_and(|t| t.preserve == Preserve::Full);
+        if f.evidence.mode == evidence::Mode::Ab && !kept {
+            let message =
+                "it must be \"full\" with [evidence] mode = \"ab\": addresses and ports determine the arm";
+            return Err(fail("terrestrial.preserve", message.into()));
+        }
+        let endpoint = f.satellite.endpoint("satellite", f.limits.stuck.0, &fail)?;
+        let other = f.evidence.other.as_ref().map(|o| f.satellite.with(o));
+        let other = other.map(|s| s.endpoint("evidence.other", f.limits.stuck.0, &fail)).transpose()?;
+        let needed = low_priority(&endpoint) || other.as_ref().is_some_and(low_priority);
+        let fallback = if needed || f.satellite.fallback_cc.is_some() {
+            let renamed =
+                |key: &str, message| fail(&key.replacen("satellite.cc", "satellite.fallback-cc", 1), message);
+            let fallback = f.satellite.fallback().endpoint("satellite", f.limits.stuck.0, &renamed)?;
+            if low_priority(&fallback) {
+                let write =
+                    "it sends probes or low-priority data itself: write one that does not, such as \"cubic\"";
+                return Err(fail("satellite.fallback-cc", write.into()));
+            }
+            fallback
+        } else {
+            endpoint.clone()
+        };
+        Ok(Self { file: f, endpoint, fallback, other })
+    }
+
+    /// Whether connections may send low-priority packets, so that the path is to be tested for it.
+    #[must_use]
+    pub fn tests_priority(&self) -> bool {
+        let sends = || [Some(&self.endpoint), self.other.as_ref()].into_iter().flatten().any(low_priority);
+        let splits = self.intercepted().is_some() || self.forwards_ports();
+        splits && self.priority_test.test.unwrap_or_else(sends)
+    }
+
+    /// The hosts whose connections are intercepted; in shadow mode there are none.
+    #[must_use]
+    pub fn intercepted(&self) -> Option<&Terrestrial> {
+        self.terrestrial.as_ref().filter(|_| self.evidence.mode != evidence::Mode::Shadow)
+    }
+
+    /// Whether connections of IPv6 are to be split.
+    #[must_use]
+    pub fn speaks_of_ipv6(&self) -> bool {
+        let sides = self.intercepted().map(|t| [&t.networks, &self.satellite.networks]);
+        sides.is_some_and(|sides| sides.iter().all(|s| s.iter().any(|n| n.address.is_ipv6())))
+    }
+
+    /// Whether it forwards ports.
+    #[must_use]
+    pub fn forwards_ports(&self) -> bool {
+        !self.forward.is_empty() || !self.publish.is_empty()
+    }
+
+    /// The first key that differs in `new` and cannot change while the gateway runs. All other keys can; those that concern
+    /// connections apply to connections opened afterwards.
+    #[must_use]
+    pub fn needs_restart(&self, new: &Self) -> Option<&'static str> {
+        let interface = |c: &Self| c.terrestrial.as_ref().map(|t| t.interface.clone());
+        let (s, l) = (&self.satellite, &self.limits);
+        [
+            ("name", self.name != new.name),
+            ("on-failure", self.on_failure != new.on_failure),
+            ("terrestrial.interface", interface(self) != interface(new)),
+            ("forward", self.forward != new.forward),
+            ("publish", self.publish != new.publish),
+            ("satellite.interface", s.interface != new.satellite.interface),
+            ("satellite.rate", s.rate != new.satellite.rate),
+            ("satellite.early-data", s.early_data.0 != new.satellite.early_data.0),
+            ("satellite.mtu", s.mtu != new.satellite.mtu),
+            ("evidence", self.evidence != new.evidence),
+            ("priority-test", self.priority_test != new.priority_test),
+            ("satellite.cc", self.tests_priority() != new.tests_priority()),
+            ("limits.flows", l.flows != new.limits.flows),
+            ("limits.memory", l.memory.0 != new.limits.memory.0),
+            ("limits.threads", l.threads != new.limits.threads),
+        ]
+        .into_iter()
+        .find_map(|(key, differs)| differs.then_some(key))
+    }
+
+    /// The name of the gateway's TUN interface.
+    #[must_use]
+    pub fn interface(&self) -> String {
+        format!("sky-{}", self.name)
+    }
+}
+
+/// Whether a congestion control sends packets that are meant to give way to others, and does not find out by itself whether they do.
+pub(crate) fn low_priority(endpoint: &Endpoint) -> bool {
+    let policy = endpoint.cc.policy(&endpoint.tcp.rules);
+    policy.is_some_and(|p| (p.probes || p.low_priority_data) && !p.judges_priority)
+}
+
+/// Two networks of which one contains the other.
+fn overlapping(networks: &[Network]) -> Option<(Network, Network)> {
+    networks.iter().enumerate().find_map(|(i, a)| {
+        let within =
+            |b: &&Network| a.prefix <= b.prefix && skyhaul_net::tun::within(a.address, b.address, a.prefix);
+        networks.iter().enumerate().filter(|(k, _)| *k != i).map(|(_, b)| b).find(within).map(|b| (*a, *b))
+    })
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+use super::*;
+
+const LEAST: &str = "[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n";
+
+#[test]
+fn a_file_of_four_lines_is_enough() {
+    let c = Config::parse("g.toml", LEAST).unwrap();
+    assert_eq!((c.name.as_str(), c.interface().as_str()), ("gateway", "sky-gateway"));
+    assert_eq!((c.limits.flows, &c.split.exclude_ports[..], c.satellite.rate), (20_000, &[179][..], None));
+    assert_eq!(c.terrestrial.as_ref().unwrap().networks.len(), 2);
+}
+
+#[test]
+fn keepalives_outlast_the_outage_that_is_allowed() {
+    let of = |more: &str| {
+        let c = Config::parse("g.toml", &format!("{LEAST}{more}")).unwrap();
+        c.endpoint.tcp.keepalive
+    };
+    let k = of("[limits]\nstuck = \"95 s\"\n");
+    assert_eq!((k.idle.as_secs_f64(), k.interval.as_secs_f64(), k.probes), (60.0, 10.0, 10));
+    assert_eq!(of("endpoint = { keepalive-idle = \"7 s\" }\n").idle, Duration::from_secs(7));
+    for idle in ["0 s", "61 s"] {
+        let text = format!("{LEAST}endpoint = {{ keepalive-idle = \"{idle}\" }}\n");
+        let e = Config::parse("g.toml", &text).unwrap_err().to_string();
+        assert!(e.starts_with("g.toml: satellite.endpoint.keepalive-idle: write at most \"60 s\""), "{e}");
+    }
+}
+
+#[test]
+fn ports_are_forwarded_without_hosts() {
+    let parse = |more: &str| Config::parse("g.toml", &format!("[satellite]\ninterface = \"sat0\"\n{more}"));
+    let forward = "[[forward]]\nlisten = \"[::1]:80\"\nto = \"203.0.113.7:80\"\n";
+    let c = parse(forward).unwrap();
+    assert!(c.forwards_ports() && c.terrestrial.is_none());
+    for (more, expected) in [
+        ("", "g.toml: terrestrial: nothing to do: write [terrestrial]"),
+        (&forward.repeat(2), "g.toml: forward[1].listen: [::1]:80 is listed twice"),
+        (&forward.replace("203.0.113.7:80", "example.org:80"), "is not an IPv4 address with a port: write"),
+        (&forward.replace("203.0.113.7:80", "203.0.113.7:0"), "is not an IPv4 address with a port: write"),
+        (&forward.replace("[::1]:80", "80"), "is not an address with a port: write"),
+        ("[[publish]]\nport = 0\nto = \"127.0.0.1:80\"\n", "publish[0].port: write a port of 1 to 65535"),
+    ] {
+        let e = parse(more).unwrap_err().to_string();
+        assert!(e.contains(expected) && !e.contains('\n'), "{e}");
+    }
+}
+
+#[test]
+fn every_refusal_names_file_and_key() {
+    for (text, expected) in [
+        ("x = 1", "g.toml: "),
+        ("name = \"GW\"", "g.toml: name: write 1 to 11 small letters"),
+        (
+            "[split]\nexclude = [\"10.0.0.0/33\"]",
+            "g.toml: split.exclude[0]: \"10.0.0.0/33\" is no network: write",
+        ),
+        ("[split]\nexclude = [\"10.1.0.0/8\"]", "has bits beyond its prefix: write \"10.0.0.0/8\""),
+        (
+            "[split]\nexclude = [\"10.0.0.0/8\", \"10.1.0.0/16\"]",
+            "split.exclude: 10.0.0.0/8 contains 10.1.0.0/16",
+        ),
+        ("[limits]\nbuffer = 5", "g.toml: limits.buffer: "),
+        ("[limits]\nflows = 0", "g.toml: limits.flows: "),
+        ("[limits]\nthreads = 0", "g.toml: limits.threads: write a number from 1 to 64"),
+        ("on-failure = \"pray\"", "g.toml: on-failure: unknown variant"),
+        ("[log]\nflows = \"flows.jsonl\"", "g.toml: log.flows: \"flows.jsonl\" is no place for lines: write"),
+        ("[log]\nlevel = \"loud\"", "g.toml: log.level: unknown variant"),
+    ] {
+        let text = if text.starts_with('[') { format!("{LEAST}{text}") } else { format!("{text}\n{LEAST}") };
+        let e = Config::parse("g.toml", &text).unwrap_err().to_string();
+        assert!(e.contains(expected) && !e.contains('\n'), "{e}");
+    }
+    for (change, expected) in [
+        ("cc = \"renoo\"", "satellite.cc"),
+        ("rate = \"0 bit/s\"", "satellite.rate: "),
+        ("rwnd = 5", "satellite.rwnd: "),
+        ("endpoint = { nonsense = 1 }", "satellite.endpoint.nonsense"),
+        ("mtu = 5", "satellite.mtu: write at least 576"),
+    ] {
+        let e = Config::parse("g.toml", &format!("{LEAST}{change}\n")).unwrap_err().to_string();
+        assert!(e.contains(expected) && !e.contains('\n'), "{change}: {e}");
+    }
+    for (text, expected) in [
+        ("[evidence]\nmode = \"on\"", "evidence.mode: unknown variant"),
+        (
+            "[evidence]\nmode = \"ab\"\nfraction = 1.0",
+            "evidence.fraction: write a share between 0.001 and 0.999",
+        ),
+        ("[evidence]\nmode = \"ab\"\nfraction = nan", "evidence.fraction: write a share"),
+        ("[evidence]\nprefix-v4 = 33", "evidence.prefix-v4: write 0 to 32"),
+        ("[evidence]\nprefix-v6 = 129", "evidence.prefix-v6: write 0 to 128"),
+        ("[evidence]\nconnections = 0", "evidence.connections: write 1 to 1000000"),
+        ("[evidence]\nprefixes = 100000", "evidence.prefixes: write 1 to 65536"),
+        ("[evidence.other]\ncc = \"bbr\"", "evidence.other: a second arm needs mode = \"ab\""),
+        ("[evidence]\nmode = \"ab\"\n[evidence.other]\ncc = \"bbbr\"", "evidence.other.cc: "),
+        (
+            "[evidence]\nmode = \"ab\"\n[evidence.other]\nrate = \"1 Mbit/s\"",
+            "evidence.other.rate: unknown field",
+        ),
+        ("[priority-test]\nport = 0", "priority-test.port: write a port of 1 to 65535"),
+        ("[priority-test]\ninterval = \"1 s\"", "priority-test.interval: write at least \"10 s\""),
+        ("[priority-test]\npackets = 3", "priority-test.packets: write 200 to 20000"),
+        ("[priority-test]\npeers = [\"a.b\"]", "priority-test.peers[0]: invalid IP address syntax"),
+    ] {
+        let e = Config::parse("g.toml", &format!("{LEAST}{text}\n")).unwrap_err().to_string();
+        assert!(e.starts_with(&format!("g.toml: {expected}")) && !e.contains('\n'), "{text}: {e}");
+    }
+    for (change, expected) in [
+        ("fallback-cc = \"renoo\"\n", "satellite.fallback-cc"),
+        ("fallback-cc = \"peach\"\n", "satellite.fallback-cc: it sends probes"),
+        ("rate = \"9 Mbit/s\"\n[limits]\nthreads = 2\n", "limits.threads: one thread paces"),
+    ] {
+        let e = Config::parse("g.toml", &format!("{LEAST}{change}")).unwrap_err().to_string();
+        assert!(e.contains(expected) && !e.contains('\n'), "{change}: {e}");
+    }
+    let address = LEAST.replace("[satellite]", "preserve = \"address\"\n[satellite]");
+    let e =
+        Config::parse("g.toml", &format!("{address}[evidence]\nmode = \"ab\"\n")).unwrap_err().to_string();
+    assert!(e.starts_with("g.toml: terrestrial.preserve: it must be \"full\""), "{e}");
+    let same = LEAST.replace("sat0", "lan0");
+    assert!(Config::parse("g.toml", &same).unwrap_err().to_string().contains("between two"));
+}
