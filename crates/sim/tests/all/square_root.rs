@@ -116,6 +116,8 @@ fn after_a(skip: f64, s: &Resolved, seed: u64) -> (RunResult, RunResult) {
 fn check(what: &str, r: &Ratios, c: f64, p: f64) {
     let rounds = 1.0 / (c * p.sqrt());
     let (least, most) = (1.0 / (1.0 + 3.0 / rounds), 1.0 / (1.0 + 0.5 / rounds));
+    let ((events, e), (path, f)) = (r.events, r.path);
+    println!("{what}, p = {p}: {events:.3} ± {e:.3} of {least:.3} to {most:.3}, formula {path:.3} ± {f:.3}");
     let (mean, half) = r.events;
     assert!(half < 0.03, "{what}, p = {p}: the seeds disagree by {half:.3}");
     assert!(least <= mean && mean <= most, "{what}, p = {p}: {mean:.3}, expected {least:.3} to {most:.3}");
@@ -205,6 +207,7 @@ fn under_equal_loss_gaimd_gets_what_the_laws_predict() {
         // less, 3.5 % by the test above.
         let (mean, half) = competition(&general(alpha, beta), 1e6, 1000, 1e-2);
         let expected = predicted(alpha, beta);
+        println!("GAIMD({alpha}, {beta}), equal loss: {mean:.3} ± {half:.3}, predicted {expected:.3}");
         assert!(half < 0.06, "GAIMD({alpha}, {beta}): the seeds disagree by {half:.3}");
         let ratio = mean / expected;
         assert!((0.94..=1.09).contains(&ratio), "GAIMD({alpha}, {beta}): {mean:.3}, expected {expected:.3}");
@@ -223,6 +226,7 @@ fn gaimd_is_friendly_to_sack_at_a_common_bottleneck() {
         [(1.0, 0.5, 0.9, 1.1), (0.31, 0.875, 1.0, step(0.31, 0.875)), (0.2, 0.875, 0.9, 1.2)]
     {
         let (mean, half) = competition(&general(alpha, beta), 1300.0, 130, 0.0);
+        println!("GAIMD({alpha}, {beta}), bottleneck: {mean:.2} ± {half:.2}");
         assert!(half < 0.2, "GAIMD({alpha}, {beta}): the seeds disagree by {half:.3}");
         assert!(
             least <= mean && mean <= most,
