@@ -374,7 +374,7 @@ impl<C: CongestionControl> Ideal<C> {
             _ => self.una + self.segments.len() as u64,
         };
         self.stage.path.phase = Phase::Recovery;
-        self.pipe_counter = 2 * self.stage.cwnd() as i64 - i64::from(self.dupacks);
+        self.pipe_counter = 2 * self.stage.cwnd() as i64 - 3;
         self.resend(0);
     }
 

@@ -91,10 +91,10 @@ impl<S: Store> Engine<S> {
             }
             _ => self.board.max(),
         };
-        // \[Peach+\] Fig. 3: pipe = 2 * cwnd - ndupacks + 1; the one is added when the lost segment is sent again. A quiet
-        // recovery has not halved the window.
+        // \[Peach+\] Fig. 3: pipe = 2 * cwnd - ndupacks + 1, whatever is outstanding; the one is added when the lost segment is
+        // sent again. A quiet recovery has not halved the window.
         let before = self.control.window() << u32::from(!quiet);
-        let pipe = before as i64 - i64::from(self.dupacks) * i64::from(self.space.smss);
+        let pipe = before as i64 - i64::from(self.config.dup_thresh) * i64::from(self.space.smss);
         let recovery = Recovery { point, partial_acks: 0, pipe, prr: Prr::default(), report };
         self.state = State::Recovery(Box::new(recovery));
         self.answered.repair = Repaired::ByRecovery;
