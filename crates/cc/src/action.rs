@@ -122,6 +122,8 @@ pub enum Pipe {
     Counter {
         /// A partial acknowledgement also subtracts the lost original (ns-2 subtracts two).
         partial_extra: bool,
+        /// It begins with `2 * cwnd - ndupacks`, with the reduced window, and not with what is outstanding and not SACKed.
+        from_window: bool,
     },
 }
 

@@ -12,7 +12,7 @@
 
 mod config;
 
-pub use config::{Config, Guard, Invalid, NilPick, Opening, PipeRule, RetransmitTimer};
+pub use config::{Config, Guard, Invalid, NilPick, Opening, PipeRule, PipeStart, RetransmitTimer};
 
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::alg::reno::{self, Reno};

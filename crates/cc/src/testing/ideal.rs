@@ -281,7 +281,10 @@ impl<C: CongestionControl> Ideal<C> {
         if source == ProbeSource::UnackedModulo {
             let unsacked = || (0..self.segments.len()).filter(|&i| !self.segments[i].sacked);
             let count = unsacked().count();
-            let Some(i) = self.probes.checked_rem(count as u64).and_then(|n| unsacked().nth(n as usize)) else { return };
+            let Some(i) = self.probes.checked_rem(count as u64).and_then(|n| unsacked().nth(n as usize))
+            else {
+                return;
+            };
             carried = Some(self.una + i as u64);
         } else if source == ProbeSource::UnackedRoundRobin {
             let from = self.round_robin.saturating_sub(self.una) as usize;
@@ -374,7 +377,10 @@ impl<C: CongestionControl> Ideal<C> {
             _ => self.una + self.segments.len() as u64,
         };
         self.stage.path.phase = Phase::Recovery;
-        self.pipe_counter = 2 * self.stage.cwnd() as i64 - 3;
+        self.pipe_counter = match self.stage.cc.policy().pipe {
+            Pipe::Counter { from_window: true, .. } => 2 * self.stage.cwnd() as i64 - 3,
+            _ => self.segments.len() as i64 - i64::from(self.dupacks),
+        };
         self.resend(0);
     }
 
@@ -443,7 +449,7 @@ impl<C: CongestionControl> Ideal<C> {
             }
         }
         let lost = self.mark_lost();
-        if let Pipe::Counter { partial_extra } = self.stage.cc.policy().pipe {
+        if let Pipe::Counter { partial_extra, .. } = self.stage.cc.policy().pipe {
             let extra = partial_extra && acked > 0 && !probe;
             self.pipe_counter -= delivered + sacked + i64::from(extra);
         }

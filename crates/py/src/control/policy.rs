@@ -58,8 +58,8 @@ fn set(p: &mut Policy, key: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
         "pipe" => {
             let known = [
                 ("scoreboard", Pipe::Scoreboard),
-                ("counter", Pipe::Counter { partial_extra: false }),
-                ("counter-partial-extra", Pipe::Counter { partial_extra: true }),
+                ("counter", Pipe::Counter { partial_extra: false, from_window: false }),
+                ("counter-partial-extra", Pipe::Counter { partial_extra: true, from_window: false }),
             ];
             p.pipe = word(&what, value, &known)?;
         }

@@ -396,7 +396,7 @@ fn the_search_over_both_papers_is_sound() {
     file.max_cells = Some(40);
     let f = complete(fit(&Simulator::new("test"), file, &RunOptions::default()).expect("a search"));
     assert!(
-        matches!(f.course, Course::Descent { over_budget: true, .. }) && f.size == 86_016,
+        matches!(f.course, Course::Descent { over_budget: true, .. }) && f.size == 172_032,
         "{:?}",
         f.course
     );

@@ -496,7 +496,7 @@ impl<S: Store> Engine<S> {
     /// original of the hole it closes, which was still counted besides its retransmission; an answer to a probe
     /// does not.
     fn count_pipe(&mut self, delivered: u64, partial: bool) {
-        if let Pipe::Counter { partial_extra } = self.control.policy().pipe {
+        if let Pipe::Counter { partial_extra, .. } = self.control.policy().pipe {
             let smss = i64::from(self.space.smss);
             let Some(recovery) = self.state.recovery_mut() else { return };
             recovery.pipe -= delivered as i64;

@@ -11,7 +11,7 @@ use crate::store::Store;
 use crate::timer::Timer;
 use alloc::boxed::Box;
 use skyhaul_base::Instant;
-use skyhaul_cc::{Blocked, CongestionControl, RecoveryEnd, RecoveryMode, Signal};
+use skyhaul_cc::{Blocked, CongestionControl, Pipe, RecoveryEnd, RecoveryMode, Signal};
 
 impl<S: Store> Engine<S> {
     /// `SND.UNA` has advanced to `ack`; `ends`: this ends the recovery in progress.
@@ -91,10 +91,15 @@ impl<S: Store> Engine<S> {
             }
             _ => self.board.max(),
         };
-        // \[Peach+\] Fig. 3: pipe = 2 * cwnd - ndupacks + 1, whatever is outstanding; the one is added when the lost segment is
-        // sent again. A quiet recovery has not halved the window.
-        let before = self.control.window() << u32::from(!quiet);
-        let pipe = before as i64 - i64::from(self.config.dup_thresh) * i64::from(self.space.smss);
+        let pipe = if let Pipe::Counter { from_window: true, .. } = self.control.policy().pipe {
+            // \[Peach+\] Fig. 3: pipe = 2 * cwnd - ndupacks + 1; the one is added when the lost segment is sent again. A quiet
+            // recovery has not halved the window.
+            let before = self.control.window() << u32::from(!quiet);
+            before as i64 - i64::from(self.config.dup_thresh) * i64::from(self.space.smss)
+        } else {
+            // SACKed data has left the network; later transmissions are added.
+            flight as i64 - self.board.sacked() as i64
+        };
         let recovery = Recovery { point, partial_acks: 0, pipe, prr: Prr::default(), report };
         self.state = State::Recovery(Box::new(recovery));
         self.answered.repair = Repaired::ByRecovery;

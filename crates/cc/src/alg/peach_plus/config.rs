@@ -44,6 +44,19 @@ pub enum PipeRule {
     CounterLiteral,
 }
 
+/// With which value the counter of Quick Recovery begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum PipeStart {
+    /// What is outstanding and not SACKed: by the text, the counter "represents the estimated number of segments outstanding in
+    /// the network" \[Peach+ §I-C\].
+    Outstanding,
+    /// `2 * cwnd - ndupacks + 1`, with the halved window and three duplicates \[Peach+ Fig. 3\]: the same if the old window was
+    /// even and fully used.
+    Window,
+}
+
 /// Which acknowledgements restart the retransmission timer during Quick Recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
@@ -70,8 +83,7 @@ pub enum NilPick {
 }
 
 skyhaul_base::options! {
-    /// Options of TCP-Peach+. The defaults are the reading `both-papers`: the letter line by line, and slow start after a
-    /// timeout.
+    /// Options of TCP-Peach+. The defaults are the reading `both-papers`: the letter, and slow start after a timeout.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Config {
         /// How a connection starts: `jump` (default) or `slow`, for an ablation without Jump Start.
@@ -86,6 +98,8 @@ skyhaul_base::options! {
         quick_recovery: bool = true,
         /// The pipe of Quick Recovery: `counter-literal` (default, as in the letter), `counter`, `rfc6675`. Q3.
         pipe: PipeRule = PipeRule::CounterLiteral,
+        /// The first value of the counter: `outstanding` (default) or `window`, as in the letter's figure. Q3.
+        pipe_start: PipeStart = PipeStart::Outstanding,
         /// What restarts the retransmission timer in Quick Recovery: `every-sack` (default, as in the letter), `new-sack`,
         /// `advance`. Q10.
         retransmit_timer: RetransmitTimer = RetransmitTimer::EverySack,
@@ -132,9 +146,12 @@ pub enum Invalid {
 impl Config {
     pub(super) fn pipe(&self) -> Pipe {
         match self.pipe {
-            PipeRule::Counter if self.quick_recovery => Pipe::Counter { partial_extra: true },
-            PipeRule::CounterLiteral if self.quick_recovery => Pipe::Counter { partial_extra: false },
-            _ => Pipe::Scoreboard,
+            PipeRule::Rfc6675 => Pipe::Scoreboard,
+            _ if !self.quick_recovery => Pipe::Scoreboard,
+            rule => Pipe::Counter {
+                partial_extra: rule == PipeRule::Counter,
+                from_window: self.pipe_start == PipeStart::Window,
+            },
         }
     }
 
@@ -192,13 +209,14 @@ impl ControlOptions for Config {
 const READINGS: &[Reading<Config>] = &[
     Reading {
         name: "printed",
-        about: "[Peach+] line by line: the counter of Fig. 3, the timer that every SACK restarts (§I-C), NIL segments \
-                without data; Jump Start after a timeout",
-        options: || Config { on_rto: Opening::Jump, ..both_papers() },
+        about: "[Peach+] line by line: the counter of Fig. 3 from its first value on, the timer that every SACK restarts (§I-C), \
+                NIL segments in the order of Fig. 1 and without data; Jump Start after a timeout",
+        options: || Config { pipe_start: PipeStart::Window, on_rto: Opening::Jump, ..both_papers() },
     },
     Reading {
         name: "both-papers",
-        about: "the default: [Peach+] line by line, and slow start after a timeout, as in [Peach] Fig. 4",
+        about: "the default: [Peach+] line by line, but for a counter that begins with what is outstanding, as the text defines \
+                it, and slow start after a timeout, as in [Peach] Fig. 4",
         options: both_papers,
     },
     Reading {
@@ -219,6 +237,7 @@ const READINGS: &[Reading<Config>] = &[
 fn both_papers() -> Config {
     Config {
         pipe: PipeRule::CounterLiteral,
+        pipe_start: PipeStart::Outstanding,
         retransmit_timer: RetransmitTimer::EverySack,
         nil_without_data: true,
         nil_pick: NilPick::Modulo,

@@ -94,8 +94,10 @@ fn one_loss_with_the_pipe_of_the_scoreboard() {
 
 #[test]
 fn one_loss_with_the_counter() {
-    for pipe in [PipeRule::Counter, PipeRule::CounterLiteral] {
-        let mut run = steady(Config { pipe, ..Config::default() }, &[0]);
+    let rules = [PipeRule::Counter, PipeRule::CounterLiteral];
+    let starts = [PipeStart::Outstanding, PipeStart::Window];
+    for (pipe, pipe_start) in rules.into_iter().flat_map(|pipe| starts.map(|start| (pipe, start))) {
+        let mut run = steady(Config { pipe, pipe_start, ..Config::default() }, &[0]);
         run.run_until(secs(0.6051));
         assert_eq!((run.stage.cwnd(), run.stage.variable("adsn"), run.stage.path.pipe()), (15.0, 15.0, 28.0));
         run.run_until(secs(1.1549));
@@ -240,7 +242,10 @@ fn option_retransmit_timer() {
 
 #[test]
 fn option_nil_pick() {
-    let sources = [(NilPick::Modulo, ProbeSource::UnackedModulo), (NilPick::RoundRobin, ProbeSource::UnackedRoundRobin)];
+    let sources = [
+        (NilPick::Modulo, ProbeSource::UnackedModulo),
+        (NilPick::RoundRobin, ProbeSource::UnackedRoundRobin),
+    ];
     for (nil_pick, source) in sources {
         let mut s = lost(30, Config { nil_pick, ..Config::default() });
         assert_eq!(s.transmitted(0).probe_now, Some((source, 1)));
