@@ -383,7 +383,7 @@ impl<S: Store> Engine<S> {
             && self.state.recovery().is_some_and(|r| r.partial_acks > 1)
             && self.mode() == RecoveryMode::NewReno;
         if index == 0 && !impatient {
-            // RFC 6298 §5.6, RFC 6675 §5 step 4.3: the timer guards the copy of the head, which gets a whole RTO in every
+            // RFC 6675 §6 lets the timer restart here: the timer guards the copy of the head, which gets a whole RTO in every
             // phase. After F-RTO found a timeout genuine, the copy leaves most of an RTT after the acknowledgement that
             // started the timer.
             self.guard_head(now);
