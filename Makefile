@@ -70,12 +70,15 @@ demo: needs $(VENV)/.build
 	$(install)
 	$(BIN)/skyhaul demo
 
+# The command; SKYHAUL=target/release/skyhaul is one that has been built.
+SKYHAUL ?= cargo run --release --locked --quiet -p skyhaul-cli --
+
 # Resumes after Ctrl-C. E.g. make reproduce REPRODUCE="peach-2001 --jobs 2".
 reproduce:
-	cargo run --release --locked --quiet -p skyhaul-cli -- reproduce $(REPRODUCE)
+	$(SKYHAUL) reproduce $(REPRODUCE)
 
 reproduce-quick:
-	cargo run --release --locked --quiet -p skyhaul-cli -- reproduce --quick $(REPRODUCE)
+	$(SKYHAUL) reproduce --quick $(REPRODUCE)
 
 # In this order; at the end, what was skipped and why. SKYHAUL_REQUIRE=all makes a skip a failure.
 test: needs-of-tests

@@ -11,8 +11,8 @@ use skyhaul_testkit::one_line::{List, Row, code, whole};
 /// Where a name stands as a default or an example: algorithm, file, why.
 const EXAMPLES: &[(&str, &str, &str)] = &[
     ("cubic", "crates/cli/src/args/wire.rs", "the default of `wire`"),
-    ("cubic", "crates/gateway/src/config.rs", "the default of a gateway"),
-    ("scps-like", "crates/gateway/src/config.rs", "the control of a profile of links"),
+    ("cubic", "crates/gateway/src/config/link.rs", "the default of a gateway"),
+    ("scps-like", "crates/gateway/src/config/link.rs", "the control of a profile of links"),
     ("peach", "crates/net/src/fuzz.rs", "an algorithm whose probes are to be fuzzed"),
     ("bbr", "crates/net/src/doctor/mod.rs", "the kernel's control of that name"),
     ("peach", "python/skyhaul/_run.py", "an example of its documentation"),

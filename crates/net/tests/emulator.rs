@@ -221,7 +221,9 @@ fn a_run_in_which_nothing_crosses_is_not_trusted() {
         return;
     };
     let r = p.emulation.finish().unwrap();
-    assert_eq!(r.doubts(), ["no packet entered the links in either direction, so nothing was measured"]);
+    // On a busy machine the kernel may have dropped packets of its own meanwhile, which is another doubt.
+    let nothing = "no packet entered the links in either direction, so nothing was measured";
+    assert!(r.doubts().iter().any(|doubt| doubt == nothing), "{:?}", r.doubts());
 }
 
 #[test]
