@@ -401,5 +401,5 @@ fn the_search_over_both_papers_is_sound() {
         f.course
     );
     let labels: Vec<&str> = f.readings.iter().filter_map(|r| r.label.as_deref()).collect();
-    assert!(labels.contains(&"both-papers") && labels.len() == 7, "{labels:?}");
+    assert!(labels.contains(&"both-papers") && labels.len() == 9, "{labels:?}");
 }
