@@ -3,9 +3,9 @@
 
     tools/verdicts.py results/reproduce/summary.json [...]
 
-A table whose header begins with | study | hold | differ | undecided | has a row per study of the page's folder, or per folder
-(in backquotes). The first three numbers of a row are findings; those of folders also get the other columns of
-docs/studies.md. Rows of studies that the results do not have stay as they are.
+A table whose header begins with | study | hold | differ | undecided | has a row per study of the page's
+folder, or per folder (in backquotes). The first three numbers of a row are findings; those of folders also
+get the other columns of docs/studies.md. Rows of studies that the results do not have stay as they are.
 """
 
 import json
@@ -56,8 +56,11 @@ def rewritten(page: pathlib.Path, studies: dict, folders: dict) -> str:
 
 def main() -> None:
     if len(sys.argv) < 2:
-        sys.exit("verdicts: name the summary.json of skyhaul reproduce, such as results/reproduce/summary.json")
-    studies, folders = rows(sys.argv[1:])
+        sys.exit("verdicts: name a summary.json of skyhaul reproduce, as in results/reproduce/")
+    try:
+        studies, folders = rows(sys.argv[1:])
+    except (OSError, ValueError, KeyError) as error:
+        sys.exit(f"verdicts: this is no summary of skyhaul reproduce: {error}")
     for page in [DOCS / "studies.md", *sorted(DOCS.glob("papers/*.md"))]:
         before = page.read_text(encoding="utf-8")
         after = rewritten(page, studies, folders)
