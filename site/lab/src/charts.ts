@@ -13,6 +13,8 @@ export interface Line {
 
 export interface Bars {
   cause: string;
+  /** The largest number of any control, which fills a lane. */
+  most: number;
   x: number[];
   y: number[];
 }
@@ -33,7 +35,8 @@ export function colour(name: string): string {
 
 export const controlColours = () => [0, 1, 2, 3].map((i) => colour(`control-${i}`));
 
-const CAUSES = ["error", "full", "pushed-out", "aqm", "link-down", "arq-gave-up", "filtered"];
+/** Causes of losses, in the order of their colours. */
+export const CAUSES = ["error", "full", "pushed-out", "aqm", "link-down", "arq-gave-up", "filtered"];
 export const CAUSE_WORDS: Record<string, string> = {
   error: "channel error",
   full: "queue full",
@@ -102,28 +105,38 @@ export function lines(element: HTMLElement, height: number, duration: number, un
   } as TopLevelSpec);
 }
 
-export function bars(element: HTMLElement, height: number, duration: number, interval: number, most: number, all: Bars[], says: string): Promise<void> {
-  const below: number[] = [];
-  const values = all.flatMap((b) =>
-    b.x.flatMap((x, i) => {
-      const y = below[i] ?? 0;
-      below[i] = y + b.y[i]!;
-      return b.y[i] ? [{ x, x2: x + interval, y, y2: below[i], c: b.cause }] : [];
-    }),
+/** Losses per interval, a lane for each cause with a scale of its own: a few channel errors show beside hundreds of drops. */
+export function bars(element: HTMLElement, height: number, duration: number, interval: number, all: Bars[], says: string): Promise<void> {
+  const lanes = Math.max(1, all.length);
+  const floor = (lane: number) => lanes - 1 - lane;
+  const values = all.flatMap((b, lane) =>
+    // However few they are, they are seen.
+    b.x.flatMap((x, i) => (b.y[i] ? [{ x, x2: x + interval, y: floor(lane), y2: floor(lane) + 0.85 * Math.max(0.12, b.y[i]! / b.most), c: b.cause }] : [])),
   );
   const domain = all.map((b) => b.cause);
+  const y = { field: "y", type: "quantitative", scale: { domain: [0, lanes], zero: true, nice: false }, axis: null };
   return show(element, {
     ...frame(element, height, says),
-    data: { values },
-    mark: { type: "rect", clip: true },
-    encoding: {
-      x: time(duration),
-      x2: { field: "x2" },
-      y2: { field: "y2" },
-      y: { field: "y", type: "quantitative", title: "packets", scale: { domain: [0, Math.max(1, most)], zero: true }, axis: { tickCount: 3, tickMinStep: 1, format: "d", minExtent: 34, maxExtent: 34 } },
-      color: { field: "c", type: "nominal", scale: { domain, range: domain.map(causeColour) }, legend: null },
-    },
-  } as TopLevelSpec);
+    layer: [
+      { data: { values: all.map((_, lane) => ({ y: lane })) }, mark: { type: "rule", color: colour("line") }, encoding: { y } },
+      {
+        data: { values: all.map((b, lane) => ({ y: floor(lane) + 0.42, t: b.most.toLocaleString("en") })) },
+        mark: { type: "text", align: "right", baseline: "middle", fontSize: 11, color: colour("text-2") },
+        encoding: { x: { value: -8 }, y, text: { field: "t" } },
+      },
+      {
+        data: { values },
+        mark: { type: "rect", clip: true },
+        encoding: {
+          x: time(duration),
+          x2: { field: "x2" },
+          y,
+          y2: { field: "y2" },
+          color: { field: "c", type: "nominal", scale: { domain, range: domain.map(causeColour) }, legend: null },
+        },
+      },
+    ],
+  } as unknown as TopLevelSpec);
 }
 
 /** Goodput against the loss rate: both axes by position, since a rate of zero has no place on a logarithmic one. */

@@ -1,5 +1,5 @@
 // Segments on their way: a strip that shows where each is now, and below it the same over time, sender at the top.
-import { colour } from "./charts.js";
+import { causeColour, colour } from "./charts.js";
 import type { Crossings } from "./engine.js";
 
 /** A segment on its way. */
@@ -90,7 +90,8 @@ export function count(c: Crossing, t: number): { on: Record<string, number>; los
 
 const STRIP = 66;
 
-export function draw(canvas: HTMLCanvasElement, c: Crossing, t: number, history: number): void {
+/** Draws the segments of a control: its colour says whose they are, their shape what they are, that of a cross why one was lost. */
+export function draw(canvas: HTMLCanvasElement, c: Crossing, t: number, history: number, control: number): void {
   const ratio = window.devicePixelRatio || 1;
   const [width, height] = [canvas.clientWidth, canvas.clientHeight];
   if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio);
@@ -98,8 +99,7 @@ export function draw(canvas: HTMLCanvasElement, c: Crossing, t: number, history:
   const g = canvas.getContext("2d")!;
   g.setTransform(ratio, 0, 0, ratio, 0, 0);
   g.clearRect(0, 0, width, height);
-  const colours: Record<string, string> = Object.fromEntries(KINDS.map((k) => [k, colour(`kind-${k}`)]));
-  const [text, line, bad] = [colour("text-2"), colour("line"), colour("bad")];
+  const [text, line, own] = [colour("text-2"), colour("line"), colour(`control-${control}`)];
   g.font = `11px ${getComputedStyle(document.body).fontFamily}`;
   g.textBaseline = "middle";
 
@@ -126,8 +126,8 @@ export function draw(canvas: HTMLCanvasElement, c: Crossing, t: number, history:
     if (!p) continue;
     const x = s.backward ? right - p.at * (right - left) : left + p.at * (right - left);
     const y = lane(s);
-    if (p.lost) cross(g, x, y, bad);
-    else dot(g, x, y, s.kind, colours[s.kind]!);
+    if (p.lost) cross(g, x, y, causeColour(s.fate));
+    else dot(g, x, y, s.kind, own);
   }
 
   // The same over time.
@@ -145,7 +145,7 @@ export function draw(canvas: HTMLCanvasElement, c: Crossing, t: number, history:
     const lost = s.fate !== "arrived" && s.fate !== "on the way";
     const stop = lost ? (s.fate === "error" || s.fate === "link-down" ? 0.5 : 0) : 1;
     const now = across > 0 ? Math.min(stop, Math.max(0, (t - leave) / across)) : stop;
-    g.strokeStyle = colours[s.kind]!;
+    g.strokeStyle = own;
     g.globalAlpha = s.kind === "ack" || s.kind === "answer" ? 0.55 : 0.9;
     g.setLineDash(s.kind === "probe" || s.kind === "answer" ? [3, 2] : []);
     g.lineWidth = s.kind === "again" ? 2 : 1;
@@ -156,7 +156,7 @@ export function draw(canvas: HTMLCanvasElement, c: Crossing, t: number, history:
     g.stroke();
     g.globalAlpha = 1;
     g.setLineDash([]);
-    if (lost && leave + stop * across <= t) cross(g, x(leave + stop * across), y(stop) + (stop === 0 ? 5 : 0), bad);
+    if (lost && leave + stop * across <= t) cross(g, x(leave + stop * across), y(stop) + (stop === 0 ? 5 : 0), causeColour(s.fate));
   }
   g.restore();
   g.strokeStyle = line;

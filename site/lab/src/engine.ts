@@ -5,6 +5,8 @@ export interface Failure {
   line?: number;
   key?: string;
   what?: string;
+  /** Which of the controls it concerns, from 0, if only one. */
+  control?: number;
 }
 
 export interface Column {
@@ -14,8 +16,8 @@ export interface Column {
 export interface Check {
   title: string;
   duration_s: number;
-  links: { name: string; forward: { delay_s: number | null; queue_packets: number | null; queue_kind: string; rate_bit_s: number | null; rate_packets_s: number | null; loss: number } }[];
-  flows: { name: string; cc: string; count: number; base_rtt_s: number | null; segment_bytes: number }[];
+  links: { name: string; forward: { delay_s: number | null; queue_packets: number | null; queue_kind: string; rate_bit_s: number | null; rate_packets_s: number | null; loss: number }; orbit?: object }[];
+  flows: { name: string; cc: string; count: number; base_rtt_s: number | null; segment_bytes: number; bottleneck: { link: string } | null }[];
   warnings: { key: string; message: string }[];
 }
 

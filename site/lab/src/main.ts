@@ -4,7 +4,7 @@ import type * as Links from "./crossing.js";
 import { curve, goodput, valueAt, type Curve } from "./curves.js";
 import { Engine, Refused, Withdrawn, type Check, type Crossings, type Failure, type Run } from "./engine.js";
 import { box, entry, mark, swatch } from "./marks.js";
-import { START, file, fromLink, label, lines, sample, toLink, type Known } from "./state.js";
+import { MOST, START, file, fromLink, label, lines, notFollowed, sample, toLink, type Known } from "./state.js";
 import { rows } from "./table.js";
 import { WALK, stepState } from "./walk.js";
 
@@ -19,6 +19,8 @@ const field = (name: string) => form.elements.namedItem(name) as HTMLInputElemen
 
 const engine = new Engine(BASE);
 let state = fromLink(location.hash);
+/** What of the address could not be followed. */
+let notes = notFollowed(location.hash);
 let known: Known = { link: "", group: "", limit: "" };
 let check: Check | undefined;
 let runs: Run[] = [];
@@ -85,7 +87,7 @@ function fill(): void {
       return row;
     }),
   );
-  by<HTMLButtonElement>("cc-add").disabled = state.cc.length >= 4;
+  by<HTMLButtonElement>("cc-add").disabled = state.cc.length >= MOST;
 }
 
 function orbit(): void {
@@ -96,8 +98,6 @@ function orbit(): void {
 
 function read(): void {
   for (const name of FIELDS) state[name] = field(name).value.trim();
-  if (state.link === check?.links[0]?.name) state.link = "";
-  if (state.group === check?.flows[0]?.name) state.group = "";
   state.set = field("set").value.split(/\r?\n/).map((l) => l.trim()).filter((l) => l !== "");
   const cc = [...by("cc").querySelectorAll("input")].map((i) => i.value.trim()).filter((c) => c !== "");
   state.cc = cc.length > 0 ? cc : [...START.cc];
@@ -112,20 +112,86 @@ function remember(): void {
 
 const say = (text: string) => (by("status").textContent = text);
 
+/** The control of the page in which a key of the scenario was entered, if there is one. */
+function entered(failure: Failure): HTMLElement | undefined {
+  if (failure.control !== undefined) return by("cc").querySelectorAll("input")[failure.control];
+  const key = failure.key ?? "";
+  const places: [RegExp, (typeof FIELDS)[number]][] = [
+    [/^extends/, "preset"], [/^duration/, "duration"], [/^seed/, "seed"], [/^link$/, "link"], [/^group$/, "group"],
+    [/^links\..*\.queue\.limit/, "limit"], [/^links\..*\.queue/, "queue"], [/^links\..*\.error/, "loss"],
+    [/^links\..*\.delay/, "delay"], [/^links\..*\.rate/, "rate"], [/^flows\..*\.count/, "count"],
+  ];
+  const found = places.find(([of, name]) => of.test(key) && state[name] !== "");
+  if (found) return field(found[1]);
+  return key !== "" && state.set.length > 0 ? field("set") : undefined;
+}
+
+/** What a control of the page is called there. */
+function called(of: HTMLElement): string {
+  const inside = (of.closest("label")?.firstChild?.textContent ?? "").trim();
+  return of.getAttribute("aria-label") ?? (inside || "Further lines");
+}
+
+/** Marks the control of the page that an error is about; without one, none. */
+function blame(of?: HTMLElement): void {
+  form.querySelectorAll("[aria-invalid]").forEach((f) => f.removeAttribute("aria-invalid"));
+  of?.setAttribute("aria-invalid", "true");
+}
+
 function complain(e: unknown): void {
   if (e instanceof Withdrawn) return;
   const failure: Failure = e instanceof Refused ? e.failure : { message: String(e instanceof Error ? e.message : e) };
   const where = [failure.line ? `line ${failure.line}` : "", failure.key ?? ""].filter(Boolean).join(", ");
-  by("error").textContent = failure.what ? `${where ? `${where}: ` : ""}${failure.what}` : failure.message;
-  say("The scenario cannot be run.");
+  const of = entered(failure);
+  blame(of);
+  const words = failure.what ? `${where ? `${where}: ` : ""}${failure.what}` : failure.message;
+  by("error").textContent = of ? `${called(of)}: ${words}` : words;
+  say(`The scenario cannot be run. ${by("error").textContent}`);
+  // What is still drawn is of another scenario.
+  by("results").classList.toggle("stale", runs.length > 0);
+  by("stale").hidden = runs.length === 0;
 }
 
-/** What the preset itself says: names of links and flows, and the limit of its queue. */
+/** The item that is asked for, or the one that the flows of the preset meet first. */
+function chosen<T extends { name: string }>(what: "link" | "group", list: T[], first?: string): T | undefined {
+  const asked = state[what];
+  const found = list.find((l) => l.name === asked);
+  if (asked && !found) {
+    const known = list.map((l) => l.name).join(", ");
+    throw new Refused({ message: `preset ${state.preset} has no ${what} "${asked}" (known: ${known})`, key: what });
+  }
+  return found ?? list.find((l) => l.name === first) ?? list[0];
+}
+
+/** A number with its unit, without needless digits. */
+const amount = (value: number, unit: string) => `${Number(value.toPrecision(4))} ${unit}`;
+
+/** What the preset says of everything that the page can change. */
+function ofPreset(of: Check, link: Check["links"][number] | undefined, group: Check["flows"][number] | undefined): void {
+  const f = link?.forward;
+  const says: Partial<Record<(typeof FIELDS)[number], string>> = {
+    duration: amount(of.duration_s, "s"),
+    count: group ? String(group.count) : "",
+    delay: link?.orbit ? "as the orbit says" : f?.delay_s == null ? "" : amount(f.delay_s * 1e3, "ms"),
+    rate: f?.rate_bit_s == null ? "unlimited" : amount(f.rate_bit_s / 1e6, "Mbit/s"),
+    loss: f ? String(Number(f.loss.toPrecision(3))) : "",
+    limit: f?.queue_packets == null ? "unlimited" : amount(f.queue_packets, "packets"),
+  };
+  for (const [name, words] of Object.entries(says)) field(name).placeholder = words;
+  const preset = (name: string, words: string) => ((field(name) as unknown as HTMLSelectElement).options[0]!.text = `preset: ${words}`);
+  preset("queue", f?.queue_kind ?? "");
+  preset("orbit", says.delay ?? "");
+}
+
+/** What the preset itself says: its links and flows, and their values. */
 async function learn(): Promise<void> {
   const [of] = await engine.ask<Check>({ check: { scenario: `preset:${state.preset}` } });
   check = of;
-  const link = of.links.find((l) => l.name === state.link) ?? of.links[0];
-  const group = of.flows.find((f) => f.name === state.group) ?? of.flows[0];
+  const group = chosen("group", of.flows);
+  // What limits the flows, not the first link on their way.
+  const link = chosen("link", of.links, group?.bottleneck?.link);
+  [state.link, state.group] = [link?.name ?? "", group?.name ?? ""];
+  ofPreset(of, link, group);
   const packets = link?.forward.queue_packets;
   known = { link: link?.name ?? "", group: group?.name ?? "", limit: packets == null ? "" : `${packets} packets` };
   const options = (name: string, list: string[], hide: HTMLElement) => {
@@ -142,8 +208,8 @@ async function run(): Promise<void> {
   const mine = ++turn;
   pause();
   engine.stop();
-  remember();
   by("error").textContent = "";
+  blame();
   // A sweep of another scenario says nothing of this one.
   by("sweep-figure").hidden = true;
   by("sweep-status").textContent = "";
@@ -152,13 +218,19 @@ async function run(): Promise<void> {
   const from = performance.now();
   try {
     await learn();
+    remember();
     // The duration decides how often is sampled, and the file says how often: first without, then with it.
     const draft = lines(state, known, 1).slice(0, -1).join("\n");
     const [of] = await engine.ask<Check>({ check: { scenario: `${draft}\n` } });
     if (mine !== turn) return;
     const files = state.cc.map((_, i) => file(state, known, of.duration_s, i));
     const answers = await Promise.all([
-      ...files.map((scenario) => engine.ask<Run>({ run: { scenario, series: true, intervals: INTERVALS } })),
+      ...files.map((scenario, control) =>
+        engine.ask<Run>({ run: { scenario, series: true, intervals: INTERVALS } }).catch((e: unknown) => {
+          if (e instanceof Refused && /^flows\..*\.cc/.test(e.failure.key ?? "")) e.failure.control = control;
+          throw e;
+        }),
+      ),
       drawing as Promise<unknown>,
     ]);
     if (mine !== turn) return;
@@ -180,12 +252,14 @@ async function run(): Promise<void> {
 }
 
 async function show(files: string[]): Promise<void> {
+  by("results").classList.remove("stale");
+  by("stale").hidden = true;
   flows();
   by("table").replaceChildren(...rows(runs, labels, known.link));
   scenarioFile(files, 0);
   by("legend").replaceChildren(...labels.map((l, i) => entry(swatch(i), l)));
   const early = runs.flatMap((r, i) => (r.ended_early ? [`${labels[i]}: ${r.ended_early}`] : []));
-  const warnings = [...early, ...check!.warnings.map((w) => `${w.key}: ${w.message}`)].map((text) => {
+  const warnings = [...notes, ...early, ...check!.warnings.map((w) => `${w.key}: ${w.message}`)].map((text) => {
     const li = document.createElement("li");
     li.textContent = text;
     return li;
@@ -225,11 +299,16 @@ async function drawCharts(): Promise<void> {
       bars: causes.map((cause) => {
         const of = losses.filter((l) => l.cause === cause);
         const y = of[0]!.counts.map((_, i) => of.reduce((sum, l) => sum + l.counts[i]!, 0));
-        return { cause, x: y.map((_, i) => i * interval), y };
+        return { cause, most: 1, x: y.map((_, i) => i * interval), y };
       }),
     };
   });
-  const most = Math.max(0, ...drops.flatMap((d) => (d.bars[0]?.y ?? []).map((_, i) => d.bars.reduce((sum, b) => sum + b.y[i]!, 0))));
+  // Controls are compared: a lane has the same scale for each.
+  for (const cause of charts.CAUSES) {
+    const lanes = drops.flatMap((d) => d.bars.filter((b) => b.cause === cause));
+    const most = Math.max(1, ...lanes.flatMap((b) => b.y));
+    lanes.forEach((b) => (b.most = most));
+  }
   by("c-drops").replaceChildren();
   for (const [i, d] of drops.entries()) {
     const part = document.createElement("div");
@@ -242,10 +321,10 @@ async function drawCharts(): Promise<void> {
     plot.className = "plot small";
     part.append(head, plot);
     by("c-drops").append(part);
-    await charts.bars(plot, HEIGHT.drops, duration, d.interval, most, d.bars, `Losses of ${labels[i]} over time, by true cause.`);
+    await charts.bars(plot, HEIGHT.drops, duration, d.interval, d.bars, `Losses of ${labels[i]} over time, by true cause.`);
   }
   const causes = [...new Set(drops.flatMap((d) => d.bars.map((b) => b.cause)))];
-  by("cause-legend").replaceChildren(...causes.map((c) => entry(box(`cause-${["error", "full", "pushed-out", "aqm", "link-down", "arq-gave-up", "filtered"].indexOf(c)}`), charts.CAUSE_WORDS[c] ?? c)));
+  by("cause-legend").replaceChildren(...causes.map((c) => entry(box(`cause-${charts.CAUSES.indexOf(c)}`), charts.CAUSE_WORDS[c] ?? c)));
   document.querySelectorAll<HTMLElement>(".charts .plot").forEach((plot) => {
     plot.querySelector(".veil")?.remove();
     const veil = document.createElement("div");
@@ -253,8 +332,8 @@ async function drawCharts(): Promise<void> {
     plot.append(veil);
   });
   // Of what the segments of a link are drawn with.
-  const marks = links.KINDS.map((kind) => mark((g) => links.dot(g, 7, 7, kind, charts.colour(`kind-${kind}`)), links.KIND_WORDS[kind]!));
-  by("kind-legend").replaceChildren(...marks, mark((g) => links.cross(g, 7, 7, charts.colour("bad")), "lost"));
+  const marks = links.KINDS.map((kind) => mark((g) => links.dot(g, 7, 7, kind, charts.colour("text")), links.KIND_WORDS[kind]!));
+  by("kind-legend").replaceChildren(...marks, mark((g) => links.cross(g, 7, 7, charts.colour("text")), "lost: the colour is that of the cause"));
   panels();
 }
 
@@ -357,7 +436,7 @@ function drawCrossings(): void {
     const c = kept.get(i);
     const complete = c && c.from <= Math.max(0, now - history - rtt()) && c.to >= now;
     if (!complete) void fetchCrossing(i, Math.max(0, now - history - 2 * rtt()), Math.min(check!.duration_s, now + margin));
-    if (c && c.from <= now && now <= c.to) links.draw(canvas, c, now, history);
+    if (c && c.from <= now && now <= c.to) links.draw(canvas, c, now, history, i);
   }
   if (!playing) words();
 }
@@ -493,6 +572,7 @@ form.onsubmit = (e) => {
   void run();
 };
 form.addEventListener("change", (e) => {
+  notes = [];
   const target = e.target as HTMLInputElement;
   if (target.name === "orbit") {
     const chosen = target.value;
@@ -509,7 +589,6 @@ form.addEventListener("change", (e) => {
     state = { ...START, cc, preset, seed, speed, loss: preset === START.preset ? START.loss : "", duration: preset === START.preset ? START.duration : "" };
     fill();
   }
-  if (target.name === "link" || target.name === "group") state[target.name] = target.value;
   state.t = "";
   orbit();
   void run();
@@ -569,6 +648,10 @@ async function copy(button: HTMLElement, text: string): Promise<void> {
   }
   setTimeout(() => (button.textContent = words), 1500);
 }
+by("to-form").onclick = () => {
+  form.scrollIntoView();
+  field("preset").focus({ preventScroll: true });
+};
 by("share").onclick = () => {
   remember();
   void copy(by("share"), location.href);
@@ -577,6 +660,7 @@ by("file-copy").onclick = () => void copy(by("file-copy"), by("file").textConten
 
 addEventListener("hashchange", () => {
   state = fromLink(location.hash);
+  notes = notFollowed(location.hash);
   fill();
   walk(false);
   void run();

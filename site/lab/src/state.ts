@@ -51,15 +51,35 @@ export const START: State = {
   step: "",
 };
 
+/** Largest number of controls side by side. */
+export const MOST = 4;
+
 const LISTS = ["cc", "set"] as const;
 const TEXTS = Object.keys(START).filter((k) => !LISTS.includes(k as never)) as Exclude<keyof State, "cc" | "set">[];
 
-/** The part of an address behind `#`: what differs from the start. */
+/** What the results depend on: it stands in every link, so that a link keeps its meaning when the start of the page changes. */
+const ALWAYS: (keyof State)[] = ["preset", "cc", "loss", "duration", "seed"];
+
+/** The part of an address behind `#`; empty for the start of the page. */
 export function toLink(state: State): string {
   const query = new URLSearchParams();
-  for (const key of TEXTS) if (state[key] !== START[key]) query.set(key, state[key]);
-  for (const key of LISTS) if (state[key].join("\n") !== START[key].join("\n")) state[key].forEach((v) => query.append(key, v));
+  const same = (key: keyof State) => String(state[key]) === String(START[key]);
+  const written = (key: keyof State) => !same(key) || ALWAYS.includes(key);
+  const start = (Object.keys(START) as (keyof State)[]).every((key) => same(key) || key === "link" || key === "group");
+  if (start) return "";
+  for (const key of TEXTS) if (written(key)) query.set(key, state[key]);
+  for (const key of LISTS) if (written(key)) state[key].forEach((v) => query.append(key, v));
   return query.toString();
+}
+
+/** Parts of an address that cannot be followed, in words. */
+export function notFollowed(hash: string): string[] {
+  const query = new URLSearchParams(hash.replace(/^#/, ""));
+  const unknown = [...new Set(query.keys())].filter((key) => !(key in START));
+  const words = unknown.map((key) => `The address has the part "${key}", which this page does not know.`);
+  const controls = query.getAll("cc").filter((c) => c.trim() !== "").length;
+  if (controls > MOST) words.push(`The address names ${controls} congestion controls; the page shows the first ${MOST}.`);
+  return words;
 }
 
 export function fromLink(hash: string): State {
@@ -67,7 +87,7 @@ export function fromLink(hash: string): State {
   const state: State = { ...START, cc: [...START.cc], set: [] };
   for (const key of TEXTS) state[key] = query.get(key) ?? START[key];
   for (const key of LISTS) if (query.has(key)) state[key] = query.getAll(key).map((v) => v.replace(/[\r\n]+/g, " "));
-  state.cc = state.cc.filter((c) => c.trim() !== "").slice(0, 4);
+  state.cc = state.cc.filter((c) => c.trim() !== "").slice(0, MOST);
   if (state.cc.length === 0) state.cc = [...START.cc];
   return state;
 }

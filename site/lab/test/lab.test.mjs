@@ -159,21 +159,88 @@ test("the walk shows the figures of the paper", async () => {
 
 test("what is wrong is said, with its line and key", async () => {
   const page = await open();
+  const wrong = () => page.waitForFunction(() => document.getElementById("error").textContent !== "");
+  const right = () => page.waitForFunction(() => document.getElementById("error").textContent === "" && document.getElementById("stale").hidden);
+  const blamed = () => page.locator("[aria-invalid]").evaluateAll((all) => all.map((f) => f.name || f.ariaLabel));
   await page.fill('[name="loss"]', "2");
   await page.click("#run");
-  await page.waitForFunction(() => document.getElementById("error").textContent !== "");
-  assert.match(await text(page, "#error"), /links\.sat\.error/);
+  await wrong();
+  assert.match(await text(page, "#error"), /^Segment loss probability: .*links\.sat\.error/);
+  assert.deepEqual(await blamed(), ["loss"]);
+  // What is still drawn is of the scenario before.
+  assert.match(await text(page, "#stale"), /scenario before/);
+  assert.equal(await page.locator(".charts").evaluate((c) => getComputedStyle(c).opacity), "0.45");
   await page.fill('[name="loss"]', "1e-3");
   await page.click("#run");
   await settled(page);
-  await page.waitForFunction(() => document.getElementById("error").textContent === "");
+  await right();
+  assert.deepEqual(await blamed(), []);
+  await page.locator("#cc input").nth(1).fill("peech");
+  await page.click("#run");
+  await wrong();
+  assert.match(await text(page, "#error"), /^Control 2: .*did you mean "peach"/);
+  assert.deepEqual(await blamed(), ["Control 2"]);
   await done(page);
+});
+
+test("the link that limits the flows is chosen, and the values of the preset are shown", async () => {
+  const page = await open("#preset=leo-walker-550&duration=10+s&loss=&cc=cubic");
+  assert.equal(await page.locator('[name="link"]').inputValue(), "sat");
+  const shown = (name) => page.locator(`[name="${name}"]`).getAttribute("placeholder");
+  assert.deepEqual([await shown("rate"), await shown("limit"), await shown("count")], ["50 Mbit/s", "117 packets", "1"]);
+  assert.match(page.url(), /link=sat/);
+  await page.selectOption('[name="preset"]', "peach-geo");
+  await settled(page);
+  assert.deepEqual([await shown("delay"), await shown("rate"), await shown("limit")], ["275 ms", "10.4 Mbit/s", "50 packets"]);
+  assert.match(await page.locator('[name="queue"] option').first().innerText(), /preset: strict-pushout/);
+  await done(page);
+});
+
+test("a link that cannot be followed is said", async () => {
+  const page = await open("#presett=x&duration=10+s&cc=sack&cc=reno&cc=cubic&cc=bbr&cc=hybla");
+  const said = await text(page, "#warnings");
+  assert.match(said, /"presett", which this page does not know/);
+  assert.match(said, /5 congestion controls; the page shows the first 4/);
+  await done(page);
+  const other = await browser.newPage();
+  await other.goto(`${base}#link=up&duration=10+s`);
+  await other.waitForFunction(() => document.getElementById("error").textContent !== "");
+  assert.match(await text(other, "#error"), /peach-geo has no link "up" \(known: sat\)/);
+  await other.close();
+});
+
+test("a colour means one thing, and few channel errors are seen beside many drops", async () => {
+  for (const colorScheme of ["light", "dark"]) {
+    const page = await open("#cc=cubic&loss=1e-4&duration=60+s", { colorScheme });
+    const colours = await page.evaluate(() => {
+      const style = getComputedStyle(document.documentElement);
+      return ["control", "cause"].flatMap((of) => [0, 1, 2, 3, 4, 5, 6].map((i) => style.getPropertyValue(`--${of}-${i}`).trim())).filter((c) => c);
+    });
+    assert.equal(new Set(colours).size, 11, colours.join(" "));
+    const [, errors, full] = (await text(page, ".drops-of")).match(/(\d+) data, channel error.*?([\d,]+) data, queue full/) ?? [];
+    assert.ok(Number(errors) > 0 && Number(full.replace(",", "")) > 4 * Number(errors), await text(page, ".drops-of"));
+    const heights = await page.evaluate(() => {
+      const canvas = document.querySelector("#c-drops canvas");
+      const { data, width, height } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      const wanted = getComputedStyle(document.documentElement).getPropertyValue("--cause-0").trim().match(/\w\w/g).map((h) => parseInt(h, 16));
+      const is = (x, y) => wanted.every((v, i) => Math.abs(data[4 * (y * width + x) + i] - v) < 12);
+      const columns = [...Array(width).keys()].map((x) => [...Array(height).keys()].filter((y) => is(x, y)).length);
+      return columns.filter((n) => n > 0);
+    });
+    assert.ok(heights.length > 0 && Math.max(...heights) >= 10, `${heights}`);
+    await done(page);
+  }
 });
 
 test("it fits a phone, and can be used without a mouse and by a screen reader", async () => {
   for (const options of [{ viewport: { width: 390, height: 844 } }, { colorScheme: "dark" }, {}]) {
     const page = await open("#step=2&cc=sack&cc=peach", options);
     assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0, "nothing is wider than the screen");
+    if (options.viewport) {
+      const [chart, controls, cell] = await Promise.all(["#c-cwnd", "#controls", "#table tr:last-child td:last-child"].map((s) => page.locator(s).boundingBox()));
+      assert.ok(chart.y < controls.y, "the chart comes before the form");
+      assert.ok(cell.x + cell.width <= 390, "the results of every control are on the screen");
+    }
     // The policy of the page allows no scripts but its own: this one comes through the debugger.
     await page.evaluate(`{ const module = undefined, exports = undefined, define = undefined; ${axe.source} }`);
     const { violations } = await page.evaluate(() => window.axe.run());
