@@ -29,7 +29,7 @@ pub enum Invalid {
     /// There is no rate.
     #[error("a source needs a rate, such as \"1 Mbit/s\"; for unlimited data write app = \"bulk\"")]
     Unlimited,
-    /// Phases of zero length.
+    /// The source is never on.
     #[error("a source that is never on sends nothing: write a time above zero")]
     NeverOn,
     /// The time that the source is on is invalid.
@@ -85,20 +85,39 @@ pub(crate) fn bits(rate: RateSpec) -> u64 {
     }
 }
 
+/// What a source writes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Output {
+    /// Each packet is a datagram.
+    Datagrams,
+    /// The packets are written to the byte stream of a connection.
+    Bytes,
+}
+
+/// How far a source has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Its connection must be opened first.
+    Opening,
+    /// It sends.
+    Running,
+    /// It sends nothing more.
+    Stopped,
+}
+
 /// Packets at a constant rate, with or without pauses.
 ///
-/// The source's clock runs while it is on: the time left to the next packet at the start of a pause still remains
-/// at its end, so the rate is exact whatever the length of phases. The first packet is due at once.
+/// The source's clock runs only while the source is on. What is left of the interval to the next packet when a pause
+/// begins is still left when the pause ends, so the rate is exact whatever the length of phases. The first packet is
+/// due at once.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    /// When the next packet is due.
+    /// When the next packet is due; [`Instant::MAX`] once the source is stopped.
     next: Instant,
     /// Size of a packet, bytes.
     packet: u32,
-    datagrams: bool,
-    /// The connection must be opened first.
-    must_open: bool,
-    stopped: bool,
+    output: Output,
+    phase: Phase,
     /// Gives the times of packets on the source's clock, without rounding errors.
     clock: Serializer,
     /// When the next packet is due, on the source's clock.
@@ -120,13 +139,15 @@ impl Stream {
         let now = start.now;
         let mut pauses = pauses.map(|(on, off)| (on, off, start.streams.named("pauses")));
         let pause = pauses.as_mut().map_or(Instant::MAX, |(on, _, rng)| now + on.draw(rng));
-        let datagrams = matches!(start.over, Transport::Datagrams { .. });
+        let (output, phase) = match start.over {
+            Transport::Datagrams { .. } => (Output::Datagrams, Phase::Running),
+            Transport::Stream { .. } => (Output::Bytes, Phase::Opening),
+        };
         let mut stream = Self {
             next: now,
             packet: packet.map_or(0, |n| n as u32),
-            datagrams,
-            must_open: !datagrams,
-            stopped: false,
+            output,
+            phase,
             clock: Serializer::new(Rate::from_bits_per_sec(bits(rate))),
             due: now,
             pause,
@@ -156,8 +177,8 @@ impl Workload for Stream {
     }
     #[inline]
     fn poll(&mut self, now: Instant) -> Option<Demand> {
-        if self.must_open {
-            self.must_open = false;
+        if self.phase == Phase::Opening {
+            self.phase = Phase::Running;
             return Some(Demand::Open { transfer: 0, bytes: 0 });
         }
         if self.next > now {
@@ -165,15 +186,21 @@ impl Workload for Stream {
         }
         self.due = self.clock.send(self.due, self.packet);
         self.skip_pauses();
-        Some(if self.datagrams { Demand::Datagram(self.packet) } else { Demand::Write(self.packet.into()) })
+        Some(match self.output {
+            Output::Datagrams => Demand::Datagram(self.packet),
+            Output::Bytes => Demand::Write(self.packet.into()),
+        })
     }
     fn stop(&mut self) -> Stop {
-        (self.stopped, self.must_open) = (true, false);
+        self.phase = Phase::Stopped;
         (self.next, self.due, self.pauses) = (Instant::MAX, Instant::MAX, None);
-        if self.datagrams { Stop::Over } else { Stop::Drain }
+        match self.output {
+            Output::Datagrams => Stop::Over,
+            Output::Bytes => Stop::Drain,
+        }
     }
     fn is_finite(&self) -> bool {
-        self.stopped
+        self.phase == Phase::Stopped
     }
 }
 

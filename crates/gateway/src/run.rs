@@ -59,10 +59,10 @@ pub trait RunObserver {
     fn lives(&mut self, _status: &dyn Fn(bool) -> Status) {}
     /// Called in every iteration of the event loop; `status` returns the current state. True stops the gateway.
     fn turn(&mut self, status: &dyn Fn(bool) -> Status) -> bool;
-    /// It is about to read its file again, or has done so.
-    fn reloads(&mut self, done: bool) {
-        let _ = done;
-    }
+    /// The gateway is about to read its file again.
+    fn reloading(&mut self) {}
+    /// The gateway has read its file again, whether it accepted the file or not.
+    fn reloaded(&mut self) {}
     /// It is stopping, and gives its connections time to end.
     fn stops(&mut self) {}
     /// Something happened that belongs into a log, in one line.
@@ -291,10 +291,10 @@ pub fn run(
                     "stopping\n".into()
                 }
                 "reload" => {
-                    run_observer.reloads(false);
+                    run_observer.reloading();
                     let outcome =
                         reload(file, &environment.file, &mut installed, &mut writer, || gateway.ends(host));
-                    run_observer.reloads(true);
+                    run_observer.reloaded();
                     match outcome {
                         Ok((mut new, to)) => {
                             new.limits.flows = flows;

@@ -1,5 +1,6 @@
-//! An evaluation: the cases that a document asks of a proposal for congestion control, run with the control under
-//! test in the place of the candidate, and one report over its requirements. The studies run as a reproduction does.
+//! An evaluation: the test cases of a document such as RFC 9743, which says what a proposal for congestion control has to
+//! show, run with the control under test in the place of the candidate, and one report over the document's requirements. The
+//! studies run as a reproduction does.
 
 use crate::cases::Case;
 use crate::control;
@@ -89,7 +90,7 @@ pub struct Evaluated {
     pub folder: PathBuf,
 }
 
-/// Evaluates a control in one call, such as one that the caller provides (`user:NAME` in the request).
+/// Evaluates a control in one call. The caller may provide the control itself (`user:NAME` in the request).
 ///
 /// # Errors
 /// As [`Evaluating::begin`], a file that cannot be written, or a request to stop.

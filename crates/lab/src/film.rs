@@ -3,7 +3,8 @@
 use crate::error::LabError;
 use serde_json::{Value, json};
 use skyhaul_apps::film::fit::{Aggregates, Fit, fit};
-use skyhaul_apps::film::movie::{Mode, Movie};
+pub use skyhaul_apps::film::movie::Mode;
+use skyhaul_apps::film::movie::Movie;
 use skyhaul_apps::film::{Pattern, Trace};
 use skyhaul_study::files::read_text;
 use std::fmt::Write as _;
@@ -18,17 +19,16 @@ pub struct MovieFit {
     fit: Fit,
 }
 
-/// Reads a trace and fits a movie to it; with `coupled`, large frames of all types occur together.
+/// Reads a trace and fits a movie to it, with this correlation between the types of frames.
 ///
 /// # Errors
 /// If the file cannot be read, with its line, or has too few frames.
-pub fn find(path: &Path, coupled: bool) -> Result<MovieFit, LabError> {
+pub fn fit_movie(path: &Path, mode: Mode) -> Result<MovieFit, LabError> {
     let read = |source| LabError::Read { path: path.to_owned(), source };
     let refuse = |line: usize, message: String| LabError::Trace { path: path.to_owned(), line, message };
     let text = read_text(path).map_err(read)?;
     let pattern = Pattern::parse(USUAL.1).expect("a pattern");
     let trace = Trace::read(&text, &pattern, USUAL.0).map_err(|e| refuse(e.line, e.message))?;
-    let mode = if coupled { Mode::Coupled } else { Mode::Independent };
     Ok(MovieFit { fit: fit(&trace, mode).map_err(|e| refuse(0, e.to_string()))? })
 }
 
@@ -161,28 +161,28 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_can_be_put_into_a_scenario() {
+    fn a_fitted_movie_can_be_put_into_a_scenario() {
         let dir = std::env::temp_dir().join(format!("skyhaul-film-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         let file = dir.join("film.txt");
         std::fs::write(&file, trace()).unwrap();
-        for coupled in [false, true] {
-            let found = find(&file, coupled).unwrap();
+        for mode in [Mode::Independent, Mode::Coupled] {
+            let fitted = fit_movie(&file, mode).unwrap();
             let text = format!(
                 "duration = \"1 s\"\n[links.sat]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n{}",
-                found.scenario("film")
+                fitted.scenario("film")
             );
             let scenario = Document::parse("t.toml", &text, &no_files).and_then(|d| d.resolve());
             let scenario = scenario.unwrap_or_else(|e| panic!("{e}\n{text}"));
             let offered = scenario.flows[0].app.offered().unwrap();
             // About 1300 bytes 25 times a second, and 16 more.
             assert!((200e3..330e3).contains(&offered), "{offered}");
-            assert!(found.json()["types"].as_array().unwrap().len() == 3 && found.report().contains("TES"));
+            assert!(fitted.json()["types"].as_array().unwrap().len() == 3 && fitted.report().contains("TES"));
         }
         std::fs::write(&file, "1 I 0 100\n2 P 40 -3\n").unwrap();
-        let e = find(&file, false).unwrap_err().to_string();
+        let e = fit_movie(&file, Mode::Independent).unwrap_err().to_string();
         assert!(e.contains("film.txt:2: \"-3\" is not a frame size"), "{e}");
         std::fs::remove_dir_all(&dir).unwrap();
-        assert!(find(&file, false).unwrap_err().to_string().starts_with("cannot read"));
+        assert!(fit_movie(&file, Mode::Independent).unwrap_err().to_string().starts_with("cannot read"));
     }
 }

@@ -111,7 +111,7 @@ impl Reproduction {
         runner: &R,
         warn: &mut dyn FnMut(&str),
     ) -> Result<Self, LabError> {
-        // Before the work, not after it.
+        // An unsuitable results folder is refused before the runs, not after them.
         let lease = Lease::take(&folder)?;
         prepare(&folder, kind, extent.profile)?;
         let watch = Stopwatch::start();

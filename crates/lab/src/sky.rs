@@ -85,7 +85,7 @@ impl Passes {
                 Some((_, to, _)) if goes_on => *to = until,
                 _ => found.passes.push((s.time_s, until, s.satellite.clone())),
             }
-            // Both ends of a pass are kept, however thin the curve.
+            // Both ends of a pass are kept, even where samples are left out.
             let last = next.is_none_or(|n| n.satellite != s.satellite);
             if i % keep == 0 || !goes_on || last {
                 let pass = found.passes.len() - 1;
@@ -165,7 +165,7 @@ mod tests {
         let spec = drawn(of).unwrap();
         let values = |layer: usize| spec["vconcat"][0]["layer"][layer]["data"]["values"].as_array().unwrap();
         let (gaps, points) = (values(0), values(1));
-        // A hard change interrupts for 100 ms.
+        // A hard handover interrupts the link for 100 ms.
         assert_eq!(gaps.len(), passes.len() - 1);
         assert!(
             gaps.iter().all(|g| (g["to"].as_f64().unwrap() - g["t"].as_f64().unwrap() - 0.1).abs() < 1e-9)

@@ -1,7 +1,9 @@
 //! Searches find what is known, repeat, continue, replay, and survive controls that fail.
 
 use skyhaul_cc::{Ack, CongestionControl, Controls, Cx, Signal, Window, user};
-use skyhaul_lab::attack::{Bounds, Budget, Goal, NoObserver, Request, SearchObserver, SearchResult, hunt};
+use skyhaul_lab::attack::{
+    BoundsSource, Budget, Goal, NoObserver, Request, SearchObserver, SearchResult, hunt,
+};
 use skyhaul_lab::cases;
 use skyhaul_lab::error::LabError;
 use skyhaul_lab::run::{self, execute};
@@ -39,7 +41,7 @@ fn request(name: &str, control: &str, goal: Goal, runs: u64, bounds: &str) -> Re
         control: control.to_owned(),
         goal,
         budget: Budget::Runs(runs),
-        bounds: Bounds::File(file),
+        bounds: BoundsSource::File(file),
         seed: 1,
         jobs: 2,
         out: Some(here.join("out")),
@@ -160,7 +162,7 @@ fn a_search_that_was_stopped_continues_to_the_same_end() {
     refused(Request { control: "reno".into(), ..broken.clone() }, "control, newreno instead of reno");
     refused(Request { goal: Goal::Queue, ..broken.clone() }, "goal, collapse");
     refused(Request { seed: 2, ..broken.clone() }, "seed, 1 instead of 2");
-    refused(Request { bounds: Bounds::BuiltIn, ..broken.clone() }, "bounds");
+    refused(Request { bounds: BoundsSource::BuiltIn, ..broken.clone() }, "bounds");
     fs::write(&journal, "what is this\n").expect("writable");
     let line = hunt(&broken, &NoObserver).expect_err("damaged").to_string();
     assert!(line.contains("journal.jsonl:1: not a line of a journal"), "{line}");
@@ -307,7 +309,7 @@ fn wrong_input_is_refused_in_one_line() {
     refused("few", &|r| r.budget = Budget::Runs(3), CLEAN, &["3 runs are too few", "16 runs"]);
     refused(
         "missing",
-        &|r| r.bounds = Bounds::File("/nonexistent/b.toml".into()),
+        &|r| r.bounds = BoundsSource::File("/nonexistent/b.toml".into()),
         CLEAN,
         &["cannot read", "b.toml"],
     );

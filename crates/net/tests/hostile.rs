@@ -90,6 +90,7 @@ fn without_a_box_probes_are_answered_in_every_profile() {
         assert_eq!(c.probe_support(), ProbeSupport::Yes, "{profile:?}");
         let n = c.counters();
         assert!(n.probes_sent > 20 && n.probes_answered > n.probes_sent / 2, "{profile:?}: {n:?}");
+        assert_eq!(c.marks_by_option(), profile == Profile::Option);
     }
 }
 
@@ -104,6 +105,7 @@ fn a_box_that_strips_unknown_options_leaves_plain_tcp() {
         });
         let c = w.hosts[0].conn(id).unwrap();
         assert_eq!((c.probe_support(), c.counters().probes_sent), (ProbeSupport::No, 0));
+        assert!(!c.marks_by_option(), "{profile:?}: no probe was sent");
     }
 }
 

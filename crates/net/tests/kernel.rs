@@ -40,7 +40,7 @@ fn a_hundred_megabytes_each_way_between_us_and_the_kernel() {
             assert_eq!(this, id);
             // The kernel knows nothing of probes: none is sent.
             let c = host.conn(id).unwrap();
-            assert_eq!((c.peer_states(), c.counters().probes_sent), (None, 0));
+            assert_eq!((c.peer_capability(), c.counters().probes_sent), (None, 0));
         }));
         run(&mut driver, &mut app);
         let ours = app.ended.pop().unwrap();

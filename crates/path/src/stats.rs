@@ -32,7 +32,7 @@ impl KindCounters {
         self.drops.iter().sum()
     }
 
-    fn and(self, more: &Self) -> Self {
+    fn plus(self, more: &Self) -> Self {
         Self {
             offered: self.offered + more.offered,
             offered_bytes: self.offered_bytes + more.offered_bytes,
@@ -53,13 +53,13 @@ pub struct Counters {
     pub max_queue: u32,
     /// Maximum number of bytes in the queue.
     pub max_queue_bytes: u64,
-    /// Counters of the repair; all 0 on a link without one.
-    pub repair: Repair,
+    /// Counters of the link's code and ARQ; all 0 on a link without them.
+    pub repair: RepairCounters,
 }
 
 /// Counters of a link's code and ARQ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Repair {
+pub struct RepairCounters {
     /// All transmissions: packets, retransmissions and parity.
     pub transmissions: u64,
     /// Parity and copies.
@@ -78,17 +78,17 @@ impl Counters {
     /// All packets.
     #[must_use]
     pub fn total(&self) -> KindCounters {
-        self.kinds.iter().fold(KindCounters::default(), KindCounters::and)
+        self.kinds.iter().fold(KindCounters::default(), KindCounters::plus)
     }
     /// Packets without low priority.
     #[must_use]
     pub fn high(&self) -> KindCounters {
-        self.kinds.iter().step_by(2).fold(KindCounters::default(), KindCounters::and)
+        self.kinds.iter().step_by(2).fold(KindCounters::default(), KindCounters::plus)
     }
     /// Packets of low priority.
     #[must_use]
     pub fn low(&self) -> KindCounters {
-        self.kinds.iter().skip(1).step_by(2).fold(KindCounters::default(), KindCounters::and)
+        self.kinds.iter().skip(1).step_by(2).fold(KindCounters::default(), KindCounters::plus)
     }
 
     #[inline]
@@ -102,7 +102,7 @@ impl Counters {
         c.offered += 1;
         c.offered_bytes += u64::from(p.size());
     }
-    /// A packet counted as delivered has not arrived yet.
+    /// Takes back the count of a packet that was counted as delivered when it departed and is still in flight.
     pub(crate) fn undeliver(&mut self, p: &impl PacketView) {
         let c = self.of(p);
         c.delivered -= 1;
@@ -116,7 +116,7 @@ impl Counters {
     }
     /// A packet has joined the queue.
     #[inline]
-    pub(crate) fn waits<P>(&mut self, queue: &Queue<P>) {
+    pub(crate) fn queued<P>(&mut self, queue: &Queue<P>) {
         self.max_queue = self.max_queue.max(queue.len());
         self.max_queue_bytes = self.max_queue_bytes.max(queue.bytes());
     }

@@ -6,7 +6,7 @@ use crate::progress::{self, ProgressSender};
 use crate::study::Runner;
 use pyo3::prelude::*;
 use skyhaul_lab::LabError;
-use skyhaul_lab::attack::{Bounds, Request, SearchObserver, SearchResult, hunt};
+use skyhaul_lab::attack::{BoundsSource, Request, SearchObserver, SearchResult, hunt};
 use skyhaul_study::run::Progress as _;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -37,9 +37,9 @@ pub(crate) fn attack(
         goal: goal.parse().map_err(parsed)?,
         budget: budget.parse().map_err(parsed)?,
         bounds: match (bounds, bounds_text) {
-            (Some(file), _) => Bounds::File(file),
-            (None, Some(text)) => Bounds::Text(text),
-            (None, None) => Bounds::BuiltIn,
+            (Some(file), _) => BoundsSource::File(file),
+            (None, Some(text)) => BoundsSource::Text(text),
+            (None, None) => BoundsSource::BuiltIn,
         },
         seed,
         jobs: if jobs == 0 { available_parallelism().map_or(1, usize::from) } else { jobs },

@@ -4,7 +4,7 @@ use pyo3::PyErr;
 use pyo3::exceptions::{PyException, PyOSError};
 use skyhaul_lab::LabError;
 
-pyo3::create_exception!(skyhaul, SkyhaulError, PyException, "Something that Skyhaul refuses.");
+pyo3::create_exception!(skyhaul, SkyhaulError, PyException, "Base class of the errors that Skyhaul raises.");
 pyo3::create_exception!(
     skyhaul,
     ScenarioError,
@@ -42,7 +42,7 @@ pub(crate) fn study(e: skyhaul_study::StudyError) -> PyErr {
     }
 }
 
-/// For operations shared with the command line.
+/// For operations that the command line has, too, except writing results.
 pub(crate) fn lab(e: LabError) -> PyErr {
     StudyError::new_err(e.to_string())
 }

@@ -4,7 +4,7 @@ use crate::error::{ScenarioError, lab};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use skyhaul_lab::LabError;
-use skyhaul_lab::film::find;
+use skyhaul_lab::film::{Mode, fit_movie};
 use std::path::PathBuf;
 
 /// Fits a movie to a trace: JSON of the results, and the lines of a scenario that sends it in flows of the group
@@ -16,10 +16,11 @@ pub(crate) fn fit_video(
     coupled: bool,
     flow: &str,
 ) -> PyResult<(String, String)> {
-    let found = py.detach(|| find(&trace, coupled)).map_err(|e| match e {
+    let mode = if coupled { Mode::Coupled } else { Mode::Independent };
+    let fitted = py.detach(|| fit_movie(&trace, mode)).map_err(|e| match e {
         LabError::Read { .. } => PyOSError::new_err(e.to_string()),
         LabError::Trace { .. } => ScenarioError::new_err(e.to_string()),
         other => lab(other),
     })?;
-    Ok((found.json().to_string(), found.scenario(flow)))
+    Ok((fitted.json().to_string(), fitted.scenario(flow)))
 }

@@ -30,6 +30,7 @@ pub struct Adapter {
     core: Mutex<Core>,
     /// The control's window, bytes.
     window: u64,
+    /// The window of a new connection, bytes.
     initial: u64,
 }
 
@@ -157,9 +158,10 @@ impl Core {
                 self.tell(now, |c, cx| c.on_lost(cx, &lost));
             }
         }
-        let news = self.reduced.is_none_or(|at| sent > at);
+        // The loss of a packet sent after the last reduction is a new congestion event (RFC 9002 §7.3.2).
+        let first_of_event = self.reduced.is_none_or(|at| sent > at);
         if persistent {
-            if !news && self.phase == Phase::Loss {
+            if !first_of_event && self.phase == Phase::Loss {
                 return;
             }
             // RFC 9002 §7.6.2: as after a retransmission timeout.
@@ -167,7 +169,7 @@ impl Core {
             self.timeouts += 1;
             let backoff = self.timeouts;
             self.tell(now, |c, cx| c.on_timeout(cx, backoff));
-        } else if news {
+        } else if first_of_event {
             self.reduced = Some(now);
             let signal = if bytes == 0 { Signal::Ecn } else { Signal::Loss };
             if signal == Signal::Loss {

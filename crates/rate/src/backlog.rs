@@ -7,7 +7,9 @@ use std::collections::VecDeque;
 pub(crate) struct Backlog {
     /// Datagrams by the number under which they were offered, from 0, with their sizes in bytes including headers.
     waiting: VecDeque<(u64, u32)>,
+    /// Datagrams offered so far, including refused ones.
     offered: u64,
+    /// Maximum number of waiting datagrams.
     most: usize,
     /// There is always another full packet to send.
     greedy: bool,
@@ -37,8 +39,8 @@ impl Backlog {
     pub(crate) fn is_empty(&self) -> bool {
         !self.greedy && self.waiting.is_empty()
     }
-    /// The next packet, with `segment` bytes in a full one: the number under which it was offered, if it was, and
-    /// its size.
+    /// The next packet: the number under which it was offered, and its size; a packet of endless data has no number and
+    /// `segment` bytes.
     pub(crate) fn pop(&mut self, segment: u32) -> Option<(Option<u64>, u32)> {
         let offered = self.waiting.pop_front().map(|(number, size)| (Some(number), size));
         offered.or_else(|| self.greedy.then_some((None, segment)))

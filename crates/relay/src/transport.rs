@@ -11,6 +11,7 @@ use crate::xtp;
 pub enum Transport {
     /// A connection with congestion control.
     #[default]
+    #[serde(deserialize_with = "skyhaul_base::amount::no_other_keys")]
     Tcp,
     /// Rate and burst control, with the mechanisms of XTP 4.0; between two gateways only.
     XtpLike(xtp::Config),

@@ -488,6 +488,22 @@ mod tests {
     }
 
     #[test]
+    fn keys_in_a_short_form_are_set_and_another_kind_replaces() {
+        let text = "[flows.a]\ntransport = 'tfrc'\nendpoint.loss-classifier = 'oracle'";
+        let mut document = Document::parse("a.toml", text, &no_files).unwrap();
+        document.set("flows.a.transport.packet=900 B").unwrap();
+        document.set("flows.a.endpoint.loss-classifier.false-error=0.1").unwrap();
+        let want: Table = "[flows.a]\ntransport = { kind = 'tfrc', packet = '900 B' }\n\
+            endpoint.loss-classifier = { kind = 'oracle', false-error = 0.1 }"
+            .parse()
+            .unwrap();
+        assert_eq!(document.merged, want);
+        let over: Table = merged(&want.to_string(), "flows.a.transport = { kind = 'ssvp' }");
+        let want: Table = "transport = { kind = 'ssvp' }".parse().unwrap();
+        assert_eq!(over["flows"]["a"]["transport"], want["transport"], "a packet of TFRC is none of SSVP");
+    }
+
+    #[test]
     fn paths_are_relative_to_the_file_that_names_them() {
         assert_eq!(beside("a/b.toml", "c.toml"), "a/c.toml");
         assert_eq!(beside("b.toml", "c.toml"), "c.toml");

@@ -15,8 +15,10 @@ pub const UDP_HEADER: u32 = 28;
 pub enum Transport {
     /// A connection with congestion control.
     #[default]
+    #[serde(deserialize_with = "skyhaul_base::amount::no_other_keys")]
     Tcp,
     /// Datagrams without retransmission or reaction to losses.
+    #[serde(deserialize_with = "skyhaul_base::amount::no_other_keys")]
     Udp,
     /// Rate-controlled datagrams without retransmission.
     Tfrc(tfrc::Config),

@@ -6,7 +6,7 @@ use core::fmt;
 use skyhaul_analysis::fairness;
 use skyhaul_apps::{Measured, Viewed};
 use skyhaul_base::{Duration, Instant};
-use skyhaul_path::stats::Repair;
+use skyhaul_path::stats::RepairCounters;
 use skyhaul_scenario::memory::words;
 use skyhaul_tcp::Bursts;
 use skyhaul_trace::{Class, LossCause, Series};
@@ -242,7 +242,7 @@ pub struct LinkResult {
     /// Maximum queue length, in packets.
     pub max_queue: u32,
     /// Counters of its code and ARQ; zero without them.
-    pub repair: Repair,
+    pub repair: RepairCounters,
     /// Acknowledgements created at the far side; not included in those delivered.
     pub reconstructed: u64,
 }

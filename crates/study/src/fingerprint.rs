@@ -3,7 +3,7 @@
 //! A fingerprint is the hash of the events of a reference run over a lossy satellite link. One fingerprint stands for the
 //! code that all cells share; its flows have a control that only the test knows, so that no built-in control is part of it.
 //! Each control, application, transport and model of a link has a fingerprint of its own: that of the reference run with
-//! this one change. The hashes are recorded in `fingerprints.txt`, and a test compares them with the runs. The key of a cell
+//! this part in place of the usual one. The hashes are recorded in `fingerprints.txt`, and a test compares them with the runs. The key of a cell
 //! contains the fingerprints of the parts that the cell uses: a new or changed part leaves the cells of other parts valid.
 
 use serde_json::Value;
@@ -64,7 +64,7 @@ fn collect(table: &Value, parts: &mut BTreeSet<String>) {
         let list = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
         for value in list {
             match value {
-                // The content of a trace is no name.
+                // A text with several lines is the content of a file, and no name.
                 Value::String(text) if !text.contains('\n') => drop(parts.insert(format!("{key} {text}"))),
                 Value::Object(inner) => {
                     let tag = if key == "cc" { "name" } else { "kind" };
@@ -75,7 +75,7 @@ fn collect(table: &Value, parts: &mut BTreeSet<String>) {
                             parts.extend(inner.keys().map(|within| format!("{key} {within}")));
                         }
                     }
-                    // What a user's control calls its options says nothing of the models here.
+                    // The options of a control are part of the control, and those of a user's control may have any names.
                     if key != "cc" {
                         collect(value, parts);
                     }

@@ -22,13 +22,13 @@ use crate::table::{Csv, TableWriter};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
-/// How to write.
+/// What is written besides the fixed files, and by whom.
 #[derive(Clone, Copy)]
 pub struct OutputOptions<'a> {
     /// Renders figures; `None` writes only their specifications.
     pub renderer: Option<&'a dyn FigureRenderer>,
     /// Extensions of the image files.
-    pub pictures: &'a [&'a str],
+    pub image_extensions: &'a [&'a str],
     /// Writes tables.
     pub tables: &'a dyn TableWriter,
     /// Added to the manifest.
@@ -37,7 +37,7 @@ pub struct OutputOptions<'a> {
 
 impl Default for OutputOptions<'_> {
     fn default() -> Self {
-        Self { renderer: None, pictures: &["svg", "png"], tables: &Csv, manifest: None }
+        Self { renderer: None, image_extensions: &["svg", "png"], tables: &Csv, manifest: None }
     }
 }
 
@@ -75,7 +75,7 @@ pub fn write(e: &Evaluation, dir: &Path, options: &OutputOptions<'_>) -> Result<
     for f in e.figures.iter().filter(|f| !f.is_empty()) {
         let text = pretty(&f.spec);
         put(&format!("figures/{}.vl.json", f.name), &text)?;
-        specs.push((dir.join("figures").join(&f.name), text));
+        specs.push((&f.name, text));
     }
     let mut tables = vec![("cells".to_owned(), e.cells.clone())];
     tables.extend(e.tables.iter().map(|t| (format!("tables/{}", t.name), t.numbers())));
@@ -86,10 +86,11 @@ pub fn write(e: &Evaluation, dir: &Path, options: &OutputOptions<'_>) -> Result<
         replace_by(&path, |temporary| options.tables.write(&table, temporary)).map_err(refuse)?;
         written.push(path);
     }
-    for (stem, text) in &specs {
-        for ending in options.renderer.iter().flat_map(|_| options.pictures) {
-            let path = stem.with_extension(ending);
-            let renderer = options.renderer.expect("the loop runs only if there is one");
+    let Some(renderer) = options.renderer else { return Ok(written) };
+    for (name, text) in &specs {
+        for extension in options.image_extensions {
+            // Appended, not replaced: a name may contain dots.
+            let path = dir.join(format!("figures/{name}.{extension}"));
             renderer
                 .render(text, &path)
                 .map_err(|source| StudyError::Render { path: path.clone(), source })?;

@@ -6,7 +6,7 @@ use crate::error::StudyError;
 pub use crate::key::cell_key;
 use crate::key::hex;
 use crate::metric::{metrics, names};
-use crate::model::{Axis, OneOrMany, Profile, Settings, StudyFile};
+use crate::model::{Axis, Figure, OneOrMany, Profile, Settings, StudyFile};
 use crate::planned::combination_label;
 pub use crate::planned::{Cell, Plan, Prepared};
 use crate::profile;
@@ -161,7 +161,7 @@ fn check_names(file: &StudyFile) -> Result<(), StudyError> {
         ("reading", s.reading.iter().map(|r| r.label.as_str()).collect()),
         ("metric", s.metric.iter().map(|m| m.name.as_str()).collect()),
         ("claim", s.claim.iter().map(|c| c.id.as_str()).collect()),
-        ("figure", s.figure.iter().map(|f| f.file.as_str()).collect()),
+        ("figure", s.figure.iter().map(Figure::name).collect()),
         ("table", s.table.iter().map(|t| t.file.as_str()).collect()),
     ];
     for (what, names) in lists {

@@ -2,40 +2,44 @@
 //!
 //! **RFC 5690**, with the rule of RFC 4341 §6.1.2. The ratio R starts at 2. A window of data in which an
 //! acknowledgement was lost or marked doubles it; after `cwnd/(R² - R)` consecutive windows without one, it
-//! decreases by one. It never exceeds half the congestion window, so that every window gets two acknowledgements,
-//! and is at least 2 for windows of four segments or more.
+//! decreases by one. It never exceeds half the congestion window, rounded up, so that every window gets two
+//! acknowledgements, except that 2 is always allowed (RFC 4341 §6.1.2); it is at least 2 for windows of four segments
+//! or more.
 //!
 //! An acknowledgement counts as lost when the next one covers more than R segments (§4.4), except during loss
 //! recovery, when the cumulative acknowledgement jumps anyway (§4.4.1). A reordered acknowledgement counts as lost.
 //!
 //! **RFC 3449 §4.3.** Only marks count: the queue of the return link marks acknowledgements before it is full. A
-//! round trip with a mark doubles the ratio, each one without a mark decreases it by one, as congestion control
-//! does with a window; every window of data gets at least one acknowledgement. In the RFC the receiver keeps the
+//! round trip with a mark doubles the ratio, each one without a mark decreases it by one: the reverse of what
+//! congestion control does with a window. Every window of data gets at least one acknowledgement. In the RFC the receiver keeps the
 //! ratio, from marks that the sender echoes and a window that the sender reports. Here the sender, which knows both
 //! and the RTT, keeps it and sends the ratio to the receiver. Content, timing and effect of the messages are the
 //! same.
 
 use crate::config::AckCc;
 use core::num::NonZeroU8;
-use skyhaul_base::Duration;
+use skyhaul_base::{Duration, math};
 
 /// The initial ratio of RFC 5690 §4.1, which is that of delayed acknowledgements (RFC 1122 §4.2.3.2).
 const FIRST: u32 = 2;
 /// Largest value of the option.
 const MOST: u32 = 255;
 
-/// How long an acknowledgement is delayed when the peer asks for few and nothing else limits it (ns-2: DelAck).
+/// Longest delay of an acknowledgement if the peer asks for few (ns-2: DelAck).
 pub(crate) const LONGEST_HELD: Duration = Duration::from_millis(100);
 
 /// An acknowledgement, and the sender's state at that time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckSample {
-    /// `SND.UNA` before and after it, and `SND.MAX`.
-    pub(crate) before: u64,
+    /// `SND.UNA` before it.
+    pub(crate) una_before: u64,
+    /// `SND.UNA` after it.
     pub(crate) una: u64,
+    /// `SND.MAX`.
     pub(crate) max: u64,
-    /// Size of a full segment, bytes, and congestion window, segments.
+    /// Size of a full segment, bytes.
     pub(crate) smss: u32,
+    /// Congestion window, segments.
     pub(crate) cwnd: f64,
     /// A recovery was in progress, at least until this acknowledgement.
     pub(crate) repairing: bool,
@@ -43,22 +47,34 @@ pub(crate) struct AckSample {
     pub(crate) marked: bool,
 }
 
+/// What the peer knows of the ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Announcement {
+    /// The peer knows the ratio.
+    Known,
+    /// The next segment carries it first.
+    Due,
+    /// The first segment that carries it ends at this offset; the peer knows it once that offset is acknowledged.
+    Sent(u64),
+}
+
 /// The ACK ratio of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckRatio {
     /// The rule of RFC 3449 applies.
     by_marks: bool,
+    /// Segments per acknowledgement.
     ratio: u32,
     /// The previous ratio, which the peer may still be using.
-    before: u32,
-    /// The ratio must be sent to the peer; the first segment that carries it ends at this offset.
-    telling: bool,
-    sent_until: Option<u64>,
-    /// End of the current window of data, and whether an acknowledgement of it was lost or marked.
+    previous: u32,
+    announcement: Announcement,
+    /// End of the current window of data, as an offset in the stream.
     window_end: u64,
+    /// An acknowledgement of the current window was lost or marked.
     congested: bool,
-    /// Consecutive windows without loss or mark, and how many of them decrease the ratio.
+    /// Consecutive windows without loss or mark.
     clean: u32,
+    /// How many of these decrease the ratio.
     needed: u32,
 }
 
@@ -73,9 +89,8 @@ impl AckRatio {
         Some(Self {
             by_marks,
             ratio: FIRST,
-            before: FIRST,
-            telling: false,
-            sent_until: None,
+            previous: FIRST,
+            announcement: Announcement::Known,
             window_end: 0,
             congested: false,
             clean: 0,
@@ -91,20 +106,25 @@ impl AckRatio {
     /// The ratio that a data segment ending at `end` must carry. Every segment carries it until one of them is
     /// acknowledged, so that the peer cannot miss it.
     pub(crate) fn tell(&mut self, end: u64) -> Option<NonZeroU8> {
-        if !self.telling {
-            return None;
+        match self.announcement {
+            Announcement::Known => return None,
+            Announcement::Due => self.announcement = Announcement::Sent(end),
+            Announcement::Sent(_) => {}
         }
-        self.sent_until.get_or_insert(end);
         NonZeroU8::new(self.ratio as u8)
+    }
+
+    fn is_known(&self) -> bool {
+        self.announcement == Announcement::Known
     }
 
     /// Processes an acknowledgement.
     pub(crate) fn acknowledged(&mut self, s: &AckSample) {
-        let covered = s.una.saturating_sub(s.before).div_ceil(s.smss.max(1).into());
-        let lost = !self.by_marks && !s.repairing && covered > self.ratio.max(self.before).into();
+        let covered = s.una.saturating_sub(s.una_before).div_ceil(s.smss.max(1).into());
+        let lost = !self.by_marks && !s.repairing && covered > self.ratio.max(self.previous).into();
         self.congested |= lost || s.marked;
-        if self.sent_until.is_some_and(|end| s.una >= end) {
-            (self.telling, self.sent_until, self.before) = (false, None, self.ratio);
+        if matches!(self.announcement, Announcement::Sent(end) if s.una >= end) {
+            (self.announcement, self.previous) = (Announcement::Known, self.ratio);
         }
         if s.una > self.window_end {
             self.end_window(s.cwnd);
@@ -112,12 +132,13 @@ impl AckRatio {
         }
         // Not before the peer knows the last change (§4.5).
         let most = self.most(s.cwnd);
-        if self.ratio > most && !self.telling {
+        if self.ratio > most && self.is_known() {
             self.change(most, s.cwnd);
         }
     }
 
-    /// RFC 5690 §4.5, constraint 2. RFC 3449 §4.3 needs only one acknowledgement per window.
+    /// The maximum ratio (RFC 5690 §4.5, constraint 2). RFC 3449 §4.3 needs only one acknowledgement per window: the ratio is
+    /// at most one segment less than the window.
     fn most(&self, cwnd: f64) -> u32 {
         let window = cwnd.min(1e6) as u32;
         let most = if self.by_marks { window.saturating_sub(1) } else { window.div_ceil(2) };
@@ -126,8 +147,10 @@ impl AckRatio {
 
     fn end_window(&mut self, cwnd: f64) {
         if self.congested {
-            (self.clean, self.congested) = (0, self.telling);
-            if !self.telling {
+            // While the peer is being told the last change, the ratio may not change again (§4.5): the congestion counts for
+            // the next window.
+            (self.clean, self.congested) = (0, !self.is_known());
+            if self.is_known() {
                 self.change((2 * self.ratio).min(self.most(cwnd)), cwnd);
             }
             return;
@@ -135,9 +158,9 @@ impl AckRatio {
         self.clean = self.clean.saturating_add(1);
         // RFC 5690 §4.5, constraint 3.
         let least = if cwnd >= 4.0 || self.by_marks { FIRST } else { 1 };
-        if self.clean >= self.needed && self.ratio > least && !self.telling {
+        if self.clean >= self.needed && self.ratio > least && self.is_known() {
             self.change(self.ratio - 1, cwnd);
-        } else if self.ratio < least && !self.telling {
+        } else if self.ratio < least && self.is_known() {
             self.change(least, cwnd);
         }
     }
@@ -149,12 +172,13 @@ impl AckRatio {
         self.needed = if self.by_marks {
             1
         } else if ratio > 1 {
-            (cwnd / (r * r - r)).min(1e6) as u32 + 1
+            // RFC 4341 §6.1.2: cwnd/(R² - R) windows; of a fraction of a window the whole is needed.
+            math::ceil((cwnd / (r * r - r)).min(1e6)).max(1.0) as u32
         } else {
             u32::MAX
         };
         if ratio != self.ratio {
-            (self.before, self.ratio, self.telling, self.sent_until) = (self.ratio, ratio, true, None);
+            (self.previous, self.ratio, self.announcement) = (self.ratio, ratio, Announcement::Due);
         }
     }
 }
@@ -174,12 +198,12 @@ mod tests {
     impl SimulatedSender {
         /// The next acknowledgement covers so many segments.
         fn ack(&mut self, segments: u64, marked: bool) -> u32 {
-            let (before, window) = (self.una, self.cwnd * 1000);
-            let max = before + window;
+            let (una_before, window) = (self.una, self.cwnd * 1000);
+            let max = una_before + window;
             let _ = self.acc.tell(max);
             self.una += segments * 1000;
             let (una, cwnd) = (self.una, self.cwnd as f64);
-            let s = AckSample { before, una, max, smss: 1000, cwnd, repairing: false, marked };
+            let s = AckSample { una_before, una, max, smss: 1000, cwnd, repairing: false, marked };
             self.acc.acknowledged(&s);
             self.acc.ratio()
         }
@@ -205,7 +229,8 @@ mod tests {
             t.ack(6, false);
         }
         assert_eq!(t.acc.ratio(), 2);
-        // Marks all the time: 2, 4, 8, 16, and then one acknowledgement less than there are segments in a window.
+        // Every acknowledgement is marked: 2, 4, 8, 16, and at most one segment less than the window (24), so that each window
+        // gets an acknowledgement.
         let mut seen = vec![2];
         for _ in 0..400 {
             let ratio = t.acc.ratio();
@@ -261,9 +286,20 @@ mod tests {
             }
             n
         };
-        let (four, three) = (windows_at(&mut t, 4), windows_at(&mut t, 3));
-        assert!((2..=4).contains(&four) && (4..=6).contains(&three), "{four} {three}");
+        assert_eq!((windows_at(&mut t, 4), windows_at(&mut t, 3)), (2, 4));
         assert_eq!(t.windows(50), 2);
+    }
+
+    #[test]
+    fn of_a_fraction_of_a_window_the_whole_is_needed() {
+        let mut acc = talk(24).acc;
+        // cwnd/(R² - R): 24/12, 25/12, 1/2 and 24/1980.
+        for (ratio, cwnd, needed) in [(4, 24.0, 2), (4, 25.0, 3), (2, 1.0, 1), (45, 24.0, 1)] {
+            acc.change(ratio, cwnd);
+            assert_eq!(acc.needed, needed, "{cwnd} segments, ratio {ratio}");
+        }
+        acc.change(1, 3.0);
+        assert_eq!(acc.needed, u32::MAX, "a ratio of one cannot decrease");
     }
 
     #[test]
@@ -292,9 +328,10 @@ mod tests {
         let mut t = talk(24);
         t.windows(2);
         for _ in 0..10 {
-            let (before, una) = (t.una, t.una + 20_000);
+            let (una_before, una) = (t.una, t.una + 20_000);
             let max = una + 24_000;
-            let s = AckSample { before, una, max, smss: 1000, cwnd: 24.0, repairing: true, marked: false };
+            let s =
+                AckSample { una_before, una, max, smss: 1000, cwnd: 24.0, repairing: true, marked: false };
             t.acc.acknowledged(&s);
             t.una = una;
         }
@@ -310,7 +347,7 @@ mod tests {
         let (a, b) = (t.acc.tell(t.una + 1000), t.acc.tell(t.una + 2000));
         assert_eq!((a, b), (NonZeroU8::new(4), NonZeroU8::new(4)));
         let s = |una| AckSample {
-            before: t.una,
+            una_before: t.una,
             una,
             max: una,
             smss: 1000,

@@ -26,6 +26,9 @@ pub enum Rejected {
     /// A reset or SYN that an attacker could have sent blindly; a challenge ACK is owed (RFC 5961 §3, §4).
     #[error("reset or SYN without the exact sequence number")]
     Challenged,
+    /// A reset in TIME-WAIT, which must not end that state (RFC 1337 §3).
+    #[error("reset in TIME-WAIT")]
+    ResetInTimeWait,
     /// Data or a FIN beyond the peer's FIN (RFC 9293 §3.10.7.4).
     #[error("beyond the FIN")]
     BeyondFin,

@@ -42,6 +42,6 @@ pub use receiver::{Blocks, Data, ProbeAnswer, Receiver};
 pub use rtt::Estimator as RttEstimator;
 pub use segment::{Codepoint, Extras, Flags, Head, Mark, SackBlocks, Segment, Seq, SynOptions, Waves};
 pub use sender::{
-    Arrival, Bursts, CongestionReport, CongestionSign, Counters, OutgoingSegment, Peer, Sender, Snapshot,
+    Arrival, Bursts, CongestionReport, CongestionSignal, Counters, OutgoingSegment, Peer, Sender, Snapshot,
 };
 pub use store::{Bytes, Counted, Store};

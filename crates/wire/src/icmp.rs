@@ -11,9 +11,9 @@ use skyhaul_tcp::Seq;
 pub const PROTOCOL_V4: u8 = 1;
 /// Number of the protocol over IPv6.
 pub const PROTOCOL_V6: u8 = 58;
-/// Smallest MTU accepted from an ICMP message: that of IPv6 (RFC 8200 §5), and the Linux minimum for IPv4.
+/// Smallest MTU accepted from an ICMPv6 message, bytes: the minimum of IPv6 (RFC 8200 §5).
 pub const LEAST_MTU_V6: u32 = 1280;
-/// See [`LEAST_MTU_V6`].
+/// Smallest MTU accepted from an ICMP message over IPv4, bytes: that of Linux.
 pub const LEAST_MTU_V4: u32 = 552;
 
 const HEADER: usize = 8;
@@ -66,12 +66,14 @@ impl<'a> Icmp<'a> {
         Ok(match (v4, head[0], head[1], about) {
             (true, 8, 0, _) | (false, 128, 0, _) => Self::EchoRequest(bytes.get(4..).unwrap_or_default()),
             (true, 3, 4, Some(quoted)) => Self::TooBig { mtu: short, quoted },
-            (false, 2, 0, Some(quoted)) => Self::TooBig { mtu: long, quoted },
+            // RFC 4443 §3.2: the receiver ignores the code.
+            (false, 2, _, Some(quoted)) => Self::TooBig { mtu: long, quoted },
             // RFC 1122 §4.2.3.9: protocol and port unreachable are hard, and so is administrative prohibition.
             (true, 3, code, Some(quoted)) => {
                 Self::Unreachable { hard: matches!(code, 2 | 3 | 9 | 10 | 13), quoted }
             }
-            (false, 1, code, Some(quoted)) => Self::Unreachable { hard: matches!(code, 1 | 4), quoted },
+            // RFC 4443 §3.1: 1 is administrative prohibition, of which 5 and 6 are kinds; 4 is the port.
+            (false, 1, code, Some(quoted)) => Self::Unreachable { hard: matches!(code, 1 | 4..=6), quoted },
             _ => Self::Other,
         })
     }
@@ -90,11 +92,11 @@ fn quoted(src: IpAddr, dst: IpAddr, protocol: u8, rest: &[u8]) -> Option<Quoted>
 fn quoted_v4(body: &[u8]) -> Option<Quoted> {
     let fixed: &[u8; V4_HEADER] = body.first_chunk()?;
     let header = usize::from(fixed[0] & 0x0f) * 4;
-    // The first fragment, whose payload starts with the ports.
-    let whole = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x1fff == 0;
-    let sound = fixed[0] >> 4 == 4 && header >= V4_HEADER && whole;
+    // Only a first fragment, or a packet that is not fragmented, contains the ports.
+    let first_fragment = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x1fff == 0;
+    let is_valid = fixed[0] >> 4 == 4 && header >= V4_HEADER && first_fragment;
     quoted(v4::address(&fixed[12..]), v4::address(&fixed[16..]), fixed[9], body.get(header..)?)
-        .filter(|_| sound)
+        .filter(|_| is_valid)
 }
 
 fn quoted_v6(body: &[u8]) -> Option<Quoted> {
@@ -179,11 +181,22 @@ mod tests {
             let (m, len) = message(v4, kind, code, 1280, &q[..n - 1]);
             assert_eq!(read(&m[..len]), Ok(Icmp::Other));
         }
-        let (q, n) = quote(true);
-        let (m, len) = message(true, 3, 3, 0, &q[..n]);
-        assert!(matches!(read(&m[..len]), Ok(Icmp::Unreachable { hard: true, .. })));
-        let (m, len) = message(true, 3, 1, 0, &q[..n]);
-        assert!(matches!(read(&m[..len]), Ok(Icmp::Unreachable { hard: false, .. })));
+        // Over IPv6 the receiver ignores the code. Over IPv4 the code tells what is unreachable.
+        let (q, n) = quote(false);
+        let (m, len) = message(false, 2, 1, 1280, &q[..n]);
+        assert!(matches!(read(&m[..len]), Ok(Icmp::TooBig { mtu: 1280, .. })));
+    }
+
+    #[test]
+    fn the_code_tells_whether_a_destination_is_unreachable_for_good() {
+        for (v4, kind, permanent) in [(true, 3, &[2, 3, 9, 10, 13][..]), (false, 1, &[1, 4, 5, 6][..])] {
+            let (q, n) = quote(v4);
+            for code in (0..16).filter(|code| !v4 || *code != 4) {
+                let (m, len) = message(v4, kind, code, 0, &q[..n]);
+                let Ok(Icmp::Unreachable { hard, .. }) = read(&m[..len]) else { panic!("{v4} {code}") };
+                assert_eq!(hard, permanent.contains(&code), "{v4} {code}");
+            }
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use rust_control::controls;
 use skyhaul_cc::Controls;
 use skyhaul_lab::LabError;
-use skyhaul_lab::attack::{Bounds, Budget, Goal, NoObserver, Request as Attack, hunt};
+use skyhaul_lab::attack::{BoundsSource, Budget, Goal, NoObserver, Request as Attack, hunt};
 use skyhaul_lab::evaluate::{Evaluated, Request, evaluate};
 use skyhaul_study::cache::Cache;
 use skyhaul_study::run::{Progress, RunOptions};
@@ -109,7 +109,7 @@ fn an_attack_finds_where_it_is_not_quick() {
         control: "user:constant-rate".to_owned(),
         goal: Goal::Collapse,
         budget: Budget::Runs(24),
-        bounds: Bounds::Text(
+        bounds: BoundsSource::Text(
             "duration = \"20 s\"\nrate = \"4 Mbit/s\"\nrtt = [\"50 ms\", \"600 ms\"]\nbuffer = \"1 BDP\"\n\
              loss = [0, 0.05]\nburst = 1\njitter = \"0 s\"\n"
                 .to_owned(),

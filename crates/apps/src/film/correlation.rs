@@ -1,8 +1,8 @@
 //! Correlation of successive frames of one type: closed forms, and that of a given sequence.
 //!
-//! With D(u) the size at a position on the circle, d its Fourier coefficients and f those of the innovation
-//! (\[Mel\] §3.3; Jagerman, Melamed 1992): ρ(τ) = 2/Var Σ Re\[f_v^τ\] |d_v|² for TES+, and for TES− at odd τ with
-//! d_v² instead of |d_v|².
+//! With D(u) the size at a position u on the circle, Var its variance, d_v its Fourier coefficients and f_v those of the
+//! innovation (\[Mel\] §3.3, with \[Mel\] as in [`tes`](super::tes); Jagerman, Melamed 1992), the autocorrelation at lag τ is
+//! ρ(τ) = 2/Var Σ Re\[f_v^τ\] |d_v|², the sum over v = 1, 2, …; for TES− at odd τ it is 2/Var Σ Re\[f_v^τ d_v²\].
 
 use super::tes::{Innovation, Sign};
 use skyhaul_base::math;
@@ -16,15 +16,15 @@ pub struct Spectrum {
 }
 
 impl Spectrum {
-    /// The first `terms` coefficients of `of` on [0, 1), from `points` samples, which should be many more than
-    /// terms.
+    /// The first `terms` coefficients of `of` on [0, 1), from `points` samples, which should be many more than the
+    /// coefficients.
     #[must_use]
     pub fn new(of: impl Fn(f64) -> f64, terms: usize, points: usize) -> Self {
         let n = points as f64;
         let values: Vec<f64> = (0..points).map(|i| of((i as f64 + 0.5) / n)).collect();
         let mean = values.iter().sum::<f64>() / n;
         let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
-        // Angles are odd multiples of half a turn divided by the points: one table serves all.
+        // Sample i is at (i + 1/2)/n, so every angle is a multiple of half a turn divided by n: one table serves all.
         let turn: Vec<(f64, f64)> = (0..2 * points)
             .map(|k| {
                 let angle = -core::f64::consts::PI * k as f64 / n;
@@ -49,11 +49,11 @@ impl Spectrum {
     #[must_use]
     pub fn autocorrelation(&self, sign: Sign, innovation: &Innovation, lags: usize) -> Vec<f64> {
         let transforms: Vec<_> = (1..).take(self.d.len()).map(|v| innovation.transform(v)).collect();
-        self.with(sign, &transforms, lags)
+        self.autocorrelation_from(sign, &transforms, lags)
     }
     /// The same, given the transforms of the innovation at 1, 2, ….
     #[must_use]
-    pub fn with(&self, sign: Sign, transforms: &[(f64, f64)], lags: usize) -> Vec<f64> {
+    pub fn autocorrelation_from(&self, sign: Sign, transforms: &[(f64, f64)], lags: usize) -> Vec<f64> {
         let mut rho = vec![0.0; lags];
         if self.variance <= 0.0 {
             return rho;
@@ -75,8 +75,9 @@ impl Spectrum {
     }
 }
 
-/// Number of Fourier coefficients, and of samples of the function, that suffice for videos.
+/// Number of Fourier coefficients that suffices for videos.
 pub(super) const TERMS: usize = 200;
+/// Number of samples of the function that suffices for that many coefficients.
 pub(super) const POINTS: usize = 2048;
 
 /// Autocorrelations of a sequence at lags 1 to `lags` (the biased estimator: divided by the length); zeros for a

@@ -1,6 +1,6 @@
 //! Fits a movie model to a trace: the empirical TES methodology.
 //!
-//! \[Mel\]: the marginal distribution of each frame type is its histogram, which the model matches exactly. The fit
+//! \[Mel\] (see [`tes`](super::tes)): the marginal distribution of each frame type is its histogram, which the model matches exactly. The fit
 //! searches for the underlying process: stitching, sign and innovation density whose closed-form autocorrelation is
 //! closest to that of the trace, first over densities of one step, then, starting from the best of these, over
 //! densities of several.
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// Cells of histograms.
 const CELLS: usize = 60;
-/// How often the last cell is halved.
+/// How often the cell with the largest frames is halved.
 const TAIL: u32 = 6;
 /// Lags at which autocorrelations are compared, in frames of the type.
 const LAGS: usize = 50;
@@ -91,11 +91,11 @@ pub struct Aggregates {
 pub struct Fit {
     /// The movie.
     pub movie: Movie,
-    /// By type.
+    /// The quality of the fit by type, each with a process of its own as in [`Mode::Independent`].
     pub types: Vec<Fitted>,
-    /// Of the trace.
+    /// Statistics of the trace.
     pub trace: Aggregates,
-    /// For as many frames of the movie.
+    /// Statistics of as many frames of the movie.
     pub played: Aggregates,
     /// The coefficient of variation of its groups of pictures in the other mode.
     pub other_mode: f64,
@@ -133,7 +133,7 @@ pub fn fit(trace: &Trace, mode: Mode) -> Result<Fit, FitError> {
     })
 }
 
-/// The movie in this mode. Coupled types have their largest frames at the same position.
+/// The movie in this mode. In the coupled mode all types have their largest frames at the same position of the circle.
 fn in_mode(movie: &Movie, mode: Mode) -> Movie {
     let mut movie = Movie { mode, ..movie.clone() };
     if mode == Mode::Coupled {
@@ -153,13 +153,12 @@ fn play(movie: &Movie, frames: usize) -> Result<Aggregates, InvalidMovie> {
 #[must_use]
 pub fn aggregates(frames: impl Iterator<Item = (Type, f64)>) -> Aggregates {
     let (mut sizes, mut groups): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
-    let mut begun = false;
     for (kind, size) in frames {
         if kind == Type::I {
             groups.push(0.0);
-            begun = true;
         }
-        if let (true, Some(group)) = (begun, groups.last_mut()) {
+        // Frames before the first I frame belong to no group.
+        if let Some(group) = groups.last_mut() {
             *group += size;
         }
         sizes.push(size);
@@ -184,8 +183,8 @@ fn moments(values: &[f64]) -> (f64, f64) {
     (mean, if mean > 0.0 { math::sqrt(square) / mean } else { 0.0 })
 }
 
-/// Sizes in cells with about the same number of frames, except for the largest: there each cell has half the frames
-/// of the previous one, since frames do not fill it evenly.
+/// Sizes in cells with about the same number of frames, except for the largest sizes: there each cell has half the frames
+/// of the previous one, since frames do not fill a wide cell evenly.
 fn histogram(sizes: &[f64]) -> Marginal {
     let mut sorted: Vec<u64> = sizes.iter().map(|s| *s as u64).collect();
     sorted.sort_unstable();
@@ -195,7 +194,7 @@ fn histogram(sizes: &[f64]) -> Marginal {
     edges.dedup();
     edges.push(sorted[n - 1] + 1);
     let below = |edge: u64| sorted.partition_point(|s| *s < edge);
-    // As counts, which files show without rounding.
+    // Shares are counts of frames, which files show without rounding.
     let shares = edges.windows(2).map(|w| (below(w[1]) - below(w[0])) as f64).collect();
     Marginal::Histogram { edges, shares }
 }
@@ -205,16 +204,20 @@ fn histogram(sizes: &[f64]) -> Marginal {
 struct Candidate {
     xi: f64,
     sign: Sign,
+    /// The innovation is uniform on [−half, half), unless it has steps.
     half: f64,
-    /// Weights of steps on each side, of one width.
+    /// Width of a step, and the weights of the steps from 0 outwards, each of which is divided between both sides.
     steps: Option<(f64, Vec<f64>)>,
+    /// [`distance`] of its autocorrelation from that of the trace.
     distance: f64,
 }
 
 fn fit_type(kind: Type, sizes: &[f64]) -> Result<(Frames, Fitted), FitError> {
     let marginal = histogram(sizes);
     let (least, most) = sizes.iter().fold((f64::MAX, 0.0_f64), |(a, b), s| (a.min(*s), b.max(*s)));
-    let (least, most) = (least as u64, (most as u64).max(least as u64 + 1));
+    let bounds = (least as u64, most as u64);
+    // A distribution needs room between its bounds, even if all frames have one size.
+    let (least, most) = (bounds.0, bounds.1.max(bounds.0 + 1));
     let inverse = Inverse::new(&marginal, least, most)?;
     let seen = of_sequence(sizes, LAGS.min(sizes.len() / 4));
     let best = search(&inverse, &seen);
@@ -238,19 +241,19 @@ fn fit_type(kind: Type, sizes: &[f64]) -> Result<(Frames, Fitted), FitError> {
         count: sizes.len(),
         mean,
         variation,
-        bounds: (least, most),
+        bounds,
         error: math::sqrt(square / seen.len().max(1) as f64),
         correlation: seen.into_iter().zip(model).collect(),
     };
     Ok((frames, fitted))
 }
 
-/// Four digits, as files show them.
+/// Rounds to four decimals, as files show them, but never to 0.
 fn digits(x: f64) -> f64 {
     (x * 1e4).round().max(1.0) / 1e4
 }
 
-/// Steps on both sides, in the form of a movie.
+/// Steps on both sides, in the form of a movie: from, to, weight. Those without weight are left out.
 fn both_sides(width: f64, weights: &[f64]) -> Vec<[f64; 3]> {
     let mut steps = Vec::new();
     for (k, weight) in weights.iter().enumerate().filter(|(_, w)| **w > 1e-4) {
@@ -339,25 +342,25 @@ fn refine(best: &mut Candidate, inverse: &Inverse, seen: &[f64]) {
         let f: Vec<(f64, f64)> = (0..TERMS)
             .map(|v| (weights.iter().zip(&parts).map(|(w, part)| w * part[v]).sum(), 0.0))
             .collect();
-        distance(&spectrum.with(best.sign, &f, seen.len()), seen)
+        distance(&spectrum.autocorrelation_from(best.sign, &f, seen.len()), seen)
     };
     let covered = |k: usize| ((best.half - k as f64 * width) / width).clamp(0.0, 1.0);
     let mut weights = on_simplex(&(0..STEPS).map(|k| covered(k) * width / best.half).collect::<Vec<_>>());
-    let (mut now, mut stride) = (off(&weights), 0.2);
+    let (mut reached, mut stride) = (off(&weights), 0.2);
     for _ in 0..150 {
         let gradient: Vec<f64> = (0..STEPS)
             .map(|k| {
                 let mut moved = weights.clone();
                 moved[k] += 1e-5;
-                (off(&moved) - now) / 1e-5
+                (off(&moved) - reached) / 1e-5
             })
             .collect();
         let steepest = gradient.iter().map(|g| math::abs(*g)).fold(1e-300, f64::max);
         let next: Vec<f64> = weights.iter().zip(&gradient).map(|(w, g)| w - stride * g / steepest).collect();
         let next = on_simplex(&next);
-        let then = off(&next);
-        if then < now {
-            (weights, now, stride) = (next, then, stride * 1.3);
+        let distance = off(&next);
+        if distance < reached {
+            (weights, reached, stride) = (next, distance, stride * 1.3);
         } else {
             stride *= 0.5;
             if stride < 1e-6 {
@@ -365,9 +368,9 @@ fn refine(best: &mut Candidate, inverse: &Inverse, seen: &[f64]) {
             }
         }
     }
-    // Many parameters must be worth it.
-    if now < 0.9 * best.distance {
-        (best.steps, best.distance) = (Some((width, weights)), now);
+    // Many weights instead of one half width must be closer by a tenth.
+    if reached < 0.9 * best.distance {
+        (best.steps, best.distance) = (Some((width, weights)), reached);
     }
 }
 
@@ -448,6 +451,7 @@ mod tests {
         let trace = Trace::new(vec![(Type::I, 700); 200], 25.0).unwrap();
         let fit = fit(&trace, Mode::Independent).unwrap();
         assert!((fit.played.mean - 700.0).abs() < 1.0);
+        assert_eq!(fit.types[0].bounds, (700, 700));
     }
 
     #[test]

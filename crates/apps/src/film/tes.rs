@@ -69,7 +69,7 @@ impl Innovation {
         }
         Some(Self { steps: steps.iter().map(|s| Step { weight: s.weight / sum, ..*s }).collect() })
     }
-    /// Whether positive and negative values are equally likely, as TES− requires.
+    /// Whether each step and its mirror image have the same weight, as TES− requires.
     #[must_use]
     pub fn is_symmetric(&self) -> bool {
         let alike = |a: f64, b: f64| math::abs(a - b) < 1e-12;
@@ -111,8 +111,9 @@ fn sinc(x: f64) -> f64 {
     if math::abs(angle) < 1e-9 { 1.0 } else { math::sin(angle) / angle }
 }
 
-/// Removes the jump between 1 and 0 (\[Mel\] §3.2) from `u`, below 1: rises to 1 at `xi` and falls to 0 after it; `xi` = 1 leaves
-/// values unchanged, 0 mirrors them. A uniform distribution stays uniform.
+/// Stitching (\[Mel\] §3.2): maps a position `u` on the circle, at least 0 and below 1, to a value that does not jump where the
+/// circle closes. The value rises from 0 to 1 at `xi` and falls back to 0 at the end. `xi` = 1 leaves `u` unchanged, and
+/// `xi` = 0 gives 1 − `u`. A uniform distribution stays uniform.
 #[must_use]
 pub fn stitch(xi: f64, u: f64) -> f64 {
     if u < xi { u / xi } else { (1.0 - u) / (1.0 - xi) }
@@ -123,7 +124,9 @@ pub fn stitch(xi: f64, u: f64) -> f64 {
 pub struct Process {
     sign: Sign,
     innovation: Innovation,
+    /// Position on the circle.
     u: f64,
+    /// The current value is the second, fourth and so on, which TES− mirrors.
     odd: bool,
     rng: Rng,
 }

@@ -3,7 +3,7 @@
 //! Papadimitriou, Tsaoussidis 2007 §3: after a loss the transport asks the coder to reduce its rate, which takes a time D_v,
 //! an idle period of the sender. They give neither a value nor a rule; both are ours.
 
-use super::layers::{Buffer, LayerConditions, Layering, Step};
+use super::layers::{LayerChange, LayerConditions, LayerRule, Layering};
 use crate::short;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ pub struct Coder {
     /// With `layers`: start at the lowest layer, add one when both the rate and the viewer's buffer justify it, drop one at a
     /// time. Without it the rate alone selects the layers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub buffer: Option<Box<Buffer>>,
+    pub buffer: Option<Box<LayerRule>>,
 }
 
 fn usual_delay() -> Duration {
@@ -153,7 +153,7 @@ impl Coder {
             return Err(InvalidCoder::Layers);
         }
         if let Some(buffer) = &self.buffer {
-            let Buffer { add, drop, hold } = **buffer;
+            let LayerRule { add, drop, hold } = **buffer;
             if self.layers.is_empty() {
                 return Err(InvalidCoder::Unlayered);
             }
@@ -221,11 +221,11 @@ impl Coding {
     /// The transport allows this rate.
     pub(super) fn allowed(&mut self, now: Instant, allowed: f64, conditions: LayerConditions) {
         if let Some(layering) = &mut self.layering {
-            let step =
+            let change =
                 layering.step(now, &self.rule.layers, self.target, self.rule.share * allowed, conditions);
-            match step {
-                Some(Step::Add(rate)) => self.target = rate,
-                Some(Step::Drop(rate)) => {
+            match change {
+                Some(LayerChange::Add(rate)) => self.target = rate,
+                Some(LayerChange::Drop(rate)) => {
                     self.target = rate;
                     self.paused_until = self.paused_until.max(now + self.rule.delay);
                 }
@@ -298,18 +298,18 @@ mod tests {
 
     #[test]
     fn layers_that_the_viewer_has_to_justify() {
-        let held = |held| LayerConditions { held, round_trip: Duration::from_millis(550) };
+        let buffered = |buffered_s| LayerConditions { buffered_s, round_trip: Duration::from_millis(550) };
         let coder = Coder { layers: vec![80_000, 160_000], buffer: Some(Box::default()), ..Coder::default() };
         let mut c = Coding::new(coder, 320e3, at(0));
         assert_eq!(c.target(), 80e3, "from the lowest on");
-        c.allowed(at(0), 1e6, held(4.0));
-        c.allowed(at(1100), 1e6, held(3.9));
+        c.allowed(at(0), 1e6, buffered(4.0));
+        c.allowed(at(1100), 1e6, buffered(3.9));
         assert_eq!(c.target(), 80e3);
-        c.allowed(at(1101), 1e6, held(4.0));
+        c.allowed(at(1101), 1e6, buffered(4.0));
         assert_eq!((c.target(), c.is_pausing(at(1101))), (160e3, false));
-        c.allowed(at(1200), 1e3, held(0.6));
-        assert_eq!(c.target(), 160e3, "what is held bridges it");
-        c.allowed(at(1300), 1e3, held(0.4));
+        c.allowed(at(1200), 1e3, buffered(0.6));
+        assert_eq!(c.target(), 160e3, "the buffer bridges it");
+        c.allowed(at(1300), 1e3, buffered(0.4));
         assert_eq!((c.target(), c.is_pausing(at(1779)), c.is_pausing(at(1780))), (80e3, true, false));
     }
 
@@ -323,13 +323,13 @@ mod tests {
         assert_eq!(refused(Coder { dead: -0.1, ..usual.clone() }), "dead");
         assert_eq!(refused(Coder { layers: vec![2, 1], ..usual.clone() }), "layers");
         assert_eq!(refused(Coder { delay: Duration::from_secs(4000), ..usual.clone() }), "delay");
-        let buffer = Some(Box::<Buffer>::default());
+        let buffer = Some(Box::<LayerRule>::default());
         assert_eq!(refused(Coder { buffer: buffer.clone(), ..usual.clone() }), "buffer", "no layers");
         let layered = Coder { layers: vec![1, 2], buffer, ..usual.clone() };
         assert_eq!(layered.validate(), Ok(()));
-        let late = Buffer { drop: Duration::from_secs(2), ..Buffer::default() };
+        let late = LayerRule { drop: Duration::from_secs(2), ..LayerRule::default() };
         assert_eq!(refused(Coder { buffer: Some(Box::new(late)), ..layered.clone() }), "buffer");
-        let long = Buffer { hold: 1001, ..Buffer::default() };
+        let long = LayerRule { hold: 1001, ..LayerRule::default() };
         assert_eq!(refused(Coder { buffer: Some(Box::new(long)), ..layered }), "buffer");
         assert_eq!(usual.validate(), Ok(()));
     }

@@ -124,7 +124,7 @@ pub enum Invalid {
     /// A text without a trace.
     #[error("also write trace = \"NAME\", a name used in messages")]
     NoTrace,
-    /// The rate is zero.
+    /// The rate is unlimited, or in packets.
     #[error("write a rate in bit/s, such as \"320 kbit/s\"")]
     NoRate,
     /// The rate gives frames without bytes.
@@ -164,9 +164,9 @@ pub enum Invalid {
     /// A buffer that is not used.
     #[error("only full = \"block\" and \"skip-b\" use this: leave it out")]
     Unused,
-    /// A buffer for datagrams.
-    #[error("UDP sends datagrams at once, so nothing waits: leave this out")]
-    NothingWaits,
+    /// A limit of written but unacknowledged data, over datagrams.
+    #[error("only TCP data waits until it is acknowledged: leave this out, or write transport = \"tcp\"")]
+    NotTcp,
     /// A coder without feedback.
     #[error(
         "UDP gives the coder no feedback to follow: leave this out, or write transport = \"tcp\", \"tfrc\" or \"ssvp\""
@@ -189,7 +189,7 @@ impl Refusal for Invalid {
             Self::NoRate | Self::TooSlow { .. } | Self::TooFast { .. } => "rate".into(),
             Self::Packet { .. } | Self::Segment => "packet".into(),
             Self::NoBuffer | Self::Unused => "buffer".into(),
-            Self::NothingWaits => "full".into(),
+            Self::NotTcp => "full".into(),
             Self::NoFeedback => "coder".into(),
             Self::Coder(e) => format!("coder.{}", e.key()),
             Self::Viewer(e) => format!("viewer.{}", e.key()),
@@ -292,7 +292,7 @@ impl Kind for Config {
                     return Err(Invalid::Packet { size, least });
                 }
                 if self.full != OverflowPolicy::Queue {
-                    return Err(Invalid::NothingWaits);
+                    return Err(Invalid::NotTcp);
                 }
                 if self.coder.is_some() && !yields {
                     return Err(Invalid::NoFeedback);
@@ -348,6 +348,7 @@ mod tests {
 
     const STREAM: Transport = Transport::Stream { segment: 960 };
     const UDP: Transport = Transport::Datagrams { header: 28, yields: false };
+    const TFRC: Transport = Transport::Datagrams { header: 28, yields: true };
 
     fn parse(text: &str) -> Config {
         serde_json::from_str(text).unwrap_or_else(|e| panic!("{text}: {e}"))
@@ -382,7 +383,8 @@ mod tests {
         starts(r#"{"viewer": {"start": "100000 s"}}"#, STREAM, "viewer.start 0: longer than a day");
         starts(r#"{"packet": "1500 B"}"#, STREAM, "packet 0: TCP sends full segments");
         starts(r#"{"packet": "40 B"}"#, UDP, "packet 0: \"40 B\": write a size from 41 B");
-        starts(r#"{"full": "skip-b"}"#, UDP, "full 0: UDP sends datagrams at once");
+        starts(r#"{"full": "skip-b"}"#, UDP, "full 0: only TCP data waits");
+        starts(r#"{"full": "block"}"#, TFRC, "full 0: only TCP data waits");
         starts(r#"{"coder": {}}"#, UDP, "coder 0: UDP gives the coder no feedback");
         starts(
             r#"{"coder": {"layers": ["80 kbit/s", "2 Mbit/s"]}}"#,

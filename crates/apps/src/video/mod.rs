@@ -16,6 +16,6 @@ mod view;
 
 pub use coder::Coder;
 pub use config::{Config, Invalid};
-pub use layers::Buffer;
+pub use layers::LayerRule;
 pub use sender::{FRAME_HEADER, OverflowPolicy, RTP_HEADER, Spread, Video};
 pub use view::{Settings, Viewer};

@@ -183,9 +183,10 @@ impl Video {
         if let (Some(coding), Some(allowed)) = (&mut self.coding, self.feedback.allowed) {
             // The rate of datagrams includes their headers, that of a video does not.
             let part = if self.header.is_some() { self.overhead.film / self.overhead.sent } else { 1.0 };
-            let held = if coding.asks_the_viewer() { self.viewer.buffered(at).unwrap_or(0.0) } else { 0.0 };
-            let conditions =
-                LayerConditions { held, round_trip: self.feedback.round_trip.unwrap_or(Duration::ZERO) };
+            let buffered_s =
+                if coding.asks_the_viewer() { self.viewer.buffered(at).unwrap_or(0.0) } else { 0.0 };
+            let round_trip = self.feedback.round_trip.unwrap_or(Duration::ZERO);
+            let conditions = LayerConditions { buffered_s, round_trip };
             coding.allowed(at, part * allowed, conditions);
         }
         let target = self.coding.as_ref().map_or(self.nominal, Coding::target);

@@ -39,7 +39,7 @@ pub enum AmountError {
     /// A fraction of an indivisible unit.
     #[error("\"{text}\" is not a whole number of {unit}s")]
     NotWhole { text: String, unit: &'static str },
-    /// A number in quotes.
+    /// A probability in quotes.
     #[error("\"{text}\" is a string: write a number from 0 to 1 without quotes")]
     Quoted { text: String },
     /// Beyond 64 bits in the base unit.
@@ -60,7 +60,7 @@ pub enum AmountError {
 }
 
 impl AmountError {
-    /// The same with different advice, where units of several dimensions are accepted.
+    /// The same error with other advice, for amounts with units of several dimensions, such as "64 segments" or "64 KiB".
     pub(super) fn advising(mut self, better: &str) -> Self {
         match &mut self {
             Self::Negative { advice, .. }

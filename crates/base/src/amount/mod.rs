@@ -18,7 +18,7 @@ pub use crate::decimal::Decimal;
 pub use error::AmountError;
 pub use geometry::{Angle, Length};
 pub use radio::{Decibels, SymbolRate, Temperature};
-pub use text::text_or_table;
+pub use text::{no_other_keys, text_or_table};
 pub use types::{Count, Frequency, Probability, QueueLimit, RateSpec, Size, Span, Time, Window};
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ plain! {
     symbol_rate: f64 as SymbolRate;
     /// Kelvins, written as [`Temperature`].
     temperature: f64 as Temperature;
-    /// A frequency per second, written as [`Frequency`].
+    /// Events per second, written as [`Frequency`].
     frequency: f64 as Frequency;
     /// Kilometres, written as [`Length`].
     length: f64 as Length;
@@ -67,7 +67,7 @@ plain! {
     time: Duration as Time;
 }
 
-/// Bytes each, written as a list of [`Size`].
+/// A list of sizes in bytes, each written as [`Size`].
 pub mod sizes {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! Values that may be written as a string or as a table.
+//! Values that may be written as a string or as a table, and tables of a kind without keys.
 
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -23,6 +23,17 @@ where
     D: Deserializer<'de>,
 {
     d.deserialize_any(Reader { expected, from_text, bare, table: PhantomData })
+}
+
+/// Reads the rest of a table with only one key, that of the kind. Serde's derive would ignore other keys.
+///
+/// # Errors
+/// If there is another key.
+pub fn no_other_keys<'de, D: Deserializer<'de>>(d: D) -> Result<(), D::Error> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Rest {}
+    Rest::deserialize(d).map(|Rest {}| ())
 }
 
 struct Reader<T, E> {

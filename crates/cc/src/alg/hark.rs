@@ -42,7 +42,7 @@ use probing::Probing;
 use rival::Rival;
 use skyhaul_base::{Duration, Instant, Rate};
 use start::{FIRST, FIRST_PROBES, PAGE, PAGE_PACE, Page, Start};
-use train::{ENOUGH, Purpose};
+use train::{FEWEST_PROBES, Purpose};
 use window::{LATE_MOST, LEAST, Quiet};
 
 mod config;
@@ -248,7 +248,7 @@ impl Hark {
         }
         match self.start {
             None => self.probing.next_round(cx, round, &self.quiet, self.cwnd, &self.delay),
-            Some(Start::Probing { .. }) => self.probe_start(cx, (2.0 * self.quiet.window).max(ENOUGH)),
+            Some(Start::Probing { .. }) => self.probe_start(cx, (2.0 * self.quiet.window).max(FEWEST_PROBES)),
             Some(Start::Latecomer { .. }) => {}
         }
     }
@@ -256,7 +256,7 @@ impl Hark {
     fn probe_start(&mut self, cx: &mut Cx<'_>, count: f64) {
         let sent = self.probing.send(cx, count, Purpose::Room, &self.delay);
         if let Some(start) = &mut self.start {
-            start.asked(sent);
+            start.set_sent(sent);
         }
     }
 
@@ -380,7 +380,7 @@ impl CongestionControl for Hark {
             return;
         }
         if let Some(start) = &self.start {
-            self.quiet.raise_to(start.opened(self.probing.answers));
+            self.quiet.raise_to(start.window_with(self.probing.answers));
             self.apply(cx.path);
         }
     }
@@ -413,14 +413,13 @@ impl CongestionControl for Hark {
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
-        if cx.path.in_flight_bytes == 0 {
-            return;
-        }
+        let in_flight = cx.path.in_flight_bytes > 0;
+        // A page is no longer awaited after its deadline, even if all of it has been acknowledged before.
         if let Some(page) = &mut self.page
             && page.deadline.take_if(|by| cx.now >= *by).is_some()
         {
             let got = cx.path.delivered as f64;
-            if page.is_lost(got) {
+            if in_flight && page.is_lost(got) {
                 // The path is busy: begins again at normal priority.
                 self.page = None;
                 self.quiet.window = (2.0 * got / self.smss).max(2.0 * FIRST);
@@ -430,7 +429,9 @@ impl CongestionControl for Hark {
                 return;
             }
         }
-        self.watch_head(cx);
+        if in_flight {
+            self.watch_head(cx);
+        }
     }
 
     fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {

@@ -8,7 +8,7 @@ use crate::stop::Stop;
 use indicatif::ProgressBar;
 use skyhaul_cc::Controls;
 use skyhaul_lab::LabError;
-use skyhaul_lab::attack::{Bounds, Request, SearchObserver, hunt};
+use skyhaul_lab::attack::{BoundsSource, Request, SearchObserver, hunt};
 use std::fmt::Write as _;
 
 pub(crate) fn run(args: &AttackArgs) -> Result<(), Stop> {
@@ -17,7 +17,7 @@ pub(crate) fn run(args: &AttackArgs) -> Result<(), Stop> {
         control: args.control.clone(),
         goal,
         budget,
-        bounds: args.bounds.clone().map_or(Bounds::BuiltIn, Bounds::File),
+        bounds: args.bounds.clone().map_or(BoundsSource::BuiltIn, BoundsSource::File),
         seed: args.seed,
         jobs: jobs(args.jobs),
         out: args.out.clone(),

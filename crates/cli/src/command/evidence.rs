@@ -15,6 +15,16 @@ fn how_many(n: u64, one: &str) -> String {
     format!("{n} {one}{}", if n == 1 { "" } else { "s" })
 }
 
+/// What columns of the table of ratios mean.
+const LEGEND: [(&str, &str); 3] = [
+    (
+        "ratio",
+        "how many times as good the first arm is. Of times: those of the second arm divided by those of the first.",
+    ),
+    ("at any time", "holds whenever you look."),
+    ("pointwise", "holds only at a moment that was fixed in advance."),
+];
+
 /// The state of the measurements.
 pub(super) fn page(observed: Option<&Evidence>) -> String {
     let Some(e) = observed else {
@@ -39,9 +49,11 @@ pub(super) fn page(observed: Option<&Evidence>) -> String {
     out.push('\n');
     e.groups.iter().for_each(|g| group(&mut out, g));
     if e.arms.len() > 1 {
-        out += "\nratio: how many times as good the first arm is. Of times: those of the second arm divided by those of the first.\n\
-                at any time: holds whenever you look. pointwise: holds only at a moment that was fixed in advance.\n\
-                Each interval is right with a probability of 95 %: among 20 of them, one may be wrong.\n";
+        out.push('\n');
+        for (column, meaning) in LEGEND {
+            let _ = writeln!(out, "{column}: {meaning}");
+        }
+        out += "Each interval is right with a probability of 95 %: among 20 of them, one may be wrong.\n";
     }
     out
 }
@@ -95,7 +107,7 @@ fn group(out: &mut String, g: &Group) {
             "connections",
             "estimate",
             "at any time",
-            "one moment",
+            "pointwise",
             "verdict",
         ]);
         ratios = ratios.left(1).left(6);
@@ -163,4 +175,42 @@ pub(super) fn summary(status: &Status) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhaul_gateway::evidence::{Comparison, Verdict};
+
+    #[test]
+    fn the_legend_explains_columns_that_are_there() {
+        let comparison = Comparison {
+            of: "transfer time".into(),
+            class: "all".into(),
+            n: [53, 67],
+            ratio: 1.5,
+            pointwise: [1.4, 1.6],
+            lasting: [1.3, 1.7],
+            verdict: Verdict::Better,
+        };
+        let group =
+            Group { of: "all".into(), arms: Vec::new(), comparisons: vec![comparison], finished: None };
+        let e = Evidence {
+            mode: Mode::Ab,
+            arms: vec!["split".into(), "unsplit".into()],
+            fraction: 0.5,
+            open: 0,
+            unobserved: 0,
+            unlisted: 0,
+            missed: 0,
+            prefixes: 0,
+            groups: vec![group],
+        };
+        let text = page(Some(&e));
+        let header = text.lines().find(|l| l.contains("estimate")).expect("a table of ratios");
+        for (column, _) in LEGEND {
+            assert!(header.contains(column), "{column} is not a column of {header:?}");
+            assert!(text.lines().any(|l| l.starts_with(&format!("{column}: "))), "{text}");
+        }
+    }
 }

@@ -331,8 +331,11 @@ impl RunObserver for Watch {
         let more = if s.admits { "" } else { "; new ones are forwarded" };
         self.manager.lives(&format!("{} connections{more}", s.flows));
     }
-    fn reloads(&mut self, done: bool) {
-        self.manager.reloads(done);
+    fn reloading(&mut self) {
+        self.manager.reloading();
+    }
+    fn reloaded(&mut self) {
+        self.manager.reloaded();
     }
     fn stops(&mut self) {
         self.manager.stops();

@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
     let cases = cases::resolve(&args.scenario.scenario, &args.scenario.set, args.seed)?;
-    // Before the work, not after it.
+    // An unsuitable results folder is refused before the runs, not after them.
     let lease = args.out.as_deref().map(Lease::take).transpose()?;
     let watch = Stopwatch::start();
     let done = match (&args.pcap, cases.as_slice()) {
@@ -46,8 +46,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
     }
     if args.scenario.json {
         print(&as_json(&cases, &done))?;
-        tell(&cases);
-        return complete(&cases, &done);
+        print_warnings(&cases);
+        return report_early_ends(&cases, &done);
     }
     let mut out = String::new();
     for (i, (case, result)) in cases.iter().zip(&done).enumerate() {
@@ -66,12 +66,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
         let _ = writeln!(out, "\nResults: {}", folder.display());
     }
     print(&out)?;
-    tell(&cases);
-    complete(&cases, &done)
+    print_warnings(&cases);
+    report_early_ends(&cases, &done)
 }
 
 /// Reports the runs that ended before their time, whose results have been written all the same.
-fn complete(cases: &[cases::Case], done: &[RunResult]) -> Result<(), Stop> {
+fn report_early_ends(cases: &[cases::Case], done: &[RunResult]) -> Result<(), Stop> {
     let ended: Vec<_> = cases.iter().zip(done).filter_map(|(case, run)| Some((case, run.ended?))).collect();
     for (case, why) in &ended {
         let which = if case.choice.is_empty() { String::new() } else { format!("{}: ", case.label()) };
@@ -81,7 +81,7 @@ fn complete(cases: &[cases::Case], done: &[RunResult]) -> Result<(), Stop> {
 }
 
 /// Prints the warnings of `skyhaul check` after the results, each line once for all cases.
-fn tell(cases: &[cases::Case]) {
+fn print_warnings(cases: &[cases::Case]) {
     let mut lines: Vec<String> = Vec::new();
     for w in cases.iter().flat_map(|c| skyhaul_scenario::check(&c.scenario).warnings) {
         let line = format!("warning: {}: {}", w.key, w.message);

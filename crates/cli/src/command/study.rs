@@ -40,7 +40,7 @@ pub(crate) fn run(command: &StudyCommand, renderer: Option<&dyn FigureRenderer>)
         StudyCommand::Report(_) if args.out.is_none() => Some(PathBuf::from("results").join(file.stem())),
         _ => args.out.clone(),
     };
-    // Before the work, not after it.
+    // An unsuitable results folder is refused before the runs, not after them.
     let lease = folder.as_deref().map(Lease::take).transpose()?;
     if matches!(command, StudyCommand::Fit(_)) {
         return search(file, args, folder.as_deref().zip(lease));

@@ -3,7 +3,7 @@
 use crate::args::{VideoCommand, VideoFitArgs};
 use crate::output::print;
 use crate::stop::Stop;
-use skyhaul_lab::film::find;
+use skyhaul_lab::film::{Mode, fit_movie};
 
 pub(crate) fn run(command: &VideoCommand) -> Result<(), Stop> {
     match command {
@@ -16,8 +16,9 @@ fn fit(args: &VideoFitArgs) -> Result<(), Stop> {
     if args.flow.is_empty() || !args.flow.chars().all(named) {
         return Err(Stop::bad(format!("--flow {}: write letters, digits, - and _", args.flow)));
     }
-    let found = find(&args.trace, args.coupled)?;
-    let text = if args.json { format!("{:#}\n", found.json()) } else { found.scenario(&args.flow) };
+    let mode = if args.coupled { Mode::Coupled } else { Mode::Independent };
+    let fitted = fit_movie(&args.trace, mode)?;
+    let text = if args.json { format!("{:#}\n", fitted.json()) } else { fitted.scenario(&args.flow) };
     match &args.out {
         None => print(&text),
         Some(path) => std::fs::write(path, text).map_err(|e| Stop::write(path, &e)),

@@ -1,5 +1,5 @@
-//! The header of a captured packet. Only its first bytes are captured, and checksums of packets that are about to be sent may not
-//! have been filled in yet, so that neither can be verified here.
+//! The header of a captured packet. Its checksums cannot be verified: only the first bytes of the packet are captured, and the
+//! checksum of a packet that is about to be sent may not have been filled in yet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -33,8 +33,8 @@ fn short(bytes: &[u8], at: usize) -> Option<usize> {
     Some(usize::from(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?)))
 }
 
-/// Reads the header of a TCP segment of which `bytes` were captured and that has `length` bytes; `None` if it is none, a fragment,
-/// or has extension headers.
+/// Reads the header of a packet of `length` bytes of which `bytes` were captured. `None` if the packet is not TCP, is a fragment,
+/// has IPv6 extension headers, or its lengths contradict each other.
 pub(crate) fn parse(bytes: &[u8], length: usize) -> Option<Head> {
     let first = bytes.first()?;
     let (addresses, tcp, end): ([IpAddr; 2], usize, usize) = match first >> 4 {
@@ -53,8 +53,8 @@ pub(crate) fn parse(bytes: &[u8], length: usize) -> Option<Head> {
             }
             let address = |at: usize| Some(Ipv6Addr::from(*bytes.get(at..at + 16)?.first_chunk::<16>()?));
             // A length of 0 is that of a packet beyond 64 KiB, which offloading has joined.
-            let payload = Some(short(bytes, 4)?).filter(|n| *n > 0).map_or(length, |n| 40 + n);
-            ([address(8)?.into(), address(24)?.into()], 40, payload)
+            let end = Some(short(bytes, 4)?).filter(|n| *n > 0).map_or(length, |n| 40 + n);
+            ([address(8)?.into(), address(24)?.into()], 40, end)
         }
         _ => return None,
     };
@@ -104,7 +104,7 @@ mod tests {
             let n = n.expect("fits").total;
             let head = parse(&room[..CAPTURED], n).expect("is one");
             assert_eq!(head, Head { from, to, seq: 0x8000_0001, flags: ACK, payload: 700 });
-            assert_eq!(parse(&room[..CAPTURED], n - 1), None, "longer than it is");
+            assert_eq!(parse(&room[..CAPTURED], n - 1), None, "the IP length exceeds the packet's");
             for short in 0..33 {
                 assert_eq!(parse(&room[..short], n), None);
             }

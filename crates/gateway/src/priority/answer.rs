@@ -18,7 +18,7 @@ struct Log {
     arrivals: Vec<Arrival>,
 }
 
-/// The answering end of all tests.
+/// The far end of path priority tests.
 #[derive(Debug)]
 pub(crate) struct Answerer {
     gateway: NonZeroU32,

@@ -76,17 +76,17 @@ pub(crate) fn train(length: usize, rng: &mut Rng) -> Vec<Probe> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Counts {
-    /// Trains that loaded the link, of all.
+    /// Trains that loaded the link.
     pub loaded: u32,
-    /// Trains.
+    /// All trains.
     pub trains: u32,
-    /// Pairs of which both arrived.
+    /// Pairs of which both probes arrived.
     pub pairs: u32,
-    /// Of these, pairs of which the low probe arrived as the second.
+    /// Pairs of which both probes arrived, the low one as the second.
     pub low_second: u32,
-    /// Pairs of which exactly one was lost.
+    /// Pairs of which exactly one probe was lost.
     pub broken: u32,
-    /// Of these, pairs of which it was the low one.
+    /// Pairs of which the low probe alone was lost.
     pub low_lost: u32,
     /// Low probes that arrived with another DSCP.
     pub remarked: u32,

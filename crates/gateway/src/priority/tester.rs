@@ -1,4 +1,4 @@
-//! The near end of tests: which path is tested when, and what is sent. It reads no clock and owns no socket.
+//! The near end of path priority tests: which path is tested when, and what is sent. It reads no clock and owns no socket.
 //!
 //! ```text
 //! waiting ─▶ greeting ─▶ train ─▶ asking ─▶ train … ─▶ verdict ─▶ waiting
@@ -16,16 +16,18 @@ use std::num::NonZeroU32;
 
 /// Maximum number of paths.
 const PATHS: usize = 64;
-/// Time to the answer of a greeting, doubled with each attempt, and the number of attempts.
-const PATIENCE: Duration = Duration::from_secs(1);
-const GREETINGS: u32 = 5;
+/// How long the first greeting waits for an answer; each further attempt waits twice as long.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+/// Number of greetings of a test.
+const GREETING_TRIES: u32 = 5;
 /// Time from the end of a train to the first question about it, in addition to twice the RTT, and between questions.
 const SETTLED: Duration = Duration::from_millis(1500);
-const QUESTIONS: u32 = 6;
+/// Number of questions about a train.
+const QUESTION_TRIES: u32 = 6;
 /// Probes of the first train; doubled while they do not load the link.
-const FIRST: usize = 48;
-/// Wait after a test without result.
-const AGAIN: Duration = Duration::from_secs(60);
+const FIRST_LENGTH: usize = 48;
+/// Wait after a test without an answer, and the longest wait for the test of a gateway that is new at a known address.
+const RETRY_WAIT: Duration = Duration::from_secs(60);
 /// Tests without an answer after which a path that connections found is forgotten.
 const FAILURES: u32 = 3;
 
@@ -55,50 +57,52 @@ pub(crate) struct Outgoing {
 enum State {
     Waiting { until: Instant },
     Greeting { nonce: u64, tries: u32, next: Instant, began: Instant },
-    Train { from: Instant },
+    Testing(Test),
+}
+
+/// A test with a gateway that has answered the greeting.
+#[derive(Debug)]
+struct Test {
+    /// The address that answered: probes and questions go there.
+    at: SocketAddr,
+    /// Identifies the test to the far gateway.
+    token: u64,
+    rtt: Duration,
+    /// Number of the train.
+    number: u16,
+    /// Probes of the next train.
+    length: usize,
+    train: Vec<Probe>,
+    /// When each probe of the train left, microseconds.
+    sent: Vec<i64>,
+    /// Probes sent in this test.
+    packets: u32,
+    counts: Counts,
+    step: Step,
+}
+
+#[derive(Debug)]
+enum Step {
+    Train { start: Instant },
     Asking { tries: u32, next: Instant },
 }
 
 #[derive(Debug)]
 struct Path {
-    /// Where it is greeted: a gateway, or a host behind it.
+    /// The address to which greetings go: that of a gateway, or of a host behind it. No two paths have the same one.
     greet: SocketAddr,
     /// The gateway that answered, or that a connection has named.
     gateway: Option<NonZeroU32>,
-    /// The file names it.
-    fixed: bool,
+    /// Whether the configuration file lists the path.
+    from_file: bool,
+    /// Tests without an answer since the last answer.
     failures: u32,
     state: State,
-    at: SocketAddr,
-    token: u64,
-    rtt: Duration,
-    number: u16,
-    length: usize,
-    train: Vec<Probe>,
-    /// When each probe of the train left.
-    sent: Vec<i64>,
-    packets: u32,
-    counts: Counts,
 }
 
 impl Path {
-    fn new(now: Instant, greet: SocketAddr, gateway: Option<NonZeroU32>, fixed: bool) -> Self {
-        Self {
-            greet,
-            gateway,
-            fixed,
-            failures: 0,
-            state: State::Waiting { until: now },
-            at: greet,
-            token: 0,
-            rtt: Duration::ZERO,
-            number: 0,
-            length: FIRST,
-            train: Vec::new(),
-            sent: Vec::new(),
-            packets: 0,
-            counts: Counts::default(),
-        }
+    fn new(now: Instant, greet: SocketAddr, gateway: Option<NonZeroU32>, from_file: bool) -> Self {
+        Self { greet, gateway, from_file, failures: 0, state: State::Waiting { until: now } }
     }
     fn is_waiting(&self) -> bool {
         matches!(self.state, State::Waiting { .. })
@@ -106,13 +110,23 @@ impl Path {
     fn due(&self) -> Instant {
         match self.state {
             State::Waiting { until } => until,
-            State::Train { from } => from,
-            State::Greeting { next, .. } | State::Asking { next, .. } => next,
+            State::Greeting { next, .. } => next,
+            State::Testing(Test { step: Step::Train { start }, .. }) => start,
+            State::Testing(Test { step: Step::Asking { next, .. }, .. }) => next,
         }
     }
 }
 
-/// The testing end of all tests.
+impl Test {
+    fn begin_train(&mut self, now: Instant, rng: &mut Rng) {
+        self.number = self.number.wrapping_add(1);
+        self.train = judge::train(self.length, rng);
+        self.sent.clear();
+        self.step = Step::Train { start: now };
+    }
+}
+
+/// The near end of path priority tests.
 #[derive(Debug)]
 pub(crate) struct Tester {
     settings: Settings,
@@ -126,18 +140,39 @@ pub(crate) struct Tester {
 #[expect(clippy::indexing_slicing, reason = "numbers of its own paths")]
 impl Tester {
     pub(crate) fn new(now: Instant, settings: &Settings, dscp: u8, rng: Rng) -> Self {
-        let at = |ip: &IpAddr| SocketAddr::new(*ip, settings.port);
-        let paths = settings.peers.iter().map(|ip| Path::new(now, at(ip), None, true)).collect();
+        let mut paths: Vec<Path> = Vec::new();
+        for ip in &settings.peers {
+            let greet = SocketAddr::new(*ip, settings.port);
+            if paths.iter().all(|p| p.greet != greet) {
+                paths.push(Path::new(now, greet, None, true));
+            }
+        }
         Self { settings: settings.clone(), dscp, rng, paths, found: Vec::new() }
     }
 
     /// A connection has found a gateway in front of a host.
     pub(crate) fn meet(&mut self, now: Instant, gateway: NonZeroU32, host: IpAddr) {
         let known = self.paths.iter().any(|p| p.gateway == Some(gateway));
-        // A path from the file may be that to this gateway; it says so when it is greeted.
+        // A peer of the file that has not answered yet may be this gateway: its answer will state the number.
         let unsure = self.paths.iter().any(|p| p.gateway.is_none() && p.failures == 0);
-        if !known && !unsure && self.paths.len() < PATHS {
-            self.paths.push(Path::new(now, SocketAddr::new(host, self.settings.port), Some(gateway), false));
+        if known || unsure {
+            return;
+        }
+        let greet = SocketAddr::new(host, self.settings.port);
+        match self.paths.iter_mut().find(|p| p.greet == greet) {
+            // The gateway has restarted with another number, or another one has taken its place. The number may also alternate
+            // between two gateways: then a test in every interval of RETRY_WAIT is enough.
+            Some(Path { gateway: stated, failures, state: State::Waiting { until }, .. }) => {
+                (*stated, *failures) = (Some(gateway), 0);
+                *until = (*until).min(now + RETRY_WAIT);
+            }
+            // A path that is being tested gets the number with the answer to its greeting.
+            Some(_) => {}
+            None => {
+                if self.paths.len() < PATHS {
+                    self.paths.push(Path::new(now, greet, Some(gateway), false));
+                }
+            }
         }
     }
 
@@ -156,9 +191,8 @@ impl Tester {
     pub(crate) fn next_outgoing(&mut self, now: Instant) -> Option<Outgoing> {
         loop {
             let n = self.paths.iter().position(|p| !p.is_waiting()).or_else(|| {
-                let due = |p: &&Path| p.due() <= now;
-                let first = self.paths.iter().filter(due).min_by_key(|p| p.due())?.greet;
-                self.paths.iter().position(|p| p.greet == first)
+                let due = self.paths.iter().enumerate().filter(|(_, p)| p.due() <= now);
+                due.min_by_key(|(_, p)| p.due()).map(|(n, _)| n)
             })?;
             if self.paths[n].due() > now {
                 return None;
@@ -173,41 +207,46 @@ impl Tester {
         let p = &mut self.paths[n];
         match &mut p.state {
             State::Waiting { .. } => {
-                (p.number, p.length, p.packets, p.counts) = (0, FIRST, 0, Counts::default());
                 p.state = State::Greeting { nonce: self.rng.next_u64(), tries: 0, next: now, began: now };
                 None
             }
             State::Greeting { nonce, tries, next, began } => {
-                if *tries == GREETINGS {
+                if *tries == GREETING_TRIES {
                     self.give_up(now, n, "nobody answers at its port");
                     return None;
                 }
-                *next = now + PATIENCE * (1 << *tries);
+                if *tries > 0 {
+                    // The answer names the greeting that it answers: otherwise the RTT would be ambiguous (Karn's algorithm).
+                    *nonce = self.rng.next_u64();
+                }
+                *next = now + ANSWER_TIMEOUT * (1 << *tries);
                 *tries += 1;
                 *began = now;
                 Some(Outgoing { to: p.greet, low: false, message: Message::Hello { nonce: *nonce } })
             }
-            State::Train { .. } => {
-                let index = p.sent.len();
-                let Some(probe) = p.train.get(index) else {
-                    p.state = State::Asking { tries: 0, next: now + p.rtt * 2 + SETTLED };
-                    return None;
-                };
-                p.sent.push((now.as_nanos() / 1000) as i64);
-                p.packets += 1;
-                let message = Message::Probe { token: p.token, train: p.number, index: index as u8 };
-                Some(Outgoing { to: p.at, low: probe.low, message })
-            }
-            State::Asking { tries, next } => {
-                if *tries == QUESTIONS {
-                    self.give_up(now, n, "the far gateway does not report what arrived");
-                    return None;
+            State::Testing(t) => match &mut t.step {
+                Step::Train { .. } => {
+                    let index = t.sent.len();
+                    let Some(probe) = t.train.get(index) else {
+                        t.step = Step::Asking { tries: 0, next: now + t.rtt * 2 + SETTLED };
+                        return None;
+                    };
+                    t.sent.push((now.as_nanos() / 1000) as i64);
+                    t.packets += 1;
+                    let message = Message::Probe { token: t.token, train: t.number, index: index as u8 };
+                    Some(Outgoing { to: t.at, low: probe.low, message })
                 }
-                *next = now + p.rtt * 2 + SETTLED;
-                *tries += 1;
-                let message = Message::Ask { token: p.token, train: p.number };
-                Some(Outgoing { to: p.at, low: false, message })
-            }
+                Step::Asking { tries, next } => {
+                    if *tries == QUESTION_TRIES {
+                        self.give_up(now, n, "the far gateway does not report what arrived");
+                        return None;
+                    }
+                    *next = now + t.rtt * 2 + SETTLED;
+                    *tries += 1;
+                    let message = Message::Ask { token: t.token, train: t.number };
+                    Some(Outgoing { to: t.at, low: false, message })
+                }
+            },
         }
     }
 
@@ -215,28 +254,44 @@ impl Tester {
     pub(crate) fn take(&mut self, now: Instant, from: SocketAddr, message: &Message) {
         let Some(n) = self.paths.iter().position(|p| !p.is_waiting()) else { return };
         let p = &mut self.paths[n];
-        match (&p.state, message) {
+        match (&mut p.state, message) {
             (State::Greeting { nonce, began, .. }, Message::Welcome { nonce: said, gateway, token })
-                if said == nonce =>
+                if *said == *nonce =>
             {
-                (p.rtt, p.at, p.token) = (now.since(*began), from, *token);
+                let mut test = Test {
+                    at: from,
+                    token: *token,
+                    rtt: now.since(*began),
+                    // Not the numbers of an earlier test: its last train may still be in the log of the far gateway.
+                    number: *nonce as u16,
+                    length: FIRST_LENGTH,
+                    train: Vec::new(),
+                    sent: Vec::new(),
+                    packets: 0,
+                    counts: Counts::default(),
+                    step: Step::Train { start: now },
+                };
                 (p.gateway, p.failures) = (Some(*gateway), 0);
                 let twin =
                     self.paths.iter().enumerate().any(|(k, other)| k < n && other.gateway == Some(*gateway));
                 if twin {
-                    // It is tested by another address already.
+                    // Another path to this gateway is tested already.
                     self.rest(now, n, self.settings.interval.0);
                 } else {
-                    self.begin_train(now, n);
+                    test.begin_train(now, &mut self.rng);
+                    self.paths[n].state = State::Testing(test);
                 }
             }
-            (State::Asking { .. }, Message::Report { token, train, arrivals })
-                if *token == p.token && *train == p.number && from == p.at =>
+            (State::Testing(t), Message::Report { token, train, arrivals })
+                if matches!(t.step, Step::Asking { .. })
+                    && *token == t.token
+                    && *train == t.number
+                    && from == t.at =>
             {
-                let counts = judge::judge(&p.train, &p.sent, arrivals, self.dscp);
-                p.counts.add(&counts);
+                let counts = judge::judge(&t.train, &t.sent, arrivals, self.dscp);
+                t.counts.add(&counts);
                 if counts.loaded == 0 {
-                    p.length = (p.length * 2).min(LONGEST);
+                    t.length = (t.length * 2).min(LONGEST);
                 }
                 self.decide(now, n);
             }
@@ -244,25 +299,18 @@ impl Tester {
         }
     }
 
-    fn begin_train(&mut self, now: Instant, n: usize) {
-        let p = &mut self.paths[n];
-        p.number = p.number.wrapping_add(1);
-        p.train = judge::train(p.length, &mut self.rng);
-        p.sent.clear();
-        p.state = State::Train { from: now };
-    }
-
     fn decide(&mut self, now: Instant, n: usize) {
-        let p = &self.paths[n];
-        let verdict = p.counts.verdict();
-        if verdict == Verdict::Unknown && p.packets + p.length as u32 <= self.settings.packets {
-            return self.begin_train(now, n);
+        let p = &mut self.paths[n];
+        let State::Testing(t) = &mut p.state else { return };
+        let verdict = t.counts.verdict();
+        if verdict == Verdict::Unknown && t.packets + t.length as u32 <= self.settings.packets {
+            return t.begin_train(now, &mut self.rng);
         }
-        let why = (verdict == Verdict::Unknown).then_some(match p.counts.loaded {
+        let why = (verdict == Verdict::Unknown).then_some(match t.counts.loaded {
             0 => "its probes do not fill a queue: the link is faster than they are sent",
             _ => "its probes show no clear difference, and no clear equality",
         });
-        let finding = Finding { verdict, why: why.map(Cow::from), counts: p.counts };
+        let finding = Finding { verdict, why: why.map(Cow::from), counts: t.counts };
         self.found.extend(p.gateway.map(|g| (g, finding)));
         self.rest(now, n, self.settings.interval.0);
     }
@@ -270,16 +318,17 @@ impl Tester {
     fn give_up(&mut self, now: Instant, n: usize, why: &'static str) {
         let p = &mut self.paths[n];
         p.failures += 1;
-        let finding = Finding { verdict: Verdict::Unknown, why: Some(why.into()), counts: p.counts };
+        let counts = if let State::Testing(t) = &p.state { t.counts } else { Counts::default() };
+        let finding = Finding { verdict: Verdict::Unknown, why: Some(why.into()), counts };
         self.found.extend(p.gateway.map(|g| (g, finding)));
-        if p.failures >= FAILURES && !p.fixed {
+        if p.failures >= FAILURES && !p.from_file {
             self.paths.remove(n);
         } else {
-            if p.fixed {
-                // It may have started anew, with another number.
+            if p.from_file {
+                // The gateway may have restarted, with another number.
                 p.gateway = None;
             }
-            self.rest(now, n, AGAIN.min(self.settings.interval.0));
+            self.rest(now, n, RETRY_WAIT.min(self.settings.interval.0));
         }
     }
 
@@ -300,9 +349,13 @@ mod tests {
     struct World {
         now: Instant,
         tester: Tester,
+        /// The number that the answerer states, and the answerer.
+        gateway: NonZeroU32,
         answerer: Option<Answerer>,
         priority: bool,
         per_probe: Duration,
+        /// Messages that the path loses.
+        loses: fn(&Message) -> bool,
         probes: u32,
         found: Vec<Finding>,
     }
@@ -320,9 +373,11 @@ mod tests {
             Self {
                 now: Instant::ZERO,
                 tester: Tester::new(Instant::ZERO, &settings, 1, Rng::stream(5, "tester")),
+                gateway: GATEWAY,
                 answerer: Some(Answerer::new(GATEWAY)),
                 priority,
                 per_probe: Duration::from_micros(800),
+                loses: |_| false,
                 probes: 0,
                 found: Vec::new(),
             }
@@ -340,6 +395,7 @@ mod tests {
                     };
                     self.now += Duration::from_micros(10);
                 }
+                assert!(self.tester.next_timeout() > self.now, "nothing is sent at the time of the timeout");
                 self.probes += train.len() as u32;
                 if self.priority && !train.is_empty() {
                     train.make_contiguous()[1..].sort_by_key(|o| o.low);
@@ -347,14 +403,17 @@ mod tests {
                 let mut at = self.now + Duration::from_millis(300);
                 for out in train.into_iter().chain(others) {
                     at += self.per_probe;
-                    let Some(a) = &mut self.answerer else { continue };
-                    if let Some(said) = a.take(at, ours(), u8::from(out.low), &out.message) {
+                    let Some(a) = self.answerer.as_mut().filter(|_| !(self.loses)(&out.message)) else {
+                        continue;
+                    };
+                    let said = a.take(at, ours(), u8::from(out.low), &out.message);
+                    if let Some(said) = said.filter(|said| !(self.loses)(said)) {
                         self.tester.take(at + Duration::from_millis(300), theirs(), &said);
                         self.now = at;
                     }
                 }
                 while let Some((g, finding)) = self.tester.next_found() {
-                    assert_eq!(g, GATEWAY);
+                    assert_eq!(g, self.gateway);
                     self.found.push(finding);
                 }
                 self.now = self.now.max(self.tester.next_timeout()).min(end);
@@ -376,7 +435,7 @@ mod tests {
             assert!(w.probes <= 500, "{}", w.probes);
             w.run(600);
             assert_eq!(w.found.len(), 2, "once per interval");
-            // The link is another one now.
+            // The path now treats low priority in the other way.
             w.priority = !priority;
             w.run(600);
             assert_ne!(w.found[2].verdict, verdict);
@@ -391,7 +450,7 @@ mod tests {
         assert_eq!(w.found.len(), 1);
         assert_eq!((w.found[0].verdict, w.found[0].counts.loaded), (Verdict::Unknown, 0));
         assert!(w.probes <= 1500, "{}", w.probes);
-        // It goes away: its number is not asked for any more, and it is greeted until it is back.
+        // The gateway stops. Its number is forgotten, and greetings go to its address until it answers again.
         w.answerer = None;
         w.run(1200);
         assert_eq!(w.found.last().unwrap().why.as_deref(), Some("nobody answers at its port"));
@@ -400,6 +459,73 @@ mod tests {
         w.per_probe = Duration::from_micros(800);
         w.run(200);
         assert_eq!((w.found.len(), w.found[known].verdict), (known + 1, Verdict::Honoured));
+    }
+
+    #[test]
+    fn a_gateway_that_restarts_with_another_number_is_tested_at_the_same_address() {
+        let mut w = World::new(true, Vec::new());
+        let host = IpAddr::from([198, 51, 100, 1]);
+        w.tester.meet(w.now, GATEWAY, host);
+        w.run(100);
+        w.gateway = NonZeroU32::new(2).unwrap();
+        w.answerer = Some(Answerer::new(w.gateway));
+        w.tester.meet(w.now, w.gateway, host);
+        w.run(100);
+        assert_eq!(w.found.iter().map(|f| f.verdict).collect::<Vec<_>>(), [Verdict::Honoured; 2]);
+        assert_eq!(w.tester.paths.len(), 1);
+        // The number alternates between two gateways: at most one test a minute.
+        for n in 0..600 {
+            let other = if n % 2 == 0 { GATEWAY } else { w.gateway };
+            w.tester.meet(w.now, other, host);
+            w.run(1);
+        }
+        assert!((3..=13).contains(&w.found.len()), "{}", w.found.len());
+        assert_eq!(w.tester.paths.len(), 1);
+    }
+
+    #[test]
+    fn an_address_that_the_file_lists_twice_is_one_path() {
+        let mut w = World::new(true, vec![theirs().ip(); 2]);
+        w.run(700);
+        assert_eq!((w.tester.paths.len(), w.found.len()), (1, 2));
+    }
+
+    #[test]
+    fn the_rtt_is_measured_from_the_greeting_that_was_answered() {
+        // 700 ms each way: the answer to the first greeting arrives after the second greeting has left.
+        let one_way = Duration::from_millis(700);
+        let settings = Settings { peers: vec![theirs().ip()], ..Settings::default() };
+        let mut tester = Tester::new(Instant::ZERO, &settings, 1, Rng::stream(5, "tester"));
+        let mut answerer = Answerer::new(GATEWAY);
+        let (mut now, mut answers) = (Instant::ZERO, VecDeque::new());
+        while tester.paths[0].gateway.is_none() {
+            while let Some(out) = tester.next_outgoing(now) {
+                assert!(matches!(out.message, Message::Hello { .. }), "{out:?}");
+                let answer = answerer.take(now + one_way, ours(), 0, &out.message).unwrap();
+                answers.push_back((now + one_way * 2, answer));
+            }
+            let arrival = answers.front().map_or(Instant::MAX, |(at, _)| *at);
+            now = arrival.min(tester.next_timeout());
+            if arrival <= now {
+                let (_, answer) = answers.pop_front().unwrap();
+                tester.take(now, theirs(), &answer);
+            }
+        }
+        let State::Testing(test) = &tester.paths[0].state else { panic!("{:?}", tester.paths) };
+        assert_eq!(test.rtt, one_way * 2);
+    }
+
+    #[test]
+    fn a_report_never_shows_the_train_of_an_earlier_test() {
+        let mut w = World::new(true, vec![theirs().ip()]);
+        w.loses = |m| matches!(m, Message::Report { .. });
+        w.run(60);
+        // The far gateway still has the first train, but all probes of the second test are lost.
+        w.loses = |m| matches!(m, Message::Probe { .. });
+        w.run(300);
+        let counts = w.found.last().unwrap().counts;
+        assert_eq!((w.found.len(), counts.pairs, counts.broken), (2, 0, 0), "{counts:?}");
+        assert!(counts.trains > 0);
     }
 
     #[test]

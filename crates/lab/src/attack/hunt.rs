@@ -9,7 +9,7 @@ use crate::attack::pool::WorkerPool;
 use crate::attack::report::{self, FailedCase, NeighbourCase, SearchResult, Worst};
 use crate::attack::search::{Cases, search, swarm};
 use crate::attack::setup::{Outcome, TestSetup};
-use crate::attack::space::{Bounds, Space};
+use crate::attack::space::{BoundsSource, Space};
 use crate::control;
 use crate::engine::simulator;
 use crate::error::{AttackError, LabError};
@@ -39,7 +39,7 @@ pub struct Request {
     /// The limit of the search.
     pub budget: Budget,
     /// The bounds.
-    pub bounds: Bounds,
+    pub bounds: BoundsSource,
     /// Seed of the search and of its runs.
     pub seed: u64,
     /// Threads.

@@ -25,4 +25,4 @@ pub use goal::Goal;
 pub use hunt::{Request, hunt};
 pub use observer::{NoObserver, SearchObserver};
 pub use report::SearchResult;
-pub use space::Bounds;
+pub use space::BoundsSource;

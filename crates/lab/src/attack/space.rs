@@ -10,22 +10,22 @@ use skyhaul_study::files::read_text;
 use std::path::PathBuf;
 use toml::{Table, Value};
 
-/// The bounds without a file.
+/// The built-in bounds, as a file.
 const DEFAULT: &str = include_str!("bounds.toml");
-/// Their name in messages.
+/// The name of the built-in bounds in messages.
 const BUILT_IN: &str = "the built-in bounds";
 /// The name in messages of bounds that come as a text.
 const GIVEN: &str = "bounds";
 
-/// Where the bounds of a search come from; the built-in ones hold for keys that they do not have.
+/// Where the bounds of a search come from. The built-in bounds hold for keys that a source does not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Bounds {
-    /// The built-in ones.
+pub enum BoundsSource {
+    /// The built-in bounds.
     #[default]
     BuiltIn,
     /// A file.
     File(PathBuf),
-    /// The text of such a file.
+    /// A text, as of a file.
     Text(String),
 }
 
@@ -85,30 +85,39 @@ pub(super) struct Space {
     pub(super) varied: Vec<&'static str>,
 }
 
-/// The keys with a range, and whether they matter without neighbours.
-const RANGES: [(&str, Scale, bool); 8] = [
-    ("rate", Scale::Log, true),
-    ("rtt", Scale::Log, true),
-    ("buffer", Scale::Log, true),
-    ("loss", Scale::Cubic, true),
-    ("burst", Scale::Log, true),
-    ("jitter", Scale::Cubic, true),
-    ("start", Scale::Linear, false),
-    ("count", Scale::Linear, false),
+/// What a key needs in order to have an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Needs {
+    Nothing,
+    Neighbours,
+}
+
+/// The keys with a range.
+const RANGES: [(&str, Scale, Needs); 8] = [
+    ("rate", Scale::Log, Needs::Nothing),
+    ("rtt", Scale::Log, Needs::Nothing),
+    ("buffer", Scale::Log, Needs::Nothing),
+    ("loss", Scale::Cubic, Needs::Nothing),
+    ("burst", Scale::Log, Needs::Nothing),
+    ("jitter", Scale::Cubic, Needs::Nothing),
+    ("start", Scale::Linear, Needs::Neighbours),
+    ("count", Scale::Linear, Needs::Neighbours),
 ];
+/// The index of `start` in [`RANGES`].
+const START: usize = 6;
 const NEIGHBOURS: &str = "neighbours";
 const DURATION: &str = "duration";
 
 impl Space {
-    /// Reads bounds: the given ones, and the built-in ones for keys that they do not have.
-    pub(super) fn read(bounds: &Bounds, goal: Goal) -> Result<Self, LabError> {
+    /// Reads the given bounds. The built-in bounds hold for keys that `bounds` does not have.
+    pub(super) fn read(bounds: &BoundsSource, goal: Goal) -> Result<Self, LabError> {
         Ok(match bounds {
-            Bounds::BuiltIn => Self::parse(BUILT_IN, "", goal)?,
-            Bounds::File(path) => {
+            BoundsSource::BuiltIn => Self::parse(BUILT_IN, "", goal)?,
+            BoundsSource::File(path) => {
                 let text = read_text(path).map_err(LabError::read(path))?;
                 Self::parse(&path.display().to_string(), &text, goal)?
             }
-            Bounds::Text(text) => Self::parse(GIVEN, text, goal)?,
+            BoundsSource::Text(text) => Self::parse(GIVEN, text, goal)?,
         })
     }
 
@@ -147,7 +156,7 @@ impl Space {
         }
         let longest = duration.0.as_secs_f64();
         // A candidate alone starts at the beginning, whatever the bounds say.
-        if goal.has_neighbours() && ranges[6].high * 1e-9 >= longest {
+        if goal.has_neighbours() && ranges[START].high * 1e-9 >= longest {
             return Err(refuse(
                 "start",
                 format!("the candidate may start after the run, which lasts {duration}"),
@@ -164,7 +173,8 @@ impl Space {
             ));
         }
         let beside = goal.has_neighbours();
-        let matters = |(_, (_, _, alone)): &(&Range, (&str, Scale, bool))| beside || *alone;
+        let matters =
+            |(_, (_, _, needs)): &(&Range, (&str, Scale, Needs))| beside || *needs == Needs::Nothing;
         let used: Vec<_> = ranges.iter().zip(RANGES).filter(matters).collect();
         let mut varied: Vec<&'static str> =
             used.iter().filter(|(r, _)| !r.is_fixed()).map(|(_, (key, _, _))| *key).collect();
@@ -187,7 +197,7 @@ impl Space {
         let nth = (of(NEIGHBOURS).clamp(0.0, 1.0) * self.neighbours.len() as f64) as usize;
         Point {
             rate: rate as u64,
-            // Half of it is the delay of each way.
+            // Each direction has half of the RTT as its delay, so the RTT is even.
             rtt_ns: (rtt as u64).next_multiple_of(2),
             buffer,
             loss,
@@ -204,7 +214,7 @@ impl Space {
         self.at(&vec![0.5; self.varied.len()])
     }
 
-    /// The same case with one key in the middle of its bounds; with each of the other neighbours for those.
+    /// The same case with `key` in the middle of its bounds. For the key `neighbours`, one case with each of the other neighbours.
     pub(super) fn moved(&self, point: &Point, key: &str) -> Vec<Point> {
         let middle = self.middle();
         let with = |change: &dyn Fn(&mut Point)| {

@@ -140,7 +140,7 @@ impl Host {
             let held = conn.tcp().held();
             memory.payload += (held.all - held.beyond) as u64;
             memory.beyond_gaps += held.beyond as u64;
-            memory.records += conn.weight() - held.all as u64;
+            memory.records += conn.memory_use() - held.all as u64;
         }
         let [half_open, time_wait] = self.bytes_of_strangers();
         (memory.half_open, memory.time_wait) = (half_open as u64, time_wait as u64);

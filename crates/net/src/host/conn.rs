@@ -35,25 +35,32 @@ pub struct Conn {
     ours: Agreement,
     /// Encoding of the peer's segments.
     theirs: Agreement,
-    peer_states: Option<Capability>,
+    /// The probe capability in the peer's SYN.
+    peer_capability: Option<Capability>,
     connected: bool,
     closed: bool,
     failure: Option<Failure>,
     /// The state that the application last learnt of from `next_changed`: readable, writable and so on.
     visible: VisibleState,
+    /// It is not among the changed connections that the host keeps for the application, so its next change puts it there.
     pub(super) notify_app: bool,
+    /// It waits in the host's queue of connections that may have something to send.
     pub(super) ready: bool,
+    /// The application has released it.
     pub(super) released: bool,
+    /// The port of the listener that accepted it; `None` if we opened it.
     pub(super) listener: Option<u16>,
     /// The gateway that stands in for the peer.
     pub(super) gateway: Option<NonZeroU32>,
-    /// The cookie that it has given.
+    /// The cookie in that gateway's SYN-ACK.
     pub(super) cookie: Option<Cookie>,
-    /// Payload of a full segment, bytes, and what a search for the path MTU had found, when that was looked at last.
+    /// Payload of a full segment at the last call of [`Self::mtu_news`], bytes.
     size: u32,
+    /// What a search for the path MTU had found by that call.
     found: Option<FoundMtu>,
-    /// The gateway that may have taken the data of our SYN.
+    /// The gateway for which our SYN carried data.
     asked: Option<NonZeroU32>,
+    /// The earliest deadline that the host has noted for it; [`Instant::MAX`] if none.
     pub(super) armed: Instant,
     /// When empty buffers release their memory.
     trim_at: Instant,
@@ -61,8 +68,9 @@ pub struct Conn {
     pub(super) booked: u64,
     /// Memory is short, so its buffers are limited.
     pub(super) pressed: bool,
-    /// The last probe marked by bits, and whether the peer was seen to receive one as an ordinary duplicate.
+    /// Start and length of the last probe that was marked by bits.
     last_probe: Option<(Seq, u32)>,
+    /// The peer was seen to receive such a probe as an ordinary duplicate.
     received_unmarked: bool,
     bytes_read: u64,
     bytes_written: u64,
@@ -114,7 +122,7 @@ impl Conn {
             remote,
             ours: agreed,
             theirs: agreed,
-            peer_states: None,
+            peer_capability: None,
             connected: false,
             closed: false,
             failure: None,
@@ -153,7 +161,7 @@ impl Conn {
     pub fn peer_cookie(&self) -> Option<Cookie> {
         self.cookie
     }
-    /// Data in its SYN.
+    /// What is known of the data in our SYN, or in the peer's.
     #[must_use]
     pub fn early(&self) -> skyhaul_tcp::Early {
         self.tcp.early()
@@ -176,7 +184,7 @@ impl Conn {
     pub(super) fn agreement(&self) -> Agreement {
         self.ours
     }
-    /// It has come to this end.
+    /// Records why it has ended.
     pub(super) fn fail(&mut self, why: Failure) {
         self.failure = Some(why);
     }
@@ -205,7 +213,7 @@ impl Conn {
     pub fn ended_in_order(&self) -> bool {
         self.closed && self.failure.is_none()
     }
-    /// Why it failed, if it did not close in order.
+    /// Why it failed; `None` if it has not, or if this end aborted it.
     #[must_use]
     pub fn failure(&self) -> Option<Failure> {
         self.failure
@@ -252,13 +260,14 @@ impl Conn {
     }
     /// The probe capability in the peer's SYN.
     #[must_use]
-    pub fn peer_states(&self) -> Option<Capability> {
-        self.peer_states
+    pub fn peer_capability(&self) -> Option<Capability> {
+        self.peer_capability
     }
-    /// Whether our probes are marked by an option now: an option may have replaced the bits.
+    /// Whether our probes are marked by an option now, and not by bits, which an option may replace; false before the first
+    /// probe.
     #[must_use]
     pub fn marks_by_option(&self) -> bool {
-        self.last_probe.is_none() && self.ours.profile.negotiates()
+        self.last_probe.is_none() && self.ours.profile.negotiates() && self.counters().probes_sent > 0
     }
     /// Its recording, if there is one.
     #[must_use]
@@ -269,7 +278,7 @@ impl Conn {
     // ----- the application ----------------------------------------------------------------------------------
 
     pub(super) fn write(&mut self, now: Instant, data: &[u8]) -> usize {
-        self.hold();
+        self.break_if_told();
         let n = (data.len() as u64).min(self.room());
         let taken = self.tcp.write(now, data.get(..n as usize).unwrap_or(data), n);
         self.note(now, Op::Write(taken));
@@ -324,7 +333,7 @@ impl Conn {
         }
     }
 
-    /// Another connection takes its addresses and ports.
+    /// Ends TIME-WAIT: a new connection takes its addresses and ports.
     pub(super) fn supersede(&mut self, now: Instant) {
         self.tcp.end_time_wait();
         self.note(now, Op::Supersede);
@@ -335,12 +344,12 @@ impl Conn {
     pub(super) fn handle(&mut self, now: Instant, tcp: &Tcp<'_>) -> Result<(), Rejected> {
         let (_, shift) = self.tcp.scales();
         self.theirs.window_shift = shift;
-        let states = match tcp.options.probe(self.ours.probe_exid) {
+        let capability = match tcp.options.probe(self.ours.probe_exid) {
             Some(ProbeOption::Capability(c)) => Some(c),
             _ => None,
         };
         let syn = tcp.flags.has(Flags::SYN) && self.tcp.state() == State::SynSent;
-        let outcome = self.take(now, tcp.segment(&self.theirs), states, tcp.payload);
+        let outcome = self.take(now, tcp.segment(&self.theirs), capability, tcp.payload);
         if syn && self.tcp.state() != State::SynSent {
             self.gateway = tcp.options.gateway(self.ours.probe_exid);
             self.cookie = tcp.options.early(self.ours.probe_exid);
@@ -352,7 +361,7 @@ impl Conn {
     /// Handles segments that were merged into one, if it makes no difference to the connection that they were; `None`: they must
     /// be split.
     pub(super) fn handle_merged(&mut self, now: Instant, tcp: &Tcp<'_>) -> Option<Result<(), Rejected>> {
-        // Observers see each segment.
+        // Observers, and the watch for cleared bits, need each segment.
         if self.journal.is_some() || self.tracer.is_some() || self.last_probe.is_some() {
             return None;
         }
@@ -362,8 +371,8 @@ impl Conn {
         self.tcp.takes_merged(&seg).then(|| self.tcp.handle_merged(now, &seg, tcp.payload))
     }
 
-    /// A SYN with data was repeated, and something else than the gateway it was for has answered: that gateway may have delivered
-    /// the data before it ended. To send it again would be to deliver it twice.
+    /// Aborts if the data of our SYN could be delivered twice: the SYN was repeated, and something else than the gateway for which
+    /// the data was has answered. That gateway may have delivered the data before it ended.
     fn suspect_early(&mut self, now: Instant) {
         let early = self.tcp.early();
         if early.repeated
@@ -376,17 +385,17 @@ impl Conn {
         }
     }
 
-    /// Handles a parsed segment; `states` is its probe capability, if it is a SYN.
+    /// Handles a parsed segment; `capability` is its probe capability, if it is a SYN.
     pub(super) fn take(
         &mut self,
         now: Instant,
         mut seg: Segment,
-        states: Option<Capability>,
+        capability: Option<Capability>,
         payload: &[u8],
     ) -> Result<(), Rejected> {
-        self.hold();
+        self.break_if_told();
         if seg.flags.has(Flags::SYN) {
-            self.negotiate(now, states, &mut seg);
+            self.negotiate(now, capability, &mut seg);
         } else if !seg.mark.is_answer() {
             self.watch_bits(now, &seg);
         }
@@ -406,21 +415,21 @@ impl Conn {
     }
 
     /// Combines the probe capability in the peer's SYN with our own.
-    fn negotiate(&mut self, now: Instant, states: Option<Capability>, seg: &mut Segment) {
-        let Some(c) = states else { return };
+    fn negotiate(&mut self, now: Instant, capability: Option<Capability>, seg: &mut Segment) {
+        let Some(c) = capability else { return };
         if !self.ours.profile.negotiates() {
             return;
         }
-        self.peer_states = Some(c);
+        self.peer_capability = Some(c);
         // A peer that does not accept NIL payload gets no probes at all: the algorithm's kind of probe is not known
         // here.
         seg.syn.probes = c.has(Capability::ANSWERS | Capability::NIL);
         let bits = self.ours.profile == Profile::Compact && c.has(Capability::BITS);
-        self.number(now, !bits);
+        self.number_probes(now, !bits);
     }
 
     /// The path may clear the negotiated bits. The peer then takes probes for duplicates and answers without a
-    /// mark: after eight probes without a marked answer, options mark them.
+    /// mark: after [`BITS_ZEROED_AFTER`] probes without a marked answer, options mark them.
     fn watch_bits(&mut self, now: Instant, seg: &Segment) {
         let Some((from, len)) = self.last_probe else { return };
         if self.ours.profile != Profile::Compact {
@@ -432,11 +441,12 @@ impl Conn {
         let c = self.tcp.counters();
         if self.received_unmarked && c.probes_sent >= BITS_ZEROED_AFTER && c.probes_answered == 0 {
             self.last_probe = None;
-            self.number(now, true);
+            self.number_probes(now, true);
         }
     }
 
-    fn number(&mut self, now: Instant, ids: bool) {
+    /// From now on probes carry numbers if `ids`: then an option marks them, otherwise bits.
+    fn number_probes(&mut self, now: Instant, ids: bool) {
         self.tcp.number_probes(ids);
         self.note(now, Op::Number(ids));
     }
@@ -503,7 +513,8 @@ impl Conn {
 
     // ----- departures ---------------------------------------------------------------------------------------
 
-    /// Sends what is due, at most `out`'s allowance at a time. Returns false if there is more to send, and the bytes sent.
+    /// Sends what is due, at most as many packets as `out` allows in a turn. Returns whether nothing is left to send, and the bytes
+    /// sent.
     pub(super) fn depart(&mut self, now: Instant, counts: &mut Counts, out: &mut impl Outlet) -> (bool, u64) {
         let mut sent = Vec::new();
         let mut bytes = 0;
@@ -574,7 +585,7 @@ impl Conn {
     }
     /// Handles expired timers. Returns true if memory was released.
     pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
-        self.hold();
+        self.break_if_told();
         let idle = self.trim_at <= now && self.is_idle();
         if self.trim_at <= now {
             self.trim_at = Instant::MAX;
@@ -593,7 +604,7 @@ impl Conn {
     // ----- memory -------------------------------------------------------------------------------------------
 
     /// Its memory use, bytes.
-    pub(super) fn weight(&self) -> u64 {
+    pub(super) fn memory_use(&self) -> u64 {
         (size_of::<Self>() + self.tcp.held().all) as u64
     }
     /// Bytes that may be written now.
@@ -615,7 +626,7 @@ impl Conn {
         self.tcp.trim();
     }
     /// Notes that memory has become short, or is sufficient again.
-    pub(super) fn feel(&mut self, now: Instant, pressed: bool) {
+    pub(super) fn set_pressed(&mut self, now: Instant, pressed: bool) {
         if self.pressed == pressed {
             return;
         }
@@ -699,7 +710,7 @@ impl Conn {
     }
 
     /// Panics if a test has set the flag for it.
-    fn hold(&self) {
+    fn break_if_told(&self) {
         assert!(!self.breaks, "a test has told this connection to break");
     }
     fn note(&mut self, now: Instant, op: Op) {

@@ -64,13 +64,15 @@ pub struct Counts {
 }
 
 /// Reasons for which a connection drops a segment: all that [`name`] knows.
-const REASONS: [Rejected; 10] = [
+const REASONS: [Rejected; 12] = [
     Rejected::AckOfUnsent,
     Rejected::AckTooOld,
     Rejected::Duplicate,
     Rejected::OutOfWindow,
     Rejected::Paws,
+    Rejected::Unstamped,
     Rejected::Challenged,
+    Rejected::ResetInTimeWait,
     Rejected::BeyondFin,
     Rejected::Rationed,
     Rejected::Flags,
@@ -87,6 +89,7 @@ pub(super) const fn name(why: Rejected) -> &'static str {
         Rejected::Paws => "paws",
         Rejected::Unstamped => "no-timestamps",
         Rejected::Challenged => "challenged",
+        Rejected::ResetInTimeWait => "reset-in-time-wait",
         Rejected::BeyondFin => "beyond-fin",
         Rejected::Rationed => "rationed",
         Rejected::Flags => "flags",

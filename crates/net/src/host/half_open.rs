@@ -295,7 +295,7 @@ impl Host {
         if self.config.record {
             conn.journal = Some(Box::new(Journal::new(origin)));
         }
-        conn.feel(half.began, half.pressed);
+        conn.set_pressed(half.began, half.pressed);
         let mut synack = None;
         let data = early.unwrap_or_default();
         if early.is_some() {

@@ -52,16 +52,16 @@ impl Ledger {
     }
     /// Updates the account of a connection.
     pub(super) fn book(&mut self, now: Instant, conn: &mut Conn) {
-        let weight = conn.weight();
+        let used = conn.memory_use();
         let m = &mut self.memory;
-        if weight != conn.booked {
-            m.held = m.held + weight - conn.booked;
+        if used != conn.booked {
+            m.held = m.held + used - conn.booked;
             // Less than before: the difference wraps around, and so does the sum.
-            self.total.fetch_add(weight.wrapping_sub(conn.booked), Ordering::Relaxed);
-            conn.booked = weight;
+            self.total.fetch_add(used.wrapping_sub(conn.booked), Ordering::Relaxed);
+            conn.booked = used;
             m.most = m.most.max(m.held);
         }
-        conn.feel(now, self.presses());
+        conn.set_pressed(now, self.presses());
     }
     /// Removes the account of a connection.
     pub(super) fn strike(&mut self, conn: &Conn) {

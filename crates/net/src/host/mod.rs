@@ -265,7 +265,7 @@ impl Host {
         if self.config.record {
             conn.journal = Some(Box::new(Journal::new(origin)));
         }
-        conn.feel(now, self.ledger.presses());
+        conn.set_pressed(now, self.ledger.presses());
         let slot = self.install(conn, Ends::new(local, remote), None);
         self.mark_ready(slot);
         Ok(self.id(slot))
@@ -435,7 +435,7 @@ impl Host {
 
     /// Sends what applications have written since the last call.
     pub fn flush(&mut self, now: Instant, out: &mut impl Outlet) {
-        self.answer_asked(now, out);
+        self.send_decisions(now, out);
         // If the outlet is limited, connections with more to send are ready again, at the end of the queue.
         while out.allowance() > 0 {
             let Some(slot) = self.ready.pop() else { break };

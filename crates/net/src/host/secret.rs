@@ -1,4 +1,5 @@
-//! Unpredictable initial sequence numbers and timestamp offsets (RFC 6528, RFC 7323 §5.4).
+//! A host's secret key, and what is derived from it: unpredictable initial sequence numbers and timestamp offsets (RFC 6528,
+//! RFC 7323 §5.4), and keys of hash tables.
 
 use siphasher::sip::SipHasher24;
 use skyhaul_base::Instant;
@@ -33,7 +34,7 @@ impl Secret {
         Self(key)
     }
 
-    /// A keyed hash, separate for each purpose.
+    /// A keyed hash of these addresses and ports, another one for each purpose.
     pub(super) fn of(&self, purpose: &[u8], ends: &[SocketAddr]) -> u64 {
         let mut h = SipHasher24::new_with_key(&self.0);
         h.write(purpose);

@@ -1,4 +1,4 @@
-//! Our transport over the emulated links.
+//! Our transport over the emulated links: both ends are our hosts, or the senders alone, and the receivers are sockets of the kernel.
 
 use super::WorldError;
 use super::outcome::{FlowOutcome, Outcome, RateOutcome, RunOutcome, Sample};
@@ -26,12 +26,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Addresses of the stacks: the kernel's side of their devices, and their own.
+/// Addresses of a host's device, in the namespaces of the senders and of the receivers: the kernel's, and the host's own.
 const CLIENT: [[u8; 4]; 2] = [[10, 84, 0, 1], [10, 84, 0, 2]];
 const SERVER: [[u8; 4]; 2] = [[10, 85, 0, 1], [10, 85, 0, 2]];
-/// Addresses of the links' devices.
+/// Interval of the receiving server's meters, which nobody reads.
+const METER_INTERVAL: Duration = Duration::from_secs(3600);
+/// Addresses of the links' devices in the two namespaces.
 const LINK: [[u8; 4]; 2] = [[10, 83, 0, 1], [10, 83, 0, 2]];
 
+/// A host on a device of its own in this namespace.
 fn driver(ns: &Namespace, [kernel, own]: [[u8; 4]; 2], mtu: u16, seed: u64) -> Result<Driver, NetError> {
     let config = TunConfig {
         name: Some("stack".into()),
@@ -55,6 +58,8 @@ fn endpoint(group: &FlowGroup) -> Endpoint {
     Endpoint { tcp: group.endpoint, cc: group.cc.clone(), profile, dscp: 0, longest: Some(packet(group)) }
 }
 
+/// Runs the scenario until it is over or `stop` says so. With `both`, the receivers are a host of ours, too; otherwise they are
+/// sockets of the kernel.
 pub(super) fn run(
     s: &Setting<'_>,
     both: bool,
@@ -83,7 +88,7 @@ pub(super) fn run(
                 let watched = s.watched();
                 let wanted = watched.is_wanted();
                 let greet = |_| Discard { open: wanted.then(|| open.clone()) };
-                let serve = Serve::new(greet, Duration::from_secs(3600), None);
+                let serve = Serve::new(greet, METER_INTERVAL, None);
                 let open = open.clone();
                 let mut app = Receiving { serve, inbox, reporters, watched, open, failure: None };
                 server.run(&mut app, |_, _, _| done.load(Ordering::Relaxed))?;
@@ -117,7 +122,7 @@ pub(super) fn run(
     }
 }
 
-/// Listens for the data of flow groups.
+/// Listens for the connections and datagrams of all flow groups.
 fn listen(s: &Setting<'_>, host: &mut Host) -> Result<(), HostError> {
     for (group, port) in s.groups() {
         match group.transport {
@@ -135,10 +140,9 @@ struct ReceiverResults {
     watched: ArrivalLog,
 }
 
-/// An accepted connection, whose data is read and discarded. It is entered once into the list of watched
-/// connections.
+/// An accepted connection, whose data is read and discarded.
 struct Discard {
-    /// Watched connections; `None` if nothing is watched.
+    /// Watched connections, among which it enters itself once; `None` afterwards, and if nothing is watched.
     open: Option<Rc<RefCell<Vec<ConnId>>>>,
 }
 
@@ -173,7 +177,7 @@ impl<G: FnMut(u16) -> Discard> App for Receiving<G> {
             self.failure = Some(e);
             return AppStatus::Done;
         }
-        // Their summaries are not needed.
+        // Summaries of ended connections are not needed.
         self.serve.take_ended();
         let turn = self.serve.turn(now, host);
         self.open.borrow_mut().retain(|id| {
@@ -295,6 +299,7 @@ impl Sender<'_> {
         });
         self.session.watch(came, end)
     }
+    /// The congestion window in segments, of the only connection, and the payload bytes acknowledged so far.
     fn sample(&self, host: &Host) -> (Option<f64>, u64) {
         let FlowTransport::Plain(transport) = &self.transport else { return (None, 0) };
         let mut open = transport.open().filter_map(|id| host.conn(id));
@@ -309,26 +314,30 @@ impl Sender<'_> {
 /// All flows: runs their workloads and takes samples.
 struct Senders<'a> {
     s: &'a Setting<'a>,
+    /// When the scenario's time began.
     zero: Instant,
     all: Vec<Sender<'a>>,
+    /// When the next sample is due.
     sample_at: Instant,
     samples: Vec<Sample>,
     failure: Option<WorldError>,
-    /// When it ended.
+    /// When the run ended.
     over: Option<Instant>,
 }
 
 impl Senders<'_> {
+    /// When the scenario ends.
     fn ends_at(&self) -> Instant {
         self.zero + self.s.scenario.duration
     }
+    /// Samples all TCP flows.
     fn sample(&mut self, host: &Host) {
         for (flow, sender) in (0..).zip(&self.all).filter(|(_, x)| !x.flow.is_udp()) {
             let (cwnd, acked) = sender.sample(host);
             self.samples.push(Sample { at: self.sample_at - self.zero, flow, cwnd, acked });
         }
     }
-    /// The results.
+    /// The results of the flows; those of their receivers are given.
     fn done(mut self, host: &Host, receivers: &ReceiverResults) -> RunOutcome {
         let (zero, end) = (self.zero, self.over.unwrap_or_else(|| self.ends_at()).min(self.ends_at()));
         let of = |x: &mut Sender<'_>| {

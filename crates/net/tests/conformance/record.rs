@@ -20,8 +20,8 @@ fn read() -> Result<(String, String), String> {
 fn table_of(files: &[(String, Vec<Case>)]) -> String {
     let (total, [ours, linux]) = table::count(files);
     format!(
-        "\n{total} cases. Skyhaul conforms in {}, differs in {}, is not asked in {}; Linux 6.18 conforms in {}, differs in {}, \
-         is not asked in {}.\n{}",
+        "\n{total} cases. Skyhaul conforms in {}, differs in {}, does not run {}; Linux 6.18 conforms in {}, differs in {}, \
+         does not run {}.\n{}",
         ours[0],
         ours[1],
         ours[2],

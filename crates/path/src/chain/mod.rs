@@ -53,7 +53,7 @@ pub trait Observer<P> {
 #[derive(Clone, Debug)]
 pub struct Hop<P> {
     link: Link<P>,
-    /// Other treatment of acknowledgements. In one place, so that other links need one check only.
+    /// Separate treatment of acknowledgements; `None` for most links, which thus need a single check.
     acks: Option<Box<Acks<P>>>,
 }
 
@@ -215,7 +215,9 @@ pub struct Chain<P> {
     hops: Vec<Hop<P>>,
     /// All routes, one after the other, each a list of links that ends with [`END`].
     routes: Vec<u32>,
+    /// When each link next starts a transmission, by index.
     services: Tournament,
+    /// When each link next delivers a packet, by index.
     deliveries: Tournament,
 }
 
@@ -261,8 +263,8 @@ impl<P: Routed> Chain<P> {
         }
     }
 
-    /// Updates the events of a link: it may need an earlier call, since a packet whose departure is known is in
-    /// flight and another waits for service.
+    /// Updates the events of a link after it has taken a packet: they can only become earlier. The packet is in flight, or waits
+    /// for its transmission.
     fn arm(&mut self, index: u32) {
         let Some(Hop { link, .. }) = self.hops.get(index as usize) else { return };
         if let Some(at) = link.next_delivery() {

@@ -1,7 +1,7 @@
 //! Propagation delay.
 //!
 //! Each delay has its own file with its [`Model`], whose fields are its form in scenario files. A new delay needs
-//! only that file and one line in the list below. A delay that follows a trace has no such form: it is read from a
+//! only that file and one line in the list below. A delay that follows a trace is not a table in the scenario: it is a
 //! file of values.
 
 pub mod fixed;
@@ -18,7 +18,7 @@ pub use model::Model;
 pub use ramp::Ramp;
 pub use trace::{DelayTrace, Interpolation};
 
-/// The maximum delay: ten times that to the Sun.
+/// The maximum delay: an hour one way, seven times that of light from the Sun.
 pub const LONGEST: Duration = Duration::from_secs(3_600);
 
 /// The delay exceeds [`LONGEST`].
@@ -43,7 +43,7 @@ skyhaul_base::kinds! {
     } + {
         /// As a function of the time at which the last bit leaves. No draws.
         skip Trace(Arc<DelayTrace>),
-        /// Along a straight line, as set by a course while time passes. No draws.
+        /// A delay that changes linearly, as the path of a satellite sets it ([`Course`](crate::course::Course)). No draws.
         skip Ramp(Ramp),
     }
 }

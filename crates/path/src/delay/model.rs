@@ -5,7 +5,7 @@ use skyhaul_base::{Duration, Instant, Rng};
 
 /// A delay model, which is its own configuration: it has no state.
 ///
-/// Its doc comments become those of the schema of scenario files; its fields are the keys.
+/// Its fields are the keys in scenario files, and its doc comments those of their schema.
 pub trait Model: Clone + Debug + Eq {
     /// The minimum delay.
     fn base(&self) -> Duration;

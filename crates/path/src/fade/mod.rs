@@ -6,7 +6,7 @@
 //!                                                                    -> margin -> loss
 //! ```
 //! Each kind has its own file with its [`Model`], whose configuration is its form in scenario files. A new kind
-//! needs only that file and one line in the list below. One that follows a file has no such form: it is read from a
+//! needs only that file and one line in the list below. A fade that follows a file is not a table in the scenario: it is a
 //! file of values.
 
 pub mod carrier;
@@ -52,7 +52,7 @@ impl Config {
     pub fn validate(&self) -> Result<(), Invalid> {
         each!(self, Config(c) => c.validate())
     }
-    /// The fading carrier; `None` if packets are lost without one.
+    /// The carrier that fades; `None` for a fade that gives the loss of packets directly.
     #[must_use]
     pub fn carrier(&self) -> Option<&carrier::Config> {
         each!(self, Config(c) => c.carrier())
@@ -72,17 +72,17 @@ impl Config {
     pub fn exceeded(&self, a: f64) -> f64 {
         each!(self, Config(c) => c.exceeded(a))
     }
-    /// Long-run fraction of packets lost in addition to those lost by the carrier.
+    /// Long-run fraction of packets that the fade loses directly, not by a weak carrier.
     #[must_use]
-    pub fn lost(&self) -> f64 {
-        each!(self, Config(c) => c.lost())
+    pub fn loss(&self) -> f64 {
+        each!(self, Config(c) => c.loss())
     }
     /// A short description for reports.
     #[must_use]
     pub fn words(&self) -> String {
         each!(self, Config(c) => c.words())
     }
-    /// Its changes of a directed link from the start of the run, drawn from `rng`. The parameters must be
+    /// The changes of a directed link during a run, drawn from `rng`. The parameters must be
     /// valid ([`Self::validate`]).
     #[must_use]
     pub fn course(&self, rng: Rng) -> Box<dyn Course> {

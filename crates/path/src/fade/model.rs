@@ -18,7 +18,7 @@ pub trait Model: Clone + Debug + PartialEq {
     /// # Errors
     /// The key, and a sentence that says what to write instead.
     fn validate(&self) -> Result<(), Invalid>;
-    /// The fading carrier; `None` if packets are lost without one.
+    /// The carrier that fades; `None` for a fade that gives the loss of packets directly.
     fn carrier(&self) -> Option<&carrier::Config>;
     /// The fading carrier, for filling in what follows from the link.
     fn carrier_mut(&mut self) -> Option<&mut carrier::Config>;
@@ -26,8 +26,8 @@ pub trait Model: Clone + Debug + PartialEq {
     fn shared(&self) -> bool;
     /// Long-run fraction of time with an attenuation above `a` dB.
     fn exceeded(&self, a: f64) -> f64;
-    /// Long-run fraction of packets lost in addition to those lost by the carrier.
-    fn lost(&self) -> f64;
+    /// Long-run fraction of packets that the fade loses directly, not by a weak carrier.
+    fn loss(&self) -> f64;
     /// A short description for reports.
     fn words(&self) -> String;
     /// The fade at the start of the run, drawn from `rng`; the parameters must be valid ([`Self::validate`]).

@@ -216,7 +216,7 @@ impl Model for Config {
         let (m, sigma) = self.fitted();
         normal::above((math::ln(a / self.scale + self.offset()) - m) / sigma)
     }
-    fn lost(&self) -> f64 {
+    fn loss(&self) -> f64 {
         0.0
     }
     fn words(&self) -> String {

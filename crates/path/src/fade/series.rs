@@ -105,7 +105,7 @@ impl Model for Series {
         let above: u64 = self.spans().filter(|s| s.1 as f64 / MICRO as f64 > a).map(|s| s.0).sum();
         above as f64 / all as f64
     }
-    fn lost(&self) -> f64 {
+    fn loss(&self) -> f64 {
         0.0
     }
     fn words(&self) -> String {

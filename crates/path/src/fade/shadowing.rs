@@ -222,7 +222,7 @@ impl Model for Config {
         };
         self.shares().iter().zip(&self.states).map(|(share, state)| share * above(state)).sum()
     }
-    fn lost(&self) -> f64 {
+    fn loss(&self) -> f64 {
         self.shares().iter().zip(&self.states).map(|(share, state)| share * state.loss).sum()
     }
     fn words(&self) -> String {
@@ -416,7 +416,7 @@ mod tests {
         c.states[1].attenuation = 0.0;
         c.states[1].loss = 0.5;
         assert!(c.validate().is_ok());
-        assert!((c.lost() - 0.5 * 29.0 / 119.0).abs() < 1e-9);
+        assert!((c.loss() - 0.5 * 29.0 / 119.0).abs() < 1e-9);
         let run = c.run(Rng::stream(1, "x"));
         assert!([0.0, 0.5].contains(&run.weather().loss));
     }

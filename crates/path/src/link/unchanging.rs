@@ -121,7 +121,7 @@ impl<P: PacketView> Fixed<P> {
                 lost(p, DropReason::Full);
                 return Offered::Dropped;
             }
-            counters.waits(&self.queue);
+            counters.queued(&self.queue);
             self.waits += start.since(now).as_nanos();
             self.waiting.push_back((start, size));
         }
@@ -203,7 +203,7 @@ impl<P: PacketView> Fixed<P> {
             counters.drop(&p, why);
             lost(p, why);
         });
-        counters.waits(&self.queue);
+        counters.queued(&self.queue);
         if queued { Offered::Queued } else { Offered::Dropped }
     }
 

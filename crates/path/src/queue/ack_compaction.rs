@@ -36,7 +36,7 @@ impl Model for Config {
         "redundant acknowledgements compacted into one, and regenerated behind the link"
     }
     fn share_of_acks(&self) -> f64 {
-        // As many as the link carries.
+        // No minimum: only as many are forwarded as the link carries, even if that is none.
         0.0
     }
     fn compacts_acks(&self) -> bool {

@@ -90,7 +90,7 @@ impl Model for Config {
         }
     }
     fn share_of_acks(&self) -> f64 {
-        // As many as the link carries.
+        // No minimum: only as many are forwarded as the link carries, even if that is none.
         0.0
     }
 }

@@ -6,7 +6,7 @@ use common::{Fate, Fates, MICROSECOND_PER_BYTE, Pkt, arrivals, drive, events_unt
 use skyhaul_base::{Duration, Instant};
 use skyhaul_path::error::{bursts, list, per};
 use skyhaul_path::fec::{self, block, code_rate, repeat};
-use skyhaul_path::stats::Repair;
+use skyhaul_path::stats::RepairCounters;
 use skyhaul_path::{Delay, DropReason, Link, LinkConfig, Streams, arq};
 
 const MS: u64 = 1_000_000;
@@ -27,7 +27,7 @@ fn burst(n: usize) -> Vec<common::Arrival> {
     arrivals(&vec![(0, 1000, false); n])
 }
 /// Drives that many packets through; returns how many were lost, the counts, and the fates.
-fn run(config: &LinkConfig, n: usize) -> (u64, Repair, Vec<Option<Fate>>) {
+fn run(config: &LinkConfig, n: usize) -> (u64, RepairCounters, Vec<Option<Fate>>) {
     let mut link = Link::new(config, Streams::named(5, "links.test"));
     let mut fates = Fates::default();
     for a in burst(n) {

@@ -28,7 +28,7 @@ struct Raised {
     method: String,
 }
 
-/// Ends the run: unwinds to the simulator's caller, which drops the world.
+/// Ends the run: unwinds to the simulator's caller, which drops the simulation.
 fn fail(py: Python<'_>, error: PyErr, flow: &str, class: &str, method: &str) -> ! {
     let value = error.value(py);
     let kind = value.get_type().name().map_or_else(|_| "an exception".to_owned(), |n| n.to_string());
@@ -42,7 +42,7 @@ fn fail(py: Python<'_>, error: PyErr, flow: &str, class: &str, method: &str) -> 
 }
 
 fn traceback(py: Python<'_>, error: &PyErr) -> PyResult<String> {
-    // The value gets its traceback only here.
+    // Only `into_value` attaches the traceback to the value.
     let value = error.clone_ref(py).into_value(py);
     let lines = py.import("traceback")?.call_method1("format_exception", (value,))?;
     Ok(lines.extract::<Vec<String>>()?.concat().trim_end().to_owned())

@@ -52,7 +52,7 @@ pub(super) fn check(fade: &fade::Config, rate: &rate::Config) -> FadeCheck {
         .collect();
     let mean = modcods.iter().map(|m| Some(m.share * m.rate_bit_s?)).sum::<Option<f64>>();
     let mean_rate_bit_s = if modcods.is_empty() { own } else { mean };
-    FadeCheck { what: fade.words(), modcods, mean_rate_bit_s, outage: fade.outage(), loss: fade.lost() }
+    FadeCheck { what: fade.words(), modcods, mean_rate_bit_s, outage: fade.outage(), loss: fade.loss() }
 }
 
 impl fmt::Display for FadeCheck {

@@ -5,6 +5,7 @@ use crate::resolved::Direction;
 use core::fmt;
 use serde::Serialize;
 use skyhaul_base::{Duration, Rate};
+use skyhaul_path::arq;
 use skyhaul_path::fec::{Code, Config, Shape};
 
 /// The repair in one direction of a link.
@@ -18,14 +19,14 @@ pub struct RepairCheck {
     pub transmission_loss: f64,
     /// Fraction of packets that the code does not recover.
     pub code_loss: f64,
-    /// ARQ.
+    /// The retransmissions of the link's ARQ.
     pub repeats: Option<RepeatsCheck>,
     /// The longest time from the beginning of a transmission to delivery without queueing: with the whole fill time
-    /// of the block and all retransmissions.
+    /// of each block and all retransmissions.
     pub worst_delay_s: f64,
 }
 
-/// ARQ.
+/// The retransmissions of the link's ARQ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RepeatsCheck {
     /// Largest number of outstanding packets.
@@ -34,7 +35,8 @@ pub struct RepeatsCheck {
     pub window_s: Option<f64>,
     /// Largest number of retransmissions of a packet.
     pub retries: u32,
-    /// Time from a transmission to its retransmission.
+    /// Time from a transmission to its retransmission. With a code, it is the longest one: that of a packet whose block is closed
+    /// at the fill time.
     pub period_s: f64,
     /// Mean number of transmissions of a packet.
     pub mean_transmissions: f64,
@@ -77,13 +79,16 @@ impl Repaired {
         let bytes = f64::from(size) / self.code.bits;
         let sending = d.rate.mean().map_or(0.0, |rate: Rate| bytes / rate.bytes_per_sec());
         let Shape { k, parity, depth, fill_time, .. } = self.code.shape;
-        // A block is closed after its fill time, or earlier; then comes its parity.
-        let full = f64::from(k) * f64::from(depth) * sending;
-        let filled = if k == 1 && depth == 1 { sending } else { fill_time.as_secs_f64().max(full) };
-        let coded = filled.max(sending) + f64::from(parity) * f64::from(depth) * sending;
-        let coded = if parity == 0 { sending } else { coded };
+        let coded = if parity == 0 {
+            sending
+        } else {
+            // A packet waits for the parity of its block: at most the fill time, at which a block is closed even if it is not
+            // full, and for the packet that is then being sent. A block of one packet is full at once.
+            let filled = if k == 1 && depth == 1 { 0.0 } else { fill_time.as_secs_f64() };
+            filled + sending + f64::from(parity) * f64::from(depth) * sending
+        };
         let delay = d.delay.base();
-        let period = d.arq.map(|arq| arq.period(delay, Duration::from_secs_f64(coded)).as_secs_f64());
+        let period = |arq: arq::Config| arq.period(delay, Duration::from_secs_f64(coded)).as_secs_f64();
         let retries = d.arq.map_or(0, |arq| arq.retries);
         Some(RepairCheck {
             code: d.fec.as_ref().map(|fec| fec.words(&short)),
@@ -94,11 +99,11 @@ impl Repaired {
                 window_packets: arq.window,
                 window_s: (sending > 0.0).then(|| f64::from(arq.window) * sending),
                 retries: arq.retries,
-                period_s: arq.period(delay, Duration::from_secs_f64(sending)).as_secs_f64(),
+                period_s: period(arq),
                 mean_transmissions: self.sent,
                 in_order: arq.in_order,
             }),
-            worst_delay_s: coded + delay.as_secs_f64() + period.unwrap_or(0.0) * f64::from(retries),
+            worst_delay_s: coded + delay.as_secs_f64() + d.arq.map_or(0.0, period) * f64::from(retries),
         })
     }
 }

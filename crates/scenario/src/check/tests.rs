@@ -1,5 +1,8 @@
 use super::*;
 use crate::Document;
+use skyhaul_base::{Duration, Instant};
+use skyhaul_path::error::list;
+use skyhaul_path::{Link, LinkConfig, PacketView, Streams};
 
 fn checked(sets: &[&str]) -> Check {
     let mut document = Document::preset("peach-geo").unwrap();
@@ -349,21 +352,95 @@ fn repair_in_numbers() {
     near(r.code_loss, 1.527e-4, 5e-4);
     near(forward.loss, r.code_loss * r.code_loss, 1e-9);
     let repeats = r.repeats.as_ref().unwrap();
-    // 1300 packets/s, 275 ms each way, 10 ms of guard; 1.5 products of rate and RTT.
-    near(repeats.period_s, 1.0 / 1300.0 + 0.55 + 0.01, 1e-6);
+    // 1300 packets/s. A block of 18 is closed after 50 ms; the packet being sent and two packets of parity follow.
+    let coded = 0.05 + 3.0 / 1300.0;
+    // 275 ms each way, 10 ms of guard; 1.5 products of rate and RTT.
+    near(repeats.period_s, coded + 0.55 + 0.01, 1e-6);
     assert_eq!(repeats.window_packets, (1.5f64 * 1300.0 * 0.55).ceil() as u32);
     near(repeats.mean_transmissions, 1.0 + r.code_loss, 1e-9);
-    // A block of 18 is closed after 50 ms, its two packets of parity follow, and all of that once more.
-    let coded = 0.05 + 2.0 / 1300.0;
-    near(r.worst_delay_s, coded + 0.275 + coded + 0.55 + 0.01, 1e-6);
+    near(r.worst_delay_s, coded + 0.275 + repeats.period_s, 1e-6);
     // 20 flows share what the code leaves.
     near(c.flows[0].bounds.fair_share.unwrap(), 65.0 * 0.9 / (1.0 + r.code_loss), 1e-9);
     let text = c.to_string();
     for words in [
         "block code (20, 18): 90 % of the capacity; of 1 % lost it leaves 0.0153 %",
-        "repeats    up to 1, 560.8 ms apart",
+        "repeats    up to 1, 612.3 ms apart",
     ] {
         assert!(text.contains(words), "{text}");
+    }
+}
+
+/// The time at which a packet was offered.
+#[derive(Clone, Debug, Default)]
+struct Sent(Instant);
+
+impl PacketView for Sent {
+    fn size(&self) -> u32 {
+        1250
+    }
+    fn low_priority(&self) -> bool {
+        false
+    }
+    fn flow(&self) -> u32 {
+        0
+    }
+}
+
+/// The longest delay of packets of 1250 bytes that leave at these times, microseconds, if these transmissions are lost: seconds.
+fn slowest(d: &Direction, departures: &[u64], lost: &[u64]) -> f64 {
+    let error = list::Config::all(lost.iter().copied()).into();
+    let mut link = Link::new(&LinkConfig { error, ..d.link_config() }, Streams::named(5, "links.sat"));
+    let mut departures = departures.iter().map(|us| Instant::ZERO + Duration::from_micros(*us)).peekable();
+    let mut longest = Duration::ZERO;
+    loop {
+        let [service, delivery] =
+            [link.next_service(), link.next_delivery()].map(|t| t.unwrap_or(Instant::MAX));
+        if let Some(now) = departures.next_if(|t| *t <= service.min(delivery)) {
+            link.offer(now, Sent(now), &mut |_, why| panic!("{why:?}"));
+        } else if service.min(delivery) == Instant::MAX {
+            return longest.as_secs_f64();
+        } else if service <= delivery {
+            link.serve(service, &mut |_, why| panic!("{why:?}"));
+        } else {
+            let p = link.deliver(delivery).expect("due");
+            longest = longest.max(delivery.since(p.0));
+        }
+    }
+}
+
+#[test]
+fn no_packet_takes_longer_than_the_worst_delay() {
+    // 1 ms for each packet. The last of those before the fill time of 50 ms still belongs to the block, and the first one comes with
+    // the last parity of its block.
+    let (late, arq) = (49_999, ["links.sat.arq={ retries = 1 }", "links.sat.reverse.arq=none"]);
+    let spread: Vec<u64> = (0..10).map(|n| 5000 * n).chain([late]).collect();
+    let parity = |n: u64| (0..n).map(|i| 11 + 10 * i);
+    for (code, sets, departures, lost, slack) in [
+        ("n = 20, k = 18", &[][..], vec![0, late], vec![0, 2], 2e-6),
+        // Of ten blocks in turn, the parity of the first one comes nine packets before the end.
+        (
+            "n = 80, k = 64, interleave = 10",
+            &[][..],
+            spread,
+            [0].into_iter().chain(parity(15)).collect(),
+            9.1e-3,
+        ),
+        // The retransmission is alone in its block.
+        ("n = 20, k = 18", &arq[..], vec![0, late], vec![0, 2, 3, 4, 5], 1.1e-3),
+    ] {
+        let fec = format!("links.sat.fec={{ kind = \"block\", {code} }}");
+        let mut document = Document::preset("peach-geo").unwrap();
+        for set in ["links.sat.rate=10 Mbit/s", fec.as_str(), "links.sat.reverse.fec=none"].iter().chain(sets)
+        {
+            document.set(set).unwrap();
+        }
+        let d = &document.resolve().unwrap().links[0].forward;
+        let worst = repair::Repaired::new(d, 1250).check(d, 1250).unwrap().worst_delay_s;
+        let longest = slowest(d, &departures, &lost);
+        assert!(
+            (worst - slack..=worst).contains(&longest),
+            "{code} {sets:?}: {longest} s of at most {worst} s"
+        );
     }
 }
 

@@ -1,4 +1,4 @@
-//! Short forms and defaults as tables, so that a file or an override can change keys inside.
+//! Short forms and defaults as tables, and the keys of a table that define the meaning of the others.
 
 use super::cc::DEFAULT_CC;
 use super::endpoint::DEFAULT_ENDPOINT;
@@ -15,7 +15,9 @@ pub(crate) fn expand(key: &str, value: &str) -> Option<Table> {
         "endpoint" => &[("preset", value)],
         "queue" => &[("limit", value)],
         "delay" => &[("kind", "fixed"), ("base", value)],
-        "error" | "app" | "handover" => &[("kind", value)],
+        "app" | "error" | "handover" | "header-compression" | "loss-classifier" | "transport" => {
+            &[("kind", value)]
+        }
         "start" => &[("at", value)],
         "delayed-ack" if value == "off" => {
             let zero = Value::String("0 s".into());
@@ -41,8 +43,8 @@ pub(crate) fn tags(key: &str) -> &'static [&'static str] {
     match key {
         "cc" => &["name", "control"],
         "endpoint" => &["preset"],
-        "app" | "constellation" | "delay" | "error" | "fec" | "feedback" | "handover" | "rate" => &["kind"],
-        "fade" => &["kind", "trace"],
+        "app" | "code" | "constellation" | "delay" | "error" | "fade" | "fec" | "feedback" | "handover"
+        | "header-compression" | "loss-classifier" | "rate" | "transport" => &["kind"],
         _ => &[],
     }
 }

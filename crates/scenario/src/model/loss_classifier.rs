@@ -11,6 +11,7 @@ use skyhaul_tcp::config::LossClassifier;
 #[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum LossClassifierSpec {
     /// Every loss indicates congestion.
+    #[serde(deserialize_with = "skyhaul_base::amount::no_other_keys")]
     None,
     /// The true cause, with these error probabilities. Only a simulator knows it.
     Oracle {

@@ -46,6 +46,7 @@ pub struct RepeatsSpec {
 #[serde(tag = "kind", deny_unknown_fields, rename_all = "kebab-case")]
 pub enum FeedbackSpec {
     /// Acknowledgements take the propagation delay of the other direction, and no transmission time.
+    #[serde(deserialize_with = "skyhaul_base::amount::no_other_keys")]
     Ideal,
     /// Acknowledgements take this time.
     After {

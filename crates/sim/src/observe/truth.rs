@@ -6,7 +6,7 @@
 use crate::observe::oracle::is_error;
 use crate::packet::parcel::Parcel;
 use skyhaul_path::PacketView;
-use skyhaul_tcp::{CongestionReport, CongestionSign, Verdict};
+use skyhaul_tcp::{CongestionReport, CongestionSignal, Verdict};
 use skyhaul_trace::{Class, LossCause};
 
 /// Window reductions by their true cause.
@@ -112,7 +112,7 @@ impl Loss {
     }
 }
 
-/// FlowLosses lost data packets of each flow.
+/// Lost data packets of each flow.
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
     flows: Vec<Option<Box<FlowLosses>>>,
@@ -242,7 +242,7 @@ impl Truth {
         }
         let mut one = ReductionCounts::default();
         match FlowLosses::cause(&known.losses, offset, judged.transmissions, header) {
-            _ if judged.sign == CongestionSign::Ecn => one.marked = 1,
+            _ if judged.signal == CongestionSignal::Ecn => one.marked = 1,
             Some(LossCause::Error | LossCause::ArqGaveUp) => one.error = 1,
             Some(LossCause::Full | LossCause::PushedOut | LossCause::Aqm | LossCause::Filtered) => {
                 one.congestion = 1;
@@ -251,7 +251,7 @@ impl Truth {
             None => one.spurious = 1,
         }
         account.all.add(&one);
-        if judged.sign == CongestionSign::Timeout {
+        if judged.signal == CongestionSignal::Timeout {
             account.timeouts.add(&one);
         }
     }

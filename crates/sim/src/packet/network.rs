@@ -23,13 +23,14 @@ pub(crate) struct Witness<R> {
     pub(crate) recorder: R,
     /// Packets that arrived at a link already ECN-marked, counted by kind: the link did not set these marks. Only
     /// for a recorder.
-    marked: BTreeMap<OnLink, u32>,
+    marked: BTreeMap<PacketOnLink, u32>,
 }
 
-/// A link, and the properties that distinguish a packet there from most others: flow, direction, numbers.
-type OnLink = (u32, u32, bool, u32, u32);
+/// A directed link, and what distinguishes a packet there from most others: flow, direction, sequence number,
+/// acknowledgement number.
+type PacketOnLink = (u32, u32, bool, u32, u32);
 
-fn on_link(link: u32, parcel: Parcel) -> OnLink {
+fn on_link(link: u32, parcel: Parcel) -> PacketOnLink {
     let p = parcel.packet();
     (link, parcel.flow(), parcel.backward(), p.seq, p.ack)
 }
@@ -98,7 +99,7 @@ impl<R: Tap> Witness<R> {
         true
     }
 
-    /// Shows the recorder a parcel with a body.
+    /// Shows the recorder a parcel. With such a recorder every parcel has a body.
     pub(crate) fn show(&mut self, now: Instant, parcel: Parcel, place: Place) {
         let segment = &parcel.segment(&self.bodies);
         let sighting = Sighting {

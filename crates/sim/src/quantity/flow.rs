@@ -9,7 +9,7 @@ use skyhaul_trace::LossCause;
 /// Of a flow: `flow.NAME` in studies, columns of `flows`.
 pub const FLOW: &[Quantity<FlowResult>] = &[
     maybe("started", "start time", |f, _| f.started.map(Instant::as_secs_f64)),
-    maybe("finished", "time at which it completed or was stopped", |f, _| {
+    maybe("finished", "time at which the flow completed or was stopped", |f, _| {
         f.finished.map(Instant::as_secs_f64)
     }),
     maybe("last_ack", "arrival time of the last acknowledgement", |f, _| {
@@ -23,7 +23,7 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     amount(
         "unique_segments",
         Unit::Segments,
-        "the same in full segments: distinct data segments acknowledged",
+        "distinct data segments acknowledged: `bytes_acked` in full segments",
         |f, _| f.segments_acked,
     ),
     amount("goodput", Unit::BitPerSecond, "payload acknowledged per time of the whole run", |f, _| f.goodput),
@@ -37,54 +37,84 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
         f.segments_sent
     }),
     count("retransmissions", "data segments retransmitted", |f, _| f.retransmissions),
-    count("timeout_retransmissions", "of these, sent during the repair after a timeout", |f, _| {
-        f.timeout_retransmissions
-    }),
+    count(
+        "timeout_retransmissions",
+        "data segments retransmitted during the repair after a timeout",
+        |f, _| f.timeout_retransmissions,
+    ),
     count("timeouts", "expiries of the retransmission timer", |f, _| f.timeouts),
     count("recoveries", "recoveries triggered by acknowledgements, without a timeout", |f, _| f.recoveries),
     count("cuts", "window reductions on congestion signals", |f, _| f.cuts.total()),
-    count("cuts_error", "of these, due to a packet lost to a channel error", |f, _| f.cuts.error),
-    count("cuts_congestion", "of these, due to a packet lost to a full queue", |f, _| f.cuts.congestion),
-    count("cuts_marked", "of these, due to an ECN mark of a queue, without a loss", |f, _| f.cuts.marked),
-    count("cuts_outage", "of these, due to a packet lost when a link went down", |f, _| f.cuts.outage),
-    count("cuts_spurious", "of these, without a loss", |f, _| f.cuts.spurious),
-    count("timeout_cuts_error", "reductions by timeout due to a packet lost to a channel error", |f, _| {
-        f.timeout_cuts.error
+    count("cuts_error", "window reductions due to a packet lost to a channel error", |f, _| f.cuts.error),
+    count("cuts_congestion", "window reductions due to a packet lost to a full queue", |f, _| {
+        f.cuts.congestion
     }),
-    count("timeout_cuts_congestion", "reductions by timeout due to a packet lost to a full queue", |f, _| {
-        f.timeout_cuts.congestion
+    count("cuts_marked", "window reductions due to an ECN mark of a queue, without a loss", |f, _| {
+        f.cuts.marked
+    }),
+    count("cuts_outage", "window reductions due to a packet lost when a link went down", |f, _| {
+        f.cuts.outage
     }),
     count(
+        "cuts_spurious",
+        "window reductions without a loss or an ECN mark: after delay, reordering or lost acknowledgements",
+        |f, _| f.cuts.spurious,
+    ),
+    count(
+        "timeout_cuts_error",
+        "window reductions by timeout due to a packet lost to a channel error",
+        |f, _| f.timeout_cuts.error,
+    ),
+    count(
+        "timeout_cuts_congestion",
+        "window reductions by timeout due to a packet lost to a full queue",
+        |f, _| f.timeout_cuts.congestion,
+    ),
+    count(
         "timeout_cuts_outage",
-        "reductions by timeout due to a packet lost when a link went down",
+        "window reductions by timeout due to a packet lost when a link went down",
         |f, _| f.timeout_cuts.outage,
     ),
-    count("timeout_cuts_spurious", "reductions by timeout without a loss", |f, _| f.timeout_cuts.spurious),
-    count("cuts_undone", "reductions that the sender detected as spurious and undid", |f, _| f.cuts_undone),
+    count(
+        "timeout_cuts_spurious",
+        "window reductions by timeout without a loss: after delay, reordering or lost acknowledgements",
+        |f, _| f.timeout_cuts.spurious,
+    ),
+    count("cuts_undone", "window reductions that the sender detected as spurious and undid", |f, _| {
+        f.cuts_undone
+    }),
     count(
         "verdicts",
         "losses detected by acknowledgements that the sender's loss classifier judged",
         |f, _| f.verdicts.total(),
     ),
-    count("verdicts_error_right", "of these, channel errors or outages, classified as errors", |f, _| {
-        f.verdicts.error_right
-    }),
-    count("verdicts_error_wrong", "of these, channel errors or outages, classified as congestion", |f, _| {
-        f.verdicts.error_wrong
-    }),
+    count(
+        "verdicts_error_right",
+        "losses by channel errors or outages that the loss classifier judged as errors",
+        |f, _| f.verdicts.error_right,
+    ),
+    count(
+        "verdicts_error_wrong",
+        "losses by channel errors or outages that the loss classifier judged as congestion",
+        |f, _| f.verdicts.error_wrong,
+    ),
     count(
         "verdicts_congestion_right",
-        "of these, losses at full queues, classified as congestion",
+        "losses at full queues that the loss classifier judged as congestion",
         |f, _| f.verdicts.congestion_right,
     ),
-    count("verdicts_congestion_wrong", "of these, losses at full queues, classified as errors", |f, _| {
-        f.verdicts.congestion_wrong
+    count(
+        "verdicts_congestion_wrong",
+        "losses at full queues that the loss classifier judged as errors",
+        |f, _| f.verdicts.congestion_wrong,
+    ),
+    count("verdicts_spurious", "segments that the loss classifier judged and that were not lost", |f, _| {
+        f.verdicts.spurious
     }),
-    count("verdicts_spurious", "of these, segments that were not lost", |f, _| f.verdicts.spurious),
     count("probes_sent", "dummy or NIL segments sent", |f, _| f.probes_sent),
-    count("probes_answered", "of these, answered", |f, _| f.probes_answered),
+    count("probes_answered", "dummy or NIL segments answered", |f, _| f.probes_answered),
     count("acks", "acknowledgements processed by the sender", |f, _| f.acks),
-    count("duplicate_acks", "of these, duplicates", |f, _| f.duplicate_acks),
+    count("duplicate_acks", "duplicate acknowledgements processed by the sender", |f, _| f.duplicate_acks),
     count(
         "discarded",
         "segments that arrived for a connection that had been replaced or had ended",
@@ -99,18 +129,24 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     amount("page_time_sum", Unit::Second, "sum of the times of all completed pages", |f, _| {
         f.pages.iter().map(|p| p.as_secs_f64()).sum()
     }),
-    count("transfers", "random transfers, complete or not; their times count as page times", |f, _| {
-        f.transfers
-    }),
+    count(
+        "transfers",
+        "random transfers, complete or not; the time of a complete one counts as a page time",
+        |f, _| f.transfers,
+    ),
     count("lost", "data packets lost", |f, _| f.lost.iter().sum()),
-    count("lost_error", "of these, to channel errors", |f, _| f.lost[LossCause::Error as usize]),
-    count("lost_full", "of these, to a full queue", |f, _| f.lost[LossCause::Full as usize]),
-    count("lost_pushed_out", "of these, evicted from a queue", |f, _| f.lost[LossCause::PushedOut as usize]),
-    count("lost_link_down", "of these, in flight when a link went down", |f, _| {
+    count("lost_error", "data packets lost to channel errors", |f, _| f.lost[LossCause::Error as usize]),
+    count("lost_full", "data packets lost to a full queue", |f, _| f.lost[LossCause::Full as usize]),
+    count("lost_pushed_out", "data packets evicted from a queue", |f, _| {
+        f.lost[LossCause::PushedOut as usize]
+    }),
+    count("lost_link_down", "data packets lost in flight when a link went down", |f, _| {
         f.lost[LossCause::LinkDown as usize]
     }),
-    count("lost_aqm", "of these, by active queue management", |f, _| f.lost[LossCause::Aqm as usize]),
-    count("lost_arq_gave_up", "of these, given up by a link's ARQ", |f, _| {
+    count("lost_aqm", "data packets dropped by active queue management", |f, _| {
+        f.lost[LossCause::Aqm as usize]
+    }),
+    count("lost_arq_gave_up", "data packets given up by a link's ARQ", |f, _| {
         f.lost[LossCause::ArqGaveUp as usize]
     }),
     count("delivered", "datagrams delivered; for video, packets of the application", |f, _| {
@@ -126,43 +162,86 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     maybe("delay_p95", "95th percentile of the one-way delay of datagrams", |f, _| datagrams(f).delay_p95),
     maybe("delay_p99", "99th percentile of the one-way delay of datagrams", |f, _| datagrams(f).delay_p99),
     maybe("delay_max", "maximum one-way delay of a datagram", |f, _| datagrams(f).delay_max),
-    maybe("delay_variation", "99th percentile of the delay minus the minimum (RFC 5481)", |f, _| {
-        video::delay_variation(f)
-    }),
+    maybe(
+        "delay_variation",
+        "99th percentile of the one-way delay of datagrams minus the minimum (RFC 5481)",
+        |f, _| video::delay_variation(f),
+    ),
     maybe("jitter", "interarrival jitter of datagrams (RFC 3550)", |f, _| datagrams(f).jitter),
     maybe("jitter_mean", "mean of the interarrival jitter over the packets", |f, _| datagrams(f).jitter_mean),
     count("frames", "video frames produced", |f, _| video::count(f, |v| v.frames.iter().sum())),
-    count("frames_skipped", "of these, skipped by the sender because its buffer was full", |f, _| {
+    count("frames_skipped", "video frames skipped by the sender because its buffer was full", |f, _| {
         video::count(f, |v| v.skipped)
     }),
-    count("frames_gap", "of these, not sent while the coder changed its rate", |f, _| {
+    count("frames_gap", "video frames not sent while the coder changed its rate", |f, _| {
         video::count(f, |v| v.gaps)
     }),
-    count("frames_packets", "packets into which the application divided the frames", |f, _| {
+    count("frames_packets", "packets into which the application divided the video frames", |f, _| {
         video::count(f, |v| v.packets)
     }),
     known("frames_complete", Unit::Share, "fraction of video frames that arrived in time", |f, _| {
         video::complete(f)
     }),
-    known("frames_complete_i", Unit::Share, "the same for I frames", |f, _| video::complete_of(f, Type::I)),
-    known("frames_complete_p", Unit::Share, "the same for P frames", |f, _| video::complete_of(f, Type::P)),
-    known("frames_complete_b", Unit::Share, "the same for B frames", |f, _| video::complete_of(f, Type::B)),
+    known("frames_complete_i", Unit::Share, "fraction of I frames that arrived in time", |f, _| {
+        video::complete_of(f, Type::I)
+    }),
+    known("frames_complete_p", Unit::Share, "fraction of P frames that arrived in time", |f, _| {
+        video::complete_of(f, Type::P)
+    }),
+    known("frames_complete_b", Unit::Share, "fraction of B frames that arrived in time", |f, _| {
+        video::complete_of(f, Type::B)
+    }),
     maybe(
         "frame_delay_p5",
         "time from the production of a frame to its last byte within which 5 % of the frames arrived; missing if fewer arrived",
         |f, _| video::frame_delay(f, 0.05),
     ),
-    maybe("frame_delay_p25", "the same for 25 %", |f, _| video::frame_delay(f, 0.25)),
-    maybe("frame_delay_p50", "the same for 50 %", |f, _| video::frame_delay(f, 0.5)),
-    maybe("frame_delay_p75", "the same for 75 %", |f, _| video::frame_delay(f, 0.75)),
-    maybe("frame_delay_p90", "the same for 90 %", |f, _| video::frame_delay(f, 0.9)),
-    maybe("frame_delay_p95", "the same for 95 %", |f, _| video::frame_delay(f, 0.95)),
-    maybe("frame_delay_p99", "the same for 99 %", |f, _| video::frame_delay(f, 0.99)),
-    maybe("frame_delay_p999", "the same for 99.9 %", |f, _| video::frame_delay(f, 0.999)),
+    maybe(
+        "frame_delay_p25",
+        "time from the production of a frame to its last byte within which 25 % of the frames arrived; \
+         missing if fewer arrived",
+        |f, _| video::frame_delay(f, 0.25),
+    ),
+    maybe(
+        "frame_delay_p50",
+        "time from the production of a frame to its last byte within which 50 % of the frames arrived; \
+         missing if fewer arrived",
+        |f, _| video::frame_delay(f, 0.5),
+    ),
+    maybe(
+        "frame_delay_p75",
+        "time from the production of a frame to its last byte within which 75 % of the frames arrived; \
+         missing if fewer arrived",
+        |f, _| video::frame_delay(f, 0.75),
+    ),
+    maybe(
+        "frame_delay_p90",
+        "time from the production of a frame to its last byte within which 90 % of the frames arrived; \
+         missing if fewer arrived",
+        |f, _| video::frame_delay(f, 0.9),
+    ),
+    maybe(
+        "frame_delay_p95",
+        "time from the production of a frame to its last byte within which 95 % of the frames arrived; \
+         missing if fewer arrived",
+        |f, _| video::frame_delay(f, 0.95),
+    ),
+    maybe(
+        "frame_delay_p99",
+        "time from the production of a frame to its last byte within which 99 % of the frames arrived; \
+         missing if fewer arrived",
+        |f, _| video::frame_delay(f, 0.99),
+    ),
+    maybe(
+        "frame_delay_p999",
+        "time from the production of a frame to its last byte within which 99.9 % of the frames arrived; \
+         missing if fewer arrived",
+        |f, _| video::frame_delay(f, 0.999),
+    ),
     known(
         "decodable",
         Unit::Share,
-        "fraction of frames that arrived in time, as did the frames that they are coded from",
+        "fraction of video frames that arrived in time, as did the frames from which they are coded",
         |f, _| video::share(f, |v| v.decodable),
     ),
     known(
@@ -175,31 +254,32 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     known(
         "delayed_arrival",
         Unit::Share,
-        "the same, relative to the previous packet in order of arrival",
+        "fraction of video packets that arrived too long after the previous packet in order of arrival; otherwise as `delayed`",
         |f, _| video::of(f, |v| v.delayed_arrival)??.value(),
     ),
     known(
         "delayed_wire",
         Unit::Share,
-        "the same as `delayed` for segments as they arrive over TCP, in order or not",
+        "fraction of video packets that arrived too long after the previous one in number, judged by the segments as they arrive over TCP, \
+         in order or not; otherwise as `delayed`",
         |f, _| video::of(f, |v| v.delayed_wire)??.value(),
     ),
     known(
         "late_500ms",
         Unit::Share,
-        "fraction of video packets that had not arrived 0.5 s after their frame",
+        "fraction of video packets that had not arrived 0.5 s after the production of the frame",
         |f, _| video::share(f, |v| v.late[0]),
     ),
     known(
         "late_1s",
         Unit::Share,
-        "fraction of video packets that had not arrived 1 s after their frame",
+        "fraction of video packets that had not arrived 1 s after the production of the frame",
         |f, _| video::share(f, |v| v.late[1]),
     ),
     known(
         "late_2s",
         Unit::Share,
-        "fraction of video packets that had not arrived 2 s after their frame",
+        "fraction of video packets that had not arrived 2 s after the production of the frame",
         |f, _| video::share(f, |v| v.late[2]),
     ),
     maybe("startup", "time from the first frame to the start of playback", |f, _| {
@@ -208,11 +288,11 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     count("stalls", "number of stalls of the film; over UDP, of freezes", |f, _| {
         video::count(f, |v| v.played.stalls)
     }),
-    maybe("stalled", "total stall time", |f, _| video::of(f, |v| v.played.stalled)),
+    maybe("stalled", "total stall time of the film", |f, _| video::of(f, |v| v.played.stalled)),
     known(
         "stalled_share",
         Unit::Share,
-        "the same as a fraction of the time since the start of the film; 1 if it never started",
+        "total stall time as a fraction of the time since the start of the film; 1 if the film never started",
         |f, _| video::of(f, |v| v.still)?,
     ),
     maybe("freeze_max", "longest time without a new picture", |f, _| video::of(f, |v| v.played.freeze)),
@@ -265,7 +345,8 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     known(
         "custody_at_close",
         Unit::Bytes,
-        "the same when the sender's FIN was acknowledged to it, if connections close with FINs (`close = true`)",
+        "payload acknowledged to the sender and not yet by the receiver of a chain of connections when the sender's FIN was \
+         acknowledged; only if connections close with FINs (`close = true`)",
         |f, _| Some(f.chain.as_ref()?.custody_at_close as f64),
     ),
     count(
@@ -283,10 +364,10 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
         "time from the sender's first segment until a chain delivered its first byte",
         |f, _| f.chain.as_ref()?.first_byte.map(|d| d.as_secs_f64()),
     ),
-    count("bypassed", "connections that gateways at their capacity forwarded without splitting", |f, _| {
+    count("bypassed", "connections that gateways at full capacity forwarded without splitting", |f, _| {
         f.chain.as_ref().map_or(0, |c| c.bypassed)
     }),
-    count("chain_refused", "connections that gateways at their capacity refused", |f, _| {
+    count("chain_refused", "connections that gateways at full capacity refused", |f, _| {
         f.chain.as_ref().map_or(0, |c| c.refused)
     }),
     count(
@@ -302,7 +383,7 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     }),
     maybe(
         "mean_srtt",
-        "mean of the smoothed RTT over the samples of the series; its last value if nothing was sampled",
+        "mean of the smoothed RTT over the samples of the series; the last smoothed RTT if nothing was sampled",
         |f, _| f.mean_srtt,
     ),
     count(
@@ -314,7 +395,7 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     known(
         "burst_p99",
         Unit::Segments,
-        "99th percentile of that number; exact up to 32, within 1/8 above",
+        "99th percentile of the number of segments released at once; exact up to 32, within 1/8 above",
         |f, _| f.bursts.quantile(0.99).map(f64::from),
     ),
     known("burst_max", Unit::Segments, "maximum number of segments released at once", |f, _| {
@@ -326,12 +407,18 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
         "bandwidth estimate of the congestion control, payload: mean over the samples of the series",
         |f, _| f.bwe.map(|b| b.mean),
     ),
-    known("bwe_sd", Unit::BitPerSecond, "standard deviation of the same samples", |f, _| {
-        f.bwe.map(|b| b.deviation)
-    }),
-    known("bwe_cv", Unit::Share, "their coefficient of variation: standard deviation over mean", |f, _| {
-        f.bwe.map(|b| b.deviation / b.mean)
-    }),
+    known(
+        "bwe_sd",
+        Unit::BitPerSecond,
+        "standard deviation of the bandwidth estimate over the samples of the series",
+        |f, _| f.bwe.map(|b| b.deviation),
+    ),
+    known(
+        "bwe_cv",
+        Unit::Share,
+        "coefficient of variation of the bandwidth estimate: standard deviation over mean",
+        |f, _| f.bwe.map(|b| b.deviation / b.mean),
+    ),
 ];
 
 fn datagrams(f: &FlowResult) -> Measured {

@@ -16,7 +16,7 @@ pub const GROUP: &[Quantity<[FlowResult]>] = &[
     maybe("page_time_mean", "mean page time over the pages of all flows", |all, _| {
         mean(all.iter().flat_map(|f| &f.pages).map(|p| p.as_secs_f64()))
     }),
-    maybe("mean_srtt", "mean over the flows of their mean smoothed RTT", |all, _| {
+    maybe("mean_srtt", "mean smoothed RTT, averaged over the flows", |all, _| {
         mean(all.iter().filter_map(|f| f.mean_srtt))
     }),
     level("jain", Unit::Share, "Jain's index of fairness over the goodput of the flows", |all, _| jain(all)),

@@ -98,7 +98,7 @@ pub const LINK: &[Quantity<LinkResult>] = with_classes!(
         count("duplicates", "copies over a second satellite that arrived after the packet and were dropped", |l, _| {
             l.repair.duplicates
         }),
-        count("reconstructed", "acknowledgements created at the far side; not included in those delivered", |l, _| {
+        count("reconstructed", "acknowledgements created at the far side; not included in `delivered`", |l, _| {
             l.reconstructed
         }),
     ]

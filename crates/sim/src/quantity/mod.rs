@@ -212,6 +212,15 @@ mod tests {
                 q.name,
                 q.description
             );
+            // Python, studies and columns show each description alone.
+            for reference in ["of these", "the same ", "that number", "their "] {
+                assert!(
+                    !q.description.contains(reference),
+                    "{}: {:?} refers to another description",
+                    q.name,
+                    q.description
+                );
+            }
         }
     }
 

@@ -93,7 +93,7 @@ impl ClaimResult {
         &self.outcomes[0].verdict
     }
 
-    /// Whether the totals count it: a finding that repeats no other claim.
+    /// Whether the totals count it: a finding of the source or of the study's author that repeats no other claim.
     #[must_use]
     pub fn counts(&self) -> bool {
         self.repeats.is_none() && matches!(self.standing, Standing::Finding | Standing::Own)
@@ -101,7 +101,7 @@ impl ClaimResult {
 
     /// Why the totals do not count it.
     #[must_use]
-    pub fn aside(&self) -> Option<String> {
+    pub fn why_not_counted(&self) -> Option<String> {
         match (&self.repeats, self.counts()) {
             (Some(other), _) => Some(format!("repeats {other}")),
             (None, false) => Some(self.standing.word().to_owned()),

@@ -450,7 +450,7 @@ impl Draw<'_> {
     ) -> FigureData {
         let f = self.figure;
         let study = &self.results.plan.file.study;
-        let name = f.file.rsplit_once('.').map_or(f.file.as_str(), |(stem, _)| stem).to_owned();
+        let name = f.name().to_owned();
         let title = f.title.clone().unwrap_or_else(|| study.title.clone());
         let x_title = f.x_title.clone().unwrap_or(x_title);
         let y_title = f.y_title.clone().unwrap_or(y_title);

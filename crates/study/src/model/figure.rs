@@ -72,6 +72,17 @@ pub struct Figure {
     pub point: Vec<RefPoint>,
 }
 
+impl Figure {
+    /// The name of the figure: its file without the extension. An extension begins with a letter, so that `loss-0.01` has none.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self.file.rsplit_once('.') {
+            Some((name, extension)) if !name.is_empty() && extension.starts_with(char::is_alphabetic) => name,
+            _ => &self.file,
+        }
+    }
+}
+
 /// Recorded series over time.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]

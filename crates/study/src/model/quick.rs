@@ -17,7 +17,7 @@ pub struct Quick {
     /// The combinations that run; by default all. A claim that needs others is listed as not in the profile.
     #[serde(skip_serializing_if = "Selector::is_empty")]
     pub only: Selector,
-    /// Run the other readings too.
+    /// Run all readings, not only the default one.
     pub readings: bool,
 }
 

@@ -214,7 +214,7 @@ fn claim(b: &mut String, prefix: &str, i: usize, c: &ClaimResult) {
          <td>{}{note}</td><td>{}</td>",
         class(c.verdict()),
         escape(&c.id),
-        c.aside()
+        c.why_not_counted()
             .map_or_else(|| c.kind.word().to_owned(), |why| format!("{}, {}", c.kind.word(), escape(&why))),
         escape(&c.says),
         escape(c.paper.as_deref().unwrap_or("–"))

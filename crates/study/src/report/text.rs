@@ -57,7 +57,7 @@ pub fn text(e: &Evaluation) -> String {
             let head = format!("{:indent$}{name}: ", "");
             wrap(&mut out, &head, indent + 2, text);
         };
-        if let Some(why) = claim.aside() {
+        if let Some(why) = claim.why_not_counted() {
             line("not counted", &why);
         }
         if let Some(paper) = &claim.paper {

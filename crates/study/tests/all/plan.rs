@@ -84,6 +84,7 @@ fn what_names_nothing_is_refused_with_file_line_key_and_choice() {
             ["figure[1].time", "srtt", "cwnd"],
         ),
         ("id = \"2\"", "id = \"1\"", "[[claim]]", ["claim[1]", "twice", ""]),
+        ("window.svg", "fig11.png", "[[figure]]", ["figure[1]", "`fig11` appears twice", ""]),
         (
             "labels = [\"SACK\", \"Peach\"]",
             "labels = [\"SACK\"]",

@@ -3,12 +3,15 @@
 use crate::common;
 
 use common::{Fake, STUDY, folder, parse, planned};
+use skyhaul_study::error::RenderError;
 use skyhaul_study::evaluation::{Evaluation, evaluate};
+use skyhaul_study::figure::FigureRenderer;
 use skyhaul_study::output::{OutputOptions, write};
 use skyhaul_study::plan::plan;
 use skyhaul_study::report;
 use skyhaul_study::run::{RunOptions, run};
 use skyhaul_study::table::Column;
+use std::path::Path;
 
 const MORE: &str = r#"
 [[metric]]
@@ -91,6 +94,36 @@ fn tables_have_a_row_per_value_and_a_column_per_value_or_metric() {
     let csv = std::fs::read_to_string(folder.join("tables/gain.csv")).expect("a table");
     assert!(csv.starts_with("Control,loss 0,loss 0 ±,"), "{csv}");
     assert_eq!(csv.lines().count(), 3);
+}
+
+/// Writes the specification in the place of the image.
+struct Copies;
+
+impl FigureRenderer for Copies {
+    fn render(&self, vl_json: &str, path: &Path) -> Result<(), RenderError> {
+        Ok(std::fs::write(path, vl_json)?)
+    }
+}
+
+#[test]
+fn names_of_figures_may_have_dots() {
+    let text = STUDY.replace("fig11.svg", "loss.1.svg").replace("window.svg", "loss.2.svg");
+    let e = evaluation(&text);
+    let folder = folder("dots");
+    let options = OutputOptions { renderer: Some(&Copies), ..OutputOptions::default() };
+    let written = write(&e, &folder, &options).expect("writes");
+    for name in ["loss.1", "loss.2"] {
+        let file = |ending: &str| {
+            let path = folder.join(format!("figures/{name}.{ending}"));
+            assert!(written.contains(&path), "{path:?} is not in {written:?}");
+            std::fs::read_to_string(path).expect("a file")
+        };
+        assert_eq!([file("svg"), file("png")], [file("vl.json"), file("vl.json")]);
+    }
+    // An extension begins with a letter.
+    let text = STUDY.replace("fig11.svg", "loss-0.01").replace("window.svg", "loss-0.02");
+    let names: Vec<_> = evaluation(&text).figures.into_iter().map(|f| f.name).collect();
+    assert_eq!(names, ["loss-0.01", "loss-0.02"]);
 }
 
 #[test]

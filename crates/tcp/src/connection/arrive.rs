@@ -1,4 +1,4 @@
-//! Handles arriving segments in all states except those of the handshake (RFC 9293 §3.10.7.4, RFC 5961, RFC 7323).
+//! Handles arriving segments in all states but LISTEN and SYN-SENT (RFC 9293 §3.10.7, RFC 5961, RFC 7323).
 
 use super::{Connection, Event, State};
 use crate::ack_ratio::LONGEST_HELD;
@@ -20,8 +20,8 @@ impl<S: Store> Connection<S> {
     /// The reason why the segment was dropped. Acknowledgements that the RFCs require are sent nevertheless.
     #[inline]
     pub fn handle(&mut self, now: Instant, seg: &Segment, payload: &[u8]) -> Result<(), Rejected> {
-        let marked = seg.mark != Mark::None || !seg.waves.is_none();
-        let agreed = if marked { self.as_agreed(seg) } else { None };
+        let has_negotiable_options = seg.mark != Mark::None || !seg.waves.is_none();
+        let agreed = if has_negotiable_options { self.as_agreed(seg) } else { None };
         let seg = agreed.as_ref().unwrap_or(seg);
         let result = match self.state {
             _ if seg.mark.is_probe() && self.synchronised() => self.probe_segment(now, seg, payload),
@@ -60,7 +60,7 @@ impl<S: Store> Connection<S> {
     /// As for [`Self::handle`].
     pub fn handle_merged(&mut self, now: Instant, seg: &Segment, payload: &[u8]) -> Result<(), Rejected> {
         self.handle(now, seg, payload)?;
-        self.receiver.hurry();
+        self.receiver.acknowledge_soon();
         Ok(())
     }
 
@@ -93,7 +93,7 @@ impl<S: Store> Connection<S> {
             return self.stray(now, Rejected::BeyondFin);
         }
         // A data segment that repeats the last acknowledgement and window changes nothing for the sending half. In a one-way
-        // transfer every data segment is such a one.
+        // transfer all data segments are of this kind.
         let repeats_ack =
             seg.len > 0 && seg.ack_ratio.is_none() && self.sender.nothing_new(self.iss, seg.ack, seg.window);
         if !repeats_ack {
@@ -220,7 +220,7 @@ impl<S: Store> Connection<S> {
         if seg.flags.has(Flags::RST) {
             // RFC 5961 §3.2: only the exact next sequence number resets; others in the window get a challenge ACK.
             if self.state == State::TimeWait {
-                return Err(Rejected::OutOfWindow); // RFC 1337: no assassination.
+                return Err(Rejected::ResetInTimeWait); // RFC 1337 §3: a RST must not end TIME-WAIT.
             }
             if seq == self.receiver.next_expected() {
                 self.emit(Event::Reset);

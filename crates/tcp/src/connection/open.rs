@@ -25,7 +25,7 @@ impl<S: Store> Connection<S> {
             return Err(Rejected::Flags);
         }
         self.irs = seg.seq;
-        self.agree(seg);
+        self.agree(now, seg);
         self.state = State::SynReceived;
         self.handshake.syn_due = true;
         self.handshake.sent_at = now;
@@ -53,12 +53,8 @@ impl<S: Store> Connection<S> {
             return Err(Rejected::Flags);
         }
         self.irs = seg.seq;
-        self.agree(seg);
+        self.agree(now, seg);
         if acks_syn {
-            if let (true, Some((val, _))) = (self.timestamps, seg.ts) {
-                self.stamps.recent = val;
-                self.stamped_at = now;
-            }
             let rtt = self.handshake.rtt(now);
             self.establish(now, u64::from(seg.window), rtt);
             self.receiver.ack_or_data();
@@ -72,7 +68,7 @@ impl<S: Store> Connection<S> {
     }
 
     /// Negotiates the options of the peer's SYN and ours.
-    pub(super) fn agree(&mut self, seg: &Segment) {
+    fn agree(&mut self, now: Instant, seg: &Segment) {
         self.agree_on_ecn(seg);
         self.agree_on_acks(seg.syn.ack_cc);
         let peer = &seg.syn;
@@ -88,6 +84,7 @@ impl<S: Store> Connection<S> {
         self.timestamps = self.config.timestamps && seg.ts.is_some();
         if let (true, Some((val, _))) = (self.timestamps, seg.ts) {
             self.stamps.recent = val;
+            self.stamped_at = now;
         }
         // An MSS of zero is not valid.
         self.peer_mss = peer.mss.filter(|n| *n > 0).unwrap_or(self.config.unstated_mss).into();
@@ -160,10 +157,10 @@ impl<S: Store> Connection<S> {
             self.deadline = self.deadline.min(h.sent_at + self.config.user_timeout);
         }
         let len = self.early_len();
-        // In the spirit of RFC 6994 §3: after two losses, the path may drop segments with unknown options. The probe option
-        // stays if the SYN has carried data, since it also permits the peer to take that data.
-        let unknown_options = self.handshake.tries <= 2;
-        let probe_option = unknown_options || self.early().sent > 0;
+        // After two losses, the path may drop segments with options that it does not know: experimental ones (RFC 6994) are left
+        // out. The probe option stays if the SYN has carried data, since it also permits the peer to take that data.
+        let experimental = self.handshake.tries <= 2;
+        let probe_option = experimental || self.early().sent > 0;
         let answering = self.state == State::SynReceived;
         let offer_probes =
             self.config.probes == ProbeNegotiation::Negotiate && (!answering || self.peer_probes);
@@ -172,7 +169,7 @@ impl<S: Store> Connection<S> {
         let scale = self.config.window_scaling && (!answering || self.our_scale > 0 || self.peer_scale > 0);
         let offer_acks = self.config.ack_cc != AckCc::None && (!answering || self.ack_ratio.is_some());
         // There is no room for both options (RFC 9293 §3.1: 40 bytes).
-        let offer_waves = offer_waves && !offer_acks && unknown_options;
+        let offer_waves = offer_waves && !offer_acks && experimental;
         let mut seg = Segment {
             seq: self.iss,
             len,
@@ -183,7 +180,7 @@ impl<S: Store> Connection<S> {
                 window_scale: scale.then_some(scale_for(self.config.receive_buffer)),
                 sack_permitted: self.sack_ok,
                 probes: offer_probes && probe_option,
-                ack_cc: offer_acks && unknown_options,
+                ack_cc: offer_acks && experimental,
                 snack: offer_snack,
             },
             waves: Waves { number: offer_waves.then_some(NonZeroU16::MIN), rate: None },

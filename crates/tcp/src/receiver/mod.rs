@@ -367,8 +367,8 @@ impl<S: Store> Receiver<S> {
             return;
         }
         let out_of_order = self.out_of_order();
-        out_of_order.immediate_acks = out_of_order.immediate_acks.saturating_add(1);
-        if out_of_order.immediate_acks <= 3 {
+        out_of_order.segments_beyond = out_of_order.segments_beyond.saturating_add(1);
+        if out_of_order.segments_beyond <= 3 {
             self.acks_due += 1;
         } else {
             self.owe(now);
@@ -597,7 +597,7 @@ impl<S: Store> Receiver<S> {
         }
     }
     /// The last segment was several that had been merged: a delayed acknowledgement waits no longer.
-    pub(crate) fn hurry(&mut self) {
+    pub(crate) fn acknowledge_soon(&mut self) {
         if self.unacked > 0 && self.advance_due == 0 {
             self.advance_due = 1;
         }

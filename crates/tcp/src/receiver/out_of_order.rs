@@ -11,10 +11,12 @@ pub(super) struct OutOfOrder {
     recent: [u64; 4],
     /// Data received twice, to be reported.
     pub(super) duplicate: Option<(u64, u64)>,
-    /// Segments beyond the gap that were acknowledged immediately, if not all are.
-    pub(super) immediate_acks: u32,
-    /// SNACK: holes below this offset are not the next to be named, and holes beyond the other have not been named.
+    /// Segments beyond the gap so far. Counted only if the peer asks for fewer acknowledgements than one per two segments: then
+    /// the first of them are acknowledged immediately (RFC 5690 §4.6).
+    pub(super) segments_beyond: u32,
+    /// SNACK: if holes are repeated, the next one is the first that ends beyond this offset.
     next_named: u64,
+    /// SNACK: the highest end of a hole that has been named.
     named_to: u64,
 }
 
@@ -58,7 +60,7 @@ impl OutOfOrder {
     /// Adds `[from, to)`, which lies beyond `nxt`. Returns its first part that was already present.
     pub(super) fn insert(&mut self, from: u64, to: u64, nxt: u64) -> Option<(u64, u64)> {
         let ranges = &mut self.ranges;
-        // Most arrivals extend the last range.
+        // An arrival beyond the last range needs no search.
         let first = match ranges.back() {
             Some(&(_, e)) if e < from => ranges.len(),
             _ => ranges.partition_point(|&(_, e)| e < from),
@@ -118,18 +120,18 @@ impl OutOfOrder {
     /// is repeated. `nxt` is the start of the lowest hole.
     pub(super) fn hole(&mut self, nxt: u64) -> Option<(u64, u64)> {
         let last = self.ranges.len().checked_sub(1)?;
-        let before = |i: usize| {
+        let hole_before = |i: usize| {
             let from = if i == 0 { nxt } else { self.ranges[i - 1].1 };
             (from, self.ranges[i].0)
         };
-        let newest = before(last);
+        let newest = hole_before(last);
         if newest.1 > self.named_to {
             self.named_to = newest.1;
             return Some(newest);
         }
         let at = self.next_named;
         let next = self.ranges.partition_point(|&(s, _)| s <= at);
-        let hole = before(if next > last { 0 } else { next });
+        let hole = hole_before(if next > last { 0 } else { next });
         self.next_named = hole.1;
         Some(hole)
     }

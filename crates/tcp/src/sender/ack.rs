@@ -3,7 +3,7 @@
 
 use super::space::FinState;
 use super::state::{AnsweredLoss, Limit, Repaired};
-use super::{Clock, CongestionSign, Engine, Sender};
+use super::{Clock, CongestionSignal, Engine, Sender};
 use crate::config::RttSource;
 use crate::error::Rejected;
 use crate::loss::scoreboard::Acked;
@@ -468,7 +468,7 @@ impl<S: Store> Engine<S> {
         repair.marked_until = max;
         repair.marks_answered += 1;
         let path = self.path(now);
-        self.judge(now, &path, CongestionSign::Ecn, |cc, cx| cc.on_congestion(cx, Signal::Ecn));
+        self.judge(now, &path, CongestionSignal::Ecn, |cc, cx| cc.on_congestion(cx, Signal::Ecn));
         // CWR is sent even if the control does not reduce; otherwise the peer would echo for ever.
         self.reduced = true;
         self.repair().undo.forget();

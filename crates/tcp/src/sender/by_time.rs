@@ -4,7 +4,7 @@
 
 use super::ack::{AckEffect, Arrival};
 use super::state::{PendingActions, State};
-use super::{Clock, CongestionSign, Engine, OutgoingSegment};
+use super::{Clock, CongestionSignal, Engine, OutgoingSegment};
 use crate::loss::rack::RackReport;
 use crate::store::Store;
 use crate::timer::Timer;
@@ -310,7 +310,7 @@ impl<S: Store> Engine<S> {
         let mut path = self.path(now);
         // FlightSize at the arrival of the acknowledgement.
         path.in_flight_bytes += t.acked.bytes;
-        self.judge_segment(now, &path, CongestionSign::Acks, repaired, |cc, cx| {
+        self.judge_segment(now, &path, CongestionSignal::Acks, repaired, |cc, cx| {
             cc.on_congestion(cx, Signal::Loss)
         });
         if let Some(repair) = &mut self.repair {

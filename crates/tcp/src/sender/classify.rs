@@ -9,7 +9,7 @@
 
 use super::ack::{AckEffect, Arrival};
 use super::state::{Recovery, Report, State};
-use super::{CongestionSign, Engine, Sender};
+use super::{CongestionSignal, Engine, Sender};
 use crate::loss::classifier::{Arrived, Verdict};
 use crate::loss::scoreboard::Item;
 use crate::segment::Seq;
@@ -86,7 +86,7 @@ impl<S: Store> Engine<S> {
         if first
             .is_some_and(|i| i.seq < self.mtu_probe_lost_until() || self.end_of_mtu_probe(i.seq).is_some())
         {
-            // RFC 4821 §7.5: a probe that is lost alone is not a sign of congestion.
+            // RFC 4821 §7.5: a probe that is lost alone is not a congestion signal.
             return true;
         }
         if first.map_or(self.board.una(), |i| i.seq) < marked {
@@ -129,7 +129,7 @@ impl<S: Store> Engine<S> {
     /// Reports the recovery in progress to the control, because of the loss of `segment` (offset, transmissions).
     fn end_quiet(&mut self, now: Instant, segment: (u64, u32)) {
         let path = self.path(now);
-        self.judge_segment(now, &path, CongestionSign::Acks, segment, |cc, cx| {
+        self.judge_segment(now, &path, CongestionSignal::Acks, segment, |cc, cx| {
             cc.on_congestion(cx, Signal::Loss)
         });
         if let Some(recovery) = self.state.recovery_mut() {

@@ -1,9 +1,9 @@
-//! Records signs of congestion and their effect on the window, for an observer that knows the true causes of
+//! Reports of congestion signals and their effect on the window, for an observer that knows the true causes of
 //! losses.
 
-/// A sign of congestion seen by the sender.
+/// A congestion signal that the sender has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CongestionSign {
+pub enum CongestionSignal {
     /// Duplicate or selective acknowledgements.
     Acks,
     /// The retransmission timer.
@@ -12,11 +12,11 @@ pub enum CongestionSign {
     Ecn,
 }
 
-/// A sign of congestion that was reported to the algorithm.
+/// A congestion signal that was reported to the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CongestionReport {
-    /// The sign.
-    pub sign: CongestionSign,
+    /// The signal.
+    pub signal: CongestionSignal,
     /// Stream offset of the segment: the oldest outstanding one, or the one repaired by a tail loss probe.
     pub offset: u64,
     /// How often that segment had been sent; at least 1.

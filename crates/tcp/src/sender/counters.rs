@@ -1,6 +1,6 @@
 //! Counters of a sender.
 
-/// Counters of a sender. Segments, unless the name says bytes.
+/// Counters of a sender: numbers of segments or events, as each field says; bytes where the name says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Data segments sent, including retransmissions, excluding probes.

@@ -28,7 +28,7 @@ use super::space::{FIRST, FinState, Space};
 use super::state::{
     AnsweredLoss, Arrived, Hold, Limit, Loop, PendingActions, Repaired, Silence, State, Termination,
 };
-use super::{CongestionReport, CongestionSign, Counters, Peer, Snapshot, copy};
+use super::{CongestionReport, CongestionSignal, Counters, Peer, Snapshot, copy};
 
 /// Send buffer of a connection with a smaller window, bytes.
 const FIRST_SEND_BUFFER: u64 = 65_536;
@@ -406,16 +406,16 @@ impl<S: Store> Engine<S> {
         asked
     }
 
-    /// Reports a sign of congestion to the algorithm, with these path facts.
+    /// Reports a congestion signal to the algorithm, with these path facts.
     pub(super) fn judge(
         &mut self,
         now: Instant,
         path: &Path,
-        sign: CongestionSign,
+        signal: CongestionSignal,
         event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
     ) {
         let transmissions = self.board.head().map_or(1, |h| h.rtx_count + 1);
-        self.judge_segment(now, path, sign, (self.board.una(), transmissions), event);
+        self.judge_segment(now, path, signal, (self.board.una(), transmissions), event);
     }
 
     /// As [`Self::judge`], for the segment at this offset, which had been sent this many times.
@@ -423,7 +423,7 @@ impl<S: Store> Engine<S> {
         &mut self,
         now: Instant,
         path: &Path,
-        sign: CongestionSign,
+        signal: CongestionSignal,
         (offset, transmissions): (u64, u32),
         event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
     ) {
@@ -435,7 +435,7 @@ impl<S: Store> Engine<S> {
         let after = self.control.cc.window();
         let cut = after.cwnd < level || after.ssthresh < before.ssthresh;
         self.reduced |= cut;
-        self.congestion_report = Some(CongestionReport { sign, offset, transmissions, cut });
+        self.congestion_report = Some(CongestionReport { signal, offset, transmissions, cut });
     }
 
     #[cold]

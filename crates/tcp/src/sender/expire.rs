@@ -2,7 +2,7 @@
 
 use super::space::FinState;
 use super::state::{PendingActions, State, Termination};
-use super::{Clock, CongestionSign, Engine, Sender};
+use super::{Clock, CongestionSignal, Engine, Sender};
 use crate::store::Store;
 use crate::timer::Timer;
 use skyhaul_base::{Duration, Instant};
@@ -87,7 +87,7 @@ impl<S: Store> Engine<S> {
         let backoff = self.rtt.backoff();
         // The algorithm halves FlightSize at the time of the loss, so it is informed first.
         let path = self.path(now);
-        self.judge(now, &path, CongestionSign::Timeout, |cc, cx| cc.on_timeout(cx, backoff));
+        self.judge(now, &path, CongestionSignal::Timeout, |cc, cx| cc.on_timeout(cx, backoff));
         let fresh = self.state.is_open();
         self.may_undo(backoff > 1, !fresh);
         let reneged = self.board.head().is_some_and(|h| h.sacked);

@@ -53,7 +53,7 @@ use crate::timer::Timer;
 pub use ack::Arrival;
 use alloc::sync::Arc;
 pub use bursts::Bursts;
-pub use congestion_report::{CongestionReport, CongestionSign};
+pub use congestion_report::{CongestionReport, CongestionSignal};
 use core::num::NonZeroU16;
 pub use counters::Counters;
 use engine::Engine;
@@ -302,12 +302,12 @@ impl<S: Store> Sender<S> {
     pub(crate) fn is_repairing(&self) -> bool {
         !self.engine.state.is_open()
     }
-    /// The facts that ACK congestion control needs about an acknowledgement; `before` and `repairing` are `SND.UNA`
+    /// The facts that ACK congestion control needs about an acknowledgement; `una_before` and `repairing` are `SND.UNA`
     /// and [`Self::is_repairing`] before it.
-    pub(crate) fn ack_sample(&self, before: u64, repairing: bool, marked: bool) -> AckSample {
+    pub(crate) fn ack_sample(&self, una_before: u64, repairing: bool, marked: bool) -> AckSample {
         let e = &self.engine;
         AckSample {
-            before,
+            una_before,
             una: e.board.una(),
             max: e.board.max(),
             smss: e.space.smss,

@@ -21,7 +21,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// A router could not forward a packet: full segments have `smss` bytes of payload from now on, and
-    /// unacknowledged data is retransmitted in this size. This is not a sign of congestion, so the window stays
+    /// unacknowledged data is retransmitted in this size. This is not a congestion signal, so the window stays
     /// (RFC 1191 §6.4).
     pub(super) fn narrow(&mut self, now: Instant, smss: u32) {
         if let Some(search) = self.mtu_search_mut() {

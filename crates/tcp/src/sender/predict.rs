@@ -210,7 +210,8 @@ impl<S: Store> Engine<S> {
         self.space.nxt == self.board.max()
             && self.board.is_clean()
             && self.by_time.is_none()
-            && self.start_reason.is_none()
+            // An end that has nothing to send never takes its start; `Sender::offer` ends its steady state.
+            && (self.start_reason.is_none() || self.space.end <= self.board.max())
             && !self.space.force_small
             && !self.after_timeout
             && !self.suspects_path()

@@ -2,7 +2,7 @@
 
 use super::ack::Arrival;
 use super::state::{PendingActions, Recovery, Repaired, Report, State};
-use super::{Clock, CongestionSign, Engine, OutgoingSegment, Phase};
+use super::{Clock, CongestionSignal, Engine, OutgoingSegment, Phase};
 use crate::recovery::AckSummary;
 use crate::recovery::frto::Verdict;
 use crate::recovery::prr::Prr;
@@ -69,7 +69,7 @@ impl<S: Store> Engine<S> {
             self.repair().undo.forget();
             Report::Quiet { inflation }
         } else {
-            self.judge(now, &path, CongestionSign::Acks, |cc, cx| cc.on_congestion(cx, signal));
+            self.judge(now, &path, CongestionSignal::Acks, |cc, cx| cc.on_congestion(cx, signal));
             self.may_undo(false, false);
             self.prober.begin_epoch();
             Report::Notified

@@ -211,7 +211,7 @@ fn we_close_first() {
     s.at(40.0);
     s.accept("F. 301:301 ack 502 win 100000");
     s.expect(". 502:502 ack 302");
-    assert!(s.inject("R 302:302 win 0").is_err(), "RFC 1337");
+    assert_eq!(s.inject("R 302:302 win 0"), Err(Rejected::ResetInTimeWait), "RFC 1337 §3");
     s.at(99.0);
     assert_eq!(s.conn.state(), State::TimeWait);
     s.at(100.5);

@@ -5,15 +5,15 @@ use super::error::SyntaxError;
 use super::step::{Step, Targets};
 use super::target::TargetKind;
 
-/// One of the two columns that a case has in the table.
+/// What a case expects of our endpoint or of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Column {
-    /// It does what the document says.
+pub enum Expectation {
+    /// To do what the document says.
     Conforms,
-    /// It does something else, in lines of its own, for this reason.
+    /// To do something else, in lines of its own, for this reason.
     Differs(String),
-    /// It is not asked, for this reason.
-    NotAsked(String),
+    /// Nothing: the case does not run on it, for this reason.
+    NotRun(String),
 }
 
 /// A case.
@@ -23,16 +23,16 @@ pub struct Case {
     pub file: String,
     /// Its name.
     pub name: String,
-    /// What is to be seen, as a sentence.
+    /// What the case shows, as a sentence.
     pub title: String,
     /// The documents that say so.
     pub source: String,
-    /// The endpoint under test.
+    /// How the endpoint under test is configured.
     pub conditions: Conditions,
-    /// How ours does.
-    pub ours: Column,
-    /// How the kernel does.
-    pub linux: Column,
+    /// What is expected of our endpoint.
+    pub ours: Expectation,
+    /// What is expected of the kernel.
+    pub linux: Expectation,
     /// Why it runs in virtual time only.
     pub slow: Option<String>,
     /// Its lines.
@@ -43,14 +43,13 @@ impl Case {
     /// Whether the target takes part.
     #[must_use]
     pub fn is_for(&self, kind: TargetKind) -> bool {
-        let column = if kind == TargetKind::Linux { &self.linux } else { &self.ours };
-        let asked = !matches!(column, Column::NotAsked(_));
+        let expectation = if kind == TargetKind::Linux { &self.linux } else { &self.ours };
+        let runs = !matches!(expectation, Expectation::NotRun(_));
         let quick = kind.is_virtual() || self.slow.is_none();
-        asked
-            && quick
+        runs && quick
             && (kind != TargetKind::Core || !self.steps.iter().any(Step::needs_bytes) && !self.needs_a_host())
     }
-    /// The endpoint alone does not do it.
+    /// Whether the case needs a host: an endpoint has neither addresses nor a backlog.
     fn needs_a_host(&self) -> bool {
         self.conditions.v6 || self.conditions.backlog.is_some()
     }
@@ -71,11 +70,12 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Case>, SyntaxError> {
         }
         if let Some(heading) = text.strip_prefix("case ") {
             let (name, title) =
-                heading.split_once(':').ok_or_else(|| wrong("case NAME: what is to be seen".into()))?;
+                heading.split_once(':').ok_or_else(|| wrong("a heading is case NAME: TITLE".into()))?;
+            let name = name.trim();
             if all.iter().any(|c| c.name == name) {
                 return Err(wrong(format!("there is another case {name:?}")));
             }
-            all.push(Case::begin(file, name.trim(), title.trim()));
+            all.push(Case::begin(file, name, title.trim()));
             continue;
         }
         let Some(case) = all.last_mut() else {
@@ -101,8 +101,8 @@ impl Case {
             title: title.to_owned(),
             source: String::new(),
             conditions: Conditions::default(),
-            ours: Column::Conforms,
-            linux: Column::Conforms,
+            ours: Expectation::Conforms,
+            linux: Expectation::Conforms,
             slow: None,
             steps: Vec::new(),
         }
@@ -115,13 +115,13 @@ impl Case {
         } else if let Some(conditions) = said("given ") {
             conditions.split(',').try_for_each(|c| self.conditions.take(c.trim()))?;
         } else if let Some(why) = said("ours differs:") {
-            self.ours = Column::Differs(why);
+            self.ours = Expectation::Differs(why);
         } else if let Some(why) = said("linux differs:") {
-            self.linux = Column::Differs(why);
+            self.linux = Expectation::Differs(why);
         } else if let Some(why) = said("only ours:") {
-            self.linux = Column::NotAsked(why);
+            self.linux = Expectation::NotRun(why);
         } else if let Some(why) = said("only linux:") {
-            self.ours = Column::NotAsked(why);
+            self.ours = Expectation::NotRun(why);
         } else if let Some(why) = said("slow:") {
             self.slow = Some(why);
         } else {
@@ -130,15 +130,17 @@ impl Case {
         Ok(())
     }
 
-    /// What the heading says and what the lines say is the same.
+    /// Checks that the heading agrees with the lines.
     fn check(&self) -> Result<(), String> {
         if self.source.is_empty() || self.title.is_empty() || self.steps.is_empty() {
             return Err("a case has a title, a source and lines".into());
         }
         let own = self.steps.iter().any(|s| s.targets != Targets::All);
-        let differs = matches!(self.ours, Column::Differs(_)) || matches!(self.linux, Column::Differs(_));
+        let differs =
+            matches!(self.ours, Expectation::Differs(_)) || matches!(self.linux, Expectation::Differs(_));
         if own != differs {
-            return Err("lines for one of both need ours differs: or linux differs: with the reason, and the other way round".into());
+            let what = "a case with lines for one target needs \"ours differs:\" or \"linux differs:\" with the reason";
+            return Err(format!("{what}, and vice versa"));
         }
         Ok(())
     }
@@ -169,6 +171,8 @@ mod tests {
             ("case a: t\n source x\n linux differs: y\n listen\n", 0, "with the reason"),
             ("case a: t\n source x\n +5 > S 0:0\n", 3, "with its unit"),
             ("case a: t\n source x\n listen\n case a: t\n", 4, "another case"),
+            ("case a: t\n source x\n listen\ncase a : t\n source x\n listen\n", 4, "another case"),
+            ("case a\n", 1, "case NAME: TITLE"),
         ] {
             let e = parse("f", text).expect_err(text);
             assert!(e.line == line && e.what.contains(part), "{e}");

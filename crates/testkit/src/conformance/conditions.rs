@@ -7,11 +7,15 @@
 //! | `ecn on` | ECN is asked for and granted | off |
 //! | `recovery duplicates` | losses show by duplicates; `time`: by RACK | `time` |
 //! | `tail-loss-probe off` | no probe before the timeout | on |
+//! | `f-rto off` | a timeout is never taken for spurious by RFC 5682 | on |
 //! | `nagle on` | small segments wait | off |
-//! | `receive-buffer 20000` | bytes | the target's |
+//! | `idle-restart off` | the window stays after idle time (RFC 5681 §4.1) | on |
+//! | `receive-buffer 20000`, `send-buffer 20000` | bytes | the target's |
 //! | `mtu 1500` | longest packet of the interface, bytes | 1500 |
 //! | `retries 3`, `syn-retries 2` | repetitions before a connection is given up | the target's |
 //! | `user-timeout 3s` | RFC 5482 | none |
+//! | `fin-timeout 2s` | a closed connection waits for so long for the peer's FIN | the target's |
+//! | `mtu-probing on` | the kernel looks for black holes (RFC 4821); our endpoint always does | off |
 //! | `keepalive 2s 1s 3` | idle time, interval, number | none |
 //! | `backlog 4` | half-open connections before cookies | the target's |
 //! | `ipv6` | the same over IPv6 | IPv4 |
@@ -28,9 +32,9 @@ pub struct Conditions {
     pub control: String,
     /// SACK is offered and accepted.
     pub sack: bool,
-    /// So are timestamps.
+    /// Timestamps are offered and accepted.
     pub timestamps: bool,
-    /// So is window scaling.
+    /// Window scaling is offered and accepted.
     pub scaling: bool,
     /// Duplicates are reported.
     pub dsack: bool,
@@ -44,7 +48,7 @@ pub struct Conditions {
     pub f_rto: bool,
     /// Small segments wait.
     pub nagle: bool,
-    /// The window starts again after idle time.
+    /// The window starts again after idle time (RFC 5681 §4.1).
     pub idle_restart: bool,
     /// Receive buffer, bytes.
     pub receive_buffer: Option<u64>,
@@ -54,19 +58,19 @@ pub struct Conditions {
     pub mtu: u16,
     /// Repetitions of data before the connection is given up.
     pub retries: Option<u32>,
-    /// Repetitions of a SYN.
+    /// Repetitions of a SYN before the connection is given up.
     pub syn_retries: Option<u32>,
-    /// RFC 5482.
+    /// Time without an answer after which the connection is given up (RFC 5482).
     pub user_timeout: Option<Duration>,
-    /// Idle time, interval, number.
+    /// Keep-alive: idle time before the first question, interval of the questions, their number.
     pub keepalive: Option<(Duration, Duration, u32)>,
     /// Half-open connections before cookies.
     pub backlog: Option<u32>,
     /// A closed connection waits for so long for the peer's FIN.
     pub fin_timeout: Option<Duration>,
-    /// Black holes are looked for.
+    /// The kernel looks for black holes (RFC 4821); our endpoint always does.
     pub mtu_probing: bool,
-    /// Over IPv6.
+    /// The case runs over IPv6.
     pub v6: bool,
     /// How probes are marked: `off`, `paper`, `option`, `compact`.
     pub profile: String,

@@ -17,7 +17,7 @@
 //!
 //! - **Heading** ([`case`]): `source` names the document; `given` changes the endpoint ([`conditions`]); `ours differs:` and
 //!   `linux differs:` say why lines that begin with `ours|` or `linux|` are there; `only ours:` and `only linux:` why the
-//!   other is not asked; `slow:` why it runs in virtual time only.
+//!   other does not run it; `slow:` why it runs in virtual time only.
 //! - **Time**: `+100ms` counts from the line before; `+0.9s..1.1s` is a range. What is expected without a time leaves at
 //!   once. What leaves and is not expected fails the case.
 //! - **Packets** ([`notation`]): `<` arrives at the TCP under test, `>` leaves it. Numbers count from each end's initial
@@ -42,7 +42,7 @@ pub mod step;
 pub mod table;
 pub mod target;
 
-pub use case::{Case, Column, parse};
+pub use case::{Case, Expectation, parse};
 pub use conditions::Conditions;
 pub use error::SyntaxError;
 pub use packet::{Packet, Transport};

@@ -49,15 +49,15 @@ pub struct Step {
 /// What happens in a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Act {
-    /// So many packets arrive.
+    /// This number of packets arrives.
     Arrives(u32, PacketNotation),
-    /// So many packets leave.
+    /// This number of packets leaves.
     Leaves(u32, PacketNotation),
     /// Nothing leaves.
     Silent,
     /// Whatever left is forgotten.
     Skip,
-    /// So many packets left.
+    /// From the first to the second number of packets have left.
     Left(u32, u32),
     /// Another peer.
     Peer(String),
@@ -254,7 +254,7 @@ fn act(text: &str) -> Result<Act, String> {
 }
 
 impl Step {
-    /// Whether a target of this pace takes part in the line.
+    /// Whether a target of this kind takes part in the line.
     #[must_use]
     pub fn is_for(&self, kind: TargetKind) -> bool {
         match self.targets {
@@ -263,7 +263,7 @@ impl Step {
             Targets::Linux => kind == TargetKind::Linux,
         }
     }
-    /// Only a target that carries bytes can do it.
+    /// Whether only a target that carries bytes can run the line.
     #[must_use]
     pub fn needs_bytes(&self) -> bool {
         match &self.act {

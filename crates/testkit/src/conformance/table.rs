@@ -1,6 +1,6 @@
 //! The cases as a table for readers.
 
-use super::case::{Case, Column};
+use super::case::{Case, Expectation};
 use std::fmt::Write as _;
 
 /// Of each file the number of cases and those that a side does not conform to, in the notation of Markdown. What only waits too long for
@@ -12,7 +12,7 @@ pub fn markdown(files: &[(String, Vec<Case>)]) -> String {
         let (total, [ours, linux]) = count(std::slice::from_ref(file));
         let (ours, linux) = (exceptions("Skyhaul", ours), exceptions("Linux", linux));
         let _ = write!(out, "\n### {}\n\n{total} cases.{ours}{linux}\n", file.0);
-        let differ = |c: &&Case| [&c.ours, &of_linux(c)].iter().any(|c| matches!(c, Column::Differs(_)));
+        let differ = |c: &&Case| [&c.ours, &of_linux(c)].iter().any(|c| matches!(c, Expectation::Differs(_)));
         let differing: Vec<&Case> = file.1.iter().filter(differ).collect();
         if !differing.is_empty() {
             out.push('\n');
@@ -26,30 +26,30 @@ pub fn markdown(files: &[(String, Vec<Case>)]) -> String {
     out
 }
 
-/// In how many cases a side differs and is not asked; nothing if it conforms in all.
-fn exceptions(name: &str, [_, differs, not_asked]: [usize; 3]) -> String {
-    match (differs, not_asked) {
+/// In how many cases a side differs, and how many it does not run; nothing if it conforms in all.
+fn exceptions(name: &str, [_, differs, not_run]: [usize; 3]) -> String {
+    match (differs, not_run) {
         (0, 0) => String::new(),
         (n, 0) => format!(" {name} differs in {n}."),
-        (0, n) => format!(" {name} is not asked in {n}."),
-        (d, n) => format!(" {name} differs in {d}, is not asked in {n}."),
+        (0, n) => format!(" {name} does not run {n}."),
+        (d, n) => format!(" {name} differs in {d}, does not run {n}."),
     }
 }
 
-/// What waits for long runs in virtual time only, which a kernel does not have.
-fn of_linux(c: &Case) -> Column {
+/// What is expected of the kernel. A slow case runs in virtual time only, which a kernel does not have.
+fn of_linux(c: &Case) -> Expectation {
     match (&c.linux, &c.slow) {
-        (Column::Conforms | Column::Differs(_), Some(why)) => Column::NotAsked(why.clone()),
-        (column, _) => column.clone(),
+        (Expectation::Conforms | Expectation::Differs(_), Some(why)) => Expectation::NotRun(why.clone()),
+        (expectation, _) => expectation.clone(),
     }
 }
 
 /// What a side does instead; nothing if it conforms.
-fn side(name: &str, c: &Column) -> String {
+fn side(name: &str, c: &Expectation) -> String {
     match c {
-        Column::Conforms => String::new(),
-        Column::Differs(why) => format!(" **{name}**: {why}."),
-        Column::NotAsked(why) => format!(" {name} is not asked: {why}."),
+        Expectation::Conforms => String::new(),
+        Expectation::Differs(why) => format!(" **{name}**: {why}."),
+        Expectation::NotRun(why) => format!(" {name} does not run it: {why}."),
     }
 }
 
@@ -58,18 +58,19 @@ fn sentence(text: &str) -> String {
     chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
 
-/// How many cases there are, and of how many the columns conform, differ, and are not asked: ours, then the kernel's.
+/// How many cases there are, and to how many a side conforms, in how many it differs, and how many it does not run: ours, then
+/// the kernel.
 #[must_use]
 pub fn count(files: &[(String, Vec<Case>)]) -> (usize, [[usize; 3]; 2]) {
     let mut n = [[0; 3]; 2];
     let all = files.iter().flat_map(|(_, cases)| cases);
     let total = all.clone().count();
     for c in all {
-        for (column, n) in [&c.ours, &of_linux(c)].into_iter().zip(&mut n) {
-            n[match column {
-                Column::Conforms => 0,
-                Column::Differs(_) => 1,
-                Column::NotAsked(_) => 2,
+        for (expectation, n) in [&c.ours, &of_linux(c)].into_iter().zip(&mut n) {
+            n[match expectation {
+                Expectation::Conforms => 0,
+                Expectation::Differs(_) => 1,
+                Expectation::NotRun(_) => 2,
             }] += 1;
         }
     }

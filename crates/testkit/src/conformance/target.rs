@@ -34,7 +34,7 @@ impl TargetKind {
             Self::Linux => Duration::from_millis(25) + due.mul_f64(0.14),
         }
     }
-    /// How early.
+    /// How early an event may be.
     #[must_use]
     pub fn earlier(self) -> Duration {
         Duration::from_millis(if self.is_virtual() { 1 } else { 12 })
@@ -63,9 +63,9 @@ pub enum Call {
     Connect,
     /// Takes the connection from the peer, which must be there.
     Accept,
-    /// Writes so many bytes; so many are taken (all, if nothing is said).
+    /// Writes this number of bytes, of which this number is taken; `None`: all of them.
     Write(u64, Option<u64>),
-    /// Reads up to so many; so many are there.
+    /// Reads up to this number of bytes, of which this number is there; `None`: any.
     Read(u64, Option<u64>),
     /// No more from this side.
     Shutdown,
@@ -112,7 +112,7 @@ pub struct TcpInfo {
 pub enum Answer {
     /// It is done.
     Done,
-    /// So many bytes were taken.
+    /// This number of bytes was taken.
     Wrote(u64),
     /// These were read.
     Read(Vec<u8>),
@@ -169,6 +169,7 @@ pub fn our_config(conditions: &Conditions) -> skyhaul_tcp::Config {
     c.f_rto = conditions.f_rto;
     c.ecn = if conditions.ecn { skyhaul_tcp::config::Ecn::Ask } else { skyhaul_tcp::config::Ecn::Off };
     c.nagle = conditions.nagle;
+    c.rules.restart_after_idle = conditions.idle_restart;
     c.receive_buffer = conditions.receive_buffer.unwrap_or(c.receive_buffer);
     c.send_buffer = conditions.send_buffer.unwrap_or(c.send_buffer);
     c.max_retransmissions = conditions.retries.or(conditions.syn_retries).unwrap_or(c.max_retransmissions);
@@ -191,4 +192,22 @@ pub fn our_control(conditions: &Conditions) -> Result<skyhaul_cc::Config, String
         (name, _) => name,
     };
     skyhaul_cc::Config::by_name(name).ok_or_else(|| format!("no control of ours is called {name:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_reach_our_endpoint() {
+        let with = |text: &str| {
+            let mut conditions = Conditions::default();
+            conditions.take(text).expect("a condition");
+            our_config(&conditions)
+        };
+        assert!(our_config(&Conditions::default()).rules.restart_after_idle);
+        assert!(!with("idle-restart off").rules.restart_after_idle);
+        assert!(!with("f-rto off").f_rto && !with("tail-loss-probe off").tail_loss_probe);
+        assert_eq!(with("fin-timeout 2s").fin_timeout, Duration::from_secs(2));
+    }
 }

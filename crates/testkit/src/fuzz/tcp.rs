@@ -1,4 +1,4 @@
-//! One endpoint under fire: segments that are nearly right or not at all, in any order, at any time.
+//! One endpoint that receives segments which are right, nearly right or random, in any order and at any time.
 
 use super::ByteReader;
 use core::num::{NonZeroU8, NonZeroU16, NonZeroU32};
@@ -12,24 +12,24 @@ use skyhaul_tcp::{
 const ISS: Seq = Seq(0u32.wrapping_sub(5000));
 const PEER_ISS: Seq = Seq(0u32.wrapping_sub(3000));
 
-struct Fire<'a> {
+struct Fuzzed<'a> {
     input: ByteReader<'a>,
     conn: Connection<Bytes>,
     config: Config,
     now: Instant,
     written: u64,
-    read: u64,
 }
 
 /// Runs the operations that `data` spells on one endpoint.
 ///
 /// # Panics
-/// If the endpoint breaks a promise: sends without end, sends more than a segment, loses its bearings.
+/// If the endpoint sends without end, sends a segment above the maximum size or anything but one reset after it has closed,
+/// or reports an impossible state.
 pub fn tcp_ops(data: &[u8]) {
     let mut input = ByteReader(data);
     let first = usize::from(input.byte());
     let mut config = Config::preset(PRESETS[first % PRESETS.len()]).expect("a preset");
-    // The rest of the byte: seeds of the corpus keep their meaning.
+    // The choice uses the rest of this byte, not a new byte: files of the corpus keep their meaning.
     let how = first / PRESETS.len();
     config.loss_detection = if how % 2 == 1 { LossDetection::Rack } else { LossDetection::DupAcks };
     config.tail_loss_probe = how % 4 == 3;
@@ -58,7 +58,7 @@ pub fn tcp_ops(data: &[u8]) {
             Connection::established(now, config, cc, rng, &e)
         }
     };
-    let mut f = Fire { input, conn, config, now, written: 0, read: 0 };
+    let mut f = Fuzzed { input, conn, config, now, written: 0 };
     f.drain();
     while !f.input.is_empty() {
         f.operation();
@@ -67,7 +67,7 @@ pub fn tcp_ops(data: &[u8]) {
     }
 }
 
-impl Fire<'_> {
+impl Fuzzed<'_> {
     fn operation(&mut self) {
         let (t, now) = (&mut self.input, self.now);
         match t.below(16) {
@@ -83,8 +83,8 @@ impl Fire<'_> {
                 let had = self.conn.readable();
                 let got = self.conn.read(&mut vec![0; n as usize], n);
                 assert_eq!(got, n.min(had));
-                self.read += got;
             }
+            // Both are rare: otherwise a 3 delivers a segment, as the numbers from 7 on do.
             3 if t.one_in(8) => self.conn.shutdown(now),
             3 if t.one_in(16) => self.conn.abort(now),
             4 => self.now = now + Duration::from_micros(u64::from(t.word()) * 10),
@@ -167,7 +167,7 @@ impl Fire<'_> {
                 snack: false,
             };
         }
-        // From the number of the probe, so that tapes keep their meaning.
+        // Derived from the probe's identifier, not from new bytes: files of the corpus keep their meaning.
         seg.waves.number = seg.probe_id.filter(|n| n % 3 == 0).and_then(NonZeroU16::new);
         seg.waves.rate = seg.probe_id.and_then(|n| NonZeroU32::new(u32::from(n) << (n % 17)));
         seg.syn.ack_cc = seg.flags.has(Flags::SYN) && seg.probe_id.is_some_and(|n| n % 5 == 0);
@@ -191,6 +191,8 @@ impl Fire<'_> {
             // A write fills at most the send buffer, and no segment that we choose is below 48 bytes.
             assert!(n < 10_000, "sends without end: {seg:?}");
             assert!(seg.len <= self.config.mss, "{seg:?}");
+            let lone_reset = n == 1 && seg.flags.has(Flags::RST);
+            assert!(self.conn.state() != State::Closed || lone_reset, "sends after its end: {seg:?}");
             let mut payload = vec![0; seg.len as usize];
             self.conn.payload(&seg, &mut payload);
             let at = seg.seq.diff(ISS) as i64 - 1;
@@ -210,9 +212,5 @@ impl Fire<'_> {
         assert!(s.pipe <= 2 * (self.written + 2), "{s:?}");
         assert!(self.conn.unacked() <= self.config.send_buffer);
         assert!(self.conn.readable() <= self.config.receive_buffer);
-        if self.conn.state() == State::Closed {
-            assert_eq!(self.conn.sender().snapshot(), s);
-        }
-        let _ = self.read;
     }
 }

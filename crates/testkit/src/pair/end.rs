@@ -37,27 +37,36 @@ pub enum Act {
 pub struct End<S: Store> {
     /// The endpoint.
     pub conn: Connection<S>,
-    /// News so far.
+    /// Events that the endpoint has reported so far.
     pub events: Vec<Event>,
     /// Bytes read by the application.
     pub received: u64,
     /// The first byte that differed from what the peer wrote.
     pub corrupt: Option<u64>,
+    /// Decides about each segment that it sends; `None` delivers all.
     pub(super) faults: Option<Faults>,
+    /// Packets that the test holds back, and when they enter the path.
     pub(super) late: Vec<(Instant, Packet)>,
+    /// What the application will do, in order of time.
     pub(super) agenda: Vec<(Instant, Act)>,
+    /// Bytes that wait for room in the send buffer.
     pub(super) to_write: u64,
     pub(super) written: u64,
+    /// The application closes its direction once nothing waits to be written.
     pub(super) shutdown: bool,
+    /// The application reads at once.
     pub(super) eager: bool,
+    /// Bytes of headers of each packet.
     pub(super) header: u32,
+    /// Where the route of its packets begins in the route table.
     pub(super) hop: u16,
+    /// Segments sent, and those of them with data, and those that are probes.
     pub(super) sent: u64,
     pub(super) data_sent: u64,
     pub(super) probes_sent: u64,
 }
 
-/// The byte at `offset` of the stream that `side` writes.
+/// The byte at `offset` of the stream that `side` writes: a hash, so that a byte of another offset or side is noticed.
 #[must_use]
 pub fn content(side: Side, offset: u64) -> u8 {
     let x = (offset + 1 + side as u64 * 77).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -88,11 +97,12 @@ impl<S: PayloadStore> End<S> {
         }
     }
 
+    /// The application's turn: it reads, writes what there is room for, and closes after the last byte.
     pub(super) fn application(&mut self, now: Instant, side: Side) {
         if self.eager {
             self.read(u64::MAX, side);
         }
-        // A listener has nobody to write to, and closing it would end the matter.
+        // A listener has no peer yet, and closing it would end the endpoint.
         if matches!(self.conn.state(), State::Closed | State::Listen) {
             return;
         }
@@ -116,6 +126,7 @@ impl<S: PayloadStore> End<S> {
         }
     }
 
+    /// Reads at most `most` bytes, and compares them with what the peer writes.
     pub(super) fn read(&mut self, most: u64, side: Side) {
         let mut left = most;
         while left > 0 {

@@ -9,7 +9,7 @@ use skyhaul_tcp::{Codepoint, Flags, Segment};
 pub struct Packet {
     /// Who sent it.
     pub from: Side,
-    /// What it means.
+    /// The segment.
     pub segment: Segment,
     /// Its payload, where payload is kept.
     pub payload: Vec<u8>,

@@ -1,7 +1,7 @@
 //! When Hark sends probes, and what it makes of their answers.
 
 use super::delay::{Delay, Delays, Round, target};
-use super::train::{ENOUGH, Purpose, Train};
+use super::train::{FEWEST_PROBES, Purpose, Train};
 use super::window::{Quiet, Spare};
 use crate::action::{self, ProbeSource};
 use crate::event::{Cx, Path, ProbeSupport};
@@ -220,8 +220,8 @@ impl Probing {
     ) {
         if round.room {
             self.until_test = self.doubt;
-            if quiet.window >= ENOUGH && self.train.is_none() && !quiet.stalled {
-                self.send(cx, (self.reach * quiet.window).max(ENOUGH), Purpose::Room, delay);
+            if quiet.window >= FEWEST_PROBES && self.train.is_none() && !quiet.stalled {
+                self.send(cx, (self.reach * quiet.window).max(FEWEST_PROBES), Purpose::Room, delay);
             }
         } else if self.train.is_none() && cwnd >= TEST {
             self.until_test = self.until_test.saturating_sub(1);

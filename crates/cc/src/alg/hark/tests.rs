@@ -146,6 +146,60 @@ fn a_page_leaves_at_once_and_with_low_priority() {
 }
 
 #[test]
+fn a_page_has_at_most_128_segments_and_sends_74_in_its_first_window() {
+    for (segments, first) in
+        [(11.0, Some(11_000)), (100.0, Some(74_000)), (128.0, Some(74_000)), (129.0, None)]
+    {
+        let mut s = stage(&Config::default());
+        s.path.set_queued(segments);
+        let act = s.start(Some(RTT));
+        assert_eq!(s.cc.page.map(|p| p.first_window), first, "{segments}");
+        let probes = if first.is_some() { None } else { Some(64) };
+        assert_eq!(act.train.map(|t| t.count), probes, "{segments}");
+    }
+    let mut s = stage(&Config::default());
+    s.path.set_queued(100.0);
+    s.start(Some(RTT));
+    assert_eq!(s.cc.priority(73_000, false), Priority::Low);
+    assert_eq!(s.cc.priority(74_000, false), Priority::Normal, "what follows the first window");
+}
+
+#[test]
+fn a_page_is_not_awaited_after_its_deadline() {
+    for in_flight in [0.0, 1.0] {
+        let mut s = stage(&Config::default());
+        s.path.set_queued(50.0);
+        s.now = s.start(Some(RTT)).wake_at.expect("a deadline");
+        s.path.delivered = 50_000;
+        s.path.set_in_flight(in_flight);
+        assert!(s.cc.page.is_some_and(|p| p.deadline.is_some()));
+        assert!(!s.wake().rewind);
+        assert!(s.cc.page.is_some_and(|p| p.deadline.is_none()), "{in_flight} in flight");
+    }
+}
+
+#[test]
+fn the_start_ends_or_goes_on_by_slow_start_when_a_fifth_of_the_probes_vanish() {
+    // 64 probes are sent; 0.8 of them are 51.2.
+    for (answers, expected) in [
+        (0, start::Verdict::FoundFull),
+        (1, start::Verdict::FoundFull),
+        (2, start::Verdict::Ends),
+        (51, start::Verdict::Ends),
+        (52, start::Verdict::GoesOn),
+        (64, start::Verdict::GoesOn),
+    ] {
+        let mut start = Start::NEW;
+        start.set_sent(64);
+        start.next_round(FIRST);
+        let answered = f64::from(answers);
+        assert_eq!(start.judge(answered, start.window_with(answered)), expected, "{answers}");
+        let latecomer = matches!(start, Start::Latecomer { .. });
+        assert_eq!(latecomer, expected == start::Verdict::FoundFull, "{answers}");
+    }
+}
+
+#[test]
 fn a_page_on_a_full_path_begins_again() {
     let mut s = stage(&Config::default());
     s.path.set_queued(50.0);

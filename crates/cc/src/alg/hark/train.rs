@@ -5,9 +5,9 @@ use skyhaul_base::{Duration, Instant};
 
 /// Share of a train's probes that must be answered. Random losses take some (5 % on the worst channels that still
 /// carry TCP: 64 probes lose 3 ± 2), a queue that serves them last takes nearly all.
-pub(super) const MOST: f64 = 0.8;
+pub(super) const ANSWERED_SHARE: f64 = 0.8;
 /// Below this many probes the share of answers is random: fewer are not sent.
-pub(super) const ENOUGH: f64 = 8.0;
+pub(super) const FEWEST_PROBES: f64 = 8.0;
 /// Loss rate of data, up to which it counts as spared: more than most channels lose.
 const SPARED: f64 = 0.1;
 /// Time for delayed acknowledgements and the timers of both ends, s.
@@ -105,7 +105,7 @@ impl Train {
 
     /// Whether the path had room for it.
     pub(super) fn came_through(&self) -> bool {
-        self.share() >= MOST
+        self.share() >= ANSWERED_SHARE
     }
 
     /// Growth of the queueing delay during the train, s.

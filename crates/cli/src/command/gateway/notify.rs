@@ -10,19 +10,20 @@ use std::time::Duration;
 pub(super) struct Manager {
     socket: Option<UnixDatagram>,
     /// Half the interval of the watchdog.
-    interval: Option<skyhaul_base::Duration>,
+    half_interval: Option<skyhaul_base::Duration>,
     due: skyhaul_base::Instant,
 }
 
 impl Manager {
-    /// The one that the environment names.
+    /// The service manager that NOTIFY_SOCKET names, if it is set.
     pub(super) fn find() -> Self {
         let var = |name| std::env::var(name).ok();
         let mine = var("WATCHDOG_PID").is_none_or(|pid| pid.parse() == Ok(std::process::id()));
         let micros: Option<u64> = var("WATCHDOG_USEC").and_then(|t| t.parse().ok());
-        let interval = micros.filter(|t| mine && *t > 0).map(|t| skyhaul_base::Duration::from_micros(t / 2));
+        let half_interval =
+            micros.filter(|t| mine && *t > 0).map(|t| skyhaul_base::Duration::from_micros(t / 2));
         let socket = std::env::var_os("NOTIFY_SOCKET").and_then(|path| connect(&path).ok());
-        Self { socket, interval, due: Clock::now() }
+        Self { socket, half_interval, due: Clock::now() }
     }
 
     fn say(&self, state: &str) {
@@ -35,7 +36,7 @@ impl Manager {
     /// The gateway is ready. `waker` wakes its loop as often as the watchdog needs it: only a loop that runs answers the watchdog.
     pub(super) fn ready(&self, waker: Waker) {
         self.say("READY=1");
-        if let (Some(interval), Some(_)) = (self.interval, &self.socket) {
+        if let (Some(interval), Some(_)) = (self.half_interval, &self.socket) {
             let interval = Duration::from_nanos(interval.as_nanos());
             let _ = std::thread::Builder::new().name("watchdog".into()).spawn(move || {
                 loop {
@@ -45,13 +46,13 @@ impl Manager {
             });
         }
     }
-    /// The gateway begins to read its file again, or is done with that.
-    pub(super) fn reloads(&self, done: bool) {
-        if done {
-            self.say("READY=1");
-        } else {
-            self.say(&format!("RELOADING=1\nMONOTONIC_USEC={}", Clock::now().as_nanos() / 1000));
-        }
+    /// The gateway begins to read its file again.
+    pub(super) fn reloading(&self) {
+        self.say(&format!("RELOADING=1\nMONOTONIC_USEC={}", Clock::now().as_nanos() / 1000));
+    }
+    /// The gateway has read its file again.
+    pub(super) fn reloaded(&self) {
+        self.say("READY=1");
     }
     /// The gateway begins to stop.
     pub(super) fn stops(&self) {
@@ -59,12 +60,13 @@ impl Manager {
     }
     /// Whether a message to the watchdog is due.
     pub(super) fn is_due(&self) -> bool {
-        self.interval.is_some() && Clock::now() >= self.due
+        self.half_interval.is_some() && Clock::now() >= self.due
     }
     /// The gateway runs: sends the watchdog a message, with the state in words.
     pub(super) fn lives(&mut self, state: &str) {
-        let Some(interval) = self.interval else { return };
-        // A little early is better than every other time.
+        let Some(interval) = self.half_interval else { return };
+        // The timer wakes the loop once per interval. With the whole interval a wake a little early would find nothing due, and only
+        // every second one would answer.
         self.due = Clock::now() + interval / 10 * 9;
         self.say(&format!("WATCHDOG=1\nSTATUS={state}"));
     }

@@ -1,12 +1,15 @@
 //! Packets on their way to a device.
 
-use super::headers::{Headers, is_v6};
+use super::headers::{FLAGS, Headers, is_v6};
 use super::{LONGEST, NEEDS_CHECKSUM, ROOM};
 use crate::outlet::Merge;
 use skyhaul_tcp::Flags;
 use skyhaul_wire::checksum::Sum;
 use skyhaul_wire::{Checksum, ip, tcp};
 use tun_rs::{VIRTIO_NET_HDR_GSO_TCPV4, VIRTIO_NET_HDR_GSO_TCPV6, VIRTIO_NET_HDR_LEN, VirtioNetHdr};
+
+/// The place of the checksum in a TCP header.
+const CHECKSUM: usize = 16;
 
 /// Packets waiting to be written as one.
 ///
@@ -25,7 +28,7 @@ pub struct Departures {
 #[derive(Clone, Copy, Debug)]
 struct SuperPacket {
     /// The device computes the TCP checksum.
-    left: bool,
+    checksum_left: bool,
     /// Payload of each packet but the last, bytes; 0 if nothing can be merged with it.
     each: usize,
     packets: usize,
@@ -59,7 +62,7 @@ impl Departures {
     /// cannot be merged with it go to `device` first, as does the packet itself if it must stay separate.
     ///
     /// # Errors
-    /// The error of `write`; there is no packet then, and those that wait are as before.
+    /// The error of `write`; there is no packet then, and those that waited still wait or went to `device`.
     pub fn push<E>(
         &mut self,
         most: usize,
@@ -69,9 +72,10 @@ impl Departures {
         seen: impl FnOnce(&[u8]),
     ) -> Result<(), E> {
         let alone = merge != Merge::Allowed;
-        let left = !alone && self.checksum == Checksum::Left;
-        let fits = |j: &SuperPacket| j.end - VIRTIO_NET_HDR_LEN + most <= LONGEST && j.left == left;
-        if self.joined.is_some_and(|j| alone || j.each == 0 || j.full || !fits(&j)) {
+        let checksum_left = !alone && self.checksum == Checksum::Left;
+        let fits = |j: &SuperPacket| j.end - VIRTIO_NET_HDR_LEN + most <= LONGEST;
+        let closed = |j: &SuperPacket| j.each == 0 || j.full || j.checksum_left != checksum_left;
+        if self.joined.is_some_and(|j| alone || closed(&j) || !fits(&j)) {
             self.flush(&mut device);
         }
         let end = self.joined.map_or(VIRTIO_NET_HDR_LEN, |j| j.end);
@@ -99,7 +103,7 @@ impl Departures {
             self.buffer.copy_within(end..end + n, VIRTIO_NET_HDR_LEN);
         }
         let end = VIRTIO_NET_HDR_LEN + n;
-        self.joined = Some(SuperPacket { left, each, packets: 1, end, pushes, full: pushes });
+        self.joined = Some(SuperPacket { checksum_left, each, packets: 1, end, pushes, full: pushes });
         if alone {
             self.flush(&mut device);
         }
@@ -125,11 +129,11 @@ impl SuperPacket {
         let sum = VirtioNetHdr {
             flags: NEEDS_CHECKSUM,
             csum_start: if v6 { ip::V6_HEADER } else { ip::V4_HEADER } as u16,
-            csum_offset: 16,
+            csum_offset: CHECKSUM as u16,
             ..VirtioNetHdr::default()
         };
         if self.packets == 1 {
-            return if self.left { sum } else { VirtioNetHdr::default() };
+            return if self.checksum_left { sum } else { VirtioNetHdr::default() };
         }
         if v6 {
             seal_v6(packet, self.pushes);
@@ -145,6 +149,7 @@ impl SuperPacket {
     }
 }
 
+/// Completes the headers of an IPv4 super-packet, whose last packet has PSH set if `pushes`.
 fn seal_v4(packet: &mut [u8], pushes: bool) {
     let total = packet.len() as u16;
     let Some((ip, segment)) = packet.split_first_chunk_mut::<{ ip::V4_HEADER }>() else { return };
@@ -154,6 +159,7 @@ fn seal_v4(packet: &mut [u8], pushes: bool) {
     ip[10..12].copy_from_slice(&sum.to_be_bytes());
     seal_tcp(segment, Sum::default().bytes(&ip[12..]), pushes);
 }
+/// The same for IPv6.
 fn seal_v6(packet: &mut [u8], pushes: bool) {
     let Some((ip, segment)) = packet.split_first_chunk_mut::<{ ip::V6_HEADER }>() else { return };
     ip[4..6].copy_from_slice(&(segment.len() as u16).to_be_bytes());
@@ -164,8 +170,8 @@ fn seal_v6(packet: &mut [u8], pushes: bool) {
 fn seal_tcp(segment: &mut [u8], addresses: Sum, pushes: bool) {
     let pseudo = addresses.long(tcp::PROTOCOL.into()).long(segment.len() as u32).finish();
     let Some(tcp) = segment.first_chunk_mut::<{ tcp::HEADER }>() else { return };
-    tcp[16..18].copy_from_slice(&(!pseudo).to_be_bytes());
+    tcp[CHECKSUM..CHECKSUM + 2].copy_from_slice(&(!pseudo).to_be_bytes());
     if pushes {
-        tcp[13] |= Flags::PSH.bits();
+        tcp[FLAGS] |= Flags::PSH.bits();
     }
 }

@@ -4,7 +4,7 @@ use skyhaul_tcp::Flags;
 use skyhaul_wire::{ip, tcp};
 
 /// The place of the flags in a TCP header.
-const FLAGS: usize = 13;
+pub(super) const FLAGS: usize = 13;
 
 /// Whether a packet has an IPv6 header.
 pub(super) fn is_v6(packet: &[u8]) -> bool {

@@ -30,7 +30,7 @@ pub struct PendingConnection {
 #[derive(Debug, Default)]
 pub(in crate::host) struct Admissions {
     /// Those that the application has not seen yet.
-    pub(super) asked: VecDeque<ConnId>,
+    pub(super) unseen: VecDeque<ConnId>,
     /// Those whose peers gave up before the handshake was complete.
     pub(super) withdrawn: VecDeque<ConnId>,
     admitted: Vec<ConnId>,
@@ -42,9 +42,9 @@ impl Admissions {
     pub(in crate::host) fn decided(&self) -> usize {
         self.admitted.len() + self.refused.len()
     }
-    /// One is to be asked about.
+    /// Queues a connection about which the application must be asked.
     pub(in crate::host) fn ask(&mut self, id: ConnId) {
-        self.asked.push_back(id);
+        self.unseen.push_back(id);
     }
     /// The application learns that a waiting connection has failed.
     pub(in crate::host) fn withdraw(&mut self, id: ConnId) {
@@ -59,21 +59,23 @@ impl Host {
         let half = self.half_open.get(at)?;
         matches!(half.permission, Permission::Awaited(_)).then_some(at)
     }
-    pub(super) fn asked(&self, id: ConnId) -> Option<PendingConnection> {
+    pub(super) fn pending(&self, id: ConnId) -> Option<PendingConnection> {
         let at = self.waiting(id)?;
         let (ends, syn) = (self.half_open.ends(at), &self.half_open.get(at)?.syn);
         let (local, remote) = (ends.local(), ends.remote());
         Some(PendingConnection { id, local, remote, dscp: syn.dscp, gateway: syn.gateway })
     }
-    /// Admits one with this initial window and endpoint; false if it is gone.
-    pub(super) fn set_terms(&mut self, id: ConnId, window: Option<NonZeroU16>, endpoint: u8) -> bool {
+    /// Admits a waiting connection with an initial window, segments, and the number of an endpoint; false if the connection no longer
+    /// exists.
+    pub(super) fn admit_waiting(&mut self, id: ConnId, window: Option<NonZeroU16>, endpoint: u8) -> bool {
         let waiting = self.waiting(id);
         let Some(half) = waiting.and_then(|at| self.half_open.get_mut(at)) else { return false };
         half.permission = Permission::Awaited(Reserved { id, window, endpoint });
         self.admissions.admitted.push(id);
         true
     }
-    pub(super) fn turn_away(&mut self, id: ConnId) {
+    /// Refuses a waiting connection, if it still exists.
+    pub(super) fn refuse_waiting(&mut self, id: ConnId) {
         let Some(at) = self.waiting(id) else { return };
         let ends = self.half_open.ends(at);
         if let Some(half) = self.half_open.remove(at) {
@@ -89,7 +91,7 @@ impl Host {
     }
 
     /// Carries out the application's decisions on connections that waited for admission.
-    pub(in crate::host) fn answer_asked(&mut self, now: Instant, out: &mut impl Outlet) {
+    pub(in crate::host) fn send_decisions(&mut self, now: Instant, out: &mut impl Outlet) {
         for id in core::mem::take(&mut self.admissions.admitted) {
             self.contain(now, |host| host.answer_admitted(now, id, out));
         }
@@ -115,7 +117,7 @@ impl Host {
                 conn.send(&seg, &mut self.counts, out);
             }
             if early.is_some() {
-                // It can be read and written before the handshake is complete.
+                // With early data the application can use the connection before the handshake is complete.
                 self.half_open.remove(at);
                 let slot = self.install(conn, ends, Some(id));
                 self.pump(now, slot, out);

@@ -67,19 +67,19 @@ impl Transparent for Host {
         self.listeners.set_choice(choice);
     }
     fn next_asked(&mut self) -> Option<PendingConnection> {
-        while let Some(id) = self.admissions.asked.pop_front() {
-            // It may be gone already.
-            if let Some(asked) = self.asked(id) {
-                return Some(asked);
+        while let Some(id) = self.admissions.unseen.pop_front() {
+            // The connection may no longer exist.
+            if let Some(pending) = self.pending(id) {
+                return Some(pending);
             }
         }
         None
     }
     fn admit(&mut self, id: ConnId, window: Option<NonZeroU16>, chosen: u8) -> bool {
-        self.set_terms(id, window, chosen)
+        self.admit_waiting(id, window, chosen)
     }
     fn refuse(&mut self, id: ConnId) {
-        self.turn_away(id);
+        self.refuse_waiting(id);
     }
     fn next_withdrawn(&mut self) -> Option<ConnId> {
         self.admissions.withdrawn.pop_front()

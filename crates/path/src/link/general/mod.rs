@@ -239,7 +239,7 @@ impl<P: PacketView> General<P> {
             lost(p, why);
         });
         counters.mark(at.marked_and_kept(queued));
-        counters.waits(&self.queue);
+        counters.queued(&self.queue);
         if queued { Offered::Queued } else { Offered::Dropped }
     }
 

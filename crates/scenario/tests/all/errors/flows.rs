@@ -133,6 +133,16 @@ fn flows() {
         ),
         (
             "endpoint = \"ns2-2001\"",
+            "endpoint = { loss-classifier = { kind = \"none\", end = 0.3 } }",
+            "geo.toml:15: flows.bulk.endpoint.loss-classifier.end: unknown key: this table takes no other keys",
+        ),
+        (
+            "rwnd = \"64 segments\"",
+            "transport = { kind = \"tcp\", packet = \"900 B\" }",
+            "geo.toml:16: flows.bulk.transport.packet: unknown key: this table takes no other keys",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
             "endpoint = { sack-blocks = 5 }",
             "geo.toml:15: flows.bulk.endpoint.sack-blocks: 5 is not possible: write a number from 1 to 4",
         ),
