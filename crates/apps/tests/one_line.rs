@@ -26,6 +26,7 @@ fn no_other_source_file_names_an_application() {
         own: &|row| format!("crates/apps/src/{}", row.module()),
         named: &names,
         listed: &names,
+        page: Some("docs/workloads.md"),
         elsewhere: &[],
     };
     list.check();

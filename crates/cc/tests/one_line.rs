@@ -39,6 +39,7 @@ fn no_other_source_file_names_an_algorithm() {
         own: &|row| format!("crates/cc/src/alg/{}", row.module()),
         named: &names,
         listed: &names,
+        page: Some("docs/algorithms/index.md"),
         elsewhere: EXAMPLES,
     };
     list.check();

@@ -44,6 +44,8 @@ pub struct List<'a> {
     pub named: &'a dyn Fn(&str, &Row<'_>) -> bool,
     /// True if a line of the list's file does.
     pub listed: &'a dyn Fn(&str, &Row<'_>) -> bool,
+    /// The page with a row for each model, unless the generated page of the scenario format is enough.
+    pub page: Option<&'a str>,
     /// Where a model is named for a reason of its own: name, file, why.
     pub elsewhere: &'a [(&'a str, &'a str, &'a str)],
 }
@@ -52,13 +54,21 @@ impl List<'_> {
     /// Looks through the sources of the product.
     ///
     /// # Panics
-    /// If the list is not read as it is meant, another file names one of its models, or one that may is gone.
+    /// If the list is not read as it is meant, the page does not name one of its models, another file does, or one that
+    /// may is gone.
     pub fn check(&self) {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let text = fs::read_to_string(root.join(self.file)).expect("the list");
         let rows = rows(&text);
         let read: Vec<_> = rows.iter().map(|r| r.name).collect();
         assert_eq!(read, self.names, "{} is read as it is meant", self.file);
+        if let Some(page) = self.page {
+            let text = fs::read_to_string(root.join(page)).expect("the page");
+            for name in &self.names {
+                let named = text.contains(&format!("`{name}`")) || text.contains(&format!("\"{name}\""));
+                assert!(named, "{page} does not name \"{name}\": add a row");
+            }
+        }
 
         let (mut files, mut elsewhere) = (Vec::new(), Vec::new());
         for folder in ["crates", "xtask", "python/skyhaul"] {
@@ -88,7 +98,8 @@ impl List<'_> {
         }
         assert!(
             elsewhere.is_empty(),
-            "{} would need more than its file and its line; let the list tell instead:\n{}",
+            "{} would need more than its file and its line: let the list tell instead, or, where the word means another \
+             thing, add the place to `elsewhere` of the test\n{}",
             self.what,
             elsewhere.join("\n")
         );

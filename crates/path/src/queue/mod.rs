@@ -99,7 +99,7 @@ impl Kind {
     pub fn read<'de, D: serde::Deserializer<'de>>(self, own: D) -> Result<Discipline, D::Error> {
         each!(self, Kind as C => <C as serde::Deserialize>::deserialize(own).map(Discipline::from))
     }
-    /// Whether it ignores priorities.
+    /// Whether it is one FIFO with tail drop that ignores priorities: see [`Model::BLIND`].
     #[must_use]
     pub const fn is_blind(self) -> bool {
         each!(self, Kind as C => C::BLIND)

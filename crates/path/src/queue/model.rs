@@ -14,7 +14,8 @@ use skyhaul_base::{Duration, Rate};
 pub trait Model: Copy + Debug + PartialEq {
     /// Its keys in files besides the capacity, one for each field.
     const KEYS: &'static [Key];
-    /// Whether it ignores priorities.
+    /// Whether it is one FIFO with tail drop that ignores priorities: a link that never changes then computes departures
+    /// by itself and does not call `Order::enqueue`. Others that ignore priorities say so in [`Self::ignores_priority`].
     const BLIND: bool = false;
     /// Whether all high-priority packets leave before low-priority ones and in order of arrival, without making
     /// room for each other: later arrivals then never change when they leave.
@@ -147,8 +148,8 @@ impl<P: PacketView, T: Order<P>> Order<P> for Box<T> {
     }
 }
 
-/// A discipline without options: its description in the schema and in reports, its order, and whether it ignores
-/// priorities.
+/// A discipline without options: its description in the schema and in reports, its order, and whether it is
+/// [blind](Model::BLIND).
 macro_rules! without_options {
     ($(#[doc = $doc:literal])* $order:ident, $words:literal, blind: $blind:literal, $build:expr) => {
         $(#[doc = $doc])*

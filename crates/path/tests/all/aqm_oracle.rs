@@ -3,7 +3,9 @@
 
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
-use skyhaul_path::queue::{Kind, Moment, codel, fq_codel, pie, pushout, red, threshold, two_band, wred};
+use skyhaul_path::queue::{
+    Kind, Moment, codel, fq_codel, gtnets, pie, plain, pushout, red, threshold, two_band, wred,
+};
 use skyhaul_path::testing::Pkt;
 use skyhaul_path::{Discipline, DropReason, Limit, Link, LinkConfig, Queue, QueueConfig, Streams};
 use std::collections::VecDeque;
@@ -533,7 +535,10 @@ fn every_discipline() -> Vec<Discipline> {
             Kind::StrictPushout => Some(pushout::Strict::default().into()),
             Kind::FifoPushout => Some(pushout::Fifo::default().into()),
             Kind::Threshold => Some(threshold::Config { low_below: 10 }.into()),
-            _ => None,
+            Kind::Gtnets => Some(gtnets::Config {}.into()),
+            Kind::Plain => Some(plain::Config {}.into()),
+            // They thin acknowledgements, and here are none: `ack_queues.rs` has them.
+            Kind::AckCompaction | Kind::AckDecimation | Kind::AckFilter | Kind::AcksFirst => None,
         })
         .collect();
     let aware = [

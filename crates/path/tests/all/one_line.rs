@@ -49,6 +49,7 @@ fn check(
     names_in_files: Vec<&str>,
     default: Option<&str>,
     enums: &[&str],
+    page: Option<&str>,
     elsewhere: &[(&str, &str, &str)],
 ) {
     let list = List {
@@ -60,6 +61,7 @@ fn check(
         own: &|_| folder.to_owned(),
         named: &|code, row| names(code, row, enums),
         listed: &|line, row| whole(line, &format!("\"{}\"", row.name)) || whole(line, row.variant),
+        page,
         elsewhere,
     };
     list.check();
@@ -67,18 +69,18 @@ fn check(
 
 #[test]
 fn no_other_source_file_names_a_delay() {
-    check("crates/path/src/delay", delay::NAMES.to_vec(), Some("fixed"), DELAYS, &[]);
+    check("crates/path/src/delay", delay::NAMES.to_vec(), Some("fixed"), DELAYS, None, &[]);
 }
 
 #[test]
 fn no_other_source_file_names_a_code() {
-    check("crates/path/src/fec", fec::NAMES.to_vec(), None, CODES, &[]);
+    check("crates/path/src/fec", fec::NAMES.to_vec(), None, CODES, None, &[]);
 }
 
 #[test]
 fn no_other_source_file_names_an_error_model() {
     let elsewhere = [("ber", "crates/scenario/src/check/warn.rs", "a warning about bit error rates")];
-    check("crates/path/src/error", error::NAMES.to_vec(), Some("none"), ERRORS, &elsewhere);
+    check("crates/path/src/error", error::NAMES.to_vec(), Some("none"), ERRORS, None, &elsewhere);
 }
 
 #[test]
@@ -89,18 +91,18 @@ fn no_other_source_file_names_a_queue() {
         ("strict-pushout", "crates/testkit/src/fuzz/queue.rs", "a naive queue to compare with"),
         ("threshold", "crates/testkit/src/fuzz/queue.rs", "a naive queue to compare with"),
     ];
-    check("crates/path/src/queue", names, Some("drop-tail"), QUEUES, &elsewhere);
+    check("crates/path/src/queue", names, Some("drop-tail"), QUEUES, Some("docs/queues.md"), &elsewhere);
 }
 
 #[test]
 fn no_other_source_file_names_a_rate() {
     let elsewhere = [];
-    check("crates/path/src/rate", [rate::NAMES, rate::KINDS].concat(), None, RATES, &elsewhere);
+    check("crates/path/src/rate", [rate::NAMES, rate::KINDS].concat(), None, RATES, None, &elsewhere);
 }
 
 #[test]
 fn no_other_source_file_names_a_fade() {
-    check("crates/path/src/fade", fade::NAMES.to_vec(), None, FADES, &[]);
+    check("crates/path/src/fade", fade::NAMES.to_vec(), None, FADES, None, &[]);
 }
 
 #[test]

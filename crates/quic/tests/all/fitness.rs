@@ -27,9 +27,16 @@ fn the_document_lists_those_that_run() {
         names.sort();
         names
     };
-    assert_eq!(row("as in TCP"), all(&|f| f.as_ref().is_ok_and(|f| !f.misses_probes())));
-    assert_eq!(row("without probes"), all(&|f| f.as_ref().is_ok_and(Factory::misses_probes)));
-    assert_eq!(row("refused"), all(&Result::is_err));
+    let check = |head: &str, wanted: &dyn Fn(&Result<Factory, UnsupportedControl>) -> bool| {
+        assert_eq!(
+            row(head),
+            all(wanted),
+            "write the names on the right in the row \"{head}\" of docs/quic.md"
+        );
+    };
+    check("as in TCP", &|f| f.as_ref().is_ok_and(|f| !f.misses_probes()));
+    check("without probes", &|f| f.as_ref().is_ok_and(Factory::misses_probes));
+    check("refused", &Result::is_err);
 }
 
 #[test]

@@ -12,7 +12,11 @@ fn schema_is_current() {
     // Compared as values: the order of keys depends on features that other crates may switch on.
     let stored = fs::read_to_string(path).unwrap_or_default();
     let stored: serde_json::Value = serde_json::from_str(&stored).unwrap_or_default();
-    assert!(stored == schema, "schema/scenario.json is stale: run UPDATE=1 cargo test -p skyhaul-scenario");
+    assert!(
+        stored == schema,
+        "schema/scenario.json is stale: run UPDATE=1 cargo test -p skyhaul-scenario --test all schema, and then \
+         python3 tools/scenario_format.py"
+    );
 }
 
 #[test]

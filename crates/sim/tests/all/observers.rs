@@ -239,16 +239,13 @@ fn no_control_is_an_exception() {
 
 #[test]
 fn the_tables_name_every_application_error_model_and_queue() {
-    let names = |table: &[(&'static str, &[&str])]| table.iter().map(|(n, _)| *n).collect::<Vec<_>>();
-    assert_eq!(names(APPS), skyhaul_apps::NAMES);
-    let mut errors: Vec<_> = ERRORS.iter().map(|(n, _)| *n).collect();
-    errors.sort_unstable();
-    let mut known = error::NAMES.to_vec();
-    known.sort_unstable();
-    assert_eq!(errors, known);
-    let mut queues = QUEUES.to_vec();
-    queues.sort_unstable();
-    let mut known: Vec<_> = queue::Kind::ALL.iter().map(|kind| kind.name()).collect();
-    known.sort_unstable();
-    assert_eq!(queues, known);
+    fn check(table: &str, named: &[&str], known: &[&str]) {
+        let missing: Vec<_> = known.iter().filter(|n| !named.contains(n)).collect();
+        assert!(missing.is_empty(), "add a line for {missing:?} to {table} in {}", file!());
+        let gone: Vec<_> = named.iter().filter(|n| !known.contains(n)).collect();
+        assert!(gone.is_empty(), "there is no {gone:?}: take it off {table} in {}", file!());
+    }
+    check("APPS", &APPS.iter().map(|(n, _)| *n).collect::<Vec<_>>(), skyhaul_apps::NAMES);
+    check("ERRORS", &ERRORS.iter().map(|(n, _)| *n).collect::<Vec<_>>(), error::NAMES);
+    check("QUEUES", QUEUES, queue::NAMES);
 }
