@@ -1,4 +1,4 @@
-//! The closed forms by name, as functions from numbers to a number, for expressions in files and for other languages.
+//! The closed forms by name, as functions from numbers to a number, for expressions in study files and for Python.
 
 use crate::period::{self, Path};
 use crate::{Value, aimd, fairness, loss, start, throughput, utilization, window};
@@ -45,12 +45,13 @@ macro_rules! forms {
             description: $description,
             eval: |all| match all {
                 &[$($argument),*] => $value,
-                _ => unreachable!("the number was checked"),
+                _ => unreachable!("`Form::value` checks the number of arguments"),
             },
         }),*];
     };
 }
 
+// A form that concerns only a part of a path gives 1 to the other rates and sizes, and no delay: they have no effect on it.
 forms! {
     ack_period(w, acks, d, forward, reverse, packet, ack, propagation) =
         Ok(Path::new(forward, reverse, packet, ack, propagation)?.delayed_period(w, acks, d)?.length),
@@ -68,7 +69,7 @@ forms! {
     asymmetry(forward, reverse, packet, ack) = window::asymmetry(forward, reverse, packet, ack),
         "normalised asymmetry k (RFC 3449)";
     clean_utilization(bdp, buffer, beta) = utilization::clean_utilization(bdp, buffer, beta),
-        "utilisation of a clean drop-tail link by flows in phase";
+        "utilisation of an error-free drop-tail link by synchronised flows";
     critical_loss(c, bdp) = utilization::critical_loss(c, bdp),
         "loss probability above which one flow cannot fill the path (Lakshman, Madhow 1997)";
     data_time(w, forward, packet) = Path::new(forward, 1.0, packet, 1.0, 0.0)?.data_time(w),
@@ -85,7 +86,7 @@ forms! {
     no_fast_retransmit(w, q) = loss::no_fast_retransmit(w, q),
         "probability that fewer than three duplicate acknowledgements of a window come back";
     normalized_throughput(x, capacity, flows) = fairness::normalized_throughput(x, capacity, flows),
-        "rate of a flow over the fair share (Papadimitriou 2007, §4.2)";
+        "rate of a flow divided by the fair share (Papadimitriou 2007, §4.2)";
     packet_loss(ber, bytes) = loss::packet_loss(ber, bytes),
         "probability that a packet has a wrong bit";
     period(w, forward, reverse, packet, ack, propagation) =
@@ -101,7 +102,7 @@ forms! {
         Ok(Path::new(forward, reverse, packet, ack, propagation)?.rtt()),
         "RTT of a single packet, s (Papadimitriou 2007, Eqs. 3, 4)";
     sawtooth_period(flows, rtt, bdp, buffer, beta) = utilization::sawtooth_period(flows, rtt, bdp, buffer, beta),
-        "time from loss to loss on a clean link, s";
+        "time from loss to loss on an error-free link, s";
     slow_start_rounds(n, w1, growth) = start::slow_start_rounds(n, w1, growth).map(f64::from),
         "round trips that n packets take without loss";
     slow_start_time(rtt, rate, bits) = start::slow_start_time(rtt, rate, bits),
@@ -121,7 +122,7 @@ forms! {
     window_knee(rate, rtt) = window::window_knee(rate, rtt),
         "window beyond which a larger one adds nothing, bytes";
     window_limit(window, rtt) = window::window_limit(window, rtt),
-        "a window per RTT";
+        "rate of one window per RTT, in the unit of the window per second";
 }
 
 #[cfg(test)]

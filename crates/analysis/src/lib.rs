@@ -3,7 +3,7 @@
 //! Times in seconds, rates in packets per second or bit/s as said, sizes in bytes or bits as said; `p` is the loss
 //! probability of a packet, `b` the number of data packets per acknowledgement, `t0` the first retransmission timeout,
 //! `wm` the maximum window in packets (infinite: no limit). Arguments outside of the domain of a formula are a
-//! [`DomainError`], never NaN.
+//! [`DomainError`], never NaN; only [`fairness::jain`] of no values is NaN.
 //!
 //! Sources: \[Peach\] Akyildiz, Morabito, Palazzo (2001); \[PapTsa\] Papadimitriou, Tsaoussidis (2007); \[Luglio\]
 //! Luglio, Roseti, Gerla; \[Neglia\] Neglia et al.; \[YL\] Yang, Lam (ICNP 2000); \[Mathis\] Mathis, Semke, Mahdavi, Ott

@@ -1,4 +1,4 @@
-//! The rate of a flow is the lowest of several limits, the active one.
+//! The rate of a flow: the lowest of its upper limits, which is called the active one.
 
 use crate::DomainError;
 use crate::domain::limit;

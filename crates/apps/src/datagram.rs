@@ -13,12 +13,12 @@ pub struct Datagram {
     pub number: u64,
     /// When it was sent, on the sender's clock.
     pub sent_at: Instant,
-    /// Payload in bytes, including the header if there are bytes.
+    /// Payload in bytes; the header is part of it where real bytes are sent.
     pub len: u32,
 }
 
 impl Datagram {
-    /// Writes the header at the front of a payload; false if that is too short for it.
+    /// Writes the header at the front of `payload`; false if the payload is shorter than the header.
     #[must_use]
     pub fn write(&self, payload: &mut [u8]) -> bool {
         let Some(head) = payload.get_mut(..HEADER) else { return false };
@@ -26,7 +26,7 @@ impl Datagram {
         head[8..].copy_from_slice(&self.sent_at.as_nanos().to_be_bytes());
         true
     }
-    /// Reads the header of a payload; `None` if that is too short to have one.
+    /// Reads the header of `payload`; `None` if the payload is shorter than a header.
     #[must_use]
     pub fn read(payload: &[u8]) -> Option<Self> {
         let (number, rest) = payload.split_first_chunk::<8>()?;
@@ -60,13 +60,13 @@ impl Numbered {
 }
 
 /// Measurements of a datagram receiver; delays are one-way, from the sender's first bit to the receiver's last.
-/// `None` if nothing was delivered.
+/// Delays and jitter are `None` if nothing was delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measured {
     /// Packets delivered.
     pub delivered: u64,
     /// Packets missing below the highest number received: lost, or still in flight. The receiver does not know of
-    /// packets lost after it.
+    /// packets lost after that number, and a packet that arrives twice hides a missing one.
     pub missing: u64,
     /// Shortest delay in seconds.
     pub delay_min: Option<f64>,
@@ -91,16 +91,17 @@ pub struct Measured {
 pub struct Delays {
     count: u64,
     bytes: u64,
-    /// Packets expected up to the highest number.
+    /// Number of packets up to the highest number received.
     expected: u64,
-    /// In nanoseconds.
+    /// Sum of the delays, in nanoseconds.
     sum: u128,
     min: Duration,
     max: Duration,
+    /// Delay of the packet that arrived last.
     last: Duration,
-    /// In nanoseconds, now and summed over the packets.
+    /// Current jitter, and its sum over the packets, in nanoseconds.
     jitter: f64,
-    jitters: f64,
+    jitter_sum: f64,
     spans: Spans,
 }
 
@@ -114,7 +115,7 @@ impl Delays {
     /// A packet arrived with this delay.
     pub(crate) fn packet(&mut self, number: u64, delay: Duration) {
         if self.count == 0 {
-            // It differs from no other.
+            // The first packet has no predecessor from which its delay could differ.
             (self.min, self.last) = (delay, delay);
         }
         self.count += 1;
@@ -124,7 +125,7 @@ impl Delays {
         self.max = self.max.max(delay);
         let difference = delay.abs_diff(core::mem::replace(&mut self.last, delay)).as_nanos() as f64;
         self.jitter += (difference - self.jitter) / 16.0;
-        self.jitters += self.jitter;
+        self.jitter_sum += self.jitter;
         self.spans.record(delay);
     }
 
@@ -140,7 +141,7 @@ impl Delays {
         let seconds = |nanos: f64| (self.count > 0).then_some(nanos * 1e-9);
         Measured {
             delivered: self.count,
-            // A network may deliver a packet twice.
+            // Packets that arrive twice may make the count the larger one.
             missing: self.expected.saturating_sub(self.count),
             delay_min: seconds(self.min.as_nanos() as f64),
             delay_mean: seconds(self.sum as f64 / self.count.max(1) as f64),
@@ -149,7 +150,7 @@ impl Delays {
             delay_p99: self.spans.quantile(0.99),
             delay_max: seconds(self.max.as_nanos() as f64),
             jitter: seconds(self.jitter),
-            jitter_mean: seconds(self.jitters / self.count.max(1) as f64),
+            jitter_mean: seconds(self.jitter_sum / self.count.max(1) as f64),
         }
     }
 }
@@ -186,7 +187,7 @@ mod tests {
             d.arrived(Instant::from_nanos(5), &sent[arrives]);
             assert_eq!(d.measured().missing, missing, "after number {arrives}");
         }
-        // One packet twice: no fewer are missing than none.
+        // One packet arrives three times in all: `missing` does not fall below 0.
         d.arrived(Instant::from_nanos(5), &sent[4]);
         d.arrived(Instant::from_nanos(5), &sent[4]);
         assert_eq!(d.measured().missing, 0);

@@ -1,8 +1,8 @@
 //! Workloads of senders, over a byte stream or over datagrams.
 //!
 //! ```text
-//! Config ── resolve ──▶ Config ── build ──▶ App ── poll(now) ──▶ Demand: open, write, datagram
-//! (a file's)  (no default left)             ▲
+//! Config ── resolve ──▶ Config ── build ──▶ App ── poll(now) ──▶ Demand: open, write, datagram, frame
+//! (in a file)           (complete)          ▲
 //!                                           └── acknowledged(now), stop()
 //! ```
 //! A workload reads no clock, opens no connection and, except [`video`], which tracks data in flight, does not
@@ -11,7 +11,7 @@
 //! wherever it runs.
 //!
 //! Each workload has its own file with its configuration, which is its form in scenario files, and its
-//! [`Workload`]. A new workload needs only that file and one line in the list below.
+//! [`Workload`]. A new workload needs only that file, its `mod` line and one line in the list below.
 #![forbid(unsafe_code)]
 
 pub mod arrivals;
@@ -36,7 +36,7 @@ pub use datagram::{Datagram, Delays, HEADER, Measured, Numbered};
 pub use frame::{Frame, FrameStatus, FrameType};
 pub use pages::Pages;
 pub use stream::{Stream, USUAL_PACKET};
-pub use viewed::{FIXED, FRAME_SHARES, Played, Share, Viewed};
+pub use viewed::{FRAME_SHARES, PLAYOUT_DELAYS, Played, Share, Viewed};
 pub use watch::{Arrival, Feedback, Watch};
 pub use workload::{Demand, Kind, Outcome, Refusal, Start, Stop, Streams, Transport, Workload};
 
@@ -139,7 +139,7 @@ impl App {
     pub fn next(&self) -> Instant {
         each!(self, App(w) => w.next())
     }
-    /// Its next demand by now; to be called until there is none.
+    /// The next demand that is due by `now`; to be called until there is none.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Demand> {
         each!(self, App(w) => w.poll(now))
@@ -160,7 +160,7 @@ impl App {
     pub fn is_finite(&self) -> bool {
         each!(self, App(w) => w.is_finite())
     }
-    /// Number of transfers that have arrived at random, complete or not.
+    /// Number of transfers that have begun at random times, complete or not; 0 for workloads without such transfers.
     #[must_use]
     pub fn transfers(&self) -> u64 {
         each!(self, App(w) => w.transfers())
@@ -170,7 +170,7 @@ impl App {
     pub fn watch(&self) -> Option<&dyn Watch> {
         each!(self, App(w) => w.watch())
     }
-    /// The same, to report events to it.
+    /// As [`Self::watch`], to report events to the observer.
     #[must_use]
     pub fn watch_mut(&mut self) -> Option<&mut dyn Watch> {
         each!(self, App(w) => w.watch_mut())

@@ -4,8 +4,9 @@ use crate::datagram::Measured;
 use crate::frame::FrameType;
 use skyhaul_base::{Duration, Instant};
 
-/// Playout delays, without buffer control, for which late packets are counted.
-pub const FIXED: [Duration; 3] = [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
+/// Fixed playout delays after the production of a packet, beyond which the packet counts as late.
+pub const PLAYOUT_DELAYS: [Duration; 3] =
+    [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
 /// Fractions of frames for which the delay is reported.
 pub const FRAME_SHARES: [f64; 8] = [0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
 
@@ -46,8 +47,8 @@ impl Share {
     }
 }
 
-/// Results of a video viewer. If the transport died, measurements of delivered data alone are omitted: they would
-/// look as if nothing had happened.
+/// Results of a video viewer. If the transport died, what is measured on delivered data alone is omitted: it would look
+/// as if nothing had happened.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Viewed {
     /// Frames produced, by type (`kind as usize`), including those that were not sent.
@@ -58,28 +59,27 @@ pub struct Viewed {
     pub gaps: u64,
     /// Frames complete in time, among those past their deadline, by type.
     pub complete: [Share; FrameType::COUNT],
-    /// Frames that could be decoded, among the same.
+    /// Frames that could be decoded, among those past their deadline.
     pub decodable: Share,
-    /// Complete packets of the application.
+    /// Packets of the application, counted when the last byte of each is produced.
     pub packets: u64,
-    /// Packets that arrived late after the previous one in number (Algorithm 1), among those that arrived.
+    /// Packets that arrived late after the previous one in number (Papadimitriou, Tsaoussidis 2007, Algorithm 1), among
+    /// those that arrived.
     pub delayed: Option<Share>,
-    /// The same, after the previous one in time.
+    /// Packets that arrived late after the previous one in time, among those that arrived.
     pub delayed_arrival: Option<Share>,
-    /// The same as the first, for segments as they arrive, in order or not; `None` for datagrams, where there is no
-    /// difference.
+    /// As `delayed`, for segments as they arrive, in order or not; `None` for datagrams, where there is no difference.
     pub delayed_wire: Option<Share>,
     /// Delays and jitter of packets.
     pub measured: Measured,
     /// Time from the production of a frame to its last byte, s, for each fraction of [`FRAME_SHARES`] of the frames
     /// past their deadline; `None` if fewer arrived.
     pub frame_delays: [Option<f64>; FRAME_SHARES.len()],
-    /// Packets that had not arrived a fixed time after their production, for each of [`FIXED`].
-    pub late: [Share; FIXED.len()],
+    /// Packets that arrived later after their production than each of [`PLAYOUT_DELAYS`], or not at all.
+    pub late: [Share; PLAYOUT_DELAYS.len()],
     /// Playout results.
     pub played: Played,
-    /// Fraction of time in stalls, from the production of the first frame, without the initial delay; 1 if playout
-    /// never started.
+    /// Stall time as a fraction of stall and playout time; 1 if playout never started, `None` before the first frame.
     pub still: Option<f64>,
     /// Coefficient of variation of the throughput in bins of half a second.
     pub variation: Option<f64>,
@@ -87,7 +87,7 @@ pub struct Viewed {
     pub silence: Option<f64>,
     /// Number of rate changes of the coder.
     pub switches: u64,
-    /// Mean change, bit/s.
+    /// Mean size of a rate change, bit/s.
     pub switched_by: Option<f64>,
     /// Bytes that arrived too late or belong to frames that could not be decoded, among those delivered.
     pub useless: Share,

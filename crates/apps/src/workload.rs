@@ -169,7 +169,7 @@ pub trait Workload: Clone + Debug {
     fn stop(&mut self) -> Stop;
     /// Whether its data may come to an end.
     fn is_finite(&self) -> bool;
-    /// Number of transfers that have arrived at random, complete or not.
+    /// Number of transfers that have begun at random times, complete or not; 0 for workloads without such transfers.
     fn transfers(&self) -> u64 {
         0
     }

@@ -2,7 +2,7 @@
 
 use crate::error::SkyhaulError;
 use pyo3::prelude::*;
-use skyhaul_lab::compare as lab;
+use skyhaul_lab::compare as lab_compare;
 use std::path::PathBuf;
 
 /// The differences between two results directories: JSON, and text for a terminal.
@@ -15,10 +15,10 @@ pub(crate) fn compare(
     across_versions: bool,
 ) -> PyResult<(String, String)> {
     let work = || {
-        let read = |path: &PathBuf| lab::read(path).map_err(|e| e.to_string());
+        let read = |path: &PathBuf| lab_compare::read(path).map_err(|e| e.to_string());
         let (left, right) = (read(&a)?, read(&b)?);
-        let all = lab::compare(&left, &right, across_versions).map_err(|e| e.to_string())?;
-        Ok((lab::json(&left, &right, &all).to_string(), lab::text(&left, &right, &all)))
+        let all = lab_compare::compare(&left, &right, across_versions).map_err(|e| e.to_string())?;
+        Ok((lab_compare::json(&left, &right, &all).to_string(), lab_compare::text(&left, &right, &all)))
     };
     py.detach(work).map_err(|e: String| SkyhaulError::new_err(e))
 }

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use skyhaul_cc::Controls;
 use skyhaul_lab::engine::simulator;
-use skyhaul_lab::studies as lab;
+use skyhaul_lab::studies as lab_studies;
 use skyhaul_scenario::Resolved;
 use skyhaul_study::RenderError;
 use skyhaul_study::cache::{Cache, Entry};
@@ -41,9 +41,9 @@ pub(crate) struct Study {
 pub(crate) struct Runner {
     simulator: Simulator,
     controls: Controls,
-    /// Ends the cells that call Python.
+    /// Set once all cells are to end; a cell that calls Python looks at it before each call.
     stop: Arc<AtomicBool>,
-    /// Python's names of the threads that run such cells.
+    /// The threads that run cells that call Python, as `threading.get_ident` identifies them.
     threads: Mutex<BTreeSet<u64>>,
 }
 
@@ -60,12 +60,12 @@ impl Runner {
         &self.controls
     }
 
-    /// Does what calls Python throughout: holds the interpreter's lock, and lets `stop` end it.
+    /// Runs `run`, which calls Python again and again, with the interpreter's lock held. [`Self::stop`] can interrupt it.
     pub(crate) fn hold<T>(&self, run: impl FnOnce() -> T) -> T {
         Python::attach(|py| {
-            let name = |py: Python<'_>| py.import("threading")?.call_method0("get_ident")?.extract::<u64>();
-            // Without a name it ends at its next event.
-            let thread = name(py).ok();
+            let ident = |py: Python<'_>| py.import("threading")?.call_method0("get_ident")?.extract::<u64>();
+            // Without the identifier of the thread, `run` ends only at the next event of its simulation.
+            let thread = ident(py).ok();
             self.threads().extend(thread);
             let result = run();
             if let Some(thread) = thread {
@@ -79,18 +79,18 @@ impl Runner {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Set when all cells are to end.
+    /// The flag that ends all cells once it is set.
     pub(crate) fn flag(&self) -> &AtomicBool {
         &self.stop
     }
 
-    /// Asks all cells to end: those that do not call Python after the current one, the others at once, even in the
-    /// middle of a method.
+    /// Asks all cells to end: no further cell starts, running cells that do not call Python are completed, and those that
+    /// call Python end at once, even in the middle of a method.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
         let threads: Vec<u64> = self.threads().iter().copied().collect();
         if !threads.is_empty() {
-            // Without ctypes they end at their next event.
+            // Where Python has no `ctypes`, these cells end at their next event.
             let _ = Python::attach(|py| {
                 py.import("skyhaul._control")?.call_method1("interrupt", (threads,)).map(drop)
             });
@@ -124,7 +124,8 @@ impl CellRunner for Runner {
 
 #[pymethods]
 impl Study {
-    /// Reads a study: a file, a built-in study, or a text with a name for messages.
+    /// Reads a study: `study` is a file or the name of a built-in study; with `text`, the content of a file, `study` is only
+    /// the name for messages.
     #[new]
     #[pyo3(signature = (study, text=None, set=vec![], first_seed=None, seeds=None, controls=vec![]))]
     fn new(
@@ -138,10 +139,10 @@ impl Study {
     ) -> PyResult<Self> {
         let mut file = match text {
             Some(text) => StudyFile::parse(text, Path::new(study)).map_err(error::study)?,
-            None => lab::open(study).map_err(error::lab)?,
+            None => lab_studies::open(study).map_err(error::lab)?,
         };
         for (path, value) in set {
-            lab::set(&mut file, &format!("{path}={value}")).map_err(error::lab)?;
+            lab_studies::set(&mut file, &format!("{path}={value}")).map_err(error::lab)?;
         }
         file.study.seeds.first = first_seed.unwrap_or(file.study.seeds.first);
         if let Some(seeds) = seeds {
@@ -194,7 +195,7 @@ impl Study {
         py.detach(|| Cache::new(cache).store(&job.engine, &job.key, &observed)).map_err(error::study)
     }
 
-    /// Evaluates the answers to all jobs, and the cells in the cache.
+    /// Evaluates the study from the answers to its jobs, at most one to each, and the cells in the cache.
     #[pyo3(signature = (answers, cache=None))]
     fn collect(&self, answers: Vec<(String, String)>, cache: Option<PathBuf>) -> PyResult<Outcome> {
         let jobs = run::jobs(&self.plan);
@@ -205,6 +206,10 @@ impl Study {
             let (job, result) = accept(&job, &answer)?;
             let slot = observed.get_mut(job.number).filter(|_| jobs.get(job.number) == Some(&job));
             let slot = slot.ok_or_else(|| error::StudyError::new_err("the answer is of another study"))?;
+            if slot.is_some() || failed.contains_key(&job.number) {
+                let twice = format!("cell {} has two answers: pass one answer to each job", job.number);
+                return Err(error::StudyError::new_err(twice));
+            }
             match result {
                 Ok(o) => *slot = Some(o),
                 Err(failure) => drop(failed.insert(job.number, failure)),
@@ -225,8 +230,9 @@ impl Study {
         self.outcome(&Cells { observed, failed, cached, ran, interrupted })
     }
 
-    /// Runs the cells that are not in the cache, on all processors, and evaluates the study. `progress` is called
-    /// with the number of finished cells, of all cells, and the label of the last one; `warn` with lines.
+    /// Runs the cells that are not in the cache, on `jobs` threads (0: one per core), and evaluates the study. `progress` is
+    /// called with the number of finished cells, the number of all cells, and the label of the last finished one; `warn` with
+    /// each warning.
     #[pyo3(signature = (jobs=0, cache=None, progress=None, warn=None))]
     fn run(
         &self,
@@ -266,7 +272,7 @@ fn accept(job: &str, answer: &str) -> PyResult<(Job, Result<Observed, Failure>)>
     Ok((job, result))
 }
 
-/// Runs one cell, anywhere; takes a message of `Study.jobs` and returns the answer for `Study.collect`.
+/// Runs one cell, in any process: takes a message of `Study.jobs` and returns the answer for `Study.collect`.
 #[pyfunction]
 #[pyo3(signature = (job, controls=vec![]))]
 pub(crate) fn run_cell(py: Python<'_>, job: &str, controls: UserControls) -> PyResult<String> {
@@ -322,7 +328,7 @@ impl Outcome {
         let renderer = render.map(Renderer);
         let written = py.detach(|| {
             let renderer = renderer.as_ref().map(|r| r as &dyn FigureRenderer);
-            lab::write(&self.evaluation, &folder, renderer, None, &mut progress::print_line)
+            lab_studies::write(&self.evaluation, &folder, renderer, None, &mut progress::print_line)
         });
         written.map_err(error::output)
     }
@@ -331,7 +337,7 @@ impl Outcome {
 /// Names of the studies that come with the package.
 #[pyfunction]
 pub(crate) fn studies() -> Vec<&'static str> {
-    lab::names().collect()
+    lab_studies::names().collect()
 }
 
 /// A Python function that draws: called with the specification and the path.

@@ -1,4 +1,4 @@
-//! Times of day as people read them.
+//! Dates and times as people read them: the format of RFC 3339, in UTC.
 
 use alloc::format;
 use alloc::string::String;
@@ -17,7 +17,8 @@ pub fn rfc3339_millis(nanos: u64) -> String {
 
 fn date_and_time(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Years that begin in March, counted from 0000-03-01: leap days come last.
+    // Years begin in March here, so that leap days come last. 1970 begins 719 468 days after 0000-03-01, and an era of 400
+    // years has 146 097 days.
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

@@ -1,7 +1,7 @@
 //! A coder that adapts to the rate allowed by the transport, and the time that this takes.
 //!
 //! Papadimitriou, Tsaoussidis 2007 §3: after a loss the transport asks the coder to reduce its rate, which takes a time D_v,
-//! an idle period of the sender. They give neither a value nor a rule; both are ours.
+//! an idle period of the sender. The paper gives neither a value of D_v nor a rule for the rate; both are ours.
 
 use super::layers::{LayerChange, LayerConditions, LayerRule, Layering};
 use crate::short;
@@ -33,7 +33,7 @@ pub struct Coder {
     /// Relative size of an increase: 0.1 by default.
     #[serde(default = "usual_rise")]
     pub rise: f64,
-    /// Time between two increases: "1 s" by default.
+    /// Time from a change of the rate to the next increase: "1 s" by default.
     #[serde(default = "usual_every", with = "plain::time")]
     #[schemars(with = "Time")]
     pub every: Duration,
@@ -42,7 +42,7 @@ pub struct Coder {
     #[schemars(with = "Vec<RateSpec>")]
     pub layers: Vec<u64>,
     /// With `layers`: start at the lowest layer, add one when both the rate and the viewer's buffer justify it, drop one at a
-    /// time. Without it the rate alone selects the layers.
+    /// time; `least`, `dead`, `rise` and `every` then have no effect. Without it the rate alone selects the layers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Box<LayerRule>>,
 }
@@ -88,13 +88,13 @@ impl Default for Coder {
 /// Why a coder is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum InvalidCoder {
-    /// An invalid fraction; the key.
+    /// An invalid fraction: the key and the value.
     #[error("{1}: write a number above 0, 1 at most")]
     Share(&'static str, f64),
-    /// The highest rate is below the lowest.
+    /// The highest rate is below the lowest, or more than ten times the film's: the value of `most`.
     #[error("{0}: write a number not below least, 10 at most")]
     Most(f64),
-    /// An invalid dead zone or rise; the key.
+    /// An invalid relative change: the key and the value.
     #[error("{1}: write a number from 0 to 1")]
     Change(&'static str, f64),
     /// Rates that are not ascending.
@@ -108,13 +108,11 @@ pub enum InvalidCoder {
     /// A buffer without layers.
     #[error("there are no layers to add: write layers too, such as [\"160 kbit/s\", \"320 kbit/s\"]")]
     Unlayered,
-    /// A layer would be dropped with more video buffered than is needed to add it.
+    /// A layer would be dropped with as much video buffered as is needed to add it.
     #[error("drop is not below add: write a shorter time, such as \"0.5 s\"")]
     Drop,
     /// An excessive time of the buffer.
-    #[error(
-        "beyond reason: write times below an hour, such as \"2 s\", and at most 1000 round trips for hold"
-    )]
+    #[error("too long: write times up to an hour, such as \"2 s\", and at most 1000 round trips for hold")]
     Buffer,
     /// An excessive pause.
     #[error("longer than an hour: write a time such as \"0.48 s\"")]
@@ -169,7 +167,7 @@ impl Coder {
     /// Refuses rates that a video of `nominal` bit/s never has.
     pub(super) fn suits(&self, nominal: f64) -> Result<(), InvalidCoder> {
         let most = self.most * nominal;
-        // Rates of videos are means of whole bytes.
+        // The rate of a film is a mean over frames of whole bytes, so it can miss a round number slightly.
         let above = self.layers.iter().find(|l| **l as f64 > most * (1.0 + 1e-6));
         above.map_or(Ok(()), |l| Err(InvalidCoder::Layer(*l, most)))
     }
@@ -179,9 +177,12 @@ impl Coder {
 #[derive(Clone, Debug)]
 pub(super) struct Coding {
     rule: Coder,
+    /// Rate of the film.
     nominal: f64,
+    /// Current rate of the coder.
     target: f64,
     paused_until: Instant,
+    /// Time of the last change of the rate, or of the start.
     changed: Instant,
     layering: Option<Layering>,
 }
@@ -203,7 +204,7 @@ impl Coding {
     pub(super) fn asks_the_viewer(&self) -> bool {
         self.layering.is_some()
     }
-    /// Whether nothing is emitted now.
+    /// Whether the coder pauses, so that nothing is emitted.
     pub(super) fn is_pausing(&self, now: Instant) -> bool {
         now < self.paused_until
     }
@@ -240,7 +241,7 @@ impl Coding {
             self.paused_until = self.paused_until.max(now + delay);
             self.changed = now;
         } else if wanted > target * (1.0 + dead) && now - self.changed > every {
-            // Only layers are possible: one step at a time.
+            // With layers, the next one at most.
             let next = self.rule.layers.iter().map(|l| *l as f64).find(|l| *l > target);
             self.target = wanted.min(next.unwrap_or(target * (1.0 + rise)));
             self.changed = now;

@@ -1,4 +1,4 @@
-//! Video: films of MPEG-4 and their viewers.
+//! Video: MPEG-4 films and their viewers.
 //!
 //! ```text
 //! film ──▶ sender ──▶ packet ──▶ transport ──▶ view ──▶ Viewed

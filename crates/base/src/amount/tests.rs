@@ -109,6 +109,11 @@ fn refused_forms_say_what_to_write() {
         "64 packets".parse::<Window>().unwrap_err().to_string(),
         "\"packets\" is not a unit of a size here: write a window with a unit, such as \"64 segments\" or \"64 KiB\""
     );
+    for text in ["1e400 /s", "1e30 /s"] {
+        assert_eq!(text.parse::<Frequency>().unwrap_err().to_string(), format!("\"{text}\" is too large"));
+    }
+    let often = "9.99e29 /s".parse::<Frequency>().unwrap();
+    assert_eq!(often.to_string().parse(), Ok(often));
     assert!("nan ms".parse::<Time>().is_err() && "inf s".parse::<Time>().is_err());
     assert!("5 e".parse::<Time>().is_err());
 }

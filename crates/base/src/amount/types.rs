@@ -1,6 +1,6 @@
 //! The amounts that files contain, one type per kind of value.
 
-use super::dimension::{self, Dimension, RATE, SIZE, TIME};
+use super::dimension::{self, RATE, SIZE, TIME};
 use super::{AmountError, Decimal};
 use crate::{Duration, Rate};
 use alloc::format;
@@ -75,7 +75,7 @@ pub struct Probability(pub f64);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Frequency(pub f64);
 
-/// The expected form, for the message about anything else.
+/// A value that files contain as text, mostly a number with a unit.
 pub(super) trait Amount: Sized {
     /// The message that refuses the bare number `n`.
     fn bare(n: &str) -> Result<Self, AmountError>;
@@ -85,12 +85,13 @@ pub(super) trait Amount: Sized {
     fn advice() -> String;
     /// Name in the JSON Schema.
     const NAME: &'static str;
-    /// Schema: pattern of the text.
+    /// Regular expression of the text, for the schema.
     const PATTERN: &'static str;
     /// Examples for the schema.
     const EXAMPLES: &'static [&'static str];
 }
 
+/// Reads an amount from the text of a file, and refuses bare numbers as [`Amount::bare`] says.
 pub(super) struct Reader<T>(pub(super) core::marker::PhantomData<T>);
 
 impl<T: Amount> Visitor<'_> for Reader<T> {
@@ -149,6 +150,7 @@ macro_rules! text_amount {
 pub(super) use text_amount;
 text_amount!(Time, Span, RateSpec, Size, Window, QueueLimit, Frequency);
 
+/// `text` with a capital first letter.
 #[cfg(feature = "schema")]
 pub(super) fn capital(text: &str) -> String {
     let mut chars = text.chars();
@@ -160,12 +162,10 @@ fn whole(text: &str, number: Decimal, unit: &str) -> Result<u64, AmountError> {
     number.to_u64().ok_or_else(|| AmountError::Uncountable { text: text.into(), unit: unit.into() })
 }
 
-/// True for `name` and its plural.
+/// Whether `unit` is `name` or its plural.
 fn is(unit: &str, name: &str) -> bool {
     unit == name || unit.strip_suffix('s') == Some(name)
 }
-
-const SIZE_ADVICE: &str = "write a size with a unit, such as \"1000 B\"";
 
 impl Amount for Time {
     const NAME: &'static str = "Time";
@@ -269,7 +269,7 @@ impl Amount for Size {
         SIZE.parse(text).map(Self)
     }
     fn advice() -> String {
-        SIZE_ADVICE.into()
+        "write a size with a unit, such as \"1000 B\"".into()
     }
 }
 
@@ -279,24 +279,23 @@ impl fmt::Display for Size {
     }
 }
 
-/// A size, or a number of `name`s; `other` makes the latter from the number.
+/// A size, of which `bytes` makes the result, or a number of `name`s, of which `other` makes it.
 fn size_or<T>(
     text: &str,
-    dimension: &Dimension,
     name: &str,
     bytes: impl Fn(u64) -> T,
     other: impl Fn(u64) -> T,
     advice: &str,
 ) -> Result<T, AmountError> {
-    let (number, unit) = dimension.split(text).map_err(|e| e.advising(advice))?;
+    let (number, unit) = SIZE.split(text).map_err(|e| e.advising(advice))?;
     if is(unit, name) {
         return whole(text, number, name).map(other);
     }
-    let known = dimension.units.iter().any(|u| u.0 == unit) || dimension::ambiguous(text, unit).is_some();
+    let known = SIZE.units.iter().any(|u| u.0 == unit) || dimension::ambiguous(text, unit).is_some();
     if !known {
         return Err(AmountError::UnknownUnitHere { unit: unit.into(), advice: advice.into() });
     }
-    dimension.scale(text, number, unit).map(bytes)
+    SIZE.scale(text, number, unit).map(bytes)
 }
 
 impl Amount for Window {
@@ -311,7 +310,7 @@ impl Amount for Window {
         if text.trim() == "unlimited" {
             return Ok(Self::Unlimited);
         }
-        size_or(text, &SIZE, "segment", Self::Bytes, Self::Segments, &Self::advice())
+        size_or(text, "segment", Self::Bytes, Self::Segments, &Self::advice())
     }
     fn advice() -> String {
         "write a window with a unit, such as \"64 segments\" or \"64 KiB\"".into()
@@ -346,7 +345,7 @@ impl Amount for QueueLimit {
         if let Some(Some(number)) = text.trim().strip_suffix("BDP").map(|n| Decimal::parse(n.trim())) {
             return Ok(Self::Bdp(number));
         }
-        size_or(text, &SIZE, "packet", Self::Bytes, Self::Packets, &Self::advice())
+        size_or(text, "packet", Self::Bytes, Self::Packets, &Self::advice())
     }
     fn advice() -> String {
         "write a limit with a unit, such as \"50 packets\", \"64 KiB\", \"1.2 BDP\" or \"unlimited\"".into()
@@ -364,6 +363,9 @@ impl fmt::Display for QueueLimit {
     }
 }
 
+/// Frequencies are below this: [`Decimal::parse`] takes 30 digits, so a larger number could not be read again.
+const LARGEST_FREQUENCY: f64 = 1e30;
+
 impl Amount for Frequency {
     const NAME: &'static str = "Frequency";
     const PATTERN: &'static str = r"^\s*\+?[0-9][0-9_.eE+-]*\s*/\s*(s|min|h)\s*$";
@@ -375,17 +377,19 @@ impl Amount for Frequency {
         let what = "a frequency";
         let refuse = || AmountError::NotA { text: text.into(), what, advice: Self::advice() };
         let (number, unit) = text.split_once('/').ok_or_else(refuse)?;
-        let span = match unit.trim() {
+        let seconds = match unit.trim() {
             "s" => 1.0,
             "min" => 60.0,
             "h" => 3600.0,
             _ => return Err(refuse()),
         };
-        let number = Decimal::parse(number.trim()).ok_or_else(refuse)?.to_f64() / span;
-        if number > 0.0 {
-            Ok(Self(number))
-        } else {
+        let number = Decimal::parse(number.trim()).ok_or_else(refuse)?.to_f64() / seconds;
+        if number <= 0.0 {
             Err(AmountError::NeverHappens { text: text.into(), advice: Self::advice() })
+        } else if number >= LARGEST_FREQUENCY {
+            Err(AmountError::TooLarge { text: text.into() })
+        } else {
+            Ok(Self(number))
         }
     }
     fn advice() -> String {
@@ -475,7 +479,7 @@ impl<'de> Deserialize<'de> for Probability {
         }
         let p = d.deserialize_any(Number)?;
         if (0.0..=1.0).contains(&p) {
-            // -0.0 is 0.
+            // -0.0 becomes 0.
             Ok(Self(p + 0.0))
         } else {
             Err(de::Error::custom(AmountError::NotAProbability(p.to_string())))

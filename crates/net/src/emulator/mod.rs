@@ -49,7 +49,7 @@ pub struct Options {
     pub seed: u64,
     /// Encoding of low priority in packets.
     pub plan: Plan,
-    /// How long before a release a thread waits busily instead of sleeping.
+    /// How long before the release of a packet its thread waits busily instead of sleeping.
     pub spin: Duration,
     /// Request real-time priority; without it the emulation runs, but may be late on a busy machine.
     pub realtime: bool,
@@ -90,13 +90,15 @@ impl End {
         let device = Arc::new(namespace.within(|| Tun::open(config))??);
         Ok(Self { namespace: namespace.clone(), device })
     }
+    /// Packets that the kernel dropped before they could be read from the device; 0 if the kernel does not say.
     fn dropped(&self) -> u64 {
         let name = self.device.name();
         self.namespace.within(|| tun::dropped(name)).ok().flatten().unwrap_or(0)
     }
 }
 
-/// Default addresses of the two ends of a path; the prefix is 24 or 64 bits.
+/// Default addresses of one end of a path, with the lengths of their prefixes: those of the client, which is the first end,
+/// or of the server. 83 is "S" and 0x5348 is "SH" in ASCII.
 #[must_use]
 pub fn addresses(client: bool) -> Vec<(IpAddr, u8)> {
     let n = if client { 1 } else { 2 };
@@ -125,7 +127,8 @@ impl Emulation {
     /// to the second. The scenario's time starts now.
     ///
     /// # Errors
-    /// If a capture cannot be written, the system refuses threads or descriptors, or there are too many routes.
+    /// If a capture cannot be written, the system refuses threads or descriptors, or the flow groups take too many different
+    /// routes.
     #[expect(clippy::indexing_slicing, reason = "two ends and two directions")]
     pub fn start<'a>(
         scenario: &Resolved,
@@ -179,12 +182,13 @@ impl Emulation {
         Ok(Self { shared, threads, wakers, ends })
     }
 
-    /// Recent state of both directions.
+    /// Recent state of both directions; `None` before each of them has reported.
     #[must_use]
     pub fn news(&self) -> Option<Report> {
-        let take = |lane: &Mutex<Option<LaneReport>>| lane.lock().ok().and_then(|n| n.clone());
-        let [there, back] = &self.shared.news;
-        Some(Report { duration: Clock::now() - self.shared.start, lanes: [take(there)?, take(back)?] })
+        let latest = |lane: &Mutex<Option<LaneReport>>| lane.lock().ok().and_then(|n| n.clone());
+        let [forward, reverse] = &self.shared.news;
+        let lanes = [latest(forward)?, latest(reverse)?];
+        Some(Report { duration: Clock::now() - self.shared.start, lanes })
     }
     /// Whether a direction has stopped by itself: [`Self::finish`] then returns its error.
     #[must_use]
@@ -215,7 +219,7 @@ impl Emulation {
         }
         let lanes = lanes
             .try_into()
-            .map_err(|_| NetError::os("run the emulator", std::io::Error::other("two lanes")))?;
+            .map_err(|_| NetError::os("run the emulator", std::io::Error::other("not two directions")))?;
         Ok(Report { duration, lanes })
     }
 

@@ -70,8 +70,8 @@ impl Syn {
             capability,
         }
     }
-    /// Whether the SYN asks for a cookie.
-    fn asks_for_cookie(&self) -> bool {
+    /// Whether the SYN asks for the cookie with which later SYNs may carry data; SYN cookies are others.
+    fn asks_for_early_cookie(&self) -> bool {
         self.capability.is_some_and(|c| c.has(Capability::EARLY))
     }
     fn segment(&self) -> Segment {
@@ -92,7 +92,7 @@ impl Syn {
             ..Segment::default()
         }
     }
-    /// The part that a cookie can encode: without timestamps only the segment size.
+    /// The part that a SYN cookie can encode: without timestamps only the segment size.
     fn for_cookie(mut self, unstated_mss: u16) -> Self {
         self.mss = NonZeroU16::new(cookie::size(self.mss.map_or(unstated_mss, NonZeroU16::get)));
         self.flags = Flags::SYN;
@@ -104,7 +104,7 @@ impl Syn {
         self.capability = self.probes.then_some(PROBES);
         self
     }
-    /// The contents of the SYN, decoded from the echo of a cookie.
+    /// The contents of the SYN, decoded from the echo of a SYN cookie.
     fn from_cookie(seq: Seq, mss: u16, ts: Option<(u32, u32)>) -> Self {
         let o = ts.map(|(_, echo)| cookie::read(echo));
         let o = o.unwrap_or(Offer { scale: None, sack: false, probes: false });
@@ -127,17 +127,17 @@ impl Syn {
     }
 }
 
-/// The probe capability that a cookie's single bit stands for.
+/// The probe capability that the single bit of a SYN cookie stands for.
 const PROBES: Capability = Capability { flags: Capability::ANSWERS | Capability::NIL, log2_most: 0 };
 
-/// What a half-open connection has while the application is asked about it, and afterwards.
+/// What is reserved for a half-open connection that the application has to admit, before its decision and after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reserved {
     /// The reserved slot.
     pub(super) id: ConnId,
     /// The initial window that the application has chosen, segments; `None`: that of the endpoint.
     pub(super) window: Option<NonZeroU16>,
-    /// The number of the endpoint that it has chosen ([`Listeners::chosen`](super::listeners::Listeners::chosen)).
+    /// The number of the endpoint that the application has chosen ([`Listeners::chosen`](super::listeners::Listeners::chosen)).
     pub(super) endpoint: u8,
 }
 
@@ -148,7 +148,7 @@ pub(super) enum Permission {
     NotNeeded,
     /// Yes: the SYN is not answered yet.
     Awaited(Reserved),
-    /// It has admitted it, and the SYN was answered.
+    /// The application has admitted the connection, and the SYN was answered.
     Given(Reserved),
 }
 
@@ -222,7 +222,7 @@ impl Host {
         let syn = Syn::of(&tcp.segment(&agreed), tcp, capability, agreed.probe_exid);
         let waits = self.listeners.admission(ends.local().port()) == Admission::WhenAdmitted;
         if self.half_open.len() >= self.config.backlog && waits {
-            // A cookie would be an answer.
+            // A SYN cookie would answer before the application has decided.
             self.counts.syns_dropped += 1;
             return;
         }
@@ -285,7 +285,7 @@ impl Host {
             // The host whose place the gateway takes would answer with the DSCP of the SYN.
             agreed.dscp = half.syn.dscp;
         }
-        if let Some(gateway) = half.syn.gateway.filter(|_| half.syn.asks_for_cookie())
+        if let Some(gateway) = half.syn.gateway.filter(|_| half.syn.asks_for_early_cookie())
             && self.may_be_early(endpoint)
         {
             agreed.early = Some(self.cookie_for(half.began, gateway, remote.ip()));
@@ -312,7 +312,7 @@ impl Host {
         (conn, synack)
     }
 
-    /// Answers with a cookie, because the table is full.
+    /// Answers with a SYN cookie, because the table is full.
     fn answer_with_cookie(
         &mut self,
         now: Instant,
@@ -325,6 +325,7 @@ impl Host {
         let mss = syn.mss.map_or(0, NonZeroU16::get);
         let iss = cookie::make(&self.config.secret, now, ends, syn.seq, mss);
         let pressed = self.ledger.presses();
+        // Only the SYN-ACK of this endpoint is used, so the number of the connection has no effect.
         let half = HalfOpen::new(syn, iss, 0, now, pressed);
         let (mut conn, synack) = self.rebuild(&half, ends, endpoint, None);
         let Some(mut seg) = synack else { return };
@@ -339,14 +340,15 @@ impl Host {
         self.cookies_until = now + Duration::from_secs(2 * cookie::PERIOD);
     }
 
-    /// Handles an acknowledgement to a listener that belongs to no connection: it may return a cookie. False if it does
-    /// not.
+    /// Handles an acknowledgement to a listener that belongs to no connection: it may acknowledge a SYN cookie. False if it
+    /// does not.
     pub(super) fn redeem(&mut self, now: Instant, ends: &Ends, tcp: &Tcp<'_>, out: &mut impl Outlet) -> bool {
         let plain = tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::RST);
         if !plain || now >= self.cookies_until {
             return false;
         }
         let Some(endpoint) = self.listeners.at(ends.local().port()).cloned() else { return false };
+        // Adding the maximum subtracts 1: both initial sequence numbers precede those of the first acknowledgement.
         let (iss, irs) = (tcp.ack.add(u32::MAX), tcp.seq.add(u32::MAX));
         let Some(mss) = cookie::verify(&self.config.secret, now, ends, irs, iss) else { return false };
         if self.demux.len() >= self.config.most {
@@ -370,7 +372,7 @@ impl Host {
         let (ends, Some(&half)) = (self.half_open.ends(at), self.half_open.get(at)) else { return };
         let expected = half.syn.seq.add(1);
         if let Permission::Awaited(_) = half.permission {
-            // A repeated SYN waits for the application, too. With a RST the peer gives up.
+            // A repeated SYN is not answered before the application has decided. With a RST the peer gives up.
             if tcp.flags.has(Flags::RST) && tcp.seq == expected {
                 self.withdraw(at);
             }
@@ -435,7 +437,8 @@ impl Host {
         true
     }
 
-    /// Sends a challenge ACK for an invalid segment in the window (RFC 5961 §4).
+    /// Sends a challenge ACK: in response to a SYN or a RST in the window (RFC 5961 §3.2 and §4.2), or to an acknowledgement that
+    /// does not complete the handshake.
     fn challenge(&mut self, now: Instant, at: u32, out: &mut impl Outlet) {
         let ends = self.half_open.ends(at);
         let Some(half) = self.half_open.get_mut(at).filter(|h| now >= h.answer_from) else { return };
@@ -525,8 +528,8 @@ impl Host {
 /// The initial sequence number of a connection: `iss`, or, if the connection replaces one in TIME-WAIT whose last sequence
 /// number was `old`, a number above that (RFC 6191 §2; the distance is that of Linux).
 pub(super) fn above_replaced(iss: Seq, old: Option<Seq>) -> Seq {
-    old.filter(|old| iss.diff(*old) < NEW_NUMBERS as i32).map_or(iss, |old| old.add(NEW_NUMBERS))
+    old.filter(|old| iss.diff(*old) < ISN_DISTANCE as i32).map_or(iss, |old| old.add(ISN_DISTANCE))
 }
 
 /// How far the sequence numbers of a connection that replaces one in TIME-WAIT start above the old ones.
-const NEW_NUMBERS: u32 = 65_537;
+const ISN_DISTANCE: u32 = 65_537;

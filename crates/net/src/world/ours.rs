@@ -1,4 +1,5 @@
-//! Our transport over the emulated links: both ends are our hosts, or the senders alone, and the receivers are sockets of the kernel.
+//! Our transport over the emulated links: senders and receivers are hosts of ours, or the senders only, and the receivers are
+//! sockets of the kernel.
 
 use super::WorldError;
 use super::outcome::{FlowOutcome, Outcome, RateOutcome, RunOutcome, Sample};

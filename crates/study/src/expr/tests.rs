@@ -82,7 +82,10 @@ fn closed_forms_take_numbers_and_flows() {
     let per_flow = value("window_limit(flow.unique_segments, let.rtt)");
     assert_eq!(per_flow, [100.0 / 0.55, 300.0 / 0.55, 200.0 / 0.55]);
     assert!(value("pftk(2, let.rtt, 1, 1, 64)")[0].is_nan(), "outside of the domain");
-    assert_eq!(refused("window_limit(1)").message, "`window_limit` takes (window, rtt): a window per RTT");
+    assert_eq!(
+        refused("window_limit(1)").message,
+        "`window_limit` takes (window, rtt): rate of one window per RTT, in the unit of the window per second"
+    );
     assert!(refused("mathis(1, 2, series.cwnd)").message.contains("not a series"));
     assert!(refused("pfkt(1)").accepted.contains(&"pftk".to_owned()));
 }

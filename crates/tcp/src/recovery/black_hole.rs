@@ -13,8 +13,8 @@ const TIMEOUTS: u32 = 4;
 /// Payload of the first shorter segments, bytes, and of those with which a path MTU search begins (RFC 4821 §7.2;
 /// Linux: `tcp_base_mss`).
 pub(crate) const BASE: u32 = 1024;
-/// The minimum, bytes: a packet of 552 bytes, the smallest size accepted from an ICMP message. Every outage ends up
-/// here, so even smaller segments would be expensive.
+/// Payload of the shortest segments, bytes: those of a packet of 552 bytes, the smallest size accepted from an ICMP message.
+/// Every outage leads to this size, so even smaller segments would be expensive.
 const LEAST: u32 = 512;
 /// Time before the first trial of the full size, and maximum time between trials (RFC 8899 §5.1.1,
 /// `PMTU_RAISE_TIMER`).
@@ -30,13 +30,14 @@ pub(crate) struct Hole {
     /// Time of the next trial of the full size, and the wait before it.
     trial_at: Instant,
     wait: Duration,
-    /// A trial is in progress: everything from this offset was sent in full size.
+    /// A trial is in progress: everything from this stream offset was sent in full size.
     trial: Option<u64>,
 }
 
 impl Hole {
-    /// The retransmission timer has expired for the `backoff`-th time in a row; the waiting segment has `len`
-    /// bytes, full ones have `smss`. Returns the new suspicion; `None` if there is no reason to shorten segments.
+    /// The retransmission timer has expired for the `backoff`-th time in a row; the oldest outstanding segment has `len`
+    /// bytes, full ones have `smss`. Returns what replaces the suspicion `known`; `None` if there is no reason to shorten
+    /// segments.
     pub(crate) fn suspect(
         known: Option<Self>,
         now: Instant,
@@ -56,13 +57,14 @@ impl Hole {
         hole.trial_at = now + hole.wait;
         (len > hole.short && hole.short < smss).then_some(hole)
     }
-    /// The size to fall back to without earlier fallbacks; the waiting segment has `len` bytes, full ones have
-    /// `smss`.
+    /// The shorter size with which a path MTU search starts again, which keeps no suspicion: as in [`Self::suspect`], but
+    /// without trials. `None` if there is no reason to shorten segments.
     pub(crate) fn shorter(backoff: u32, len: u32, smss: u32) -> Option<u32> {
         let short = if smss > BASE { BASE } else { LEAST };
         (backoff >= TIMEOUTS && len > short && short < smss).then_some(short)
     }
-    /// Whether full segments acknowledged up to here disprove the black hole.
+    /// Whether the acknowledgement of everything before `una` disproves the black hole: a full segment's worth of data that
+    /// was sent since the trial began has arrived.
     pub(crate) fn is_disproved(&self, una: u64) -> bool {
         self.trial.is_some_and(|from| una >= from + u64::from(self.full))
     }
@@ -70,7 +72,7 @@ impl Hole {
     pub(crate) fn may_try(&self, now: Instant) -> bool {
         self.trial.is_none() && now >= self.trial_at
     }
-    /// Everything from this offset is sent in full size.
+    /// Everything from the stream offset `from` is sent in full size.
     pub(crate) fn begin_trial(&mut self, from: u64) {
         self.trial = Some(from);
     }

@@ -5,7 +5,7 @@
 //! └ Engine        everything else: ack (an acknowledgement, step by step), transmit (the send loop), expire (timers),
 //!   │             repair (recoveries, timeouts, undo), by_time (RACK and its probe), answers (to low-priority probes)
 //!   ├ State       what it does about losses: nothing, a fast recovery, the repair after a timeout (state)
-//!   ├ PendingActions  what leaves whatever the window; Hold: why data waits
+//!   ├ PendingActions  what leaves even if the window is full; Hold: why data is held back
 //!   ├ Space       the send space: what was written, what the peer admits
 //!   ├ Board       what is outstanding
 //!   ├ ByTime      loss detection by time, where it is in use
@@ -77,7 +77,7 @@ pub struct OutgoingSegment {
     pub low_priority: bool,
     /// Probe mark.
     pub mark: Mark,
-    /// Number of the probe, where probes carry numbers.
+    /// Number of the probe, if probes carry numbers.
     pub probe_id: Option<u16>,
 }
 
@@ -147,7 +147,7 @@ impl<S: Store> Sender<S> {
         Self { steady: false, engine: Engine::new(config, cc, rng) }
     }
 
-    /// The only way to change anything other than by an ordinary acknowledgement.
+    /// The engine, to change state on which the fast path relies: ends the steady state.
     #[inline]
     fn general(&mut self) -> &mut Engine<S> {
         self.steady = false;
@@ -165,8 +165,8 @@ impl<S: Store> Sender<S> {
             self.general().measured_by_handshake(now, rtt);
         }
     }
-    /// Passes the path state of an earlier connection, to be called before the first data; most algorithms ignore
-    /// it.
+    /// Passes the path state that an earlier connection has learnt, to be called before the first data; most algorithms
+    /// ignore it.
     pub fn recall(&mut self, state: PathState) {
         self.general().recall(state);
     }
@@ -219,8 +219,8 @@ impl<S: Store> Sender<S> {
         self.general().finish();
     }
     /// Sets whether probes carry numbers from now on.
-    pub(crate) fn number_probes(&mut self, ids: bool) {
-        self.general().number_probes(ids);
+    pub(crate) fn number_probes(&mut self, numbered: bool) {
+        self.general().number_probes(numbered);
     }
     /// Full segments have `smss` bytes of payload from now on; see [`Engine::narrow`].
     pub(crate) fn narrow(&mut self, now: Instant, smss: u32) {
@@ -230,7 +230,7 @@ impl<S: Store> Sender<S> {
     pub(crate) fn ask(&mut self) {
         self.general().ask();
     }
-    /// Whether a write ends there, as far as is known: no data follows yet.
+    /// Whether the data written so far ends at the stream offset `end`.
     #[inline]
     pub(crate) fn ends_write(&self, end: u64) -> bool {
         self.engine.space.end == end
@@ -253,13 +253,13 @@ impl<S: Store> Sender<S> {
     pub fn next_timeout(&self) -> Instant {
         self.engine.timers.next()
     }
-    /// The last judgement, returned once: an observer that knows why each packet was lost can find its true cause.
+    /// The last congestion report, returned once: an observer that knows why each packet was lost can find its true cause.
     #[inline]
     pub fn take_congestion_report(&mut self) -> Option<CongestionReport> {
         self.engine.congestion_report.take()
     }
 
-    /// Whether a judgement is waiting.
+    /// Whether a congestion report has not been taken yet.
     #[inline]
     #[must_use]
     pub fn has_congestion_report(&self) -> bool {
@@ -281,8 +281,7 @@ impl<S: Store> Sender<S> {
     pub fn unacked(&self) -> u64 {
         self.engine.unacked()
     }
-    /// The rate that the window currently allows, bit/s: a window per smoothed RTT; `None` before the first RTT
-    /// sample.
+    /// The rate that cwnd currently allows, bit/s: one cwnd per smoothed RTT; `None` before the first RTT sample.
     #[must_use]
     pub fn allowed(&self) -> Option<f64> {
         let state = self.snapshot();
@@ -294,7 +293,7 @@ impl<S: Store> Sender<S> {
     pub(crate) fn room(&self) -> u64 {
         self.engine.buffer().saturating_sub(self.unacked())
     }
-    /// Whether the window was reduced since the last call.
+    /// Whether the algorithm has reduced its window since the last call.
     pub(crate) fn take_reduction(&mut self) -> bool {
         core::mem::take(&mut self.engine.reduced)
     }

@@ -50,6 +50,17 @@ fn the_three_way_handshake_of_a_server() {
 }
 
 #[test]
+fn timestamps_are_compared_with_that_of_a_syn_however_long_the_listener_has_waited() {
+    let mut s = server(&Config { timestamps: true, ..config() });
+    // Longer than the pause after which timestamps are not compared (RFC 7323 §5.5).
+    s.at(30.0 * 86_400.0);
+    s.accept("S 0:0 win 50000 <mss 1400,ts 500 0>").drain();
+    assert_eq!(s.inject(". 1:1 ack 1 win 50000 <ts 499 0>"), Err(Rejected::Paws));
+    s.accept(". 1:1 ack 1 win 50000 <ts 500 0>");
+    assert_eq!(s.conn.state(), State::Established);
+}
+
+#[test]
 fn each_option_needs_both_sides() {
     // What the peer does not offer is not used, and what we do not offer neither.
     let all = Config { timestamps: true, ..config() };

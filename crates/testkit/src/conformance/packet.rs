@@ -5,7 +5,8 @@ use super::option::{self, Opt};
 use etherparse::{IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader};
 use std::net::{IpAddr, SocketAddr};
 
-/// Flags beyond those of the header's last byte, and all that a script can name.
+/// The flags that a script can name, with their bits: those of the flags byte, AE (`A`) and the three reserved bits above it
+/// (`Z`, `Y`, `X`).
 pub const FLAGS: [(char, u16); 12] = [
     ('S', 0x02),
     ('F', 0x01),
@@ -32,15 +33,15 @@ pub const ACK: u16 = 0x10;
 /// A packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// From where; the port is 0 without ports.
+    /// Source; the port of an ICMP message is 0.
     pub src: SocketAddr,
-    /// To where.
+    /// Destination.
     pub dst: SocketAddr,
     /// Time to live.
     pub ttl: u8,
     /// The byte of differentiated services and ECN.
     pub tos: u8,
-    /// Must not be fragmented; always true of IPv6.
+    /// Don't fragment; always true for IPv6.
     pub whole: bool,
     /// What it carries.
     pub transport: Transport,
@@ -88,15 +89,16 @@ pub struct Tcp {
 pub struct Damage {
     /// The checksum of the transport is wrong.
     pub checksum: bool,
-    /// The header says that it has so many words.
+    /// The data offset that the header of the segment states, in words.
     pub data_offset: Option<u8>,
     /// Cut after so many bytes.
     pub cut: Option<usize>,
     /// Options of the IPv4 header.
     pub ip_options: Vec<u8>,
-    /// IPv6 extension headers: number of the first, and the bytes of all, the last of which names TCP.
+    /// IPv6 extension headers: number of the first, and the bytes of all; the last one must name TCP as the next header. Not
+    /// together with `fragments`.
     pub extensions: Option<(u8, Vec<u8>)>,
-    /// In fragments of so many bytes.
+    /// In fragments of so many bytes, a multiple of 8.
     pub fragments: Option<usize>,
     /// Only the first fragment.
     pub first_only: bool,
@@ -111,7 +113,7 @@ impl Damage {
 }
 
 impl Packet {
-    /// The bytes, with what is wrong on purpose; several packets if it is in fragments.
+    /// The bytes, with what is wrong on purpose; one packet per fragment if the packet is in fragments.
     ///
     /// # Panics
     /// If the packet cannot be written.
@@ -133,7 +135,7 @@ impl Packet {
         }
         if let Some(words) = damage.data_offset {
             body[12] = (body[12] & 0x0f) | (words << 4);
-            self.repair(&mut body);
+            self.write_checksum(&mut body);
         }
         if let Some(n) = damage.cut {
             body.truncate(n);
@@ -158,8 +160,8 @@ impl Packet {
         }
     }
 
-    /// The checksum of the segment that was changed.
-    fn repair(&self, body: &mut [u8]) {
+    /// Writes the checksum of the segment `body`.
+    fn write_checksum(&self, body: &mut [u8]) {
         body[16..18].fill(0);
         let mut sum = etherparse::checksum::Sum16BitWords::new();
         sum = match (self.src.ip(), self.dst.ip()) {
@@ -167,7 +169,10 @@ impl Packet {
             (IpAddr::V6(a), IpAddr::V6(b)) => sum.add_16bytes(a.octets()).add_16bytes(b.octets()),
             _ => panic!("both ends are of one family"),
         };
-        let sum = sum.add_2bytes([0, 6]).add_2bytes((body.len() as u16).to_be_bytes()).add_slice(body);
+        let sum = sum
+            .add_2bytes([0, IpNumber::TCP.0])
+            .add_2bytes((body.len() as u16).to_be_bytes())
+            .add_slice(body);
         body[16..18].copy_from_slice(&sum.ones_complement().to_be().to_be_bytes());
     }
 
@@ -180,7 +185,7 @@ impl Packet {
         body[12] |= (tcp.flags >> 8) as u8 & 0x0f;
         body[13] = tcp.flags as u8;
         body.extend(&tcp.payload);
-        self.repair(&mut body);
+        self.write_checksum(&mut body);
         body
     }
 
@@ -188,11 +193,13 @@ impl Packet {
         let mut sum = etherparse::checksum::Sum16BitWords::new();
         if let (IpAddr::V6(a), IpAddr::V6(b)) = (self.src.ip(), self.dst.ip()) {
             sum = sum.add_16bytes(a.octets()).add_16bytes(b.octets());
-            sum = sum.add_2bytes([0, 58]).add_4bytes((body.len() as u32).to_be_bytes());
+            sum = sum.add_2bytes([0, IpNumber::IPV6_ICMP.0]).add_4bytes((body.len() as u32).to_be_bytes());
         }
         sum.add_slice(body).ones_complement().to_be()
     }
 
+    /// The packet with its IP header. `piece` of a fragment: its offset in bytes, and whether more fragments follow. The
+    /// identification of fragments is constant.
     fn ip(&self, number: IpNumber, body: &[u8], damage: &Damage, piece: Option<(usize, bool)>) -> Vec<u8> {
         let mut out = match (self.src.ip(), self.dst.ip()) {
             (IpAddr::V4(a), IpAddr::V4(b)) => {
@@ -215,25 +222,25 @@ impl Packet {
                 h.to_bytes().to_vec()
             }
             (IpAddr::V6(a), IpAddr::V6(b)) => {
-                let (next, mut more) = damage.extensions.clone().unwrap_or((number.0, Vec::new()));
+                let (next, mut headers) = damage.extensions.clone().unwrap_or((number.0, Vec::new()));
                 let mut next = IpNumber(next);
-                if let Some((at, rest)) = piece {
-                    let place = (at as u16) | u16::from(rest);
+                if let Some((at, more)) = piece {
+                    let place = (at as u16) | u16::from(more);
                     let [hi, lo] = place.to_be_bytes();
-                    more.extend([next.0, 0, hi, lo, 0, 0, 0x53, 0x59]);
+                    headers.extend([next.0, 0, hi, lo, 0, 0, 0x53, 0x59]);
                     next = IpNumber::IPV6_FRAGMENTATION_HEADER;
                 }
                 let h = Ipv6Header {
                     traffic_class: self.tos,
                     flow_label: Ipv6FlowLabel::ZERO,
-                    payload_length: (more.len() + body.len()) as u16,
+                    payload_length: (headers.len() + body.len()) as u16,
                     next_header: next,
                     hop_limit: self.ttl,
                     source: a.octets(),
                     destination: b.octets(),
                 };
                 let mut bytes = h.to_bytes().to_vec();
-                bytes.extend(more);
+                bytes.extend(headers);
                 bytes
             }
             _ => panic!("both ends are of one family"),
@@ -242,7 +249,7 @@ impl Packet {
         out
     }
 
-    /// The packet in these bytes; `None` if it carries neither TCP nor ICMP.
+    /// The packet in these bytes; `None` if it carries neither TCP nor ICMP, or is not a packet.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (src, dst, ttl, tos, whole, number, body) = match bytes.first()? >> 4 {
@@ -324,7 +331,7 @@ mod tests {
                 Some(etherparse::NetHeaders::Ipv6(h, _)) => tcp.calc_checksum_ipv6(&h, &[6; 100]),
                 _ => panic!("IP"),
             };
-            // The AE bit is one that the library calls NS.
+            // `etherparse` calls the AE bit NS.
             assert_eq!(sum, Ok(tcp.checksum));
         }
     }

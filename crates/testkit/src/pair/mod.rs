@@ -21,12 +21,13 @@ use skyhaul_base::Instant;
 use skyhaul_path::{Chain, DropReason, Link, Observer, PacketView};
 use skyhaul_tcp::{Connection, State, Store};
 
-/// Which link of the chain leaves `side`: the server's is the first, so that of simultaneous arrivals the client's is.
+/// Index of the link that leads away from `side`. The server's link is the first, so that of simultaneous arrivals the one at
+/// the client is handled first.
 fn link_of(side: Side) -> usize {
     side.other().index()
 }
 
-/// Puts into the log what the links lose.
+/// Logs the segments that the links lose.
 struct Losses<'a> {
     log: &'a mut Vec<Entry>,
     logging: bool,
@@ -54,7 +55,7 @@ pub struct Pair<S: Store> {
     now: Instant,
     /// Everything that happened.
     pub log: Vec<Entry>,
-    /// Off: nothing is logged (long runs).
+    /// Whether events are logged; off for long runs.
     pub logging: bool,
 }
 
@@ -83,11 +84,11 @@ impl<S: PayloadStore> Pair<S> {
     pub fn conn(&self, side: Side) -> &Connection<S> {
         &self.ends[side.index()].conn
     }
-    /// Decides about everything that `side` sends from now on.
+    /// From now on `faults` decides what happens to each segment that `side` sends.
     pub fn faults(&mut self, side: Side, faults: impl FnMut(&Departure<'_>) -> Verdict + 'static) {
         self.ends[side.index()].faults = Some(Box::new(faults));
     }
-    /// The application of `side` will do this at `at`.
+    /// The application of `side` will do `act` at the time `at`.
     pub fn at(&mut self, at: Instant, side: Side, act: Act) {
         let agenda = &mut self.ends[side.index()].agenda;
         let place = agenda.partition_point(|(t, _)| *t <= at);
@@ -151,7 +152,7 @@ impl<S: PayloadStore> Pair<S> {
                 c.handle_timeout(now);
                 assert!(
                     c.next_timeout() > now || c.next_timeout() == Instant::MAX || self.pump(side) > 0,
-                    "a timeout that stays due"
+                    "the timer of {side:?} is still due after its timeout was handled"
                 );
                 self.pump(side);
                 return true;
@@ -168,7 +169,7 @@ impl<S: PayloadStore> Pair<S> {
         self.now = self.now.max(until);
     }
 
-    /// Runs until nothing can happen any more, at most until `limit`. Returns true if it got that far.
+    /// Runs until nothing can happen any more, at most until `limit`. False if events after `limit` remain.
     pub fn run_to_end(&mut self, limit: Instant) -> bool {
         self.run_with(limit, |_| {})
     }
@@ -185,7 +186,7 @@ impl<S: PayloadStore> Pair<S> {
             check(self);
             at_once = if self.now == last { at_once + 1 } else { 0 };
             last = self.now;
-            assert!(at_once < 20_000, "nothing but events at {:?}", self.now);
+            assert!(at_once < 20_000, "{at_once} events in a row at {:?}: time does not advance", self.now);
         }
         true
     }
@@ -232,13 +233,13 @@ impl<S: PayloadStore> Pair<S> {
     /// The application's turn, then everything the endpoint has to send. Returns how many segments left.
     pub fn pump(&mut self, side: Side) -> u32 {
         let now = self.now;
-        let mut left = 0;
+        let mut departed = 0;
         loop {
             let e = &mut self.ends[side.index()];
             e.application(now, side);
             let Some(segment) = e.conn.poll_transmit(now) else { break };
-            left += 1;
-            assert!(left < 100_000, "an endpoint that never stops sending at {now:?}: {segment:?}");
+            departed += 1;
+            assert!(departed < 100_000, "an endpoint that never stops sending at {now:?}: {segment:?}");
             let mut payload = vec![0; if S::BYTES { segment.len as usize } else { 0 }];
             if S::BYTES {
                 e.conn.payload(&segment, &mut payload);
@@ -282,7 +283,7 @@ impl<S: PayloadStore> Pair<S> {
         while let Some(event) = e.conn.poll_event() {
             e.events.push(event);
         }
-        left
+        departed
     }
 
     fn offer(&mut self, p: Packet) {

@@ -17,7 +17,7 @@ mod smooth;
 use super::packet::{Cut, Cutter};
 use crate::datagram::{Datagram, Delays, Measured};
 use crate::frame::{Frame, FrameStatus};
-use crate::viewed::{FIXED, Share, Viewed};
+use crate::viewed::{PLAYOUT_DELAYS, Share, Viewed};
 use crate::watch::Arrival;
 use decode::Decoder;
 use gaps::Gaps;
@@ -292,7 +292,7 @@ impl Viewer {
         if packet.counts {
             let delay = now - packet.at;
             self.delays.packet(number, delay);
-            for (late, most) in self.viewed.late.iter_mut().zip(FIXED) {
+            for (late, most) in self.viewed.late.iter_mut().zip(PLAYOUT_DELAYS) {
                 late.part += u64::from(delay > most);
             }
         }
@@ -378,7 +378,7 @@ impl Viewer {
         v.judge(end);
         let began = v.playout.began();
         let mut r = v.viewed;
-        for (late, most) in r.late.iter_mut().zip(FIXED) {
+        for (late, most) in r.late.iter_mut().zip(PLAYOUT_DELAYS) {
             // Packets that are still missing so long after their production.
             let missing = |p: &&Packet| p.counts && p.at + most < end && (self.stream || !p.arrived);
             late.part += v.packets.iter().filter(missing).count() as u64 + v.forgotten;

@@ -44,7 +44,7 @@ impl Default for Settings {
     }
 }
 
-/// An invalid time of a viewer; the key.
+/// Why a time of a viewer is invalid; each variant holds the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidViewer {
     /// Zero.
@@ -65,10 +65,10 @@ impl InvalidViewer {
 }
 
 impl Settings {
-    /// Refuses zero and excessive times.
+    /// Refuses times that are zero, except `warm`, and times longer than a day.
     ///
     /// # Errors
-    /// The key, and a sentence.
+    /// The key, and a sentence that says what to write instead.
     pub fn validate(&self) -> Result<(), InvalidViewer> {
         let Self { threshold, deadline, start, resume, warm } = *self;
         let times = [("threshold", threshold), ("deadline", deadline), ("start", start), ("resume", resume)];
