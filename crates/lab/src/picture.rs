@@ -6,9 +6,18 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{self, Stdio};
 
+/// What to install for figure files. The requirement is that of the extra `plot` in `pyproject.toml`: the name of the package itself
+/// stands for another one, or for none, on an index.
+macro_rules! install {
+    () => {
+        "install the command vl-convert, or for Python: pip install 'vl-convert-python>=1.9,<2'"
+    };
+}
+pub(crate) const INSTALL: &str = install!();
+
 /// The message if there is no renderer.
-pub(crate) const NO_RENDERER: &str = "no figure files: install vl-convert, or use `pip install 'skyhaul[plot]'`; \
-                                 the page report.html shows the same figures";
+pub(crate) const NO_RENDERER: &str =
+    concat!("no figure files: ", install!(), "; the page report.html shows the same figures");
 
 /// The command `vl-convert`, by its path.
 #[derive(Debug)]
