@@ -325,7 +325,7 @@ class Control:
         """Number of retransmissions of that segment; None unless the policy has `watch_head`."""
     @property
     def phase(self) -> Literal["open", "recovery", "loss"]:
-        """What is repaired: "open" nothing, "recovery" a loss by acknowledgements, "loss" one by a timeout."""
+        """What is repaired: "open" nothing, "recovery" a loss by acknowledgements, "loss" one by timeout."""
     @property
     def after_timeout(self) -> bool:
         """Whether the slow start after a timeout is in progress, that is, until cwnd reaches ssthresh."""

@@ -6,18 +6,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{self, Stdio};
 
-/// What to install for figure files. The requirement is that of the extra `plot` in `pyproject.toml`: the name of the package itself
-/// stands for another one, or for none, on an index.
-macro_rules! install {
-    () => {
-        "install the command vl-convert, or for Python: pip install 'vl-convert-python>=1.9,<2'"
-    };
-}
-pub(crate) const INSTALL: &str = install!();
-
-/// The message if there is no renderer.
-pub(crate) const NO_RENDERER: &str =
-    concat!("no figure files: ", install!(), "; the page report.html shows the same figures");
+/// What to install for figure files. The requirement is that of the extra `plot` in `pyproject.toml`, not the name of this package: an
+/// index may have another package of that name.
+pub(crate) const INSTALL: &str =
+    "install the command vl-convert, or for Python: pip install 'vl-convert-python>=1.9,<2'";
 
 /// The command `vl-convert`, by its path.
 #[derive(Debug)]

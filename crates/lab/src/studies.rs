@@ -95,7 +95,8 @@ pub fn write(
     }
     let command = crate::picture::Command::find();
     let Some(renderer) = renderer.or(command.as_ref().map(|c| c as &dyn FigureRenderer)) else {
-        warn(crate::picture::NO_RENDERER);
+        let install = crate::picture::INSTALL;
+        warn(&format!("no figure files: {install}; the page report.html shows the same figures"));
         return Ok(written);
     };
     written.extend(pictures(e, folder, renderer, warn));

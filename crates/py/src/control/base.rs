@@ -423,7 +423,7 @@ impl Control {
     fn head_retransmissions(&self) -> Option<u32> {
         self.lock().path.head.map(|h| h.retransmissions)
     }
-    /// What is repaired: "open" nothing, "recovery" a loss by acknowledgements, "loss" one by a timeout.
+    /// What is repaired: "open" nothing, "recovery" a loss by acknowledgements, "loss" one by timeout.
     #[getter]
     fn phase(&self) -> &'static str {
         match self.lock().path.phase {
