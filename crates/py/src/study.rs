@@ -313,6 +313,11 @@ impl Outcome {
         lab::text(&self.evaluation, |_| true)
     }
 
+    /// The number of claims per verdict, in words.
+    fn counts(&self) -> String {
+        report::counts(&self.evaluation)
+    }
+
     /// The means with intervals in it.
     fn means(&self) -> String {
         lab::values(&self.evaluation, |_| true)

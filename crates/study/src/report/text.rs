@@ -18,10 +18,9 @@ pub fn text(e: &Evaluation) -> String {
     if let Some(source) = &e.source {
         let _ = writeln!(out, "{source}");
     }
-    let c = e.counted();
     let p = &e.provenance;
     let (cells, seeds) = (some(p.cells, "cell", "cells"), some(p.seeds as usize, "seed", "seeds"));
-    let _ = writeln!(out, "\n{} · {cells}, {seeds}, engine {}", verdicts(c, e.aside().total()), p.engine);
+    let _ = writeln!(out, "\n{} · {cells}, {seeds}, engine {}", counts(e), p.engine);
     if e.missing > 0 {
         let have = some(e.missing, "cell has", "cells have");
         let _ = writeln!(out, "{have} not run: the study was interrupted");
@@ -92,7 +91,13 @@ fn some(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// The number of claims per verdict; `aside` are those that are not counted.
+/// The number of claims per verdict, in words.
+#[must_use]
+pub fn counts(e: &Evaluation) -> String {
+    verdicts(e.counted(), e.aside().total())
+}
+
+/// The same; `aside` are those that are not counted.
 fn verdicts(c: Counts, aside: usize) -> String {
     if c.total() + aside == 0 {
         return "no claims".to_owned();
