@@ -1,7 +1,6 @@
 """Packages that only parts of this one need: the extras of `pyproject.toml`."""
 
 import importlib
-import importlib.util
 from typing import Any
 
 EXTRAS = {
@@ -24,7 +23,12 @@ def hint(what: str, extra: str, *modules: str) -> str:
 
 def needed(what: str, extra: str, *modules: str) -> Any:
     """The first of the modules; without one of them an `ImportError` says what to install."""
-    missing = [m for m in modules if importlib.util.find_spec(m) is None]
+    missing = []
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except ImportError:
+            missing.append(module)
     if missing:
         raise ImportError(hint(what, extra, *missing))
     return importlib.import_module(modules[0])

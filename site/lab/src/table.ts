@@ -1,14 +1,14 @@
 // The table of results.
 import type { Run } from "./engine.js";
 
-/** The rows of the table of results: a column for each run; `link` is the one whose utilisation counts. */
+/** The rows of the table of results: a column for each run; `link` is the one whose utilization counts. */
 export function rows(runs: Run[], labels: string[], link: string): [HTMLElement, HTMLElement] {
   const sum = (list: Record<string, number | string | null>[], column: string) => list.reduce((n, q) => n + Number(q[column] ?? 0), 0);
   const ways = (r: Run) => r.links.filter((l) => l.direction === "forward");
   const count = (n: number) => n.toLocaleString("en");
   const columns: [string, (r: Run) => string][] = [
     ["Goodput, Mbit/s", (r) => ((r.goodput_bit_s ?? 0) / 1e6).toFixed(3)],
-    ["Utilisation", (r) => `${(100 * Number(r.links.find((l) => l.link === link && l.direction === "forward")?.utilization ?? 0)).toFixed(1)} %`],
+    ["Utilization", (r) => `${(100 * Number(r.links.find((l) => l.link === link && l.direction === "forward")?.utilization ?? 0)).toFixed(1)} %`],
     ["Fairness (Jain)", (r) => (r.jain == null ? "–" : r.jain.toFixed(3))],
     ["Retransmissions", (r) => count(sum(r.flows, "retransmissions"))],
     ["Timeouts", (r) => count(sum(r.flows, "timeouts"))],
