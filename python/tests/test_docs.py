@@ -29,6 +29,15 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_no_word_stands_twice_and_one_spelling_is_used(page):
+    text = re.sub(r"^ *```.*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    text = re.sub(r"`[^`]*`", "`", text)
+    # Within a paragraph: a title may be the first word of what follows.
+    assert re.findall(r"\b([A-Za-z]+)(?:[ \t]+|[ \t]*\n[ \t]*)\1\b", text) == []
+    assert re.findall(r"\b[Uu]tilis\w+", text) == []
+
+
 def test_paths_in_the_text_exist():
     for page in PAGES:
         for path in re.findall(
