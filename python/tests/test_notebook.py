@@ -121,6 +121,7 @@ def jupyterlab(folder, token):
             server.wait()
 
 
+@pytest.mark.optional
 def test_jupyterlab_shows_the_figure(executed, tmp_path):
     pytest.importorskip("jupyterlab")
     if not browser():
