@@ -122,7 +122,7 @@ def jupyterlab(folder, token):
 
 @pytest.mark.optional
 def test_jupyterlab_shows_the_figure(executed, tmp_path):
-    """JupyterLab 4.6 draws specifications up to version 5: without the image it showed the name of the figure."""
+    """JupyterLab 4.6 draws specifications up to version 5: without the image it shows the name alone."""
     pytest.importorskip("jupyterlab")
     pytest.importorskip("vl_convert")
     if not browser():
