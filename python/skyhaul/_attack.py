@@ -21,8 +21,11 @@ class Estimate(NamedTuple):
     """A mean over seeds, with the half-width of its 95 % interval."""
 
     mean: float
+    """The mean, in the unit of the goal."""
     half_95: float
+    """Half the length of the 95 % interval, in the same unit."""
     seeds: int
+    """Number of seeds."""
 
 
 class Attack:
@@ -76,11 +79,13 @@ class Attack:
 
     def __repr__(self) -> str:
         goal, control = self.summary["goal"], self.summary["control"]
-        return f"<Attack on {control} in {self.folder}: {goal} {self.value:.3g}>"
+        return f"<Attack on {control} in {self.folder}: {goal} {_core.short(self.value)}>"
 
     def _repr_html_(self) -> str:
         goal, control = self.summary["goal"], self.summary["control"]
-        head = _html.head(f"Attack on {control}: {goal} {self.value:.3g}", f"results in {self.folder}")
+        head = _html.head(
+            f"Attack on {control}: {goal} {_core.short(self.value)}", f"results in {self.folder}"
+        )
         return head + _html.table(["key", "worst"], list(self.case.items()))
 
 

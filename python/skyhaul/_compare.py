@@ -27,6 +27,7 @@ class Difference:
     cell: str
     """The label of the cell."""
     metric: str
+    """The metric, with its unit if it has one."""
     a: float | None
     """Mean on the left."""
     b: float | None
@@ -34,13 +35,13 @@ class Difference:
     difference: float | None
     """Right minus left."""
     ci95: float | None
-    """Half the length of its 95 % interval."""
+    """Half the length of the 95 % interval of the difference."""
     n: int
     """Number of pairs of runs, or of runs on the smaller side."""
     paired: bool
     """Whether runs were compared seed by seed."""
     status: Literal["within", "unknown", "different"]
-    """Whether the interval contains zero; it is unknown with a single, different seed on each side."""
+    """Whether the interval contains zero ("within"); "unknown" with one, different seed on each side."""
 
 
 class Comparison:
@@ -75,8 +76,10 @@ class Comparison:
         certain = [d for d in self.differences if d.status == "different"]
         html = _html.head("Comparison", "equal" if self.equal else f"{len(certain)} metrics are different")
         if certain:
-            rows = [(d.study, d.cell, d.metric, d.a, d.b, d.difference, d.ci95) for d in certain]
-            html += _html.table(["study", "cell", "metric", "A", "B", "B − A", "± 95 %"], rows)
+            rows = [
+                (d.study, d.cell, d.metric, d.a, d.b, _html.estimate(d.difference, d.ci95)) for d in certain
+            ]
+            html += _html.table(["study", "cell", "metric", "A", "B", "B − A"], rows)
         verdicts = (
             f"{s['name']} {v['claim']}: {v['a']} → {v['b']}"
             for s in self.summary["studies"]
@@ -99,8 +102,9 @@ def compare(a: Results, b: Results, *, across_versions: bool = False) -> Compari
         for name, side, folder in (("a", a, left), ("b", b, right)):
             if isinstance(side, Result | Outcome):
                 # The folder is gone when this is read.
-                found[name]["path"] = repr(side)
-                text = text.replace(str(folder), repr(side))
+                said = side._head() if isinstance(side, Outcome) else repr(side)
+                found[name]["path"] = said
+                text = text.replace(str(folder), said)
     return Comparison(found, text)
 
 

@@ -39,15 +39,18 @@ __all__ = [
     "closed_form",
     "closed_forms",
     "compare",
+    "estimate",
     "fit_video",
     "jain",
     "main",
+    "number",
     "predict_rate",
     "presets",
     "quantities",
     "run",
     "run_cell",
     "schema",
+    "short",
     "studies",
     "transmission_period",
 ]
@@ -105,7 +108,10 @@ class Ack:
 
     @property
     def kind(self) -> Literal["new", "partial", "full", "duplicate"]:
-        """Advances outside a recovery; advances within one; ends one; does not advance."""
+        """Whether it advances the window's left edge, and in which state.
+
+        "new" advances outside a recovery, "partial" within one, "full" ends one, "duplicate" does not.
+        """
     @property
     def acked(self) -> float:
         """Newly acknowledged cumulatively, segments."""
@@ -126,19 +132,19 @@ class Ack:
         """Arrival rate that the receiver measured, bit/s, if it reports one."""
     @property
     def ece(self) -> bool:
-        """It carries an ECN echo."""
+        """Whether it carries an ECN echo."""
     @property
     def cwnd_limited(self) -> bool:
-        """The window was in use before it arrived (RFC 7661); always true if the endpoint does not check."""
+        """Whether the window was in use before it arrived (RFC 7661); True if the endpoint does not check."""
     @property
     def duplicates(self) -> int:
         """Duplicates in a row, including this one; 0 if it is not a duplicate."""
     @property
     def new_sack(self) -> bool:
-        """A duplicate with selective acknowledgements not seen before."""
+        """Whether it is a duplicate with selective acknowledgements not seen before."""
     @property
     def dsack(self) -> bool:
-        """A duplicate that reports a duplicate (RFC 2883)."""
+        """Whether it is a duplicate that reports a duplicate segment (RFC 2883)."""
 
 @final
 class Loss:
@@ -146,35 +152,35 @@ class Loss:
 
     @property
     def kind(self) -> Literal["loss", "ecn", "corruption", "timeout"]:
-        """Detected by duplicate or selective acknowledgements; an ECN echo; corruption; a timeout."""
+        """What showed it: "loss" (by acknowledgements), "ecn", "corruption" or "timeout"."""
 
 @final
 class Start:
-    """Why the sender starts to send."""
+    """Why data transmission starts."""
 
     @property
     def kind(self) -> Literal["established", "idle"]:
-        """The connection is established; or nothing was outstanding for longer than the RTO."""
+        """Why: "established", or "idle" after nothing was outstanding for longer than the RTO."""
     @property
     def rtt(self) -> float | None:
         """RTT of the handshake, s; None if it was not modelled or its SYN was retransmitted."""
     @property
     def syn_lost(self) -> bool:
-        """The SYN was retransmitted: RFC 5681 then requires an initial window of one segment."""
+        """Whether the SYN was retransmitted: RFC 5681 then requires an initial window of one segment."""
 
 @final
 class Probe:
-    """News about probes."""
+    """An answer to probes, or the news that the peer does not answer them."""
 
     @property
     def supported(self) -> bool:
-        """False: the peer does not answer, so no more will be sent."""
+        """Whether the peer answers probes; if it does not, no more will be sent."""
     @property
     def count(self) -> int:
         """Number of probes that this answer acknowledges."""
     @property
     def stale(self) -> bool:
-        """They were sent before the current recovery or start began."""
+        """Whether they were sent before the current recovery or start began."""
     @property
     def newly_acked(self) -> int:
         """Bytes of the stream that the probe's payload delivered."""
@@ -194,10 +200,10 @@ class Lost:
         """Bytes marked lost between that moment and now, itself included."""
     @property
     def app_limited(self) -> bool:
-        """The application limited the sender when it was sent."""
+        """Whether the application limited the sender when it was sent."""
     @property
     def same_gap(self) -> bool:
-        """It directly follows the segment marked lost before it."""
+        """Whether it directly follows the segment marked lost before it."""
 
 @final
 class Sent:
@@ -212,30 +218,33 @@ class Sent:
 
 @final
 class Transmit:
-    """The send loop has just run."""
+    """A run of the send loop."""
 
     @property
     def sent(self) -> int:
         """Data segments sent, without the one that fast retransmit forces."""
     @property
     def clock(self) -> Literal["ack", "probe", "timer", "app"]:
-        """What made it run."""
+        """What made it run: "ack", "probe", "timer" or "app"."""
     @property
     def blocked(self) -> Literal["app", "burst", "cwnd", "pacing", "rwnd"]:
-        """Why it stopped."""
+        """Why it stopped: "app", "burst", "cwnd", "pacing" or "rwnd"."""
 
 @final
 class Random:
     """The random stream of a connection: a function of seed and flow, independent of everything else."""
 
     def random(self) -> float:
-        """Uniform on [0, 1)."""
+        """Uniform on [0, 1).
+
+        Outside of an event, such as in `__init__`, this and the other methods raise `RuntimeError`.
+        """
     def uniform(self, low: float, high: float) -> float:
         """Uniform on [low, high)."""
     def below(self, n: int) -> int:
-        """A whole number uniform on 0 … n - 1."""
+        """A whole number uniform on 0 … n - 1; 0 for `n` = 0."""
     def exponential(self, mean: float) -> float:
-        """Exponentially distributed."""
+        """Exponentially distributed with this mean, in its unit."""
     def normal(self) -> float:
         """Normally distributed with mean 0 and standard deviation 1."""
 
@@ -256,19 +265,19 @@ class Control:
     """Sender mechanisms that the control requires; see `Policy`. Recovery with SACK by default."""
 
     cwnd: float
-    """Congestion window, segments; finite, 1 or more."""
+    """Congestion window, segments; finite, 1 or more, or else `ValueError`."""
     ssthresh: float
-    """Slow start threshold, segments; may be infinite."""
+    """Slow start threshold, segments, above 0, or else `ValueError`; may be infinite."""
 
     def __new__(cls, *args: Any, **options: Any) -> Control: ...
     @property
     def pacing(self) -> int | None:
-        """Departure rate of data, bit/s; None (by default) is ACK clocked."""
+        """Departure rate of data, bit/s, 1 or more, or else `ValueError`; None (default) is ACK clocking."""
     @pacing.setter
     def pacing(self, value: float | None) -> None: ...
     @property
     def in_slow_start(self) -> bool:
-        """cwnd is below ssthresh."""
+        """Whether cwnd is below ssthresh."""
     @property
     def flow(self) -> str:
         """The flow, as in "bulk[3]"."""
@@ -313,19 +322,19 @@ class Control:
         """Age of the oldest outstanding segment's last copy, s; None unless the policy has `watch_head`."""
     @property
     def head_retransmissions(self) -> int | None:
-        """Number of retransmissions of that segment."""
+        """Number of retransmissions of that segment; None unless the policy has `watch_head`."""
     @property
     def phase(self) -> Literal["open", "recovery", "loss"]:
-        """No loss is being repaired; one detected by acknowledgements is; one detected by a timeout is."""
+        """What is repaired: "open" nothing, "recovery" a loss by acknowledgements, "loss" one by timeout."""
     @property
     def after_timeout(self) -> bool:
         """Whether the slow start after a timeout is in progress, that is, until cwnd reaches ssthresh."""
     @property
     def app_limited(self) -> bool:
-        """The application, not the window, limits the sender."""
+        """Whether the application, not the window, limits the sender."""
     @property
     def probes(self) -> Literal["unknown", "yes", "no"]:
-        """Whether the peer answers probes."""
+        """Whether the peer answers probes; "unknown" before its first answer."""
     @property
     def rng(self) -> Random:
         """The connection's own random stream, for use in events."""
@@ -333,7 +342,10 @@ class Control:
     def probe_now(
         self, count: int, source: Literal["last-segment", "unacked-round-robin"] | None = None
     ) -> None:
-        """Sends probes after this event: copies of the last segment, or unacknowledged data in turn."""
+        """Sends probes after this event: copies of the last segment, or unacknowledged data in turn.
+
+        Raises `ValueError` if the policy of the class has no `probes`, or if `count` is below 1.
+        """
     def train(
         self,
         count: int,
@@ -341,11 +353,18 @@ class Control:
         spacing: float,
         source: Literal["last-segment", "unacked-round-robin"] | None = None,
     ) -> None:
-        """Starts a train of probes: after `first` seconds, then every `spacing` seconds; replaces another."""
+        """Starts a train of probes: after `first` seconds, then every `spacing` seconds; replaces another.
+
+        Raises `ValueError` if the policy of the class has no `probes`, if `count` is below 1, or if a time is
+        negative.
+        """
     def stop_probes(self) -> None:
         """Stops the train in progress."""
     def wake_at(self, time: float | None) -> None:
-        """Asks for `on_wake` at a simulated time, s; replaces an earlier request, None cancels."""
+        """Asks for `on_wake` at a simulated time, s; replaces an earlier request, None cancels.
+
+        Raises `ValueError` if the time is before `now`.
+        """
     def retransmit_head(self) -> None:
         """Marks the oldest outstanding segment lost; outside a recovery `on_congestion` follows."""
     def rewind(self) -> None:
@@ -389,9 +408,9 @@ class Control:
     def on_wake(self) -> None:
         """The time set with `wake_at` has come."""
     def priority(self, offset: int, retransmission: bool) -> Literal["normal", "low"]:
-        """Network priority of the segment that starts `offset` bytes into the stream."""
+        """Network priority of the segment that starts `offset` bytes into the stream; "normal" by default."""
     def telemetry(self) -> dict[str, float]:
-        """Variables to record as series `telemetry.NAME` if the scenario records `telemetry`."""
+        """Variables for the series `telemetry.NAME` if the scenario records `telemetry`; none by default."""
 
 @final
 class Table:
@@ -409,6 +428,7 @@ class RunResult:
     def summary_json(self) -> str: ...
     def ended_early(self) -> str | None: ...
     def report(self) -> str: ...
+    def tables(self) -> list[list[list[str]]]: ...
     def scenario_toml(self) -> str: ...
     def save(self, folder: Path) -> None: ...
 
@@ -444,6 +464,8 @@ class Outcome:
     def claims_json(self) -> str: ...
     def figures(self) -> list[tuple[str, str, str]]: ...
     def text(self) -> str: ...
+    def counts(self) -> str: ...
+    def means(self) -> str: ...
     def html(self) -> str: ...
     def save(self, folder: Path, render: Callable[[str, Path], object] | None = None) -> list[Path]: ...
 
@@ -569,5 +591,8 @@ def presets() -> list[str]: ...
 def cache_dir() -> Path: ...
 def quantities() -> list[tuple[str, str, str, str, str]]: ...
 def studies() -> list[str]: ...
+def number(x: float) -> str: ...
+def estimate(mean: float, half: float | None = None) -> str: ...
+def short(x: float) -> str: ...
 def run_cell(job: str, controls: list[tuple[str, type[Control], str | None]] = ...) -> str: ...
 def main(args: list[str], render: Callable[[str, Path], object] | None, again: list[str]) -> int: ...

@@ -20,7 +20,9 @@ class Requirement:
     """A section of the document, with its verdict."""
 
     section: str
+    """The number of the section, as in "5.1"."""
     title: str
+    """Its title, shortened."""
     verdict: str
     """"met", "not-met", "undecided", "failed" or "not-measured"."""
     claims: list[dict[str, Any]]

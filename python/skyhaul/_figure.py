@@ -2,11 +2,12 @@
 
 import json
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ._draw import picture
+from ._draw import HINT, SCALE, can_draw, picture
 
 
 @dataclass(frozen=True)
@@ -14,14 +15,17 @@ class Figure:
     """A figure with embedded data. Notebooks show it directly."""
 
     name: str
+    """Its name, as that of a file."""
     title: str
+    """Its title; empty if it has none."""
     spec: dict[str, Any]
     """The Vega-Lite specification."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes an image (PNG, SVG, PDF) or the specification (JSON), by the suffix of the path.
 
-        Returns the path.
+        Returns the path. Another suffix raises `ValueError`. An image needs vl-convert; an `ImportError` says
+        how to install it.
         """
         path = Path(path)
         if path.suffix == ".json":
@@ -30,8 +34,26 @@ class Figure:
             path.write_bytes(picture(json.dumps(self.spec), path.suffix.lstrip(".")))
         return path
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        return {"application/vnd.vegalite.v6+json": self.spec, "text/plain": repr(self)}
+    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The specification, for notebooks that draw it, and a PNG for all others and for nbconvert.
+
+        A PNG rather than an SVG: in one page of HTML, the names within several SVGs collide.
+        """
+        data: dict[str, Any] = {"application/vnd.vegalite.v6+json": self.spec, "text/plain": repr(self)}
+        sizes: dict[str, Any] = {}
+        if not can_draw():
+            data["text/plain"] += f"\n{HINT}"
+            return data, sizes
+        try:
+            png = picture(json.dumps(self.spec), "png")
+        except Exception as e:  # Whatever the renderer raises: the specification is shown all the same.
+            warnings.warn(f"figure {self.name}: {e}", RuntimeWarning, stacklevel=2)
+            return data, sizes
+        data["image/png"] = png
+        # The header of a PNG: width and height follow the signature and the name of the first chunk.
+        width, height = (int.from_bytes(png[at : at + 4]) for at in (16, 20))
+        sizes["image/png"] = {"width": width // SCALE, "height": height // SCALE}
+        return data, sizes
 
     def __repr__(self) -> str:
         return f"<Figure {self.name}: {self.title}>"

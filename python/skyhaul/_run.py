@@ -18,9 +18,17 @@ from ._table import Table
 class _Pickled:
     """The contents of a pickled result."""
 
-    def __init__(self, tables: dict[str, Table], summary: str, report: str, scenario: str) -> None:
+    def __init__(
+        self,
+        tables: dict[str, Table],
+        summary: str,
+        report: str,
+        scenario: str,
+        printed: list[list[list[str]]],
+    ) -> None:
         self._tables = tables
         self._texts = summary, report, scenario
+        self._printed = printed
 
     def flows(self) -> Table:
         return self._tables["flows"]
@@ -40,6 +48,9 @@ class _Pickled:
     def scenario_toml(self) -> str:
         return self._texts[2]
 
+    def tables(self) -> list[list[list[str]]]:
+        return self._printed
+
     def save(self, folder: Path) -> None:
         raise _core.SkyhaulError(
             "a pickled result cannot be saved: save it before pickling, or run its scenario again"
@@ -55,7 +66,8 @@ class Result:
     def __reduce__(self) -> tuple[type["Result"], tuple[_Pickled]]:
         tables = {"flows": self.flows, "links": self.links, "series": self.series}
         core = self._core
-        return Result, (_Pickled(tables, core.summary_json(), core.report(), core.scenario_toml()),)
+        texts = core.summary_json(), core.report(), core.scenario_toml()
+        return Result, (_Pickled(tables, *texts, core.tables()),)
 
     @staticmethod
     def _table(table: _core.Table | Table) -> Table:
@@ -107,19 +119,10 @@ class Result:
     def _repr_html_(self) -> str:
         s = self.summary
         html = _html.head(s["title"] or "A run", f"{s['duration_s']:g} s", f"seed {s['seed']}")
-        groups = [
-            "group",
-            "flows",
-            "cc",
-            "goodput_bit_s",
-            "mean_srtt_s",
-            "retransmissions",
-            "timeouts",
-            "jain",
-        ]
-        links = ["link", "direction", "utilization", "offered", "delivered", "dropped_error", "dropped_full"]
-        for columns, rows in ((groups, s["groups"]), (links, s["links"])):
-            html += _html.table(columns, ([row[c] for c in columns] for row in rows))
+        for first, *rows in self._core.tables():
+            # The names come first; what begins with a digit is a number.
+            cells = ([_html.Number(c) if c[:1].isdigit() else c for c in row] for row in rows)
+            html += _html.table(first, cells)
         return html
 
     def __str__(self) -> str:
@@ -173,43 +176,7 @@ class Check(dict[str, Any]):
         return [f"{w['key']}: {w['message']}" for w in self["warnings"]]
 
     def _repr_html_(self) -> str:
-        links = [
-            (
-                link["name"],
-                direction,
-                d["rate_bit_s"],
-                d["delay_s"],
-                d["loss"],
-                d["queue_kind"],
-                d["queue_packets"],
-                d["bdp_packets"],
-            )
-            for link in self["links"]
-            for direction in ("forward", "reverse")
-            if (d := link[direction])
-        ]
-        flows = [
-            (
-                f["name"],
-                f["count"],
-                f["cc"],
-                f["base_rtt_s"],
-                (f["active"] or {}).get("kind"),
-                f["rate_segments_s"],
-                f["goodput_bit_s"],
-            )
-            for f in self["flows"]
-        ]
-        return (
-            _html.head(self["title"] or "A scenario", f"{self['duration_s']:g} s", f"seed {self['seed']}")
-            + _html.table(
-                ["link", "", "rate (bit/s)", "delay (s)", "loss", "queue", "packets", "BDP (packets)"], links
-            )
-            + _html.table(
-                ["flows", "count", "cc", "RTT (s)", "bound by", "segments/s each", "goodput (bit/s)"], flows
-            )
-            + _html.lines("warnings", self.warnings)
-        )
+        return _html.verbatim(self._text)
 
     def __str__(self) -> str:
         return self._text

@@ -21,13 +21,18 @@ from ._progress import Progress, teller
 from ._settings import Value, count, settings
 from ._table import Table
 
+MOST_LINES = 24
+"""Largest number of lines of means in the short form of an outcome."""
+
 
 @dataclass(frozen=True)
 class Claim:
     """A statement of a paper, with its verdict."""
 
     id: str
+    """Its name within the study."""
     says: str
+    """The statement, in our words."""
     verdict: str
     """"holds", "differs", "undecided", "not-evaluable" or, in the quick profile, "not-in-profile"."""
     ours: str
@@ -47,6 +52,7 @@ class FailedCell:
     cell: str
     """The label of the combination."""
     seed: int
+    """The seed of the run."""
     message: str
     """The error in one line, with the simulated time."""
     traceback: str | None
@@ -112,9 +118,7 @@ class Outcome:
 
     def _repr_html_(self) -> str:
         s = self.summary
-        counts = ", ".join(f"{n} {k.replace('_', ' ')}" for k, n in s["counts"].items() if n)
-        p = s["provenance"]
-        html = _html.head(s["title"], counts or "no claims", f"{p['cells']} cells", f"{p['seeds']} seeds")
+        html = _html.head(s["title"], self._core.counts(), *self._size())
         if self.claims:
             rows = [(c.id, c.says, c.verdict, c.ours, c.paper) for c in self.claims]
             html += _html.table(["claim", "says", "verdict", "ours", "paper"], rows)
@@ -128,8 +132,25 @@ class Outcome:
         return self._core.text()
 
     def __repr__(self) -> str:
-        s = self.summary
-        return f"<Outcome of {s['title']}: {s['provenance']['cells']} cells, {s['counts']}>"
+        # A table that is printed has its first lines.
+        lines = self._core.means().splitlines()
+        more = (
+            [f"… and {len(lines) - MOST_LINES} more lines: print() shows all"] if lines[MOST_LINES:] else []
+        )
+        return "\n".join([self._head(), *lines[:MOST_LINES], *more])
+
+    def _head(self) -> str:
+        """What it is, in one line."""
+        return f"<Outcome of {self.summary['title']}: {self._core.counts()}, {', '.join(self._size())}>"
+
+    def _size(self) -> tuple[str, str]:
+        p = self.summary["provenance"]
+        return _count(p["cells"], "cell"), _count(p["seeds"], "seed")
+
+
+def _count(n: int, one: str) -> str:
+    """A number with its noun."""
+    return f"{n} {one}" if n == 1 else f"{n} {one}s"
 
 
 def _means(values: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]:
@@ -139,10 +160,9 @@ def _means(values: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]
     metrics = list(dict.fromkeys(name for v in values for name in v["metrics"]))
 
     def shown(estimate: dict[str, Any] | None) -> str:
-        if not estimate or estimate.get("mean") is None:
-            return _html.number(None)
-        half = estimate.get("ci95")
-        return _html.number(estimate["mean"]) + ("" if half is None else f" ± {_html.number(half)}")
+        return (
+            _html.estimate(*(estimate.get(k) for k in ("mean", "ci95"))) if estimate else _html.number(None)
+        )
 
     rows: list[list[object]] = [
         [
@@ -172,10 +192,10 @@ class Study:
         return len(self._core)
 
     def __repr__(self) -> str:
-        return f"<Study {self.title}: {len(self)} cells>"
+        return f"<Study {self.title}: {_count(len(self), 'cell')}, not run yet: .run()>"
 
     def _repr_html_(self) -> str:
-        return _html.head(self.title, f"{len(self)} cells", "not run yet: .run()")
+        return _html.head(self.title, _count(len(self), "cell"), "not run yet: .run()")
 
     def run(
         self,

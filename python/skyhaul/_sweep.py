@@ -11,11 +11,13 @@ from . import _core
 from ._control import Controls
 from ._elsewhere import Executor
 from ._progress import Progress
-from ._settings import Value, toml
+from ._settings import Array, Value, plain, toml
 from ._study import Outcome, study
 
-Values = Sequence[Value] | Mapping[str, Value]
-"""Values of an axis, or a mapping from names to values."""
+Values = Sequence[Value] | Array | Mapping[str, Value]
+"""Values of an axis, such as a list, an array or a series, or a mapping from names to values."""
+
+Listed = list[Value] | Mapping[str, Value]
 
 RESERVED = ("metric", "seed", "reading")
 """Columns of the table of cells that are no axes."""
@@ -42,8 +44,9 @@ def sweep(
     """Runs a scenario with every combination of values and every seed.
 
     `axes` are keys of the scenario and their values: `{"flows.bulk.cc": ["sack", "peach"]}`, or with names
-    `{"links.sat.delay": {"GEO": "275 ms", "LEO": "25 ms"}}`. In the table of cells, an axis has the name of
-    the last part of its key, or of the whole key with `_` for dots if two names would collide.
+    `{"links.sat.delay": {"GEO": "275 ms", "LEO": "25 ms"}}`. Values may come as a list, a numpy array, or a
+    series of pandas or polars. In the table of cells, an axis has the name of the last part of its key, or of
+    the whole key with `_` for dots if two names would collide.
 
     `metrics` are expressions as in studies, with or without names: `"sum(flow.goodput)"`,
     `{"busy": "link.sat.forward.utilization"}`. A flow quantity without a function, `"flow.goodput"`, is the
@@ -55,14 +58,27 @@ def sweep(
     """
     if not axes:
         raise _core.StudyError("axes: a sweep needs at least one key with values; run() makes a single run")
-    text = _text(scenario, axes, metrics, title)
+    text = _text(scenario, {path: _listed(path, values) for path, values in axes.items()}, metrics, title)
     plan = study("sweep", text=text, set=set, seeds=seeds, first_seed=first_seed, controls=controls)
     return plan.run(jobs=jobs, cache=cache, progress=progress, executor=executor)
 
 
+def _listed(path: str, values: Values) -> Listed:
+    """The values of an axis as a list or a mapping."""
+    found = plain(values)
+    if isinstance(found, Mapping):
+        return {name: plain(value) for name, value in found.items()}
+    if isinstance(found, str) or not isinstance(found, Sequence):
+        raise _core.StudyError(
+            f'axes["{path}"]: {values!r} is a single value: write a list of values, or use set for a key '
+            "that does not vary"
+        )
+    return [plain(value) for value in found]
+
+
 def _text(
     scenario: str | os.PathLike[str],
-    axes: Mapping[str, Values],
+    axes: Mapping[str, Listed],
     metrics: Mapping[str, str] | Sequence[str],
     title: str,
 ) -> str:
@@ -74,11 +90,6 @@ def _text(
     names = _names(axes)
     lines = ["schema = 1", f"title = {toml(title)}", f"scenario = {toml(base)}"]
     for path, values in axes.items():
-        if isinstance(values, str) or not isinstance(values, Mapping | Sequence):
-            raise _core.StudyError(
-                f'axes["{path}"]: {values!r} is a single value: write a list of values, or use set for a key '
-                "that does not vary"
-            )
         listed = values
         if isinstance(values, Mapping):
             listed = [{"label": label, "value": value} for label, value in values.items()]
@@ -103,7 +114,7 @@ def _text(
     return "\n".join(lines) + "\n"
 
 
-def _names(axes: Mapping[str, Values]) -> dict[str, str]:
+def _names(axes: Mapping[str, Listed]) -> dict[str, str]:
     """The names of the axes, by their keys: the last part of a key, or the whole key if that is taken."""
     short = {path: path.rsplit(".", 1)[-1] for path in axes}
     taken = list(short.values())
@@ -138,10 +149,10 @@ def _unit(expression: str) -> str:
     )
 
 
-def _figures(metric: str, axes: Mapping[str, Values]) -> list[str]:
+def _figures(metric: str, axes: Mapping[str, Listed]) -> list[str]:
     """The figures of a metric: one for each combination of the axes that are neither x nor series."""
 
-    def numbers(values: Values) -> list[float]:
+    def numbers(values: Listed) -> list[float]:
         # The values if all are numbers, otherwise none.
         plain = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
         return [float(v) for v in plain] if len(plain) == len(values) else []

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import _core, _html
+from ._optional import needed
 
 if TYPE_CHECKING:
     import pandas
@@ -21,8 +22,7 @@ class _Columns:
         return max(map(len, self._values.values()), default=0)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        import pyarrow
-
+        pyarrow = needed("a table that was pickled", "frames", "pyarrow")
         return pyarrow.table(self._values).__arrow_c_stream__(requested_schema)
 
     @property
@@ -72,21 +72,19 @@ class Table:
         return self._core.column_names
 
     def to_arrow(self) -> "pyarrow.Table":
-        """The table as a pyarrow table."""
-        import pyarrow
-
-        return pyarrow.table(self)
+        """The table as a pyarrow table. Without pyarrow an `ImportError` says what to install."""
+        table: pyarrow.Table = needed("to_arrow()", "frames", "pyarrow").table(self)
+        return table
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """The table as a pandas data frame."""
-        import pandas
-
-        if hasattr(pandas.DataFrame, "from_arrow"):
-            return pandas.DataFrame.from_arrow(self)
-        return self.to_arrow().to_pandas()
+        """The table as a pandas data frame. It needs pyarrow too; an `ImportError` says what to install."""
+        frames = needed("to_pandas()", "frames", "pandas", "pyarrow").DataFrame
+        frame: pandas.DataFrame = (
+            frames.from_arrow(self) if hasattr(frames, "from_arrow") else self.to_arrow().to_pandas()
+        )
+        return frame
 
     def to_polars(self) -> "polars.DataFrame":
-        """The table as a polars data frame."""
-        import polars
-
-        return polars.DataFrame(self)
+        """The table as a polars data frame. Without polars an `ImportError` says what to install."""
+        frame: polars.DataFrame = needed("to_polars()", "frames", "polars").DataFrame(self)
+        return frame

@@ -119,7 +119,7 @@ def return_cap(rate: float, ack: float = 40, b: float = 1) -> float:
 
 
 def asymmetry(forward: float, reverse: float, packet: float = 1000, ack: float = 40) -> float:
-    """Normalised asymmetry k (RFC 3449), rates in bit/s, sizes in bytes; above `b` the return link limits."""
+    """Normalized asymmetry k (RFC 3449), rates in bit/s, sizes in bytes; above `b` the return link limits."""
     return _form("asymmetry", forward, reverse, packet, ack)
 
 

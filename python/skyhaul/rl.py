@@ -7,8 +7,8 @@
     observation, info = env.reset(seed=1)
     observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
 
-It needs Gymnasium: `pip install 'skyhaul[rl]'`. The page "Learned congestion control" of the documentation
-describes observations, actions and rewards.
+It needs Gymnasium, the extra [rl]: `pip install 'gymnasium>=1.2,<2'`. The page "Learned congestion control"
+of the documentation describes observations, actions and rewards.
 """
 
 import math
@@ -21,6 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 from . import _core
 from ._control import Policy
 from ._core import Ack, Control, ControlError, Loss, ScenarioError, Start
+from ._optional import hint
 from ._run import Result, check, run
 from ._settings import Value
 
@@ -28,7 +29,7 @@ try:
     import gymnasium
     import numpy as np
 except ImportError as e:
-    raise ImportError("skyhaul.rl needs Gymnasium: pip install 'skyhaul[rl]'") from e
+    raise ImportError(hint("skyhaul.rl", "rl", "gymnasium")) from e
 
 __all__ = ["OBSERVATION", "SatelliteEnv"]
 

@@ -30,15 +30,19 @@ class Type:
     frames: int
     """Number of frames of this type in the trace."""
     mean_bytes: float
+    """Mean size of a frame, bytes."""
     variation: float
     """Coefficient of variation of the frame sizes."""
     least_bytes: int
+    """Size of the smallest frame, bytes."""
     most_bytes: int
+    """Size of the largest frame, bytes."""
     autocorrelation_error: float
     """Root mean square difference between the two autocorrelations below."""
     autocorrelation_trace: list[float]
     """Autocorrelation of the trace at lags 1, 2, …, in frames of the type."""
     autocorrelation_model: list[float]
+    """The same of the model."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +50,13 @@ class Aggregates:
     """Statistics of all frames of a film."""
 
     frames: int
+    """Number of frames."""
     mean_bytes: float
+    """Mean size of a frame, bytes."""
     variation: float
+    """Coefficient of variation of the frame sizes."""
     largest_bytes: float
+    """Size of the largest frame, bytes."""
     group_variation: float
     """Coefficient of variation of the size of a group of pictures."""
 
@@ -60,7 +68,9 @@ class Fit:
     movie: dict[str, Any]
     """The movie as a scenario takes it."""
     types: list[Type]
+    """Its types of frames."""
     trace: Aggregates
+    """Statistics of the trace."""
     played: Aggregates
     """Statistics of the same number of frames of the movie."""
     group_variation_other_mode: float

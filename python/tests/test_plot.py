@@ -1,10 +1,15 @@
 """Figures of the recorded series of a run."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
+from pixels import png
 
 import skyhaul as sh
+from skyhaul import _draw
 
 
 @pytest.fixture(scope="module")
@@ -81,3 +86,88 @@ def test_figures_are_saved(result, tmp_path):
     assert json.loads(path.read_text())["title"]["text"] == "One window"
     pytest.importorskip("vl_convert")
     assert b"One window" in figure.save(str(tmp_path / "window.svg")).read_bytes()
+
+
+def test_notebooks_get_the_specification_and_an_image(result):
+    pytest.importorskip("vl_convert")
+    figure = result.plot.cwnd(of="bulk[0]")
+    data, sizes = figure._repr_mimebundle_(include=None, exclude=None)
+    assert data["application/vnd.vegalite.v6+json"] == figure.spec
+    width, height, colours = png(data["image/png"])
+    assert len(colours) > 20
+    # Shown at the size of the figure, drawn with more pixels.
+    assert sizes == {"image/png": {"width": width // 2, "height": height // 2}}
+    assert width // 2 > 560
+
+
+def no_package(monkeypatch, path=""):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    monkeypatch.setenv("PATH", str(path))
+
+
+def test_without_a_renderer_it_is_said_what_to_install(result, tmp_path, monkeypatch):
+    no_package(monkeypatch)
+    figure = result.plot.cwnd(of="bulk[0]")
+    says = r"figures needs vl-convert-python: pip install 'vl-convert-python>=1\.9,<2' \(the extra \[plot\]\)"
+    with pytest.raises(ImportError, match=says):
+        figure.save(tmp_path / "a.png")
+    data, sizes = figure._repr_mimebundle_()
+    assert set(data) == {"application/vnd.vegalite.v6+json", "text/plain"}
+    assert "pip install" in data["text/plain"]
+    assert sizes == {}
+    assert _draw.renderer() is None
+
+
+COMMAND = """#!{python}
+import sys
+kind = sys.argv[1].removeprefix("vl2")
+out = sys.argv[sys.argv.index("--output") + 1]
+assert sys.argv[sys.argv.index("--input") + 1] == "-"
+spec = sys.stdin.read()
+if "Refused" in spec:
+    sys.exit("error: the specification is refused")
+open(out, "w").write(f"{{kind}} of {{len(spec)}} characters")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a script is the command")
+def test_the_command_draws_where_the_package_is_not_installed(result, tmp_path, monkeypatch):
+    command = tmp_path / "vl-convert"
+    command.write_text(COMMAND.format(python=sys.executable))
+    command.chmod(0o755)
+    no_package(monkeypatch, tmp_path)
+    figure = result.plot.cwnd(of="bulk[0]")
+    length = len(json.dumps(figure.spec))
+    for kind in _draw.KINDS:
+        assert figure.save(tmp_path / f"a.{kind}").read_text() == f"{kind} of {length} characters"
+    with pytest.raises(OSError, match="the specification is refused"):
+        result.plot.cwnd(title="Refused").save(tmp_path / "a.png")
+    # A notebook shows the specification all the same.
+    with pytest.warns(RuntimeWarning, match="the specification is refused"):
+        data, _ = result.plot.cwnd(title="Refused")._repr_mimebundle_()
+    assert "image/png" not in data
+
+
+def test_check_draws_with_the_renderer_of_python(tmp_path):
+    pytest.importorskip("vl_convert")
+
+    def check(name, **env):
+        args = ["check", "preset:leo-walker-550", "--set", "duration=60s", "--figure", tmp_path / name]
+        done = subprocess.run(
+            [sys.executable, "-m", "skyhaul", *args],
+            env={**os.environ, "PATH": "", **env},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stderr
+
+    assert check("pass.png")[0] == 0
+    assert len(png((tmp_path / "pass.png").read_bytes())[2]) > 20
+    # A package of that name that cannot be imported is none.
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['vl_convert'] = None\n")
+    code, said = check(
+        "none.png", PYTHONPATH=os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    )
+    assert code == 2
+    assert "pip install 'vl-convert-python>=1.9,<2'" in said.splitlines()[-1]

@@ -53,6 +53,74 @@ def test_names_of_values_tables_and_axes_of_one_name():
     assert set(out.figures) == {"mean_srtt-0", "mean_srtt-1"}
 
 
+def texts(outcome, *columns):
+    return list(zip(*(outcome.cells[c] for c in columns), strict=True))
+
+
+def test_axes_come_from_numpy_pandas_and_polars():
+    np = pytest.importorskip("numpy")
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+
+    def sweep(loss, count, cc):
+        axes = {"links.sat.error.p": loss, "flows.bulk.count": count, "flows.bulk.cc": cc}
+        return sh.sweep("preset:peach-geo", axes, set={"duration": "2 s"}, seeds=1)
+
+    plain = sweep([0.0, 0.001, 0.01], [1, 2], ["sack", "peach"])
+    losses, counts, names = [0.0, 0.001, 0.01], [1, 2], ["sack", "peach"]
+    others = [
+        (np.array(losses), np.array(counts, dtype=np.uint8), np.array(names)),
+        (pandas.Series(losses), pandas.Index(counts), pandas.Series(names, dtype="category")),
+        (polars.Series(losses), polars.Series(counts), polars.Series(names)),
+        # Lists and names of their numbers.
+        (list(np.array(losses)), {"one": np.int64(1), "two": np.uint16(2)}, tuple(np.array(names))),
+    ]
+    for other in others:
+        found = sweep(*other)
+        assert found.cells["goodput"] == plain.cells["goodput"]
+        assert found.cells["p_x"] == plain.cells["p_x"]
+        # They are numbers to the figures, too.
+        assert found.figures.keys() == plain.figures.keys()
+    assert sweep(*others[0]).summary["values"] == plain.summary["values"]
+    with pytest.raises(sh.StudyError, match="is a single value"):
+        sweep(np.float64(0.5), counts, names)
+
+
+def test_settings_come_from_numpy():
+    np = pytest.importorskip("numpy")
+    change = {
+        "flows.bulk.count": np.int64(3),
+        "flows.bulk.handshake": np.bool_(True),
+        "links.sat.error.p": np.float64(0),
+    }
+    r = sh.run("preset:peach-geo", set={"duration": "2 s", "record.series": np.array(["cwnd"]), **change})
+    assert len(r.flows) == 3
+    assert "handshake = true" in r.scenario
+    assert set(r.series["series"]) <= {"cwnd"}
+
+
+def test_outcomes_show_their_numbers():
+    """Printed, at the prompt, in a notebook and by the command: the same numbers, rounded in one way."""
+    axes = {"flows.bulk.cc": ["sack", "peach"], "links.sat.error.p": [0, 1e-2]}
+    metrics = {"goodput": "sum(flow.goodput)", "busy": "link.sat.forward.utilization"}
+    out = sh.sweep("preset:peach-geo", axes, metrics, set=SHORT, seeds=2)
+    printed, prompt, notebook = str(out), repr(out), out._repr_html_()
+    assert "no claims" in printed
+    assert "no claims" in prompt.splitlines()[0]
+    values = [v["metrics"][name] for v in out.summary["values"] for name in v["metrics"]]
+    assert len(values) == 8
+    page = out._core.html()
+    for value in values:
+        shown = sh._core.estimate(value["mean"], value["ci95"])
+        assert all(shown in text for text in (printed, prompt, notebook, page)), shown
+    # At the prompt only the first lines.
+    long = sh.sweep(
+        "preset:peach-geo", {"links.sat.error.p": [i / 1000 for i in range(40)]}, set=SHORT, seeds=1
+    )
+    assert repr(long).splitlines()[-1] == "… and 17 more lines: print() shows all"
+    assert len(str(long).splitlines()) > 40
+
+
 def test_a_file_own_controls_and_paths(tmp_path, monkeypatch):
     class Gentle(sh.Control):
         def reduction(self, loss):

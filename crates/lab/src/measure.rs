@@ -116,7 +116,7 @@ pub fn series_table(result: &RunResult) -> Table {
 }
 
 /// The true causes of window reductions; in brackets those by timeout.
-fn cut_lines(groups: &[Group<'_>]) -> String {
+fn cut_grid(groups: &[Group<'_>]) -> Grid {
     let mut cuts = Grid::new(&["window cuts after", "link error", "congestion", "outage", "no loss"]);
     for g in groups {
         let cell =
@@ -128,10 +128,10 @@ fn cut_lines(groups: &[Group<'_>]) -> String {
         let causes = ["error", "congestion", "outage", "spurious"].map(cell);
         cuts.row(std::iter::once(g.name.to_owned()).chain(causes).collect());
     }
-    cuts.lines(0)
+    cuts
 }
 
-/// The output of `run`: tables of flow groups, of the causes of window reductions, of pages, and of links.
+/// The output of `run`: a head, then the tables.
 #[must_use]
 pub fn report(scenario: &Resolved, seed: u64, result: &RunResult) -> String {
     let title = if scenario.title.is_empty() { String::new() } else { format!("{} · ", scenario.title) };
@@ -140,6 +140,12 @@ pub fn report(scenario: &Resolved, seed: u64, result: &RunResult) -> String {
     if let Some(why) = result.ended {
         out += &format!("{why}\n\n");
     }
+    out + &tables(scenario, result).iter().map(|grid| grid.lines(0)).collect::<Vec<_>>().join("\n")
+}
+
+/// The tables that `run` prints: of flow groups, of the causes of window reductions, of pages, and of links.
+#[must_use]
+pub fn tables(scenario: &Resolved, result: &RunResult) -> Vec<Grid> {
     let mut flows = Grid::new(&[
         "flows",
         "n",
@@ -175,10 +181,9 @@ pub fn report(scenario: &Resolved, seed: u64, result: &RunResult) -> String {
             format!("{:.3}", g.real("jain")),
         ]);
     }
-    out.push_str(&flows.lines(0));
+    let mut all = vec![flows];
     if groups.iter().any(|g| g.real("cuts") > 0.0) {
-        out.push('\n');
-        out.push_str(&cut_lines(&groups));
+        all.push(cut_grid(&groups));
     }
     let with_pages = || groups.iter().filter(|g| g.real("pages") > 0.0);
     if with_pages().next().is_some() {
@@ -186,8 +191,7 @@ pub fn report(scenario: &Resolved, seed: u64, result: &RunResult) -> String {
         for g in with_pages() {
             pages.row(vec![g.name.to_owned(), g.count("pages"), time(g.real("page_time_mean_s"))]);
         }
-        out.push('\n');
-        out.push_str(&pages.lines(0));
+        all.push(pages);
     }
     let of = |l: &LinkResult, name: &str| {
         let found = LINK.iter().find(|q| q.name == name);
@@ -222,10 +226,9 @@ pub fn report(scenario: &Resolved, seed: u64, result: &RunResult) -> String {
         );
     }
     if !result.links.is_empty() {
-        out.push('\n');
-        out.push_str(&links.lines(0));
+        all.push(links);
     }
-    out
+    all
 }
 
 fn time(x: f64) -> String {

@@ -6,9 +6,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{self, Stdio};
 
-/// The message if there is no renderer.
-pub(crate) const NO_RENDERER: &str = "no figure files: install vl-convert, or use `pip install 'skyhaul[plot]'`; \
-                                 the page report.html shows the same figures";
+/// What to install for figure files. The requirement is that of the extra `plot` in `pyproject.toml`, not the name of this package: an
+/// index may have another package of that name.
+pub(crate) const INSTALL: &str =
+    "install the command vl-convert, or for Python: pip install 'vl-convert-python>=1.9,<2'";
 
 /// The command `vl-convert`, by its path.
 #[derive(Debug)]

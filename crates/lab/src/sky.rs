@@ -2,7 +2,7 @@
 
 use crate::LabError;
 use crate::error::FigureError;
-use crate::picture::Command;
+use crate::picture::{Command, INSTALL};
 use serde_json::{Value, json};
 use skyhaul_base::Duration;
 use skyhaul_scenario::Resolved;
@@ -16,21 +16,30 @@ const POINTS: usize = 2_000;
 /// Largest number of satellite names; more would overlap.
 const NAMES: usize = 12;
 
-/// Draws the first satellite link of a scenario: SVG or PNG with `vl-convert`, or the specification as JSON, by the
-/// extension of the path.
+/// Draws the first satellite link of a scenario: SVG or PNG with the renderer, or without one with the command
+/// `vl-convert`, or the specification as JSON, by the extension of the path.
 ///
 /// # Errors
 /// If no link has satellites, the extension is unknown, there is no renderer, or the file cannot be written.
-pub fn figure(scenario: &Resolved, path: &Path) -> Result<(), LabError> {
+pub fn figure(
+    scenario: &Resolved,
+    path: &Path,
+    renderer: Option<&dyn FigureRenderer>,
+) -> Result<(), LabError> {
     let refuse = |why| LabError::from(FigureError { path: path.into(), why });
     let spec = spec(scenario).ok_or_else(|| refuse("no link of the scenario uses satellites".into()))?;
     let text = spec.to_string();
     match path.extension().and_then(|e| e.to_str()) {
         Some("json") => std::fs::write(path, text).map_err(LabError::write(path)),
         Some("svg" | "png") => {
-            let missing = "cannot draw: install vl-convert, or write a name that ends in .json for the Vega-Lite specification";
-            let command = Command::find().ok_or_else(|| refuse(missing.into()))?;
-            command.render(&text, path).map_err(|e| refuse(e.to_string()))
+            let command = Command::find();
+            let found = renderer.or(command.as_ref().map(|c| c as &dyn FigureRenderer));
+            let missing = || {
+                refuse(format!(
+                    "cannot draw: {INSTALL}, or write a name that ends in .json for the Vega-Lite specification"
+                ))
+            };
+            found.ok_or_else(missing)?.render(&text, path).map_err(|e| refuse(e.to_string()))
         }
         _ => Err(refuse("write a name that ends in .svg, .png or .json".into())),
     }

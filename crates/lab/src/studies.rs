@@ -12,6 +12,7 @@ use skyhaul_study::format;
 use skyhaul_study::model::StudyFile;
 use skyhaul_study::output::{self, OutputOptions};
 use skyhaul_study::plan::Plan;
+use skyhaul_study::report;
 use std::path::{Path, PathBuf};
 
 /// Names and texts of the built-in studies and papers, by name.
@@ -94,7 +95,8 @@ pub fn write(
     }
     let command = crate::picture::Command::find();
     let Some(renderer) = renderer.or(command.as_ref().map(|c| c as &dyn FigureRenderer)) else {
-        warn(crate::picture::NO_RENDERER);
+        let install = crate::picture::INSTALL;
+        warn(&format!("no figure files: {install}; the page report.html shows the same figures"));
         return Ok(written);
     };
     written.extend(pictures(e, folder, renderer, warn));
@@ -120,6 +122,15 @@ pub(crate) fn pictures(
         }
     }
     written
+}
+
+/// What the command prints of a study: the head, means with intervals, then the counts and the claims with their verdicts.
+#[must_use]
+pub fn text(e: &Evaluation, metrics: impl Fn(&str) -> bool) -> String {
+    let text = report::text(e);
+    // The values come behind the head, which ends at the first empty line.
+    let (head, claims) = text.split_once("\n\n").unwrap_or((&text, ""));
+    format!("{head}\n\n{}\n{claims}", values(e, metrics))
 }
 
 /// Means with intervals under the default reading: one table per metric, with the last axis across and all others

@@ -68,6 +68,12 @@ impl Grid {
         self.rows.push(cells);
     }
 
+    /// The rows, the header first.
+    #[must_use]
+    pub fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
     /// The lines, each terminated and indented by `indent` spaces.
     #[must_use]
     pub fn lines(&self, indent: usize) -> String {

@@ -74,6 +74,12 @@ impl RunResult {
         measure::report(&self.case.scenario, self.case.seed, &self.result)
     }
 
+    /// The tables of that output: rows of cells, the header first.
+    fn tables(&self) -> Vec<Vec<Vec<String>>> {
+        let tables = measure::tables(&self.case.scenario, &self.result);
+        tables.iter().map(|grid| grid.rows().to_vec()).collect()
+    }
+
     /// The fully resolved scenario, as TOML.
     fn scenario_toml(&self) -> String {
         self.case.scenario.to_toml()

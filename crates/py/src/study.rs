@@ -16,12 +16,14 @@ use skyhaul_study::cache::{Cache, Entry};
 use skyhaul_study::engine::Simulator;
 use skyhaul_study::evaluation::{Evaluation, evaluate};
 use skyhaul_study::figure::FigureRenderer;
+use skyhaul_study::format;
 use skyhaul_study::model::{Raw, StudyFile};
 use skyhaul_study::observed::Observed;
 use skyhaul_study::plan::Plan;
 use skyhaul_study::report;
 use skyhaul_study::run::{self, Cells, Job, RunOptions};
 use skyhaul_study::runner::{CellRunner, Failure, Problem, Resolution, Setting, Unversioned, Vocabulary};
+use skyhaul_study::stats::Estimate;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -312,9 +314,19 @@ impl Outcome {
         figures.map(|f| (f.name.clone(), f.title.clone(), f.spec.to_string())).collect()
     }
 
-    /// The report as text.
+    /// The output of the command line.
     fn text(&self) -> String {
-        report::text(&self.evaluation)
+        lab::text(&self.evaluation, |_| true)
+    }
+
+    /// The number of claims per verdict, in words.
+    fn counts(&self) -> String {
+        report::counts(&self.evaluation)
+    }
+
+    /// The means with intervals in it.
+    fn means(&self) -> String {
+        lab::values(&self.evaluation, |_| true)
     }
 
     /// The report as one HTML page.
@@ -332,6 +344,26 @@ impl Outcome {
         });
         written.map_err(error::output)
     }
+}
+
+/// A number as reports of studies show it: four significant digits.
+#[pyfunction]
+pub(crate) fn number(x: f64) -> String {
+    format::number(x)
+}
+
+/// `mean ± half`, as reports of studies show it; without an interval the mean alone.
+#[pyfunction]
+#[pyo3(signature = (mean, half=None))]
+pub(crate) fn estimate(mean: f64, half: Option<f64>) -> String {
+    // The number of seeds is not shown.
+    format::estimate(&Estimate { mean, half: half.unwrap_or(f64::INFINITY), n: 0 })
+}
+
+/// A number as the output of a search shows it: three significant digits.
+#[pyfunction]
+pub(crate) fn short(x: f64) -> String {
+    skyhaul_lab::text::short(x)
 }
 
 /// Names of the studies that come with the package.

@@ -5,8 +5,9 @@ use crate::output::print;
 use crate::stop::Stop;
 use skyhaul_cc::Controls;
 use skyhaul_lab::{cases, sky};
+use skyhaul_study::figure::FigureRenderer;
 
-pub(crate) fn run(args: &CheckArgs) -> Result<(), Stop> {
+pub(crate) fn run(args: &CheckArgs, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
     let cases = cases::resolve(&args.scenario.scenario, &args.scenario.set, None)?;
     for case in &cases {
         skyhaul_sim::check_controls(&case.scenario, &Controls::default()).map_err(Stop::bad)?;
@@ -17,7 +18,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Stop> {
                 "--figure draws one scenario, and --set with several values makes several",
             ));
         };
-        sky::figure(&case.scenario, path)?;
+        sky::figure(&case.scenario, path, renderer)?;
     }
     let checks: Vec<_> = cases.iter().map(|c| skyhaul_scenario::check(&c.scenario)).collect();
     if args.scenario.json {

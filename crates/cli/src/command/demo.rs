@@ -34,7 +34,7 @@ pub(crate) fn run(args: &DemoArgs, renderer: Option<&dyn FigureRenderer>) -> Res
     // Results of other readings of the paper are on the page only.
     let mut brief = e.clone();
     brief.claims.iter_mut().for_each(|c| c.outcomes.truncate(1));
-    let mut out = study::shown(&brief, |m| SHOWN.iter().any(|s| m.starts_with(s)));
+    let mut out = studies::text(&brief, |m| SHOWN.iter().any(|s| m.starts_with(s)));
     let shown =
         |ending: &'static str| written.iter().filter(move |p| p.extension().is_some_and(|x| x == ending));
     if e.readings.len() > 1 {

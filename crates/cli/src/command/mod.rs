@@ -45,7 +45,7 @@ pub(crate) fn run(
 ) -> Result<(), Stop> {
     match command {
         Command::Attack(args) => attack::run(args),
-        Command::Check(args) => check::run(args),
+        Command::Check(args) => check::run(args, renderer),
         Command::Compare(args) => compare::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Demo(args) => demo::run(args, renderer),

@@ -14,7 +14,6 @@ use skyhaul_study::evaluation::{Counts, Evaluation, evaluate};
 use skyhaul_study::figure::FigureRenderer;
 use skyhaul_study::fit::{Ending, fit};
 use skyhaul_study::model::StudyFile;
-use skyhaul_study::report;
 use skyhaul_study::run::{RunOptions, run as run_cells};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -47,7 +46,7 @@ pub(crate) fn run(command: &StudyCommand, renderer: Option<&dyn FigureRenderer>)
     }
     let watch = Stopwatch::start();
     let e = finish(file, args.cache.clone(), jobs(args.jobs))?;
-    let mut out = if args.json { format!("{:#}\n", e.summary()) } else { shown(&e, |_| true) };
+    let mut out = if args.json { format!("{:#}\n", e.summary()) } else { studies::text(&e, |_| true) };
     if let Some(folder) = &folder {
         let took = watch.elapsed().as_secs_f64();
         let written = studies::write(&e, folder, renderer, Some(took), &mut warn)?;
@@ -134,12 +133,4 @@ pub(crate) fn all_ran(e: &Evaluation) -> Result<(), Stop> {
     let (n, all) = (e.failed.len(), e.provenance.cells);
     let (cell, seed, why) = (&first.cell, first.seed, &first.message);
     Err(Stop::Bad(format!("{n} of {all} cells failed; the first, {cell} (seed {seed}): {why}")))
-}
-
-/// Means with intervals, then claims with verdicts.
-pub(crate) fn shown(e: &Evaluation, metrics: impl Fn(&str) -> bool) -> String {
-    let text = report::text(e);
-    // The values come behind the head, which ends at the first empty line.
-    let (head, claims) = text.split_once("\n\n").unwrap_or((&text, ""));
-    format!("{head}\n\n{}\n{claims}", studies::values(e, metrics))
 }

@@ -102,7 +102,15 @@ impl State {
     }
 }
 
-/// See `python/skyhaul/_core.pyi`.
+/// Base class of your own congestion controls: override what differs from NewReno with SACK.
+///
+/// There is one instance per connection; options of the scenario are keyword arguments of `__init__`. The
+/// simplest way is to override `increase` and `reduction`; every event can be overridden too, and `super()`
+/// does what is usual. Windows are numbers of segments, times are seconds of simulated time, rates are bit/s.
+///
+/// Events of one arriving segment come in this order: `on_ack`, `on_probe`, then `on_recovered` or
+/// `on_congestion`, `on_sent` per segment, `on_transmit`. A method that the class does not define costs
+/// nothing.
 #[pyclass(frozen, subclass, module = "skyhaul._core")]
 #[derive(Debug)]
 pub(crate) struct Control {
@@ -283,6 +291,7 @@ impl Control {
         }
     }
 
+    /// Sender mechanisms that the control requires; see `Policy`. Recovery with SACK by default.
     #[classattr]
     fn policy() -> Option<Py<PyAny>> {
         None
@@ -290,6 +299,7 @@ impl Control {
 
     // The window.
 
+    /// Congestion window, segments; finite, 1 or more, or else `ValueError`.
     #[getter]
     fn cwnd(&self) -> f64 {
         self.lock().frame.cwnd
@@ -301,6 +311,7 @@ impl Control {
         self.lock().frame.reset(cwnd);
         Ok(())
     }
+    /// Slow start threshold, segments, above 0, or else `ValueError`; may be infinite.
     #[getter]
     fn ssthresh(&self) -> f64 {
         self.lock().frame.ssthresh
@@ -312,6 +323,7 @@ impl Control {
         self.lock().frame.ssthresh = ssthresh;
         Ok(())
     }
+    /// Departure rate of data, bit/s, 1 or more, or else `ValueError`; None (default) is ACK clocking.
     #[getter]
     fn pacing(&self) -> Option<u64> {
         self.lock().pacing.map(Rate::bits_per_sec)
@@ -328,6 +340,7 @@ impl Control {
         self.lock().pacing = rate;
         Ok(())
     }
+    /// Whether cwnd is below ssthresh.
     #[getter]
     fn in_slow_start(&self) -> bool {
         self.lock().frame.slow_start()
@@ -335,66 +348,82 @@ impl Control {
 
     // Facts.
 
+    /// The flow, as in "bulk[3]".
     #[getter]
     fn flow(&self) -> String {
         self.lock().flow.clone()
     }
+    /// Simulated time, s.
     #[getter]
     fn now(&self) -> f64 {
         self.lock().now.as_secs_f64()
     }
+    /// Sender maximum segment size, bytes of payload.
     #[getter]
     fn smss(&self) -> u32 {
         self.lock().path.smss
     }
+    /// Limit other than cwnd: the peer's window or the send buffer, segments.
     #[getter]
     fn rwnd(&self) -> f64 {
         self.lock().path.rwnd
     }
+    /// FlightSize of RFC 5681, segments.
     #[getter]
     fn in_flight(&self) -> f64 {
         self.lock().path.in_flight()
     }
+    /// Data in the network according to the scoreboard (RFC 6675), segments; FlightSize without SACK.
     #[getter]
     fn pipe(&self) -> f64 {
         self.lock().path.pipe()
     }
+    /// Data written but not yet sent, segments; infinite for a greedy source.
     #[getter]
     fn queued(&self) -> f64 {
         self.lock().path.queued()
     }
+    /// Smoothed RTT (RFC 6298), s; None before the first sample.
     #[getter]
     fn srtt(&self) -> Option<f64> {
         self.lock().path.srtt.map(Duration::as_secs_f64)
     }
+    /// RTT variation (RFC 6298), s.
     #[getter]
     fn rttvar(&self) -> f64 {
         self.lock().path.rttvar.as_secs_f64()
     }
+    /// Smallest RTT sample of the connection, s.
     #[getter]
     fn min_rtt(&self) -> Option<f64> {
         self.lock().path.min_rtt.map(Duration::as_secs_f64)
     }
+    /// Packet-timed rounds completed.
     #[getter]
     fn round(&self) -> u64 {
         self.lock().path.round
     }
+    /// Bytes delivered so far, cumulatively or selectively acknowledged.
     #[getter]
     fn delivered(&self) -> u64 {
         self.lock().path.delivered
     }
+    /// Bytes marked lost so far.
     #[getter]
     fn lost(&self) -> u64 {
         self.lock().path.lost
     }
+    /// Age of the oldest outstanding segment's last copy, s; None unless the policy has `watch_head`.
     #[getter]
     fn head_age(&self) -> Option<f64> {
         self.lock().path.head.map(|h| h.age.as_secs_f64())
     }
+    /// Number of retransmissions of that segment; None unless the policy has `watch_head`.
     #[getter]
     fn head_retransmissions(&self) -> Option<u32> {
         self.lock().path.head.map(|h| h.retransmissions)
     }
+    /// What is repaired: "open" nothing, "recovery" a loss by acknowledgements, "loss" one by timeout.
     #[getter]
     fn phase(&self) -> &'static str {
         match self.lock().path.phase {
@@ -403,14 +432,17 @@ impl Control {
             Phase::Loss => "loss",
         }
     }
+    /// Whether the slow start after a timeout is in progress, that is, until cwnd reaches ssthresh.
     #[getter]
     fn after_timeout(&self) -> bool {
         self.lock().path.after_timeout
     }
+    /// Whether the application, not the window, limits the sender.
     #[getter]
     fn app_limited(&self) -> bool {
         self.lock().path.app_limited
     }
+    /// Whether the peer answers probes; "unknown" before its first answer.
     #[getter]
     fn probes(&self) -> &'static str {
         match self.lock().path.probes {
@@ -419,6 +451,7 @@ impl Control {
             ProbeSupport::No => "no",
         }
     }
+    /// The connection's own random stream, for use in events.
     #[getter]
     fn rng(slf: &Bound<'_, Self>) -> Random {
         Random::new(slf.clone().unbind())
@@ -426,6 +459,9 @@ impl Control {
 
     // Requests.
 
+    /// Sends probes after this event: copies of the last segment, or unacknowledged data in turn.
+    ///
+    /// Raises `ValueError` if the policy of the class has no `probes`, or if `count` is below 1.
     #[pyo3(signature = (count, source=None))]
     fn probe_now(&self, count: &Bound<'_, PyAny>, source: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let (n, source) = (self::count("probe_now, count", count)?, self::source(source)?);
@@ -434,6 +470,10 @@ impl Control {
         state.act.probe_now = Some((source, n));
         Ok(())
     }
+    /// Starts a train of probes: after `first` seconds, then every `spacing` seconds; replaces another.
+    ///
+    /// Raises `ValueError` if the policy of the class has no `probes`, if `count` is below 1, or if a time is
+    /// negative.
     #[pyo3(signature = (count, first, spacing, source=None))]
     fn train(
         &self,
@@ -453,9 +493,13 @@ impl Control {
         state.act.train = Some(train);
         Ok(())
     }
+    /// Stops the train in progress.
     fn stop_probes(&self) {
         self.lock().act.stop_probes = true;
     }
+    /// Asks for `on_wake` at a simulated time, s; replaces an earlier request, None cancels.
+    ///
+    /// Raises `ValueError` if the time is before `now`.
     fn wake_at(&self, time: &Bound<'_, PyAny>) -> PyResult<()> {
         if time.is_none() {
             self.lock().act.wake_at = Some(Instant::MAX);
@@ -469,68 +513,92 @@ impl Control {
         state.act.wake_at = Some(Instant::from_secs_f64(at).max(state.now));
         Ok(())
     }
+    /// Marks the oldest outstanding segment lost; outside a recovery `on_congestion` follows.
     fn retransmit_head(&self) {
         self.lock().act.retransmit_head = true;
     }
+    /// Goes back to the oldest outstanding segment without backing off the timer.
     fn rewind(&self) {
         self.lock().act.rewind = true;
     }
 
     // Methods that a class may override.
 
+    /// Segments to add to cwnd in congestion avoidance; Reno's one per window.
+    ///
+    /// Called once per acknowledgement that advances, outside fast recovery, while the window is in use.
     fn increase(&self, ack: PyRef<'_, Ack>) -> f64 {
         let state = self.lock();
         state.grown(ack.0.acked) - state.frame.cwnd
     }
+    /// Segments to add to cwnd below ssthresh; by default by the endpoint preset (RFC 5681, RFC 3465).
     fn slow_start(&self, ack: PyRef<'_, Ack>) -> f64 {
         let state = self.lock();
         state.grown(ack.0.acked) - state.frame.cwnd
     }
+    /// The window after a loss; 0.5 is Reno.
+    ///
+    /// A value below 1 is the fraction of the window that is kept (of cwnd or of FlightSize, as the preset
+    /// says, at least two segments); a value of 1 or more is the new window in segments. After a timeout it
+    /// sets ssthresh, and cwnd is one segment.
     fn reduction(&self, loss: PyRef<'_, Loss>) -> f64 {
         let _ = loss;
         0.5
     }
+    /// The connection is established, or about to send after idling. Sets the initial window.
     fn on_start(&self, start: PyRef<'_, Start>) {
         self.started(&start.0);
     }
+    /// An acknowledgement was processed. Calls `slow_start` or `increase`.
     fn on_ack(slf: &Bound<'_, Self>, ack: PyRef<'_, Ack>) -> PyResult<()> {
         Self::acked(slf, &ack.0)
     }
+    /// A probe was answered, or the peer turned out not to answer. Does nothing.
     fn on_probe(&self, probe: PyRef<'_, Probe>) {
         let _ = probe;
     }
+    /// A loss was detected: once per episode, before the retransmission. Calls `reduction`.
     fn on_congestion(slf: &Bound<'_, Self>, loss: PyRef<'_, Loss>) -> PyResult<()> {
         Self::congested(slf, &loss)
     }
+    /// The recovery is over. Sets the window that the reduction chose.
     fn on_recovered(&self) {
         self.recovered();
     }
+    /// The retransmission timer expired, `backoff` times in a row. Calls `reduction` the first time.
     fn on_timeout(slf: &Bound<'_, Self>, backoff: u32) -> PyResult<()> {
         Self::timed_out(slf, backoff)
     }
+    /// The last reduction was spurious. Reverts it.
     fn on_undo(&self) {
         self.undone();
     }
+    /// A segment was marked lost. Raised only for classes that define it.
     fn on_lost(&self, lost: PyRef<'_, Lost>) {
         let _ = lost;
     }
+    /// A data segment was sent. Raised only for classes that define it.
     fn on_sent(&self, sent: PyRef<'_, Sent>) {
         let _ = sent;
     }
+    /// The send loop has run. Raised only for classes that define it.
     fn on_transmit(&self, transmit: PyRef<'_, Transmit>) {
         let _ = transmit;
     }
+    /// The time set with `wake_at` has come.
     fn on_wake(&self) {}
+    /// Network priority of the segment that starts `offset` bytes into the stream; "normal" by default.
     fn priority(&self, offset: u64, retransmission: bool) -> &'static str {
         let _ = (offset, retransmission);
         "normal"
     }
+    /// Variables for the series `telemetry.NAME` if the scenario records `telemetry`; none by default.
     fn telemetry<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
         PyDict::new(py)
     }
 }
 
-/// The random stream of a connection: it depends on seed and flow, as for a built-in control.
+/// The random stream of a connection: a function of seed and flow, independent of everything else.
 #[pyclass(frozen, module = "skyhaul._core")]
 #[derive(Debug)]
 pub(crate) struct Random {
@@ -553,18 +621,25 @@ impl Random {
 
 #[pymethods]
 impl Random {
+    /// Uniform on [0, 1).
+    ///
+    /// Outside of an event, such as in `__init__`, this and the other methods raise `RuntimeError`.
     fn random(&self) -> PyResult<f64> {
         self.draw(Rng::unit)
     }
+    /// Uniform on [low, high).
     fn uniform(&self, low: f64, high: f64) -> PyResult<f64> {
         self.draw(|r| low + (high - low) * r.unit())
     }
+    /// A whole number uniform on 0 … n - 1; 0 for `n` = 0.
     fn below(&self, n: u64) -> PyResult<u64> {
         self.draw(|r| r.below(n))
     }
+    /// Exponentially distributed with this mean, in its unit.
     fn exponential(&self, mean: f64) -> PyResult<f64> {
         self.draw(|r| r.exponential(mean))
     }
+    /// Normally distributed with mean 0 and standard deviation 1.
     fn normal(&self) -> PyResult<f64> {
         self.draw(Rng::normal)
     }

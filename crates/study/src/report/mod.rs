@@ -13,4 +13,4 @@ pub use all::all;
 pub use html::{html, index};
 pub use plain::plain;
 pub use requirements::evaluation;
-pub use text::text;
+pub use text::{counts, text};

@@ -1,7 +1,7 @@
 //! The report for a terminal.
 
 use crate::claim::Verdict;
-use crate::evaluation::Evaluation;
+use crate::evaluation::{Counts, Evaluation};
 use crate::tabulate::Tabulated;
 use std::fmt::Write as _;
 
@@ -18,22 +18,12 @@ pub fn text(e: &Evaluation) -> String {
     if let Some(source) = &e.source {
         let _ = writeln!(out, "{source}");
     }
-    let c = e.counted();
-    let _ = write!(out, "\n{} hold, {} differ, {} undecided", c.holds, c.differs, c.undecided);
-    if c.not_evaluable > 0 {
-        let _ = write!(out, ", {} could not be evaluated", c.not_evaluable);
-    }
-    if c.not_in_profile > 0 {
-        let _ = write!(out, ", {} not in the quick profile", c.not_in_profile);
-    }
-    let aside = e.aside().total();
-    if aside > 0 {
-        let _ = write!(out, ", {aside} not counted");
-    }
     let p = &e.provenance;
-    let _ = writeln!(out, " · {} cells, {} seeds, engine {}", p.cells, p.seeds, p.engine);
+    let (cells, seeds) = (some(p.cells, "cell", "cells"), some(p.seeds as usize, "seed", "seeds"));
+    let _ = writeln!(out, "\n{} · {cells}, {seeds}, engine {}", counts(e), p.engine);
     if e.missing > 0 {
-        let _ = writeln!(out, "{} cells have not run: the study was interrupted", e.missing);
+        let have = some(e.missing, "cell has", "cells have");
+        let _ = writeln!(out, "{have} not run: the study was interrupted");
     }
     for f in &e.failed {
         wrap(
@@ -96,6 +86,36 @@ pub fn text(e: &Evaluation) -> String {
     out
 }
 
+/// A number with its noun or verb.
+fn some(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+/// The number of claims per verdict, in words.
+#[must_use]
+pub fn counts(e: &Evaluation) -> String {
+    verdicts(e.counted(), e.aside().total())
+}
+
+/// The same; `aside` are those that are not counted.
+fn verdicts(c: Counts, aside: usize) -> String {
+    if c.total() + aside == 0 {
+        return "no claims".to_owned();
+    }
+    let always = [
+        some(c.holds, "holds", "hold"),
+        some(c.differs, "differs", "differ"),
+        format!("{} undecided", c.undecided),
+    ];
+    let others = [
+        (c.not_evaluable, "could not be evaluated"),
+        (c.not_in_profile, "not in the quick profile"),
+        (aside, "not counted"),
+    ];
+    let others = others.into_iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{n} {words}"));
+    always.into_iter().chain(others).collect::<Vec<_>>().join(", ")
+}
+
 /// Writes a table, each column as wide as its widest cell: axes to the left, numbers to the right.
 fn grid(out: &mut String, t: &Tabulated) {
     let lines = t.text();
@@ -152,4 +172,18 @@ fn wrap(out: &mut String, head: &str, indent: usize, text: &str) {
         at_start = false;
     }
     out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verbs_follow_their_numbers() {
+        let counts = |holds, differs| Counts { holds, differs, ..Counts::default() };
+        assert_eq!(verdicts(counts(1, 0), 0), "1 holds, 0 differ, 0 undecided");
+        assert_eq!(verdicts(counts(2, 1), 3), "2 hold, 1 differs, 0 undecided, 3 not counted");
+        assert_eq!(verdicts(Counts::default(), 0), "no claims");
+        assert_eq!(some(1, "cell", "cells"), "1 cell");
+    }
 }

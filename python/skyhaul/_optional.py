@@ -1,0 +1,34 @@
+"""Packages that only parts of this one need: the extras of `pyproject.toml`."""
+
+import importlib
+from typing import Any
+
+EXTRAS = {
+    "cluster": {"distributed": "distributed>=2025.1"},
+    "frames": {"pandas": "pandas>=2.2", "polars": "polars>=1.30", "pyarrow": "pyarrow>=20"},
+    "plot": {"vl_convert": "vl-convert-python>=1.9,<2"},
+    "rl": {"gymnasium": "gymnasium>=1.2,<2"},
+}
+"""The extras: their modules, each with its requirement."""
+
+
+def hint(what: str, extra: str, *modules: str) -> str:
+    """What to install for it. Requirements, not the name of this package with the extra: an index may have
+    another package of that name, and pip would install it."""
+    requirements = [EXTRAS[extra][m] for m in modules]
+    names = " and ".join(r.partition(">")[0] for r in requirements)
+    quoted = " ".join(f"'{r}'" for r in requirements)
+    return f"{what} needs {names}: pip install {quoted} (the extra [{extra}])"
+
+
+def needed(what: str, extra: str, *modules: str) -> Any:
+    """The first of the modules; without one of them an `ImportError` says what to install."""
+    missing = []
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except ImportError:
+            missing.append(module)
+    if missing:
+        raise ImportError(hint(what, extra, *missing))
+    return importlib.import_module(modules[0])
