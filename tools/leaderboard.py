@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Records the results of skyhaul evaluate --all in docs/leaderboard.json, and writes them into docs/leaderboard.md.
+"""Records a table of skyhaul evaluate --all in docs/leaderboard.json, and writes docs/leaderboard.md from it.
 
     tools/leaderboard.py results/evaluate-all-quick/leaderboard.json
     tools/leaderboard.py
 
-Without a file it writes the page again from what is recorded. Rows of a control of one's own, which no command repeats,
-are refused.
+Without a file it writes the page again from what is recorded. Rows of a control of one's own, which no
+command repeats, are refused.
 """
 
 import json

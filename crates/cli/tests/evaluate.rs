@@ -121,7 +121,10 @@ fn a_control_that_never_yields_is_found_and_a_standard_one_is_not() {
     assert!(values.contains(" Mbit/s, scps-like-rate-mbps-5.0 ") && values.ends_with(" Mbit/s"), "{line}");
     assert!(rest.starts_with('−') && rest.contains(" ± ") && rest.contains(" Mbit/s (−"), "{line}");
     assert!(rest.ends_with(" %): fails"), "{line}");
-    assert!(out.lines().any(|l| l.starts_with("    scps-like-rate-mbps-5.0 ") && l.ends_with(" %: fails")), "{out}");
+    assert!(
+        out.lines().any(|l| l.starts_with("    scps-like-rate-mbps-5.0 ") && l.ends_with(" %: fails")),
+        "{out}"
+    );
     let all = read(here.join("bad/evaluation.json"));
     assert_eq!(all["schema"], "skyhaul.evaluate/1");
     assert_eq!(["1", "2", "3"].map(|s| verdict(&all, s)), ["not-met", "not-met", "not-measured"]);
@@ -261,7 +264,16 @@ fn requirements_that_were_not_asked_for_fold_away() {
 
 /// The arguments for a table over two controls.
 const TABLE: [&str; 10] = [
-    "evaluate", "--all", "--control", "newreno", "--control", "{ name = 'vegas' }", "--quick", "--cases", "cases", "--json",
+    "evaluate",
+    "--all",
+    "--control",
+    "newreno",
+    "--control",
+    "{ name = 'vegas' }",
+    "--quick",
+    "--cases",
+    "cases",
+    "--json",
 ];
 
 #[test]
@@ -296,24 +308,31 @@ fn the_table_has_the_numbers_of_the_single_evaluations() {
         assert!(values["mean"].as_f64().is_some_and(|x| x > 0.0), "{values}");
         assert_eq!(&row["numbers"]["Goodput of the rival"], values, "{control}");
         // Cells lead to places of the page, and name the command above.
-        let own = fs::read_to_string(here_all.join("controls").join(folder).join("report.html")).expect("a page");
+        let own =
+            fs::read_to_string(here_all.join("controls").join(folder).join("report.html")).expect("a page");
         for anchor in ["r-1", "cases--harm"] {
-            assert!(page.contains(&format!("href=\"controls/{folder}/report.html#{anchor}\"")), "{folder} {anchor}");
+            assert!(
+                page.contains(&format!("href=\"controls/{folder}/report.html#{anchor}\"")),
+                "{folder} {anchor}"
+            );
             assert!(own.contains(&format!("id=\"{anchor}\"")), "{folder} {anchor}");
         }
     }
     assert!(page.contains("data-command=\"skyhaul evaluate newreno harm --cases cases --quick\""), "{page}");
-    let quoted = "data-command=\"skyhaul evaluate &quot;{ name = 'vegas' }&quot; harm --cases cases --quick\"";
+    let quoted =
+        "data-command=\"skyhaul evaluate &quot;{ name = 'vegas' }&quot; harm --cases cases --quick\"";
     assert!(page.contains(quoted), "{page}");
     // The third requirement has no verdict for anybody, and no column.
-    assert!(!page.contains(">§3<") && page.contains("§3 Peace") && page.contains("Goodput of the rival (Mbit/s)"));
+    assert!(
+        !page.contains(">§3<") && page.contains("§3 Peace") && page.contains("Goodput of the rival (Mbit/s)")
+    );
     assert!(!page.contains("http"), "the page fetches nothing");
 
     // The text has the same, and --check the same status as that of a single evaluation.
     let (status, text, _) = run(&here, &[&TABLE[..9], &["--check"]].concat());
-    let unmet = rows.iter().any(|r| r["verdicts"].as_object().is_some_and(|v| {
-        v.values().any(|j| j == "not-met" || j == "undecided")
-    }));
+    let unmet = rows.iter().any(|r| {
+        r["verdicts"].as_object().is_some_and(|v| v.values().any(|j| j == "not-met" || j == "undecided"))
+    });
     assert_eq!(status, Some(i32::from(unmet)), "{text}");
     assert!(text.contains("Leaderboard of 2 controls") && text.contains("{ name = 'vegas' }"), "{text}");
 }
@@ -330,7 +349,9 @@ fn a_finished_evaluation_becomes_a_row_if_it_is_of_the_same_cells() {
     let found: Value = serde_json::from_str(&out).expect("JSON");
     let row = found["rows"].as_array().expect("rows").iter().find(|r| r["control"] == "sack").expect("a row");
     assert_eq!(row["command"], "skyhaul evaluate sack");
-    assert!(row["page"].as_str().is_some_and(|p| p.starts_with("file:///") && p.ends_with("sack/report.html")));
+    assert!(
+        row["page"].as_str().is_some_and(|p| p.starts_with("file:///") && p.ends_with("sack/report.html"))
+    );
     assert!(row["numbers"]["Goodput of the rival"]["mean"].is_number());
 
     fs::create_dir_all(here.join("empty")).expect("a folder");
@@ -364,7 +385,11 @@ fn what_cannot_be_a_table_is_refused_in_one_line() {
         assert!(err.contains(part), "{more:?}: {err}");
         assert!(!here.join("no").exists(), "{more:?}");
     }
-    for args in [&["evaluate"][..], &["evaluate", "newreno", "--control", "sack"], &["evaluate", "newreno", "--with", "x"]] {
+    for args in [
+        &["evaluate"][..],
+        &["evaluate", "newreno", "--control", "sack"],
+        &["evaluate", "newreno", "--with", "x"],
+    ] {
         let (status, _, err) = run(&here, args);
         assert_eq!((status, err.lines().count()), (Some(2), 1), "{args:?}: {err}");
     }
@@ -377,7 +402,11 @@ fn what_cannot_be_a_table_is_refused_in_one_line() {
     };
     let elsewhere = HARM.replace("\"1 rival\"", "\"8 rival\"").replace("\"2 loss\"", "\"9 loss\"");
     refuse(PAPER, &elsewhere, "no requirement is left: no claim of harm");
-    refuse(&PAPER.replace("study = \"harm\"", "study = \"ham\""), HARM, "there is no such study: ham (known: harm)");
+    refuse(
+        &PAPER.replace("study = \"harm\"", "study = \"ham\""),
+        HARM,
+        "there is no such study: ham (known: harm)",
+    );
     let metric = PAPER.replace("metric = \"rival\"", "metric = \"river\"");
     refuse(&metric, HARM, "there is no such line of an overview: river at \"\" (known: rival at \"\")");
 }

@@ -150,9 +150,7 @@ impl Evaluating {
         let all = Reproduction::start("evaluate", papers, folder, extent, runner, &mut on_line)?;
         match first {
             Some(first) if all.plans().is_empty() => Err(LabError::NoCases { first }),
-            _ => {
-                Ok(Self { all, control: request.control.clone(), partial: !request.names.is_empty() })
-            },
+            _ => Ok(Self { all, control: request.control.clone(), partial: !request.names.is_empty() }),
         }
     }
 
@@ -219,7 +217,10 @@ impl Evaluating {
         warn: &mut dyn FnMut(&str),
     ) -> Result<Evaluated, LabError> {
         let bound = self.all.bind(renderer, warn);
-        results::text(&bound.folder.join("report.html"), &report::evaluation(&bound.book, &self.control, self.partial))?;
+        results::text(
+            &bound.folder.join("report.html"),
+            &report::evaluation(&bound.book, &self.control, self.partial),
+        )?;
         results::json_file(&bound.folder.join(FILE), &summary(&bound.book, &self.control))?;
         bound.complete()?;
         let Bound { book, folder, .. } = bound;

@@ -34,9 +34,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub const FILE: &str = "leaderboard.json";
 /// Name of the folder with an evaluation for each control.
 pub const CONTROLS: &str = "controls";
-/// Processor time of a cell of the built-in cases, s: the mean over NewReno, Hybla and Hark with the released program on a
-/// server processor of 2.1 GHz.
-pub const CELL_SECONDS: f64 = 0.06;
+/// Processor time of a cell of the built-in cases, s: NewReno, Hybla, Hark and BBRv3, each with its baselines and one seed, took
+/// 103 s for 1849 cells, and cells with another control than a baseline a quarter more than the mean (release program, Intel
+/// Xeon).
+pub const CELL_SECONDS: f64 = 0.07;
 
 /// What to evaluate, and where the table goes.
 #[derive(Clone, Debug, Default)]
@@ -145,20 +146,29 @@ impl Ranking {
         if request.seeds == Some(0) {
             return Err(LabError::NoSeeds);
         }
-        if let Some(name) = request.names.iter().find(|n| Config::by_name(n).is_some() || n.starts_with('{')) {
-            let message = format!("with --all a name is that of a case; name controls with --control {}", quoted(name));
+        if let Some(name) = request.names.iter().find(|n| Config::by_name(n).is_some() || n.starts_with('{'))
+        {
+            let message =
+                format!("with --all a name is that of a case; name controls with --control {}", quoted(name));
             return Err(LabError::Control { control: name.clone(), message });
         }
         let controls: Vec<String> = match &request.controls[..] {
             [] => NAMES.iter().map(|n| (*n).to_owned()).collect(),
             chosen => chosen.to_vec(),
         };
-        let added = request.with.iter().map(|dir| Ok((dir.clone(), finished(dir)?))).collect::<Result<Vec<_>, LabError>>()?;
+        let added = request
+            .with
+            .iter()
+            .map(|dir| Ok((dir.clone(), finished(dir)?)))
+            .collect::<Result<Vec<_>, LabError>>()?;
         let mut slugs = BTreeSet::new();
         for control in &controls {
             checked(control, runner)?;
             if !slugs.insert(control::slug(control)) {
-                return Err(LabError::Control { control: control.clone(), message: "it is named twice".to_owned() });
+                return Err(LabError::Control {
+                    control: control.clone(),
+                    message: "it is named twice".to_owned(),
+                });
             }
         }
         for (dir, summary) in &added {
@@ -234,7 +244,8 @@ impl Ranking {
         options.progress.begin(extent.cells, extent.cached);
         let mut summaries = Vec::new();
         for one in each {
-            let progress = Together { all: options.progress, extent, done: &done, control: one.control().to_owned() };
+            let progress =
+                Together { all: options.progress, extent, done: &done, control: one.control().to_owned() };
             let totals = one.run(runner, &RunOptions { progress: &progress, ..*options });
             let ended = match totals {
                 Ok(totals) if !totals.interrupted => one.report(renderer, warn),
@@ -332,7 +343,12 @@ fn check(one: &Evaluating) -> Result<(), LabError> {
                     continue;
                 }
                 let (headline, name) = (h.says.clone(), h.study.clone());
-                return Err(LabError::NoHeadline { headline, what: "study", name, known: studies.join(", ") });
+                return Err(LabError::NoHeadline {
+                    headline,
+                    what: "study",
+                    name,
+                    known: studies.join(", "),
+                });
             };
             let known = places(plan);
             if !known.iter().any(|(metric, at)| (metric, at) == (&h.metric, &h.at)) {
@@ -382,7 +398,11 @@ fn same(dir: &Path, summary: &Value, one: &Evaluating) -> Result<(), LabError> {
             return wrong("cases", &known, format!("one with {name}"));
         };
         if case["provenance"]["seeds"] != seeds {
-            return wrong(&format!("cases.{name}.provenance.seeds"), &case["provenance"]["seeds"], seeds.to_string());
+            return wrong(
+                &format!("cases.{name}.provenance.seeds"),
+                &case["provenance"]["seeds"],
+                seeds.to_string(),
+            );
         }
     }
     Ok(())
@@ -394,7 +414,8 @@ fn row(summary: &Value, page: String) -> Row {
     let list = |v: &Value, key: &str| v[key].as_array().cloned().unwrap_or_default();
     let control = text(summary, "control");
     let verdict = |r: &Value| Some((text(r, "section"), serde_json::from_value(r["verdict"].clone()).ok()?));
-    let verdicts: BTreeMap<String, Judgement> = list(summary, "requirements").iter().filter_map(verdict).collect();
+    let verdicts: BTreeMap<String, Judgement> =
+        list(summary, "requirements").iter().filter_map(verdict).collect();
     let number = |h: &Value| {
         let number = serde_json::from_value(h["value"].clone()).ok()?;
         Some((text(h, "says"), number))
@@ -467,11 +488,16 @@ pub fn shown(l: &Leaderboard) -> String {
     );
     let counted = [Judgement::Met, Judgement::NotMet, Judgement::Undecided];
     let heads: Vec<String> = l.numbers.iter().map(Headlined::heading).collect();
-    let heads: Vec<&str> =
-        ["control"].into_iter().chain(counted.map(Judgement::word)).chain(heads.iter().map(String::as_str)).collect();
+    let heads: Vec<&str> = ["control"]
+        .into_iter()
+        .chain(counted.map(Judgement::word))
+        .chain(heads.iter().map(String::as_str))
+        .collect();
     let mut grid = Grid::new(&heads);
     for r in &l.rows {
-        let number = |n: &Headlined| r.numbers.get(&n.title).map_or("–".to_owned(), |v| format::brief(&v.estimate()));
+        let number = |n: &Headlined| {
+            r.numbers.get(&n.title).map_or("–".to_owned(), |v| format::brief(&v.estimate()))
+        };
         let counts = counted.map(|j| r.count(j).to_string());
         grid.row([r.control.clone()].into_iter().chain(counts).chain(l.numbers.iter().map(number)).collect());
     }

@@ -6,8 +6,8 @@ use skyhaul_lab::engine::simulator;
 use skyhaul_lab::evaluate::{Evaluated, Evaluating, Request, evaluate, shown};
 use skyhaul_lab::leaderboard::{self, Ranking};
 use skyhaul_lab::run::NoObserver;
-use skyhaul_study::requirement::{Judgement, requirements};
 use skyhaul_study::cache::Cache;
+use skyhaul_study::requirement::{Judgement, requirements};
 use skyhaul_study::run::{Progress, RunOptions};
 use std::fs;
 use std::path::Path;
@@ -328,7 +328,8 @@ fn a_table_that_is_stopped_keeps_what_is_complete_and_goes_on() {
     assert!(single("newreno").is_file() && !single("sack").exists());
     assert!(!folder.join(leaderboard::FILE).exists());
     let manifest = |folder: &Path| -> serde_json::Value {
-        serde_json::from_str(&fs::read_to_string(folder.join("manifest.json")).expect("a file")).expect("JSON")
+        serde_json::from_str(&fs::read_to_string(folder.join("manifest.json")).expect("a file"))
+            .expect("JSON")
     };
     assert_eq!(manifest(&folder)["complete"], false);
 

@@ -136,7 +136,10 @@ mod tests {
         assert_eq!(b(1234.56, 12.3), "1235 ± 12");
         assert_eq!(b(0.0, 0.001_23), "0.0000 ± 0.0012");
         assert_eq!(b(7.0, 0.0), "7");
-        assert_eq!([like(57.4815, 1.63), like(57.4815, f64::INFINITY), like(-3.0, 0.0)], ["57.5", "57.48", "−3"]);
+        assert_eq!(
+            [like(57.4815, 1.63), like(57.4815, f64::INFINITY), like(-3.0, 0.0)],
+            ["57.5", "57.48", "−3"]
+        );
         assert_eq!(percent(&Estimate { mean: 0.3065, half: 0.01, n: 3 }), "+30.6 ± 1.0 %");
     }
 }

@@ -36,7 +36,11 @@ fn estimated(e: &Estimate) -> Value {
 pub fn headlines(chapter: &Chapter) -> Vec<Value> {
     let one = |h: &Headline| {
         let e = chapter.evaluations().find(|e| e.name == h.study)?;
-        let mut places = e.overview.iter().filter(|l| l.metric == h.metric).flat_map(|l| l.places.iter().map(move |p| (l, p)));
+        let mut places = e
+            .overview
+            .iter()
+            .filter(|l| l.metric == h.metric)
+            .flat_map(|l| l.places.iter().map(move |p| (l, p)));
         let (line, place) = places.find(|(_, p)| p.at == h.at)?;
         let value = place.values.first().filter(|v| v.is_valid()).map(estimated);
         Some(json!({

@@ -91,7 +91,9 @@ fn all(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) -> Result<(),
         let _ = writeln!(out, "\nReport:  {}", folder.join("report.html").display());
         print(&out)?;
     }
-    let unmet = |r: &Row| [Judgement::NotMet, Judgement::Undecided, Judgement::Failed].iter().any(|j| r.count(*j) > 0);
+    let unmet = |r: &Row| {
+        [Judgement::NotMet, Judgement::Undecided, Judgement::Failed].iter().any(|j| r.count(*j) > 0)
+    };
     if args.batch.check && table.rows.iter().any(unmet) { Err(Stop::Claim) } else { Ok(()) }
 }
 

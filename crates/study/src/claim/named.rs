@@ -94,7 +94,8 @@ impl CaseEvaluator<'_> {
             let several = axes.iter().any(|a| a.name == name && a.values.len() > 1);
             several && !self.varied.iter().any(|v| v == name)
         };
-        let kept = all.into_iter().filter(|(name, label)| if tested { label == CANDIDATE } else { open(name) });
+        let kept =
+            all.into_iter().filter(|(name, label)| if tested { label == CANDIDATE } else { open(name) });
         Some(self.joined(kept)).filter(|n| !n.is_empty())
     }
 

@@ -346,7 +346,8 @@ impl StudyFile {
     /// If the text is not a study; the message names file, line and key.
     pub fn parse(text: &str, path: &Path) -> Result<Self, StudyError> {
         let study = parsed(text, path)?;
-        let file = Self { path: path.to_owned(), text: text.to_owned(), study, max_cells: None, candidate: None };
+        let file =
+            Self { path: path.to_owned(), text: text.to_owned(), study, max_cells: None, candidate: None };
         if file.study.schema != 1 {
             let found = file.study.schema;
             return Err(file.refuse("schema", format!("format {found} is not known"), &["1"]));

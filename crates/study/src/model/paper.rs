@@ -162,7 +162,9 @@ impl Paper {
             return Err(refuse(&key, format!("`{}` appears twice", ids[i]), &[]));
         }
         let headlines = paper.overview.iter().flat_map(|o| &o.headline).collect::<Vec<_>>();
-        if let Some(i) = (0..headlines.len()).find(|i| headlines[..*i].iter().any(|h| h.says == headlines[*i].says)) {
+        if let Some(i) =
+            (0..headlines.len()).find(|i| headlines[..*i].iter().any(|h| h.says == headlines[*i].says))
+        {
             let message = format!("`{}` appears twice", headlines[i].says);
             return Err(refuse(&format!("overview.headline[{i}].says"), message, &[]));
         }

@@ -41,16 +41,17 @@ pub fn leaderboard(l: &Leaderboard) -> String {
          names the command that repeats it. Numbers are means over the seeds with 95 % intervals.</p>"
     );
     b.push_str("<output class=\"told\">&nbsp;</output>\n<div class=\"wide\"><table class=\"leaderboard\"><thead><tr>");
-    heading(&mut b, "ascending", "", "control");
+    heading(&mut b, "ascending", "", "", "control");
     for j in [Judgement::Met, Judgement::NotMet, Judgement::Undecided] {
-        heading(&mut b, if j == Judgement::Met { "descending" } else { "ascending" }, "", j.word());
+        let first = if j == Judgement::Met { "descending" } else { "ascending" };
+        heading(&mut b, first, "", &format!("requirements {}", j.word()), j.symbol());
     }
     for n in &l.numbers {
         let first = if n.better == Some(Preference::More) { "descending" } else { "ascending" };
-        heading(&mut b, first, "", &n.heading());
+        heading(&mut b, first, "", "", &n.heading());
     }
     for m in &l.requirements {
-        heading(&mut b, "ascending", &m.is.title, &format!("§{}", m.is.section));
+        heading(&mut b, "ascending", "section", &m.is.title, &format!("§{}", m.is.section));
     }
     b.push_str("</tr></thead><tbody>\n");
     for r in &l.rows {
@@ -63,9 +64,13 @@ pub fn leaderboard(l: &Leaderboard) -> String {
 }
 
 /// A heading that sorts, first in this order.
-fn heading(b: &mut String, first: &str, title: &str, text: &str) {
-    let title = if title.is_empty() { String::new() } else { format!(" title=\"{}\"", escape(title)) };
-    let _ = write!(b, "<th scope=\"col\" data-key data-first=\"{first}\"{title}>{}</th>", escape(text));
+fn heading(b: &mut String, first: &str, class: &str, title: &str, text: &str) {
+    let attribute = |name: &str, value: &str| {
+        if value.is_empty() { String::new() } else { format!(" {name}=\"{}\"", escape(value)) }
+    };
+    let (class, title) = (attribute("class", class), attribute("title", title));
+    let _ =
+        write!(b, "<th scope=\"col\" data-key data-first=\"{first}\"{class}{title}>{}</th>", escape(text));
 }
 
 fn mark(j: Judgement) -> String {

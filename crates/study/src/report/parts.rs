@@ -173,8 +173,11 @@ pub(super) fn tables(b: &mut String, e: &Evaluation) {
         for line in lines {
             b.push_str("<tr>");
             for (i, cell) in line.iter().enumerate() {
-                let (class, cell) =
-                    if i < t.axes.len() { ("", called(cell, tested)) } else { (" class=\"number\"", cell.as_str()) };
+                let (class, cell) = if i < t.axes.len() {
+                    ("", called(cell, tested))
+                } else {
+                    (" class=\"number\"", cell.as_str())
+                };
                 let _ = write!(b, "<td{class}>{}</td>", escape(cell));
             }
             b.push_str("</tr>\n");

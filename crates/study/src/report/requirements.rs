@@ -55,7 +55,10 @@ pub fn evaluation(book: &Book, control: &str, partial: bool) -> String {
         }
         if !aside.is_empty() {
             let n = aside.len();
-            let _ = writeln!(b, "<details class=\"aside\"><summary>Requirements that were not asked for: {n}</summary>");
+            let _ = writeln!(
+                b,
+                "<details class=\"aside\"><summary>Requirements that were not asked for: {n}</summary>"
+            );
             verdicts(&mut b, &aside);
             for r in &aside {
                 requirement(&mut b, c, r);
@@ -207,7 +210,8 @@ fn answer(b: &mut String, c: &Chapter, a: &Answer<'_>) {
 /// The verdict on a claim, with advice if it is undecided.
 fn verdict(v: &Verdict) -> String {
     let detail = v.detail();
-    let detail = if detail.is_empty() { String::new() } else { format!(" <small>{}</small>", escape(&detail)) };
+    let detail =
+        if detail.is_empty() { String::new() } else { format!(" <small>{}</small>", escape(&detail)) };
     let (class, symbol, word) = (parts::class(v), symbol(v), v.passed());
     format!("<span class=\"badge {class}\">{symbol}\u{a0}{word}</span>{detail}")
 }
@@ -215,8 +219,7 @@ fn verdict(v: &Verdict) -> String {
 /// What was measured, case by case, each with its verdict. Where some contradict the claim or are undecided, those that
 /// hold are folded.
 fn measured(claim: &ClaimResult, outcome: &Outcome) -> String {
-    let metric =
-        claim.metric.as_ref().map_or_else(String::new, |m| format!("<small>{}</small>", escape(m)));
+    let metric = claim.metric.as_ref().map_or_else(String::new, |m| format!("<small>{}</small>", escape(m)));
     let item = |c: &CaseOutcome| {
         let case = if c.case.is_empty() { String::new() } else { format!("<b>{}</b>: ", escape(&c.case)) };
         let (class, word) = (parts::class(&c.verdict), c.verdict.passed());
