@@ -409,21 +409,32 @@ pub(crate) struct ReproduceArgs {
 const EVALUATE_EXAMPLES: &str = "Examples:
   skyhaul evaluate newreno --quick
   skyhaul evaluate \"{ name = 'newreno', max-burst = 4 }\" --out results/bursts
+  skyhaul evaluate --all --quick
   skyhaul compare results/evaluate-newreno-quick results/bursts";
 
 #[derive(Args, Debug)]
 pub(crate) struct EvaluateArgs {
-    /// The control: a name (see list controls), or an inline table with its name and options.
-    #[arg(value_name = "CONTROL")]
-    pub(crate) control: String,
+    /// The control: a name (see list controls), or an inline table with its name and options. With --all, the first of the
+    /// cases.
+    #[arg(value_name = "CONTROL", required_unless_present = "all")]
+    pub(crate) control: Option<String>,
     /// Only these cases; by default all.
     #[arg(value_name = "CASE")]
     pub(crate) names: Vec<String>,
+    /// Evaluate all controls, each in a folder of its own, and write one table over them.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// With --all: only this control, a name or an inline table; may be repeated.
+    #[arg(long = "control", value_name = "CONTROL", requires = "all")]
+    pub(crate) controls: Vec<String>,
+    /// With --all: a row for the finished evaluation in this folder, such as that of a control of your own; may be repeated.
+    #[arg(long, value_name = "DIR", requires = "all")]
+    pub(crate) with: Vec<PathBuf>,
     /// Run the cases in this folder (CASE.toml, and paper.toml with the requirements) instead of the built-in ones.
     #[arg(long, value_name = "DIR")]
     pub(crate) cases: Option<PathBuf>,
     /// Write the events of one cell of each case as qlog, in studies/…/CASE/qlog.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "all")]
     pub(crate) qlog: bool,
     #[command(flatten)]
     pub(crate) batch: BatchArgs,
@@ -441,8 +452,8 @@ pub(crate) struct BatchArgs {
     /// Number of concurrent runs; by default one per processor.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
-    /// Folder for the report and the results; by default results/reproduce, or results/evaluate-CONTROL, with the suffix
-    /// -quick in the quick profile.
+    /// Folder for the report and the results; by default results/reproduce, results/evaluate-CONTROL, or results/evaluate-all,
+    /// with the suffix -quick in the quick profile.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Cache of finished cells; by default $SKYHAUL_CACHE, or skyhaul in the user's cache folder.

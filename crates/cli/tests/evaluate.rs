@@ -39,6 +39,11 @@ row = [{ id = "1", says = "No <harm>" }, { id = "2", says = "No losses" }, { id 
 id = "3 world"
 says = "Peace on Earth"
 why = "The simulator has none"
+[overview]
+title = "Numbers"
+columns = ["candidate", "newreno"]
+section = [{ id = "a", says = "Goodput" }]
+headline = [{ says = "Goodput of the rival", study = "harm", metric = "rival" }]
 "#;
 
 const HARM: &str = r#"schema = 1
@@ -83,7 +88,17 @@ says = "At most a tenth is lost"
 kind = "number"
 at = { own = "candidate" }
 check = { kind = "within", metric = "lost", within = [0, 10] }
+[[overview]]
+id = "a"
+metric = "rival"
+sides = [{ own = "candidate" }, { own = "newreno" }]
+better = "more"
 "#;
+
+/// A case that answers the third requirement.
+fn peace() -> String {
+    HARM.replace("\"1 rival\"", "\"3 rival\"").replace("\"2 loss\"", "\"3 loss\"")
+}
 
 #[test]
 fn a_control_that_never_yields_is_found_and_a_standard_one_is_not() {
@@ -100,6 +115,16 @@ fn a_control_that_never_yields_is_found_and_a_standard_one_is_not() {
     let (status, out, err) = run(&here, &bad);
     assert_eq!(status, Some(0), "{err}");
     assert!(out.contains("not met") && out.contains("The rival keeps half"), "{out}");
+    // Each number has the name of its control and its unit; the difference is the candidate's from the baseline.
+    let line = out.lines().find(|l| l.trim_start().starts_with("newreno ")).expect("a comparison");
+    let (values, rest) = line.trim().split_once(": ").expect("values and their difference");
+    assert!(values.contains(" Mbit/s, scps-like-rate-mbps-5.0 ") && values.ends_with(" Mbit/s"), "{line}");
+    assert!(rest.starts_with('−') && rest.contains(" ± ") && rest.contains(" Mbit/s (−"), "{line}");
+    assert!(rest.ends_with(" %): fails"), "{line}");
+    assert!(
+        out.lines().any(|l| l.starts_with("    scps-like-rate-mbps-5.0 ") && l.ends_with(" %: fails")),
+        "{out}"
+    );
     let all = read(here.join("bad/evaluation.json"));
     assert_eq!(all["schema"], "skyhaul.evaluate/1");
     assert_eq!(["1", "2", "3"].map(|s| verdict(&all, s)), ["not-met", "not-met", "not-measured"]);
@@ -216,4 +241,172 @@ fn a_cell_of_each_case_is_written_as_qlog() {
     let (status, _, err) = run(&here, &args[..9]);
     assert_eq!(status, Some(0), "{err}");
     assert!(!logs.exists());
+}
+
+#[test]
+fn requirements_that_were_not_asked_for_fold_away() {
+    let here = folder("folded");
+    fs::write(here.join("cases/peace.toml"), peace()).expect("writable");
+    let all = ["evaluate", "newreno", "--quick", "--seeds", "2", "--cases", "cases", "--out", "out"];
+    let page = || fs::read_to_string(here.join("out/report.html")).expect("a page");
+    let (status, out, err) = run(&here, &all);
+    assert_eq!(status, Some(0), "{err}");
+    assert!(!out.contains("not asked for") && !page().contains("not asked for"), "{out}");
+    let (status, out, err) = run(&here, &[&["evaluate", "newreno", "peace"], &all[2..]].concat());
+    assert_eq!(status, Some(0), "{err}");
+    assert!(out.contains("Requirements that were not asked for: 2\n") && !out.contains("No <harm>"), "{out}");
+    let page = page();
+    let (before, folded) = page.split_once("<details class=\"aside\">").expect("folded");
+    let folded = folded.split_once("<h2").expect("the rest").0;
+    assert!(before.contains("id=\"r-3\"") && !before.contains("id=\"r-1\""));
+    assert!(folded.contains("id=\"r-1\"") && folded.contains("id=\"r-2\"") && !folded.contains("id=\"r-3\""));
+}
+
+/// The arguments for a table over two controls.
+const TABLE: [&str; 10] = [
+    "evaluate",
+    "--all",
+    "--control",
+    "newreno",
+    "--control",
+    "{ name = 'vegas' }",
+    "--quick",
+    "--cases",
+    "cases",
+    "--json",
+];
+
+#[test]
+fn the_table_has_the_numbers_of_the_single_evaluations() {
+    let here = folder("table");
+    let (status, out, err) = run(&here, &TABLE);
+    assert_eq!(status, Some(0), "{err}");
+    let lines: Vec<&str> = err.lines().collect();
+    // Three seeds of the candidate beside NewReno, and of NewReno beside itself, which is the first control.
+    assert!(lines[0].contains("2 controls, 6 cells, 0 of them in the cache: about"), "{err}");
+    let table: Value = serde_json::from_str(&out).expect("JSON");
+    let here_all = here.join("results/evaluate-all-quick");
+    assert_eq!(table, read(here_all.join("leaderboard.json")));
+    assert_eq!(table["schema"], "skyhaul.leaderboard/1");
+    assert_eq!(
+        table["command"],
+        "skyhaul evaluate --all --control newreno --control \"{ name = 'vegas' }\" --cases cases --quick"
+    );
+    let page = fs::read_to_string(here_all.join("report.html")).expect("a page");
+    let rows = table["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 2);
+    for (control, folder) in [("newreno", "newreno"), ("{ name = 'vegas' }", "vegas")] {
+        let single = ["evaluate", control, "harm", "--cases", "cases", "--quick", "--out", folder];
+        assert_eq!(run(&here, &single).0, Some(0), "{control}");
+        let single = read(here.join(folder).join("evaluation.json"));
+        assert_eq!(single, read(here_all.join("controls").join(folder).join("evaluation.json")));
+        let row = rows.iter().find(|r| r["control"] == control).expect("a row");
+        for section in ["1", "2"] {
+            assert_eq!(row["verdicts"][section], verdict(&single, section), "{control} §{section}");
+        }
+        let values = &single["overview"]["sections"][0]["lines"][0]["places"][0]["values"]["candidate"];
+        assert!(values["mean"].as_f64().is_some_and(|x| x > 0.0), "{values}");
+        assert_eq!(&row["numbers"]["Goodput of the rival"], values, "{control}");
+        // Cells lead to places of the page, and name the command above.
+        let own =
+            fs::read_to_string(here_all.join("controls").join(folder).join("report.html")).expect("a page");
+        for anchor in ["r-1", "cases--harm"] {
+            assert!(
+                page.contains(&format!("href=\"controls/{folder}/report.html#{anchor}\"")),
+                "{folder} {anchor}"
+            );
+            assert!(own.contains(&format!("id=\"{anchor}\"")), "{folder} {anchor}");
+        }
+    }
+    assert!(page.contains("data-command=\"skyhaul evaluate newreno harm --cases cases --quick\""), "{page}");
+    let quoted =
+        "data-command=\"skyhaul evaluate &quot;{ name = 'vegas' }&quot; harm --cases cases --quick\"";
+    assert!(page.contains(quoted), "{page}");
+    // The third requirement has no verdict for anybody, and no column.
+    assert!(
+        !page.contains(">§3<") && page.contains("§3 Peace") && page.contains("Goodput of the rival (Mbit/s)")
+    );
+    assert!(!page.contains("http"), "the page fetches nothing");
+
+    // The text has the same, and --check the same status as that of a single evaluation.
+    let (status, text, _) = run(&here, &[&TABLE[..9], &["--check"]].concat());
+    let unmet = rows.iter().any(|r| {
+        r["verdicts"].as_object().is_some_and(|v| v.values().any(|j| j == "not-met" || j == "undecided"))
+    });
+    assert_eq!(status, Some(i32::from(unmet)), "{text}");
+    assert!(text.contains("Leaderboard of 2 controls") && text.contains("{ name = 'vegas' }"), "{text}");
+}
+
+#[test]
+fn a_finished_evaluation_becomes_a_row_if_it_is_of_the_same_cells() {
+    let here = folder("with");
+    let own = ["evaluate", "sack", "--quick", "--cases", "cases", "--out", "sack"];
+    assert_eq!(run(&here, &own).0, Some(0));
+    let table = ["evaluate", "--all", "--control", "newreno", "--cases", "cases", "--out", "all"];
+    let with = |more: &[&str]| run(&here, &[&table[..], more].concat());
+    let (status, out, err) = with(&["--quick", "--with", "sack", "--json"]);
+    assert_eq!(status, Some(0), "{err}");
+    let found: Value = serde_json::from_str(&out).expect("JSON");
+    let row = found["rows"].as_array().expect("rows").iter().find(|r| r["control"] == "sack").expect("a row");
+    assert_eq!(row["command"], "skyhaul evaluate sack");
+    assert!(
+        row["page"].as_str().is_some_and(|p| p.starts_with("file:///") && p.ends_with("sack/report.html"))
+    );
+    assert!(row["numbers"]["Goodput of the rival"]["mean"].is_number());
+
+    fs::create_dir_all(here.join("empty")).expect("a folder");
+    for (more, part) in [
+        (&["--with", "sack"][..], "`profile` is \"quick\"; accepted: \"full\""),
+        (&["--quick", "--seeds", "2", "--with", "sack"], "seeds` is 3; accepted: 2"),
+        (&["--quick", "--with", "empty"], "evaluation.json"),
+        (&["--quick", "--control", "sack", "--with", "sack"], "which is a row already"),
+    ] {
+        let (status, out, err) = with(more);
+        assert_eq!((status, out.as_str(), err.lines().count()), (Some(2), "", 1), "{more:?}: {err}");
+        assert!(err.contains(part), "{more:?}: {err}");
+    }
+}
+
+#[test]
+fn what_cannot_be_a_table_is_refused_in_one_line() {
+    let here = folder("no-table");
+    let start = ["evaluate", "--all", "--cases", "cases", "--out", "no"];
+    for (more, part) in [
+        (&["newreno"][..], "newreno: with --all a name is that of a case"),
+        (&["harm", "newreno"], "--control newreno"),
+        (&["peace"], "no such case"),
+        (&["--control", "newremo"], "did you mean \"newreno\"?"),
+        (&["--control", "newreno", "--control", "newreno"], "named twice"),
+        (&["--qlog"], "--qlog"),
+        (&["--with", "nowhere"], "nowhere"),
+    ] {
+        let (status, out, err) = run(&here, &[&start[..], more].concat());
+        assert_eq!((status, out.as_str(), err.lines().count()), (Some(2), "", 1), "{more:?}: {err}");
+        assert!(err.contains(part), "{more:?}: {err}");
+        assert!(!here.join("no").exists(), "{more:?}");
+    }
+    for args in [
+        &["evaluate"][..],
+        &["evaluate", "newreno", "--control", "sack"],
+        &["evaluate", "newreno", "--with", "x"],
+    ] {
+        let (status, _, err) = run(&here, args);
+        assert_eq!((status, err.lines().count()), (Some(2), 1), "{args:?}: {err}");
+    }
+    let refuse = |paper: &str, case: &str, part: &str| {
+        fs::write(here.join("cases/paper.toml"), paper).expect("writable");
+        fs::write(here.join("cases/harm.toml"), case).expect("writable");
+        let (status, out, err) = run(&here, &[&start[..], &["--control", "newreno"]].concat());
+        assert_eq!((status, out.as_str(), err.lines().count()), (Some(2), "", 1), "{part}: {err}");
+        assert!(err.contains(part), "{part}: {err}");
+    };
+    let elsewhere = HARM.replace("\"1 rival\"", "\"8 rival\"").replace("\"2 loss\"", "\"9 loss\"");
+    refuse(PAPER, &elsewhere, "no requirement is left: no claim of harm");
+    refuse(
+        &PAPER.replace("study = \"harm\"", "study = \"ham\""),
+        HARM,
+        "there is no such study: ham (known: harm)",
+    );
+    let metric = PAPER.replace("metric = \"rival\"", "metric = \"river\"");
+    refuse(&metric, HARM, "there is no such line of an overview: river at \"\" (known: rival at \"\")");
 }

@@ -26,7 +26,7 @@ use skyhaul_study::model::{Profile, Raw};
 use skyhaul_study::overview;
 use skyhaul_study::plan::Plan;
 use skyhaul_study::report;
-use skyhaul_study::requirement::{Judgement, requirements};
+use skyhaul_study::requirement::{Answer, Judgement, requirements};
 use skyhaul_study::run::RunOptions;
 use skyhaul_study::runner::{CellRunner, Setting};
 use skyhaul_study::sections;
@@ -77,6 +77,8 @@ impl Request {
 pub struct Evaluating {
     all: Reproduction,
     control: String,
+    /// Whether only some cases were asked for.
+    partial: bool,
 }
 
 /// The results of an evaluation.
@@ -88,6 +90,8 @@ pub struct Evaluated {
     pub book: Book,
     /// The results folder.
     pub folder: PathBuf,
+    /// Whether only some cases were asked for.
+    partial: bool,
 }
 
 /// Evaluates a control in one call. The caller may provide the control itself (`user:NAME` in the request).
@@ -125,15 +129,12 @@ impl Evaluating {
             return Err(LabError::NoSeeds);
         }
         let control = checked(&request.control, runner)?;
-        let papers = match &request.cases {
-            Some(dir) => library::folder(dir)?,
-            None => vec![library::evaluation()?],
-        };
-        let mut papers = chosen(papers, &request.names)?;
+        let mut papers = opened(request)?;
         for paper_studies in &mut papers {
             for (_, case) in &mut paper_studies.studies {
                 let Ok(file) = case else { continue };
                 file.test_control(&control);
+                file.candidate = Some(control::slug(&request.control));
                 if let Err(e) = overview::check_sections(file, &paper_studies.paper) {
                     *case = Err(e);
                 }
@@ -150,8 +151,23 @@ impl Evaluating {
         let all = Reproduction::start("evaluate", papers, folder, extent, runner, &mut on_line)?;
         match first {
             Some(first) if all.plans().is_empty() => Err(LabError::NoCases { first }),
-            _ => Ok(Self { all, control: request.control.clone() }),
+            _ => Ok(Self { all, control: request.control.clone(), partial: !request.names.is_empty() }),
         }
+    }
+
+    /// The cases that are planned, and what they are about.
+    pub(crate) fn cases(&self) -> &Reproduction {
+        &self.all
+    }
+
+    /// The control, as it was given.
+    pub(crate) fn control(&self) -> &str {
+        &self.control
+    }
+
+    /// Whether only some cases were asked for.
+    pub(crate) const fn is_partial(&self) -> bool {
+        self.partial
     }
 
     /// The folder of the report.
@@ -202,11 +218,14 @@ impl Evaluating {
         warn: &mut dyn FnMut(&str),
     ) -> Result<Evaluated, LabError> {
         let bound = self.all.bind(renderer, warn);
-        results::text(&bound.folder.join("report.html"), &report::evaluation(&bound.book, &self.control))?;
+        results::text(
+            &bound.folder.join("report.html"),
+            &report::evaluation(&bound.book, &self.control, self.partial),
+        )?;
         results::json_file(&bound.folder.join(FILE), &summary(&bound.book, &self.control))?;
         bound.complete()?;
         let Bound { book, folder, .. } = bound;
-        Ok(Evaluated { control: self.control, book, folder })
+        Ok(Evaluated { control: self.control, book, folder, partial: self.partial })
     }
 }
 
@@ -218,8 +237,17 @@ impl Evaluated {
     }
 }
 
+/// The cases that are asked for.
+pub(crate) fn opened(request: &Request) -> Result<Vec<PaperStudies>, LabError> {
+    let papers = match &request.cases {
+        Some(dir) => library::folder(dir)?,
+        None => vec![library::evaluation()?],
+    };
+    chosen(papers, &request.names)
+}
+
 /// Reads a control and has the simulator check it.
-fn checked<R: CellRunner>(text: &str, runner: &R) -> Result<Raw, LabError> {
+pub(crate) fn checked<R: CellRunner>(text: &str, runner: &R) -> Result<Raw, LabError> {
     let value = control::read(text)?;
     let path = "flows.own.cc".to_owned();
     let setting = Setting { path, value: value.clone(), origin: "control".to_owned() };
@@ -264,7 +292,10 @@ fn summary(book: &Book, control: &str) -> Value {
         c.evaluations().filter(|e| !e.failed.is_empty()).map(one).collect::<Vec<_>>()
     };
     let case = |c: &Chapter| {
-        let one = |e: &skyhaul_study::evaluation::Evaluation| json!({ "name": e.name, "title": e.title, "provenance": e.provenance });
+        let one = |e: &skyhaul_study::evaluation::Evaluation| {
+            let anchor = format!("{}--{}", c.name, e.name);
+            json!({ "name": e.name, "title": e.title, "provenance": e.provenance, "anchor": anchor })
+        };
         c.evaluations().map(one).collect::<Vec<_>>()
     };
     let refused = |(case, why): (String, String)| json!({ "case": case, "why": why });
@@ -283,6 +314,7 @@ fn summary(book: &Book, control: &str) -> Value {
             "not_measured": count(Judgement::NotMeasured),
         },
         "overview": book.chapters.first().map(sections::json),
+        "headlines": book.chapters.iter().flat_map(sections::headlines).collect::<Vec<_>>(),
         "requirements": all.iter().map(skyhaul_study::requirement::Requirement::json).collect::<Vec<_>>(),
         "cases": book.chapters.iter().flat_map(case).collect::<Vec<_>>(),
         "refused": book.refused().into_iter().map(refused).collect::<Vec<_>>(),
@@ -290,7 +322,7 @@ fn summary(book: &Book, control: &str) -> Value {
     })
 }
 
-/// A line per requirement, and every claim that does not hold.
+/// A line per requirement that was asked for, and every claim that does not hold, with the cases that contradict it.
 #[must_use]
 pub fn shown(e: &Evaluated) -> String {
     let book = &e.book;
@@ -302,7 +334,8 @@ pub fn shown(e: &Evaluated) -> String {
         book.engine
     );
     for c in &book.chapters {
-        let all = requirements(c);
+        let (aside, all): (Vec<_>, Vec<_>) =
+            requirements(c).into_iter().partition(|r| e.partial && r.judgement == Judgement::NotMeasured);
         let mut grid =
             Grid::new(&["§", "requirement", "verdict", "claims", "parts not measured"]).left(1).left(2);
         for r in &all {
@@ -315,16 +348,12 @@ pub fn shown(e: &Evaluated) -> String {
             ]);
         }
         out.push_str(&grid.lines(0));
+        if !aside.is_empty() {
+            let _ = writeln!(out, "Requirements that were not asked for: {}", aside.len());
+        }
         for a in all.iter().flat_map(|r| &r.answers) {
-            let verdict = a.claim.verdict();
-            if !matches!(verdict, Verdict::Holds | Verdict::NotInProfile) {
-                let (case, id, word, says) = (a.case, &a.claim.id, verdict.word(), &a.claim.says);
-                let _ = write!(out, "\n{case}  {id}  {word}: {says}");
-                let _ = write!(out, "\n    {}", a.claim.outcomes[0].ours);
-                let detail = verdict.detail();
-                if !detail.is_empty() {
-                    let _ = write!(out, " ({detail})");
-                }
+            if !matches!(a.claim.verdict(), Verdict::Holds | Verdict::NotInProfile) {
+                answer(&mut out, a);
             }
         }
         out.push('\n');
@@ -333,4 +362,28 @@ pub fn shown(e: &Evaluated) -> String {
         let _ = writeln!(out, "\n{case} could not be run: {why}");
     }
     out
+}
+
+/// A claim that does not hold, and its cases.
+fn answer(out: &mut String, a: &Answer<'_>) {
+    let verdict = a.claim.verdict();
+    let (case, id, word, says) = (a.case, &a.claim.id, verdict.passed(), &a.claim.says);
+    let _ = write!(out, "\n{case}  {id}  {word}: {says}");
+    let detail = verdict.detail();
+    if !detail.is_empty() {
+        let _ = write!(out, " ({detail})");
+    }
+    if let Some(metric) = &a.claim.metric {
+        let _ = write!(out, "\n    {metric}");
+    }
+    let cases = &a.claim.outcomes[0].cases;
+    let (hold, rest): (Vec<_>, Vec<_>) = cases.iter().partition(|c| c.verdict == Verdict::Holds);
+    for c in &rest {
+        let parts = [c.case.as_str(), c.ours.as_str(), c.verdict.passed()];
+        let line = parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join(": ");
+        let _ = write!(out, "\n    {line}");
+    }
+    if !hold.is_empty() {
+        let _ = write!(out, "\n    cases that hold: {}", hold.len());
+    }
 }

@@ -17,6 +17,7 @@ pub mod error;
 pub mod evaluate;
 pub mod export;
 pub mod film;
+pub mod leaderboard;
 pub mod lease;
 pub mod library;
 pub mod measure;

@@ -166,6 +166,11 @@ impl Reproduction {
         format!("{}/{}", self.papers[s].name, self.papers[s].studies[k])
     }
 
+    /// The papers, with the names of their studies.
+    pub(crate) fn papers(&self) -> impl Iterator<Item = (&Paper, &[String])> {
+        self.papers.iter().map(|p| (&p.paper, p.studies.as_slice()))
+    }
+
     /// The folder of the report.
     #[must_use]
     pub fn folder(&self) -> &Path {

@@ -4,12 +4,15 @@
 use skyhaul_cc::{Ack, CongestionControl, Controls, Cx, Signal, Window, user};
 use skyhaul_lab::engine::simulator;
 use skyhaul_lab::evaluate::{Evaluated, Evaluating, Request, evaluate, shown};
+use skyhaul_lab::leaderboard::{self, Ranking};
 use skyhaul_lab::run::NoObserver;
+use skyhaul_study::cache::Cache;
 use skyhaul_study::requirement::{Judgement, requirements};
-use skyhaul_study::run::RunOptions;
+use skyhaul_study::run::{Progress, RunOptions};
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const PAPER: &str = r#"schema = 1
 title = "What is required"
@@ -18,6 +21,7 @@ row = [{ id = "1", says = "It delivers" }, { id = "2", says = "The standard deli
 title = "Numbers"
 columns = ["candidate", "NewReno"]
 section = [{ id = "2.1", says = "Throughput" }, { id = "2.8", says = "Users", open = "nobody was asked" }]
+headline = [{ says = "Goodput alone", study = "alone", metric = "goodput" }]
 "#;
 
 const CASE: &str = r#"schema = 1
@@ -266,4 +270,131 @@ fn the_default_folder_tells_options_apart() {
         folder("{ name = 'hark', probes = false }", true),
         Path::new("results/evaluate-hark-probes-false-quick")
     );
+}
+
+/// A request for a table over controls, with the cases of a request for one.
+fn over(one: &Request, controls: &[&str]) -> leaderboard::Request {
+    leaderboard::Request {
+        controls: controls.iter().map(|c| (*c).to_owned()).collect(),
+        cases: one.cases.clone(),
+        out: one.out.clone(),
+        ..leaderboard::Request::default()
+    }
+}
+
+/// Notes the cells that ran, and asks to stop at the first of a control.
+#[derive(Default)]
+struct Noted {
+    begun: Mutex<Vec<(usize, usize)>>,
+    ran: Mutex<Vec<(usize, String)>>,
+    stop: AtomicBool,
+    at: &'static str,
+}
+
+impl Progress for Noted {
+    fn begin(&self, total: usize, cached: usize) {
+        self.begun.lock().expect("sound").push((total, cached));
+    }
+    fn cell(&self, done: usize, _: usize, label: &str) {
+        self.ran.lock().expect("sound").push((done, label.to_owned()));
+        if !self.at.is_empty() && label.starts_with(self.at) {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn a_table_that_is_stopped_keeps_what_is_complete_and_goes_on() {
+    let one = request("table");
+    let request = over(&one, &["newreno", "sack", "reno"]);
+    let folder = request.out.clone().expect("a folder");
+    let cache = Cache::new(folder.with_file_name("the-cache"));
+    let begin = || Ranking::begin(&request, simulator(), &mut |line| panic!("{line}")).expect("planned");
+    let run = |progress: &Noted| {
+        let all = begin();
+        let extent = all.extent(Some(&cache));
+        let stop = Some(&progress.stop);
+        let options = RunOptions { jobs: 1, cache: Some(&cache), stop, progress };
+        (extent, all.run(extent, simulator(), &options, None, &mut |_| {}))
+    };
+    let stopping = Noted { at: "sack: ", ..Noted::default() };
+    let (extent, end) = run(&stopping);
+    // NewReno, which is the baseline too, SACK and Reno, with two seeds each.
+    assert_eq!((extent.controls, extent.cells, extent.cached), (3, 6, 0));
+    assert!(extent.seconds() > 0.0);
+    let end = end.expect_err("stopped");
+    assert!(end.is_stop() && end.to_string().contains("3 of 6 cells"), "{end}");
+    let single = |control: &str| folder.join("controls").join(control).join("evaluation.json");
+    assert!(single("newreno").is_file() && !single("sack").exists());
+    assert!(!folder.join(leaderboard::FILE).exists());
+    let manifest = |folder: &Path| -> serde_json::Value {
+        serde_json::from_str(&fs::read_to_string(folder.join("manifest.json")).expect("a file"))
+            .expect("JSON")
+    };
+    assert_eq!(manifest(&folder)["complete"], false);
+
+    let going_on = Noted::default();
+    let (extent, table) = run(&going_on);
+    let table = table.expect("complete");
+    assert_eq!((extent.cells, extent.cached), (6, 3));
+    assert_eq!(*going_on.begun.lock().expect("sound"), [(6, 3)], "one bar over all");
+    let ran = going_on.ran.lock().expect("sound").clone();
+    let done: Vec<usize> = ran.iter().map(|(done, _)| *done).collect();
+    assert_eq!(done, [4, 5, 6], "{ran:?}");
+    assert!(ran[0].1.starts_with("sack: ") && ran[2].1.starts_with("reno: "), "{ran:?}");
+    assert_eq!(manifest(&folder)["complete"], true);
+
+    // The same without an interruption and without a cache.
+    let other = leaderboard::Request { out: Some(folder.with_file_name("whole")), ..request.clone() };
+    let all = Ranking::begin(&other, simulator(), &mut |line| panic!("{line}")).expect("planned");
+    let extent = all.extent(None);
+    let whole = all.run(extent, simulator(), &RunOptions::default(), None, &mut |_| {}).expect("a table");
+    assert_eq!(whole.rows, table.rows);
+    assert_eq!(whole.rows.len(), 3);
+    assert!(whole.rows.iter().all(|r| r.numbers["Goodput alone"].mean > 1.0 && r.verdicts.len() == 2));
+
+    // A smaller table leaves nothing of the larger one.
+    let fewer = over(&one, &["sack"]);
+    let all = Ranking::begin(&fewer, simulator(), &mut |line| panic!("{line}")).expect("planned");
+    let extent = all.extent(Some(&cache));
+    assert_eq!((extent.cells, extent.cached), (4, 4));
+    let options = RunOptions { cache: Some(&cache), ..RunOptions::default() };
+    all.run(extent, simulator(), &options, None, &mut |_| {}).expect("a table");
+    assert!(single("sack").is_file() && !single("newreno").exists());
+}
+
+#[test]
+fn a_control_of_ones_own_is_a_row_without_a_command() {
+    let one = request("row");
+    let own = evaluate(&one, controls(Fault::None), &RunOptions::default(), &mut |line| panic!("{line}"))
+        .expect("an evaluation");
+    let with = vec![own.folder.clone()];
+    let out = Some(own.folder.with_file_name("table"));
+    let request = leaderboard::Request { with, out, ..over(&one, &["newreno"]) };
+    let all = Ranking::begin(&request, simulator(), &mut |line| panic!("{line}")).expect("planned");
+    let extent = all.extent(None);
+    let table = all.run(extent, simulator(), &RunOptions::default(), None, &mut |_| {}).expect("a table");
+    let row = table.rows.iter().find(|r| r.control == "user:mine").expect("a row");
+    assert_eq!(row.command, None);
+    let summary = own.summary();
+    let mean = &summary["overview"]["sections"][0]["lines"][0]["places"][0]["values"]["candidate"]["mean"];
+    assert_eq!(Some(row.numbers["Goodput alone"].mean), mean.as_f64());
+    let text = leaderboard::shown(&table);
+    assert!(text.contains("user:mine") && text.contains("Goodput alone"), "{text}");
+}
+
+#[test]
+fn the_built_in_cases_have_the_headlines_of_the_table() {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("evaluate-built-in");
+    let _ = fs::remove_dir_all(&out);
+    let request = leaderboard::Request {
+        controls: vec!["newreno".to_owned()],
+        quick: true,
+        out: Some(out),
+        ..leaderboard::Request::default()
+    };
+    // A headline without its line, or an unknown case, is refused here.
+    let all = Ranking::begin(&request, simulator(), &mut |line| panic!("{line}")).expect("planned");
+    let extent = all.extent(None);
+    assert!(extent.cells > 1000 && extent.cells % 10 == 0, "{extent:?}");
 }

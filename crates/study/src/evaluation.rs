@@ -23,6 +23,8 @@ pub struct Evaluation {
     pub name: String,
     /// Title.
     pub title: String,
+    /// What texts for readers call the control under test, if there is one.
+    pub candidate: Option<String>,
     /// What it reproduces.
     pub source: Option<String>,
     /// The question and the method.
@@ -162,6 +164,7 @@ pub fn evaluate(plan: &Plan, cells: &Cells) -> Result<Evaluation, StudyError> {
     Ok(Evaluation {
         name: plan.file.stem(),
         title: study.title.clone(),
+        candidate: plan.file.candidate.clone(),
         source: study.source.clone(),
         about: study.about.clone(),
         provenance: Provenance {

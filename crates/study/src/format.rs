@@ -53,6 +53,23 @@ pub fn brief(e: &Estimate) -> String {
     number(e.mean)
 }
 
+/// A mean with the digits that a neighbour with this half-width has; with four significant digits if that is
+/// infinite.
+#[must_use]
+pub fn like(x: f64, half: f64) -> String {
+    if !x.is_finite() || !half.is_finite() || half == 0.0 || math::abs(x) >= 1e7 {
+        return number(x);
+    }
+    minus(&digits(x, decimals(half, 2).min(8)))
+}
+
+/// With a sign in front of a positive mean.
+#[must_use]
+pub fn signed(e: &Estimate) -> String {
+    let sign = if e.mean > 0.0 && e.mean.is_finite() { "+" } else { "" };
+    format!("{sign}{}", estimate(e))
+}
+
 /// The text with its unit after a space, if it has one.
 #[must_use]
 pub fn with_unit(text: String, unit: &str) -> String {
@@ -63,8 +80,7 @@ pub fn with_unit(text: String, unit: &str) -> String {
 #[must_use]
 pub fn percent(e: &Estimate) -> String {
     let p = Estimate { mean: 100.0 * e.mean, half: 100.0 * e.half, n: e.n };
-    let sign = if p.mean > 0.0 { "+" } else { "" };
-    format!("{sign}{} %", estimate(&p))
+    format!("{} %", signed(&p))
 }
 
 /// Decimals that show `significant` digits of x.
@@ -120,6 +136,10 @@ mod tests {
         assert_eq!(b(1234.56, 12.3), "1235 ± 12");
         assert_eq!(b(0.0, 0.001_23), "0.0000 ± 0.0012");
         assert_eq!(b(7.0, 0.0), "7");
+        assert_eq!(
+            [like(57.4815, 1.63), like(57.4815, f64::INFINITY), like(-3.0, 0.0)],
+            ["57.5", "57.48", "−3"]
+        );
         assert_eq!(percent(&Estimate { mean: 0.3065, half: 0.01, n: 3 }), "+30.6 ± 1.0 %");
     }
 }

@@ -22,6 +22,7 @@ pub mod fingerprint;
 pub mod fit;
 pub mod format;
 pub mod key;
+pub mod leaderboard;
 pub mod metric;
 pub mod model;
 pub mod observed;

@@ -6,6 +6,7 @@
 use crate::error::StudyError;
 use crate::metric::PlannedMetric;
 use crate::model::{Paper, Preference, Selector, StudyFile};
+use crate::planned::Plan;
 use crate::results::Results;
 use crate::space::{Space, pins};
 use crate::stats::{Estimate, estimate, paired_difference};
@@ -47,6 +48,27 @@ struct Layout {
     places: Vec<usize>,
     /// The values of each axis that are shown.
     shown: Vec<Vec<usize>>,
+}
+
+impl Layout {
+    fn counter(&self) -> Space {
+        Space { lengths: self.places.iter().map(|a| self.shown[*a].len()).collect() }
+    }
+
+    /// The values of all axes at a place.
+    fn index(&self, place: usize) -> Vec<usize> {
+        let mut index: Vec<usize> = self.shown.iter().map(|v| v[0]).collect();
+        for (a, k) in self.places.iter().zip(self.counter().unflatten(place)) {
+            index[*a] = self.shown[*a][k];
+        }
+        index
+    }
+
+    /// The values of the axes with several.
+    fn label(&self, file: &StudyFile, index: &[usize]) -> String {
+        let several = self.places.iter().filter(|a| self.shown[**a].len() > 1);
+        several.map(|a| file.study.axis[*a].label(index[*a])).collect::<Vec<_>>().join(", ")
+    }
 }
 
 fn layout(file: &StudyFile, metrics: &[PlannedMetric], i: usize) -> Result<Layout, StudyError> {
@@ -115,6 +137,19 @@ pub fn check_sections(file: &StudyFile, paper: &Paper) -> Result<(), StudyError>
     Ok(())
 }
 
+/// Metric and label of every place of every line of a study.
+#[must_use]
+pub fn places(plan: &Plan) -> Vec<(String, String)> {
+    let file = &plan.file;
+    let of_line = |i: usize| {
+        // The plan was checked.
+        let l = layout(file, &plan.metrics, i).ok()?;
+        let place = |number: usize| (plan.metrics[l.metric].name.clone(), l.label(file, &l.index(number)));
+        Some((0..l.counter().len()).map(place).collect::<Vec<_>>())
+    };
+    (0..file.study.overview.len()).filter_map(of_line).flatten().collect()
+}
+
 /// Measures all lines of a study, under the default reading.
 ///
 /// # Errors
@@ -127,14 +162,9 @@ fn line(results: &Results<'_>, i: usize) -> Result<Line, StudyError> {
     let (plan, file) = (results.plan, &results.plan.file);
     let (l, line) = (layout(file, &plan.metrics, i)?, &file.study.overview[i]);
     let space = Space::of(file);
-    let counter = Space { lengths: l.places.iter().map(|a| l.shown[*a].len()).collect() };
     let place = |number: usize| {
-        let mut index: Vec<usize> = l.shown.iter().map(|v| v[0]).collect();
-        for (a, k) in l.places.iter().zip(counter.unflatten(number)) {
-            index[*a] = l.shown[*a][k];
-        }
-        let at = l.places.iter().filter(|a| l.shown[**a].len() > 1);
-        let at = at.map(|a| file.study.axis[*a].label(index[*a])).collect::<Vec<_>>().join(", ");
+        let index = l.index(number);
+        let at = l.label(file, &index);
         let of_side = |side: &Vec<Option<usize>>| {
             let index: Vec<usize> = side.iter().zip(&index).map(|(own, i)| own.unwrap_or(*i)).collect();
             results.metric(0, space.flatten(&index), l.metric)
@@ -153,6 +183,6 @@ fn line(results: &Results<'_>, i: usize) -> Result<Line, StudyError> {
         says: line.says.clone().unwrap_or_else(|| metric.title.clone()),
         unit: metric.unit.clone(),
         better: line.better,
-        places: (0..counter.len()).map(place).collect(),
+        places: (0..l.counter().len()).map(place).collect(),
     })
 }

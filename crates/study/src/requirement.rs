@@ -6,11 +6,11 @@
 use crate::book::Chapter;
 use crate::claim::{ClaimResult, Verdict};
 use crate::model::{OpenStatement, Statement};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// What the results say about a requirement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judgement {
     /// All its claims hold.
@@ -38,6 +38,18 @@ impl Judgement {
             Self::Undecided => "undecided",
             Self::Failed => "a case failed",
             Self::NotMeasured => "not measured",
+        }
+    }
+
+    /// One character.
+    #[must_use]
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Met => "✓",
+            Self::NotMet => "✗",
+            Self::Undecided => "?",
+            Self::Failed => "!",
+            Self::NotMeasured => "–",
         }
     }
 

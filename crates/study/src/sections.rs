@@ -1,7 +1,7 @@
 //! The sections of the overview over all studies of a folder, with the lines of those that ran.
 
 use crate::book::Chapter;
-use crate::model::{OverviewPlan, OverviewSection};
+use crate::model::{Headline, OverviewPlan, OverviewSection};
 use crate::overview::{Line, Place};
 use crate::stats::Estimate;
 use serde_json::{Value, json};
@@ -26,15 +26,44 @@ pub fn sections(chapter: &Chapter) -> Vec<Section<'_>> {
     all.map(section).collect()
 }
 
+fn estimated(e: &Estimate) -> Value {
+    let number = |x: f64| if x.is_finite() { json!(x) } else { Value::Null };
+    json!({ "mean": number(e.mean), "ci95": number(e.half), "n": e.n })
+}
+
+/// The headlines of a folder whose studies ran, as JSON: the value in the first column, null if it is not a number.
+#[must_use]
+pub fn headlines(chapter: &Chapter) -> Vec<Value> {
+    let one = |h: &Headline| {
+        let e = chapter.evaluations().find(|e| e.name == h.study)?;
+        let mut places = e
+            .overview
+            .iter()
+            .filter(|l| l.metric == h.metric)
+            .flat_map(|l| l.places.iter().map(move |p| (l, p)));
+        let (line, place) = places.find(|(_, p)| p.at == h.at)?;
+        let value = place.values.first().filter(|v| v.is_valid()).map(estimated);
+        Some(json!({
+            "says": h.says,
+            "case": h.study,
+            "metric": h.metric,
+            "at": h.at,
+            "unit": line.unit,
+            "better": line.better,
+            "anchor": format!("{}--{}", chapter.name, h.study),
+            "value": value,
+        }))
+    };
+    chapter.paper.overview.iter().flat_map(|o| &o.headline).filter_map(one).collect()
+}
+
 /// The overview of a folder as JSON; null if its paper has none.
 #[must_use]
 pub fn json(chapter: &Chapter) -> Value {
     let Some(OverviewPlan { title, columns, .. }) = &chapter.paper.overview else { return Value::Null };
-    let number = |x: f64| if x.is_finite() { json!(x) } else { Value::Null };
-    let one = |e: &Estimate| json!({ "mean": number(e.mean), "ci95": number(e.half), "n": e.n });
     let named = |from: usize, all: &[Estimate]| -> Value {
         let names = columns.iter().skip(from).cloned();
-        names.zip(all.iter().map(one)).collect::<serde_json::Map<_, _>>().into()
+        names.zip(all.iter().map(estimated)).collect::<serde_json::Map<_, _>>().into()
     };
     let place = |p: &Place| json!({ "at": p.at, "values": named(0, &p.values), "first_less": named(1, &p.differences) });
     let line = |(study, l): &(&str, &Line)| {

@@ -9,14 +9,19 @@ use skyhaul_cc::Controls;
 use skyhaul_lab::LabError;
 use skyhaul_lab::engine::simulator;
 use skyhaul_lab::evaluate::{Evaluated, Evaluating, Request, shown};
+use skyhaul_lab::leaderboard::{self, Extent, Ranking};
 use skyhaul_lab::reproduce::cache;
+use skyhaul_lab::results::json_text;
 use skyhaul_study::figure::FigureRenderer;
+use skyhaul_study::leaderboard::Row;
+use skyhaul_study::requirement::Judgement;
 use skyhaul_study::run::RunOptions;
 use std::fmt::Write as _;
 
 pub(crate) fn run(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
+    let Some(control) = args.control.clone().filter(|_| !args.all) else { return all(args, renderer) };
     let request = Request {
-        control: args.control.clone(),
+        control,
         names: args.names.clone(),
         quick: args.batch.quick,
         cases: args.cases.clone(),
@@ -53,6 +58,58 @@ pub(crate) fn run(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) ->
         print(&out)?;
     }
     if args.batch.check { judge(&evaluated) } else { Ok(()) }
+}
+
+/// All controls, and one table over them.
+fn all(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
+    let request = leaderboard::Request {
+        controls: args.controls.clone(),
+        names: args.control.iter().chain(&args.names).cloned().collect(),
+        quick: args.batch.quick,
+        cases: args.cases.clone(),
+        seeds: args.batch.seeds,
+        with: args.with.clone(),
+        out: args.batch.out.clone(),
+    };
+    let all = Ranking::begin(&request, simulator(), &mut warn)?;
+    let cache = cache(args.batch.cache.clone())?;
+    let jobs = jobs(args.batch.jobs);
+    let extent = all.extent(Some(&cache));
+    warn(&estimated(extent, jobs));
+    interrupt::listen();
+    let bar = BatchProgress::new();
+    let options = RunOptions { jobs, cache: Some(&cache), stop: Some(interrupt::flag()), progress: &bar };
+    let folder = all.folder().to_owned();
+    let table = all.run(extent, simulator(), &options, renderer, &mut warn).map_err(|e| match e {
+        LabError::StoppedCells { done, cells } => Stop::kept(done, cells, &cache),
+        other => other.into(),
+    })?;
+    if args.batch.json {
+        print(&json_text(&table))?;
+    } else {
+        let mut out = leaderboard::shown(&table);
+        let _ = writeln!(out, "\nReport:  {}", folder.join("report.html").display());
+        print(&out)?;
+    }
+    let unmet = |r: &Row| {
+        [Judgement::NotMet, Judgement::Undecided, Judgement::Failed].iter().any(|j| r.count(*j) > 0)
+    };
+    if args.batch.check && table.rows.iter().any(unmet) { Err(Stop::Claim) } else { Ok(()) }
+}
+
+/// How much there is to do, before it is done.
+fn estimated(extent: Extent, jobs: usize) -> String {
+    let Extent { controls, cells, cached } = extent;
+    let time = |seconds: f64| {
+        if seconds < 90.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) }
+    };
+    let (all, each) = (extent.seconds(), extent.seconds() / jobs as f64);
+    format!(
+        "{controls} controls, {cells} cells, {cached} of them in the cache: about {} of processor time, {} with {jobs} \
+         jobs",
+        time(all),
+        time(each)
+    )
 }
 
 /// Cases that failed belong to the results of a control; only `--check` makes them a status.

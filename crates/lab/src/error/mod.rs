@@ -153,6 +153,35 @@ pub enum LabError {
         /// Why the first one cannot.
         first: String,
     },
+    /// No claim of the cases answers a requirement.
+    #[error(
+        "no requirement is left: no claim of {cases} begins with the number of a row of paper.toml; name a case that answers \
+         one"
+    )]
+    NoRequirement {
+        /// The cases.
+        cases: String,
+    },
+    /// A headline names a number that no line of an overview has.
+    #[error("paper.toml: overview.headline “{headline}”: there is no such {what}: {name} (known: {known})")]
+    NoHeadline {
+        /// Its title.
+        headline: String,
+        /// Study, or metric and place.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The known names.
+        known: String,
+    },
+    /// An evaluation cannot be a row of a leaderboard.
+    #[error("{}: {why}", path.display())]
+    NoRow {
+        /// Its folder or file.
+        path: PathBuf,
+        /// Why, and what is accepted.
+        why: String,
+    },
     /// A study without seeds.
     #[error("seeds: a study needs at least one seed")]
     NoSeeds,

@@ -12,6 +12,7 @@ use crate::stats::{self, Estimate};
 pub fn evaluate(results: &Results<'_>) -> Vec<ClaimResult> {
     let study = &results.plan.file.study;
     let readings = results.plan.readings();
+    let tested = results.plan.file.candidate.is_some();
     let one = |planned: &super::PlannedClaim| {
         let claim = &study.claim[planned.index];
         let concerns = |r: usize| {
@@ -20,7 +21,7 @@ pub fn evaluate(results: &Results<'_>) -> Vec<ClaimResult> {
             named && planned.needs.iter().any(|at| results.differs(r, *at))
         };
         let chance = !matches!(claim.kind, ClaimKind::Exact | ClaimKind::Definition);
-        let judge = |reading: usize| CaseEvaluator { results, reading, chance };
+        let judge = |reading: usize| CaseEvaluator { results, reading, chance, varied: &claim.for_each };
         let left_out = |r: usize| planned.needs.iter().any(|at| !results.is_planned(r, *at));
         let outcome = |r: usize| {
             if left_out(r) {
@@ -29,7 +30,7 @@ pub fn evaluate(results: &Results<'_>) -> Vec<ClaimResult> {
             }
             let cases: Vec<_> = planned.cases.iter().map(|c| judge(r).case(c)).collect();
             let verdict = combine(cases.iter().map(|c| &c.verdict), claim.share);
-            Outcome { reading: readings[r].clone(), verdict, ours: summary(&cases), cases }
+            Outcome { reading: readings[r].clone(), verdict, ours: summary(&cases, tested), cases }
         };
         ClaimResult {
             id: claim.id.clone(),
@@ -40,26 +41,40 @@ pub fn evaluate(results: &Results<'_>) -> Vec<ClaimResult> {
             place: claim.place.clone(),
             paper: claim.paper.clone(),
             note: claim.note.clone(),
+            metric: metric(results, planned),
             outcomes: (0..readings.len()).filter(|r| concerns(*r)).map(outcome).collect(),
         }
     };
     results.plan.claims.iter().map(one).collect()
 }
 
-/// Summary of the cases in one line.
-fn summary(cases: &[CaseOutcome]) -> String {
-    if let [one] = cases {
+/// Title of the metric of all cases, if it is a single one.
+fn metric(results: &Results<'_>, planned: &super::PlannedClaim) -> Option<String> {
+    let points: Vec<Point> = planned.cases.iter().flat_map(|c| c.test.points()).collect();
+    let first = points.first()?.metric;
+    points.iter().all(|p| p.metric == first).then(|| results.plan.metrics[first].title.clone())
+}
+
+/// Summary of the cases in one line; `tested`: those of a control under test.
+fn summary(cases: &[CaseOutcome], tested: bool) -> String {
+    let line = |c: &CaseOutcome| match (tested, c.case.is_empty()) {
+        (true, true) => format!("{}: {}", c.ours, c.verdict.passed()),
+        (true, false) => format!("{}: {}: {}", c.case, c.ours, c.verdict.passed()),
+        (false, _) => format!("{}: {} ({})", c.case, c.ours, c.verdict.word()),
+    };
+    if let ([one], false) = (cases, tested) {
         return one.ours.clone();
     }
-    let line = |c: &CaseOutcome| format!("{}: {} ({})", c.case, c.ours, c.verdict.word());
     cases.iter().map(line).collect::<Vec<_>>().join("; ")
 }
 
-struct CaseEvaluator<'a> {
-    results: &'a Results<'a>,
+pub(super) struct CaseEvaluator<'a> {
+    pub(super) results: &'a Results<'a>,
     reading: usize,
     /// Whether randomness is involved: then a single seed decides nothing.
     chance: bool,
+    /// The axes of the claim's `for_each`, which the label of a case names.
+    pub(super) varied: &'a [String],
 }
 
 impl CaseEvaluator<'_> {
@@ -83,6 +98,7 @@ impl CaseEvaluator<'_> {
             None => self.test(&case.test),
         };
         let known = !matches!(verdict, Verdict::NotEvaluable { .. });
+        let ours = self.named(&case.test).filter(|_| known).unwrap_or(ours);
         let decided = if known { self.decided(&case.test) } else { None };
         CaseOutcome { case: case.label.clone(), ours, verdict, decided }
     }
@@ -117,7 +133,7 @@ impl CaseEvaluator<'_> {
         }
     }
 
-    fn values(&self, p: Point) -> &[f64] {
+    pub(super) fn values(&self, p: Point) -> &[f64] {
         self.results.metric(self.reading, p.at, p.metric)
     }
 

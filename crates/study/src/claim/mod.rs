@@ -4,6 +4,7 @@
 //! and is *undecided* if it overlaps the limit: more seeds would decide. Overlap proves nothing either way.
 
 mod evaluate;
+mod named;
 mod plan;
 
 pub use evaluate::evaluate;
@@ -48,6 +49,15 @@ impl Verdict {
         }
     }
 
+    /// The same for a control under test, which fails where its results contradict the claim.
+    #[must_use]
+    pub const fn passed(&self) -> &'static str {
+        match self {
+            Self::Differs => "fails",
+            other => other.word(),
+        }
+    }
+
     /// Advice for the reader; empty if none is needed.
     #[must_use]
     pub fn detail(&self) -> String {
@@ -82,6 +92,8 @@ pub struct ClaimResult {
     pub paper: Option<String>,
     /// Note for the reader.
     pub note: Option<String>,
+    /// Title of the metric, if it is a single one.
+    pub metric: Option<String>,
     /// One outcome per reading for which it is evaluated, the default first.
     pub outcomes: Vec<Outcome>,
 }

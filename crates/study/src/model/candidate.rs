@@ -8,7 +8,8 @@ pub const CANDIDATE: &str = "candidate";
 impl StudyFile {
     /// Puts a control (a name, or a table with `name` and options) wherever the study names the
     /// [candidate](CANDIDATE): in keys called `cc` of the scenario, of settings, and of axes. Labels stay, so that
-    /// results for different controls have the same names. Returns how often it was named.
+    /// results for different controls have the same names; [`called`] translates them for readers. Returns how
+    /// often it was named.
     pub fn test_control(&mut self, control: &Raw) -> usize {
         let study = &mut self.study;
         let mut named = inside(&mut study.scenario, control) + settings(&mut study.set, control);
@@ -35,6 +36,12 @@ impl StudyFile {
         }
         named
     }
+}
+
+/// A label as texts for readers have it: the name of the control under test, if there is one, in the place of the candidate.
+#[must_use]
+pub fn called<'a>(label: &'a str, candidate: Option<&'a str>) -> &'a str {
+    if label == CANDIDATE { candidate.unwrap_or(label) } else { label }
 }
 
 fn is_control(path: &str) -> bool {
@@ -96,5 +103,7 @@ mod tests {
         assert_eq!(study.axis[0].values[0].value.as_ref(), Some(&control));
         assert_eq!(study.axis[1].values[0].set.0["flows.c"]["cc"], control);
         assert_eq!(file.test_control(&control), 0, "it is named no more");
+        assert_eq!(called("candidate", None), "candidate");
+        assert_eq!(["candidate", "newreno"].map(|l| called(l, Some("sack"))), ["sack", "newreno"]);
     }
 }

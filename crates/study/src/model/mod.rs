@@ -16,11 +16,11 @@ mod raw;
 mod table;
 
 pub use axis::{Axis, AxisValue, Settings};
-pub use candidate::CANDIDATE;
+pub use candidate::{CANDIDATE, called};
 pub use check::{Check, Curve, Direction, Relation, Term};
 pub use figure::{Band, Figure, Mark, RefPoint, Rule, RuleAxis, Scale, TimeFigure};
 pub use fit::{Fit, FreeOption, KnownReading, LeftOut, Printed};
-pub use overview::{OverviewLine, OverviewPlan, OverviewSection, Preference};
+pub use overview::{Headline, OverviewLine, OverviewPlan, OverviewSection, Preference};
 pub use paper::{OpenStatement, Paper, Statement, TestedStatement};
 pub use pick::{AxisSelection, Label, OneOrMany, Selector, Side};
 pub use quick::{Profile, Quick};
@@ -299,6 +299,8 @@ pub struct StudyFile {
     pub study: Study,
     /// Largest number of cells from the command line; overrides that of the study.
     pub max_cells: Option<u64>,
+    /// What texts for readers call the control under test; see [`StudyFile::test_control`].
+    pub candidate: Option<String>,
 }
 
 /// Parses a study or paper file.
@@ -344,7 +346,8 @@ impl StudyFile {
     /// If the text is not a study; the message names file, line and key.
     pub fn parse(text: &str, path: &Path) -> Result<Self, StudyError> {
         let study = parsed(text, path)?;
-        let file = Self { path: path.to_owned(), text: text.to_owned(), study, max_cells: None };
+        let file =
+            Self { path: path.to_owned(), text: text.to_owned(), study, max_cells: None, candidate: None };
         if file.study.schema != 1 {
             let found = file.study.schema;
             return Err(file.refuse("schema", format!("format {found} is not known"), &["1"]));

@@ -63,6 +63,25 @@ pub struct OverviewPlan {
     pub columns: Vec<String>,
     /// Its sections, in order.
     pub section: Vec<OverviewSection>,
+    /// The numbers that a leaderboard of controls shows beside the verdicts, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headline: Vec<Headline>,
+}
+
+/// A number of a leaderboard: the value in the first column of a line of the overview, at one of its places.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Headline {
+    /// Its title, without the unit; no other has the same.
+    pub says: String,
+    /// The study.
+    pub study: String,
+    /// The metric of the line.
+    pub metric: String,
+    /// The place: the values of the axes of the line's `for_each`, separated by a comma and a space; empty if the line has
+    /// one place.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub at: String,
 }
 
 /// A section of an overview.

@@ -161,6 +161,13 @@ impl Paper {
             let key = if i < n { format!("elsewhere[{i}].id") } else { format!("open[{}].id", i - n) };
             return Err(refuse(&key, format!("`{}` appears twice", ids[i]), &[]));
         }
+        let headlines = paper.overview.iter().flat_map(|o| &o.headline).collect::<Vec<_>>();
+        if let Some(i) =
+            (0..headlines.len()).find(|i| headlines[..*i].iter().any(|h| h.says == headlines[*i].says))
+        {
+            let message = format!("`{}` appears twice", headlines[i].says);
+            return Err(refuse(&format!("overview.headline[{i}].says"), message, &[]));
+        }
         Ok(paper)
     }
 

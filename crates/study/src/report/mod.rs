@@ -2,6 +2,7 @@
 
 mod all;
 mod html;
+mod leaderboard;
 mod overview;
 mod packed;
 mod parts;
@@ -11,6 +12,7 @@ mod text;
 
 pub use all::all;
 pub use html::{html, index};
+pub use leaderboard::leaderboard;
 pub use plain::plain;
 pub use requirements::evaluation;
 pub use text::{counts, text};

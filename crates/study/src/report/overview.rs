@@ -4,7 +4,7 @@
 use super::parts::escape;
 use crate::book::Chapter;
 use crate::format;
-use crate::model::Preference;
+use crate::model::{Preference, called};
 use crate::overview::Line;
 use crate::sections::{Section, sections};
 use crate::stats::Estimate;
@@ -20,8 +20,10 @@ pub(super) fn overview(b: &mut String, c: &Chapter) {
     if let Some(about) = &plan.about {
         let _ = writeln!(b, "<p class=\"about\">{}</p>", escape(about));
     }
+    let tested = c.evaluations().next().and_then(|e| e.candidate.as_deref());
+    let columns: Vec<String> = plan.columns.iter().map(|column| called(column, tested).to_owned()).collect();
     for s in sections(c) {
-        section(b, c, &plan.columns, &s);
+        section(b, c, &columns, &s);
     }
     b.push_str("</section>\n");
 }

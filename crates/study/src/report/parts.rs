@@ -6,6 +6,7 @@ use crate::claim::{CaseOutcome, ClaimResult, Outcome, Verdict};
 use crate::evaluation::{Counts, Evaluation};
 use crate::figure::FigureData;
 use crate::format;
+use crate::model::called;
 use std::fmt::Write as _;
 
 const VEGA: &str = include_str!("../../assets/vega.min.js");
@@ -157,6 +158,7 @@ pub(super) fn figure(b: &mut String, prefix: &str, i: usize, f: &FigureData) {
 }
 
 pub(super) fn tables(b: &mut String, e: &Evaluation) {
+    let tested = e.candidate.as_deref();
     for t in &e.tables {
         let _ = write!(
             b,
@@ -165,13 +167,17 @@ pub(super) fn tables(b: &mut String, e: &Evaluation) {
         );
         let mut lines = t.text().into_iter();
         for heading in lines.next().into_iter().flatten() {
-            let _ = write!(b, "<th>{}</th>", escape(&heading));
+            let _ = write!(b, "<th>{}</th>", escape(called(&heading, tested)));
         }
         b.push_str("</tr></thead><tbody>\n");
         for line in lines {
             b.push_str("<tr>");
             for (i, cell) in line.iter().enumerate() {
-                let class = if i < t.axes.len() { "" } else { " class=\"number\"" };
+                let (class, cell) = if i < t.axes.len() {
+                    ("", called(cell, tested))
+                } else {
+                    (" class=\"number\"", cell.as_str())
+                };
                 let _ = write!(b, "<td{class}>{}</td>", escape(cell));
             }
             b.push_str("</tr>\n");
@@ -234,7 +240,7 @@ fn claim(b: &mut String, prefix: &str, i: usize, c: &ClaimResult) {
 }
 
 /// More cases than this are folded.
-const MANY: usize = 8;
+pub(super) const MANY: usize = 8;
 
 /// The measurement of a claim, case by case.
 pub(super) fn ours(o: &Outcome) -> String {

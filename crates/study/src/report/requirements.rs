@@ -3,15 +3,18 @@
 
 use super::all::{chapter, close};
 use super::overview::{self, overview};
-use super::parts::{self, RULE, badge, escape, open};
+use super::parts::{self, RULE, escape, open};
+use super::text::symbol;
 use crate::book::{Book, Chapter};
+use crate::claim::{CaseOutcome, ClaimResult, Outcome, Verdict};
 use crate::model::Profile;
 use crate::requirement::{Answer, Judgement, Requirement, requirements};
 use std::fmt::Write as _;
 
-/// The page about a control, as the reader wrote it.
+/// The page about a control, as the reader wrote it. `partial`: only some cases were asked for, and the requirements that
+/// others answer fold away.
 #[must_use]
-pub fn evaluation(book: &Book, control: &str) -> String {
+pub fn evaluation(book: &Book, control: &str, partial: bool) -> String {
     let title = format!("Evaluation of {control}");
     let mut b = String::new();
     open(&mut b, &title, |b| contents(b, book));
@@ -19,9 +22,10 @@ pub fn evaluation(book: &Book, control: &str) -> String {
     let cells = book.cells();
     let _ = writeln!(
         b,
-        "<p class=\"source\">Control <code>{}</code>, called “candidate” below · profile <b>{}</b> · Skyhaul {} · \
+        "<p class=\"source\">Control <code>{}</code>{} · profile <b>{}</b> · Skyhaul {} · \
          engine {} · {cells} cells · <time>{}</time></p>",
         escape(control),
+        called(book, control),
         book.profile.word(),
         escape(&book.version),
         escape(&book.engine),
@@ -36,16 +40,30 @@ pub fn evaluation(book: &Book, control: &str) -> String {
     refused(&mut b, book);
     for c in &book.chapters {
         let all = requirements(c);
-        tiles(&mut b, &all);
+        let (aside, asked): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|r| partial && r.judgement == Judgement::NotMeasured);
+        tiles(&mut b, &asked);
         let _ = writeln!(
             b,
             "<p class=\"hint\">A requirement is met if all its claims hold. {RULE} The document sets no limits: those \
-             of the claims are ours, and each claim states its own. Of two values \
-             the first is the baseline's where less is better, and the candidate's where more is.</p>"
+             of the claims are ours, and each claim states its own. A difference is that of the control from the \
+             baseline before it.</p>"
         );
-        verdicts(&mut b, &all);
-        for r in &all {
+        verdicts(&mut b, &asked);
+        for r in &asked {
             requirement(&mut b, c, r);
+        }
+        if !aside.is_empty() {
+            let n = aside.len();
+            let _ = writeln!(
+                b,
+                "<details class=\"aside\"><summary>Requirements that were not asked for: {n}</summary>"
+            );
+            verdicts(&mut b, &aside);
+            for r in &aside {
+                requirement(&mut b, c, r);
+            }
+            b.push_str("</details>\n");
         }
         overview(&mut b, c);
         b.push_str("<h2>The cases</h2>\n");
@@ -75,6 +93,12 @@ fn contents(b: &mut String, book: &Book) {
     });
 }
 
+/// The name of the control on the page, where that is another than the reader wrote.
+fn called(book: &Book, control: &str) -> String {
+    let name = book.evaluations().find_map(|e| e.candidate.as_deref()).filter(|name| *name != control.trim());
+    name.map_or_else(String::new, |name| format!(", called “{}” below", escape(name)))
+}
+
 /// Cases that did not run, and cells that failed: the verdicts miss them.
 fn refused(b: &mut String, book: &Book) {
     for (case, why) in book.refused() {
@@ -101,7 +125,7 @@ fn refused(b: &mut String, book: &Book) {
     }
 }
 
-const fn class(j: Judgement) -> &'static str {
+pub(super) const fn class(j: Judgement) -> &'static str {
     match j {
         Judgement::Met => "holds",
         Judgement::NotMet => "differs",
@@ -178,7 +202,37 @@ fn answer(b: &mut String, c: &Chapter, a: &Answer<'_>) {
         "<tr><th scope=\"row\"><a href=\"#{anchor}\">{}</a></th><td>{}{note}</td><td>{}</td><td>{}</td></tr>",
         escape(&a.claim.id),
         escape(&a.claim.says),
-        parts::ours(outcome),
-        badge(&outcome.verdict)
+        measured(a.claim, outcome),
+        verdict(&outcome.verdict)
     );
+}
+
+/// The verdict on a claim, with advice if it is undecided.
+fn verdict(v: &Verdict) -> String {
+    let detail = v.detail();
+    let detail =
+        if detail.is_empty() { String::new() } else { format!(" <small>{}</small>", escape(&detail)) };
+    let (class, symbol, word) = (parts::class(v), symbol(v), v.passed());
+    format!("<span class=\"badge {class}\">{symbol}\u{a0}{word}</span>{detail}")
+}
+
+/// What was measured, case by case, each with its verdict. Where some contradict the claim or are undecided, those that
+/// hold are folded.
+fn measured(claim: &ClaimResult, outcome: &Outcome) -> String {
+    let metric = claim.metric.as_ref().map_or_else(String::new, |m| format!("<small>{}</small>", escape(m)));
+    let item = |c: &CaseOutcome| {
+        let case = if c.case.is_empty() { String::new() } else { format!("<b>{}</b>: ", escape(&c.case)) };
+        let (class, word) = (parts::class(&c.verdict), c.verdict.passed());
+        let ours = if c.ours.is_empty() { String::new() } else { format!("{}: ", escape(&c.ours)) };
+        format!("<li>{case}{ours}<span class=\"badge {class}\">{word}</span></li>")
+    };
+    let list = |cases: &[&CaseOutcome]| {
+        format!("<ul class=\"cases\">{}</ul>", cases.iter().map(|c| item(c)).collect::<String>())
+    };
+    let (hold, rest): (Vec<_>, Vec<_>) = outcome.cases.iter().partition(|c| c.verdict == Verdict::Holds);
+    if hold.len() < 2 || (rest.is_empty() && hold.len() <= parts::MANY) {
+        return metric + &list(&outcome.cases.iter().collect::<Vec<_>>());
+    }
+    let shown = if rest.is_empty() { String::new() } else { list(&rest) };
+    format!("{metric}{shown}<details><summary>{} cases hold</summary>{}</details>", hold.len(), list(&hold))
 }

@@ -1,0 +1,113 @@
+//! What was measured of a control under test, in words: every number with the name of its control and its unit.
+
+use super::evaluate::CaseEvaluator;
+use super::{Point, Test};
+use crate::format::{self, with_unit};
+use crate::model::{CANDIDATE, called};
+use crate::space::Space;
+use crate::stats::{self, Estimate};
+
+/// Unit of a difference of two values.
+fn of_difference(unit: &str) -> &str {
+    if unit.starts_with('%') { "points" } else { unit }
+}
+
+impl CaseEvaluator<'_> {
+    /// The values of a test, such as `CUBIC 57.5 %, hybla 71.5 %: +14.0 ± 1.6 points`: the candidate comes last, and the
+    /// difference is that of the last from the first. `None` if there is no control under test, or for a test of other
+    /// than one or two values.
+    pub(super) fn named(&self, test: &Test) -> Option<String> {
+        self.results.plan.file.candidate.as_ref()?;
+        match test {
+            Test::Bounds { of, .. } => {
+                let value = with_unit(format::estimate(&self.estimate(*of)), self.unit(*of));
+                Some(format!("{} {value}", self.name(*of)?))
+            }
+            Test::Greater { left, right, by, .. } => {
+                let (first, last) = self.in_order(*left, *right);
+                let (a, b) = (self.values(first), self.values(last));
+                let difference = stats::paired_difference(b, a, 1.0, 0.0);
+                let unit = of_difference(self.unit(last));
+                let mut text = self.pair(first, last, difference.half);
+                text = format!("{text}: {}", with_unit(format::signed(&difference), unit));
+                let ratio = stats::paired_ratio(b, a);
+                // A limit in per cent is judged by a share.
+                if *by != 0.0 && ratio.is_valid() {
+                    let gain = format::percent(&Estimate { mean: ratio.mean - 1.0, ..ratio });
+                    text = format!("{text} ({gain})");
+                }
+                Some(text)
+            }
+            Test::Ratio { left, right, .. } => {
+                let ratio = stats::paired_ratio(self.values(*left), self.values(*right));
+                let text = self.pair(*right, *left, f64::INFINITY);
+                Some(format!("{text}: {} times", format::estimate(&ratio)))
+            }
+            Test::Contrast { .. } | Test::Curves { .. } | Test::Extreme { .. } | Test::Steps { .. } => None,
+        }
+    }
+
+    fn estimate(&self, p: Point) -> Estimate {
+        stats::estimate(self.values(p))
+    }
+
+    fn unit(&self, p: Point) -> &str {
+        &self.results.plan.metrics[p.metric].unit
+    }
+
+    /// Both values with their names.
+    fn pair(&self, first: Point, last: Point, half: f64) -> String {
+        let value = |p: Point| with_unit(format::like(self.estimate(p).mean, half), self.unit(p));
+        let [a, b] = self.names(first, last);
+        format!("{a} {}, {b} {}", value(first), value(last))
+    }
+
+    /// The labels of the axes at a point.
+    fn labels(&self, p: Point) -> Vec<(&str, String)> {
+        let file = &self.results.plan.file;
+        let index = Space::of(file).unflatten(p.at);
+        file.study.axis.iter().zip(index).map(|(a, i)| (a.name.as_str(), a.label(i))).collect()
+    }
+
+    /// The point with the candidate last, if only one of them has it.
+    fn in_order(&self, left: Point, right: Point) -> (Point, Point) {
+        let (l, r) = (self.labels(left), self.labels(right));
+        let tests = |own: &[(&str, String)], other: &[(&str, String)]| {
+            own.iter().zip(other).any(|(a, b)| a.1 == CANDIDATE && b.1 != CANDIDATE)
+        };
+        if tests(&l, &r) && !tests(&r, &l) { (right, left) } else { (left, right) }
+    }
+
+    /// Two points by the axes in which they differ.
+    fn names(&self, first: Point, last: Point) -> [String; 2] {
+        let (f, l) = (self.labels(first), self.labels(last));
+        let differs: Vec<bool> = f.iter().zip(&l).map(|(a, b)| a != b).collect();
+        [f, l].map(|all| self.joined(all.into_iter().zip(&differs).filter(|(_, d)| **d).map(|(a, _)| a)))
+    }
+
+    /// A single point: by the candidate if it is there, otherwise by the axes that the case does not name.
+    fn name(&self, p: Point) -> Option<String> {
+        let all = self.labels(p);
+        let tested = all.iter().any(|(_, label)| label == CANDIDATE);
+        let axes = &self.results.plan.file.study.axis;
+        let open = |name: &str| {
+            let several = axes.iter().any(|a| a.name == name && a.values.len() > 1);
+            several && !self.varied.iter().any(|v| v == name)
+        };
+        let kept =
+            all.into_iter().filter(|(name, label)| if tested { label == CANDIDATE } else { open(name) });
+        Some(self.joined(kept)).filter(|n| !n.is_empty())
+    }
+
+    /// Labels as a name: one that all axes share once, and others with their axes.
+    fn joined<'b>(&self, labels: impl Iterator<Item = (&'b str, String)>) -> String {
+        let candidate = self.results.plan.file.candidate.as_deref();
+        let named = |(axis, label): (&'b str, String)| (axis, called(&label, candidate).to_owned());
+        let all: Vec<(&str, String)> = labels.map(named).collect();
+        match &all[..] {
+            [] => String::new(),
+            [(_, first), rest @ ..] if rest.iter().all(|(_, l)| l == first) => first.clone(),
+            _ => all.iter().map(|(axis, label)| format!("{axis} = {label}")).collect::<Vec<_>>().join(", "),
+        }
+    }
+}
