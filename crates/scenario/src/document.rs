@@ -151,6 +151,9 @@ impl Document {
         }
         let mut table = &mut self.merged;
         for (depth, key) in keys[..keys.len() - 1].iter().enumerate() {
+            if depth == 2 && keys[0] == "links" {
+                replace_delay(table, key);
+            }
             let here = keys[..=depth].join(".");
             // Names that the user chose cannot be mistyped without losing the override.
             let named = depth == 1 && matches!(keys[0], "links" | "flows" | "gateways");
@@ -173,6 +176,9 @@ impl Document {
                     return Err(overridden(path, format!("{here} is {what}, which has no keys")));
                 }
             }
+        }
+        if keys.len() == 3 && keys[0] == "links" {
+            replace_delay(table, keys[2]);
         }
         table.insert(keys[keys.len() - 1].into(), value);
         self.overrides.push(path.into());
@@ -397,19 +403,28 @@ fn lookup<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
     Some(value)
 }
 
+/// Removes from a link what its new key `orbit` or `delay` replaces.
+fn replace_delay(link: &mut Table, new: &str) {
+    match new {
+        "orbit" => {
+            link.remove("delay");
+            if let Some(Value::Table(reverse)) = link.get_mut("reverse") {
+                reverse.remove("delay");
+            }
+        }
+        "delay" => {
+            link.remove("orbit");
+        }
+        _ => {}
+    }
+}
+
 /// Lays `over` on top of `base`. Tables merge; a table with a different tag (`kind`, `name`), a short form and any
 /// other value replace the previous value. `orbit` and `delay` replace each other.
 fn merge(base: &mut Table, over: &Table) {
     match (over.contains_key("orbit"), over.contains_key("delay")) {
-        (true, false) => {
-            base.remove("delay");
-            if let Some(Value::Table(reverse)) = base.get_mut("reverse") {
-                reverse.remove("delay");
-            }
-        }
-        (false, true) => {
-            base.remove("orbit");
-        }
+        (true, false) => replace_delay(base, "orbit"),
+        (false, true) => replace_delay(base, "delay"),
         _ => {}
     }
     for (key, new) in over {
@@ -450,6 +465,29 @@ mod tests {
         let mut table: Table = base.parse().unwrap();
         merge(&mut table, &over.parse().unwrap());
         table
+    }
+
+    #[test]
+    fn an_override_of_orbit_or_delay_replaces_the_other() {
+        let link = |sets: &[&str]| {
+            let base = "links.sat = { delay = '275 ms', rate = '1 Mbit/s', reverse = { delay = '9 ms', rate = '1 kbit/s' } }";
+            let mut document = Document::preset("peach-geo").unwrap();
+            document.merged = base.parse().unwrap();
+            sets.iter().for_each(|set| document.set(set).unwrap());
+            document.merged["links"]["sat"].as_table().unwrap().clone()
+        };
+        let keys = |sets: &[&str]| link(sets).keys().cloned().collect::<Vec<_>>();
+        for orbit in ["links.sat.orbit={ constellation = 'leo1200' }", "links.sat.orbit.constellation=leo1200"] {
+            let got = link(&[orbit]);
+            assert_eq!(got["orbit"]["constellation"].as_str(), Some("leo1200"), "{orbit}");
+            assert!(got.get("delay").is_none() && got["reverse"].get("delay").is_none(), "{got}");
+            assert_eq!(got["reverse"]["rate"].as_str(), Some("1 kbit/s"));
+            // And back, whole or by a key of it.
+            assert_eq!(keys(&[orbit, "links.sat.delay=20 ms"]), ["delay", "rate", "reverse"]);
+            assert_eq!(keys(&[orbit, "links.sat.delay.base=20 ms"]), ["delay", "rate", "reverse"]);
+        }
+        // A key of the reverse direction replaces nothing.
+        assert_eq!(keys(&["links.sat.orbit={}", "links.sat.reverse.delay=1 ms"]), ["orbit", "rate", "reverse"]);
     }
 
     #[test]

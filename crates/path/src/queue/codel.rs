@@ -6,12 +6,13 @@
 //!
 //! The interval should be near the maximum RTT, and the target 5 to 10 % of it [RFC 8289 §3.2]. The RFC's 100 ms
 //! and 5 ms suit terrestrial paths; over a geostationary satellite they would signal long before a sender could
-//! react. The defaults are therefore 600 ms and 30 ms (*our choice*).
+//! react. The defaults in files therefore follow from the path ([`Model::for_path`], *our choice*); those of
+//! [`Config`] are the RFC's.
 
 use super::limit::{Limit, Load};
 use super::model::{Key, Model, Order};
 use super::moment::Moment;
-use super::options::{self, Invalid};
+use super::options::{self, Invalid, USUAL_RTT, round_trip};
 use super::waiting::{Signal, Timed, Waiting};
 use crate::packet::{DropReason, PacketView};
 use alloc::boxed::Box;
@@ -21,10 +22,12 @@ skyhaul_base::options! {
     /// Marks or drops packets at the head while the queueing delay stays too long.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Config {
-        /// Target queueing delay; 30 ms by default, 15 ms with the kind "pie".
-        target: Duration as Time = Law::SATELLITE.target,
-        /// Interval for which the delay must exceed the target, about the longest RTT; 600 ms by default.
-        interval: Duration as Time = Law::SATELLITE.interval,
+        /// Target queueing delay; by default 5 % of `interval`, with the kind "pie" 15 ms for each 100 ms of the longest base RTT
+        /// of the flows on the link, at least 15 ms.
+        target: Duration as Time = Law::RFC.target,
+        /// Interval for which the delay must exceed the target; the longest base RTT of the flows on the link by default,
+        /// rounded up to 10 ms, at least 100 ms.
+        interval: Duration as Time = Law::RFC.interval,
         /// Mark ECN-capable packets instead of dropping them; true by default.
         ecn: bool = true,
         /// Mark or drop low priority instead of high priority; false by default.
@@ -54,6 +57,10 @@ impl Model for Config {
     fn round_trip(&self) -> Option<(&'static str, Duration)> {
         Some((options::INTERVAL.name, self.interval))
     }
+    fn for_path(self, rtt: Duration, written: &dyn Fn(&str) -> bool) -> Self {
+        let Law { target, interval, .. } = self.law().for_path(rtt, written);
+        Self { target, interval, ..self }
+    }
 }
 
 impl Config {
@@ -71,9 +78,16 @@ pub(super) struct Law {
 }
 
 impl Law {
-    /// For round-trip times over a geostationary satellite.
-    pub(super) const SATELLITE: Self =
-        Self { target: Duration::from_millis(30), interval: Duration::from_millis(600), ecn: true };
+    /// The times of the RFC, which suit paths of up to 100 ms [RFC 8289 §4.2, §4.3].
+    pub(super) const RFC: Self = Self { target: Duration::from_millis(5), interval: USUAL_RTT, ecn: true };
+
+    /// The times for a path with this base RTT: what is not `written` in the file follows from it, the target from
+    /// the interval [RFC 8289 §3.2].
+    pub(super) fn for_path(self, rtt: Duration, written: &dyn Fn(&str) -> bool) -> Self {
+        let interval = if written(options::INTERVAL.name) { self.interval } else { round_trip(rtt) };
+        let target = if written(options::TARGET.name) { self.target } else { interval / 20 };
+        Self { target, interval, ..self }
+    }
 
     pub(super) fn validate(&self) -> Result<(), Invalid> {
         options::some_time(options::TARGET.name, self.target, "a time such as \"30 ms\"")?;

@@ -21,16 +21,18 @@ skyhaul_base::options! {
     /// Each flow has its own queue, which marks or drops packets while its queueing delay stays too long.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Config {
-        /// Target queueing delay; 30 ms by default, 15 ms with the kind "pie".
-        target: Duration as Time = Law::SATELLITE.target,
-        /// Interval for which the delay must exceed the target, about the longest RTT; 600 ms by default.
-        interval: Duration as Time = Law::SATELLITE.interval,
+        /// Target queueing delay; by default 5 % of `interval`, with the kind "pie" 15 ms for each 100 ms of the longest base RTT
+        /// of the flows on the link, at least 15 ms.
+        target: Duration as Time = Law::RFC.target,
+        /// Interval for which the delay must exceed the target; the longest base RTT of the flows on the link by default,
+        /// rounded up to 10 ms, at least 100 ms.
+        interval: Duration as Time = Law::RFC.interval,
         /// Quantum: bytes that a flow may send per turn; 1514 B by default.
         quantum: u64 as Size = 1514,
         /// Number of queues that the flows share; 1024 by default.
         flows: u64 as Count = 1024,
         /// Mark ECN-capable packets instead of dropping them; true by default.
-        ecn: bool = Law::SATELLITE.ecn,
+        ecn: bool = Law::RFC.ecn,
         /// Mark or drop low priority instead of high priority; false by default.
         class_aware: bool = false,
     }
@@ -79,6 +81,10 @@ impl Model for Config {
     }
     fn round_trip(&self) -> Option<(&'static str, Duration)> {
         Some((options::INTERVAL.name, self.interval))
+    }
+    fn for_path(self, rtt: Duration, written: &dyn Fn(&str) -> bool) -> Self {
+        let Law { target, interval, .. } = self.law().for_path(rtt, written);
+        Self { target, interval, ..self }
     }
 }
 

@@ -35,6 +35,7 @@ mod tests;
 
 use crate::packet::{DropReason, PacketView};
 use crate::param::Refusal;
+use alloc::vec::Vec;
 use limit::Load;
 use model::Order as _;
 use skyhaul_base::{Duration, Rate};
@@ -151,6 +152,17 @@ impl Discipline {
     #[must_use]
     pub fn round_trip(&self) -> Option<(&'static str, Duration)> {
         each!(self, Discipline(c) => c.round_trip())
+    }
+    /// The same for a path with this base RTT: options that are not `written` in a file and whose value should
+    /// follow from the RTT get it.
+    #[must_use]
+    pub fn for_path(self, rtt: Duration, written: &dyn Fn(&str) -> bool) -> Self {
+        each!(self, Discipline(c) => c.for_path(rtt, written).into())
+    }
+    /// Options that are left out and follow from the capacity, each with its value in packets.
+    #[must_use]
+    pub fn derived(&self, limit: Limit) -> Vec<(&'static str, f64)> {
+        each!(self, Discipline(c) => c.derived(limit))
     }
     /// The minimum fraction of a flow's pure acknowledgements that it forwards if they do not all fit: less
     /// than 1 if it thins them.

@@ -5,6 +5,7 @@ use super::moment::Moment;
 use crate::packet::{DropReason, PacketView};
 use crate::param::Refusal;
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::fmt::Debug;
 use skyhaul_base::{Duration, Rate};
 
@@ -43,6 +44,16 @@ pub trait Model: Copy + Debug + PartialEq {
     /// The maximum RTT that it is tuned for, and the key for it; `None` if there is none.
     fn round_trip(&self) -> Option<(&'static str, Duration)> {
         None
+    }
+    /// The same for a path with this base RTT: options that are not `written` in a file and whose value should follow
+    /// from the RTT get it.
+    #[must_use]
+    fn for_path(self, _rtt: Duration, _written: &dyn Fn(&str) -> bool) -> Self {
+        self
+    }
+    /// Options that are left out and follow from the capacity, each with its value in packets.
+    fn derived(&self, _: Limit) -> Vec<(&'static str, f64)> {
+        Vec::new()
     }
     /// The minimum fraction of a flow's pure acknowledgements that it forwards if they do not all fit.
     fn share_of_acks(&self) -> f64 {

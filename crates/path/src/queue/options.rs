@@ -94,6 +94,17 @@ impl Refusal for Invalid {
     }
 }
 
+/// The RTT for which the documents of CoDel and PIE give their parameters [RFC 8289 §4.2, RFC 8033 §5.5].
+pub(super) const USUAL_RTT: Duration = Duration::from_millis(100);
+
+/// The RTT that parameters are chosen for on a path with this base RTT: rounded up to 10 ms, and never less than
+/// that of the documents.
+pub(super) fn round_trip(rtt: Duration) -> Duration {
+    let step = Duration::from_millis(10);
+    let steps = rtt.as_nanos().div_ceil(step.as_nanos());
+    USUAL_RTT.max(step * steps)
+}
+
 /// Refuses a time of zero.
 pub(super) fn some_time(key: &'static str, time: Duration, example: &'static str) -> Result<(), Invalid> {
     if time.is_zero() { Err(Invalid::Zero { key, example }) } else { Ok(()) }

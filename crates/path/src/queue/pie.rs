@@ -5,9 +5,11 @@
 //! with marks (§5.1) and with the delay of the last packet that left, by its timestamp (§4.2). It does not
 //! de-randomise (§5.4) or estimate the departure rate (§5.2).
 //!
-//! Times and gains are those of the RFC, which were tuned for terrestrial paths: over a satellite the probability
-//! rises before a sender can react. No others have been published. A controller for k times longer RTTs has k times
-//! larger `target`, `update` and `burst`, and `alpha` and `beta` divided by k: the same loop in slow motion.
+//! Times and gains of the RFC were tuned for terrestrial paths: over a satellite the probability rises before a
+//! sender can react. No others have been published. A controller for k times longer RTTs has k times larger
+//! `target`, `update` and `burst`, and `alpha` and `beta` divided by k: the same loop in slow motion. The defaults
+//! in files are those of this controller, with k of the path ([`Model::for_path`], *our choice*); those of
+//! [`Config`] are the RFC's, k = 1.
 //!
 //! There is no timer. The inputs of an update change only when packets arrive or leave, so updates due in between
 //! are computed before anything else. Each arrival draws once.
@@ -15,7 +17,7 @@
 use super::limit::{Limit, Load};
 use super::model::{Key, Model, Order};
 use super::moment::Moment;
-use super::options::{self, Invalid};
+use super::options::{self, Invalid, USUAL_RTT, round_trip};
 use super::waiting::{Signal, Waiting};
 use crate::packet::{DropReason, PacketView};
 use crate::param::{probability, within};
@@ -26,15 +28,19 @@ skyhaul_base::options! {
     /// Marks or drops arrivals at random, with a probability that grows with the queueing delay.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Config {
-        /// Target queueing delay; 30 ms by default, 15 ms with the kind "pie".
+        /// Target queueing delay; by default 5 % of `interval`, with the kind "pie" 15 ms for each 100 ms of the longest base RTT
+        /// of the flows on the link, at least 15 ms.
         target: Duration as Time = Duration::from_millis(15),
-        /// Update interval of the probability; 15 ms by default.
+        /// Update interval of the probability; by default 15 ms for each 100 ms of the longest base RTT of the flows on the link,
+        /// at least 15 ms.
         update: Duration as Time = Duration::from_millis(15),
-        /// Burst allowance after a quiet time; 150 ms by default.
+        /// Burst allowance after a quiet time; by default 150 ms for each 100 ms of the longest base RTT, at least 150 ms.
         burst: Duration as Time = Duration::from_millis(150),
-        /// Increase of the probability per second of delay above the target; 0.125 /s by default.
+        /// Increase of the probability per second of delay above the target; 0.125 /s by default for a base RTT of up to 100 ms,
+        /// inversely proportional to a longer one.
         alpha: f64 as Frequency = 0.125,
-        /// Increase of the probability per second of growth of the delay; 1.25 /s by default.
+        /// Increase of the probability per second of growth of the delay; 1.25 /s by default for a base RTT of up to 100 ms,
+        /// inversely proportional to a longer one.
         beta: f64 as Frequency = 1.25,
         /// Typical packet size; 1000 B by default.
         packet_size: u64 as Size = 1000,
@@ -80,6 +86,19 @@ impl Model for Config {
     }
     fn ignores_priority(&self) -> bool {
         !self.class_aware
+    }
+    fn for_path(self, rtt: Duration, written: &dyn Fn(&str) -> bool) -> Self {
+        let k = round_trip(rtt).as_secs_f64() / USUAL_RTT.as_secs_f64();
+        let time = |key: super::Key, t: Duration| if written(key.name) { t } else { t.mul_f64(k) };
+        let gain = |key: super::Key, g: f64| if written(key.name) { g } else { g / k };
+        Self {
+            target: time(options::TARGET, self.target),
+            update: time(options::UPDATE, self.update),
+            burst: time(options::BURST, self.burst),
+            alpha: gain(options::ALPHA, self.alpha),
+            beta: gain(options::BETA, self.beta),
+            ..self
+        }
     }
 }
 

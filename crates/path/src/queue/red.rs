@@ -17,6 +17,7 @@ use super::waiting::{Signal, Waiting};
 use crate::packet::{DropReason, PacketView};
 use crate::param::{probability, within};
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use skyhaul_base::{Instant, Rate, math};
 
 skyhaul_base::options! {
@@ -78,6 +79,10 @@ impl Model for Config {
     fn ignores_priority(&self) -> bool {
         !self.class_aware
     }
+    fn derived(&self, limit: Limit) -> Vec<(&'static str, f64)> {
+        let keys = (options::MIN_THRESHOLD, options::MAX_THRESHOLD);
+        self.thresholds().derived(keys, limit, self.packet_size).collect()
+    }
 }
 
 impl Config {
@@ -115,6 +120,17 @@ impl Thresholds {
         let (min, max) = room.map_or((5.0, 15.0), |room| (room / 6.0, room / 2.0));
         let said = |n: Option<u64>, usual: f64| n.map_or(usual * self.part, |n| n as f64);
         (said(self.min, min), said(self.max, max))
+    }
+    /// The thresholds that files leave out.
+    pub(super) fn derived(
+        &self,
+        keys: (Key, Key),
+        limit: Limit,
+        packet_size: u64,
+    ) -> impl Iterator<Item = (&'static str, f64)> + use<> {
+        let (min, max) = self.of(Load::most(limit, 0), packet_size.max(1));
+        let all = [(keys.0.name, min, self.min), (keys.1.name, max, self.max)];
+        all.into_iter().filter(|(.., said)| said.is_none()).map(|(key, value, _)| (key, value))
     }
     pub(super) fn validate(&self, keys: (Key, Key), limit: Limit, packet_size: u64) -> Result<(), Invalid> {
         let (lower, upper) = (keys.0.name, keys.1.name);

@@ -143,3 +143,37 @@ fn the_ns2_limit_is_one_less() {
     assert_eq!(run(q(Limit::Bytes(3000), false), "ABCD").1, ['A', 'B', 'C']);
     assert_eq!(run(q(Limit::Packets(0), true), "A").1, []);
 }
+
+#[test]
+fn times_that_a_file_leaves_out_follow_from_the_path() {
+    let (ms, nothing) = (Duration::from_millis, |_: &str| false);
+    let law = |rtt, written: &dyn Fn(&str) -> bool| {
+        let own = codel::Config { target: ms(7), interval: ms(90), ..codel::Config::default() };
+        let Discipline::Codel(c) = Discipline::from(own).for_path(rtt, written) else { unreachable!() };
+        let fair = fq_codel::Config { target: ms(7), interval: ms(90), ..fq_codel::Config::default() };
+        let Discipline::FqCodel(f) = Discipline::from(fair).for_path(rtt, written) else { unreachable!() };
+        assert_eq!((c.target, c.interval), (f.target, f.interval));
+        (c.target, c.interval)
+    };
+    // The documents' times up to 100 ms, and the RTT, rounded up, beyond.
+    assert_eq!(law(Duration::ZERO, &nothing), (ms(5), ms(100)));
+    assert_eq!(law(ms(45), &nothing), (ms(5), ms(100)));
+    assert_eq!(law(ms(551), &nothing), (ms(28), ms(560)));
+    // What is written stays, and the target follows from a written interval.
+    assert_eq!(law(ms(551), &|_| true), (ms(7), ms(90)));
+    assert_eq!(law(ms(551), &|key| key == "target"), (ms(7), ms(560)));
+    assert_eq!(law(ms(551), &|key| key == "interval"), (Duration::from_micros(4500), ms(90)));
+
+    let pie = |rtt| match Discipline::from(pie::Config::default()).for_path(rtt, &|key| key == "burst") {
+        Discipline::Pie(c) => (c.target, c.update, c.burst, c.alpha, c.beta),
+        _ => unreachable!(),
+    };
+    assert_eq!(pie(ms(45)), (ms(15), ms(15), ms(150), 0.125, 1.25));
+    assert_eq!(pie(ms(500)), (ms(75), ms(75), ms(150), 0.025, 0.25));
+    // Thresholds follow from the capacity.
+    let red = Discipline::from(red::Config { max_threshold: Some(40), ..red::Config::default() });
+    assert_eq!(red.derived(Limit::Packets(90)), [("min-threshold", 15.0)]);
+    let by_class = Discipline::from(wred::Config::default()).derived(Limit::Unlimited);
+    let names = ["min-threshold", "max-threshold", "low-min-threshold", "low-max-threshold"];
+    assert_eq!(by_class, names.into_iter().zip([5.0, 15.0, 2.5, 7.5]).collect::<Vec<_>>());
+}

@@ -11,6 +11,7 @@ use super::red::{self, Average, Class, Curve, Red, Thresholds};
 use super::waiting::Waiting;
 use crate::param::probability;
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 skyhaul_base::options! {
     /// As "red", but marks or drops low priority at shorter queues.
@@ -77,6 +78,12 @@ impl Model for Config {
     }
     fn words(&self) -> &'static str {
         "random early detection, probes dropped before data"
+    }
+    fn derived(&self, limit: Limit) -> Vec<(&'static str, f64)> {
+        let keys = (options::MIN_THRESHOLD, options::MAX_THRESHOLD);
+        let low = (options::LOW_MIN_THRESHOLD, options::LOW_MAX_THRESHOLD);
+        let high = self.high().derived(keys, limit, self.packet_size);
+        high.chain(self.low().derived(low, limit, self.packet_size)).collect()
     }
 }
 

@@ -109,7 +109,12 @@ fn queue(f: &mut fmt::Formatter<'_>, d: &DirectionCheck) -> fmt::Result {
     if let Some(share) = d.queue_bdp {
         write!(f, " = {} BDP", short(share))?;
     }
-    writeln!(f, "; BDP {} packets", short(bdp))
+    writeln!(f, "; BDP {} packets", short(bdp))?;
+    if d.queue_options.is_empty() {
+        return Ok(());
+    }
+    let options: Vec<_> = d.queue_options.iter().map(|(key, value)| format!("{key} {value}")).collect();
+    writeln!(f, "    options    {}", options.join(", "))
 }
 
 fn group(f: &mut fmt::Formatter<'_>, c: &FlowCheck) -> fmt::Result {

@@ -21,7 +21,8 @@ use serde::Serialize;
 use share::Demand;
 use skyhaul_analysis::{throughput, utilization, window};
 use skyhaul_base::Rate;
-use skyhaul_path::Limit;
+use skyhaul_path::{Limit, QueueConfig};
+use std::collections::BTreeMap;
 use skyhaul_rate::REPORT_BYTES;
 
 /// The results of `check`. Times are in seconds, rates in segments per second or bit/s as the names say; an absent
@@ -83,6 +84,10 @@ pub struct DirectionCheck {
     pub repair: Option<RepairCheck>,
     /// Kind of queue.
     pub queue_kind: &'static str,
+    /// The options of this kind as they are in force, those included that follow from the path or the capacity:
+    /// `"target": "5 ms"`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub queue_options: BTreeMap<&'static str, String>,
     /// Capacity of the queue; `None` is unlimited.
     pub queue_packets: Option<f64>,
     /// Time to drain a full queue.
@@ -389,6 +394,7 @@ fn direction(d: &Direction, size: u32, rtt: f64, flows: u64) -> DirectionCheck {
         loss: repaired.loss,
         repair: repaired.check(d, size),
         queue_kind: d.queue.discipline.kind().name(),
+        queue_options: queue_options(&d.queue),
         queue_packets,
         queue_s: over(queue_packets, rate_packets_s),
         queue_bdp: over(queue_packets, bdp_packets),
@@ -397,6 +403,17 @@ fn direction(d: &Direction, size: u32, rtt: f64, flows: u64) -> DirectionCheck {
         utilization: None,
         fade: d.fade.as_ref().map(|f| fade::check(f, &d.rate)),
     }
+}
+
+/// The options of the discipline in force, as files write them.
+fn queue_options(queue: &QueueConfig) -> BTreeMap<&'static str, String> {
+    let own = serde_json::to_value(queue.discipline).unwrap_or_default();
+    let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let keys = queue.discipline.kind().keys().iter();
+    let written = keys.filter_map(|key| Some((key.name, text(own.get(key.name)?))));
+    let derived = queue.discipline.derived(queue.limit);
+    let derived = derived.into_iter().map(|(key, n)| (key, format!("{} packets", display::short(n))));
+    written.chain(derived).collect()
 }
 
 /// Shares the links among the flows and records the active limit of each.

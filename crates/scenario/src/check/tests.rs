@@ -204,6 +204,32 @@ fn clean_links_and_flows_in_step() {
 }
 
 #[test]
+fn options_of_a_queue_are_shown_as_they_are_in_force() {
+    let shown = |sets: &[&str]| {
+        let c = checked(sets);
+        (c.links[0].forward.queue_options.clone(), c.to_string(), c.hash.clone())
+    };
+    let of = |queue: &str| format!("links.sat.queue={{ {queue} }}");
+    let leo = "links.sat.delay=20 ms";
+    let (options, text, _) = shown(&[&of("kind = 'codel', limit = '50 packets'"), leo]);
+    assert_eq!((&*options["target"], &*options["interval"]), ("5 ms", "100 ms"));
+    assert!(text.contains("options    class-aware false, ecn true, interval 100 ms, target 5 ms\n"), "{text}");
+    let (options, _, hash) = shown(&[&of("kind = 'codel', limit = '50 packets'")]);
+    assert_eq!((&*options["target"], &*options["interval"]), ("27.5 ms", "550 ms"));
+    // The scenario says the same as one that writes these values.
+    let written = of("kind = 'codel', limit = '50 packets', target = '27.5 ms', interval = '550 ms'");
+    assert_eq!(shown(&[&written]).2, hash);
+    let (options, ..) = shown(&[&written, leo]);
+    assert_eq!((&*options["target"], &*options["interval"]), ("27.5 ms", "550 ms"));
+    let (options, ..) = shown(&[&of("kind = 'pie', limit = '50 packets', target = '20 ms'")]);
+    assert_eq!((&*options["target"], &*options["update"], &*options["burst"]), ("20 ms", "82.5 ms", "825 ms"));
+    let (options, ..) = shown(&[&of("kind = 'red', limit = '60 packets'")]);
+    assert_eq!((&*options["min-threshold"], &*options["max-threshold"]), ("10 packets", "30 packets"));
+    let (options, text, _) = shown(&[&of("kind = 'drop-tail', limit = '60 packets'")]);
+    assert!(options.is_empty() && !text.contains("    options"), "{text}");
+}
+
+#[test]
 fn each_mistake_has_its_warning() {
     let quiet = "links.sat.queue.limit=1 BDP";
     assert_eq!(codes(&[quiet]), [""; 0]);
@@ -295,6 +321,7 @@ TCP-Peach over GEO
 link sat
   forward      10.4 Mbit/s = 1300 packets/s of 1000 B, 275 ms, loss 0.1 %, predicted use 100 %
     queue      strict-pushout 50 packets = 38.46 ms = 0.0698 BDP; BDP 716 packets
+    options    victim youngest
   reverse      unlimited rate, 275 ms
 
 flows bulk

@@ -30,7 +30,7 @@ pub(crate) use link::direction_keys;
 pub use link::{DirectionSpec, LinkSpec};
 pub use loss_classifier::LossClassifierSpec;
 pub use os::{OsBuffers, OsSpec};
-pub use queue::QueueSpec;
+pub use queue::{QueueSpec, Written};
 pub use repair::{ArqSpec, FecSpec, FeedbackSpec, RepeatsSpec};
 pub use short::Short;
 pub use trace::{EndSpec, OrTrace, TraceSpec};

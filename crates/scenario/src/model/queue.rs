@@ -17,12 +17,33 @@ use toml::{Table, Value};
 pub struct QueueSpec {
     /// The discipline: `kind` and the keys of that kind; "drop-tail" by default.
     pub discipline: Discipline,
+    /// Which keys of the discipline the file writes; the values of others may follow from the path.
+    pub written: Written,
     /// Capacity; one BDP by default.
     pub limit: Option<QueueLimit>,
     /// The packet in transmission counts towards the limit; false by default.
     pub count_in_service: Option<bool>,
     /// A capacity of limit - 1, as in ns-2; false by default.
     pub ns2_limit: Option<bool>,
+}
+
+/// A set of keys of a discipline, by their places in its list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written(u32);
+
+impl Written {
+    /// Every key.
+    pub const ALL: Self = Self(u32::MAX);
+
+    fn of(kind: Kind, own: &Table) -> Self {
+        let bits = kind.keys().iter().enumerate().filter(|(_, key)| own.contains_key(key.name));
+        Self(bits.fold(0, |all, (i, _)| all | 1 << i))
+    }
+    /// Whether the file writes this key of the kind.
+    #[must_use]
+    pub fn has(self, kind: Kind, name: &str) -> bool {
+        kind.keys().iter().position(|key| key.name == name).is_some_and(|i| self.0 >> i & 1 == 1)
+    }
 }
 
 /// The key that names the discipline.
@@ -64,6 +85,7 @@ impl<'de> Deserialize<'de> for QueueSpec {
                         name => return Err(unknown(name)),
                     }
                 }
+                spec.written = Written::of(kind, &own);
                 spec.discipline = discipline(kind, own)?;
                 Ok(spec)
             }
@@ -116,7 +138,8 @@ impl Serialize for QueueSpec {
             map.serialize_entry("ns2-limit", ns2)?;
         }
         // The order is that in which the discipline lists its keys, because hashes are over this text.
-        for key in self.discipline.kind().keys() {
+        let kind = self.discipline.kind();
+        for key in kind.keys().iter().filter(|key| self.written.has(kind, key.name)) {
             if let Some(value) = own.get(key.name) {
                 map.serialize_entry(key.name, value)?;
             }

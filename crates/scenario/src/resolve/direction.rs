@@ -5,7 +5,7 @@ use crate::amount::{Count, Decimal, QueueLimit, RateSpec, Size, Time};
 use crate::error::Problem;
 use crate::model::{
     ArqSpec, DirectionSpec, FadeSpec, FecSpec, FeedbackSpec, OrTrace, QueueSpec, RateOrKind, RepeatsSpec,
-    Short,
+    Short, Written,
 };
 use crate::resolved::{Direction, Orbit};
 use crate::trace;
@@ -215,7 +215,7 @@ fn queue(key: &str, spec: QueueSpec, rate: Option<Rate>, rtt: Duration, packet: 
         },
     };
     let queue = QueueConfig {
-        discipline: spec.discipline,
+        discipline: spec.discipline.for_path(rtt, &|key| spec.written.has(spec.discipline.kind(), key)),
         limit,
         count_in_service: spec.count_in_service.unwrap_or(false),
         ns2_limit: spec.ns2_limit.unwrap_or(false),
@@ -276,6 +276,7 @@ pub(crate) fn limit_spec(limit: &Limit) -> QueueLimit {
 fn queue_spec(q: &QueueConfig) -> QueueSpec {
     QueueSpec {
         discipline: q.discipline,
+        written: Written::ALL,
         limit: Some(limit_spec(&q.limit)),
         count_in_service: Some(q.count_in_service),
         ns2_limit: Some(q.ns2_limit),

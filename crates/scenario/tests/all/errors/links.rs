@@ -148,7 +148,7 @@ fn links() {
         ),
         (
             "kind = \"strict-pushout\"",
-            "kind = \"codel\", interval = \"20 ms\"",
+            "kind = \"codel\", target = \"30 ms\", interval = \"20 ms\"",
             "geo.toml:7: links.sat.queue.target: the target must lie below the interval: write some 5 to 10 % of it (RFC 8289 §3.2)",
         ),
         (
