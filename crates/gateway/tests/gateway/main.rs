@@ -14,6 +14,7 @@ mod priority;
 mod programs;
 mod refusals;
 mod stack;
+mod surroundings;
 mod threads;
 
 use bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
     tests.extend(refusals::ALL);
     tests.extend(doctor::ALL);
     tests.extend(firewall::ALL);
+    tests.extend(surroundings::ALL);
     if let Some(name) = args.iter().find_map(|a| a.strip_prefix("--exact=")) {
         let (_, test) = tests.iter().find(|(n, _)| *n == name).expect("a test of this program");
         need::test(name);
