@@ -89,6 +89,7 @@ pub struct Status {
     /// Its name.
     pub name: String,
     /// Version of the program.
+    #[serde(default)]
     pub version: String,
     /// Process ID.
     pub pid: u32,
@@ -116,6 +117,7 @@ pub struct Status {
     /// Counters since the start.
     pub counts: Counts,
     /// The networks behind the link, by address.
+    #[serde(default)]
     pub prefixes: Vec<PrefixStatus>,
     /// Up to 1000 connections, if requested.
     pub list: Vec<FlowStatus>,

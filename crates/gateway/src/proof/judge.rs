@@ -353,7 +353,14 @@ impl Place {
 
 /// Which chain drops packets at a hook, as far as that can be seen, and what to do.
 fn hint(hook: &str, tun: &str) -> String {
-    let mark = MARKS[0];
+    let [mark, other] = MARKS;
+    // A check of sources asks for the way back of marked packets, which is that to the gateway.
+    let checks = chains::checking_sources().unwrap_or_default();
+    let checks = checks.iter().map(|chain| {
+        format!(
+            "; nft insert rule {chain} meta mark {{ {mark:#x}, {other:#x} }} accept; nft insert rule {chain} iifname {tun} accept"
+        )
+    });
     let remedy = |chain: &str| match hook {
         "input" => format!("nft insert rule {chain} meta mark {mark:#x} accept"),
         _ => format!(
@@ -367,7 +374,10 @@ fn hint(hook: &str, tun: &str) -> String {
         return "forwarding of IPv4 is off: sysctl -w net.ipv4.ip_forward=1".into();
     }
     match chains::dropping(hook).unwrap_or_default().first() {
-        Some(chain) => format!("chain {chain} drops what its rules do not accept: {}", remedy(chain)),
+        Some(chain) => {
+            let checks = checks.collect::<String>();
+            format!("chain {chain} drops what its rules do not accept: {}{checks}", remedy(chain))
+        }
         None => format!(
             "a rule of a firewall at the hook {hook} drops them, or one of routing: in its chain, {}",
             remedy("FAMILY TABLE CHAIN")

@@ -3,7 +3,7 @@
 
 use crate::bed::{Bed, CLIENT, FAR, NEAR, Running, wire};
 use crate::firewall::{AT_MOST, admits, cause, examined, rules, serve, sh, since, state, waits_for};
-use crate::{calm, server};
+use crate::{calm, listen, server};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
 };
@@ -133,6 +133,18 @@ fn firewalld_is_loaded_and_reloaded() {
     );
     remedy(&bed, &near);
     passes(&bed, &near, "firewalld, both accepted", true);
+    // Its check of the sources of IPv6 is part of the remedies.
+    let v6 = SocketAddr::new("fd02::2".parse().expect("an address"), server().port());
+    let served = listen(&bed, v6);
+    let serves = std::thread::spawn(move || {
+        let (mut s, _) = served.accept().expect("accepts");
+        let mut room = [0; 5];
+        s.read_exact(&mut room).and_then(|()| s.write_all(&room)).expect("answers");
+    });
+    let before = near.count("from-hosts");
+    exchanges(&bed, v6).expect("is answered");
+    serves.join().expect("serves");
+    assert_eq!(near.count("from-hosts"), before + 1, "IPv6 is split as well");
     // A reload takes the remedies away.
     rules(&bed, NEAR, &format!("delete table inet firewalld\n{FIREWALLD}"));
     passes(&bed, &near, "firewalld reloaded", false);
