@@ -2,7 +2,6 @@
 
 mod abandon;
 mod ack_cc;
-mod after_outage;
 mod black_hole;
 mod byte_counting;
 mod common;
