@@ -356,6 +356,24 @@ fn the_status_has_an_exit_status() {
     );
     nft(remedy.strip_prefix("nft ").expect("a command"));
     becomes(0, "splits new connections");
+    // The kernel reports what happens to interfaces: all that tell the state name the cause.
+    let ip = |line: &str| {
+        let run = || Command::new("ip").args(line.split(' ')).status().is_ok_and(|s| s.success());
+        assert!(router.space.within(run).expect("enters"), "{line}");
+    };
+    ip("link set sat0 down");
+    let cause = "sat0 is down: ip link set sat0 up";
+    becomes(1, cause);
+    let doctor = router.run(&["doctor", "g.toml"]);
+    let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(
+        doctor.status.code() == Some(1)
+            && said.contains("forwards new connections unsplit for ")
+            && said.contains(cause),
+        "{said}"
+    );
+    ip("link set sat0 up");
+    becomes(0, concat!("(skyhaul ", env!("CARGO_PKG_VERSION"), "): up "));
     assert_eq!(router.good(&["stop"]), "stopped\n");
     assert_eq!(child.wait().expect("ends").code(), Some(0));
 }

@@ -3,17 +3,63 @@
 use serde_json::Value;
 use std::process::Command;
 
-/// The base chains at a hook ("input", "forward") whose policy is to drop, as nft names them; `None` if nft cannot be asked.
+/// The base chains at a hook ("input", "forward") that drop or reject what their rules do not accept, by their policy or by their last
+/// rule, as nft names them; `None` if nft cannot be asked.
 pub(crate) fn dropping(hook: &str) -> Option<Vec<String>> {
-    let listed = Command::new("nft").args(["-j", "list", "chains"]).output().ok()?.stdout;
-    Some(dropping_of(&serde_json::from_slice(&listed).ok()?, hook))
+    Some(dropping_of(&listed()?, hook))
+}
+/// The chains that drop packets whose route back to the source leads elsewhere (`fib saddr … oif`), as firewalld does for IPv6; `None` as for
+/// [`dropping`].
+pub(crate) fn checking_sources() -> Option<Vec<String>> {
+    Some(checking_sources_of(&listed()?))
+}
+
+fn listed() -> Option<Value> {
+    let listed = Command::new("nft").args(["-j", "list", "ruleset"]).output().ok()?.stdout;
+    serde_json::from_slice(&listed).ok()
+}
+
+fn name(of: &Value, key: &str) -> String {
+    of.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn checking_sources_of(listed: &Value) -> Vec<String> {
+    let rules = listed["nftables"].as_array().into_iter().flatten().map(|o| &o["rule"]);
+    let checks = |r: &&Value| {
+        let expressions = r["expr"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let asks = |e: &Value| {
+            let fib = &e["match"]["left"]["fib"];
+            let flags = fib["flags"].as_array().map(Vec::as_slice).unwrap_or_default();
+            fib["result"] == "oif" && flags.iter().any(|f| f == "saddr")
+        };
+        expressions.iter().any(asks) && expressions.iter().any(|e| e.get("drop").is_some())
+    };
+    let mut chains: Vec<_> = rules
+        .filter(checks)
+        .map(|r| format!("{} {} {}", name(r, "family"), name(r, "table"), name(r, "chain")))
+        .collect();
+    chains.dedup();
+    chains
 }
 
 fn dropping_of(listed: &Value, hook: &str) -> Vec<String> {
-    let chains = listed["nftables"].as_array().into_iter().flatten().map(|o| &o["chain"]);
-    let dropping = chains.filter(|c| c["hook"] == hook && c["policy"] == "drop");
-    let name = |c: &Value, key| c.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let all = listed["nftables"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let ends = |c: &Value| {
+        let its =
+            |r: &&Value| ["family", "table"].iter().all(|key| r[key] == c[key]) && r["chain"] == c["name"];
+        all.iter().map(|o| &o["rule"]).filter(its).next_back().is_some_and(|r| drops_all(&r["expr"]))
+    };
+    let chains = all.iter().map(|o| &o["chain"]).filter(|c| c["hook"] == hook);
+    let dropping = chains.filter(|c| c["policy"] == "drop" || ends(c));
     dropping.map(|c| format!("{} {} {}", name(c, "family"), name(c, "table"), name(c, "name"))).collect()
+}
+
+/// Whether a rule without a condition drops or rejects.
+fn drops_all(expressions: &Value) -> bool {
+    let all = expressions.as_array().map(Vec::as_slice).unwrap_or_default();
+    let is = |e: &Value, words: &[&str]| words.iter().any(|w| e.get(w).is_some());
+    all.last().is_some_and(|e| is(e, &["drop", "reject"]))
+        && all.iter().all(|e| is(e, &["drop", "reject", "counter", "log", "limit"]))
 }
 
 #[cfg(test)]
@@ -29,8 +75,18 @@ mod tests {
             chain("filter", "forward", "drop"),
             chain("open", "forward", "accept"),
             chain("other", "input", "drop"),
+            chain("firewalld", "forward", "accept"),
+            { "rule": { "family": "ip", "table": "firewalld", "chain": "FORWARD", "expr": [{ "match": {} }, { "accept": null }] } },
+            { "rule": { "family": "ip", "table": "firewalld", "chain": "FORWARD", "expr": [{ "counter": {} }, { "reject": {} }] } },
+            chain("once", "forward", "accept"),
+            { "rule": { "family": "ip", "table": "once", "chain": "FORWARD", "expr": [{ "match": {} }, { "drop": null }] } },
         ] });
-        assert_eq!(dropping_of(&listed, "forward"), ["ip filter FORWARD"]);
+        assert_eq!(dropping_of(&listed, "forward"), ["ip filter FORWARD", "ip firewalld FORWARD"]);
         assert_eq!(dropping_of(&listed, "input"), ["ip other FORWARD"]);
+        assert_eq!(checking_sources_of(&listed), [""; 0]);
+        let fib = json!({ "match": { "op": "==", "left": { "fib": { "result": "oif", "flags": ["saddr", "mark", "iif"] } }, "right": false } });
+        let rule = json!({ "rule": { "family": "inet", "table": "firewalld", "chain": "filter_PREROUTING", "expr": [fib, { "drop": null }] } });
+        let listed = json!({ "nftables": [rule] });
+        assert_eq!(checking_sources_of(&listed), ["inet firewalld filter_PREROUTING"]);
     }
 }

@@ -75,6 +75,20 @@ pub enum GatewayError {
     /// A forwarded port leads back to this machine.
     #[error("forward: {0} is an address of this machine: write that of a server behind the link")]
     Loop(std::net::SocketAddrV4),
+    /// An interface of the file is down.
+    #[error("{0} is down: ip link set {0} up")]
+    InterfaceDown(String),
+    /// An interface belongs to a VRF, whose routes the kernel's sockets of the gateway do not use.
+    #[error(
+        "{interface} belongs to the VRF {vrf}, in which connections cannot be split: take it out (ip link set {interface} nomaster), and \
+         choose routes by rules (ip rule) instead"
+    )]
+    InVrf {
+        /// The interface.
+        interface: String,
+        /// The VRF.
+        vrf: String,
+    },
     /// IP forwarding is disabled in the kernel.
     #[error("{family} forwarding is off: sysctl -w {key}=1")]
     NoForwarding {

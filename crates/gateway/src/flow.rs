@@ -6,7 +6,7 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_net::host::{ConnId, Host};
 use skyhaul_relay::{Bytes, Progress, Relay};
 use std::cell::RefCell;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 
 /// The side that opened a connection.
@@ -117,6 +117,13 @@ impl Flow {
     /// Whether the flow waits for the client's first bytes, and these may have arrived.
     pub(crate) fn may_open(&self) -> bool {
         matches!(self.link, LinkLeg::Unopened(_)) && self.near.is_readable()
+    }
+    /// The address of its end behind the link.
+    pub(crate) fn behind(&self) -> IpAddr {
+        match self.from {
+            Initiator::Hosts => self.server.ip(),
+            Initiator::Link => self.client.ip(),
+        }
     }
     pub(crate) fn passed(&self) -> ByteCounts {
         ByteCounts {

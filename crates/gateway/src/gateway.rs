@@ -16,6 +16,7 @@ use crate::near;
 use crate::peer::Peers;
 use crate::policy::EndpointPolicy;
 use crate::poll::{Poll, Readiness};
+use crate::prefixes::{Prefixes, Sample};
 use crate::priority;
 use crate::probe::Probe;
 use crate::proof::Proof;
@@ -34,7 +35,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::num::NonZeroU32;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -93,6 +94,7 @@ pub struct Gateway {
     /// Memory for bytes that are only passing through.
     spare: RefCell<Vec<u8>>,
     counts: Counts,
+    prefixes: Prefixes,
     began: Instant,
     swept: Instant,
     /// The last turn.
@@ -182,6 +184,7 @@ impl Gateway {
             ready: Vec::new(),
             spare: RefCell::default(),
             counts: Counts::default(),
+            prefixes: Prefixes::default(),
             began: now,
             swept: now,
             looked: now,
@@ -341,6 +344,7 @@ impl Gateway {
         let flows = self.flows.iter().flatten().take(if list { LIST } else { 0 });
         Status {
             name: self.config.name.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             uptime: (now - self.began).as_secs_f64(),
             admits: self.admission().admit
@@ -356,9 +360,28 @@ impl Gateway {
             paths_narrowed: host.counts().paths_narrowed,
             queues_full: 0,
             counts: Counts { defects: self.defects(host), ..self.counts },
+            prefixes: self.prefixes.status(now, self.samples(host)),
             list: flows.map(|f| Self::row(now, f, host)).collect(),
             evidence: self.evidence.as_ref().map(|e| e.report(false)),
             priority: self.policy.trust().map(|t| t.status(now)),
+        }
+    }
+
+    /// What each open connection has had so far, by its address behind the link.
+    fn samples(&self, host: &Host) -> impl Iterator<Item = (IpAddr, Sample)> {
+        self.flows.iter().flatten().map(|f| (f.behind(), Self::sample(f, host)))
+    }
+    fn sample(f: &Flow, host: &Host) -> Sample {
+        let passed = f.passed();
+        let far = f.link.id().and_then(|id| host.conn(id));
+        let counters = far.map(Conn::counters).unwrap_or_default();
+        Sample {
+            to_link: passed.to_link,
+            to_hosts: passed.to_hosts,
+            segments: counters.segments_sent,
+            retransmitted: counters.retransmissions,
+            timeouts: counters.timeouts,
+            srtt: far.and_then(|c| c.snapshot().srtt),
         }
     }
 
@@ -458,6 +481,22 @@ impl Gateway {
         }
     }
 
+    /// Resets connections of hosts whose legs over the link have had no answer: what these send may be dropped, and their clients would wait
+    /// for a server that has never heard of them. When they try again, they are forwarded.
+    pub(crate) fn give_up_unanswered(&mut self) {
+        if self.number == 0 {
+            self.threads.tell(0, |_, gateway, _| gateway.give_up_unanswered());
+        }
+        for number in 0..self.flows.len() as u32 {
+            let unanswered =
+                |f: &&mut Flow| f.from == Initiator::Hosts && matches!(f.link, LinkLeg::Opening(_));
+            if let Some(flow) = self.flow(number).filter(|f| unanswered(f)) {
+                flow.near.give_up();
+                self.list(number);
+            }
+        }
+    }
+
     /// Ends flows whose clients gave up before the connection over the link was established.
     fn withdrawn(&mut self, now: Instant, host: &mut Host) {
         while let Some(id) = host.next_withdrawn() {
@@ -540,6 +579,7 @@ impl Gateway {
             Self::learn(&mut peers, now, host, &flow);
             peers.leave(gateway);
         }
+        self.prefixes.ends(flow.behind(), Self::sample(&flow, host));
         let passed = flow.passed();
         self.counts.bytes_to_link += passed.to_link;
         self.counts.bytes_to_hosts += passed.to_hosts;
@@ -572,6 +612,9 @@ impl Gateway {
         for flow in self.flows.iter().flatten().filter(|f| f.link.is_established()) {
             Self::learn(&mut self.threads.peers(), now, host, flow);
         }
+        let mut prefixes = std::mem::take(&mut self.prefixes);
+        prefixes.sweep(now, self.samples(host));
+        self.prefixes = prefixes;
         self.flows.iter_mut().flatten().for_each(|f| f.near.keep_alive());
         for number in 0..self.flows.len() as u32 {
             let over = self.flow(number).filter(|f| f.is_stuck(now, stuck, idle));

@@ -66,6 +66,7 @@ mod peer;
 pub mod place;
 mod policy;
 mod poll;
+pub mod prefixes;
 pub mod priority;
 pub mod probe;
 pub mod profile;

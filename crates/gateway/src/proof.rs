@@ -12,26 +12,29 @@
 mod connector;
 mod counters;
 mod judge;
+mod tracking;
 
 pub use judge::{ProofState, ProofStatus};
 
 use crate::config::Config;
 use crate::error::GatewayError;
 use crate::log::Level;
+use crate::poll::{Poll, Readiness};
 use crate::rules::{self, CLIENT};
 use crate::worker::Worker;
 use connector::Connector;
-use judge::Judge;
+use judge::{Interfaces, Judge};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::Clock;
 use skyhaul_net::driver::Driver;
 use skyhaul_net::host::{Host, HostConfig, Secret};
 use skyhaul_net::nftables::Changes;
+use skyhaul_net::routing;
 use skyhaul_net::tun::{Tun, TunConfig};
 use std::collections::VecDeque;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, TcpStream};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The address of the interface at which the connection arrives: that before its client's.
@@ -40,6 +43,13 @@ const INTERFACE: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(192, 0, 0, 248)), 31);
 const ANSWER: &[u8] = b"skyhaul\n";
 /// Time between looks.
 const EVERY: Duration = Duration::from_secs(1);
+/// Least time between changes that make what was known out of date: on a busy router routes change all the time, and its own connection
+/// needs this time to fail twice.
+const CALM: Duration = Duration::from_secs(5);
+/// Least time between looks at routes.
+const LEAST: Duration = Duration::from_millis(50);
+/// Time between attempts to get its interface back.
+const AGAIN: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// Answers an accepted connection if it is the gateway's own.
 pub(crate) fn answers(mut stream: &TcpStream, client: IpAddr) -> bool {
@@ -60,32 +70,74 @@ pub(crate) struct News {
     pub(crate) line: String,
 }
 
+#[derive(Debug, Default)]
+struct Shared {
+    judge: Judge,
+    news: VecDeque<News>,
+    /// Routes, interfaces or addresses have changed since the gateway has looked at its own.
+    routes_changed: bool,
+}
+
 /// The verdict, shared by threads.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Proof(Arc<Mutex<(Judge, VecDeque<News>)>>);
+pub(crate) struct Proof(Arc<Mutex<Shared>>);
 
 impl Proof {
-    fn lock(&self) -> MutexGuard<'_, (Judge, VecDeque<News>)> {
+    fn lock(&self) -> MutexGuard<'_, Shared> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Whether new connections may be intercepted.
     pub(crate) fn admits(&self) -> bool {
-        self.lock().0.admits()
+        self.lock().judge.admits()
+    }
+    /// Whether the rules are to have a zone of conntrack.
+    pub(crate) fn tracks(&self) -> bool {
+        self.lock().judge.is_tracked()
     }
     pub(crate) fn status(&self, now: Instant) -> ProofStatus {
-        self.lock().0.status(now)
+        self.lock().judge.status(now)
+    }
+    /// Whether routes, interfaces or addresses have changed, told once.
+    pub(crate) fn routes_changed(&self) -> bool {
+        std::mem::take(&mut self.lock().routes_changed)
     }
     /// Routes and routing rules were looked at: true, some were missing and are restored; an error, they cannot be.
     pub(crate) fn routes(&self, now: Instant, renewed: &Result<bool, GatewayError>) {
         self.judge(|j| j.routes(now, renewed));
     }
     pub(crate) fn next_news(&self) -> Option<News> {
-        self.lock().1.pop_front()
+        self.lock().news.pop_front()
     }
     fn judge(&self, judge: impl FnOnce(&mut Judge) -> Option<News>) {
-        let mut both = self.lock();
-        let news = judge(&mut both.0);
-        both.1.extend(news);
+        let mut shared = self.lock();
+        let news = judge(&mut shared.judge);
+        shared.news.extend(news);
+    }
+}
+
+/// Notices of the kernel: others have changed rules of nftables, or routes, interfaces or addresses.
+struct Notices {
+    rules: Option<Changes>,
+    routes: Option<routing::Changes>,
+    poll: Poll,
+    events: Vec<Readiness>,
+}
+
+impl Notices {
+    /// Without notices, a change is noticed when the time for another look has come.
+    fn new() -> Result<Self, GatewayError> {
+        let (rules, routes) = (Changes::beside(rules::PREFIX).ok(), routing::Changes::new().ok());
+        let poll = Poll::new()?;
+        rules.iter().try_for_each(|r| poll.watch(r, 0))?;
+        routes.iter().try_for_each(|r| poll.watch(r, 1))?;
+        Ok(Self { rules, routes, poll, events: Vec::new() })
+    }
+    /// Whether rules have changed, and routes, interfaces or addresses, since the last call.
+    fn take(&mut self) -> [bool; 2] {
+        self.events.clear();
+        let _ = self.poll.take(&mut self.events);
+        let rules = self.rules.as_mut().is_some_and(|c| c.take().0);
+        [rules, self.routes.as_mut().is_some_and(routing::Changes::take)]
     }
 }
 
@@ -104,7 +156,7 @@ impl Prover {
     pub(crate) fn start(
         config: &Config,
         proof: Proof,
-        wake: impl Fn() + Send + 'static,
+        wake: impl Fn() + Clone + Send + 'static,
     ) -> Result<Option<Self>, GatewayError> {
         if config.intercepted().is_none() {
             return Ok(None);
@@ -118,33 +170,62 @@ impl Prover {
         let secret = Secret::draw().map_err(GatewayError::os("draw random numbers"))?;
         let host = Host::new(HostConfig::new(vec![CLIENT.into()], secret));
         let mut driver = Driver::new(Tun::open(&device)?, host)?;
+        let mut notices = Notices::new()?;
+        driver.also_wait_for(notices.poll.descriptor())?;
         let (table, tun) = (rules::table(config), config.interface());
+        let link = config.satellite.interface.clone();
         let mut connector = Connector::new(config.fallback.clone());
-        // Without notices, a change is noticed when the time for another attempt has come.
-        let mut changes = Changes::beside(rules::PREFIX).ok();
+        let (blinded, tell) = (proof.clone(), wake.clone());
         let mut due = Instant::ZERO;
-        let work = move |stop: &std::sync::atomic::AtomicBool| {
-            // Its interface may be taken away: then nothing is proved any more, and the counters are looked at by nobody.
-            let ended = driver.run(&mut connector, |now, connector, host| {
-                let changed = changes.as_mut().is_some_and(|c| c.take().0);
-                let own = connector.result();
-                if changed || own.is_some() || now >= due {
-                    due = now + EVERY;
-                    let counts = counters::read(&table);
-                    proof.judge(|j| {
-                        j.look(now, changed, own, counts);
-                        j.decide(now, &tun)
-                    });
-                    if changed {
-                        connector.hurry(now, host);
-                    }
-                    wake();
-                }
-                stop.load(Ordering::Relaxed)
-            });
-            if let Err(e) = ended {
-                proof.judge(|j| Some(j.blind(Clock::now(), &e.to_string())));
+        let (mut changed, mut calm_at, mut routes_at) = (false, Instant::ZERO, Instant::ZERO);
+        let mut routes_changed = false;
+        let mut look = move |now: Instant, connector: &mut Connector, host: &mut Host| {
+            let [rules, routes] = notices.take();
+            changed |= rules || routes;
+            routes_changed |= routes;
+            if routes_changed && now >= routes_at {
+                (routes_changed, routes_at) = (false, now + LEAST);
+                proof.lock().routes_changed = true;
                 wake();
+            }
+            let own = connector.result();
+            let anew = changed && now >= calm_at;
+            if anew || own.is_some() || now >= due {
+                due = now + EVERY;
+                let counts = counters::read(&table);
+                let names = Interfaces { tun: &tun, link: &link };
+                proof.judge(|j| {
+                    j.look(now, anew, own, counts);
+                    j.decide(now, names)
+                });
+                let full = tracking::full();
+                if proof.lock().judge.asks_who_tracks(full, anew) {
+                    let others = tracking::others_need_it();
+                    proof.judge(|j| j.tracks(full, others));
+                }
+                if anew {
+                    (changed, calm_at) = (false, now + CALM);
+                    connector.hurry(now, host);
+                }
+                wake();
+            }
+        };
+        let work = move |stop: &AtomicBool| {
+            loop {
+                let ended = driver.run(&mut connector, |now, connector, host| {
+                    look(now, connector, host);
+                    stop.load(Ordering::Relaxed)
+                });
+                let Err(e) = ended else { return };
+                // Its interface was taken away.
+                blinded.judge(|j| Some(j.blind(Clock::now(), &e.to_string())));
+                tell();
+                while Tun::open(&device).and_then(|tun| driver.renew(tun)).is_err() {
+                    std::thread::sleep(AGAIN);
+                    if stop.load(Ordering::Relaxed) {
+                        return;
+                    }
+                }
             }
         };
         Ok(Some(Self { _worker: Worker::start("proof", work)? }))

@@ -20,21 +20,25 @@ pub(crate) const SOCKET_MARK: u32 = 0x5348_0000;
 const ZONE: u16 = 21_320;
 /// Routing tables of these packets.
 pub const TABLES: [u32; 2] = [21_320, 21_321];
-/// Priority of the routing rules: before the main table.
-pub const PRIORITY: u32 = 21_320;
+/// Priority of the routing rules: before those of operators (`from`, `iif`) and of VRFs (1000), which would lead marked packets elsewhere.
+/// Nobody else's packets have these marks.
+pub const PRIORITY: u32 = 1;
 /// The ends of the gateway's own connection ([`crate::proof`]), in the block for special purposes, of which these are not assigned
 /// (RFC 6890 §2.2.2): the client, and a server that nobody is.
 pub(crate) const CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 249);
 pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 250);
 /// Counters: SYNs of hosts that were intercepted, and those of them that firewalls have let pass; SYNs of the gateway's host for which
-/// there is a route, and those that firewalls have let pass; packets from the link for the gateway's host, and those that were let pass.
+/// there is a route, and those that leave by the link; packets from the link for the gateway's host, and those that were let pass.
 pub(crate) const HOSTS_TAKEN: &str = "hosts_taken";
 pub(crate) const HOSTS_REACHED: &str = "hosts_reached";
 pub(crate) const LINK_SENT: &str = "link_sent";
 pub(crate) const LINK_LEFT: &str = "link_left";
+/// SYNs of the gateway's host that leave by another interface than the link.
+pub(crate) const LINK_ASTRAY: &str = "link_astray";
 pub(crate) const LINK_TAKEN: &str = "link_taken";
 pub(crate) const LINK_REACHED: &str = "link_reached";
-const COUNTERS: [&str; 6] = [HOSTS_TAKEN, HOSTS_REACHED, LINK_SENT, LINK_LEFT, LINK_TAKEN, LINK_REACHED];
+const COUNTERS: [&str; 7] =
+    [HOSTS_TAKEN, HOSTS_REACHED, LINK_SENT, LINK_LEFT, LINK_ASTRAY, LINK_TAKEN, LINK_REACHED];
 /// Priority of the chains that count: behind those of firewalls.
 const LAST: i32 = 1000;
 /// The condition for the first packet of a connection.
@@ -202,7 +206,12 @@ fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
         let _ = writeln!(text, "add counter inet {t} {counter}");
     }
     let own = own_interface(config);
-    text += &zone(t, hosts, &own);
+    let _ = writeln!(
+        text,
+        "add chain inet {t} zone_in {{ type filter hook prerouting priority raw; policy accept; }}\n\
+         add chain inet {t} zone_out {{ type filter hook output priority raw; policy accept; }}"
+    );
+    text += &zones(t, hosts, &own);
     let _ = writeln!(
         text,
         "add chain inet {t} arrive {{ type filter hook prerouting priority mangle; policy accept; }}"
@@ -259,33 +268,48 @@ fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
     );
     rule(&mut text, &format!("iifname \"{hosts}\" {SYN} jump from_hosts"));
     rule(&mut text, &format!("iifname \"{link}\" {SYN} jump from_link"));
-    text + &answers(t, link) + &passed(t, hosts, &tun)
+    text + &answers(t, link) + &passed(t, hosts, (link, &tun))
 }
 
 /// The chains behind those of firewalls, which count what has passed them.
-fn passed(t: &str, hosts: &str, tun: &str) -> String {
+fn passed(t: &str, hosts: &str, (link, tun): (&str, &str)) -> String {
     let [near, far] = MARKS;
     format!(
         "add chain inet {t} passed_input {{ type filter hook input priority {LAST}; policy accept; }}\n\
          add chain inet {t} passed_forward {{ type filter hook forward priority {LAST}; policy accept; }}\n\
          add rule inet {t} passed_input iifname \"{hosts}\" meta mark {near:#x} {SYN} counter name {HOSTS_REACHED}\n\
-         add rule inet {t} passed_forward iifname \"{tun}\" {SYN} counter name {LINK_LEFT}\n\
+         add rule inet {t} passed_forward iifname \"{tun}\" oifname \"{link}\" {SYN} counter name {LINK_LEFT}\n\
+         add rule inet {t} passed_forward iifname \"{tun}\" oifname != \"{link}\" {SYN} counter name {LINK_ASTRAY}\n\
          add rule inet {t} passed_forward oifname \"{tun}\" meta mark {far:#x} counter name {LINK_REACHED}\n"
     )
 }
 
-/// The chains that track connections between hosts and the kernel's sockets in a zone of their own.
-fn zone(t: &str, hosts: &str, own: &str) -> String {
+/// The rules that track connections between hosts and the kernel's sockets in a zone of their own.
+fn zones(t: &str, hosts: &str, own: &str) -> String {
     format!(
-        "add chain inet {t} zone_in {{ type filter hook prerouting priority raw; policy accept; }}\n\
-         add chain inet {t} zone_out {{ type filter hook output priority raw; policy accept; }}\n\
-         add rule inet {t} zone_in iifname {{ \"{hosts}\", \"{own}\" }} meta l4proto {{ tcp, icmp, icmpv6 }} socket transparent 1 ct zone set {ZONE} \
+        "add rule inet {t} zone_in iifname {{ \"{hosts}\", \"{own}\" }} meta l4proto {{ tcp, icmp, icmpv6 }} socket transparent 1 ct zone set {ZONE} \
          accept\n\
          add rule inet {t} zone_in iifname \"{hosts}\" {SYN} fib daddr type {{ local, broadcast, multicast, anycast }} accept\n\
          add rule inet {t} zone_in iifname \"{hosts}\" {SYN} jump zone_of_hosts\n\
          add rule inet {t} zone_in iifname \"{own}\" {SYN} ct zone set {ZONE}\n\
          add rule inet {t} zone_out meta mark {SOCKET_MARK:#x} ct zone set {ZONE}\n"
     )
+}
+
+/// The commands that take the gateway's part in the tracking of connections away: if nobody else tracks them, the kernel does not either.
+#[must_use]
+pub(crate) fn untracked(config: &Config) -> String {
+    if config.intercepted().is_none() {
+        return String::new();
+    }
+    let t = table(config);
+    ["zone_in", "zone_out", "zone_of_hosts"].map(|chain| format!("flush chain inet {t} {chain}\n")).concat()
+}
+/// The commands that set it up again, but for what [`admission`] adds.
+#[must_use]
+pub(crate) fn tracked(config: &Config) -> String {
+    let Some(terrestrial) = config.intercepted() else { return String::new() };
+    untracked(config) + &zones(&table(config), &terrestrial.interface, &own_interface(config))
 }
 
 /// The chain that leads packets of connections over the link to the gateway's host. It comes after translations of addresses: where

@@ -213,11 +213,11 @@ pub fn run(
     let (mut turned_away, mut said) = (0, None);
     let mut failure = None;
     let (mut stop_ordered, mut stopping) = (false, false);
-    let mut had_room = true;
+    let (mut had_room, mut admitted) = (true, true);
     let (mut renew_at, mut lives_at) = (skyhaul_base::Instant::ZERO, skyhaul_base::Instant::ZERO);
     let each = |now, gateway: &mut Gateway, host: &mut Host| {
         // First, so that the status reported below is already in effect.
-        if prover.is_some() && now >= renew_at {
+        if prover.is_some() && (now >= renew_at || proof.routes_changed()) {
             renew_at = now + RENEWAL;
             proof.routes(now, &installed.renew_routes());
         }
@@ -231,7 +231,11 @@ pub fn run(
             run_observer.note(&news.line);
         }
         let room = gateway.admission().admit;
-        let mended = match installed.admit(room && proof.admits(), || gateway.ends(host)) {
+        let admits = proof.admits();
+        if std::mem::replace(&mut admitted, admits) && !admits {
+            gateway.give_up_unanswered();
+        }
+        let mended = match installed.admit((room && admits, proof.tracks()), || gateway.ends(host)) {
             Err(e) => Some((Err(e), None)),
             Ok(()) => watch.alarm().map(|author| (installed.mend(|| gateway.ends(host)), author)),
         };

@@ -2,6 +2,7 @@
 
 use crate::evidence::Evidence;
 use crate::flow::Initiator;
+use crate::prefixes::{self, PrefixStatus};
 use crate::priority::PriorityStatus;
 use crate::proof::{ProofState, ProofStatus};
 use crate::watch::RulesStatus;
@@ -87,6 +88,9 @@ pub struct FlowStatus {
 pub struct Status {
     /// Its name.
     pub name: String,
+    /// Version of the program.
+    #[serde(default)]
+    pub version: String,
     /// Process ID.
     pub pid: u32,
     /// Time since its start, seconds.
@@ -112,6 +116,9 @@ pub struct Status {
     pub queues_full: u64,
     /// Counters since the start.
     pub counts: Counts,
+    /// The networks behind the link, by address.
+    #[serde(default)]
+    pub prefixes: Vec<PrefixStatus>,
     /// Up to 1000 connections, if requested.
     pub list: Vec<FlowStatus>,
     /// What was observed of connections, if they are.
@@ -177,6 +184,7 @@ impl Status {
         self.memory += other.memory;
         self.paths_narrowed += other.paths_narrowed;
         self.counts += other.counts;
+        prefixes::merge(&mut self.prefixes, other.prefixes);
         self.list.extend(other.list);
         self.list.sort_by_key(|f| f.number);
         self.list.truncate(most);
@@ -193,6 +201,7 @@ impl Status {
             );
         };
         let c = &self.counts;
+        add("uptime_seconds", "gauge", "Time since the start.", self.uptime);
         add("flows", "gauge", "Connections now.", self.flows as f64);
         add(
             "admits",
@@ -254,6 +263,13 @@ impl Status {
         ] {
             add(name, "counter", help, value as f64);
         }
+        let _ = writeln!(
+            page,
+            "# HELP skyhaul_gateway_info The version of the program.\n# TYPE skyhaul_gateway_info gauge\n\
+             skyhaul_gateway_info{{gateway=\"{}\",version=\"{}\"}} 1",
+            self.name, self.version
+        );
+        prefixes::metrics(&self.prefixes, &self.name, &mut page);
         if let Some(evidence) = &self.evidence {
             evidence.metrics(&self.name, &mut page);
         }
@@ -292,9 +308,24 @@ mod tests {
         });
         let verdict = priority::Verdict::Honoured;
         let last = Finding { verdict, why: None, counts: priority::Counts::default() };
+        let prefix = PrefixStatus {
+            prefix: "192.0.2.0/24".into(),
+            flows: 0,
+            connections: 0,
+            srtt: 0.0,
+            to_link: 0,
+            to_hosts: 0,
+            goodput_to_link: 0.0,
+            goodput_to_hosts: 0.0,
+            segments: 0,
+            retransmitted: 0,
+            loss: 0.0,
+            timeouts: 0,
+        };
         let path = PathStatus { gateway: 1, verdict, trusted: true, age: 1.0, last };
         Status {
             name: "near".into(),
+            version: "1".into(),
             pid: 1,
             uptime: 0.0,
             admits: true,
@@ -307,6 +338,7 @@ mod tests {
             paths_narrowed: 0,
             queues_full: 0,
             counts: Counts::default(),
+            prefixes: vec![prefix],
             list: Vec::new(),
             evidence: Some(evidence),
             priority: Some(PriorityStatus { fallback: "cubic".into(), paths: vec![path] }),

@@ -219,6 +219,8 @@ pub struct Installed {
     /// The index of the gateway's interface.
     interface: u32,
     open: bool,
+    /// Connections have a zone of conntrack.
+    tracked: bool,
     intended: ExpectedRules,
     keeper: Option<(Child, ChildStdin)>,
 }
@@ -256,6 +258,7 @@ impl Installed {
             ports,
             interface,
             open: true,
+            tracked: true,
             intended,
             keeper: None,
         };
@@ -316,6 +319,9 @@ impl Installed {
         if !self.open {
             text += &rules::closed(&self.config);
         }
+        if !self.tracked {
+            text += &rules::untracked(&self.config);
+        }
         text += &rules::remembered(&self.config, ends);
         nft(&text)?;
         self.remember()
@@ -323,13 +329,7 @@ impl Installed {
 
     /// Installs the routes and routing rules of marked packets, and the settings that they need.
     fn intercept(&self) -> Result<(), GatewayError> {
-        if self.before.early_demux {
-            fs::write(EARLY_DEMUX, "0").map_err(GatewayError::os(format!("write to {EARLY_DEMUX}")))?;
-        }
-        // Kernels before 5.10 lack this setting; the DSCP is then not copied.
-        let _ = fs::write(REFLECT_TOS, "1");
-        // Packets with addresses of other hosts arrive from the TUN interface; the loose source check lets them pass (RFC 3704).
-        let _ = fs::write(format!("/proc/sys/net/ipv4/conf/{}/rp_filter", self.config.interface()), "2");
+        self.set_up()?;
         for v6 in families() {
             routing::set_route(v6, TABLES[0], DefaultRoute::Here)?;
             if self.config.on_failure == OnFailure::Block {
@@ -343,16 +343,41 @@ impl Installed {
         Ok(())
     }
 
-    /// Adds routes and routing rules of marked packets that are missing; true: some were. Others may flush them, and the route to the
-    /// gateway's interface goes while that is down.
+    /// Sets what the packets of split connections need; true: something was set otherwise.
+    fn set_up(&self) -> Result<bool, GatewayError> {
+        let set = |key: &str, value: &str| {
+            let other = fs::read_to_string(key).is_ok_and(|v| v.trim() != value);
+            if other { fs::write(key, value).map(|()| true) } else { Ok(false) }
+        };
+        let mut other = false;
+        if self.before.early_demux {
+            other |= set(EARLY_DEMUX, "0").map_err(GatewayError::os(format!("write to {EARLY_DEMUX}")))?;
+        }
+        // Kernels before 5.10 lack this setting; the DSCP is then not copied.
+        other |= set(REFLECT_TOS, "1").unwrap_or(false);
+        // Packets with addresses of other hosts arrive from the TUN interface; the loose source check lets them pass (RFC 3704).
+        let tun = self.config.interface();
+        other |= set(&format!("/proc/sys/net/ipv4/conf/{tun}/rp_filter"), "2").unwrap_or(false);
+        Ok(other)
+    }
+
+    /// Restores routes, routing rules and settings of marked packets that are missing; true: some were. Others may flush them, and the route to
+    /// the gateway's interface goes while that is down.
     ///
     /// # Errors
-    /// If the system refuses it.
+    /// If the system refuses it, or one of the two interfaces is gone, down or part of a VRF.
     pub(crate) fn renew_routes(&self) -> Result<bool, GatewayError> {
-        if self.config.intercepted().is_none() {
-            return Ok(false);
+        let Some(terrestrial) = self.config.intercepted() else { return Ok(false) };
+        for interface in [&terrestrial.interface, &self.config.satellite.interface] {
+            let link = routing::link(interface)?;
+            if let Some(vrf) = link.vrf {
+                return Err(GatewayError::InVrf { interface: interface.clone(), vrf });
+            }
+            if !link.up {
+                return Err(GatewayError::InterfaceDown(interface.clone()));
+            }
         }
-        let mut missing = false;
+        let mut missing = self.set_up()?;
         for v6 in families() {
             missing |= routing::add_route(v6, TABLES[0], DefaultRoute::Here)?;
             missing |= routing::add_route(v6, TABLES[1], DefaultRoute::Out(self.interface))?;
@@ -381,9 +406,12 @@ impl Installed {
         if self.config.intercepted().is_none() {
             return Ok(());
         }
-        let mut text = rules::closed(&self.config);
+        let mut text = rules::closed(&self.config) + &rules::tracked(&self.config);
         if self.open {
             text += &rules::admission(&self.config, self.ports);
+        }
+        if !self.tracked {
+            text += &rules::untracked(&self.config);
         }
         match nft(&text) {
             Ok(()) => self.remember(),
@@ -395,15 +423,20 @@ impl Installed {
         }
     }
 
-    /// Starts or stops the interception of new connections. While it is stopped, they are forwarded. `ends`: as for [`Self::mend`].
+    /// Starts or stops the interception of new connections, and their tracking in a zone of their own. While interception is stopped, they
+    /// are forwarded. `ends`: as for [`Self::mend`].
     ///
     /// # Errors
     /// If the rules cannot be changed; they are not as intended then, until they are mended.
-    pub fn admit(&mut self, open: bool, ends: impl FnOnce() -> Vec<Ends>) -> Result<(), GatewayError> {
-        if open == self.open {
+    pub fn admit(
+        &mut self,
+        (open, tracked): (bool, bool),
+        ends: impl FnOnce() -> Vec<Ends>,
+    ) -> Result<(), GatewayError> {
+        if (open, tracked) == (self.open, self.tracked) {
             return Ok(());
         }
-        self.open = open;
+        (self.open, self.tracked) = (open, tracked);
         self.enforce(ends).inspect_err(|_| self.intended.set(String::new()))
     }
     /// Whether new connections are intercepted.

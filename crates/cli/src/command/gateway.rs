@@ -20,11 +20,12 @@ use skyhaul_gateway::config::{OnFailure, Preserve};
 use skyhaul_gateway::doctor::{Finding, Outcome};
 use skyhaul_gateway::evidence::{AssignmentUnit, Evidence, Mode};
 use skyhaul_gateway::leftover::{self, CleanupResult};
+use skyhaul_gateway::prefixes::PrefixStatus;
 use skyhaul_gateway::proof::{ProofState, ProofStatus};
 use skyhaul_gateway::status::Status;
 use skyhaul_gateway::watch::RulesStatus;
 use skyhaul_gateway::{Config, Environment, RunObserver, control, doctor, place, rules, system};
-use skyhaul_lab::text::{Grid, percent};
+use skyhaul_lab::text::{Grid, bit_rate, percent};
 use skyhaul_net::wait::Waker;
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -411,8 +412,9 @@ fn page(s: &Status) -> String {
     let (c, flows) = (&s.counts, s.flows);
     let megabytes = |n: u64| format!("{:.1} MB", n as f64 / 1e6);
     let mut out = format!(
-        "{}: up {:.0} s, {}, {flows} connection{} open, {} of memory over the link\n",
+        "{} (skyhaul {}): up {:.0} s, {}, {flows} connection{} open, {} of memory over the link\n",
         s.name,
+        s.version,
         s.uptime,
         if s.admits { "splits new connections" } else { "FORWARDS new connections unsplit" },
         if flows == 1 { "" } else { "s" },
@@ -456,6 +458,7 @@ fn page(s: &Status) -> String {
         line("dropped", &[("between threads", format!("{} packets", s.queues_full))]);
     }
     out += &evidence::summary(s);
+    out += &prefixes(&s.prefixes);
     if s.list.is_empty() {
         return out;
     }
@@ -488,6 +491,46 @@ fn page(s: &Status) -> String {
     }
     out.push('\n');
     out + &table.lines(0)
+}
+
+/// Networks that the page shows: those with most bytes.
+const SHOWN: usize = 10;
+
+/// The networks behind the link.
+fn prefixes(all: &[PrefixStatus]) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut most: Vec<_> = all.iter().collect();
+    most.sort_by_key(|p| std::cmp::Reverse(p.to_link + p.to_hosts));
+    let head = [
+        "behind the link",
+        "open",
+        "RTT ms",
+        "loss",
+        "resent",
+        "timeouts",
+        "goodput to link",
+        "to hosts",
+        "carried",
+    ];
+    let mut table = Grid::new(&head).left(0);
+    for p in most.iter().take(SHOWN) {
+        table.row(vec![
+            p.prefix.clone(),
+            p.flows.to_string(),
+            format!("{:.1}", p.srtt * 1e3),
+            percent(p.loss),
+            p.retransmitted.to_string(),
+            p.timeouts.to_string(),
+            bit_rate(p.goodput_to_link),
+            bit_rate(p.goodput_to_hosts),
+            format!("{:.1} MB", (p.to_link + p.to_hosts) as f64 / 1e6),
+        ]);
+    }
+    let more = all.len().saturating_sub(SHOWN);
+    let rest = if more > 0 { format!("{more} more: status --json\n") } else { String::new() };
+    format!("\n{}{rest}", table.lines(0))
 }
 
 fn status(args: &GatewayStatusArgs) -> Result<(), Stop> {

@@ -38,6 +38,7 @@ impl Gateway {
         flow.number = self.threads.opened.fetch_add(1, Ordering::Relaxed) + 1;
         self.threads.flows.fetch_add(1, Ordering::Relaxed);
         flow.control = self.config.endpoint.cc.name();
+        self.prefixes.begins(flow.behind());
         if let Some(evidence) = &self.evidence {
             evidence.split(flow.client, flow.server);
         }

@@ -1,6 +1,6 @@
 //! The counters of the rules.
 
-use crate::rules::{HOSTS_REACHED, HOSTS_TAKEN, LINK_LEFT, LINK_REACHED, LINK_SENT, LINK_TAKEN};
+use crate::rules::{HOSTS_REACHED, HOSTS_TAKEN, LINK_ASTRAY, LINK_LEFT, LINK_REACHED, LINK_SENT, LINK_TAKEN};
 use serde_json::Value;
 use std::process::Command;
 
@@ -18,6 +18,8 @@ pub(super) struct Counters {
     pub(super) hosts: Passage,
     /// SYNs of the gateway's host to the link.
     pub(super) out: Passage,
+    /// Those of them that leave by another interface.
+    pub(super) astray: u64,
     /// Packets from the link to the gateway's host.
     pub(super) back: Passage,
 }
@@ -36,6 +38,7 @@ fn of(listed: &Value) -> Option<Counters> {
     Some(Counters {
         hosts: passage(HOSTS_TAKEN, HOSTS_REACHED)?,
         out: passage(LINK_SENT, LINK_LEFT)?,
+        astray: count(LINK_ASTRAY)?,
         back: passage(LINK_TAKEN, LINK_REACHED)?,
     })
 }
@@ -49,9 +52,14 @@ mod tests {
     fn all_counters_are_needed() {
         let one = |name: &str, n: u64| json!({ "counter": { "name": name, "packets": n, "bytes": 9 } });
         let mut all = vec![json!({ "metainfo": {} })];
-        for (name, n) in
-            [(HOSTS_TAKEN, 1), (HOSTS_REACHED, 2), (LINK_SENT, 3), (LINK_LEFT, 4), (LINK_TAKEN, 5)]
-        {
+        for (name, n) in [
+            (HOSTS_TAKEN, 1),
+            (HOSTS_REACHED, 2),
+            (LINK_SENT, 3),
+            (LINK_LEFT, 4),
+            (LINK_ASTRAY, 7),
+            (LINK_TAKEN, 5),
+        ] {
             all.push(one(name, n));
         }
         assert_eq!(of(&json!({ "nftables": all })), None);
@@ -59,5 +67,6 @@ mod tests {
         let found = of(&json!({ "nftables": all })).expect("all");
         let passage = |before, behind| Passage { before, behind };
         assert_eq!((found.hosts, found.out, found.back), (passage(1, 2), passage(3, 4), passage(5, 6)));
+        assert_eq!(found.astray, 7);
     }
 }

@@ -2,12 +2,14 @@
 
 use super::News;
 use super::counters::{Counters, Passage};
+use super::tracking::{self, Fill};
 use crate::chains;
 use crate::error::GatewayError;
 use crate::log::Level;
 use crate::rules::MARKS;
 use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Instant};
+use skyhaul_net::NetError;
 
 /// Failures of its own connection in a row before the gateway is in doubt: a busy machine may be late once.
 const FAILURES: u32 = 2;
@@ -19,6 +21,8 @@ const LOST_BACK: u64 = 3;
 /// Time until it intercepts connections again, to see whether they pass by now: at first, and at most. It doubles each time.
 const PAUSE: Duration = Duration::from_secs(60);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+/// Time after the end of a pause in which no change ends another one, at first; it doubles each time, up to [`PAUSE`].
+const HOLD: Duration = Duration::from_secs(2);
 
 /// Whether connections of hosts are known to reach the gateway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +72,17 @@ enum Place {
     Out,
     /// Packets from the link for the gateway's host, at the hook forward.
     Back,
+    /// SYNs of the gateway's host leave by another interface.
+    Astray,
+}
+
+/// The interfaces that causes and remedies name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Interfaces<'a> {
+    /// That of the gateway's host.
+    pub(super) tun: &'a str,
+    /// That of the link.
+    pub(super) link: &'a str,
 }
 
 /// The judge.
@@ -83,10 +98,19 @@ pub(super) struct Judge {
     last: Option<Counters>,
     /// Packets that were dropped at each place since one has passed there.
     lost: [u64; 3],
+    /// SYNs of the gateway's host that have left by another interface, since one has left by the link.
+    astray: u64,
     /// While it is withdrawn: its own connection failed as well, so that its success shows that the cause is gone.
     own_shows: bool,
     retry: Instant,
     pause: Option<Duration>,
+    /// When a pause has last ended, and for how long no change ends the next one. On a machine whose rules or routes change all the time,
+    /// each change would cost hosts SYNs otherwise.
+    hastened: Option<(Instant, Duration)>,
+    /// Packets of the gateway's host have passed to the link, or to it, since the last change.
+    crossed: bool,
+    /// Connections are not tracked for the gateway's sake: the table was full, and nobody else needs it.
+    untracked: bool,
     /// Since when routes or routing rules are missing that cannot be restored, and why.
     unrouted: Option<(Instant, String)>,
 }
@@ -104,7 +128,7 @@ impl Judge {
         ProofStatus { state, lasts, cause, withdrawals: self.withdrawals }
     }
 
-    /// Takes note of what was seen. `changed`: others have changed rules of nftables; `own`: an own connection has ended.
+    /// Takes note of what was seen. `changed`: others have changed rules of nftables, routes or interfaces; `own`: an own connection has ended.
     pub(super) fn look(
         &mut self,
         now: Instant,
@@ -113,9 +137,11 @@ impl Judge {
         counters: Option<Counters>,
     ) {
         if changed {
-            (self.own, self.passed, self.lost) = (Own::Unknown, false, [0; 3]);
+            // What was dropped before still counts, or changes all the time would hide it.
+            (self.own, self.passed, self.crossed) = (Own::Unknown, false, false);
             // They may have removed the cause.
-            self.retry = self.retry.min(now);
+            let earliest = self.hastened.map_or(now, |(at, hold)| (at + hold).max(now));
+            self.retry = self.retry.min(earliest);
         }
         self.own = match (own, self.own) {
             (None, own) => own,
@@ -125,9 +151,9 @@ impl Judge {
         };
         let Some(counters) = counters else { return };
         let last = self.last.replace(counters).unwrap_or(counters);
-        if changed {
-            // What was counted since the last look belongs to the old rules.
-            return;
+        self.astray += counters.astray.saturating_sub(last.astray);
+        if counters.out.behind != last.out.behind {
+            self.astray = 0;
         }
         let passages = [(last.hosts, counters.hosts), (last.out, counters.out), (last.back, counters.back)];
         for (n, ((last, new), lost)) in passages.into_iter().zip(&mut self.lost).enumerate() {
@@ -137,7 +163,9 @@ impl Judge {
             let (before, behind) = (new.before - last.before, new.behind - last.behind);
             if behind > 0 {
                 *lost = 0;
-                self.passed |= n == 0;
+                // What has passed since the last look may have passed by the old rules.
+                self.passed |= n == 0 && !changed;
+                self.crossed |= n > 0 && !changed;
             } else {
                 *lost += before;
             }
@@ -150,14 +178,15 @@ impl Judge {
         let least = if matches!(self.own, Own::Failed(..)) { 1 } else { LOST };
         match () {
             () if hosts >= least => Some(Place::Hosts),
+            () if out >= LOST && self.astray > 0 => Some(Place::Astray),
             () if out >= LOST => Some(Place::Out),
             () if back >= LOST_BACK => Some(Place::Back),
             () => None,
         }
     }
 
-    /// Judges by what was seen; a line for the log if that differs from before. `tun`: the gateway's interface.
-    pub(super) fn decide(&mut self, now: Instant, tun: &str) -> Option<News> {
+    /// Judges by what was seen; a line for the log if that differs from before.
+    pub(super) fn decide(&mut self, now: Instant, names: Interfaces<'_>) -> Option<News> {
         if self.unrouted.is_some() {
             self.lost = [0; 3];
         }
@@ -166,7 +195,8 @@ impl Judge {
             if !gone && now < self.retry {
                 return None;
             }
-            self.lost = [0; 3];
+            let hold = self.hastened.map_or(HOLD, |(_, hold)| (hold * 2).min(PAUSE));
+            (self.lost, self.astray, self.hastened) = ([0; 3], 0, Some((now, hold)));
             let event = "intercepts-again";
             if gone {
                 self.enter(now, ProofState::Works, None);
@@ -179,23 +209,25 @@ impl Judge {
             return Some(News { level: Level::Info, event, line });
         }
         if let Some(place) = self.broken() {
-            let cause = place.cause(tun);
+            let cause = place.cause(names);
             let pause = self.pause.unwrap_or(PAUSE);
             (self.retry, self.pause) = (now + pause, Some((pause * 2).min(LONGEST_PAUSE)));
             self.own_shows = place == Place::Hosts && matches!(self.own, Own::Failed(..));
-            (self.passed, self.withdrawals) = (false, self.withdrawals + 1);
+            (self.passed, self.crossed, self.withdrawals) = (false, false, self.withdrawals + 1);
             self.enter(now, ProofState::Withdrawn, Some(cause.clone()));
             let line = format!("new connections are forwarded unsplit: {cause}");
             return Some(News { level: Level::Error, event: "withdrawn", line });
         }
         match self.own {
             _ if self.passed => {
-                self.pause = None;
+                if self.crossed {
+                    (self.pause, self.hastened) = (None, None);
+                }
                 self.works(now)
             }
             Own::Answered => self.works(now),
             Own::Failed(n, why) if n >= FAILURES && self.state != ProofState::Doubtful => {
-                let cause = format!("its own connection {why}: {}", hint("input", tun));
+                let cause = format!("its own connection {why}: {}", hint("input", names.tun));
                 self.enter(now, ProofState::Doubtful, Some(cause.clone()));
                 let line = format!("connections of hosts may not reach it: {cause}");
                 Some(News { level: Level::Warning, event: "doubtful", line })
@@ -223,12 +255,12 @@ impl Judge {
         match (renewed, self.unrouted.take()) {
             (Ok(false), None) => None,
             (Ok(_), Some(_)) => {
-                let line = "its routes and routing rules are there again".to_owned();
+                let line = "the cause is gone: it splits new connections again".to_owned();
                 Some(News { level: Level::Info, event: "intercepts-again", line })
             }
             (Ok(true), None) => {
-                let line =
-                    "routes or routing rules of its packets were missing: they are restored".to_owned();
+                let line = "routes, routing rules or settings of its packets were missing: they are restored"
+                    .to_owned();
                 Some(News { level: Level::Warning, event: "routes-restored", line })
             }
             (Err(_), known @ Some(_)) => {
@@ -236,9 +268,16 @@ impl Judge {
                 None
             }
             (Err(e), None) => {
-                let cause = format!(
-                    "routes or routing rules of its packets are missing, and cannot be restored: {e}"
-                );
+                let cause = match e {
+                    GatewayError::InVrf { .. }
+                    | GatewayError::InterfaceDown(_)
+                    | GatewayError::Net(NetError::NoInterface(_)) => e.to_string(),
+                    _ => {
+                        format!(
+                            "routes or routing rules of its packets are missing, and cannot be restored: {e}"
+                        )
+                    }
+                };
                 self.withdrawals += 1;
                 self.unrouted = Some((now, cause.clone()));
                 let line = format!("new connections are forwarded unsplit: {cause}");
@@ -247,9 +286,40 @@ impl Judge {
         }
     }
 
+    /// Whether to ask if others need the kernel's table of connections. `full`: the table, if it is full; `changed`: as for [`Self::look`].
+    pub(super) fn asks_who_tracks(&self, full: Option<Fill>, changed: bool) -> bool {
+        if self.untracked { changed } else { full.is_some() && matches!(self.own, Own::Failed(..)) }
+    }
+    /// It was asked; a line for the log if connections are not tracked any more for the gateway's sake, or are again.
+    pub(super) fn tracks(&mut self, full: Option<Fill>, others: bool) -> Option<News> {
+        let (level, event, line) = match (self.untracked, full) {
+            (true, _) if others => (
+                Level::Info,
+                "tracks-again",
+                "rules of others track connections: it takes part again".to_owned(),
+            ),
+            (false, Some(fill)) if !others => (
+                Level::Warning,
+                "untracked",
+                format!(
+                    "connections are not tracked any more, since no rule of others asks for it: {}",
+                    fill.remedy()
+                ),
+            ),
+            _ => return None,
+        };
+        self.untracked = !self.untracked;
+        Some(News { level, event, line })
+    }
+    /// Whether the rules are to track connections.
+    pub(super) fn is_tracked(&self) -> bool {
+        !self.untracked
+    }
+
     /// Its thread can look no more.
     pub(super) fn blind(&mut self, now: Instant, why: &str) -> News {
-        let cause = format!("it cannot check itself any more, until it is started again: {why}");
+        self.own = Own::Unknown;
+        let cause = format!("it cannot check itself until it has its interface for that again: {why}");
         self.enter(now, ProofState::Doubtful, Some(cause.clone()));
         News { level: Level::Error, event: "doubtful", line: cause }
     }
@@ -260,7 +330,8 @@ impl Judge {
 }
 
 impl Place {
-    fn cause(self, tun: &str) -> String {
+    fn cause(self, names: Interfaces<'_>) -> String {
+        let Interfaces { tun, link } = names;
         match self {
             Self::Hosts => format!(
                 "intercepted connections of hosts are dropped before they reach it: {}",
@@ -272,21 +343,41 @@ impl Place {
             Self::Back => {
                 format!("packets from the link are dropped before they reach it: {}", hint("forward", tun))
             }
+            Self::Astray => format!(
+                "SYNs over the link leave by another interface than {link}: a rule of routing (ip rule) leads packets that arrive from {tun} or \
+                 come from hosts elsewhere than those that arrive from hosts: let it lead them to {link}"
+            ),
         }
     }
 }
 
 /// Which chain drops packets at a hook, as far as that can be seen, and what to do.
 fn hint(hook: &str, tun: &str) -> String {
-    let mark = MARKS[0];
+    let [mark, other] = MARKS;
+    // A check of sources asks for the way back of marked packets, which is that to the gateway.
+    let checks = chains::checking_sources().unwrap_or_default();
+    let checks = checks.iter().map(|chain| {
+        format!(
+            "; nft insert rule {chain} meta mark {{ {mark:#x}, {other:#x} }} accept; nft insert rule {chain} iifname {tun} accept"
+        )
+    });
     let remedy = |chain: &str| match hook {
         "input" => format!("nft insert rule {chain} meta mark {mark:#x} accept"),
         _ => format!(
             "nft insert rule {chain} iifname {tun} accept; nft insert rule {chain} oifname {tun} accept"
         ),
     };
+    if let Some(fill) = tracking::full() {
+        return fill.remedy();
+    }
+    if hook == "forward" && !tracking::forwards() {
+        return "forwarding of IPv4 is off: sysctl -w net.ipv4.ip_forward=1".into();
+    }
     match chains::dropping(hook).unwrap_or_default().first() {
-        Some(chain) => format!("chain {chain} drops what its rules do not accept: {}", remedy(chain)),
+        Some(chain) => {
+            let checks = checks.collect::<String>();
+            format!("chain {chain} drops what its rules do not accept: {}{checks}", remedy(chain))
+        }
         None => format!(
             "a rule of a firewall at the hook {hook} drops them, or one of routing: in its chain, {}",
             remedy("FAMILY TABLE CHAIN")
@@ -315,7 +406,7 @@ mod tests {
             self.at += 1;
             let now = Instant::ZERO + Duration::from_secs(self.at);
             self.judge.look(now, changed, own, Some(self.counters));
-            self.judge.decide(now, "sky-near");
+            self.judge.decide(now, Interfaces { tun: "sky-near", link: "sat0" });
             self.judge.state
         }
     }
@@ -413,6 +504,63 @@ mod tests {
         assert_eq!(c.then(None), ProofState::Withdrawn);
         c.judge.routes(Instant::ZERO, &Ok(true));
         assert_eq!(c.then(None), ProofState::Unproven);
+    }
+
+    #[test]
+    fn changes_all_the_time_hide_nothing_and_cost_little() {
+        let mut c = Court::default();
+        c.counters.out.before = 1;
+        assert_eq!(c.see(true, Some(Ok(()))), ProofState::Works);
+        c.counters.out.before = 2;
+        assert_eq!(c.see(true, Some(Ok(()))), ProofState::Works);
+        c.counters.out.before = 3;
+        assert_eq!(c.see(true, Some(Ok(()))), ProofState::Withdrawn);
+        // Each change may have removed the cause; it is asked less and less often.
+        let mut tried = Vec::new();
+        while c.at < 250 {
+            if c.see(true, None) == ProofState::Unproven {
+                tried.push(c.at);
+                c.counters.out.before += 2;
+            }
+        }
+        let waits: Vec<_> = tried.windows(2).map(|t| t[1] - t[0]).collect();
+        assert_eq!((tried[0], waits), (4, vec![2, 4, 8, 16, 32, 60, 60, 60]));
+        // Once packets pass on the whole way, as at first.
+        (c.counters.hosts.before, c.counters.hosts.behind) = (1, 1);
+        (c.counters.out.before, c.counters.out.behind) = (c.counters.out.before + 1, 1);
+        while c.see(false, None) != ProofState::Works {}
+        c.counters.out.before += 2;
+        assert_eq!(c.then(None), ProofState::Withdrawn);
+        assert_eq!(c.see(true, None), ProofState::Unproven);
+    }
+
+    #[test]
+    fn packets_that_leave_elsewhere_have_a_cause_of_their_own() {
+        let mut c = Court::default();
+        (c.counters.out.before, c.counters.astray) = (3, 3);
+        c.then(None);
+        (c.counters.out.before, c.counters.astray) = (5, 5);
+        assert_eq!(c.then(None), ProofState::Withdrawn);
+        let cause = c.judge.status(Instant::MAX).cause.expect("a cause");
+        assert!(cause.starts_with("SYNs over the link leave by another interface than sat0: "), "{cause}");
+    }
+
+    #[test]
+    fn a_full_table_is_left_to_those_who_need_it() {
+        let full = Some(Fill { count: 100, most: 100 });
+        let mut c = Court::default();
+        assert!(!c.judge.asks_who_tracks(full, true), "it works");
+        c.then(SILENCE);
+        assert!(!c.judge.asks_who_tracks(None, true) && c.judge.asks_who_tracks(full, false));
+        assert_eq!(c.judge.tracks(full, true), None);
+        assert!(c.judge.is_tracked());
+        let news = c.judge.tracks(full, false).expect("is news");
+        assert!(news.event == "untracked" && news.line.ends_with("nf_conntrack_max=400"), "{news:?}");
+        // Only a change of rules brings back who needs it.
+        assert!(!c.judge.is_tracked() && !c.judge.asks_who_tracks(full, false));
+        assert_eq!(c.judge.tracks(full, false), None);
+        assert_eq!(c.judge.tracks(None, true).map(|n| n.event), Some("tracks-again"));
+        assert!(c.judge.is_tracked());
     }
 
     #[test]

@@ -302,10 +302,10 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
 }
 
 /// One end of a link: where it is, its name, and its addresses with the lengths of their prefixes.
-type Plug<'a> = (&'a Namespace, &'a str, &'a [(&'a str, u8)]);
+pub(crate) type Plug<'a> = (&'a Namespace, &'a str, &'a [(&'a str, u8)]);
 
 /// A pair of interfaces of the kernel's, each in a namespace of its own, with what the kernel offers to make them fast.
-fn wire(ends: [Plug<'_>; 2]) {
+pub(crate) fn wire(ends: [Plug<'_>; 2]) {
     let sh = |space: &Namespace, line: &str| {
         let run = || Command::new("sh").args(["-c", line]).status().is_ok_and(|s| s.success());
         assert!(space.within(run).expect("enters"), "{line}");

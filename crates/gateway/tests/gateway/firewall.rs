@@ -25,14 +25,14 @@ pub(crate) const ALL: [(&str, fn()); 7] = [
     ("a_gateway_that_is_stopped_is_bypassed", a_gateway_that_is_stopped_is_bypassed),
 ];
 
-fn sh(bed: &Bed, at: usize, line: &str) {
+pub(crate) fn sh(bed: &Bed, at: usize, line: &str) {
     let run = || Command::new("sh").args(["-c", line]).output().expect("runs");
     let done = bed.spaces[at].within(run).expect("enters");
     assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
 /// Sets rules of a firewall.
-fn rules(bed: &Bed, at: usize, text: &str) {
+pub(crate) fn rules(bed: &Bed, at: usize, text: &str) {
     sh(bed, at, &format!("nft -f - <<'end'\n{text}\nend"));
 }
 
@@ -105,11 +105,11 @@ fn hidden_addresses_are_split() {
     near.stop();
 }
 
-fn since(began: Instant) -> Patience {
+pub(crate) fn since(began: Instant) -> Patience {
     Patience::from_nanos((Clock::now() - began).as_nanos())
 }
 /// Waits for what happens within seconds on an idle machine, and returns how long that took.
-fn waits_for(what: &str, happens: impl Fn() -> bool) -> Patience {
+pub(crate) fn waits_for(what: &str, happens: impl Fn() -> bool) -> Patience {
     let began = Clock::now();
     while !happens() {
         assert!(since(began) < Patience::from_secs(60), "{what} did not happen");
@@ -118,19 +118,19 @@ fn waits_for(what: &str, happens: impl Fn() -> bool) -> Patience {
     since(began)
 }
 
-fn state(gateway: &Running) -> String {
+pub(crate) fn state(gateway: &Running) -> String {
     let status: Value = serde_json::from_str(&gateway.ask("status")).expect("JSON");
     status["proof"]["state"].as_str().unwrap_or_else(|| panic!("{status}")).to_owned()
 }
-fn cause(gateway: &Running) -> String {
+pub(crate) fn cause(gateway: &Running) -> String {
     let status: Value = serde_json::from_str(&gateway.ask("status")).expect("JSON");
     status["proof"]["cause"].as_str().unwrap_or_else(|| panic!("{status}")).to_owned()
 }
-fn admits(gateway: &Running) -> bool {
+pub(crate) fn admits(gateway: &Running) -> bool {
     let status: Value = serde_json::from_str(&gateway.ask("status")).expect("JSON");
     status["admits"].as_bool().expect("a truth value")
 }
-fn examined(bed: &Bed) -> Finding {
+pub(crate) fn examined(bed: &Bed) -> Finding {
     let text = "name = \"near\"\n[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n";
     let config = Config::parse("near.toml", text).expect("is good");
     let all = bed.spaces[NEAR].within(|| doctor::examine(&config, &bed.folder)).expect("enters");
@@ -139,7 +139,7 @@ fn examined(bed: &Bed) -> Finding {
 }
 
 /// A server that sends back the first bytes of each connection, until the test ends.
-fn serve(bed: &Bed) {
+pub(crate) fn serve(bed: &Bed) {
     let listener = listen(bed, server());
     std::thread::spawn(move || {
         while let Ok((mut s, _)) = listener.accept() {
@@ -164,7 +164,7 @@ fn answered(bed: &Bed) -> Patience {
 }
 
 /// The longest time for which connections may go astray.
-const AT_MOST: Patience = Patience::from_secs(5);
+pub(crate) const AT_MOST: Patience = Patience::from_secs(5);
 
 fn connections_that_are_dropped_are_forwarded() {
     let Some(bed) = Bed::new("dropped", calm()) else { return };
@@ -280,7 +280,7 @@ fn routes_and_interfaces_come_and_go() {
     };
     splits("the first");
     for (what, line) in [
-        ("rules of routing", "ip rule del priority 21320; ip rule del priority 21320"),
+        ("rules of routing", "ip rule del priority 1; ip rule del priority 1"),
         ("the route to the sockets", "ip route flush table 21320"),
         ("the route to the gateway's host", "ip route flush table 21321"),
         ("the gateway's interface", "ip link set sky-near down; ip link set sky-near up"),

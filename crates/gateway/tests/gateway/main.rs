@@ -14,12 +14,14 @@ mod priority;
 mod programs;
 mod refusals;
 mod stack;
+mod surroundings;
 mod threads;
 
 use bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
 use sha2::{Digest, Sha256};
 use skyhaul_base::Duration;
 use skyhaul_gateway::Config;
+use skyhaul_gateway::status::Status;
 use skyhaul_testkit::need;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
     tests.extend(refusals::ALL);
     tests.extend(doctor::ALL);
     tests.extend(firewall::ALL);
+    tests.extend(surroundings::ALL);
     if let Some(name) = args.iter().find_map(|a| a.strip_prefix("--exact=")) {
         let (_, test) = tests.iter().find(|(n, _)| *n == name).expect("a test of this program");
         need::test(name);
@@ -212,6 +215,21 @@ fn streams_arrive_whole() {
         assert_eq!(gateway.count("bytes-lost"), 0);
     }
     assert_eq!(near.count("bytes-to-link"), far.count("bytes-to-hosts"));
+    // The same by network behind the link.
+    for (gateway, prefix) in [(&near, "10.2.0.0/24"), (&far, "10.1.0.0/24")] {
+        let status: Status = serde_json::from_str(&gateway.ask("status")).expect("JSON");
+        let [p] = &status.prefixes[..] else { panic!("{:?}", status.prefixes) };
+        assert_eq!((p.prefix.as_str(), p.connections, p.flows), (prefix, 60, 0));
+        assert_eq!((p.to_link, p.to_hosts), (status.counts.bytes_to_link, status.counts.bytes_to_hosts));
+        assert!(p.srtt >= 0.02 && p.goodput_to_link > 0.0 && p.goodput_to_hosts > 0.0, "{p:?}");
+        // One packet in a hundred is lost each way.
+        assert!(0 < p.retransmitted && p.loss < 0.1 && p.segments > 1000, "{p:?}");
+        let line = format!(
+            "skyhaul_gateway_prefix_retransmitted_total{{gateway=\"{}\",prefix=\"{prefix}\"}} {}",
+            status.name, p.retransmitted
+        );
+        assert!(gateway.ask("metrics").contains(&line), "{line}");
+    }
     near.stop();
     far.stop();
 }

@@ -3,13 +3,17 @@
 use super::netlink::{self, ask, question};
 use crate::error::NetError;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NetlinkPayload};
+use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use nix::errno::Errno;
+use std::io;
 use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// A rule that packets with a mark use a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +130,95 @@ pub fn neighbours(interface: u32, v6: bool) -> Result<Vec<IpAddr>, NetError> {
     netlink::neighbours(interface, v6)
 }
 
+/// The state of an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// It has been set up (IFF_UP).
+    pub up: bool,
+    /// The VRF to which it belongs.
+    pub vrf: Option<String>,
+}
+
+/// The state of an interface of the calling thread's namespace.
+///
+/// # Errors
+/// If there is none of this name, or the kernel does not answer.
+pub fn link(interface: &str) -> Result<Link, NetError> {
+    let none = || NetError::NoInterface(interface.to_owned());
+    let ask = |index| {
+        let mut m = LinkMessage::default();
+        m.header.index = index;
+        let what = "ask the kernel for an interface";
+        match question(what, RouteNetlinkMessage::GetLink(m), 0)? {
+            NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(m)) => Ok(m),
+            NetlinkPayload::Error(e) => Err(NetError::os(what, e.to_io())),
+            _ => Err(none()),
+        }
+    };
+    let own = ask(nix::net::if_::if_nametoindex(interface).map_err(|_| none())?)?;
+    let up = own.header.flags.contains(LinkFlags::Up);
+    let above = own.attributes.iter().find_map(|a| match a {
+        LinkAttribute::Controller(above) => Some(*above),
+        _ => None,
+    });
+    let Some(above) = above else { return Ok(Link { up, vrf: None }) };
+    let above = ask(above)?.attributes;
+    let is_vrf = above.iter().any(|a| match a {
+        LinkAttribute::LinkInfo(all) => all.contains(&LinkInfo::Kind(InfoKind::Vrf)),
+        _ => false,
+    });
+    let vrf = above.iter().filter(|_| is_vrf).find_map(|a| match a {
+        LinkAttribute::IfName(name) => Some(name.clone()),
+        _ => None,
+    });
+    Ok(Link { up, vrf })
+}
+
+/// The groups of notices of links, addresses, routes and routing rules: RTNLGRP_LINK, _IPV4_IFADDR, _IPV4_ROUTE, _IPV4_RULE, _IPV6_IFADDR,
+/// _IPV6_ROUTE and _IPV6_RULE (linux/rtnetlink.h).
+const GROUPS: [u32; 7] = [1, 5, 7, 8, 9, 11, 19];
+
+/// Notices of changes to links, addresses, routes and routing rules (rtnetlink(7)).
+#[derive(Debug)]
+pub struct Changes(Socket);
+
+impl Changes {
+    /// In the calling thread's namespace, from now on.
+    ///
+    /// # Errors
+    /// If the kernel refuses the socket.
+    pub fn new() -> Result<Self, NetError> {
+        let open = || {
+            let mut socket = Socket::new(NETLINK_ROUTE)?;
+            socket.bind(&SocketAddr::new(0, 0))?;
+            GROUPS.into_iter().try_for_each(|group| socket.add_membership(group))?;
+            socket.set_non_blocking(true)?;
+            Ok(socket)
+        };
+        open().map(Self).map_err(|e: io::Error| NetError::os("follow changes to routes and interfaces", e))
+    }
+
+    /// Whether something has changed since the last call.
+    pub fn take(&mut self) -> bool {
+        let mut any = false;
+        loop {
+            match self.0.recv_from_full() {
+                Ok(_) => any = true,
+                // Some did not fit.
+                Err(e) if e.raw_os_error() == Some(Errno::ENOBUFS as i32) => any = true,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return any,
+            }
+        }
+    }
+}
+
+impl AsFd for Changes {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 /// What the kernel does with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
@@ -182,5 +275,62 @@ pub fn route_to(to: IpAddr, arrived: Option<(IpAddr, u32)>) -> Result<Route, Net
             _ => Err(NetError::os(what, e.to_io())),
         },
         _ => Ok(Route::None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Namespace;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn an_interface_below_another_one_is_in_no_vrf() {
+        let Ok(ns) = Namespace::new() else { return };
+        let ip = |line: &str| {
+            std::process::Command::new("ip").args(line.split(' ')).status().is_ok_and(|s| s.success())
+        };
+        let inside = || {
+            assert_eq!(link("lo").expect("is there"), Link { up: true, vrf: None });
+            link("none").expect_err("is not there");
+            for (kind, vrf) in [("bridge", None), ("vrf table 7", Some("up0".to_owned()))] {
+                // Not every kernel has them.
+                if ip(&format!("link add up0 type {kind}")) && ip("link add low0 type veth peer name low1") {
+                    assert!(ip("link set low0 master up0"));
+                    assert_eq!(link("low0").expect("is there"), Link { up: false, vrf });
+                    assert!(ip("link del low0") && ip("link del up0"));
+                }
+            }
+        };
+        ns.within(inside).expect("enters");
+    }
+
+    #[test]
+    fn every_kind_of_change_is_told() {
+        let Ok(ns) = Namespace::new() else { return };
+        let inside = || {
+            let mut changes = Changes::new().expect("may");
+            assert!(!changes.take());
+            let rule = MarkRule { mark: 7, table: 77, priority: 777 };
+            let told = |what: &str, changes: &mut Changes| assert!(changes.take(), "{what}");
+            for v6 in [false, true] {
+                add_rule(v6, rule).expect("may");
+                told("a rule", &mut changes);
+                set_route(v6, 77, DefaultRoute::Here).expect("may");
+                told("a route", &mut changes);
+                remove_route(v6, 77, DefaultRoute::Here);
+                told("its removal", &mut changes);
+                remove_rule(v6, rule);
+                told("that of the rule", &mut changes);
+            }
+            netlink::add_address(1, Ipv4Addr::new(192, 0, 2, 1).into(), 32).expect("may");
+            told("an address", &mut changes);
+            netlink::set_queue(1, 77).expect("may");
+            told("a link", &mut changes);
+            // To ask is no change.
+            route_to(Ipv4Addr::new(192, 0, 2, 9).into(), None).expect("is answered");
+            assert!(!changes.take());
+        };
+        ns.within(inside).expect("enters");
     }
 }

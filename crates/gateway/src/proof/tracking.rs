@@ -1,0 +1,103 @@
+//! The kernel's table of connections (conntrack): whether it is full, and whether anybody but gateways needs it.
+
+use crate::rules::PREFIX;
+use serde_json::Value;
+use std::fs;
+use std::process::Command;
+
+/// Where the kernel tells of the table, in the calling thread's namespace.
+const COUNT: &str = "/proc/sys/net/netfilter/nf_conntrack_count";
+const MOST: &str = "/proc/sys/net/netfilter/nf_conntrack_max";
+
+/// How many connections the table has, and how many it can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fill {
+    pub(super) count: u64,
+    pub(super) most: u64,
+}
+
+impl Fill {
+    /// The cause of what a full table drops, and what to do.
+    pub(super) fn remedy(self) -> String {
+        let Self { count, most } = self;
+        format!(
+            "the kernel's table of connections is full ({count} of {most}): sysctl -w net.netfilter.nf_conntrack_max={}",
+            most.saturating_mul(4)
+        )
+    }
+}
+
+fn number(file: &str) -> Option<u64> {
+    fs::read_to_string(file).ok()?.trim().parse().ok()
+}
+
+/// The table, if it has no room for another connection: entries that are about to vanish leave one per cent.
+pub(super) fn full() -> Option<Fill> {
+    let fill = Fill { count: number(COUNT)?, most: number(MOST).filter(|most| *most > 0)? };
+    (fill.count >= fill.most - fill.most / 100).then_some(fill)
+}
+
+/// Whether packets of IPv4 are forwarded.
+pub(super) fn forwards() -> bool {
+    fs::read_to_string("/proc/sys/net/ipv4/ip_forward").is_ok_and(|v| v.trim() != "0")
+}
+
+/// Whether rules of others need the table; where that cannot be found out, they may.
+pub(super) fn others_need_it() -> bool {
+    // The older iptables is not asked: whoever has tables of it may track connections by them.
+    let older = ["ip_tables_names", "ip6_tables_names"]
+        .map(|name| fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default());
+    if older.iter().any(|names| !names.trim().is_empty()) {
+        return true;
+    }
+    let listed = Command::new("nft").args(["-j", "list", "ruleset"]).output();
+    let listed: Option<Value> = listed.ok().and_then(|done| serde_json::from_slice(&done.stdout).ok());
+    listed.is_none_or(|listed| need_it(&listed))
+}
+
+/// Chains that translate addresses, and expressions that ask for the state of connections or set it.
+fn need_it(listed: &Value) -> bool {
+    let objects = listed["nftables"].as_array().into_iter().flatten();
+    objects.flat_map(|o| o.as_object().into_iter().flatten()).any(|(kind, of)| {
+        let table = of["table"].as_str().unwrap_or_default();
+        if table.starts_with(PREFIX) {
+            return false;
+        }
+        match kind.as_str() {
+            "chain" => of["type"] == "nat",
+            // What nft cannot decode, such as a match of iptables, may ask for it.
+            "rule" => mentions(&of["expr"], &["ct", "notrack", "flow", "synproxy", "xt"]),
+            "ct helper" | "ct timeout" | "ct expectation" | "flowtable" | "synproxy" => true,
+            _ => false,
+        }
+    })
+}
+
+fn mentions(value: &Value, words: &[&str]) -> bool {
+    match value {
+        Value::Array(all) => all.iter().any(|v| mentions(v, words)),
+        Value::Object(all) => {
+            all.iter().any(|(key, v)| words.iter().any(|w| key.starts_with(w)) || mentions(v, words))
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn rules_that_ask_for_states_of_connections_need_the_table() {
+        let rule = |table: &str, expr: Value| json!({ "nftables": [{ "metainfo": {} }, { "rule": { "table": table, "expr": expr } }] });
+        let state = json!([{ "match": { "op": "in", "left": { "ct": { "key": "state" } }, "right": "invalid" } }, { "drop": null }]);
+        assert!(need_it(&rule("filter", state.clone())));
+        assert!(!need_it(&rule("skyhaul_near", state)));
+        assert!(need_it(&rule("filter", json!([{ "xt": { "type": "match", "name": "conntrack" } }]))));
+        let port = json!([{ "match": { "op": "==", "left": { "payload": { "protocol": "tcp", "field": "dport" } }, "right": 22 } }]);
+        assert!(!need_it(&rule("filter", port)));
+        let chain = |kind: &str| json!({ "nftables": [{ "chain": { "table": "nat", "name": "out", "type": kind } }] });
+        assert!(need_it(&chain("nat")) && !need_it(&chain("filter")));
+    }
+}
