@@ -90,6 +90,14 @@ def test_executors_give_the_same_cells(tmp_path):
     assert small().run(executor=None, cache=tmp_path).summary == here.summary
 
 
+def test_a_job_has_one_answer():
+    study = small()._core
+    job = study.jobs(None)[0][0]
+    answer = sh._core.run_cell(job)
+    with pytest.raises(sh.StudyError, match="cell 0 has two answers"):
+        study.collect([(job, answer), (job, answer)], None)
+
+
 def test_a_damaged_cell_runs_again(tmp_path):
     first = small().run(cache=tmp_path)
     cell = next(p for p in tmp_path.rglob("*.json"))

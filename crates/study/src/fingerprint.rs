@@ -3,8 +3,9 @@
 //! A fingerprint is the hash of the events of a reference run over a lossy satellite link. One fingerprint stands for the
 //! code that all cells share; its flows have a control that only the test knows, so that no built-in control is part of it.
 //! Each control, application, transport and model of a link has a fingerprint of its own: that of the reference run with
-//! this part in place of the usual one. The hashes are recorded in `fingerprints.txt`, and a test compares them with the runs. The key of a cell
-//! contains the fingerprints of the parts that the cell uses: a new or changed part leaves the cells of other parts valid.
+//! this part in place of the usual one. The hashes are recorded in `fingerprints.txt`, and a test compares them with the
+//! runs. The key of a cell contains the fingerprints of the parts that the cell uses: a new or changed part leaves the cells of
+//! other parts valid.
 
 use serde_json::Value;
 use skyhaul_scenario::Resolved;

@@ -1,9 +1,9 @@
 //! Fits a movie model to a trace: the empirical TES methodology.
 //!
-//! \[Mel\] (see [`tes`](super::tes)): the marginal distribution of each frame type is its histogram, which the model matches exactly. The fit
-//! searches for the underlying process: stitching, sign and innovation density whose closed-form autocorrelation is
-//! closest to that of the trace, first over densities of one step, then, starting from the best of these, over
-//! densities of several.
+//! \[Mel\] (see [`tes`](super::tes)): the marginal distribution of each frame type is its histogram, which the model
+//! matches exactly. The fit searches for the underlying process: stitching, sign and innovation density whose closed-form
+//! autocorrelation is closest to that of the trace, first over densities of one step, then, starting from the best of these,
+//! over densities of several.
 
 use super::correlation::{POINTS, Spectrum, TERMS, of_sequence};
 use super::marginal::{InvalidSizes, Inverse, Marginal};

@@ -172,14 +172,14 @@ impl Emulation {
                 other: wakers[1 - index].clone(),
             });
         }
-        let threads = lanes
-            .into_iter()
-            .map(|lane| {
-                let thread = std::thread::Builder::new().name(format!("emulate-{}", lane.name));
-                thread.spawn(move || lane.run()).map_err(|e| NetError::os("start a thread", e))
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(Self { shared, threads, wakers, ends })
+        // If the second thread cannot be started, the first stops when the emulation is dropped.
+        let mut emulation = Self { shared, threads: Vec::new(), wakers, ends };
+        for lane in lanes {
+            let thread = std::thread::Builder::new().name(format!("emulate-{}", lane.name));
+            let thread = thread.spawn(move || lane.run()).map_err(|e| NetError::os("start a thread", e))?;
+            emulation.threads.push(thread);
+        }
+        Ok(emulation)
     }
 
     /// Recent state of both directions; `None` before each of them has reported.
