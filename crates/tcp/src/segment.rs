@@ -54,12 +54,12 @@ impl Flags {
     /// CWR: congestion window reduced.
     pub const CWR: Self = Self(0x80);
 
-    /// The flags from the thirteenth byte of a TCP header.
+    /// The flags from byte 13 of a TCP header, counted from 0.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits)
     }
-    /// The flags as the thirteenth byte of a TCP header.
+    /// The flags as byte 13 of a TCP header, counted from 0.
     #[must_use]
     pub const fn bits(self) -> u8 {
         self.0
@@ -229,7 +229,7 @@ impl Extras {
         snack: None,
     };
 
-    /// Whether there are no extras. The offers of a SYN are indicated by its flag.
+    /// Whether there are no extras besides the options of a SYN, which its flag indicates.
     #[inline]
     #[must_use]
     pub const fn is_none(&self) -> bool {
@@ -237,8 +237,7 @@ impl Extras {
     }
 }
 
-/// The fields that almost every segment has, and most segments have nothing else: small enough for an event to
-/// carry.
+/// The fields of almost every segment; most segments have no others. A head is small enough for an event to carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Head {
     /// Sequence number of the first byte.
@@ -279,7 +278,7 @@ impl Head {
     const LOW_PRIORITY: u8 = 0x10;
     const STAMPED: u8 = 0x20;
     const CAPABLE: u8 = 0x80;
-    /// A router has marked it. The bit is shared with the number of a probe, which routers never mark.
+    /// A router has marked the segment (CE). The bit is shared with `NUMBERED`: routers mark neither probes nor answers.
     const MARKED: u8 = Self::NUMBERED;
     /// The bits from [`Self::to_raw`] that distinguish probes, answers to probes, and ECN-marked segments from all
     /// others.
@@ -316,7 +315,7 @@ impl Head {
         let numbered = self.bits & Self::NUMBERED != 0 && self.bits & Self::MARK != 0;
         if numbered { Some(self.probe) } else { None }
     }
-    /// Whether it is marked as low priority at the IP layer.
+    /// Whether the segment is marked as low priority at the IP layer.
     #[inline]
     #[must_use]
     pub const fn low_priority(&self) -> bool {
@@ -346,7 +345,7 @@ impl Head {
             Codepoint::Capable | Codepoint::Marked => Self::CAPABLE,
         };
     }
-    /// Marks it as a probe, as the answer to one, or as neither.
+    /// Marks the segment as a probe, as the answer to one, or as neither, and sets its priority.
     #[inline]
     pub const fn set_mark(&mut self, mark: Mark, probe_id: Option<u16>, low_priority: bool) {
         self.bits = (self.bits & !(Self::UNUSUAL_BITS | Self::LOW_PRIORITY)) | mark as u8;
@@ -358,19 +357,20 @@ impl Head {
             self.bits |= Self::LOW_PRIORITY;
         }
     }
-    /// An acknowledgement without payload, mark or any flag but ACK.
+    /// Whether this is an acknowledgement without payload, mark or any flag but ACK.
     #[inline]
     #[must_use]
     pub const fn is_plain_ack(&self) -> bool {
         self.len == 0 && self.is_plain()
     }
-    /// Payload without mark or any flag but ACK.
+    /// Whether this is a data segment without mark or any flag but ACK.
     #[inline]
     #[must_use]
     pub const fn is_plain_data(&self) -> bool {
         self.len > 0 && self.is_plain()
     }
-    /// Whether it has no mark of any kind and no flag but ACK; low priority and ECN capability are allowed.
+    /// Whether the segment has neither probe mark nor CE mark, and no flag but ACK; low priority and ECN capability are
+    /// allowed.
     #[inline]
     const fn is_plain(&self) -> bool {
         self.flags.bits() == Flags::ACK.bits() && self.bits & Self::UNUSUAL_BITS == 0
@@ -387,13 +387,13 @@ impl Head {
     pub const fn bits_are_low_priority(bits: u8) -> bool {
         bits & Self::LOW_PRIORITY != 0
     }
-    /// Whether these bits from [`Self::to_raw`] mean that routers may mark it, or have.
+    /// Whether these bits from [`Self::to_raw`] mean that routers may mark the segment (ECN), or have.
     #[inline]
     #[must_use]
     pub const fn bits_are_capable(bits: u8) -> bool {
         bits & Self::CAPABLE != 0
     }
-    /// These bits with a CE mark, if it is ECN-capable.
+    /// These bits from [`Self::to_raw`] with a CE mark, if the segment is ECN-capable and neither a probe nor an answer.
     #[inline]
     #[must_use]
     pub const fn bits_marked(bits: u8) -> u8 {
@@ -462,7 +462,7 @@ impl Segment {
         self.len + self.flags.has(Flags::SYN) as u32 + self.flags.has(Flags::FIN) as u32
     }
 
-    /// Splits it into head and extras.
+    /// Splits the segment into head and extras.
     #[must_use]
     pub fn split(&self) -> (Head, Extras) {
         let Self { seq, ack, len, window, flags, .. } = *self;
@@ -476,7 +476,7 @@ impl Segment {
         (head, Extras { sack, syn, waves, ack_ratio, snack })
     }
 
-    /// Splits it into head and extras, which only a SYN always has.
+    /// Splits the segment into head and extras; `None` instead of empty extras, except for a SYN.
     #[must_use]
     pub fn parts(&self) -> (Head, Option<Extras>) {
         let (head, extras) = self.split();

@@ -12,8 +12,8 @@ pub trait Store: Default + Debug {
 
     /// Appends `n` bytes; `data` contains them, or is empty if only lengths are kept.
     fn append(&mut self, data: &[u8], n: u64);
-    /// Writes `data` at `at`, possibly beyond a gap (reassembly). Bytes in order stay, and bytes beyond a gap stay if `data`
-    /// begins beyond it too. Data that continues the bytes in order replaces what it covers beyond the gap.
+    /// Writes `data` at `at`, possibly beyond a gap (reassembly). Stored bytes stay, with one exception: `data` that continues
+    /// the bytes in order replaces the bytes beyond the gap that it covers.
     fn write_at(&mut self, at: u64, data: &[u8]);
     /// Copies the bytes from `at` into `out`.
     fn read_at(&self, at: u64, out: &mut [u8]);
@@ -25,7 +25,7 @@ pub trait Store: Default + Debug {
     fn held(&self) -> usize {
         0
     }
-    /// Bytes of it beyond a gap.
+    /// The part of [`Self::held`] that lies beyond a gap, bytes.
     fn beyond(&self) -> usize {
         0
     }
@@ -52,7 +52,7 @@ impl Store for Counted {
 #[derive(Clone, Debug, Default)]
 pub struct Bytes {
     ring: VecDeque<u8>,
-    /// Bytes released so far: data beyond a gap is stored by absolute position.
+    /// Bytes released so far. Positions in `out_of_order` count from the first byte of the stream.
     released: u64,
     out_of_order: Option<Box<OutOfOrderData>>,
 }
@@ -61,7 +61,7 @@ pub struct Bytes {
 #[derive(Clone, Debug, Default)]
 struct OutOfOrderData {
     pieces: BTreeMap<u64, Vec<u8>>,
-    /// Bytes that they use.
+    /// Memory use of the pieces, bytes.
     held: usize,
 }
 
@@ -97,8 +97,8 @@ impl OutOfOrderData {
             }
         }
     }
-    /// The first piece, if it begins at or before `at`.
-    fn joins(&mut self, at: u64) -> Option<(u64, Vec<u8>)> {
+    /// Takes the first piece, if it begins at or before `at`.
+    fn take_first(&mut self, at: u64) -> Option<(u64, Vec<u8>)> {
         let first = self.pieces.first_entry().filter(|p| *p.key() <= at)?;
         let (start, piece) = first.remove_entry();
         self.held -= piece.capacity() + PIECE;
@@ -112,7 +112,7 @@ impl Bytes {
     fn join(&mut self) {
         while let Some(out_of_order) = &mut self.out_of_order {
             let end = self.released + self.ring.len() as u64;
-            match out_of_order.joins(end) {
+            match out_of_order.take_first(end) {
                 Some((start, piece)) => {
                     self.ring.extend(piece.get((end - start) as usize..).unwrap_or_default());
                 }
@@ -173,7 +173,7 @@ impl Store for Bytes {
         self.ring.capacity() + self.beyond()
     }
     fn beyond(&self) -> usize {
-        self.out_of_order.as_ref().map_or(0, |i| i.held)
+        self.out_of_order.as_ref().map_or(0, |o| o.held)
     }
     fn trim(&mut self) {
         self.ring.shrink_to_fit();
@@ -210,7 +210,7 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % n
         };
-        // Which bytes of the stream have come, from the first that was not released.
+        // Which bytes of the stream have arrived, from the first that was not released.
         let (mut base, mut come) = (0u64, VecDeque::new());
         for round in 0..6000 {
             // Now and then the first gap is filled.

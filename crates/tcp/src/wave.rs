@@ -31,8 +31,8 @@ impl Marker {
     /// The wave of a segment that is sent now and ends at `end`; `delivered` is the end of the highest data known to
     /// have arrived.
     ///
-    /// A pause of a quarter of the RTT also ends a wave. Otherwise a wave that a repair started within a burst would
-    /// include the silence after it, and its rate would be that of the window.
+    /// A pause of a quarter of the RTT also ends a wave. Otherwise a wave that a retransmission started in the middle of a
+    /// burst would include the pause after the burst, and its rate would be about one window per RTT.
     pub(crate) fn next(
         &mut self,
         now: Instant,
@@ -62,7 +62,9 @@ pub(crate) struct Meter {
 #[derive(Clone, Copy, Debug)]
 struct Wave {
     number: NonZeroU16,
+    /// Arrival of its first segment.
     first: Instant,
+    /// Arrival of its last segment so far.
     last: Instant,
     /// Bytes that arrived after the first segment.
     after: u64,
@@ -115,7 +117,7 @@ mod tests {
     fn n(number: u16) -> NonZeroU16 {
         NonZeroU16::new(number).expect("a number")
     }
-    /// Segments of 1000 bytes: arrival in microseconds, wave. What is reported in the end.
+    /// The rate reported after these segments of 1000 bytes, each with its arrival, microseconds, and its wave.
     fn reported(segments: &[(u64, u16)]) -> Option<u32> {
         let mut w = Meter::default();
         for &(us, wave) in segments {
@@ -133,7 +135,7 @@ mod tests {
         assert_eq!([send(21, 11), send(31, 11)], [2, 2]);
         assert_eq!([send(41, 21), send(51, 21), send(61, 31), send(71, 31)], [3; 4]);
         assert_eq!(send(81, 41), 4);
-        // What repairs a hole is known to have arrived at once: a wave of its own.
+        // A retransmission ends below the delivered data, so the next segment begins another wave.
         assert_eq!([send(61, 81), send(91, 81), send(101, 81)], [5, 6, 6]);
     }
 

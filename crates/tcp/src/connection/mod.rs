@@ -80,11 +80,11 @@ pub enum Event {
     Connected,
     /// The peer will send no more data; data already received can still be read.
     PeerFinished,
-    /// Both directions are closed in order.
+    /// Both directions are closed in order, or the application had closed both and data arrived that it will not read.
     Closed,
     /// The peer reset the connection, or refused it.
     Reset,
-    /// The peer stopped answering.
+    /// The peer stopped answering, or did not close its direction in time ([`Config::fin_timeout`]).
     TimedOut,
 }
 
@@ -93,7 +93,7 @@ pub enum Event {
 pub struct Established<'a> {
     /// Our initial sequence number.
     pub iss: Seq,
-    /// The peer's.
+    /// The peer's initial sequence number.
     pub peer_iss: Seq,
     /// The peer's configuration.
     pub peer: &'a Config,
@@ -112,17 +112,24 @@ pub struct Connection<S: Store> {
     iss: Seq,
     irs: Seq,
     stamps: Timestamps,
-    /// `Last.ACK.sent`: with delayed acknowledgements the timestamp of the oldest unacknowledged segment is echoed.
+    /// `Last.ACK.sent` (RFC 7323 §4.3): with delayed acknowledgements the timestamp of the oldest unacknowledged segment is
+    /// echoed.
     last_ack_sent: u64,
+    /// Timestamps were negotiated.
     timestamps: bool,
     /// When `TS.Recent` was last updated.
     stamped_at: Instant,
+    /// `SND.WL1`, as an offset in the peer's stream.
     wl1: u64,
+    /// `SND.WL2`, as an offset in our stream.
     wl2: u64,
     peer_scale: u8,
     our_scale: u8,
+    /// SACK is offered or, after the handshake, used.
     sack_ok: bool,
+    /// The peer answers probes.
     peer_probes: bool,
+    /// The peer measures waves.
     peer_waves: bool,
     /// The peer sends SNACKs.
     peer_snack: bool,
@@ -131,16 +138,17 @@ pub struct Connection<S: Store> {
     peer_mss: u32,
     sender: Sender<S>,
     receiver: Receiver<S>,
-    /// State of SYN, FIN and reset, off the fast path.
     handshake: Handshake,
     /// Present if a SYN may carry data.
     opening: Option<Box<early::Opening>>,
+    /// Of the handshake, of FIN-WAIT-2 and of TIME-WAIT; [`Instant::MAX`] if there is none.
     deadline: Instant,
     reset_due: Option<Segment>,
     ecn: ecn::Notification,
     /// ACK ratio of the peer, if both ends support it.
     ack_ratio: Option<Box<AckRatio>>,
     silence: keepalive::Silence,
+    /// There are at most three: connected, the peer finished, and one of the ways in which a connection ends.
     events: [Option<Event>; 4],
     /// The application has closed both directions.
     abandoned: bool,
@@ -152,16 +160,23 @@ pub struct Connection<S: Store> {
     copies: Ration,
 }
 
+/// State of the handshake.
 #[derive(Clone, Copy, Debug, Default)]
 struct Handshake {
+    /// A SYN or SYN-ACK must leave.
     syn_due: bool,
+    /// How often it has left.
     tries: u32,
+    /// When it first left.
     sent_at: Instant,
+    /// The handshake gives no RTT sample.
     untimed: bool,
+    /// The application has finished writing: a FIN follows the handshake.
     closed_by_user: bool,
 }
 
-/// Option bytes in each segment, padded to whole words: timestamps (RFC 7323), and the rate of TCP-Real.
+/// Option bytes in each segment, padded to whole words: timestamps (RFC 7323), waves (TCP-Real), and the ACK ratio
+/// (RFC 5690).
 const OPTION_TIMESTAMPS: u32 = 12;
 const OPTION_RATE: u32 = 12;
 const OPTION_ACK_RATIO: u32 = 8;
@@ -248,7 +263,7 @@ impl<S: Store> Connection<S> {
             e.peer.first_receive_buffer()
         } else {
             c.our_scale = 0;
-            e.peer.first_receive_buffer().min(65_535)
+            e.peer.first_receive_buffer().min(UNSCALED)
         };
         c.receiver.begin_at_most(UNSCALED << c.our_scale);
         c.begin(
@@ -323,6 +338,7 @@ impl<S: Store> Connection<S> {
     pub fn narrow(&mut self, now: Instant, limit: u32) {
         if self.synchronised() {
             let options = self.options_of_each();
+            // MIN_MSS includes the room for timestamps.
             self.sender.narrow(now, limit.saturating_sub(options).max(MIN_MSS - OPTION_TIMESTAMPS));
         }
     }
@@ -354,7 +370,7 @@ impl<S: Store> Connection<S> {
     pub fn first(&self) -> Seq {
         self.iss
     }
-    /// Start of the peer's window in sequence numbers: what it has acknowledged.
+    /// The lowest sequence number that the peer has not acknowledged (`SND.UNA`): the start of its window.
     #[must_use]
     pub fn acknowledged(&self) -> Seq {
         self.iss.add(self.sender.una() as u32)
@@ -586,13 +602,13 @@ impl Handshake {
 /// The window scale that lets 16 bits express a buffer of this many bytes, at most 14 (RFC 7323 §2.3).
 #[must_use]
 pub fn scale_for(buffer: u64) -> u8 {
-    (0..14).find(|s| buffer >> s <= 65_535).unwrap_or(14)
+    (0..14).find(|s| buffer >> s <= UNSCALED).unwrap_or(14)
 }
 
 /// The largest window up to `window` that a 16-bit field can express at this scale.
 #[inline]
 pub(crate) fn expressible(window: u64, scale: u8) -> u32 {
-    (window.min(65_535 << scale) >> scale << scale) as u32
+    (window.min(UNSCALED << scale) >> scale << scale) as u32
 }
 
 impl Connection<Counted> {

@@ -1,9 +1,9 @@
-//! Outstanding data: two numbers in the normal case, the scoreboard otherwise.
+//! Outstanding data: `SND.UNA` and `SND.MAX` in the normal case, the scoreboard otherwise.
 //!
-//! While all outstanding segments are full-sized, sent once, and neither SACKed nor lost, `SND.UNA`, `SND.MAX` and
-//! the segment size describe them completely. [`Shorts`] adds the ends of short segments, which end a write. The
+//! While all outstanding segments are full-sized, sent once, and neither SACKed nor lost, these two numbers and the
+//! segment size describe the segments completely. [`Shorts`] adds the ends of short segments, which end a write. The
 //! scoreboard with an entry per segment is created for the first event that these cannot represent, and dropped
-//! when it is over. Send times are kept only after [`Board::keep_times`].
+//! once they suffice again. Send times are kept only after [`Board::keep_times`].
 
 use super::scoreboard::{Acked, Item, Scoreboard};
 use super::shorts::Shorts;
@@ -17,10 +17,10 @@ use skyhaul_base::ring::Ring;
 pub(crate) struct Board {
     una: u64,
     max: u64,
-    /// End of the first short segment; beyond everything while there is a scoreboard, which contains them.
+    /// End of the first short segment; `u64::MAX` if there is none, or while there is a scoreboard, which contains them.
     short: u64,
     smss: u32,
-    /// At most 65535, which is as good as never.
+    /// 65535 stands for every larger value.
     dup_thresh: u16,
     /// The scoreboard is permanent, since it is used on each acknowledgement.
     stays: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Board {
     /// Bytes ever marked lost, valid without a scoreboard.
     total_lost: u64,
     details: Option<Box<SegmentDetails>>,
-    full: Option<Box<Scoreboard>>,
+    scoreboard: Option<Box<Scoreboard>>,
 }
 
 /// State per outstanding segment that `SND.UNA` and `SND.MAX` do not give; empty while there is a scoreboard.
@@ -53,32 +53,32 @@ impl Board {
             timed: false,
             total_lost: 0,
             details: None,
-            full: None,
+            scoreboard: None,
         }
     }
 
-    /// Sets whether the send time of each segment must be known, and whether the scoreboard must always exist. To
-    /// be called before anything is outstanding, or for all later segments.
+    /// Sets whether the send time of each segment must be known, and whether the scoreboard must always exist.
+    /// Outstanding segments whose send time was not kept get the time zero.
     pub(crate) fn keep_times(&mut self, times: bool, scoreboard: bool) {
         self.stays = scoreboard;
         match (self.timed, times && !scoreboard) {
             (false, true) => {
                 let mut ring = Ring::new();
-                if self.full.is_none() {
+                if self.scoreboard.is_none() {
                     (0..self.len()).for_each(|_| ring.push_back(Instant::ZERO));
                 }
                 self.details.get_or_insert_default().times = Some(ring);
                 self.timed = true;
             }
             (true, false) => {
-                // Data on present segments is preserved.
-                self.full();
+                // The scoreboard takes over the send times of the outstanding segments.
+                self.ensure_scoreboard();
                 (self.details, self.timed) = (None, false);
             }
             _ => {}
         }
         if scoreboard {
-            self.full();
+            self.ensure_scoreboard();
         } else {
             self.tidy();
         }
@@ -97,17 +97,17 @@ impl Board {
         self.details.as_mut()?.times.as_mut()
     }
 
-    /// The segments, by their offsets, while there is no scoreboard.
+    /// The start and end of each segment, while there is no scoreboard.
     fn segments(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         static NO_SHORTS: Shorts = Shorts::NONE;
-        let shorts = self.details.as_ref().map_or(&NO_SHORTS, |b| &b.shorts);
+        let shorts = self.details.as_ref().map_or(&NO_SHORTS, |d| &d.shorts);
         shorts.segments(self.una, self.max, self.smss)
     }
 
     /// The scoreboard, created if necessary.
-    pub(crate) fn full(&mut self) -> &mut Scoreboard {
-        let Self { una, max, short, smss, dup_thresh, total_lost, details, full, .. } = self;
-        full.get_or_insert_with(|| {
+    pub(crate) fn ensure_scoreboard(&mut self) -> &mut Scoreboard {
+        let Self { una, max, short, smss, dup_thresh, total_lost, details, scoreboard, .. } = self;
+        scoreboard.get_or_insert_with(|| {
             *short = u64::MAX;
             let mut nothing = SegmentDetails::default();
             let details = details.as_deref_mut().unwrap_or(&mut nothing);
@@ -118,13 +118,13 @@ impl Board {
     /// The scoreboard, if there is one.
     #[inline]
     pub(crate) fn scoreboard(&self) -> Option<&Scoreboard> {
-        self.full.as_deref()
+        self.scoreboard.as_deref()
     }
-    /// Changes the scoreboard, and updates the two numbers.
+    /// Changes the scoreboard, and updates `SND.UNA` and `SND.MAX`.
     pub(crate) fn change<T>(&mut self, f: impl FnOnce(&mut Scoreboard) -> T) -> T {
-        let full = self.full();
-        let out = f(full);
-        (self.una, self.max) = (full.una(), full.max());
+        let scoreboard = self.ensure_scoreboard();
+        let out = f(scoreboard);
+        (self.una, self.max) = (scoreboard.una(), scoreboard.max());
         out
     }
 
@@ -150,7 +150,7 @@ impl Board {
     }
     /// Segments outstanding.
     pub(crate) fn len(&self) -> usize {
-        match (&self.full, self.times()) {
+        match (&self.scoreboard, self.times()) {
             (Some(s), _) => s.len(),
             (None, Some(times)) => times.len(),
             (None, None) if self.short == u64::MAX => (self.span() / u64::from(self.smss)) as usize,
@@ -160,25 +160,25 @@ impl Board {
     /// RFC 6675 §4 `SetPipe`, bytes.
     #[inline]
     pub(crate) fn pipe(&self) -> u64 {
-        self.full.as_ref().map_or(self.span(), |s| s.pipe())
+        self.scoreboard.as_ref().map_or(self.span(), |s| s.pipe())
     }
     /// Bytes selectively acknowledged.
     #[inline]
     pub(crate) fn sacked(&self) -> u64 {
-        self.full.as_ref().map_or(0, |s| s.sacked())
+        self.scoreboard.as_ref().map_or(0, |s| s.sacked())
     }
     /// Bytes retransmitted and in flight.
     pub(crate) fn repeated(&self) -> u64 {
-        self.full.as_ref().map_or(0, |s| s.repeated())
+        self.scoreboard.as_ref().map_or(0, |s| s.repeated())
     }
     /// Bytes ever marked lost.
     #[inline]
     pub(crate) fn total_lost(&self) -> u64 {
-        self.full.as_ref().map_or(self.total_lost, |s| s.total_lost())
+        self.scoreboard.as_ref().map_or(self.total_lost, |s| s.total_lost())
     }
     /// RFC 6675 `IsLost(SND.UNA)`.
     pub(crate) fn head_lost(&self) -> bool {
-        self.full.as_ref().is_some_and(|s| s.head_lost())
+        self.scoreboard.as_ref().is_some_and(|s| s.head_lost())
     }
     /// The oldest segment.
     pub(crate) fn head(&self) -> Option<Item> {
@@ -186,7 +186,7 @@ impl Board {
     }
     /// The segment at `index`.
     pub(crate) fn item(&self, index: usize) -> Option<Item> {
-        if let Some(s) = &self.full {
+        if let Some(s) = &self.scoreboard {
             return s.item(index);
         }
         let (seq, end) = if self.short == u64::MAX {
@@ -208,7 +208,7 @@ impl Board {
     /// number 0.
     pub(crate) fn unsacked_modulo(&self, number: u64) -> Option<Item> {
         let index = |count: usize| usize::try_from(number.checked_rem(count as u64)?).ok();
-        match &self.full {
+        match &self.scoreboard {
             Some(s) => {
                 let count = s.unsacked().count();
                 s.unsacked().nth(index(count)?)
@@ -218,7 +218,7 @@ impl Board {
     }
     /// The first segment at or after `seq` that is not selectively acknowledged.
     pub(crate) fn resend_at(&self, seq: u64) -> Option<Item> {
-        match &self.full {
+        match &self.scoreboard {
             Some(s) => s.resend_at(seq).and_then(|i| s.item(i)),
             None if self.short == u64::MAX => {
                 let behind = seq.saturating_sub(self.una).div_ceil(u64::from(self.smss));
@@ -231,7 +231,7 @@ impl Board {
     /// A new segment of `span` bytes of sequence space was sent, usually a full one.
     #[inline(always)]
     pub(crate) fn push(&mut self, span: u32, fin: bool, now: Instant) {
-        if self.full.is_some() || span != self.smss || fin {
+        if self.scoreboard.is_some() || span != self.smss || fin {
             self.push_any(span, fin, now);
         } else if let Some(times) = self.times_mut() {
             times.push_back(now);
@@ -243,7 +243,7 @@ impl Board {
     pub(crate) fn push_short(&mut self, span: u32, now: Instant) {
         let end = self.max + u64::from(span);
         match &mut self.details {
-            Some(details) if self.full.is_none() && !self.timed => {
+            Some(details) if self.scoreboard.is_none() && !self.timed => {
                 self.short = self.short.min(end);
                 details.shorts.push(end);
             }
@@ -253,8 +253,8 @@ impl Board {
     }
     #[inline(never)]
     fn push_any(&mut self, span: u32, fin: bool, now: Instant) {
-        if self.full.is_some() || span > self.smss || fin {
-            self.full().push(span, fin, now);
+        if self.scoreboard.is_some() || span > self.smss || fin {
+            self.ensure_scoreboard().push(span, fin, now);
             return;
         }
         let end = self.max + u64::from(span);
@@ -272,7 +272,7 @@ impl Board {
         let (bytes, smss) = (ack - self.una, u64::from(self.smss));
         // Usually one segment, full or short.
         let full = bytes == smss && ack < self.short;
-        if self.full.is_none() && (full || (ack == self.short && bytes <= smss)) {
+        if self.scoreboard.is_none() && (full || (ack == self.short && bytes <= smss)) {
             self.una = ack;
             if !full {
                 self.pop_short();
@@ -290,7 +290,7 @@ impl Board {
     #[inline(never)]
     fn ack_any(&mut self, ack: u64) -> Acked {
         let bytes = ack - self.una;
-        if self.full.is_none() {
+        if self.scoreboard.is_none() {
             if ack < self.short && bytes % u64::from(self.smss) == 0 {
                 self.una = ack;
                 let segments = || (bytes / u64::from(self.smss)) as usize;
@@ -300,7 +300,7 @@ impl Board {
                 return acked;
             }
         }
-        let acked = self.full().ack(ack);
+        let acked = self.ensure_scoreboard().ack(ack);
         self.una = ack;
         acked
     }
@@ -309,7 +309,7 @@ impl Board {
     #[inline(always)]
     fn pop_short(&mut self) {
         if let Some(details) = &mut self.details {
-            self.short = details.shorts.next();
+            self.short = details.shorts.pop_first();
         }
     }
 
@@ -327,56 +327,55 @@ impl Board {
 
     /// Whether there is a scoreboard.
     #[inline]
-    pub(crate) fn is_full(&self) -> bool {
-        self.full.is_some()
+    pub(crate) fn has_scoreboard(&self) -> bool {
+        self.scoreboard.is_some()
     }
-    /// Whether nothing is known to be missing or was sent twice: the outstanding segments are full, or their sizes
-    /// are accounted for.
+    /// Whether nothing is known to be missing, and no byte counts twice in [`Self::pipe`].
     #[inline]
     pub(crate) fn is_clean(&self) -> bool {
-        self.full.as_ref().is_none_or(|s| s.is_clean())
+        self.scoreboard.as_ref().is_none_or(|s| s.is_clean())
     }
 
-    /// Drops the scoreboard if the two numbers suffice again.
+    /// Drops the scoreboard if `SND.UNA`, `SND.MAX` and the details suffice again.
     #[inline]
     pub(crate) fn tidy(&mut self) {
-        if self.full.is_some() && !self.stays {
+        if self.scoreboard.is_some() && !self.stays {
             self.put_away();
         }
     }
     fn put_away(&mut self) {
-        let Some(s) = self.full.as_ref().filter(|s| s.is_plain()) else { return };
+        let Some(s) = self.scoreboard.as_ref().filter(|s| s.is_plain()) else { return };
         self.total_lost = s.total_lost();
         for item in (0..s.len()).filter_map(|i| s.item(i)) {
             if item.len < self.smss {
                 self.details.get_or_insert_default().shorts.push(item.end());
             }
-            if let Some(times) = self.details.as_mut().and_then(|b| b.times.as_mut()) {
+            if let Some(times) = self.details.as_mut().and_then(|d| d.times.as_mut()) {
                 times.push_back(item.last_sent);
             }
         }
-        self.short = self.details.as_ref().map_or(u64::MAX, |b| b.shorts.first());
-        self.full = None;
+        self.short = self.details.as_ref().map_or(u64::MAX, |d| d.shorts.first());
+        self.scoreboard = None;
     }
 
     /// Memory use of the entries, bytes.
     pub(crate) fn held(&self) -> usize {
-        let details = self.details.as_ref().map_or(0, |b| b.held());
-        details + self.full.as_ref().map_or(0, |s| s.held())
+        let details = self.details.as_ref().map_or(0, |d| d.held());
+        details + self.scoreboard.as_ref().map_or(0, |s| s.held())
     }
     /// Releases unused memory.
     pub(crate) fn trim(&mut self) {
         if let Some(details) = &mut self.details {
             details.trim();
         }
-        if let Some(full) = &mut self.full {
-            full.trim();
+        if let Some(scoreboard) = &mut self.scoreboard {
+            scoreboard.trim();
         }
     }
 
     /// Full segments become longer. Outstanding ones stay as they are.
     pub(crate) fn widen(&mut self, smss: u32) {
-        self.full().widen(smss);
+        self.ensure_scoreboard().widen(smss);
         self.smss = smss;
     }
     /// The size of full segments changes; see [`Scoreboard::recut`].
@@ -387,10 +386,10 @@ impl Board {
 }
 
 impl SegmentDetails {
-    /// The effect of an acknowledgement of so many bytes and `segments`.
+    /// The effect of an acknowledgement of `bytes` in so many `segments`.
     fn acked(details: Option<&mut Self>, bytes: u64, segments: impl FnOnce() -> usize) -> Acked {
         let mut acked = Acked { bytes, delivered: bytes, ..Acked::default() };
-        if let Some(times) = details.and_then(|b| b.times.as_mut()) {
+        if let Some(times) = details.and_then(|d| d.times.as_mut()) {
             acked.popped = segments();
             acked.first_sent = times.front().copied();
             acked.sent_at = (0..acked.popped).filter_map(|_| times.pop_front()).last();
@@ -411,6 +410,7 @@ impl SegmentDetails {
     }
 
     fn held(&self) -> usize {
+        // A time and the end of a short segment have eight bytes each.
         let times = self.times.as_ref().map_or(0, Ring::capacity);
         (times + self.shorts.capacity()) * size_of::<Instant>()
     }
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scoreboard_comes_with_what_they_cannot_say_and_goes_when_it_is_over() {
+    fn the_scoreboard_exists_only_while_the_two_numbers_do_not_suffice() {
         // A long segment, a FIN, an acknowledgement within a segment.
         let mut b = board(2);
         b.push(140, false, Instant::ZERO);
@@ -470,11 +470,11 @@ mod tests {
         b.ack(201);
         b.tidy();
         assert!(b.scoreboard().is_none());
-        // A hole, its retransmission, and what was lost is still known.
+        // A hole and its retransmission; the count of lost bytes survives the scoreboard.
         let mut b = board(6);
-        b.full().apply(1, &[(101, 501)]);
+        b.ensure_scoreboard().apply(1, &[(101, 501)]);
         assert_eq!((b.pipe(), b.total_lost(), b.head_lost()), (100, 100, true));
-        b.full().retransmit(0, Instant::ZERO);
+        b.ensure_scoreboard().retransmit(0, Instant::ZERO);
         b.tidy();
         assert!(b.scoreboard().is_some());
         b.ack(501);
@@ -497,8 +497,8 @@ mod tests {
         assert_eq!((b.ack(241).bytes, items(&b)), (140, all[3..].to_vec()));
         assert!(b.scoreboard().is_none());
         // A hole, and back.
-        b.full().apply(241, &[(341, 448)]);
-        b.full().retransmit(0, Instant::ZERO);
+        b.ensure_scoreboard().apply(241, &[(341, 448)]);
+        b.ensure_scoreboard().retransmit(0, Instant::ZERO);
         b.ack(448);
         b.push(55, false, Instant::ZERO);
         b.tidy();
@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_a_scoreboard_says() {
+    fn a_board_gives_the_answers_of_a_scoreboard() {
         let mut b = board(7);
         let mut s = Scoreboard::new(1, 3, 100);
         (0..7).for_each(|_| s.send(100));

@@ -12,18 +12,18 @@ use skyhaul_base::Instant;
 pub(crate) struct ByTime {
     pub(crate) rack: Rack,
     pub(crate) tlp: Tlp,
-    /// Losses are found by SNACK, not by time (SCPS-TP).
-    pub(crate) by_name: bool,
+    /// Losses are found by the receiver's SNACKs (SCPS-TP), not by time.
+    pub(crate) by_snack: bool,
     /// [`Timer::Loss`] is waiting for a tail loss probe, not for the reordering window.
     pub(crate) waits_for_probe: bool,
 }
 
 impl ByTime {
-    pub(crate) fn new(config: &Config, by_name: bool) -> Self {
-        Self { rack: Rack::new(config), tlp: Tlp::NEW, by_name, waits_for_probe: false }
+    pub(crate) fn new(config: &Config, by_snack: bool) -> Self {
+        Self { rack: Rack::new(config), tlp: Tlp::NEW, by_snack, waits_for_probe: false }
     }
 
-    /// Sets the reordering timer to `due`, or stops it.
+    /// Sets the reordering timer to `due`. `None` stops it, unless [`Timer::Loss`] is waiting for a tail loss probe.
     pub(crate) fn settle(&mut self, due: Option<Instant>, timers: &mut Timers) {
         if due.is_some() || !self.waits_for_probe {
             timers.set(Timer::Loss, due.unwrap_or(Instant::MAX));
@@ -39,7 +39,7 @@ impl ByTime {
         }
     }
 
-    /// The retransmission timer expired.
+    /// The retransmission timer expired; `keep` and `all` as in [`Rack::timeout`].
     pub(crate) fn time_out(
         &mut self,
         board: &mut Board,
@@ -48,7 +48,7 @@ impl ByTime {
         keep: bool,
         all: bool,
     ) {
-        self.rack.timeout(board.full(), now, keep, all);
+        self.rack.timeout(board.ensure_scoreboard(), now, keep, all);
         self.rack.take_lost_again();
         timers.stop(Timer::Loss);
         self.tlp.reset();

@@ -1,5 +1,5 @@
-//! Outstanding data and loss detection: by acknowledgements beyond a segment ([`scoreboard`], RFC 6675) or by time
-//! ([`rack`], RFC 8985, with [`tlp`]). Loss classification is in [`classifier`].
+//! Outstanding data ([`board`]) and loss detection: by acknowledgements beyond a segment ([`scoreboard`], RFC 6675) or
+//! by time ([`by_time`]: [`rack`] and [`tlp`], RFC 8985). Loss classification is in [`classifier`].
 
 pub(crate) mod board;
 pub(crate) mod by_time;

@@ -19,7 +19,7 @@ const PERSIST: u32 = 16;
 /// noticed; Linux uses five minutes.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 
-/// The minimum of the last one to two halves of [`MIN_RTT_WINDOW`].
+/// The minimum RTT of the last [`MIN_RTT_WINDOW`], or of its last half at least: the current half and the previous one.
 #[derive(Clone, Copy, Debug)]
 struct MinRtt {
     current: Duration,
@@ -59,17 +59,17 @@ struct Delivered {
 /// Facts about an acknowledgement beyond the data it covers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RackReport {
-    /// It reports a duplicate (RFC 2883).
+    /// The acknowledgement reports a duplicate (RFC 2883).
     pub dsack: bool,
     /// RTT from the echoed timestamp.
     pub echo: Option<Duration>,
-    /// It answers a probe, so it gives no RTT sample.
+    /// The acknowledgement answers a low-priority probe, so it gives no RTT sample.
     pub probe: bool,
     /// Smoothed RTT.
     pub srtt: Option<Duration>,
-    /// A fast recovery or the repair after a timeout continues after this acknowledgement.
+    /// A fast recovery or the repair after a timeout continues after the acknowledgement.
     pub recovering: bool,
-    /// This acknowledgement ends a recovery.
+    /// The acknowledgement ends a recovery.
     pub exiting: bool,
 }
 
@@ -81,9 +81,9 @@ pub struct Rack {
     awaiting: BinaryHeap<Reverse<u64>>,
     /// Delivered by the current acknowledgement.
     fresh: Vec<Delivered>,
-    /// Indices newly SACKed by it.
+    /// Indices newly SACKed by the current acknowledgement.
     newly_sacked: Vec<usize>,
-    /// `RACK.xmit_ts` and `RACK.end_seq`: of the segments delivered, the one sent last.
+    /// `RACK.xmit_ts` and `RACK.end_seq`: send time and end of the segment sent last among those delivered.
     latest: (Instant, u64),
     rtt: Duration,
     min_rtt: MinRtt,
@@ -102,6 +102,7 @@ pub struct Rack {
     /// Losses declared and not yet taken: index, bytes, and total bytes ever lost at that time.
     pub(crate) losses: Vec<(usize, u32, u64)>,
     dup_thresh: u32,
+    /// Unit of the timestamp option, at least 1 ns: the resolution of [`RackReport::echo`].
     tick: Duration,
 }
 
@@ -134,7 +135,8 @@ impl Rack {
         }
     }
 
-    /// The smallest recent RTT of segments sent once. If the peer delayed every acknowledgement, that RTT contains the delay.
+    /// The smallest recent RTT, of segments sent once and of the handshake. If the peer delayed every acknowledgement,
+    /// the RTT contains that delay.
     #[must_use]
     pub fn min_rtt(&self) -> Option<Duration> {
         self.min_rtt.get()
@@ -200,7 +202,7 @@ impl Rack {
         self.min_rtt.sample(now, rtt);
     }
 
-    /// Starts on an existing scoreboard: everything outstanding is in flight, with its send times.
+    /// Starts on an existing scoreboard: all its segments are in flight.
     pub(crate) fn watch(&mut self, board: &Scoreboard) {
         self.order = Order::beginning_at(board.base());
         (0..board.len()).for_each(|i| self.sent(board, i));
@@ -258,9 +260,10 @@ impl Rack {
         self.detect(board, now, r.recovering)
     }
 
-    /// The same if the receiver names `hole` as missing and there is no other loss detection. The data is lost
-    /// unless a copy may still be in flight: one sent less than an RTT ago, or after everything that has arrived.
-    pub(crate) fn named(
+    /// [`Self::acknowledged`] for loss detection by SNACK alone: the receiver reports `hole` as missing. The data is lost
+    /// unless its retransmission may still be in flight: one sent less than an RTT ago, or after everything that has
+    /// arrived.
+    pub(crate) fn report_missing(
         &mut self,
         board: &mut Scoreboard,
         now: Instant,
@@ -272,8 +275,8 @@ impl Rack {
         let patience = r.srtt.unwrap_or(self.rtt);
         let mut index = board.index_of(from);
         while let Some(s) = board.item(index).filter(|s| s.seq < to) {
-            let copied = (s.last_sent, s.end());
-            let under_way = s.rtx_count > 0 && (s.last_sent + patience > now || copied > self.latest);
+            let sent = (s.last_sent, s.end());
+            let under_way = s.rtx_count > 0 && (s.last_sent + patience > now || sent > self.latest);
             if !s.sacked && !under_way && !board.awaits_repair(board.base() + index as u64) {
                 self.lose(board, index);
             }
@@ -334,8 +337,8 @@ impl Rack {
             if !s.retransmitted {
                 return true;
             }
-            // Was it the original? The echo is that of the segment that advanced `RCV.NXT` (RFC 7323 §4.3). For a
-            // SACKed segment it says nothing, and the RTT alone decides.
+            // Was the original delivered, not the retransmission? The echo is that of the segment that advanced `RCV.NXT`
+            // (RFC 7323 §4.3). For a SACKed segment the echo says nothing, and the RTT alone decides.
             let before = |e: Duration| e.as_nanos() / self.tick.as_nanos() > ticks(now) - ticks(s.sent);
             !(s.cumulative && echo.is_some_and(before)) && min_rtt.is_none_or(|m| now - s.sent >= m)
         });
@@ -357,7 +360,7 @@ impl Rack {
         }
     }
 
-    /// Step 4, first part: the window grows in every round trip with a DSACK.
+    /// Step 4, first part: the reordering window grows in every round trip with a DSACK.
     fn adapt(&mut self, una: u64, nxt: u64, r: &RackReport) {
         if self.dsack_round.is_some_and(|round| una >= round) {
             self.dsack_round = None;
@@ -374,8 +377,8 @@ impl Rack {
         }
     }
 
-    /// Step 4, second part: the window. Without any sign of reordering, a recovery does not wait, and three
-    /// segments beyond a hole are sufficient proof as usual.
+    /// Step 4, second part: the reordering window. Without any sign of reordering, a recovery does not wait, and
+    /// `DupThresh` SACKed segments are sufficient proof of a loss, as in RFC 6675.
     fn window(&self, recovering: bool) -> Duration {
         if !self.reordering_seen && (recovering || self.segs_sacked >= self.dup_thresh) {
             return Duration::ZERO;
@@ -386,11 +389,11 @@ impl Rack {
         self.srtt.map_or(wide, |srtt| wide.min(srtt))
     }
 
-    /// Step 5: declares overdue segments lost. Returns when the last of those sent before the latest delivered
-    /// segment will be overdue.
+    /// Step 5: declares overdue segments lost. Returns when all segments sent before the latest delivered one will be
+    /// overdue.
     pub fn detect(&mut self, board: &mut Scoreboard, now: Instant, recovering: bool) -> Option<Instant> {
-        // If the clock went back, new segments would seem older than delivered ones, and be declared lost again and
-        // again.
+        // If the clock of the caller went back, new segments would seem older than delivered ones, and would be
+        // declared lost again and again.
         self.latest.0 = self.latest.0.min(now);
         self.reo_wnd = self.window(recovering);
         let patience = self.rtt + self.reo_wnd;
@@ -416,7 +419,7 @@ impl Rack {
         self.awaiting.push(Reverse(segment));
     }
 
-    /// Withdraws all losses: everything is in flight again and watched.
+    /// Withdraws all losses: everything not SACKed is in flight again.
     pub(crate) fn withdraw(&mut self, board: &mut Scoreboard) {
         let (base, order) = (board.base(), &mut self.order);
         let mut revived = Vec::new();
@@ -440,8 +443,8 @@ impl Rack {
     // ----- §6.3 ---------------------------------------------------------------------------------------------
 
     /// The retransmission timer expired: the first segment and overdue ones are lost, or everything with `all`.
-    /// SACK information is discarded and the SACKed data counts as lost unless `keep`, or if the receiver reneged
-    /// (it SACKed the first segment but never acknowledged it cumulatively).
+    /// Without `keep`, or if the receiver reneged (it SACKed the first segment but did not acknowledge it
+    /// cumulatively), SACK information is discarded and the SACKed data counts as lost.
     pub fn timeout(&mut self, board: &mut Scoreboard, now: Instant, keep: bool, all: bool) {
         if !keep || board.item(0).is_some_and(|s| s.sacked) {
             let forgotten = &mut self.newly_sacked;
@@ -480,7 +483,7 @@ mod tests {
             min.sample(at(s), ms(90));
         }
         assert_eq!(min.get(), Some(ms(90)));
-        // After a pause of more than a window nothing of before counts.
+        // After a pause of more than a window no earlier sample counts.
         min.sample(at(1000), ms(120));
         assert_eq!(min.get(), Some(ms(120)));
     }

@@ -35,9 +35,9 @@ impl Shorts {
     pub(super) fn push(&mut self, end: u64) {
         self.0.push_back(end);
     }
-    /// The first one is acknowledged; returns the end of the one after it.
+    /// The first one is acknowledged; returns the end of the one after it, as [`Self::first`].
     #[inline]
-    pub(super) fn next(&mut self) -> u64 {
+    pub(super) fn pop_first(&mut self) -> u64 {
         self.0.skip();
         self.first()
     }
@@ -49,7 +49,7 @@ impl Shorts {
         }
     }
 
-    /// The segments of `[una, max)`, by their offsets: full ones of `smss` bytes unless a short one ends earlier.
+    /// The start and end of each segment of `[una, max)`: full ones of `smss` bytes unless a short one ends earlier.
     pub(super) fn segments(&self, una: u64, max: u64, smss: u32) -> impl Iterator<Item = (u64, u64)> + '_ {
         let (mut at, mut next) = (una, 0);
         core::iter::from_fn(move || {
@@ -61,7 +61,7 @@ impl Shorts {
         })
     }
 
-    /// The segments of `[una, ack)`; `None` if the last one reaches beyond.
+    /// Counts the segments of `[una, ack)`; `None` if the last one reaches beyond `ack`.
     pub(super) fn acked(&self, una: u64, ack: u64, smss: u32) -> Option<AckedCount> {
         let smss = u64::from(smss);
         let (mut at, mut found) = (una, AckedCount { segments: 0, short: 0 });
@@ -72,7 +72,7 @@ impl Shorts {
         }
         let next = self.0.get(found.short).copied().unwrap_or(NOWHERE);
         let full = (ack - at) / smss;
-        let whole = at + full * smss == ack && (ack < next);
+        let whole = at + full * smss == ack && ack < next;
         found.segments += full as usize;
         whole.then_some(found)
     }
@@ -81,6 +81,7 @@ impl Shorts {
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
+    /// How many fit without growth.
     pub(super) fn capacity(&self) -> usize {
         self.0.capacity()
     }

@@ -1,5 +1,5 @@
-//! Tail loss probe (RFC 8985 §7): without an acknowledgement for two RTTs, one segment is sent to provoke one, so
-//! that RACK detects losses before the retransmission timer expires.
+//! Tail loss probe (RFC 8985 §7): without an acknowledgement for about two RTTs, one segment is sent to provoke an
+//! acknowledgement, so that RACK detects losses before the retransmission timer expires.
 
 /// Beyond every acknowledgement: no offset.
 const NONE: u64 = u64::MAX;
@@ -13,7 +13,7 @@ pub(crate) struct Tlp {
     is_retrans: bool,
     /// The RTT was measured since the last probe, or there was none yet. At most one probe per measurement.
     pub(crate) measured: bool,
-    /// A probe must be sent now, before other forced segments.
+    /// A probe must be sent now, before other segments that do not wait for the window.
     pub(crate) due: bool,
 }
 
@@ -33,20 +33,22 @@ impl Tlp {
     pub(crate) fn sent(&mut self, is_retrans: bool, max: u64) {
         (self.measured, self.is_retrans, self.end_seq) = (false, is_retrans, max);
     }
-    /// End of the segment that a probe retransmitted.
+    /// `TLP.end_seq`; beyond every offset without an outstanding probe. If the probe is a retransmission, the segment
+    /// that it copies ends here.
     pub(crate) fn end_seq(&self) -> u64 {
         self.end_seq
     }
 
-    /// §7.4.2: whether the acknowledgement proves that the probe repaired a loss.
-    pub(crate) fn repaired(&mut self, ack: u64, duplicate: Option<(u64, u64)>, bare: bool) -> bool {
+    /// §7.4.2: whether the acknowledgement proves that the probe repaired a loss. `dsack` is the DSACK block, if any;
+    /// `bare` means a duplicate acknowledgement without SACK blocks.
+    pub(crate) fn repaired(&mut self, ack: u64, dsack: Option<(u64, u64)>, bare: bool) -> bool {
         let end = self.end_seq;
         if ack < end {
             return false;
         }
-        // The probe was new data, or both copies arrived: the receiver reports this by a DSACK or, without DSACK,
-        // by one extra acknowledgement.
-        let harmless = !self.is_retrans || duplicate.is_some_and(|d| d.1 == end);
+        // The probe was new data, or both copies arrived: the receiver reports this by a DSACK or, without DSACK, by
+        // one duplicate acknowledgement (`bare`).
+        let harmless = !self.is_retrans || dsack.is_some_and(|d| d.1 == end);
         let beyond = ack > end;
         if harmless || beyond || bare {
             self.end_seq = NONE;

@@ -84,20 +84,25 @@ pub struct Receiver<S: Store> {
     allowed: u32,
     /// Data beyond a gap, and duplicates to be reported.
     out_of_order: Option<Box<OutOfOrder>>,
+    /// When the delayed acknowledgement is due; [`Instant::MAX`] if there is none.
     delayed_until: Instant,
     /// Acknowledgements that must leave now as separate segments: the peer counts duplicates.
     acks_due: u32,
     /// Acknowledgements of data in order that must leave now; a data segment may carry them.
     advance_due: u32,
+    /// Segments in order since the last acknowledgement.
     unacked: u32,
+    /// Maximum number of SACK blocks per acknowledgement.
     sack_blocks: u8,
     answer_probes: bool,
+    /// The application reads and discards everything at once.
     sink: bool,
-    /// `RCV.NXT` of a FIN that has arrived; [`NO_FIN`] before.
+    /// Offset of the peer's FIN, once it has arrived, perhaps beyond a gap; [`NO_FIN`] before.
     fin_at: u64,
     config: Arc<Config>,
     probe_answers: Option<Box<Answers>>,
     autotune: Option<Box<Autotune>>,
+    /// Measures the arrival rate, if the sender numbers its waves.
     waves: Option<Box<Meter>>,
     store: S,
 }
@@ -110,14 +115,16 @@ struct Answers(VecDeque<ProbeAnswer>);
 /// overtook it in a queue.
 const WINDOWS_BACK: u64 = 2;
 
-/// Number of ranges beyond gaps that is always allowed, and the segment size, bytes, for which a buffer may hold
-/// one range per segment: the default of RFC 9293 §3.7.1.
+/// Number of ranges beyond gaps that is always allowed.
 const FEW_RANGES: u64 = 64;
-const SENSIBLE: u32 = 536;
+/// Beyond [`FEW_RANGES`], one range is allowed per segment of this size, bytes, in the buffer: the default MSS
+/// (RFC 9293 §3.7.1).
+const DEFAULT_MSS: u32 = 536;
 
 /// No limit on windows: no segment can announce more.
 const UNLIMITED: u32 = u32::MAX;
 
+/// A limit on windows, bytes.
 fn limit(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(UNLIMITED)
 }
@@ -154,10 +161,11 @@ impl<S: Store> Receiver<S> {
         }
     }
 
-    /// Sets the result of the handshake.
+    /// Sets the result of the handshake: whether SACK is used, whether probes are answered, and whether segments carry
+    /// timestamps.
     pub fn start(&mut self, sack: bool, answer_probes: bool, stamped: bool) {
         if stamped {
-            // The remaining room for options (RFC 2018 §3).
+            // Timestamps leave room for three blocks (RFC 2018 §3).
             self.sack_blocks = self.sack_blocks.min(3);
         }
         if !sack {
@@ -191,12 +199,13 @@ impl<S: Store> Receiver<S> {
         self.consume(n);
     }
 
-    /// A data segment of a wave arrived.
+    /// A data segment of `wave` with `len` bytes of payload has arrived.
     #[cold]
     pub fn measure(&mut self, now: Instant, wave: NonZeroU16, len: u32) {
         self.waves.get_or_insert_default().arrived(now, wave, len);
     }
-    /// The rate to report with an acknowledgement.
+    /// The arrival rate of the last complete wave, to be reported with an acknowledgement, bytes of payload per second;
+    /// `None` if there is nothing to report.
     #[inline]
     #[must_use]
     pub fn rate(&self) -> Option<NonZeroU32> {
@@ -248,8 +257,9 @@ impl<S: Store> Receiver<S> {
     #[must_use]
     pub fn acceptable(&self, seq: u64, span: u32) -> bool {
         if span == 0 {
-            // At the right edge, too: a peer that has filled the window sends its acknowledgements from there.
-            return seq >= self.nxt && seq <= self.edge;
+            // At the right edge, too: a peer that has filled the window sends its acknowledgements from there. RCV.NXT lies
+            // beyond the edge if the peer's FIN followed a full window.
+            return seq >= self.nxt && seq <= self.edge.max(self.nxt);
         }
         let end = seq + u64::from(span);
         let first = seq >= self.nxt && seq < self.edge;
@@ -329,7 +339,7 @@ impl<S: Store> Receiver<S> {
             && self.autotune.is_none()
             && self.fin_at == NO_FIN
     }
-    /// This many bytes have arrived in order, after [`Self::admits_in_order`].
+    /// Accepts the next `len` bytes in order, which [`Self::admits_in_order`] has admitted.
     #[inline]
     pub fn take_in_order(&mut self, now: Instant, len: u32) {
         self.nxt += u64::from(len);
@@ -342,7 +352,8 @@ impl<S: Store> Receiver<S> {
         self.out_of_order.is_some() || self.waves.is_some()
     }
 
-    /// Data in order is acknowledged at once, with the next segment, or when the timer expires.
+    /// A segment in order has arrived. Its acknowledgement is due at once, after `delayed_ack.every` segments, or when the
+    /// delay expires.
     #[inline]
     fn owe(&mut self, now: Instant) {
         let delayed = &self.config.delayed_ack;
@@ -445,7 +456,7 @@ impl<S: Store> Receiver<S> {
             let bytes = d.payload.get((from - d.seq) as usize..(to - d.seq) as usize).unwrap_or_default();
             self.store.write_at(self.unread + (from - self.nxt), bytes);
             if from > self.nxt {
-                // The answer reports once that it was already there.
+                // Duplicate bytes are not noted: the answer to the probe reports its range.
                 let nxt = self.nxt;
                 self.out_of_order().insert(from, to, nxt);
             } else {
@@ -485,7 +496,7 @@ impl<S: Store> Receiver<S> {
         if ranges < FEW_RANGES || from <= self.nxt || from >= to {
             return false;
         }
-        let size = u64::from(self.config.mss.clamp(1, SENSIBLE));
+        let size = u64::from(self.config.mss.clamp(1, DEFAULT_MSS));
         ranges >= FEW_RANGES + self.buffer / size && out_of_order.is_apart(from, to)
     }
 
@@ -514,7 +525,7 @@ impl<S: Store> Receiver<S> {
         }
     }
 
-    /// Memory use, bytes: all payload, payload beyond a gap, and the records of the latter.
+    /// Memory use, bytes: all payload, the part of it beyond a gap, and the records of ranges and of probe answers.
     #[must_use]
     pub fn held(&self) -> (usize, usize, usize) {
         let ranges = self.out_of_order.as_ref().map_or(0, |b| b.held());
@@ -532,7 +543,7 @@ impl<S: Store> Receiver<S> {
         }
     }
     /// Memory is short: at most this many bytes of the buffer are offered from now on, but the right edge of
-    /// earlier offers stays (RFC 9293 §3.8.6.2.1). The buffer does not grow. `u64::MAX`: memory is no longer short.
+    /// earlier offers stays (RFC 9293 §3.8.6, SHLD-14). The buffer does not grow. `u64::MAX`: memory is no longer short.
     pub(crate) fn offer_at_most(&mut self, bytes: u64) {
         if self.allowed == limit(bytes) {
             return;
@@ -596,7 +607,7 @@ impl<S: Store> Receiver<S> {
             self.config = Arc::new(Config { delayed_ack: new, ..*self.config });
         }
     }
-    /// The last segment was several that had been merged: a delayed acknowledgement waits no longer.
+    /// Sends a delayed acknowledgement now: the last segment was merged from several.
     pub(crate) fn acknowledge_soon(&mut self) {
         if self.unacked > 0 && self.advance_due == 0 {
             self.advance_due = 1;
@@ -618,7 +629,7 @@ impl<S: Store> Receiver<S> {
     pub fn next_timeout(&self) -> Instant {
         self.delayed_until
     }
-    /// Handles that deadline, if it has passed.
+    /// Makes a delayed acknowledgement due, if its deadline has passed.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.delayed_until <= now {
             self.delayed_until = Instant::MAX;
@@ -656,7 +667,8 @@ impl<S: Store> Receiver<S> {
         self.delayed_until = Instant::MAX;
     }
 
-    /// The SACK blocks of the next acknowledgement. A duplicate is reported once, as the first block (RFC 2883).
+    /// The SACK blocks of the next acknowledgement. A duplicate is reported once, as the first block (RFC 2883); in the
+    /// answer to a probe, that block is the range of the probe, `probe`.
     #[inline]
     pub fn blocks(&mut self, probe: Option<(u64, u64)>) -> Blocks {
         if self.sack_blocks == 0 || (self.out_of_order.is_none() && probe.is_none()) {
@@ -704,7 +716,7 @@ impl<S: Store> Receiver<S> {
         to <= self.nxt || range().is_some_and(|(_, end)| to <= end)
     }
 
-    /// Delay of the acknowledgement timer, for tests and tools.
+    /// Longest delay of an acknowledgement, for tests and tools.
     #[must_use]
     pub fn delayed_ack(&self) -> Duration {
         self.config.delayed_ack.delay

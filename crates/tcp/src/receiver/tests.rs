@@ -103,7 +103,7 @@ fn a_reader_that_stalls_closes_the_window_and_never_shrinks_it() {
 fn crumbs_with_gaps_between_them_are_not_accounted_for_without_end() {
     let config = Config { mss: 1448, receive_buffer: 1 << 20, dsack: true, ..Config::ns2_2001() };
     let mut r = receiver(&config);
-    let most = FEW_RANGES + (1 << 20) / u64::from(SENSIBLE);
+    let most = FEW_RANGES + (1 << 20) / u64::from(DEFAULT_MSS);
     for n in 1..=4 * most {
         r.handle(Instant::ZERO, &seg(1 + 2 * n, 1)).unwrap();
         assert!(r.poll_ack(), "each is answered");

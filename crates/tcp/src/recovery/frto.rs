@@ -42,11 +42,11 @@ impl Frto {
     pub(crate) fn is_active(&self) -> bool {
         self.step != Step::Off
     }
-    /// Whether no acknowledgement has come since the timeout.
+    /// Step 2: whether the acknowledgement of the retransmitted head is still awaited.
     pub(crate) fn waits(&self) -> bool {
         self.step == Step::First
     }
-    /// Whether the next acknowledgement decides.
+    /// Step 3: whether the next acknowledgement decides.
     #[inline]
     pub(crate) fn decides(&self) -> bool {
         matches!(self.step, Step::Second(_))

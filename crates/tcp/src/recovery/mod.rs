@@ -1,5 +1,5 @@
-//! State of a recovery in a sender: how much may leave ([`prr`]), whether the reduction was right ([`undo`],
-//! [`frto`]), and how long segments may be ([`black_hole`]). Each part answers questions; the sender acts.
+//! State of a recovery in a sender: how much may leave ([`prr`]), whether the reduction was spurious ([`undo`],
+//! [`frto`]), and how long segments may be ([`black_hole`], [`mtu_search`]). Each part answers questions; the sender acts.
 
 pub(crate) mod black_hole;
 pub(crate) mod frto;
@@ -19,6 +19,7 @@ pub(crate) struct Repair {
     /// End of the data outstanding when an ECN echo was answered: the window was reduced for all of it. 0 before
     /// the first.
     pub(crate) marked_until: u64,
+    /// ECN echoes answered, at most one per window.
     pub(crate) marks_answered: u64,
     /// Evidence that a reduction was spurious.
     pub(crate) undo: undo::Undo,

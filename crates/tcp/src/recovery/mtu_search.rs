@@ -2,13 +2,14 @@
 //! a path carries, with probe segments. It does not depend on routers; their messages only shorten the search.
 //!
 //! ```text
-//! Base ── a probe arrives ──> longer segments ── nothing between them is left ──> Search Complete
-//!   ^                                                                                   |
-//!   └────────────── four timeouts in a row (black hole)          after 600 s from the top again
+//! Base ── a probe arrives ──> longer segments ── no size is left to try ──> Search Complete
+//!   ^                              ^ └───────────────┐                           |  |
+//!   |                              └─ after 600 s, from the largest size again ──┼──┘
+//!   └──────────────────── four timeouts in a row (black hole) ───────────────────┘
 //! ```
-//! The full size is tried first, since most paths carry it. Then the range is halved until the remainder is not
-//! worth a probe. A probe that is lost alone, with later segments delivered, was either too long or unlucky: on a
-//! path with errors, only three consecutive losses decide.
+//! The largest size is tried first, since most paths carry it. Then the range is halved until the remainder is not
+//! worth a probe. A probe that is lost alone, with later segments delivered, was either too long or hit by a channel
+//! error: only three such losses of one size rule the size out.
 
 use super::black_hole::BASE;
 use skyhaul_base::{Duration, Instant};
@@ -27,11 +28,11 @@ pub(crate) struct Search {
     low: u32,
     /// Largest size that it may carry.
     high: u32,
-    /// Largest size that both ends negotiated.
+    /// Size that both ends negotiated.
     top: u32,
     /// The largest remaining size is tried before the middle of the range.
     top_first: bool,
-    /// Lost probes of the current size.
+    /// Probes of the current size that were lost alone.
     lost: u8,
     /// The probe in flight: its first offset, and the end of its data.
     probe: Option<(u64, u64)>,
@@ -60,7 +61,7 @@ impl Search {
     pub(crate) fn size(&self) -> u32 {
         self.low
     }
-    /// Whether no longer segment is searched for now.
+    /// Whether the search is complete: no probe leaves before the next search begins.
     pub(crate) fn is_complete(&self) -> bool {
         self.again.is_some()
     }

@@ -3,9 +3,11 @@
 /// State of one recovery, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Prr {
-    /// FlightSize at the start.
+    /// `RecoverFS`: FlightSize at the start.
     recover_fs: u64,
+    /// `prr_delivered`: bytes delivered since the start.
     delivered: u64,
+    /// `prr_out`: bytes sent since the start.
     out: u64,
     /// Bytes that may still be sent for the current acknowledgement.
     pub(crate) budget: u64,

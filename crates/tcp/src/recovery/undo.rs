@@ -8,8 +8,8 @@
 //!   the original arrived.
 //!
 //! Both tests are valid only if every outstanding retransmission is known. A recovery that directly follows another
-//! may concern data that the other one retransmitted: the acknowledgement of that copy is older than the new
-//! recovery and proves nothing.
+//! may concern data that the other one retransmitted: the acknowledgement of that copy echoes a timestamp from before
+//! the new recovery and proves nothing.
 //!
 //! The response is that of Linux and of RFC 9438 §4.9: it restores the previous state, unlike the more conservative
 //! RFC 4015.
@@ -25,14 +25,14 @@ pub(crate) struct ReducedData {
     /// The segment at `SND.UNA` has been retransmitted before: an echo from before its next retransmission may be
     /// from the previous one (RFC 3522 §3.2: `RetransmitTS` stays that of the first).
     pub(crate) head_repeated: bool,
-    /// Segments among it whose retransmissions are in flight.
+    /// Segments of this data whose retransmissions are in flight.
     pub(crate) repeated: u32,
 }
 
 /// State of the last reduction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Undo {
-    /// The next acknowledgement may decide.
+    /// The next acknowledgement may decide, by its timestamp or for F-RTO.
     pub(crate) watch: bool,
     /// There is a reduction that may be undone.
     open: bool,
@@ -41,12 +41,12 @@ pub(crate) struct Undo {
     /// The data concerned, from the `SND.UNA` to the `SND.MAX` of that time.
     from: u64,
     to: u64,
-    /// Retransmissions of it, and those not yet reported as duplicates.
+    /// Retransmissions of this data, and those of them not yet reported as duplicates.
     sent: u32,
     unreported: u32,
     /// Time of the first retransmission.
     first: Option<Instant>,
-    /// No acceptable acknowledgement has arrived since.
+    /// The timestamp test is open: no acknowledgement of new data has arrived since.
     undecided: bool,
 }
 
@@ -56,7 +56,7 @@ impl Undo {
         *self = Self::default();
     }
 
-    /// Whether the next acknowledgement may decide.
+    /// Whether the timestamp of the next acknowledgement may decide (Eifel).
     pub(crate) fn asks(&self) -> bool {
         self.undecided && self.first.is_some()
     }

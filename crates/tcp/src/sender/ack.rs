@@ -25,7 +25,7 @@ pub struct Arrival<'a> {
     pub fresh: bool,
     /// SACK blocks, the most recent first.
     pub blocks: &'a [(u64, u64)],
-    /// A hole that the receiver names.
+    /// A hole that the receiver names (SNACK).
     pub hole: Option<(u64, u64)>,
     /// It has neither payload nor SYN nor FIN, so it may be a duplicate acknowledgement.
     pub pure: bool,
@@ -91,7 +91,7 @@ pub(super) struct AckEffect {
     pub(super) duplicate: bool,
     /// An RTT sample was taken.
     pub(super) measured: bool,
-    /// It covers data that F-RTO looks for.
+    /// It covers data that was sent before the timeout and not since, which decides F-RTO.
     pub(super) original: bool,
     /// RTT of the newest segment that was never retransmitted.
     pub(super) rtt: Option<Duration>,
@@ -172,7 +172,7 @@ impl<S: Store> Engine<S> {
         if ack > self.board.max() {
             return Err(Rejected::AckOfUnsent);
         }
-        // RFC 5961 §5.2: a number older than the largest window ever seen cannot be genuine.
+        // RFC 5961 §5.2: a number further below `SND.UNA` than the largest window ever seen cannot be genuine.
         if ack + self.space.max_window < self.board.una() {
             return Err(Rejected::AckTooOld);
         }
@@ -205,7 +205,7 @@ impl<S: Store> Engine<S> {
             self.space.update_window(ack, a.window, self.config.send_buffer);
         }
         if let Some(by_time) = &mut self.by_time {
-            by_time.rack.cumulative(self.board.full(), ack);
+            by_time.rack.cumulative(self.board.ensure_scoreboard(), ack);
         }
         t.acked = self.board.ack(ack);
         if t.advanced {
@@ -214,7 +214,7 @@ impl<S: Store> Engine<S> {
         if self.sack && !a.blocks.is_empty() {
             (t.sacked, t.dsack) = self.take_blocks(now, a.ack, a.blocks);
             if t.sacked > 0 {
-                let high = self.board.full().high_sacked();
+                let high = self.board.ensure_scoreboard().high_sacked();
                 self.arrived.highest = self.arrived.highest.max(high);
             }
         }
@@ -259,7 +259,7 @@ impl<S: Store> Engine<S> {
             if from >= to || to > board.max() || from < board.una() {
                 continue;
             }
-            new += board.full().sack(from, to, |i| {
+            new += board.ensure_scoreboard().sack(from, to, |i| {
                 if let Some(t) = by_time {
                     t.rack.selective(i);
                 }
@@ -276,8 +276,8 @@ impl<S: Store> Engine<S> {
     fn measure(&mut self, now: Instant, a: &Arrival<'_>, t: &mut AckEffect) {
         if t.advanced && a.answer.is_none() {
             t.rtt = t.acked.sent_at.map(|sent| now - sent);
-            let spared = t.acked.delivered < t.acked.bytes && self.spares_estimate();
-            t.measured = !spared && self.estimate(now, t.ack, a.echo, t.rtt, t.acked.first_sent);
+            let skipped = t.acked.delivered < t.acked.bytes && self.skips_rtt_sample();
+            t.measured = !skipped && self.estimate(now, t.ack, a.echo, t.rtt, t.acked.first_sent);
         }
         // A round ends when data arrives that was sent after it began.
         if self.arrived.highest > self.arrived.round_end && t.outstanding && (t.advanced || t.sacked > 0) {
@@ -308,8 +308,8 @@ impl<S: Store> Engine<S> {
         };
         if let Some(rtt) = sample {
             let rto = &self.config.rto;
-            let of = if rto.per_round { self.samples_per_round() } else { 1 };
-            self.rtt.sample(rtt, of, rto);
+            let samples = if rto.per_round { self.samples_per_round() } else { 1 };
+            self.rtt.sample(rtt, samples, rto);
         }
         sample.is_some()
     }
@@ -325,7 +325,7 @@ impl<S: Store> Engine<S> {
             self.detect_by_time(now, a, t);
         } else if self.board.sacked() > 0 {
             let Self { board, sampler, .. } = self;
-            board.full().detect(|i, len, total| {
+            board.ensure_scoreboard().detect(|i, len, total| {
                 if let Some(s) = sampler {
                     s.marked_lost(i, len, total);
                 }
@@ -338,7 +338,7 @@ impl<S: Store> Engine<S> {
         self.sampler.as_mut().and_then(|s| s.take(delivered, lost, min_rtt))
     }
 
-    /// Determines whether it is a duplicate acknowledgement (RFC 5681 §2; with SACK, RFC 6675 §2: new SACK
+    /// Determines whether the acknowledgement is a duplicate (RFC 5681 §2; with SACK, RFC 6675 §2: new SACK
     /// information), and whether it ends the recovery.
     fn classify(&mut self, now: Instant, a: &Arrival<'_>, t: &mut AckEffect) {
         let una = self.board.una();
@@ -420,11 +420,11 @@ impl<S: Store> Engine<S> {
     fn doubt(&mut self, now: Instant, a: &Arrival<'_>, t: &AckEffect) {
         let watched = self.repair.as_ref().is_some_and(|r| r.undo.watch);
         if watched || t.dsack {
-            // Data not sent at that time proves nothing.
+            // An echo from before the first transmission of the acknowledged data proves nothing.
             let (first, tick) = (t.acked.first_sent, self.config.timestamp_tick);
             let age = a.echo.filter(|age| first.is_some_and(|f| *age <= now - f + tick));
-            // A peer that negotiated SACK and reports no blocks answers new data with bare duplicates: they show as well as
-            // blocks would that nothing older has arrived (RFC 5682 §3.1 step 3a).
+            // A peer that negotiated SACK and reports no blocks answers new data with bare duplicates. Like blocks, they
+            // show that nothing older has arrived (RFC 5682 §3.1 step 3a).
             let bare = a.pure && t.outstanding && t.same_window && a.ack == self.board.una();
             let duplicate = t.duplicate || !t.advanced && bare && a.answer.is_none();
             let summary = AckSummary { advanced: t.advanced, duplicate, original: t.original, age };
@@ -468,7 +468,7 @@ impl<S: Store> Engine<S> {
         repair.marked_until = max;
         repair.marks_answered += 1;
         let path = self.path(now);
-        self.judge(now, &path, CongestionSignal::Ecn, |cc, cx| cc.on_congestion(cx, Signal::Ecn));
+        self.report_congestion(now, &path, CongestionSignal::Ecn, |cc, cx| cc.on_congestion(cx, Signal::Ecn));
         // CWR is sent even if the control does not reduce; otherwise the peer would echo for ever.
         self.reduced = true;
         self.repair().undo.forget();

@@ -38,12 +38,14 @@ impl<S: Store> Engine<S> {
         self.tell(now, |cc, cx| cc.on_probe(cx, ProbeEvent::Acked { count: 1, stale, newly_acked }));
     }
 
-    /// `ack` is about to release bytes: keeps those that the next dummy copies.
+    /// An acknowledgement moves `SND.UNA` from `una` to `ack` and is about to release the bytes between them: keeps the
+    /// segment that the next dummy copies.
     pub(super) fn keep_copied(&mut self, una: u64, ack: u64) {
         let Some((seq, len)) = self.prober.copied() else { return };
         let end = seq + u64::from(len);
-        // Once per segment: when its last byte is released, all of it is still there or here.
-        if ack < end || una >= end {
+        // Kept when its first bytes are released, while the store has all of it. A peer may acknowledge a part of a
+        // segment; the rest is then still in the store, and the part in `copy`.
+        if ack <= seq || una >= end {
             return;
         }
         let mut bytes = alloc::vec![0; len as usize];

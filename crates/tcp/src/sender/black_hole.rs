@@ -30,7 +30,7 @@ impl<S: Store> Engine<S> {
         true
     }
 
-    /// The same with path MTU search: the search restarts with a shorter size.
+    /// As [`Self::shorten`], with a path MTU search: the search restarts with a shorter size.
     fn search_anew(&mut self, now: Instant, backoff: u32) -> bool {
         let len = self.board.head().map_or(0, |h| h.len);
         let Some(short) = Hole::shorter(backoff, len, self.space.smss) else { return false };
@@ -41,7 +41,7 @@ impl<S: Store> Engine<S> {
         true
     }
 
-    /// Everything before `SND.UNA` has arrived since.
+    /// `SND.UNA` has advanced: ends a suspicion that this disproves, or begins the next trial of the full size.
     #[cold]
     pub(super) fn reconsider_path(&mut self, now: Instant) {
         let (una, max) = (self.board.una(), self.board.max());

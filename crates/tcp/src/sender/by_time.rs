@@ -34,11 +34,11 @@ impl<S: Store> Engine<S> {
         let Self { by_time, board, timers, .. } = self;
         let Some(by_time) = by_time else { return };
         by_time.tlp.measured |= t.measured;
-        let due = if by_time.by_name {
-            by_time.rack.named(board.full(), now, &report, a.hole);
+        let due = if by_time.by_snack {
+            by_time.rack.report_missing(board.ensure_scoreboard(), now, &report, a.hole);
             None
         } else {
-            by_time.rack.acknowledged(board.full(), now, &report)
+            by_time.rack.acknowledged(board.ensure_scoreboard(), now, &report)
         };
         let again = by_time.rack.take_lost_again();
         by_time.settle(due, timers);
@@ -64,7 +64,7 @@ impl<S: Store> Engine<S> {
         self.set_loss_timer(now, t.acked.bytes > 0);
     }
 
-    /// Whether the timer is the reordering timer.
+    /// Whether [`Timer::Loss`] runs as the reordering timer.
     fn settling(&self) -> bool {
         self.by_time.as_ref().is_some_and(|t| !t.waits_for_probe)
             && self.timers.at(Timer::Loss) < Instant::MAX
@@ -97,7 +97,7 @@ impl<S: Store> Engine<S> {
             self.on_tail_loss_probe_timer(now);
             return;
         }
-        let due = by_time.rack.detect(board.full(), now, recovering);
+        let due = by_time.rack.detect(board.ensure_scoreboard(), now, recovering);
         let again = by_time.rack.take_lost_again();
         by_time.settle(due, timers);
         self.uncount(again);
@@ -109,7 +109,7 @@ impl<S: Store> Engine<S> {
             let (mode, smss) = (self.mode(), self.space.smss.into());
             match &mut self.state {
                 State::Open => self.enter_recovery(now, Signal::Loss),
-                // The timer replaces the acknowledgement that did not come: at least one segment.
+                // PRR sends on acknowledgements. The timer replaces one that did not come: it allows one segment.
                 State::Recovery(recovery) if mode == RecoveryMode::Prr => recovery.prr.allow(smss),
                 State::Recovery(_) | State::Loss => {}
             }
@@ -120,7 +120,7 @@ impl<S: Store> Engine<S> {
     #[inline(never)]
     pub(super) fn first_lost(&mut self) -> Option<usize> {
         match &mut self.by_time {
-            Some(by_time) => by_time.rack.next_lost(self.board.full()),
+            Some(by_time) => by_time.rack.next_lost(self.board.ensure_scoreboard()),
             None => (!self.board.is_empty()).then_some(0),
         }
     }
@@ -130,7 +130,7 @@ impl<S: Store> Engine<S> {
     pub(super) fn decree_head_lost(&mut self, now: Instant) {
         let Self { by_time, board, .. } = self;
         let (Some(by_time), Some(head)) = (by_time, board.head()) else { return };
-        let board = board.full();
+        let board = board.ensure_scoreboard();
         if head.sacked || board.awaits_repair(board.base()) {
             return;
         }
@@ -206,7 +206,7 @@ impl<S: Store> Engine<S> {
     pub(super) fn send_new_by_time(&mut self, now: Instant, len: u32) -> OutgoingSegment {
         let out = self.send_new(now, len);
         if let Some(by_time) = &mut self.by_time {
-            let board = self.board.full();
+            let board = self.board.ensure_scoreboard();
             by_time.rack.sent(board, board.len() - 1);
         }
         self.arm_tail_loss_probe(now);
@@ -310,7 +310,7 @@ impl<S: Store> Engine<S> {
         let mut path = self.path(now);
         // FlightSize at the arrival of the acknowledgement.
         path.in_flight_bytes += t.acked.bytes;
-        self.judge_segment(now, &path, CongestionSignal::Acks, repaired, |cc, cx| {
+        self.report_congestion_at(now, &path, CongestionSignal::Acks, repaired, |cc, cx| {
             cc.on_congestion(cx, Signal::Loss)
         });
         if let Some(repair) = &mut self.repair {

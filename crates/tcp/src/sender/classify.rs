@@ -129,7 +129,7 @@ impl<S: Store> Engine<S> {
     /// Reports the recovery in progress to the control, because of the loss of `segment` (offset, transmissions).
     fn end_quiet(&mut self, now: Instant, segment: (u64, u32)) {
         let path = self.path(now);
-        self.judge_segment(now, &path, CongestionSignal::Acks, segment, |cc, cx| {
+        self.report_congestion_at(now, &path, CongestionSignal::Acks, segment, |cc, cx| {
             cc.on_congestion(cx, Signal::Loss)
         });
         if let Some(recovery) = self.state.recovery_mut() {

@@ -64,13 +64,13 @@ pub(crate) struct Engine<S: Store> {
     /// Only for algorithms that ask for rate samples.
     pub(super) sampler: Option<Box<Sampler>>,
     pub(super) prober: Prober,
-    // State for errors, start and end.
+    // Losses, path errors, start and end.
     pub(super) answered: AnsweredLoss,
     pub(super) repair: Option<Box<Repair>>,
     /// Time-based loss detection, if configured and possible.
     pub(super) by_time: Option<Box<ByTime>>,
     pub(super) congestion_report: Option<CongestionReport>,
-    /// The algorithm is started when the first data is about to leave.
+    /// Why the algorithm is to be started when the next data is about to leave; `None` once it has been.
     pub(super) start_reason: Option<StartReason>,
     pub(super) rare: Option<Box<RareState>>,
     pub(super) silence: Silence,
@@ -135,12 +135,13 @@ impl<S: Store> Engine<S> {
         let smss = self.begin_mtu_search(smss);
         self.space.smss = smss;
         self.limit_probes();
-        self.begin_behind(peer.early, smss);
+        self.begin_after_early_data(peer.early, smss);
         self.sack = peer.sack;
-        let by_name = self.config.loss_detection == LossDetection::Snack && peer.snack;
+        // With SNACK the receiver names the lost data.
+        let by_snack = self.config.loss_detection == LossDetection::Snack && peer.snack;
         let by_time = self.config.loss_detection == LossDetection::Rack || self.control.policy().rack;
-        self.by_time = ((by_time || by_name) && peer.sack && self.mode().uses_pipe())
-            .then(|| Box::new(ByTime::new(&self.config, by_name)));
+        self.by_time = ((by_time || by_snack) && peer.sack && self.mode().uses_pipe())
+            .then(|| Box::new(ByTime::new(&self.config, by_snack)));
         self.board.keep_times(self.times_matter(), self.by_time.is_some());
         self.space.update_window(self.board.una(), peer.window, self.config.send_buffer);
         self.prober.support = match self.config.probes {
@@ -161,7 +162,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// Nothing is outstanding; the SYN has carried the first `early` bytes, and they are acknowledged.
-    fn begin_behind(&mut self, early: u64, smss: u32) {
+    fn begin_after_early_data(&mut self, early: u64, smss: u32) {
         let first = FIRST + early;
         self.board = Board::new(first, &self.config, smss);
         if early > 0 {
@@ -172,6 +173,7 @@ impl<S: Store> Engine<S> {
             self.answered.until = first;
         }
     }
+
     /// The handshake has measured the RTT.
     pub(super) fn measured_by_handshake(&mut self, now: Instant, rtt: Duration) {
         self.rtt.sample(rtt, 1, &self.config.rto);
@@ -180,7 +182,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// Whether send times are needed.
+    /// Whether the send time of each segment is needed.
     pub(super) fn times_matter(&self) -> bool {
         let p = self.control.policy();
         self.by_time.is_some()
@@ -339,7 +341,7 @@ impl<S: Store> Engine<S> {
         }
         self.run.pending = None;
         self.due.clear(PendingActions::HEAD);
-        self.due.clear(PendingActions::QUESTION);
+        self.due.clear(PendingActions::WINDOW_PROBE);
     }
 
     #[inline]
@@ -407,7 +409,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// Reports a congestion signal to the algorithm, with these path facts.
-    pub(super) fn judge(
+    pub(super) fn report_congestion(
         &mut self,
         now: Instant,
         path: &Path,
@@ -415,11 +417,11 @@ impl<S: Store> Engine<S> {
         event: impl FnOnce(&mut Algorithm, &mut Cx<'_>),
     ) {
         let transmissions = self.board.head().map_or(1, |h| h.rtx_count + 1);
-        self.judge_segment(now, path, signal, (self.board.una(), transmissions), event);
+        self.report_congestion_at(now, path, signal, (self.board.una(), transmissions), event);
     }
 
-    /// As [`Self::judge`], for the segment at this offset, which had been sent this many times.
-    pub(super) fn judge_segment(
+    /// As [`Self::report_congestion`], for the segment at this offset, which had been sent this many times.
+    pub(super) fn report_congestion_at(
         &mut self,
         now: Instant,
         path: &Path,
@@ -517,7 +519,7 @@ impl<S: Store> Engine<S> {
     pub(super) fn classifier_mut(&mut self) -> Option<&mut Classifier> {
         self.rare.as_mut()?.classifier.as_mut()
     }
-    /// The state, created if necessary.
+    /// Rarely used state, created if necessary.
     pub(super) fn rare(&mut self) -> &mut RareState {
         self.rare.get_or_insert_default()
     }
@@ -525,7 +527,8 @@ impl<S: Store> Engine<S> {
     pub(super) fn repair(&mut self) -> &mut Repair {
         self.repair.get_or_insert_with(|| Box::new(Repair::new()))
     }
-    /// The head leaves again: the retransmission timer gives it a whole timeout, within the limit for data that waits.
+    /// The head leaves again: restarts the retransmission timer with a whole RTO, within the limit for data that waits
+    /// ([`Self::patience`]).
     pub(super) fn guard_head(&mut self, now: Instant) {
         self.restart_timer(now);
         self.hasten(Timer::Retransmission, self.patience());

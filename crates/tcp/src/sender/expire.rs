@@ -30,7 +30,7 @@ impl<S: Store> Sender<S> {
 
 impl<S: Store> Engine<S> {
     pub(super) fn expire(&mut self, now: Instant) {
-        // First: it postpones the retransmission timer (RFC 8985 §8).
+        // First, since this timer postpones the retransmission timer (RFC 8985 §8).
         if self.timers.expired(Timer::Loss, now) {
             self.on_loss_timer(now);
         }
@@ -57,7 +57,8 @@ impl<S: Store> Engine<S> {
 
     #[cold]
     fn hurry(&mut self, now: Instant) {
-        // Afterwards: a timeout that is one of several in a row was not spurious.
+        // The backoff ends only afterwards: to the control and to `Undo` this timeout is one of several in a row, not the
+        // first of a new episode.
         self.on_retransmission_timer(now);
         self.rtt.end_backoff(&self.config.rto);
     }
@@ -87,9 +88,9 @@ impl<S: Store> Engine<S> {
         let backoff = self.rtt.backoff();
         // The algorithm halves FlightSize at the time of the loss, so it is informed first.
         let path = self.path(now);
-        self.judge(now, &path, CongestionSignal::Timeout, |cc, cx| cc.on_timeout(cx, backoff));
+        self.report_congestion(now, &path, CongestionSignal::Timeout, |cc, cx| cc.on_timeout(cx, backoff));
         let fresh = self.state.is_open();
-        self.may_undo(backoff > 1, !fresh);
+        self.prepare_undo(backoff > 1, !fresh);
         let reneged = self.board.head().is_some_and(|h| h.sacked);
         self.state = State::Loss;
         self.after_timeout = true;
@@ -109,8 +110,9 @@ impl<S: Store> Engine<S> {
         self.run.pending = Some(Clock::Timer);
     }
 
-    /// Whether to give the peer up: after too many retransmissions, or when data has waited too long. An expired
-    /// timer has run since the last progress, unless it has expired before without any.
+    /// Whether to give the peer up: after too many retransmissions, or when data has waited too long; if so, stops the
+    /// sender. The wait without progress began when the timer that has just expired was started, unless an earlier one
+    /// has already expired without progress.
     fn is_hopeless(&mut self, now: Instant, tries: u32) -> bool {
         let limit = self.patience();
         let una = self.board.una();
@@ -145,12 +147,12 @@ impl<S: Store> Engine<S> {
 
     /// Sends an old sequence number, which any peer answers.
     pub(super) fn ask(&mut self) {
-        self.due.set(PendingActions::QUESTION);
+        self.due.set(PendingActions::WINDOW_PROBE);
     }
 
     fn on_persist_timer(&mut self, now: Instant) {
         if self.held.is_outage() {
-            self.ask_through_outage(now);
+            self.probe_outage(now);
             return;
         }
         self.silence.persist_backoff = (self.silence.persist_backoff + 1).min(16);

@@ -2,7 +2,7 @@
 //!
 //! A probe is new data in a segment longer than full ones (RFC 4821 §7.4). The scoreboard stores it as several
 //! segments sent together: if lost, they are retransmitted one by one, in the size that the path is known to carry.
-//! If only the probe is lost, the congestion control is not informed (§7.5): the recovery is quiet, like one from a
+//! If only the probe is lost, the congestion control is not informed (§7.5): the recovery is quiet, as after a
 //! channel error.
 
 use super::{Engine, FIRST, OutgoingSegment, Sender};

@@ -10,31 +10,31 @@ use crate::timer::Timer;
 use skyhaul_base::Instant;
 
 impl<S: Store> Engine<S> {
-    /// A link is down: only probes are sent, the first of them at `ask_at`.
+    /// A link is down: only probes are sent, the first of them at `probe_at`.
     #[cold]
-    pub(super) fn freeze(&mut self, ask_at: Instant) {
+    pub(super) fn freeze(&mut self, probe_at: Instant) {
         if self.held.is_outage() {
             return;
         }
         self.held = Hold::Outage;
-        self.wait_until(ask_at);
+        self.wait_until(probe_at);
     }
 
-    fn wait_until(&mut self, ask_at: Instant) {
+    fn wait_until(&mut self, probe_at: Instant) {
         self.timers.stop(Timer::Retransmission);
         self.timers.stop(Timer::Loss);
-        self.timers.set(Timer::Persist, ask_at);
+        self.timers.set(Timer::Persist, probe_at);
     }
 
-    fn next_question(&self, now: Instant) -> Instant {
+    fn next_outage_probe(&self, now: Instant) -> Instant {
         self.config.outage_probe.map_or(Instant::MAX, |wait| now + wait)
     }
 
     /// An outage probe is due.
-    pub(super) fn ask_through_outage(&mut self, now: Instant) {
-        self.held = Hold::Asked;
+    pub(super) fn probe_outage(&mut self, now: Instant) {
+        self.held = Hold::ProbedOutage;
         self.ask();
-        self.timers.set(Timer::Persist, self.next_question(now));
+        self.timers.set(Timer::Persist, self.next_outage_probe(now));
     }
 
     /// An acknowledgement has arrived. If it is from before the first probe, it had passed the link before the
@@ -42,7 +42,7 @@ impl<S: Store> Engine<S> {
     #[cold]
     pub(super) fn thaw(&mut self, now: Instant) {
         if self.held == Hold::Outage {
-            self.wait_until(self.next_question(now));
+            self.wait_until(self.next_outage_probe(now));
             return;
         }
         self.held = Hold::No;
@@ -54,14 +54,14 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// Whether data acknowledged together with data that waited behind a hole is excluded from RTT sampling, if
-    /// losses must not affect the estimate. Timestamps are not excluded: they identify the copy that filled the
-    /// hole.
-    pub(super) fn spares_estimate(&mut self) -> bool {
-        let spares = self.control.policy().losses_are_errors && self.config.rtt_source == RttSource::EveryAck;
-        if spares {
+    /// An acknowledgement covers data that had been SACKed, so its newest segment waited behind a hole. If the control
+    /// takes losses for errors, such an acknowledgement gives no RTT sample and only ends the backoff of the RTO. True
+    /// in that case. Timestamps always give a sample: they identify the copy that filled the hole.
+    pub(super) fn skips_rtt_sample(&mut self) -> bool {
+        let skips = self.control.policy().losses_are_errors && self.config.rtt_source == RttSource::EveryAck;
+        if skips {
             self.rtt.end_backoff(&self.config.rto);
         }
-        spares
+        skips
     }
 }

@@ -33,7 +33,7 @@ enum Ordinary {
     No,
     /// Handled.
     Done,
-    /// Handled, but the algorithm requested something that the short send loop does not support.
+    /// Handled, but the algorithm requested something that the send loop of the fast path does not support.
     Disturbed,
 }
 
@@ -95,7 +95,7 @@ impl Facts for AckFacts<'_> {
     }
 }
 
-/// One turn of the short send loop.
+/// One turn of the send loop of the fast path.
 enum SendDecision {
     /// This segment is sent.
     Sent(OutgoingSegment),
@@ -210,7 +210,7 @@ impl<S: Store> Engine<S> {
         self.space.nxt == self.board.max()
             && self.board.is_clean()
             && self.by_time.is_none()
-            // An end that has nothing to send never takes its start; `Sender::offer` ends its steady state.
+            // A sender without data has not started its algorithm yet; `Sender::offer` ends its steady state.
             && (self.start_reason.is_none() || self.space.end <= self.board.max())
             && !self.space.force_small
             && !self.after_timeout
@@ -243,7 +243,8 @@ impl<S: Store> Engine<S> {
         if window == self.space.window {
             self.space.edge = self.space.edge.max(ack + window);
         } else {
-            // The peer need not announce every few bytes of room (RFC 9293 §3.8.6.2.2), so short segments change it.
+            // Short segments change the announced window: the peer need not move its right edge by a few bytes (RFC 9293
+            // §3.8.6.2.2).
             self.space.update_window(ack, window, self.config.send_buffer);
         }
         let acked = self.board.ack(ack);
@@ -405,14 +406,15 @@ impl<S: Store> Engine<S> {
         OutgoingSegment { seq, len, fin: false, first: true, low_priority, mark: Mark::None, probe_id: None }
     }
 
-    /// [`Self::loop_ended`] without closed windows. Returns whether the algorithm was called.
+    /// [`Self::loop_ended`] without the persist timer: data is in flight whenever the peer's window is closed. Returns
+    /// whether the algorithm was called.
     #[inline(always)]
     fn ordinary_loop_ended(&mut self, now: Instant, clock: Clock, blocked: Blocked) -> bool {
         self.run.pending = None;
         let sent = core::mem::take(&mut self.run.sent);
         self.note_burst(now, sent);
         self.limit = self.limit_by(blocked);
-        if self.limit == Limit::App && (self.sampler.is_some() | self.board.is_full()) {
+        if self.limit == Limit::App && (self.sampler.is_some() | self.board.has_scoreboard()) {
             self.nothing_left();
         }
         let listens = self.control.listens_to_transmit();

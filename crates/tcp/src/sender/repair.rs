@@ -69,8 +69,8 @@ impl<S: Store> Engine<S> {
             self.repair().undo.forget();
             Report::Quiet { inflation }
         } else {
-            self.judge(now, &path, CongestionSignal::Acks, |cc, cx| cc.on_congestion(cx, signal));
-            self.may_undo(false, false);
+            self.report_congestion(now, &path, CongestionSignal::Acks, |cc, cx| cc.on_congestion(cx, signal));
+            self.prepare_undo(false, false);
             self.prober.begin_epoch();
             Report::Notified
         };
@@ -92,7 +92,7 @@ impl<S: Store> Engine<S> {
             _ => self.board.max(),
         };
         let pipe = if let Pipe::Counter { from_window: true, .. } = self.control.policy().pipe {
-            // \[Peach+\] Fig. 3: pipe = 2 * cwnd - ndupacks + 1; the one is added when the lost segment is sent again. A quiet
+            // [Peach+] Fig. 3: pipe = 2 * cwnd - ndupacks + 1; the one is added when the lost segment is sent again. A quiet
             // recovery has not halved the window.
             let before = self.control.window() << u32::from(!quiet);
             before as i64 - i64::from(self.config.dup_thresh) * i64::from(self.space.smss)
@@ -107,12 +107,13 @@ impl<S: Store> Engine<S> {
             self.answered.until = self.board.max();
         }
         if self.by_time.is_none() {
-            let board = self.board.full();
+            let board = self.board.ensure_scoreboard();
             board.begin_episode(end == RecoveryEnd::TriggeringSegment);
-            let by_decree = board.mark_head_lost();
+            // The head counts as lost even if the scoreboard has not found it lost.
+            let newly_lost = board.mark_head_lost();
             let total = board.total_lost();
-            if let Some(s) = self.sampler.as_mut().filter(|_| by_decree > 0) {
-                s.marked_lost(0, by_decree as u32, total);
+            if let Some(s) = self.sampler.as_mut().filter(|_| newly_lost > 0) {
+                s.marked_lost(0, newly_lost as u32, total);
                 self.tell_losses(now);
             }
         }
@@ -154,8 +155,8 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// `SND.NXT := SND.UNA`: everything not SACKed will be retransmitted as the window allows. With RACK only
-    /// overdue segments are, unless `all`, and `SND.NXT` stays.
+    /// `SND.NXT := SND.UNA`: everything not SACKed will be retransmitted as the window allows. With RACK, `SND.NXT` stays,
+    /// and only overdue segments are retransmitted unless `all` is set.
     pub(super) fn go_back(&mut self, now: Instant, all: bool) {
         let keep = self.config.keep_sack_after_rto && self.sack;
         let Self { by_time, board, timers, sampler, .. } = self;
@@ -166,7 +167,7 @@ impl<S: Store> Engine<S> {
             // The first segment was SACKed but never acknowledged cumulatively: the receiver reneged (RFC 2018 §8),
             // so its SACK information is discarded.
             let reneged = board.head().is_some_and(|h| h.sacked);
-            board.full().time_out(keep && !reneged, |i, len, total| {
+            board.ensure_scoreboard().mark_all_lost(keep && !reneged, |i, len, total| {
                 if let Some(s) = sampler {
                     s.marked_lost(i, len, total);
                 }
@@ -203,8 +204,9 @@ impl<S: Store> Engine<S> {
         !self.control.policy().probes
     }
 
-    /// The algorithm was informed of a loss; see [`Undo::begin`](crate::recovery::undo::Undo::begin).
-    pub(super) fn may_undo(&mut self, again: bool, nested: bool) {
+    /// The algorithm was informed of a loss: prepares to undo its reduction. For `again` and `nested` see
+    /// [`Undo::begin`](crate::recovery::undo::Undo::begin).
+    pub(super) fn prepare_undo(&mut self, again: bool, nested: bool) {
         let c = &self.config;
         let (wanted, eifel) = (c.dsack_undo || c.eifel || c.f_rto, c.eifel);
         if wanted && self.evidence_counts() {
@@ -286,8 +288,8 @@ impl<S: Store> Engine<S> {
             self.answered.until = self.answered.until.min(self.board.una());
         }
         match &mut self.by_time {
-            Some(by_time) => by_time.rack.withdraw(self.board.full()),
-            None => self.board.full().withdraw_lost(|_| {}),
+            Some(by_time) => by_time.rack.withdraw(self.board.ensure_scoreboard()),
+            None => self.board.ensure_scoreboard().withdraw_lost(|_| {}),
         }
         if recovering {
             self.tell(now, |cc, cx| cc.on_recovered(cx));

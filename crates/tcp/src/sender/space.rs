@@ -75,7 +75,7 @@ impl Space {
         self.rwnd = (window / u64::from(self.smss)) as f64;
     }
 
-    /// The segment size as a real number, to divide by.
+    /// The size of a full segment, bytes, as a real number.
     #[inline]
     pub(super) fn smss_f(&self) -> f64 {
         f64::from(self.smss)
@@ -87,7 +87,8 @@ impl Space {
         self.nxt - board.una()
     }
 
-    /// Length of the next new segment, 0 for a lone FIN, or the reason why there is none.
+    /// Length of the next new segment, 0 for a lone FIN, or the reason why there is none. A short segment uses up
+    /// [`Self::force_small`].
     pub(super) fn new_len(&mut self, board: &Board, config: &Config) -> Result<u32, Blocked> {
         let max = board.max();
         let waiting = self.end.saturating_sub(max);

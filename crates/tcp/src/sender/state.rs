@@ -5,15 +5,17 @@
 //!            or by time (RFC 6675 §5, RFC 8985 §6)
 //!   ┌──────────────────────────────────────────────┐
 //!   │                                              ▼
-//! Open ◄──── everything acknowledged, undone ── Recovery ◄─┐ partial acknowledgement (RFC 6582 §3.2),
+//! Open ◄── its `point` acknowledged, undone ──── Recovery ◄─┐ partial acknowledgement (RFC 6582 §3.2),
 //!   │ ▲                                            │    └──┘ a loss that the control must know of
 //!   │ │                                            │
 //!   │ └─ `recover` acknowledged, undone ─┐         │ timeout
 //!   │                                    │         ▼
 //!   └─────────── timeout ─────────────► Loss ◄─────┘
-//!                (RFC 6298 §5)           │ ▲ timeout, outage over, shorter segments
+//!                (RFC 6298 §5)           │ ▲ timeout
 //!                                        └─┘
 //! ```
+//! The end of an outage, a shorter path MTU and the control's request to rewind lead to Loss from every state, too
+//! (`Engine::repair_from_start`).
 
 use crate::recovery::prr::Prr;
 use alloc::boxed::Box;
@@ -34,7 +36,8 @@ pub(super) enum State {
 /// A fast recovery.
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
-    /// Its end: everything outstanding at its start, or the segment that triggered it.
+    /// The offset whose acknowledgement ends it: the end of everything outstanding at its start, or of the segment that
+    /// triggered it.
     pub(super) point: u64,
     /// Partial acknowledgements so far (NewReno).
     pub(super) partial_acks: u32,
@@ -49,7 +52,7 @@ pub(super) struct Recovery {
 pub(super) enum Report {
     /// The control was notified.
     Notified,
-    /// The control was not notified; `classify` says why. Duplicate ACKs inflate the window by `inflation` bytes.
+    /// The control was not notified; the module `classify` says why. Duplicate ACKs inflate the window by `inflation` bytes.
     Quiet { inflation: u64 },
 }
 
@@ -114,21 +117,21 @@ pub(super) enum Limit {
     Window,
     /// The application had nothing more.
     App,
-    /// The peer's window, or the pacer of a sender that would not fill its window.
+    /// The peer's window, or the pacer or burst limit of a sender that would not fill its window.
     Other,
 }
 
 /// Whether and why data is held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hold {
-    /// It is not.
+    /// No data is held back.
     No,
     /// The algorithm requested it.
     Algorithm,
     /// A link is down; no probe was sent since.
     Outage,
     /// A link is down, and a probe was sent.
-    Asked,
+    ProbedOutage,
 }
 
 impl Hold {
@@ -138,7 +141,7 @@ impl Hold {
     }
     #[inline]
     pub(super) fn is_outage(self) -> bool {
-        matches!(self, Self::Outage | Self::Asked)
+        matches!(self, Self::Outage | Self::ProbedOutage)
     }
 }
 
@@ -146,7 +149,8 @@ impl Hold {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Termination {
     No,
-    /// The application has closed both directions: the wait at a closed window is limited like that for the peer's FIN.
+    /// The application has closed both directions: the wait at a closed window is no longer than the wait for the peer's
+    /// FIN.
     Abandoned,
     /// The peer was given up.
     GivenUp,
@@ -157,12 +161,13 @@ pub(super) enum Termination {
 pub(super) struct PendingActions(u8);
 
 impl PendingActions {
-    /// The segment at `SND.UNA`, whatever the window.
+    /// One segment, whatever the window: a tail loss probe that is due, otherwise the first segment to repair. Without
+    /// RACK this is the one at `SND.UNA`.
     pub(super) const HEAD: Self = Self(1);
     /// The algorithm judged the segment at `SND.UNA` lost.
     pub(super) const SUSPICION: Self = Self(2);
     /// A window probe.
-    pub(super) const QUESTION: Self = Self(4);
+    pub(super) const WINDOW_PROBE: Self = Self(4);
 
     #[inline]
     pub(super) fn is_empty(self) -> bool {

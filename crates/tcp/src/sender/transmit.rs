@@ -28,7 +28,8 @@ impl<S: Store> Engine<S> {
             match self.state {
                 State::Open => self.enter_recovery(now, Signal::Loss),
                 State::Recovery(_) => self.due.set(PendingActions::HEAD),
-                State::Loss => {} // the timeout resends it as the window allows
+                // Go-back-N sends it again as the window allows.
+                State::Loss => {}
             }
         }
         if self.held.is_on() {
@@ -56,7 +57,7 @@ impl<S: Store> Engine<S> {
                 }
                 Err(blocked) => {
                     self.loop_ended(now, clock, blocked);
-                    // The algorithm may have requested the head.
+                    // The algorithm may have requested a retransmission.
                     if self.due.has(PendingActions::HEAD)
                         || self.due.has(PendingActions::SUSPICION)
                         || self.run.pending.is_some()
@@ -109,7 +110,7 @@ impl<S: Store> Engine<S> {
 
     /// A window probe, if one is due.
     fn window_probe(&mut self) -> Option<OutgoingSegment> {
-        if !self.due.take(PendingActions::QUESTION) {
+        if !self.due.take(PendingActions::WINDOW_PROBE) {
             return None;
         }
         self.counters.window_probes += 1;
@@ -170,9 +171,9 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// What limits the sender, which ended its loop for this reason. One that its pacer, or the limit of a burst, holds
-    /// back is limited by the window if it would fill the window otherwise (RFC 9002 §7.8, RFC 7661 §4.2): if what the
-    /// application has written and the peer accepts suffices.
+    /// What limits a sender whose send loop ended for this reason. A sender that its pacer or the limit of a burst holds
+    /// back counts as limited by the window if it would fill the window otherwise (RFC 9002 §7.8, RFC 7661 §4.2): if the
+    /// data that the application has written and the peer accepts suffices.
     #[inline]
     pub(super) fn limit_by(&self, blocked: Blocked) -> Limit {
         match blocked {
@@ -275,7 +276,7 @@ impl<S: Store> Engine<S> {
         }
         let new = self.new_len();
         let rescues = self.config.rescue_retransmission;
-        let board = self.board.full();
+        let board = self.board.ensure_scoreboard();
         let next = board.next_seg(new.is_ok());
         match next.or_else(|| if rescues { board.rescue() } else { None }) {
             Some(NextSeg::Lost(i) | NextSeg::Hole(i)) => Ok(self.resend(now, i)),
@@ -294,10 +295,10 @@ impl<S: Store> Engine<S> {
     fn choose_in_order(&mut self, now: Instant) -> Result<OutgoingSegment, Blocked> {
         let (allowance, outstanding) = (self.allowance(), self.outstanding());
         if self.space.nxt < self.board.max() {
-            // Go-back-N: everything is retransmitted except SACKed segments. Data that F-RTO sent since is in
-            // flight and excluded.
+            // Go-back-N: everything is retransmitted except SACKed segments, and except the new data that F-RTO has
+            // sent since the timeout, which is still in flight.
             let (f_rto, recover) = (self.config.f_rto, self.answered.until);
-            let board = self.board.full();
+            let board = self.board.ensure_scoreboard();
             let below = |&i: &usize| !f_rto || board.item(i).is_some_and(|s| s.seq < recover);
             match board.resend_at(self.space.nxt).filter(below) {
                 Some(i) => {
@@ -354,7 +355,7 @@ impl<S: Store> Engine<S> {
 
     /// Retransmits the segment at `index`.
     pub(super) fn resend(&mut self, now: Instant, index: usize) -> OutgoingSegment {
-        self.board.full().retransmit(index, now);
+        self.board.ensure_scoreboard().retransmit(index, now);
         self.sent_again(now, index)
     }
 
@@ -369,7 +370,7 @@ impl<S: Store> Engine<S> {
             repair.resent(now, item.seq);
         }
         if let Some(by_time) = &mut self.by_time {
-            by_time.rack.sent(self.board.full(), index);
+            by_time.rack.sent(self.board.ensure_scoreboard(), index);
         }
         // Karn: no segment is timed across a retransmission.
         self.rtt.stop_timing();

@@ -1,11 +1,12 @@
 //! The SACK scoreboard (RFC 6675): what was sent and its state, with incremental counters.
 //!
-//! Segments are in a ring in sequence order. The literal RFC walks the list to answer each question. Here `pipe` is
-//! three counters, and `IsLost` is a cursor, because it is monotone in two ways: at any time, a segment below
-//! another has at least as much SACKed data above it; and over time that amount only grows (runs of small segments
-//! can merge, but a segment judged lost stays lost). So everything below the cursor has been judged (lost or
-//! SACKed), nothing above it is lost by the rule, and each segment is passed once. Runs of SACKed segments carry a
-//! skip distance with path compression, so that repeated SACK blocks cost almost nothing.
+//! Segments are in a ring in sequence order. The literal RFC walks the list to answer each question. Here `pipe`
+//! follows from three counters (bytes SACKed, lost, and retransmitted), and `IsLost` is a cursor, because it is
+//! monotone in two ways: at any time, a segment below another has at least as much SACKed data above it; and over
+//! time that amount only grows (runs of small segments can merge, but a segment judged lost stays lost). So
+//! everything below the cursor has been judged (lost or SACKed), nothing above it is lost by the rule, and each
+//! segment is passed once. Runs of SACKed segments carry a skip distance with path compression, so that repeated
+//! SACK blocks cost almost nothing.
 
 mod next_seg;
 mod order;
@@ -19,7 +20,7 @@ use skyhaul_base::Instant;
 
 const SACKED: u8 = 1;
 const LOST: u8 = 2;
-/// Retransmitted in the current episode: "at or below `HighRxt`".
+/// Retransmitted in the current recovery: "at or below `HighRxt`" in RFC 6675.
 const RTX: u8 = 4;
 const FIN: u8 = 8;
 
@@ -30,16 +31,16 @@ struct Sent {
     last_sent: Instant,
     /// Sequence space: payload, plus one with FIN.
     span: u32,
-    /// Distance to the next segment that may not be SACKed; 0 on one that is not SACKed.
+    /// All segments within this distance are SACKed, the segment itself first; 0 if it is not SACKed.
     skip: u32,
     flags: u8,
     rtx_count: u8,
-    /// Time from the first transmission to `last_sent`, in units of 2^20 ns, rounded up.
+    /// Time from the first transmission to `last_sent`, in units of 2^20 ns, rounded up at each retransmission.
     waited: u32,
 }
 
 impl Sent {
-    /// Time of its first transmission, or at most one unit earlier.
+    /// Time of the first transmission, or earlier by at most one unit of `waited` per retransmission.
     fn first_sent(&self) -> Instant {
         let waited = u64::from(self.waited) << 20;
         Instant::from_nanos(self.last_sent.as_nanos().saturating_sub(waited))
@@ -54,7 +55,7 @@ impl Sent {
     fn end(&self) -> u64 {
         self.seq + u64::from(self.span)
     }
-    /// Whether it is longer than a full segment or carries the FIN.
+    /// Whether the segment is longer than a full one or carries the FIN.
     #[inline]
     fn is_odd(&self, smss: u32) -> bool {
         self.span > smss || self.has(FIN)
@@ -64,7 +65,7 @@ impl Sent {
     }
 }
 
-/// The data of a segment needed for its transmission.
+/// A segment of the scoreboard, as its users see it. `len` is the payload, without the FIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) seq: u64,
@@ -76,7 +77,7 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    /// The octet after its last one, FIN included.
+    /// The offset after the last byte, FIN included.
     pub(crate) fn end(&self) -> u64 {
         self.seq + u64::from(self.len) + u64::from(self.fin)
     }
@@ -103,11 +104,11 @@ pub(crate) struct Acked {
     pub(crate) bytes: u64,
     /// Bytes among these that were not SACKed before.
     pub(crate) delivered: u64,
-    /// Segments removed from the list.
+    /// Segments removed; 0 if the board keeps neither a scoreboard nor send times.
     pub(crate) popped: usize,
-    /// Send time of the newest of them that was never retransmitted.
+    /// Send time of the newest segment removed that was never retransmitted.
     pub(crate) sent_at: Option<Instant>,
-    /// Time of the first transmission of the oldest of them.
+    /// Time of the first transmission of the oldest segment acknowledged.
     pub(crate) first_sent: Option<Instant>,
 }
 
@@ -130,9 +131,9 @@ pub struct Scoreboard {
     above_runs: u32,
     /// Absolute index below which every lost segment has been retransmitted.
     next_lost: u64,
-    /// The same for holes (rule 3).
+    /// Absolute index below which `NextSeg` rule 3 finds no hole.
     next_hole: u64,
-    /// End of the highest selectively acknowledged segment.
+    /// End of the highest byte selectively acknowledged.
     high_sacked: u64,
     rescued: bool,
     dup_thresh: u32,
@@ -178,18 +179,19 @@ impl Scoreboard {
         }
     }
 
-    /// To be called while it is empty: so many segments will be entered, and so many bytes were ever lost.
+    /// Prepares an empty scoreboard for so many segments, and sets the bytes that were ever marked lost.
     pub(crate) fn expect(&mut self, segments: usize, total_lost: u64) {
         self.ring.reserve_exact(segments);
         self.total_lost = total_lost;
     }
 
-    /// Whether nothing is known to be missing and nothing counts twice.
+    /// Whether nothing is known to be missing, and no byte counts twice in [`Self::pipe`].
     #[inline]
     pub(crate) fn is_clean(&self) -> bool {
         self.sacked | self.lost | self.rtx == 0 && self.above_runs == 0
     }
-    /// Whether the sizes of its segments say everything except for times: none is odd, missing, or was sent twice.
+    /// Whether sizes and send times describe the segments completely: none is longer than a full one, carries the FIN, is
+    /// missing, or was sent twice.
     pub(crate) fn is_plain(&self) -> bool {
         self.is_clean() && self.odd == 0 && self.repeated == 0 && self.high_sacked <= self.una
     }
@@ -269,6 +271,7 @@ impl Scoreboard {
         let found = after.checked_sub(1).and_then(|i| self.ring.get(i));
         found.filter(|s| seq < s.end()).map(Item::from)
     }
+    /// Memory use, bytes.
     pub(crate) fn held(&self) -> usize {
         self.ring.capacity() * size_of::<Sent>()
     }
@@ -374,23 +377,21 @@ impl Scoreboard {
         }
         if let Some(s) = self.ring.front_mut().filter(|s| s.seq < ack) {
             // The acknowledgement ends within a segment (the peer resegments): keep the rest.
-            {
-                let cut = (ack - s.seq) as u32;
-                self.odd -= u32::from(s.is_odd(self.smss));
-                s.seq = ack;
-                s.span -= cut;
-                self.odd += u32::from(s.is_odd(self.smss));
-                let cut = u64::from(cut);
-                if s.has(SACKED) {
-                    self.sacked -= cut;
-                    if self.base >= self.judge {
-                        self.above_bytes -= cut;
-                    }
-                } else {
-                    out.delivered += cut;
-                    self.lost -= if s.has(LOST) { cut } else { 0 };
-                    self.rtx -= if s.has(RTX) { cut } else { 0 };
+            let cut = (ack - s.seq) as u32;
+            self.odd -= u32::from(s.is_odd(self.smss));
+            s.seq = ack;
+            s.span -= cut;
+            self.odd += u32::from(s.is_odd(self.smss));
+            let cut = u64::from(cut);
+            if s.has(SACKED) {
+                self.sacked -= cut;
+                if self.base >= self.judge {
+                    self.above_bytes -= cut;
                 }
+            } else {
+                out.delivered += cut;
+                self.lost -= if s.has(LOST) { cut } else { 0 };
+                self.rtx -= if s.has(RTX) { cut } else { 0 };
             }
         }
         self.una = ack;
@@ -426,8 +427,8 @@ impl Scoreboard {
             on_new(i);
             i += 1;
         }
-        // Path compression: the next walk from any place on this path jumps here, so that even blocks with
-        // arbitrary start points do not repeat the walk.
+        // The next walk from any segment on this path jumps to its end, so that even blocks with arbitrary start
+        // points do not repeat the walk.
         if hops > 2 {
             self.shorten(start, i);
         } else if let Some(s) = self.ring.get_mut(start).filter(|s| s.skip > 0) {
@@ -437,7 +438,7 @@ impl Scoreboard {
         new
     }
 
-    /// All segments from `i` to `end` are SACKed.
+    /// Path compression: every skip on the way from `i` to `end` leads to `end`. All segments between are SACKed.
     fn shorten(&mut self, mut i: usize, end: usize) {
         while i < end {
             #[cfg(test)]
@@ -451,6 +452,7 @@ impl Scoreboard {
         }
     }
 
+    /// Marks the segment at `i` as SACKed; returns its size.
     fn mark_sacked(&mut self, i: usize) -> u32 {
         let index = self.base + i as u64;
         let left = i > 0 && index > self.judge && self.ring[i - 1].has(SACKED);
@@ -509,7 +511,7 @@ impl Scoreboard {
         self.detect(|_, _, _| {});
     }
 
-    /// Starts a recovery. Unless `keep_rtx`, earlier retransmissions no longer count as such (RFC 6675 §5 step 4.3
+    /// Starts a recovery. Unless `keep_rtx`, segments retransmitted earlier count as sent once (RFC 6675 §5 step 4.3
     /// sets `HighRxt` anew).
     pub fn begin_episode(&mut self, keep_rtx: bool) {
         self.rescued = false;
@@ -540,11 +542,11 @@ impl Scoreboard {
     /// A timeout: everything not SACKed is lost (RFC 6675 §5.1). Without `keep`, SACK information is discarded
     /// first (RFC 2018 §8). Returns the newly marked bytes.
     pub fn timeout(&mut self, keep: bool) -> u64 {
-        self.time_out(keep, |_, _, _| {})
+        self.mark_all_lost(keep, |_, _, _| {})
     }
 
     /// Like [`Self::timeout`]; `on_lost` is called as by [`Self::detect`].
-    pub(crate) fn time_out(&mut self, keep: bool, mut on_lost: impl FnMut(usize, u32, u64)) -> u64 {
+    pub(crate) fn mark_all_lost(&mut self, keep: bool, mut on_lost: impl FnMut(usize, u32, u64)) -> u64 {
         let mut new = 0;
         if !keep {
             self.sacked = 0;

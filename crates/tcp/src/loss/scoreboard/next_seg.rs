@@ -9,7 +9,7 @@ pub enum NextSeg {
     Lost(usize),
     /// Rule 2: new data.
     New,
-    /// Rule 3: the lowest unacknowledged segment below the highest acknowledged one; its index.
+    /// Rule 3: the lowest segment below the highest SACKed byte that is neither SACKed nor retransmitted; its index.
     Hole(usize),
     /// Rule 4: a rescue retransmission of the last segment; its index.
     Rescue(usize),
@@ -21,7 +21,7 @@ impl Scoreboard {
         // Rule 1. Everything lost by the rule lies below the cursor `judge`.
         let mut i = (self.next_lost.max(self.base) - self.base) as usize;
         let judged = (self.judge - self.base) as usize;
-        // A head marked lost by decision may be at the cursor itself.
+        // A head marked lost by [`Scoreboard::mark_head_lost`] may be at the cursor itself.
         while i < judged.max(1) {
             let Some(s) = self.ring.get(i) else { break };
             #[cfg(test)]
@@ -67,7 +67,7 @@ impl Scoreboard {
         None
     }
 
-    /// RFC 6675 §4 `NextSeg` rule 4: once per episode, the last segment that is not acknowledged.
+    /// RFC 6675 §4 `NextSeg` rule 4: once per recovery, the last segment that is not acknowledged.
     pub fn rescue(&mut self) -> Option<NextSeg> {
         if self.rescued {
             return None;

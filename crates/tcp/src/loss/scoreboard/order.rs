@@ -29,7 +29,7 @@ pub(crate) struct Order {
     base: u64,
     head: u64,
     tail: u64,
-    /// The last segment known to satisfy the condition of [`Self::last_before`].
+    /// The last segment known to lie before the limit of [`Self::last_before`].
     cursor: u64,
     /// Segments examined, to compare the cost with the number of acknowledgements.
     #[cfg(test)]
@@ -71,6 +71,7 @@ impl Order {
     pub(crate) fn held(&self) -> usize {
         self.links.capacity() * size_of::<Link>()
     }
+    /// Releases unused memory.
     pub(crate) fn trim(&mut self) {
         self.links.shrink_to_fit();
     }
@@ -86,7 +87,7 @@ impl Order {
             self.links.push_back(Link { prev: NONE, next: NONE, linked: false });
         }
         self.remove(segment);
-        // Time never goes back; segments sent at the same time are ordered by sequence number.
+        // Time does not go back, so the search from the tail passes only segments sent at the same time.
         self.enter(board, segment, self.tail);
     }
 
@@ -171,7 +172,7 @@ impl Order {
 }
 
 impl Scoreboard {
-    /// Absolute index of the oldest segment; its successors follow.
+    /// Absolute index of the oldest segment: the number of segments that have left the scoreboard at the front.
     pub(crate) fn base(&self) -> u64 {
         self.base
     }

@@ -1,4 +1,4 @@
-//! Adapts outstanding segments to a smaller path MTU.
+//! Adapts outstanding segments to another size of full segments.
 
 use super::{FIN, Scoreboard, Sent};
 use alloc::collections::VecDeque;
@@ -11,9 +11,9 @@ impl Scoreboard {
         self.odd = self.ring.iter().filter(|s| s.is_odd(smss)).count() as u32;
     }
 
-    /// The path carries at most `smss` bytes of payload: longer segments are cut in place. Their SACK state is
-    /// discarded, which is harmless (RFC 2018 §8): the packets that were too long are lost, and others may be sent
-    /// again.
+    /// The path carries at most `smss` bytes of payload: longer segments are cut in place. The SACK and loss state of
+    /// all segments is discarded, which is harmless (RFC 2018 §8): the packets that were too long are lost, and others
+    /// may be sent again.
     pub(crate) fn recut(&mut self, smss: u32) {
         let mut ring = VecDeque::with_capacity(self.ring.len() * 2);
         for s in &self.ring {

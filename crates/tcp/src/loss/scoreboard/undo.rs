@@ -3,8 +3,8 @@
 use super::{Item, LOST, SACKED, Scoreboard};
 
 impl Scoreboard {
-    /// Withdraws all losses and judges them anew from SACK information. Retransmitted segments count twice, since
-    /// both copies are in flight. `revived` is called with the index of each affected segment.
+    /// Withdraws all losses; [`Self::detect`] then judges every segment anew. Retransmitted segments count twice in
+    /// [`Self::pipe`], since both copies are in flight. `revived` is called with the index of each affected segment.
     pub(crate) fn withdraw_lost(&mut self, mut revived: impl FnMut(usize)) {
         let mut left = false;
         self.above_runs = 0;
