@@ -4,7 +4,7 @@ use pyo3::PyErr;
 use pyo3::exceptions::{PyException, PyOSError};
 use skyhaul_lab::LabError;
 
-pyo3::create_exception!(skyhaul, SkyhaulError, PyException, "Something that Skyhaul refuses.");
+pyo3::create_exception!(skyhaul, SkyhaulError, PyException, "Base class of the errors that Skyhaul raises.");
 pyo3::create_exception!(
     skyhaul,
     ScenarioError,
