@@ -137,6 +137,7 @@ def test_the_tutorial_works_from_top_to_bottom(tmp_path):
     assert sorted((tmp_path / "cache").rglob("*.json")) == cells
 
 
+@pytest.mark.timeout(900)  # Hundreds of runs of 550 s.
 def test_make_demo_prints_and_draws(tmp_path):
     pytest.importorskip("vl_convert")
     shown = Session(tmp_path).command("skyhaul demo")
