@@ -87,7 +87,9 @@ def test_docstrings_are_sentences():
 def stub_docs():
     """The texts of `_core.pyi` by class and member."""
     for node in ast.parse(STUB.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ClassDef) and node.name in sh.__all__:
+        # Some names are those of other classes of the package.
+        public = getattr(sh, node.name, None) if isinstance(node, ast.ClassDef) else None
+        if public is not None and public is getattr(sh._core, node.name):
             yield (node.name,), ast.get_docstring(node)
             for member in node.body:
                 if isinstance(member, ast.FunctionDef) and (text := ast.get_docstring(member)):
@@ -95,7 +97,7 @@ def stub_docs():
 
 
 @pytest.mark.parametrize(
-    ("path", "text"), stub_docs(), ids=lambda v: ".".join(v) if isinstance(v, tuple) else ""
+    ("path", "text"), list(stub_docs()), ids=lambda v: ".".join(v) if isinstance(v, tuple) else ""
 )
 def test_editors_and_help_say_the_same(path, text):
     thing = sh

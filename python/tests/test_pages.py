@@ -122,7 +122,7 @@ def test_the_tutorial_works_from_top_to_bottom(tmp_path):
     recipe = re.search(r"^demo:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)[1]
     assert recipe.splitlines()[-1].strip() == "$(BIN)/skyhaul demo"
     printed = follow("tutorial.md", tmp_path, elsewhere=("make demo", ". .venv/bin/activate"))
-    assert len(printed) >= 7
+    assert len(printed) == 6
     assert (tmp_path / "results/geo/flows.parquet").is_file()
     assert (tmp_path / "results/start/report.html").is_file()
     assert (tmp_path / "cwnd.png").read_bytes().startswith(b"\x89PNG")
@@ -137,6 +137,7 @@ def test_the_tutorial_works_from_top_to_bottom(tmp_path):
     assert sorted((tmp_path / "cache").rglob("*.json")) == cells
 
 
+@pytest.mark.timeout(900)  # Hundreds of runs of 550 s.
 def test_make_demo_prints_and_draws(tmp_path):
     pytest.importorskip("vl_convert")
     shown = Session(tmp_path).command("skyhaul demo")
