@@ -179,7 +179,8 @@ fn the_overview_has_means_and_paired_differences() {
     let less = &place["first_less"]["NewReno"];
     assert!((number(less) - (own - other)).abs() < 1e-9 && less["n"] == 2, "{line:#}");
     let page = fs::read_to_string(e.folder.join("report.html")).expect("a page");
-    assert!(page.contains("candidate less NewReno") && page.contains("nobody was asked"));
+    assert!(page.contains("mine less NewReno") && page.contains("nobody was asked"));
+    assert!(shown(&e).lines().all(|l| !l.contains("candidate")), "{}", shown(&e));
     // Ten segments per 40 ms are less than the link carries: significantly worse.
     assert!(page.contains("<td class=\"number differs\">"));
 }
