@@ -364,6 +364,7 @@ class Control:
         """Asks for `on_wake` at a simulated time, s; replaces an earlier request, None cancels.
 
         Raises `ValueError` if the time is before `now`.
+        A control woken 1000 times at one instant is ended.
         """
     def retransmit_head(self) -> None:
         """Marks the oldest outstanding segment lost; outside a recovery `on_congestion` follows."""
@@ -373,6 +374,7 @@ class Control:
     def increase(self, ack: Ack) -> float:
         """Segments to add to cwnd in congestion avoidance; Reno's one per window.
 
+        A negative number shrinks cwnd, to no less than one segment, and ssthresh with it.
         Called once per acknowledgement that advances, outside fast recovery, while the window is in use.
         """
     def slow_start(self, ack: Ack) -> float:

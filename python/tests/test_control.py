@@ -462,3 +462,51 @@ def test_a_public_method_that_nothing_calls_is_a_warning():
     with pytest.warns(UserWarning, match=r"nothing calls Helped\.bandwidth") as told:
         run(Helped)
     assert len(told) == 1
+
+
+# What a control returns is what happens
+
+
+class Delay(sh.Control):
+    """One segment more or less per RTT, so that some four segments of its own wait in the queue."""
+
+    def increase(self, ack: sh.Ack) -> float:
+        queued = self.cwnd * (1 - self.min_rtt / self.srtt)
+        return (1.0 if queued < 4 else -1.0) / self.cwnd
+
+
+def test_a_negative_increase_is_not_given_back_by_slow_start():
+    alone = {
+        "duration": "200 s",
+        "flows.bulk.count": 1,
+        "flows.bulk.endpoint": {"preset": "modern", "initial-ssthresh": "570 segments"},
+        "flows.bulk.rwnd": "6 MiB",
+        "flows.bulk.sndbuf": "6 MiB",
+        "links.sat.error": "none",
+        "links.sat.queue": "2000 packets",
+    }
+    result = run(Delay, **alone)
+    (link,) = (row for row in result.summary["links"] if row["direction"] == "forward")
+    assert link["utilization"] > 0.5
+    assert link["mean_queue_packets"] < 40
+
+
+def test_a_control_that_wakes_itself_at_one_instant_is_ended_by_name():
+    class Restless(sh.Control):
+        def on_start(self, start):
+            super().on_start(start)
+            self.wake_at(self.now)
+
+        def on_wake(self):
+            self.wake_at(self.now)
+
+    with pytest.raises(
+        sh.ControlError, match=r"Restless\.on_wake raised RuntimeError: wake_at: woken 1000 times"
+    ):
+        run(Restless)
+
+    class Patient(Restless):
+        def on_wake(self):
+            self.wake_at(self.now + 0.01)
+
+    assert run(Patient).summary["groups"][0]["goodput_bit_s"] > 0

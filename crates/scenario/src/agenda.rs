@@ -16,16 +16,20 @@ impl Direction {
     /// "reverse".
     fn courses(&self, seed: u64, link: &Link, direction: &str) -> Vec<Box<dyn Course>> {
         let mut courses: Vec<_> = self.orbit.iter().map(|orbit| orbit.course()).collect();
-        if let Some(fade) = &self.fade {
-            // What both directions share is drawn twice, from streams with the same name.
-            let stream = if fade.shared() {
-                format!("links.{}.fade", link.name)
-            } else {
-                format!("links.{}.{direction}.fade", link.name)
-            };
-            courses.push(fade.course(Rng::stream(seed, &stream)));
-        }
+        courses.extend(self.fade_course(seed, link, direction));
         courses
+    }
+
+    /// The course of its fade in run `seed`.
+    pub(crate) fn fade_course(&self, seed: u64, link: &Link, direction: &str) -> Option<Box<dyn Course>> {
+        let fade = self.fade.as_ref()?;
+        // What both directions share is drawn twice, from streams with the same name.
+        let stream = if fade.shared() {
+            format!("links.{}.fade", link.name)
+        } else {
+            format!("links.{}.{direction}.fade", link.name)
+        };
+        Some(fade.course(Rng::stream(seed, &stream)))
     }
 }
 

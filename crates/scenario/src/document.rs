@@ -137,11 +137,16 @@ impl Document {
     }
 
     /// Sets one key, given as a path with dots. A short form on the path, such as `cc = "peach"`, becomes a table;
-    /// the value replaces the previous one.
+    /// the value replaces the previous one, `orbit` and `delay` each other.
     ///
     /// # Errors
     /// If the path does not exist. The value itself is checked by [`Self::resolve`].
     pub fn set_value(&mut self, path: &str, value: Value) -> Result<(), ScenarioError> {
+        self.put(path, value, true)
+    }
+
+    /// As [`Self::set_value`]; an event, which `replaces` nothing, does not change satellites.
+    fn put(&mut self, path: &str, value: Value, replaces: bool) -> Result<(), ScenarioError> {
         let keys: Vec<&str> = path.split('.').collect();
         if keys.iter().any(|k| k.is_empty()) {
             return Err(overridden(path, "write a path of keys with dots, such as links.sat.error.p".into()));
@@ -151,7 +156,7 @@ impl Document {
         }
         let mut table = &mut self.merged;
         for (depth, key) in keys[..keys.len() - 1].iter().enumerate() {
-            if depth == 2 && keys[0] == "links" {
+            if replaces && depth == 2 && keys[0] == "links" {
                 replace_delay(table, key);
             }
             let here = keys[..=depth].join(".");
@@ -177,7 +182,7 @@ impl Document {
                 }
             }
         }
-        if keys.len() == 3 && keys[0] == "links" {
+        if replaces && keys.len() == 3 && keys[0] == "links" {
             replace_delay(table, keys[2]);
         }
         table.insert(keys[keys.len() - 1].into(), value);
@@ -249,7 +254,7 @@ impl Document {
                 Problem { key: format!("{key}.set.{}", e.key), message: e.message, file }
             };
             for (path, value) in values {
-                changed.set_value(path, value.clone()).map_err(within)?;
+                changed.put(path, value.clone(), false).map_err(within)?;
             }
             changed.resolve().map(|r| r.links).map_err(within)
         });
@@ -477,7 +482,9 @@ mod tests {
             document.merged["links"]["sat"].as_table().unwrap().clone()
         };
         let keys = |sets: &[&str]| link(sets).keys().cloned().collect::<Vec<_>>();
-        for orbit in ["links.sat.orbit={ constellation = 'leo1200' }", "links.sat.orbit.constellation=leo1200"] {
+        for orbit in
+            ["links.sat.orbit={ constellation = 'leo1200' }", "links.sat.orbit.constellation=leo1200"]
+        {
             let got = link(&[orbit]);
             assert_eq!(got["orbit"]["constellation"].as_str(), Some("leo1200"), "{orbit}");
             assert!(got.get("delay").is_none() && got["reverse"].get("delay").is_none(), "{got}");
@@ -487,7 +494,10 @@ mod tests {
             assert_eq!(keys(&[orbit, "links.sat.delay.base=20 ms"]), ["delay", "rate", "reverse"]);
         }
         // A key of the reverse direction replaces nothing.
-        assert_eq!(keys(&["links.sat.orbit={}", "links.sat.reverse.delay=1 ms"]), ["orbit", "rate", "reverse"]);
+        assert_eq!(
+            keys(&["links.sat.orbit={}", "links.sat.reverse.delay=1 ms"]),
+            ["orbit", "rate", "reverse"]
+        );
     }
 
     #[test]

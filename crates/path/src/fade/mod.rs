@@ -101,7 +101,12 @@ impl Config {
     /// Fraction of time without reception: the signal is too weak for the most robust ModCod, or for the fixed one.
     #[must_use]
     pub fn outage(&self) -> f64 {
-        let lowest = self.carrier().and_then(|c| c.ladder().pop());
-        lowest.map_or(0.0, |(_, attenuation)| self.exceeded(attenuation))
+        let Some(carrier) = self.carrier() else { return 0.0 };
+        match carrier.ladder().pop() {
+            // Too weak even under a clear sky.
+            Some((modcod, _)) if carrier.es_n0 < modcod.es_n0 => 1.0,
+            Some((_, attenuation)) => self.exceeded(attenuation),
+            None => 0.0,
+        }
     }
 }

@@ -159,7 +159,7 @@ impl Control {
     /// Default reaction to an acknowledgement.
     pub(crate) fn acked(slf: &Bound<'_, Self>, ack: &skyhaul_cc::Ack) -> PyResult<()> {
         let control = slf.get();
-        let (name, cwnd) = {
+        let (method, cwnd) = {
             let mut state = control.lock();
             if !state.with(|frame, cx| frame.acked(cx, ack)) {
                 return Ok(());
@@ -173,13 +173,17 @@ impl Control {
             state.method = if slow { "slow_start" } else { "increase" };
             (state.method, state.frame.cwnd)
         };
-        let grown = slf.call_method1(name, (Ack(ack.clone()),))?;
+        let grown = slf.call_method1(method, (Ack(ack.clone()),))?;
         let by =
-            number(&format!("what {name} returns"), &grown, "a finite number of segments", f64::is_finite)?;
+            number(&format!("what {method} returns"), &grown, "a finite number of segments", f64::is_finite)?;
         let mut state = control.lock();
         let to = (cwnd + by).max(1.0);
         if by < 0.0 {
             state.frame.reset(to);
+            // In congestion avoidance the threshold follows: below it, slow start would add back what was taken.
+            if method == "increase" {
+                state.frame.ssthresh = state.frame.ssthresh.min(to);
+            }
         } else {
             state.with(|frame, cx| frame.grow_to(cx, to));
         }

@@ -4,10 +4,10 @@ use super::base::{Control, Hooks};
 use super::events::{Ack, Loss, Lost, Probe, Sent, Start, Transmit};
 use super::value::{number, word};
 use super::{Failed, fail};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use skyhaul_base::Rate;
+use skyhaul_base::{Instant, Rate};
 use skyhaul_cc::{self as cc, CongestionControl, Cx, Policy, Priority, ProbeEvent, Signal, Window};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,6 +15,9 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Number of times that a control may be woken at one instant: one that always asks for the current time would stop the
+/// simulated clock.
+const MOST_WAKES: u32 = 1000;
 /// Maximum number of different variable names in one process; see [`name`].
 const MOST_NAMES: usize = 1000;
 
@@ -28,6 +31,8 @@ pub(super) struct Bridge {
     policy: Policy,
     /// The user asked to stop.
     stop: Arc<AtomicBool>,
+    /// The instant of the last `on_wake`, and how often it was called then.
+    woken: (Instant, u32),
 }
 
 impl fmt::Debug for Bridge {
@@ -48,6 +53,7 @@ impl Bridge {
             pacing: state.pacing,
             policy: state.policy,
             stop,
+            woken: (Instant::ZERO, 0),
         }
     }
 
@@ -217,9 +223,21 @@ impl CongestionControl for Bridge {
         }
     }
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
-        if self.hooks.on_wake {
-            self.event(cx, "on_wake", |o| o.call_method0("on_wake").map(drop));
+        if !self.hooks.on_wake {
+            return;
         }
+        let earlier = if self.woken.0 == cx.now { self.woken.1 } else { 0 };
+        self.woken = (cx.now, earlier + 1);
+        self.event(cx, "on_wake", |o| {
+            if earlier < MOST_WAKES {
+                return o.call_method0("on_wake").map(drop);
+            }
+            let words = format!(
+                "wake_at: woken {MOST_WAKES} times at one instant, since it asks for the current time each time: ask for a \
+                 later one, such as self.now + self.srtt"
+            );
+            Err(PyRuntimeError::new_err(words))
+        });
     }
     fn telemetry(&self, out: &mut dyn FnMut(&'static str, f64)) {
         if !self.hooks.telemetry {

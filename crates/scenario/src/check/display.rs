@@ -152,6 +152,7 @@ fn group(f: &mut fmt::Formatter<'_>, c: &FlowCheck) -> fmt::Result {
         Ok(())
     };
     bound(f, "application", c.bounds.application)?;
+    bound(f, "page", c.bounds.page)?;
     bound(f, "window", c.bounds.window)?;
     bound(f, "fair share", c.bounds.fair_share)?;
     let loss = if super::bound_by_loss(&c.cc) { "random loss" } else { "random loss (Reno only)" };
@@ -162,6 +163,7 @@ fn group(f: &mut fmt::Formatter<'_>, c: &FlowCheck) -> fmt::Result {
         Active::Application => "application".into(),
         Active::FairShare { link } => format!("fair share of {link}"),
         Active::None => "no bound known".into(),
+        Active::Page => "the time of a page".into(),
         Active::RandomLoss => "random loss".into(),
         Active::ReturnLink { link } => format!("return link of {link}"),
         Active::Window => "window".into(),
@@ -174,5 +176,9 @@ fn group(f: &mut fmt::Formatter<'_>, c: &FlowCheck) -> fmt::Result {
     if let Some(u) = c.in_phase_utilization.filter(|u| *u < 1.0) {
         write!(f, "; {} of it if all flows lose packets at the same time", percent(u))?;
     }
-    writeln!(f)
+    writeln!(f)?;
+    if c.leaves_out.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "  left out     {}", c.leaves_out.join("; "))
 }

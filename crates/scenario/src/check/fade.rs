@@ -37,13 +37,15 @@ pub(super) fn check(fade: &fade::Config, rate: &rate::Config) -> FadeCheck {
     let own = rate.mean().map(|r| r.bits_per_sec() as f64);
     let carrier = fade.carrier();
     let symbols = carrier.and_then(|c| c.symbol_rate);
-    let mut before = 1.0;
+    let outage = fade.outage();
+    // Without reception under a clear sky no ModCod is ever of use.
+    let mut before = if outage < 1.0 { 1.0 } else { 0.0 };
     let modcods: Vec<ModCodCheck> = carrier
         .map(fade::carrier::Config::ladder)
         .unwrap_or_default()
         .into_iter()
         .map(|(modcod, attenuation)| {
-            let beyond = fade.exceeded(attenuation);
+            let beyond = fade.exceeded(attenuation).min(before);
             let share = before - beyond;
             before = beyond;
             let rate_bit_s = symbols.map(|s| s * modcod.efficiency).or(own);
@@ -52,7 +54,7 @@ pub(super) fn check(fade: &fade::Config, rate: &rate::Config) -> FadeCheck {
         .collect();
     let mean = modcods.iter().map(|m| Some(m.share * m.rate_bit_s?)).sum::<Option<f64>>();
     let mean_rate_bit_s = if modcods.is_empty() { own } else { mean };
-    FadeCheck { what: fade.words(), modcods, mean_rate_bit_s, outage: fade.outage(), loss: fade.loss() }
+    FadeCheck { what: fade.words(), modcods, mean_rate_bit_s, outage, loss: fade.loss() }
 }
 
 impl fmt::Display for FadeCheck {

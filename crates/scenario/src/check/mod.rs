@@ -13,7 +13,7 @@ pub use chain::{ChainCheck, StationCheck};
 pub use orbit::OrbitCheck;
 
 use crate::memory::{self, Memory};
-use crate::resolved::{Direction, FlowGroup, Link, Resolved, Transport};
+use crate::resolved::{App, Direction, FlowGroup, Link, Resolved, Transport};
 pub use fade::{FadeCheck, ModCodCheck};
 use repair::Repaired;
 pub use repair::{RepairCheck, RepeatsCheck};
@@ -21,9 +21,10 @@ use serde::Serialize;
 use share::Demand;
 use skyhaul_analysis::{throughput, utilization, window};
 use skyhaul_base::Rate;
+use skyhaul_cc::CaGrowth;
 use skyhaul_path::{Limit, QueueConfig};
-use std::collections::BTreeMap;
 use skyhaul_rate::REPORT_BYTES;
+use std::collections::BTreeMap;
 
 /// The results of `check`. Times are in seconds, rates in segments per second or bit/s as the names say; an absent
 /// bound is `None`.
@@ -137,6 +138,8 @@ pub struct FlowCheck {
     pub bounds: Bounds,
     /// The active limit.
     pub active: Active,
+    /// What the prediction leaves out.
+    pub leaves_out: Vec<&'static str>,
     /// Predicted rate of one flow in segments per second, including lost ones.
     pub rate_segments_s: Option<f64>,
     /// Predicted goodput of the group in payload bit/s.
@@ -159,6 +162,9 @@ pub struct Bottleneck {
 pub struct Bounds {
     /// The rate of the application.
     pub application: Option<f64>,
+    /// Pages one after the other: the segments of a page over its shortest time, which is the handshake, the rounds in
+    /// which slow start lets the window grow to the page, its transmission, and the pause after it.
+    pub page: Option<f64>,
     /// Window over RTT.
     pub window: Option<f64>,
     /// Equal share of the slowest link in the direction of data.
@@ -183,6 +189,8 @@ pub enum Active {
     },
     /// No bound with a closed form.
     None,
+    /// The time of a page.
+    Page,
     /// Random loss.
     RandomLoss,
     /// Acknowledgements on a reverse link.
@@ -243,6 +251,79 @@ fn udp(f: &FlowGroup) -> bool {
 /// Bytes per segment in the unit of the application's rate: the whole packet for datagrams, the payload over TCP.
 fn unit(f: &FlowGroup) -> u32 {
     if f.transport.sends_datagrams() { packet(f) } else { f.endpoint.mss }
+}
+
+/// Bytes on a link per full segment of payload: small transfers have a header, and packets of their handshake, for
+/// less payload than a segment has.
+fn carried(f: &FlowGroup) -> f64 {
+    let App::Arrivals(arrivals) = &f.app else { return f64::from(packet(f)) };
+    let (segment, header) = (f64::from(f.endpoint.mss), f64::from(f.endpoint.header));
+    let size = arrivals.size.mean().max(1.0);
+    // The SYN, and the acknowledgement of its answer.
+    let opening = if f.handshake { 2.0 } else { 0.0 };
+    segment * (size + header * ((size / segment).ceil() + opening)) / size
+}
+
+/// Whether a control starts otherwise than by slow start, and may then send a page within one round-trip time.
+fn starts_fast(cc: &str) -> bool {
+    !matches!(cc, "bbr" | "bbr3" | "cubic" | "vegas" | "tcp-real" | "gaimd")
+        && !reno_class(cc)
+        && !cc.starts_with("westwood")
+}
+
+/// Upper bound of the rate of pages one after the other, in segments per second: RFC 5681 §3.1 for the rounds, with the
+/// growth by RFC 3465 if the endpoint counts bytes.
+fn page(f: &FlowGroup, rtt: f64, window: f64, slowest: Option<Rate>) -> Option<f64> {
+    let App::Pages(pages) = &f.app else { return None };
+    let segments = pages.segments as f64;
+    let rules = &f.endpoint.rules;
+    let growth = match rules.growth {
+        CaGrowth::Abc => 2.0,
+        CaGrowth::PerAck => 1.0 + 1.0 / f64::from(f.endpoint.delayed_ack.every.max(1)),
+    };
+    let (mut cwnd, mut sent, mut rounds) = (rules.initial_window.segments(f.endpoint.mss).max(1.0), 0.0, 0.0);
+    // A window that fills the path no longer waits for acknowledgements.
+    let full = slowest.map_or(f64::INFINITY, |r| r.bytes_per_sec() * rtt / f64::from(packet(f)));
+    while sent < segments {
+        if starts_fast(&f.label()) || cwnd >= full && full <= window {
+            rounds += 1.0;
+            break;
+        }
+        if cwnd >= window {
+            rounds += ((segments - sent) / window.max(1.0)).ceil();
+            break;
+        }
+        sent += cwnd;
+        cwnd *= growth;
+        rounds += 1.0;
+    }
+    let opening = if f.handshake { 1.0 } else { 0.0 };
+    let transmission = slowest.map_or(0.0, |r| (segments - 1.0) * f64::from(packet(f)) / r.bytes_per_sec());
+    // Transmission and rounds overlap.
+    let transfer = (rounds * rtt).max(rtt + transmission);
+    let pause = pages.idle.map_or(0.0, |idle| idle.mean());
+    let all = opening * rtt + transfer + pause;
+    (all > 0.0).then(|| segments / all)
+}
+
+/// What the prediction of a flow leaves out.
+fn leaves_out(scenario: &Resolved, f: &FlowGroup, loss: f64) -> Vec<&'static str> {
+    let links = || f.path.iter().map(|&i| &scenario.links[i]);
+    let either = |has: fn(&Direction) -> bool| links().any(|l| has(&l.forward) || has(&l.reverse));
+    let tcp = !f.transport.sends_datagrams();
+    [
+        (tcp && f.app == App::BULK, "slow start"),
+        (matches!(f.app, App::Pages(_)) && starts_fast(&f.label()), "how fast this control starts"),
+        (tcp, "losses at full queues"),
+        (tcp && loss > 0.0 && !bound_by_loss(&f.label()), "random loss"),
+        (either(|d| d.fade.is_some()), "the fade: the rate is that under a clear sky"),
+        (either(|d| d.orbit.is_some()), "moving satellites: the delay is the shortest"),
+        (scenario.events.iter().any(|e| f.path.contains(&e.link)), "events"),
+        (scenario.flows.len() > 1, "when the groups start and stop"),
+    ]
+    .into_iter()
+    .filter_map(|(there, what)| there.then_some(what))
+    .collect()
 }
 
 /// Size of the packets on the return path: acknowledgements, or reports.
@@ -313,14 +394,17 @@ fn flow(scenario: &Resolved, f: &FlowGroup) -> FlowCheck {
         }),
         bounds: Bounds {
             application: f.app.offered().map(|bits| bits / 8.0 / f64::from(unit(f))),
+            page: page(f, rtt, window, slowest.map(|(_, rate)| rate)),
             window: window::window_limit(window, rtt)
                 .ok()
-                .filter(|x| x.is_finite() && !f.transport.sends_datagrams()),
+                // Each transfer of its own has a window of its own.
+                .filter(|x| x.is_finite() && !f.transport.sends_datagrams() && f.app.opens().is_none()),
             fair_share: None,
             random_loss: random_loss(f, loss, rtt, t0, window),
             return_link: None,
         },
         active: Active::None,
+        leaves_out: leaves_out(scenario, f, loss),
         rate_segments_s: None,
         goodput_bit_s: None,
         in_phase_utilization: None,
@@ -440,7 +524,7 @@ fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
         .zip(flows.iter())
         .map(|(f, c)| {
             let loss = c.bounds.random_loss.filter(|_| bound_by_loss(&c.cc));
-            let own = [c.bounds.application, c.bounds.window, loss];
+            let own = [c.bounds.application, c.bounds.page, c.bounds.window, loss];
             let cap = own.into_iter().flatten().fold(f64::INFINITY, f64::min);
             // Reports come once per round-trip time, however many packets there are.
             let per_ack = |i: usize| match (f.transport, &scenario.links[i]) {
@@ -450,7 +534,7 @@ fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
             let shared = if udp(f) { &[][..] } else { &f.path[..] };
             let uses = shared.iter().flat_map(|&i| {
                 let (data, acks) = resources(f, i);
-                [(data, f64::from(packet(f))), (acks, per_ack(i))]
+                [(data, carried(f)), (acks, per_ack(i))]
             });
             let uses = uses.filter(|(_, amount)| *amount > 0.0);
             Demand { count: f64::from(f.count), cap, uses: uses.collect() }
@@ -476,6 +560,7 @@ fn predict(scenario: &Resolved, check: &mut Check, flows: &mut [FlowCheck]) {
             Some(r) => Active::ReturnLink { link: scenario.links[r / 2].name.clone() },
             None if !share.rate.is_finite() => Active::None,
             None if flow.bounds.application.is_some_and(|a| a <= share.rate) => Active::Application,
+            None if flow.bounds.page.is_some_and(|p| p <= share.rate) => Active::Page,
             None if flow.bounds.window.is_some_and(|w| w <= share.rate) => Active::Window,
             None => Active::RandomLoss,
         };

@@ -82,6 +82,14 @@ fn where_nothing_can_arrive_a_warning_says_so() {
         (&["links.sat.reverse.up=false"], "nothing-arrives", "links.sat.reverse.up"),
         (&["links.sat.queue=500 B"], "queue-none", "links.sat.queue"),
         (&["duration=0 s"], "nothing-happens", "duration"),
+        (
+            &[
+                "links.sat.fade={ kind = 'rain', carrier = { es-n0 = '-30 dB' } }",
+                "links.sat.reverse.fade=none",
+            ],
+            "nothing-arrives",
+            "links.sat.fade.carrier.es-n0",
+        ),
     ] {
         assert_eq!(warned(sets), [(code, key.to_owned())], "{sets:?}");
     }
@@ -92,6 +100,88 @@ fn where_nothing_can_arrive_a_warning_says_so() {
     assert_eq!(warned(&[]), []);
     // Nothing is said of Reno where there is no queue.
     assert!(!codes(&["links.sat.queue=500 B"]).contains(&"queue-short"));
+}
+
+#[test]
+fn a_fade_that_changes_nothing_in_the_run_is_told() {
+    let of = |sets: &[&str]| {
+        let mut document = Document::preset("geo-hts-ka").unwrap();
+        sets.iter().for_each(|set| document.set(set).unwrap());
+        let scenario = document.resolve().unwrap();
+        let still = check(&scenario).warnings.into_iter().filter(|w| w.code == "fade-still");
+        still.map(|w| (w.key, w.message)).collect::<Vec<_>>()
+    };
+    let keys = |sets: &[&str]| of(sets).into_iter().map(|w| w.0).collect::<Vec<_>>();
+    let both = ["links.sat.fade", "links.sat.reverse.fade"];
+    // It rains for 5 % of the time: with seed 1 in these three minutes, with most others not.
+    assert_eq!(keys(&["duration=180 s"]), [""; 0]);
+    let dry: Vec<_> = (2..=9).map(|seed| of(&["duration=180 s", &format!("seed={seed}")])).collect();
+    let dry: Vec<_> = dry.into_iter().filter(|w| !w.is_empty()).collect();
+    assert!(dry.len() >= 6 && dry[0].iter().map(|w| &*w.0).eq(both), "{dry:?}");
+    assert!(
+        dry[0][0].1.contains("the fade changes nothing within the 180 s of the run, and with "),
+        "{dry:?}"
+    );
+    // Rain for half of the time, and another process each second.
+    let wet = ["links.sat.fade.rain-probability=0.5", "links.sat.fade.beta=1 /s", "links.sat.fade.m=2"];
+    let wet = [&["duration=180 s", "seed=3"], &wet[..]].concat();
+    assert!(!keys(&wet).contains(&"links.sat.fade".to_owned()), "{:?}", keys(&wet));
+    assert_eq!(keys(&["duration=0 s"]), [""; 0]);
+}
+
+#[test]
+fn a_page_is_as_fast_as_its_rounds() {
+    let of = |sets: &[&str]| {
+        let base =
+            ["links.sat.error=none", "flows.bulk.count=1", "flows.bulk.cc=sack", "flows.bulk.handshake=true"];
+        checked(&[&base[..], sets].concat()).flows.remove(0)
+    };
+    // RTT 551 ms: the handshake, then windows of 10, 20, 40 segments.
+    let modern = "flows.bulk.endpoint={ preset = 'modern' }";
+    let pages = "flows.bulk.app={ kind = 'pages', segments = 50 }";
+    let flow = of(&[modern, pages]);
+    near(flow.bounds.page.unwrap(), 50.0 / (4.0 * flow.base_rtt_s), 1e-9);
+    assert_eq!(flow.active, Active::Page);
+    near(flow.rate_segments_s.unwrap(), flow.bounds.page.unwrap(), 1e-12);
+    // The pause after each, no handshake.
+    let slow = of(&[
+        modern,
+        "flows.bulk.handshake=false",
+        "flows.bulk.app={ kind = 'pages', segments = 10, idle = '3 s' }",
+    ]);
+    let others = 9.0 * 8.0 * f64::from(slow.packet_bytes) / 10.4e6;
+    near(slow.bounds.page.unwrap(), 10.0 / (slow.base_rtt_s + others + 3.0), 1e-9);
+    // A page that takes long is bound by the link.
+    let long = of(&[modern, "flows.bulk.app={ kind = 'pages', segments = 1000000 }"]);
+    near(long.bounds.page.unwrap(), long.bounds.window.unwrap(), 1e-3);
+    let wide = ["flows.bulk.rwnd=6 MiB", "flows.bulk.sndbuf=6 MiB"];
+    let long = of(&[modern, "flows.bulk.app={ kind = 'pages', segments = 1000000 }", wide[0], wide[1]]);
+    near(long.bounds.page.unwrap(), long.bounds.fair_share.unwrap(), 5e-3);
+    // Peach may send all of it at once.
+    let quick = of(&[modern, pages, "flows.bulk.cc=peach"]);
+    assert!(
+        quick.bounds.page.unwrap() > 1.5 * flow.bounds.page.unwrap()
+            && quick.leaves_out.contains(&"how fast this control starts")
+    );
+    assert_eq!(of(&[modern]).bounds.page, None);
+}
+
+#[test]
+fn small_transfers_carry_headers() {
+    let used = |size: &str, handshake: bool| {
+        let c = checked(&[
+            "links.sat.error=none",
+            "flows.bulk.count=1",
+            "flows.bulk.cc=sack",
+            &format!("flows.bulk.handshake={handshake}"),
+            &format!("flows.bulk.app={{ kind = 'arrivals', rate = '100 /s', size = '{size}' }}"),
+        ]);
+        c.links[0].forward.utilization.unwrap() * 10.4e6 / 8.0
+    };
+    // 40 B of headers for each segment of up to 960 B, two more packets for a handshake.
+    near(used("100 B", false), 100.0 * 140.0, 1e-9);
+    near(used("100 B", true), 100.0 * 220.0, 1e-9);
+    near(used("1920 B", false), 100.0 * 2000.0, 1e-9);
 }
 
 #[test]
@@ -213,7 +303,10 @@ fn options_of_a_queue_are_shown_as_they_are_in_force() {
     let leo = "links.sat.delay=20 ms";
     let (options, text, _) = shown(&[&of("kind = 'codel', limit = '50 packets'"), leo]);
     assert_eq!((&*options["target"], &*options["interval"]), ("5 ms", "100 ms"));
-    assert!(text.contains("options    class-aware false, ecn true, interval 100 ms, target 5 ms\n"), "{text}");
+    assert!(
+        text.contains("options    class-aware false, ecn true, interval 100 ms, target 5 ms\n"),
+        "{text}"
+    );
     let (options, _, hash) = shown(&[&of("kind = 'codel', limit = '50 packets'")]);
     assert_eq!((&*options["target"], &*options["interval"]), ("27.5 ms", "550 ms"));
     // The scenario says the same as one that writes these values.
@@ -222,7 +315,10 @@ fn options_of_a_queue_are_shown_as_they_are_in_force() {
     let (options, ..) = shown(&[&written, leo]);
     assert_eq!((&*options["target"], &*options["interval"]), ("27.5 ms", "550 ms"));
     let (options, ..) = shown(&[&of("kind = 'pie', limit = '50 packets', target = '20 ms'")]);
-    assert_eq!((&*options["target"], &*options["update"], &*options["burst"]), ("20 ms", "82.5 ms", "825 ms"));
+    assert_eq!(
+        (&*options["target"], &*options["update"], &*options["burst"]),
+        ("20 ms", "82.5 ms", "825 ms")
+    );
     let (options, ..) = shown(&[&of("kind = 'red', limit = '60 packets'")]);
     assert_eq!((&*options["min-threshold"], &*options["max-threshold"]), ("10 packets", "30 packets"));
     let (options, text, _) = shown(&[&of("kind = 'drop-tail', limit = '60 packets'")]);
@@ -331,6 +427,7 @@ flows bulk
   loss         0.1 %
   bounds       window 116, fair share 65, random loss (Reno only) 69.6 segments/s per flow
   prediction   fair share of sat: 65 segments/s per flow, goodput 9.97 Mbit/s in all
+  left out     slow start; losses at full queues; random loss
 
 warnings
   links.sat.queue: 50 packets are 0.0698 of the BDP: Reno flows that lose packets at the same time use 79.9 % of a loss-free link [queue-short]

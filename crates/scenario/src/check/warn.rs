@@ -6,6 +6,7 @@ use super::{
 };
 use crate::resolved::{App, Change, Direction, Event, FlowGroup, Resolved, Start, Transport};
 use skyhaul_analysis::{loss, utilization};
+use skyhaul_base::Instant;
 use skyhaul_path::Limit;
 use skyhaul_path::error::{self, ber};
 use skyhaul_tcp::config::ProbeNegotiation;
@@ -17,6 +18,8 @@ const MUCH_LOSS: f64 = 1e-3;
 /// A control that measures the minimum RTT more often than once in so many of them does little else: sending less while the
 /// queue drains, and the measurement itself, take two.
 const FEW_RTTS: f64 = 5.0;
+/// Number of other seeds whose fade is tried.
+const SKIES: u64 = 20;
 /// Number of recorded values from which a file grows beyond a few hundred megabytes.
 const MANY_VALUES: f64 = 2e7;
 
@@ -24,6 +27,7 @@ const MANY_VALUES: f64 = 2e7;
 pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
     let mut out = Vec::new();
     dead_ends(scenario, check, &mut out);
+    still_skies(scenario, check, &mut out);
     queues(scenario, check, &mut out);
     phases(scenario, check, &mut out);
     windows(scenario, check, &mut out);
@@ -161,6 +165,11 @@ fn dead_ends(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
             let message = "the channel loses every packet: nothing arrives; write a loss below 1";
             push(out, "nothing-arrives", way.key("error"), message.into());
         }
+        if c.fade.as_ref().is_some_and(|f| f.outage >= 1.0) {
+            let message = "the signal is too weak for the most robust ModCod even under a clear sky: nothing arrives; write a \
+                           higher es-n0, or a ModCod that needs less";
+            push(out, "nothing-arrives", way.key("fade.carrier.es-n0"), message.into());
+        }
         let small = c.queue_packets.is_some_and(|n| n < 1.0) && matches!(d.queue.limit, Limit::Bytes(_));
         if small && d.rate.mean().is_some() && !changes(|c| matches!(c, Change::Limit(_))) {
             let message = format!(
@@ -170,6 +179,45 @@ fn dead_ends(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
             );
             push(out, "queue-none", way.key("queue"), message);
         }
+    }
+}
+
+/// Fades that change nothing in the run: its own seed, and how many of others do better.
+fn still_skies(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
+    let end = Instant::ZERO + scenario.duration;
+    for way in directions(scenario, check).filter(|way| way.check.flows > 0 && !scenario.duration.is_zero()) {
+        let (link, direction) = (&scenario.links[way.index], if way.forward { "forward" } else { "reverse" });
+        // Too weak a signal has its own warning.
+        if way.check.fade.as_ref().is_none_or(|f| f.outage >= 1.0) {
+            continue;
+        }
+        let changes = |seed: u64| {
+            let Some(mut course) = way.direction.fade_course(seed, link, direction) else { return false };
+            let (mut rate, mut loss) = (None, 0.0);
+            while course.next() < end {
+                let start = course.next() == Instant::ZERO;
+                match course.take() {
+                    Change::Fade(p) if start => loss = p,
+                    Change::Rate(r) if start => rate = Some(r),
+                    // A fade that looked ahead without finding a change repeats its loss.
+                    Change::Fade(p) if p == loss => {}
+                    Change::Rate(r) if rate.as_ref() == Some(&r) => {}
+                    _ => return true,
+                }
+            }
+            false
+        };
+        if changes(scenario.seed) {
+            continue;
+        }
+        let others = (1..=SKIES).filter(|i| changes(scenario.seed.wrapping_add(*i))).count();
+        let message = format!(
+            "with seed {} the fade changes nothing within the {} s of the run, and with {others} of the next {SKIES} seeds it \
+             does: write a longer duration, one of those seeds, or a stronger fade",
+            scenario.seed,
+            short(scenario.duration.as_secs_f64())
+        );
+        push(out, "fade-still", way.key("fade"), message);
     }
 }
 
@@ -413,7 +461,7 @@ fn loads(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         let (mut datagrams, mut all, mut names) = (0.0, 0.0, Vec::new());
         for (group, flow) in groups {
             let Some(segments) = flow.bounds.application else { continue };
-            let bits = segments * 8.0 * f64::from(flow.packet_bytes) * f64::from(flow.count);
+            let bits = segments * 8.0 * super::carried(group) * f64::from(flow.count);
             all += bits;
             if group.transport == Transport::Udp {
                 datagrams += bits;

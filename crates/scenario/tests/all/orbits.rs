@@ -127,7 +127,6 @@ fn refusals_say_where_and_what_to_write() {
         (LEO.into(), &["links.sat.orbit.constellation=leo500"], "there is no constellation \"leo500\" (known: geo, leo550"),
         (LEO.into(), &["links.sat.orbit.handover=best"], "(known: longest, max-elevation, nearest-path)"),
         (LEO.into(), &["links.sat.orbit.interval=0 s"], "links.sat.orbit.interval: 0 s is not from 0.01 to 3600 s"),
-        (LEO.into(), &["links.sat.delay=10 ms"], "links.sat.delay: the delay follows from the orbit: leave this out"),
         (LEO.into(), &["links.sat.reverse.delay=10 ms"], "links.sat.reverse.delay: the delay follows"),
         (LEO.into(), &["links.sat.orbit.mask=5 deg"], "links.sat.orbit.mask: unknown key"),
         (LEO.into(), &["links.sat.orbit.from.latitude=95 deg"], "links.sat.orbit.from is \"London\", which has no keys"),

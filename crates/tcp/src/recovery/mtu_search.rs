@@ -3,9 +3,9 @@
 //!
 //! ```text
 //! Base ── a probe arrives ──> longer segments ── no size is left to try ──> Search Complete
-//!   ^                              ^ └───────────────┐                           |  |
-//!   |                              └─ after 600 s, from the largest size again ──┼──┘
-//!   └──────────────────── four timeouts in a row (black hole) ───────────────────┘
+//!   ^                                ^                                           │     │
+//!   │                                └── after 600 s, from the largest size again ┘     │
+//!   └────────────────── four timeouts in a row (black hole) ──────────────────────────┘
 //! ```
 //! The largest size is tried first, since most paths carry it. Then the range is halved until the remainder is not
 //! worth a probe. A probe that is lost alone, with later segments delivered, was either too long or hit by a channel

@@ -5,7 +5,7 @@
 //!            or by time (RFC 6675 §5, RFC 8985 §6)
 //!   ┌──────────────────────────────────────────────┐
 //!   │                                              ▼
-//! Open ◄── its `point` acknowledged, undone ──── Recovery ◄─┐ partial acknowledgement (RFC 6582 §3.2),
+//! Open ◄── its `point` acknowledged, undone ─── Recovery ◄─┐ partial acknowledgement (RFC 6582 §3.2),
 //!   │ ▲                                            │    └──┘ a loss that the control must know of
 //!   │ │                                            │
 //!   │ └─ `recover` acknowledged, undone ─┐         │ timeout
