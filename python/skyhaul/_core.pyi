@@ -363,8 +363,7 @@ class Control:
     def wake_at(self, time: float | None) -> None:
         """Asks for `on_wake` at a simulated time, s; replaces an earlier request, None cancels.
 
-        Raises `ValueError` if the time is before `now`.
-        A control woken 1000 times at one instant is ended.
+        Raises `ValueError` if the time is before `now`. A control woken 1000 times at one instant is ended.
         """
     def retransmit_head(self) -> None:
         """Marks the oldest outstanding segment lost; outside a recovery `on_congestion` follows."""

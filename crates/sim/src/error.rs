@@ -28,10 +28,10 @@ pub enum BuildError {
     NoSuchLink {
         /// Name of the group of flows.
         flow: String,
-        /// Index in the flow's path.
+        /// The number of the link that the path names.
         link: usize,
     },
-    /// A user's own control panicked before anything ran, or the engine broke an invariant.
+    /// A user's own control panicked while the simulation was built, or the engine broke an invariant.
     #[error("{message}")]
     Broken {
         /// What happened, in one line.
@@ -42,7 +42,7 @@ pub enum BuildError {
     TooLarge,
 }
 
-/// Why a run ended before its end.
+/// Why a run failed.
 pub struct Failure {
     /// The simulated time reached.
     pub at: Instant,
@@ -60,7 +60,7 @@ pub struct Failure {
 /// What `run` changed must not be used after an error, except to be dropped.
 ///
 /// # Errors
-/// The panic, at time zero.
+/// The panic. Its time is zero: the caller knows the simulated time.
 pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|payload| Failure::new(Instant::ZERO, payload))
 }

@@ -5,13 +5,15 @@
 //! pop (time, slot)
 //!  ├ service(link)    the head of a queue whose departures are not known is transmitted and put in flight, or the
 //!  │                  channel loses a packet
-//!  ├ delivery(link)   last hop? no: offered to the next link; yes: the end point handles it and may send
+//!  ├ delivery(link)   last hop? no: offered to the next link; yes: the endpoint handles it and may send
 //!  ├ timer(flow)      start, retransmission timer, pacing, delayed acknowledgement
-//!  └ sampler          a row for each flow and link
+//!  ├ sampler          a row for each flow and link
+//!  └ changes          of links, and events at gateways
 //! ```
 //!
-//! Each slot is pending at most once, and simultaneous events are ordered by slot (services before deliveries
-//! before timers before the sampler), so the order is a property of the scenario. Timers are lazy: a postponed one
+//! Each slot is pending at most once, and simultaneous events are ordered by slot, so the order is a property of the
+//! scenario: services, deliveries, the timers of the scenario's flows, the sampler, the changes, and the timers of
+//! connections opened for transfers. Timers are lazy: a postponed one
 //! fires early and is set again, which costs nothing per acknowledgement.
 //!
 //! Nothing here reads a clock, a file or the environment.

@@ -26,7 +26,7 @@ pub struct RunResult {
     pub events: u64,
     /// Hash of all events, if the recorder computed one.
     pub digest: Option<u64>,
-    /// Why the run ended before its time; its results are those until then.
+    /// Why the run ended before its duration, if it did; the results are those until then.
     pub ended: Option<Ended>,
 }
 
@@ -104,12 +104,12 @@ pub struct FlowResult {
     pub duplicate_acks: u64,
     /// Segments that arrived for a connection that had been replaced or had ended.
     pub discarded: u64,
-    /// Segments rejected by an end point.
+    /// Segments rejected by an endpoint.
     pub rejected: u64,
     /// Packets of a leg that the far end could not decompress.
     pub unread: u64,
-    /// Durations of the pages, or of the transfers that arrived at random, each from its first packet to its last
-    /// acknowledgement.
+    /// Durations of the pages, each from the opening of its connection to its last acknowledgement, or of the transfers
+    /// that arrived at random, each from its arrival.
     pub pages: Vec<Duration>,
     /// Transfers that have arrived at random, complete or not.
     pub transfers: u64,
@@ -166,15 +166,17 @@ pub struct ChainResult {
     pub setup: Option<Duration>,
     /// From the sender's first segment until the receiver had the first byte.
     pub first_byte: Option<Duration>,
-    /// Bytes acknowledged to the sender that never reached the receiver because a gateway crashed or an end gave up.
+    /// Bytes acknowledged to the sender that never reached the receiver because a gateway crashed, the route left it, or
+    /// an end gave up.
     pub lost: u64,
-    /// Connections that gateways forwarded without splitting them, for lack of capacity.
+    /// Connections that gateways forwarded without splitting them: for lack of capacity, because they were encrypted, or
+    /// after a change of their route.
     pub bypassed: u64,
     /// Connections that gateways refused for lack of capacity.
     pub refused: u64,
-    /// Bytes that gateways handed over to others.
+    /// Bytes that gateways handed over to other gateways.
     pub moved: u64,
-    /// Silence of the legs behind them during handovers.
+    /// Total time for which the leg behind a gateway was silent during handovers.
     pub silent: Duration,
 }
 
@@ -243,7 +245,7 @@ pub struct LinkResult {
     pub max_queue: u32,
     /// Counters of its code and ARQ; zero without them.
     pub repair: RepairCounters,
-    /// Acknowledgements created at the far side; not included in those delivered.
+    /// Acknowledgements created at the far side of the link; not included in the packets delivered.
     pub reconstructed: u64,
 }
 
@@ -321,7 +323,7 @@ impl RunResult {
     }
 }
 
-/// Jain's index of fairness over the goodput of some flows; 1 of none.
+/// Jain's index of fairness over the goodput of some flows; 1 without flows.
 pub(crate) fn jain(flows: &[FlowResult]) -> f64 {
     let goodput: Vec<f64> = flows.iter().map(|f| f.goodput).collect();
     if goodput.is_empty() { 1.0 } else { fairness::jain(&goodput) }

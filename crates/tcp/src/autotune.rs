@@ -7,7 +7,7 @@
 
 use skyhaul_base::{Duration, Instant};
 
-/// Initial buffer, bytes: the default of `tcp_rmem[1]` gives a window of 64 KiB.
+/// Initial buffer, bytes, as in Linux: the default of `tcp_rmem[1]`, 128 KiB, gives a window of 64 KiB.
 const START: u64 = 65_536;
 
 /// Size of a first flight, segments, for the first comparison (RFC 6928).
@@ -16,16 +16,18 @@ const FIRST_FLIGHT: u64 = 10;
 /// State of the auto-tuning. Amounts in bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Autotune {
+    /// Maximum size of the buffer.
     most: u64,
     mss: u64,
     /// RTT as seen by the receiver: the minimum time in which a window of data arrives. Never below the true RTT,
     /// and equal to it when the window is the limit.
     rtt: Option<Duration>,
-    /// End of a previously announced window.
+    /// Right edge of the window announced at `window_began`; 0 before the first data.
     window_end: u64,
     window_began: Instant,
-    /// The round in progress.
+    /// Start of the round in progress.
     round_began: Instant,
+    /// Offset up to which data was read before this round.
     read_before: u64,
     /// Data read in the best round so far.
     space: u64,
@@ -51,13 +53,13 @@ impl Autotune {
         }
     }
 
-    /// Restarts the measurement with everything before `read` read, after a time in which the buffer could not
-    /// grow.
+    /// Restarts the measurement after a time in which the buffer could not grow; data up to the offset `read` was read.
     pub(crate) fn begin_anew(&mut self, read: u64) {
         (self.window_end, self.read_before) = (0, read);
     }
 
-    /// Data has arrived up to `nxt` and was read up to `read`; `edge` is the right edge of the announced window.
+    /// Data has arrived up to `nxt` and was read up to `read`; `edge` is the right edge of the announced window. All three
+    /// are stream offsets.
     /// Returns the new size for a buffer of `buffer` bytes.
     pub(crate) fn arrived(&mut self, now: Instant, nxt: u64, read: u64, edge: u64, buffer: u64) -> u64 {
         if self.window_end == 0 {

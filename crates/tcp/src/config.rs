@@ -32,7 +32,7 @@ pub enum RttSource {
 pub struct Rto {
     /// Clock granularity G.
     pub tick: Duration,
-    /// Before the first sample.
+    /// Timeout before the first sample.
     pub initial: Duration,
     /// Lower bound.
     pub min: Duration,
@@ -127,11 +127,11 @@ pub enum LossClassifier {
         /// 1.25, or 2 in the first version.
         high: f64,
     },
-    /// Those while the RTT is short (Tobe et al. 2000).
+    /// Those while the RTT is not in a spike (Tobe et al. 2000).
     Spike {
-        /// A spike begins at this fraction of the RTT range: 1/2.
+        /// A spike begins above this fraction of the RTT range; 1/2 in the source.
         start: f64,
-        /// It ends at this fraction: 1/3.
+        /// A spike ends below this fraction of the RTT range; 1/3 in the source.
         end: f64,
     },
 }
@@ -268,8 +268,8 @@ pub struct Config {
     pub byte_window: bool,
     /// Hold small segments back while data is outstanding (RFC 896).
     pub nagle: bool,
-    /// Ordinary segments take a short way through the code (Van Jacobson's header prediction), which changes nothing but
-    /// the time that it takes. Tests forbid it to compare.
+    /// Ordinary segments take a fast path through the code (Van Jacobson's header prediction), which changes nothing but
+    /// the computing time. Tests compare runs with and without it.
     pub header_prediction: bool,
     /// Receive buffer, bytes.
     pub receive_buffer: u64,
@@ -307,7 +307,7 @@ pub struct Config {
 }
 
 impl From<&Config> for Arc<Config> {
-    /// Makes a copy. Callers with many connections share one configuration instead.
+    /// Makes a copy. Callers with many connections share one `Arc` instead.
     fn from(config: &Config) -> Self {
         Self::new(*config)
     }
@@ -393,7 +393,7 @@ impl Config {
         }
     }
 
-    /// ns-2 since October 2004: initial window 2, limited transmit, RTOmin 0.2 s.
+    /// ns-2 since October 2004: initial window 2, limited transmit, RTOmin 0.2 s, and the "impatient" variant of NewReno.
     #[must_use]
     pub const fn ns2_2004() -> Self {
         let old = Self::ns2_2001();
@@ -470,8 +470,9 @@ impl Config {
         }
     }
 
-    /// A host on an open network: `modern` with RACK-TLP loss detection (RFC 8985) and autotuned buffers in both
-    /// directions. Simulations default to `modern`, which has fewer interacting mechanisms.
+    /// A host on an open network: `modern` with RACK-TLP loss detection (RFC 8985), autotuned buffers in both directions,
+    /// ECN if the peer requests it, and RTT samples weighted per round trip. Simulations default to `modern`, which has
+    /// fewer interacting mechanisms.
     #[must_use]
     pub const fn host() -> Self {
         Self {

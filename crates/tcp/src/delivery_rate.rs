@@ -8,33 +8,38 @@ use skyhaul_cc::{Lost, RateSample};
 /// Delivery state when a segment was last sent.
 #[derive(Clone, Copy, Debug)]
 struct Snapshot {
+    /// `C.delivered`, bytes.
     delivered: u64,
+    /// `C.delivered_time`.
     delivered_time: Instant,
+    /// `C.first_send_time`.
     first_sent_time: Instant,
     sent_time: Instant,
+    /// Bytes ever marked lost.
     lost: u64,
-    /// Including the segment itself.
+    /// Bytes in flight, the segment included.
     in_flight: u64,
     app_limited: bool,
-    /// It has already been delivered: an acknowledgement that covers it again gives no sample.
+    /// The segment has already been delivered: an acknowledgement that covers it again gives no sample.
     delivered_already: bool,
 }
 
-/// Takes a snapshot per segment sent, and turns the newest one delivered by an acknowledgement into a sample. The
-/// ring stays in step with the scoreboard's.
+/// Takes a snapshot per segment sent. The newest snapshot of the segments that an acknowledgement delivers becomes a
+/// sample. Snapshots have the indices of their segments in the scoreboard.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sampler {
     snapshots: VecDeque<Snapshot>,
     delivered_time: Instant,
     first_sent_time: Instant,
-    /// Delivered count at which the current application-limited phase ends.
+    /// Delivered bytes at which the current application-limited phase ends.
     app_limited_until: u64,
+    /// The newest snapshot delivered since [`Self::take`].
     newest: Option<Snapshot>,
-    /// Segments removed from the front of the ring, so that positions can be compared over time.
+    /// Segments removed at the front. This number plus the index is the position of a segment, which stays valid.
     gone: u64,
     /// Records of segments marked lost and not yet reported.
     lost: Vec<Lost>,
-    /// The last segment marked lost.
+    /// Position of the last segment marked lost.
     last_lost: Option<u64>,
 }
 
@@ -49,7 +54,8 @@ impl Sampler {
         self.lost.shrink_to_fit();
     }
 
-    /// A segment was sent. `index` counts from the oldest outstanding one; `in_flight` includes it.
+    /// A segment was sent. `index` counts from the oldest outstanding one. `delivered` and `lost` are the bytes ever
+    /// delivered and marked lost; `in_flight` includes the segment. `nothing_outstanding` was true before.
     pub(crate) fn sent(
         &mut self,
         index: usize,
@@ -79,7 +85,7 @@ impl Sampler {
         }
     }
 
-    /// The application has nothing to send: samples are app-limited until the data in flight is delivered.
+    /// The application has nothing to send: samples are application-limited until the data in flight is delivered.
     pub(crate) fn app_limited(&mut self, delivered: u64, in_flight: u64) {
         self.app_limited_until = delivered + in_flight.max(1);
     }
@@ -123,7 +129,8 @@ impl Sampler {
         self.lost.clear();
     }
 
-    /// The sample from the last acknowledgement, if it is valid.
+    /// The sample of the last acknowledgement; `None` if it delivered nothing new. `delivered` and `lost` are as in
+    /// [`Self::sent`]. A sample over less than `min_rtt` has no rate.
     pub(crate) fn take(
         &mut self,
         delivered: u64,
@@ -134,7 +141,7 @@ impl Sampler {
         let send = s.sent_time - s.first_sent_time;
         let ack = self.delivered_time - s.delivered_time;
         let interval = send.max(ack);
-        // A sample shorter than the minimum RTT overestimates the rate.
+        // Over less than the minimum RTT the rate would be overestimated.
         let reliable = !interval.is_zero() && min_rtt.is_none_or(|m| interval >= m);
         let bytes = delivered - s.delivered;
         Some(RateSample {
@@ -186,18 +193,18 @@ mod tests {
     }
 
     #[test]
-    fn what_was_delivered_before_makes_no_sample_again() {
+    fn a_segment_delivered_before_gives_no_second_sample() {
         let mut s = five();
-        // 1 to 4 arrive; the sample is of the newest.
+        // Segments 1 to 4 arrive; the sample is that of the newest.
         (1..5).for_each(|i| s.delivered(i, ms(100 + 10 * i as u64)));
         let sample = s.take(4000, 0, None).expect("something was delivered");
         assert_eq!((sample.prior_delivered, sample.in_flight, sample.delivered), (0, 5000, 4000));
-        // 0 is sent again when 4000 bytes are delivered, and what its acknowledgement covers besides is old.
+        // Segment 0 is sent again when 4000 bytes are delivered; its acknowledgement covers nothing else that is new.
         s.sent(0, ms(150), 4000, 1000, 1000, false);
         (0..5).for_each(|i| s.delivered(i, ms(250)));
         let sample = s.take(5000, 1000, Some(Duration::from_millis(100))).expect("the hole was delivered");
         assert_eq!((sample.prior_delivered, sample.delivered, sample.lost), (4000, 1000, 0));
-        // From the last delivery before it left, at 140 ms, to its own.
+        // From the last delivery before segment 0 left, at 140 ms, to the delivery of segment 0, at 250 ms.
         assert_eq!(sample.interval, Duration::from_millis(110));
         (0..5).for_each(|i| s.delivered(i, ms(260)));
         assert_eq!(s.take(5000, 1000, None), None);
@@ -212,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_segments_tell_of_the_path_when_they_left() {
+    fn a_lost_segment_has_the_state_of_the_path_at_its_transmission() {
         let mut s = five();
         s.popped(1);
         // The second, third and fifth of the five.

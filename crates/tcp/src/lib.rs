@@ -1,7 +1,8 @@
 //! The sans-IO TCP endpoint: the same code runs in the simulator and on the wire.
 //!
-//! An endpoint owns no socket and reads no clock. Its driver calls five functions: `handle` with an arriving
-//! [`Segment`], `poll_transmit` until it returns nothing, `next_timeout` and `handle_timeout`, and `poll_event`.
+//! An endpoint owns no socket and reads no clock. The driver of a [`Connection`] calls five functions: `handle` with an
+//! arriving [`Segment`], `poll_transmit` until it returns nothing, `next_timeout` and `handle_timeout`, and `poll_event`.
+//! [`Source`] and [`Sink`] are the two ends of a simulated flow without a handshake.
 //! The payload store is a type parameter: [`Counted`] keeps only lengths (simulation), [`Bytes`] keeps the bytes
 //! (real network).
 #![no_std]

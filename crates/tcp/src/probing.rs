@@ -1,9 +1,9 @@
 //! Low-priority probes as a general facility: trains, budgets, numbers, and how the peer responds to them.
 //!
-//! A probe is a copy of data (or data not yet acknowledged) that bypasses the window, is never retransmitted, never
-//! enters the scoreboard, never starts the retransmission timer and never gives an RTT sample. A capable receiver
-//! answers each with one marked acknowledgement. The credit is the number of unanswered probes; answers beyond it
-//! are ignored.
+//! A probe copies data: the last segment sent (a dummy, [`Mark::Dummy`]) or data not yet acknowledged ([`Mark::Nil`]). It
+//! bypasses the window, is never retransmitted, never enters the scoreboard, never starts the retransmission timer and
+//! never gives an RTT sample. A capable receiver answers each probe with one marked acknowledgement. The credit is the
+//! number of unanswered probes; answers beyond it are ignored.
 
 use crate::segment::Mark;
 use alloc::boxed::Box;
@@ -30,7 +30,7 @@ pub(crate) enum Pick {
     Modulo(u64),
 }
 
-/// Number of probe numbers remembered, so that each is accepted once.
+/// How many of the latest probe numbers are remembered, so that the answer to each is accepted once.
 const REMEMBERED: usize = 4096;
 
 /// Probing by a sender. Most senders never probe: the state for it is created by the first request.
@@ -39,10 +39,12 @@ pub(crate) struct Prober {
     /// The last data segment transmitted, full-sized if possible (kept even when acknowledged); length 0 means
     /// none.
     last: (u64, u32),
-    /// Payload that fits next to the mark.
+    /// Payload that fits into a packet besides the mark, bytes.
     longest: u32,
     pub(crate) support: ProbeSupport,
+    /// Probes carry numbers.
     ids: bool,
+    /// `None` until the first request.
     work: Option<Box<ProbingState>>,
 }
 
@@ -52,8 +54,9 @@ struct ProbingState {
     /// Numbers sent and not yet answered, one bit for each of the last [`REMEMBERED`]; only if probes carry
     /// numbers, and only once one was sent.
     open: Option<Box<[u64; REMEMBERED / 64]>>,
+    /// Number of the next probe.
     next_id: u16,
-    /// First number of the current start or recovery; older answers are stale.
+    /// First number since the current start or recovery of the algorithm began; answers to older numbers are stale.
     epoch: u16,
     train: Option<ProbeTrain>,
     /// Probes requested and due now.
@@ -66,6 +69,7 @@ struct ProbingState {
     legacy_credit: u32,
     /// Send time of the first of these.
     first_unknown: Instant,
+    /// Where [`ProbeSource::UnackedRoundRobin`] goes on: an offset.
     round_robin: u64,
     sent: u64,
     answered: u64,
@@ -74,7 +78,9 @@ struct ProbingState {
 #[derive(Clone, Copy, Debug)]
 struct ProbeTrain {
     source: ProbeSource,
+    /// Probes not yet due.
     left: u32,
+    /// When the next one is due.
     next: Instant,
     spacing: Duration,
 }
@@ -108,6 +114,7 @@ impl Prober {
         Self { last: (0, 0), longest: u32::MAX, support: ProbeSupport::Unknown, ids, work: None }
     }
 
+    /// The state, created if necessary.
     fn work(&mut self) -> &mut ProbingState {
         self.work.get_or_insert_with(|| Box::new(ProbingState::new()))
     }
@@ -117,17 +124,19 @@ impl Prober {
     /// peer no longer accepts it as a copy.
     #[inline]
     pub(crate) fn transmitted(&mut self, seq: u64, len: u32, mss: u32, window: u64) {
-        // Without one the last length is 0, which any length exceeds.
+        // Before the first one the last length is 0, which is less than any `mss`.
         if len > 0 && (len == mss || self.last.1 < mss || self.last.0 + window < seq + u64::from(len)) {
             self.last = (seq, len);
         }
     }
 
+    /// A start, a recovery, or the repair after a timeout begins: answers to earlier probes are stale.
     pub(crate) fn begin_epoch(&mut self) {
         if let Some(w) = &mut self.work {
             w.epoch = w.next_id;
         }
     }
+    /// Starts a train, which replaces the current one.
     pub(crate) fn start(&mut self, now: Instant, train: Train) {
         let train = (train.count > 0 && self.support != ProbeSupport::No).then(|| ProbeTrain {
             source: train.source,
@@ -139,18 +148,21 @@ impl Prober {
             self.work().train = train;
         }
     }
+    /// Stops the train; probes that are due are not sent.
     pub(crate) fn stop(&mut self) {
         if let Some(w) = &mut self.work {
             w.stop();
         }
     }
+    /// Makes `count` probes due at once.
     pub(crate) fn ask(&mut self, source: ProbeSource, count: u32) {
         if self.support != ProbeSupport::No {
             let w = self.work();
             w.due_source = source;
-            w.due += count;
+            w.due = w.due.saturating_add(count);
         }
     }
+    /// The peer does not answer probes: none are sent from now on.
     pub(crate) fn unsupported(&mut self) {
         self.support = ProbeSupport::No;
         self.stop();
@@ -166,10 +178,10 @@ impl Prober {
         while t.left > 0 && t.next <= now {
             t.left -= 1;
             t.next += t.spacing;
-            w.due += 1;
+            w.due = w.due.saturating_add(1);
             w.due_source = t.source;
             if t.spacing.is_zero() {
-                w.due += t.left;
+                w.due = w.due.saturating_add(t.left);
                 t.left = 0;
             }
         }
@@ -185,8 +197,8 @@ impl Prober {
         }
     }
 
-    /// The next probe to transmit. `unacked` finds the data that it copies, as offset and length. Nothing is sent while the
-    /// peer's window is closed.
+    /// The next probe to transmit. `unacked` finds unacknowledged data to copy, as offset and length. Nothing is sent
+    /// while the peer's window is closed.
     pub(crate) fn poll(
         &mut self,
         now: Instant,
@@ -252,12 +264,13 @@ impl Prober {
     pub(crate) fn shorten(&mut self, longest: u32) {
         self.longest = longest;
     }
-    /// The range of the data that the next dummy copies.
+    /// The data that the next dummy copies, as offset and length.
     pub(crate) fn copied(&self) -> Option<(u64, u32)> {
         Some(self.last).filter(|l| l.1 > 0)
     }
 
-    /// Processes an answer. Returns whether it is stale, or `None` if it exceeds the probes sent.
+    /// Processes an answer. Returns whether the answer is stale, or `None` if it is not believed: more answers than
+    /// probes, a number not sent or already answered, or a peer that does not support probes.
     pub(crate) fn answer(&mut self, id: Option<u16>) -> Option<bool> {
         let w = self.work.as_mut().filter(|w| w.credit > 0)?;
         if self.support == ProbeSupport::No {
@@ -279,26 +292,28 @@ impl Prober {
         Some(id.is_some_and(|id| (id.wrapping_sub(w.epoch) as i16) < 0))
     }
 
-    /// A duplicate acknowledgement that an unmodified receiver may have sent for a probe. True if there is credit
-    /// for it; it is then no sign of loss. An acknowledgement less than an RTT after the first probe cannot be its
-    /// answer. Nor can one before an RTT is known, since a probe follows the data that it copies.
+    /// Processes a duplicate acknowledgement that an unmodified receiver may have sent for a probe. True if such an
+    /// answer is due; the duplicate is then no sign of loss. An acknowledgement less than an RTT after the first probe
+    /// cannot answer the probe, nor can one before an RTT is known, since a probe follows the data that it copies.
     pub(crate) fn consume_legacy_credit(&mut self, now: Instant, least_rtt: Option<Duration>) -> bool {
         let due = |w: &ProbingState| least_rtt.is_some_and(|rtt| w.first_unknown + rtt <= now);
         let Some(w) = self.work.as_mut().filter(|w| w.legacy_credit > 0 && due(w)) else { return false };
         w.legacy_credit -= 1;
         true
     }
+    /// Whether duplicate acknowledgements of an unmodified receiver may still answer probes.
     #[inline]
     pub(crate) fn expects_legacy(&self) -> bool {
         self.work.as_ref().is_some_and(|w| w.legacy_credit > 0)
     }
+    /// Whether probes are waiting to be sent.
     #[inline]
     pub(crate) fn has_due(&self) -> bool {
         self.work.as_ref().is_some_and(|w| w.due > 0)
     }
 }
 
-/// Position of a number among those remembered.
+/// Word and bit of a number in [`ProbingState::open`].
 const fn slot(id: u16) -> (usize, u64) {
     let at = id as usize % REMEMBERED;
     (at / 64, 1 << (at % 64))
@@ -340,6 +355,18 @@ mod tests {
     }
 
     #[test]
+    fn requests_beyond_the_largest_count_are_cut() {
+        let mut p = prober();
+        p.ask(ProbeSource::LastSegment, 1);
+        p.ask(ProbeSource::LastSegment, u32::MAX);
+        assert_eq!(p.work().due, u32::MAX);
+        let (first, spacing) = (Duration::ZERO, Duration::ZERO);
+        p.start(Instant::ZERO, Train { source: ProbeSource::LastSegment, count: u32::MAX, first, spacing });
+        p.advance(Instant::ZERO);
+        assert_eq!((p.work().due, p.next_departure()), (u32::MAX, Instant::MAX));
+    }
+
+    #[test]
     fn more_answers_than_probes_are_not_believed() {
         let mut p = prober();
         p.ask(ProbeSource::LastSegment, 1);
@@ -356,7 +383,7 @@ mod tests {
         assert_eq!(p.answer(Some(1)), Some(false));
         assert_eq!(p.answer(Some(1)), None, "a duplicate of the answer");
         assert_eq!(p.answer(Some(9)), None, "never sent");
-        assert_eq!(p.answer(None), None, "ours have numbers");
+        assert_eq!(p.answer(None), None, "the probes carry numbers");
         assert_eq!(p.answer(Some(0)), Some(false));
         assert_eq!(p.counts().1, 2);
     }
@@ -404,15 +431,15 @@ mod tests {
         p.ask(ProbeSource::UnackedRoundRobin, 2);
         p.rewind();
         assert_eq!(walk(&mut p, &[(100, 1000), (2100, 500)]), [(100, 1000), (2100, 500)]);
-        // Nothing outstanding: the slot is skipped, not deferred.
+        // Nothing outstanding: the probes are dropped, not deferred.
         p.ask(ProbeSource::UnackedRoundRobin, 2);
         assert!(walk(&mut p, &[]).is_empty());
         assert!(!p.has_due());
-        // By their number modulo the length of the queue: eight were sent.
+        // By the number of the probe modulo the length of the queue: eight probes were sent.
         p.ask(ProbeSource::UnackedModulo, 4);
         let queue = [(100, 1000), (1100, 1000), (2100, 500)];
         assert_eq!(walk(&mut p, &queue), [(2100, 500), (100, 1000), (1100, 1000), (2100, 500)]);
-        // When 100 has left the queue, the next pick jumps: 12 mod 2.
+        // When 100 has left the queue, the next pick jumps: probe 12, 12 mod 2 = 0.
         p.ask(ProbeSource::UnackedModulo, 1);
         assert_eq!(walk(&mut p, &queue[1..]), [(1100, 1000)]);
     }
@@ -434,7 +461,7 @@ mod tests {
         p.transmitted(6001, 10, 1000, 2000);
         p.ask(ProbeSource::LastSegment, 1);
         assert_eq!(p.poll(Instant::ZERO, true, none).map(|x| (x.seq, x.len)), Some((5001, 1000)));
-        // More than a window later the peer would not take that for a copy.
+        // More than a window later the peer would not accept the old segment as a copy.
         p.transmitted(7001, 10, 1000, 2000);
         p.ask(ProbeSource::LastSegment, 1);
         assert_eq!(p.poll(Instant::ZERO, true, none).map(|x| (x.seq, x.len)), Some((7001, 10)));

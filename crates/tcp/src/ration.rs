@@ -1,9 +1,9 @@
-//! Rate limit on a connection's answers to unsolicited segments: segments that an off-path attacker can send blindly must not
-//! trigger one answer each (RFC 5961 §7, §10).
+//! Rate limit on a connection's answers to unsolicited segments and to copies of data: segments that an off-path attacker can
+//! send blindly must not trigger one answer each (RFC 5961 §7, §10).
 
 use skyhaul_base::{Duration, Instant};
 
-/// Answers to stray segments per [`PERIOD`]: the numbers that RFC 5961 §7 proposes, per connection. On average one
+/// Answers to unsolicited segments per [`PERIOD`]: the numbers that RFC 5961 §7 proposes, per connection. On average one
 /// in 500 ms, as in Linux (`tcp_invalid_ratelimit`).
 const MOST: u64 = 10;
 const PERIOD: Duration = Duration::from_secs(5);
@@ -16,7 +16,7 @@ pub(crate) struct Ration {
 }
 
 impl Ration {
-    /// Whether one more unsolicited answer may leave now; if so, it counts.
+    /// Whether one more answer to an unsolicited segment may leave now; if so, it counts.
     #[cold]
     pub(crate) fn may_send(&mut self, now: Instant) -> bool {
         self.may_spend(now, 1, MOST, PERIOD)

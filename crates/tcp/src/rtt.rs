@@ -20,7 +20,7 @@ pub struct Estimator {
     min: Duration,
     /// The current timeout, with bounds and backoff.
     rto: Duration,
-    /// The segment being timed: its end and its send time.
+    /// End and send time of the segment being timed.
     timed_end: u64,
     timed_at: Instant,
     /// `srtt + max(G, margin, 4·rttvar)`, before bounds and backoff.
@@ -70,16 +70,16 @@ impl Estimator {
         }
     }
 
-    /// A valid sample, one of `of` expected per RTT; clears the backoff.
+    /// A valid sample, one of `per_rtt` expected in a round trip; clears the backoff.
     #[inline]
-    pub fn sample(&mut self, rtt: Duration, of: u64, config: &Rto) {
+    pub fn sample(&mut self, rtt: Duration, per_rtt: u64, config: &Rto) {
         if self.srtt == NONE {
             self.srtt = rtt;
             self.rttvar = rtt / 2;
-        } else if of > 1 {
+        } else if per_rtt > 1 {
             let error = self.srtt.abs_diff(rtt).as_nanos();
-            self.rttvar = toward(self.rttvar, error, 4 * of);
-            self.srtt = toward(self.srtt, rtt.as_nanos(), 8 * of);
+            self.rttvar = toward(self.rttvar, error, 4 * per_rtt);
+            self.srtt = toward(self.srtt, rtt.as_nanos(), 8 * per_rtt);
         } else {
             // RFC 6298 §2.3: rttvar first, from the old srtt.
             let error = self.srtt.abs_diff(rtt).as_nanos();
@@ -114,15 +114,15 @@ impl Estimator {
     pub fn rto(&self) -> Duration {
         self.rto
     }
-    /// The RTT from an echo of this age, if it is plausible. `oldest`: time since the first transmission of the
-    /// oldest acknowledged segment. `newest`: time since the transmission of the newest one never retransmitted. An
-    /// echo is forged, or noise, if it is
+    /// The RTT from a timestamp echo of age `echo`, if that is plausible. `oldest`: time since the first transmission of
+    /// the oldest segment acknowledged. `newest`: time since the transmission of the newest acknowledged segment that was
+    /// never retransmitted. An echo is forged, or noise, if it is
     ///
-    /// - older than `oldest` by more than a clock tick: the echoed segment was not yet sent;
-    /// - more than twice the timeout: the oldest outstanding segment left at most one RTT before the timer was
-    ///   started, which has not expired since;
-    /// - shorter than both the minimum RTT and `newest`, within which that segment has arrived. The minimum RTT is
-    ///   used then, so an echo cannot lower it.
+    /// - older than `oldest` by more than a clock tick: none of the acknowledged segments had been sent;
+    /// - older than twice the timeout: the oldest outstanding segment left at most one RTT before the start of the timer,
+    ///   and the timer has not expired since;
+    /// - younger than both the minimum RTT and `newest`: the echoed segment would have left after all acknowledged ones.
+    ///   The minimum RTT is used then, so an echo cannot lower it.
     #[inline]
     pub(crate) fn plausible_echo(
         &self,
@@ -139,19 +139,21 @@ impl Estimator {
         }
         self.min()
     }
-    /// The timer has expired; with `spared`, the first expiration in a row does not back off.
+    /// The timer has expired. With `spared`, the first expiration in a row leaves the timeout as it is: the algorithm
+    /// takes losses for channel errors.
     pub fn back_off(&mut self, config: &Rto, spared: bool) {
         self.backoff = (self.backoff + 1).min(32);
         if !(spared && self.backoff == 1) {
             self.settle(config);
         }
     }
-    /// Data has arrived that gives no sample: the path works, so the backoff ends.
+    /// An acknowledgement of new data gives no sample: the path works, so the backoff ends.
     pub fn end_backoff(&mut self, config: &Rto) {
         if core::mem::take(&mut self.backoff) > 0 {
             self.settle(config);
         }
     }
+    /// Expirations in a row, at most 32.
     pub(crate) fn backoff(&self) -> u32 {
         self.backoff
     }
@@ -268,7 +270,7 @@ mod tests {
             e.rto()
         };
         let after = Config::ns2_2001().rto;
-        assert_eq!(settle(after), ms(1000), "min(2·200 ms) is raised to 1 s");
+        assert_eq!(settle(after), ms(1000), "2 · 200 ms is raised to 1 s");
         assert_eq!(settle(Rto { min_before_backoff: true, ..after }), ms(2000), "1 s is doubled");
     }
 

@@ -15,7 +15,7 @@ pub trait Store: Default + Debug {
     /// Writes `data` at `at`, possibly beyond a gap (reassembly). Stored bytes stay, with one exception: `data` that continues
     /// the bytes in order replaces the bytes beyond the gap that it covers.
     fn write_at(&mut self, at: u64, data: &[u8]);
-    /// Copies the bytes from `at` into `out`.
+    /// Copies the bytes in order from `at` into `out`; what `out` has beyond their end stays untouched.
     fn read_at(&self, at: u64, out: &mut [u8]);
     /// Releases the first `n` bytes.
     fn release(&mut self, n: u64);

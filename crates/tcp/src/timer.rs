@@ -15,7 +15,7 @@ pub(crate) enum Timer {
     Persist,
     /// A wake-up requested by the congestion control.
     Wake,
-    /// The next probe of a train.
+    /// The next segment of a train of probes.
     Train,
 }
 
@@ -26,8 +26,8 @@ const COUNT: usize = 6;
 #[derive(Clone, Debug)]
 pub(crate) struct Timers {
     at: [Instant; COUNT],
-    /// At or before the earliest deadline of the timers other than retransmission: that one changes with every
-    /// acknowledgement, the others rarely.
+    /// The earliest deadline of the timers other than retransmission. It is kept because the retransmission timer changes
+    /// with every acknowledgement, the others rarely.
     others: Instant,
 }
 
@@ -49,6 +49,7 @@ impl Timers {
     pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
         self.at[timer as usize] = at;
         if !matches!(timer, Timer::Retransmission) {
+            // The retransmission timer comes first.
             self.others = self.at[1..].iter().copied().fold(Instant::MAX, Instant::min);
         }
     }

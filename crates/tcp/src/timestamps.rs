@@ -7,8 +7,9 @@ use skyhaul_base::{Duration, Instant, Ticks};
 /// State of the option.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timestamps {
-    /// The peer's timestamp in the last acknowledgement (`TS.Recent`).
+    /// The peer's timestamp to echo (`TS.Recent`, RFC 7323 §4.3).
     pub(crate) recent: u32,
+    /// Initial timestamp minus 1.
     offset: u32,
     tick: Ticks,
 }
@@ -20,7 +21,7 @@ impl Timestamps {
         Self { recent: 0, offset: 0, tick: Ticks::every(tick) }
     }
 
-    /// Sets the initial timestamp, otherwise 1.
+    /// Sets the initial timestamp to `offset` + 1; otherwise it is 1.
     pub(crate) fn set_offset(&mut self, offset: u32) {
         self.offset = offset;
     }
@@ -45,14 +46,15 @@ impl Timestamps {
         let ticks = self.tick.at(Instant::ZERO + lifetime).min(1 << 30) as u32;
         self.is_old(val.wrapping_add(ticks))
     }
-    /// The RTT from an echo.
+    /// The RTT from an echo; `None` if the echo cannot be genuine.
     #[inline]
     pub(crate) fn rtt(&self, now: Instant, echo: u32) -> Option<Duration> {
         let ticks = self.value(now).wrapping_sub(echo);
-        // An echo from the future or of an age beyond reason is noise.
+        // 0 means that the peer has not seen a timestamp yet. A difference of 2^31 ticks or more is an echo from the future.
         (echo != 0 && ticks < 1 << 31).then(|| self.tick.span() * u64::from(ticks))
     }
-    /// PAWS, then the RTT. `exempt`: segments that are old on purpose, and resets.
+    /// PAWS, then the RTT. `exempt` segments skip PAWS: resets, and segments after a pause in which the clock may have wrapped
+    /// (RFC 7323 §5.5).
     pub(crate) fn check(
         &self,
         now: Instant,

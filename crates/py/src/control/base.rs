@@ -503,7 +503,7 @@ impl Control {
     }
     /// Asks for `on_wake` at a simulated time, s; replaces an earlier request, None cancels.
     ///
-    /// Raises `ValueError` if the time is before `now`.
+    /// Raises `ValueError` if the time is before `now`. A control woken 1000 times at one instant is ended.
     fn wake_at(&self, time: &Bound<'_, PyAny>) -> PyResult<()> {
         if time.is_none() {
             self.lock().act.wake_at = Some(Instant::MAX);

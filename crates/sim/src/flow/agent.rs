@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one per flow; boxing would cost a miss per event")]
 pub(crate) enum Agent {
-    /// Not started, or finished.
+    /// No connection: not started, finished, between two pages, or a flow whose transfers have their own connections.
     Silent,
     /// Data in one direction, without a handshake.
     OneWay(OneWay),
@@ -121,8 +121,8 @@ impl Agent {
 }
 
 /// A calibration workload: a constant number of packets in the network, one acknowledgement per packet, no reaction
-/// to anything. Its throughput has a closed form, and it costs almost nothing, so it measures the engine. Lost
-/// packets are never replaced.
+/// to anything. Its throughput has a closed form. Its ends cost almost nothing, so that a benchmark measures the
+/// engine. Lost packets are never replaced.
 #[derive(Debug)]
 pub(crate) struct FixedWindow {
     size: u32,

@@ -38,9 +38,9 @@ pub(crate) struct Rated {
     delays: Delays,
     /// Queues may mark its packets.
     pub(crate) ecn: bool,
-    /// Reports are TFRC's.
+    /// The reports have the format of TFRC, not of SSVP.
     pub(crate) tfrc: bool,
-    /// Its receiver is informed of channel losses.
+    /// An oracle informs the receiver of channel losses.
     pub(crate) informed: bool,
     offered: Offered,
 }

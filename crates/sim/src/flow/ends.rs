@@ -29,7 +29,8 @@ impl Ends {
         Self::of_leg(now, config, controls, rng, peer_rng, true).closing(closes)
     }
 
-    /// As [`Self::open`], for a leg; a relay reads from the receiver, except on the last leg, and ends its stream.
+    /// As [`Self::open`], for a leg, without [`Self::closing`]. On the `last` leg the receiving application reads
+    /// everything; on any other leg a relay reads, and ends the receiver's stream.
     pub(crate) fn of_leg(
         now: Instant,
         config: &Arc<Config>,
@@ -50,25 +51,25 @@ impl Ends {
         ends
     }
 
-    /// The end that a segment is addressed to.
+    /// The end that a segment is addressed to: for a `backward` segment, the data sender.
     #[inline]
     pub(crate) fn end(&mut self, backward: bool) -> &mut Connection<Counted> {
         if backward { &mut self.sender } else { &mut self.receiver }
     }
 
-    /// The receiving application ends its stream once the sender's has ended, if it does at all.
+    /// Ends the stream of the receiving application, if it does so and the sender's stream has ended.
     #[inline]
     pub(crate) fn answer_end(&mut self, now: Instant) {
         if self.closes && self.receiver.peer_finished() {
             self.receiver.shutdown(now);
         }
     }
-    /// Whether everything is acknowledged, and the receiver has ended its stream if it does.
+    /// Whether everything is acknowledged, and the receiver's stream has ended if it is to end.
     #[inline]
     pub(crate) fn over(&self) -> bool {
         self.sender.unacked() == 0 && (!self.closes || self.sender.peer_finished())
     }
-    /// Makes the receiver of a last leg end its stream.
+    /// Sets whether the receiving application ends its stream once the sender's has ended.
     pub(crate) fn closing(self, closes: bool) -> Self {
         Self { closes, ..self }
     }
@@ -84,7 +85,7 @@ impl Ends {
         self.sender.take_congestion_report()
     }
 
-    /// When one of them needs a call.
+    /// The earliest deadline of the two ends.
     #[inline]
     pub(crate) fn next_timeout(&self) -> Instant {
         self.sender.next_timeout().min(self.receiver.next_timeout())

@@ -15,7 +15,8 @@ use skyhaul_tcp::config::LossClassifier;
 use skyhaul_trace::Event;
 
 impl<R: Tap> Sim<R> {
-    /// Starts a flow: its application and, unless it uses connections, its transport.
+    /// Starts a flow: its application and, for datagrams, its transport. Connections are opened when the application
+    /// demands them.
     pub(crate) fn start(&mut self, index: u32) {
         let record = &mut self.records[index as usize];
         let group = &self.run.groups[record.group];
@@ -128,7 +129,7 @@ impl<R: Tap> Sim<R> {
                 }
                 return;
             }
-            // Between two transfers; or transfers have their own connections, and those in progress continue.
+            // No connection is open; or transfers have connections of their own, and those in progress continue.
             Agent::Silent | Agent::FixedWindow(_) => true,
         };
         flow.finite = true;
@@ -139,7 +140,7 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// Everything written has been acknowledged.
+    /// Everything written has been acknowledged: a page or a transfer is complete.
     #[cold]
     pub(crate) fn done(&mut self, index: u32) {
         let now = self.now;

@@ -20,7 +20,7 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{CongestionControl, PathState};
 use skyhaul_tcp::{Bursts, Counted, Sender, Snapshot};
 
-/// It starts no chain; the usual case.
+/// The flow starts no chain of connections; the usual case.
 const NO_CHAIN: u32 = u32::MAX;
 
 /// The part used by every arrival.
@@ -32,7 +32,7 @@ pub(crate) struct Flow {
     pub(crate) forward: u16,
     /// Route of acknowledgements.
     pub(crate) reverse: u16,
-    /// The workload may end: check whether everything is acknowledged.
+    /// The workload may end: after each acknowledgement, check whether everything is acknowledged.
     pub(crate) finite: bool,
     /// The application is informed of arrivals.
     pub(crate) watched: bool,
@@ -42,13 +42,13 @@ pub(crate) struct Flow {
     pub(crate) last_ack: Instant,
     /// When its timer fires, possibly too early.
     pub(crate) armed: Instant,
-    /// The chain that it starts, or [`NO_CHAIN`].
+    /// The chain of connections that it starts, or [`NO_CHAIN`].
     pub(crate) chain: u32,
     /// The two ends.
     pub(crate) agent: Agent,
 }
 
-/// The part used when something begins or ends.
+/// The part used when something begins or ends, or is sampled.
 #[derive(Debug)]
 pub(crate) struct Record {
     /// Index of the group.
@@ -61,7 +61,7 @@ pub(crate) struct Record {
     pub(crate) stop: Instant,
     pub(crate) started: Option<Instant>,
     pub(crate) finished: Option<Instant>,
-    /// Its sender gave up, and the application was informed.
+    /// Its sender gave up or was reset.
     pub(crate) dead: bool,
     /// When the current page began.
     pub(crate) page_began: Instant,
@@ -89,7 +89,7 @@ pub(crate) struct History {
     pub(crate) verdicts: Verdicts,
     /// Totals of closed connections.
     pub(crate) past: Totals,
-    /// Informs the sender of the fate of its packets, if it asks.
+    /// Informs the sender of the fate of its packets, if its loss classifier is an oracle.
     pub(crate) oracle: Option<Oracle>,
     /// The sender's bandwidth estimate, over the samples.
     pub(crate) bwe: Samples,
@@ -199,7 +199,7 @@ impl Record {
 }
 
 impl Record {
-    /// The records, for adding to them.
+    /// The records of the past, for adding to them.
     pub(crate) fn history(&mut self) -> &mut History {
         self.history.get_or_insert_default()
     }
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_flow_without_holes_is_small() {
-        // Besides, the congestion control (SACK: 72 bytes), a timer (32) and what is known of losses (8).
+        // Not counted: the congestion control (72 bytes with `cc = "sack"`), the timer (32), and the entry in `Truth` (8).
         let (flow, record) = (size_of::<Flow>(), size_of::<Record>());
         assert!(flow + record <= 1120, "{flow} + {record} bytes");
     }

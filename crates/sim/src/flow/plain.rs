@@ -29,7 +29,7 @@ impl<R: Tap> Sim<R> {
             return false;
         }
         let (seq, ack, window) = parcel.numbers();
-        // Links of a leg may compress headers, so only these parcels have the whole of theirs.
+        // Only legs compress headers along a whole path, and legs take the slow path: these parcels have whole headers.
         let (header, ts) = (flow.header, parcel.ts());
         let taken = match &mut flow.agent {
             Agent::OneWay(ends) if backward => ends.source.take_plain(now, ack, window, ts),
@@ -54,7 +54,7 @@ impl<R: Tap> Sim<R> {
             flow.armed = next;
             timers.set_earlier(index, next);
         }
-        // Others than the sender are concerned.
+        // Whether anything but the sender has to learn of the acknowledgement.
         let concerns = |flow: &Flow| {
             flow.finite || R::ENABLED || flow.agent.sender().is_some_and(Sender::has_congestion_report)
         };

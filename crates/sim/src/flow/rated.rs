@@ -42,7 +42,7 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// Sends what both ends have to send by now; returns when one of them next needs a call.
+    /// Sends what both ends have to send by now; returns the earliest deadline of the two.
     pub(crate) fn rated_flush(&mut self, index: u32) -> Instant {
         let Self { flows, net, now, records, .. } = self;
         let flow = &mut flows[index as usize];

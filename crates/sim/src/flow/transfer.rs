@@ -39,7 +39,7 @@ impl<R: Tap> Sim<R> {
             let Some(app) = &mut self.records[index as usize].app else { return };
             let arrived = app.next().min(now);
             let Some(demand) = app.poll(now) else {
-                // A video may have ended.
+                // The application may have ended, such as a video after its last frame.
                 let flow = &mut self.flows[index as usize];
                 flow.finite |= app.is_finite();
                 if flow.finite {
@@ -75,7 +75,7 @@ impl<R: Tap> Sim<R> {
                         self.net.witness.recorder.record(now, &event);
                     }
                 }
-                // There is no transport to send it.
+                // No connection is open that could send it.
                 (Demand::Write(_) | Demand::Datagram(_), _) => {}
             }
         }
@@ -121,7 +121,7 @@ impl<R: Tap> Sim<R> {
         self.arm(index);
     }
 
-    /// Nothing more will be written to a connection: a FIN follows what was, if connections close with FINs.
+    /// Nothing more will be written to a connection: a FIN follows the last byte, if connections of the group close.
     pub(crate) fn end_stream(&mut self, index: u32) {
         if !self.run.groups[self.records[index as usize].group].close {
             return;
@@ -175,7 +175,7 @@ impl<R: Tap> Sim<R> {
         let Some(app) = &mut self.records[owner as usize].app else { return };
         app.acknowledged(now);
         if app.next() <= now {
-            // It waited for a connection.
+            // A transfer has waited for a free connection.
             self.produce(owner);
         }
         self.arm(owner);
@@ -183,6 +183,7 @@ impl<R: Tap> Sim<R> {
 
     /// Totals of incomplete transfers, flow by flow.
     pub(crate) fn incomplete(&self) -> Vec<(u32, Sums)> {
+        // After the scenario's flows come the two dummies of `Sim::flows`.
         let first = self.named_flows as usize + 2;
         let open = self.flows.iter().zip(&self.records).enumerate().skip(first);
         open.filter_map(|(i, (flow, record))| {

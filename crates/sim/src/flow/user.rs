@@ -12,7 +12,7 @@ use std::panic::resume_unwind;
 /// refuses.
 ///
 /// # Errors
-/// Names the group of flows. A control that panics when it is asked is refused with its words.
+/// Names the group of flows. A control that panics when it is asked is refused with the message of the panic.
 pub fn check_controls(scenario: &Resolved, controls: &Controls) -> Result<(), BuildError> {
     for group in &scenario.flows {
         if let Config::User(own) = &group.cc {
@@ -43,13 +43,13 @@ pub(crate) fn controls_of(
     match controls.build(own, rules, &flow) {
         Ok(control) => {
             let policy = control.policy();
-            // What a built-in control is refused for before the run: this policy was not known then.
+            // For a built-in control the same check comes before the run. The policy of a user's control is known only now.
             if let Err(why) = group.check_policy(&policy) {
                 fail(why);
             }
             (control.into(), Algorithm::custom(Peer { policy }))
         }
-        // Checked before the run, so only a failing constructor gets here.
+        // `check_controls` has accepted the options, so only a failing constructor gets here.
         Err(why) => fail(format!("flow {flow}: cannot make the control \"{}\": {why}", own.control)),
     }
 }

@@ -9,7 +9,8 @@ use skyhaul_base::Instant;
 use skyhaul_tcp::{Counted, Head, Receiver, Seq, State};
 use skyhaul_trace::Event;
 
-/// State before an end handles a segment: payload in order, and the segment's offsets if it has payload.
+/// State before an end handles a segment: payload received in order, and the segment's first and end offset if it
+/// has payload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReceiverState {
     in_order: u64,
@@ -34,7 +35,7 @@ pub(crate) fn before(flow: &Flow, head: &Head, backward: bool) -> Option<Receive
     }
     let receiver = receiver(flow)?;
     let next = receiver.next_expected();
-    // The first byte of data has offset 1, and a probe has no data.
+    // The SYN takes sequence number 0, so the first byte of data has 1. A probe carries no data of the stream.
     let plain = !backward && head.len > 0 && !head.mark().is_probe();
     let from = head.seq.unwrap(next, Seq(next as u32)).filter(|_| plain).and_then(|seq| seq.checked_sub(1));
     Some(ReceiverState {
@@ -61,7 +62,7 @@ pub(crate) fn after<R: Tap>(
     }
     // The sender of a one-way flow gives up only when a timer expires.
     if !matches!(flow.agent, Agent::OneWay(_)) {
-        look(now, index, flow, record, net);
+        check_gave_up(now, index, flow, record, net);
     }
 }
 
@@ -105,11 +106,11 @@ pub(crate) fn expired<R: Tap>(
     record: &mut Record,
     net: &mut Network<R>,
 ) {
-    look(now, index, flow, record, net);
+    check_gave_up(now, index, flow, record, net);
 }
 
-/// Checks whether the sender has given up.
-fn look<R: Tap>(now: Instant, index: u32, flow: &Flow, record: &mut Record, net: &mut Network<R>) {
+/// Informs the application and the recorder once if the sender has given up.
+fn check_gave_up<R: Tap>(now: Instant, index: u32, flow: &Flow, record: &mut Record, net: &mut Network<R>) {
     let dead = match &flow.agent {
         Agent::OneWay(ends) => ends.source.sender().gave_up(),
         Agent::Connections(ends) => ends.sender.state() == State::Closed,

@@ -14,10 +14,14 @@ impl<R: Tap> Sim<R> {
         self.net.witness.truth.judge(index, flow.generation, (flow.header, una), congestion_report, account);
     }
 
-    /// A sender is about to look for losses: if it has an oracle, the oracle gets the fate of its packets.
+    /// A TCP sender is about to look for losses: its oracle, if there is one, tells it of the packets lost until now.
     #[cold]
     pub(crate) fn inform(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
+        // A rate-controlled receiver takes its news itself, when data arrives.
+        if flow.agent.rated().is_some() {
+            return;
+        }
         let news = self.net.witness.truth.news(index, flow.generation, flow.header);
         let history = self.records[index as usize].history.as_mut();
         let Some(oracle) = history.and_then(|h| h.oracle.as_mut()) else { return };

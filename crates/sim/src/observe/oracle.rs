@@ -1,4 +1,5 @@
-//! Informs senders with an oracle classifier of the fate of their packets, with the error rates of the scenario.
+//! The oracle that informs a sender whether a lost packet was a channel error. It errs with the probabilities of the
+//! scenario.
 
 use skyhaul_base::Rng;
 use skyhaul_tcp::config::LossClassifier;
@@ -8,7 +9,9 @@ use skyhaul_trace::LossCause;
 #[derive(Debug)]
 pub(crate) struct Oracle {
     rng: Rng,
+    /// Probability that a channel error is called congestion.
     false_congestion: f64,
+    /// Probability that congestion is called a channel error.
     false_error: f64,
 }
 

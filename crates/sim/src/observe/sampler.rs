@@ -15,7 +15,7 @@ use skyhaul_trace::{Event, Series};
 #[derive(Debug)]
 pub(crate) struct Sampler {
     interval: Duration,
-    /// Number of directed links named by the scenario; others are not reported.
+    /// Number of directed links of the scenario. Those of access delays and tunnels come after them and are not sampled.
     links: usize,
     flow_kinds: Vec<Kind>,
     link_kinds: Vec<Kind>,
@@ -98,7 +98,7 @@ impl Sampler {
         if !self.series.flows.names.is_empty() {
             self.row.clear();
             for kind in &self.flow_kinds {
-                // NaN, a gap in figures, if a flow without connection has no value.
+                // NaN, a gap in figures, where a flow has no value, such as without a connection.
                 let value = match kind {
                     Kind::Acked => record.totals(flow, group.endpoint.mss).bytes_acked as f64 / mss,
                     Kind::AllowedRate => rate.map_or(f64::NAN, |s| s.rate * 8.0),

@@ -4,10 +4,11 @@ use skyhaul_base::Instant;
 use skyhaul_tcp::Segment;
 use skyhaul_trace::{Digest, LossCause, Memory, Null, Recorder};
 
-/// Where a packet was seen. Directed links are numbered as in the run's result; access links come after them.
+/// Where a packet was seen. Directed links are numbered as in the run's result; those of access delays and tunnels
+/// come after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// It left its end point.
+    /// It left its endpoint.
     Sent,
     /// It reached its endpoint.
     Arrived,
@@ -49,7 +50,7 @@ pub struct Sighting<'a> {
 
 /// A recorder that may need whole packets, not only events.
 pub trait Tap: Recorder {
-    /// Whether it does: every segment then keeps its body. Nothing else changes.
+    /// Whether the recorder needs them: the simulator then keeps every packet whole. Nothing else changes.
     const PACKETS: bool = false;
 
     /// Records a packet. Times never decrease.

@@ -12,9 +12,9 @@ use skyhaul_trace::{Class, LossCause};
 /// Window reductions by their true cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReductionCounts {
-    /// The segment was corrupted on the channel.
+    /// The segment was corrupted on the channel, or given up by the link's ARQ.
     pub error: u64,
-    /// It was refused by a full queue or evicted from one.
+    /// It was refused by a full queue, evicted from one, or dropped by active queue management.
     pub congestion: u64,
     /// Nothing was lost: a queue had marked a packet (ECN).
     pub marked: u64,
@@ -60,11 +60,11 @@ impl ReductionAccount {
 /// A sender's loss verdicts, by the true causes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdicts {
-    /// Channel errors, and packets lost when a link went down, classified as errors.
+    /// Channel errors, given up by ARQ or not, and packets lost when a link went down, classified as errors.
     pub error_right: u64,
     /// The same, classified as congestion.
     pub error_wrong: u64,
-    /// Losses at full queues, classified as congestion.
+    /// Losses in queues, classified as congestion.
     pub congestion_right: u64,
     /// The same, classified as errors.
     pub congestion_wrong: u64,
@@ -125,7 +125,7 @@ struct FlowLosses {
     losses: Vec<Loss>,
     /// All losses, by cause.
     counts: [u64; LossCause::COUNT],
-    /// If its sender classifies losses: those it has not been informed of.
+    /// Losses that its end has not been informed of, if an end is informed.
     news: Option<Vec<Loss>>,
 }
 
@@ -202,7 +202,8 @@ impl Truth {
         }
     }
 
-    /// Sets whether the sender of a flow classifies losses from now on.
+    /// Sets whether an end of a flow is informed of losses from now on: a sender that classifies them, or a
+    /// rate-controlled receiver with an oracle.
     pub(crate) fn follow(&mut self, flow: u32, informed: bool) {
         let Some(known) = self.flows.get_mut(flow as usize) else { return };
         if informed || known.is_some() {
@@ -210,7 +211,7 @@ impl Truth {
         }
     }
 
-    /// Losses that the sender of a flow has not been informed of: sequence number, payload, cause.
+    /// Takes the losses that an end of a flow has not been informed of: sequence number, payload, cause.
     pub(crate) fn news(
         &mut self,
         flow: u32,
@@ -222,7 +223,7 @@ impl Truth {
         current.map(move |l| (l.seq, l.size.saturating_sub(header), l.cause))
     }
 
-    /// Attributes a judgement to its true cause, if it reduced the window. `header`: header bytes of a packet;
+    /// Attributes a sender's judgement to the true cause, if it reduced the window. `header`: header bytes of a packet;
     /// `una`: the oldest byte that the sender still asks about.
     pub(crate) fn judge(
         &mut self,
@@ -234,7 +235,7 @@ impl Truth {
     ) {
         let Some(flow) = self.flows.get_mut(flow as usize) else { return };
         let known = flow.get_or_insert_default();
-        // Stream offsets and sequence numbers both start at 0.
+        // The initial sequence number is 0, so an offset is a sequence number that does not wrap.
         let offset = judged.offset as u32;
         known.forget_before(generation, header, (offset, una as u32));
         if !judged.cut {

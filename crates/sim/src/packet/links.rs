@@ -8,7 +8,7 @@ use skyhaul_scenario::resolved::{ChainRole, FlowGroup, Resolved};
 use std::collections::BTreeMap;
 
 /// The directed links of a world: those of the scenario, forward at `2i` and reverse at `2i + 1`, then a pair for
-/// each access delay.
+/// each access delay, and one for each tunnel.
 pub(crate) struct Links {
     pub(crate) hops: Vec<Hop<Parcel>>,
     pub(crate) routes: Routes,
@@ -23,8 +23,8 @@ impl Links {
             [("forward", &l.forward), ("reverse", &l.reverse)].map(|(way, d)| {
                 let streams = Streams::named(seed, &format!("links.{}.{way}", l.name));
                 let forward = way == "forward";
-                let told = scenario.events.iter().any(|c| c.link == i && c.forward == forward);
-                let stays = d.up && !told && !d.moves();
+                let changes = scenario.events.iter().any(|c| c.link == i && c.forward == forward);
+                let stays = d.up && !changes && !d.moves();
                 let build = if stays { Link::unchanging } else { Link::new };
                 d.hop(build(&d.link_config(), streams))
             })
@@ -32,24 +32,25 @@ impl Links {
         Self { hops: hops.collect(), routes: Routes::default(), access: BTreeMap::new(), seed }
     }
 
-    /// The routes of a group's data and acknowledgements. Whichever way data goes, the access is at the start of the path.
+    /// The routes of a group's data and acknowledgements. In whichever direction data travels, the access delay is at
+    /// the start of the path.
     ///
     /// The access delay is a pair of links without rate, shared by all flows with the same delay: a constant delay
     /// keeps the order, so one link serves them all.
     pub(crate) fn routes(&mut self, group: &FlowGroup, path: &[usize]) -> Option<(u16, u16)> {
-        let takes = match group.role.as_deref() {
+        let forwarding_delay = match group.role.as_deref() {
             Some(ChainRole::Leg { delay, .. }) => *delay,
             _ => Duration::ZERO,
         };
-        let (along, against) = self.routes_from(group.extra_delay, takes, path)?;
+        let (along, against) = self.routes_from(group.extra_delay, forwarding_delay, path)?;
         Some(if group.sends_forward() { (along, against) } else { (against, along) })
     }
 
-    /// The routes along and against a path behind an access delay, from a gateway with this forwarding delay.
+    /// The routes along and against a path that begins with an access delay, at a gateway with this forwarding delay.
     pub(crate) fn routes_from(
         &mut self,
         extra_delay: Duration,
-        takes: Duration,
+        forwarding_delay: Duration,
         path: &[usize],
     ) -> Option<(u16, u16)> {
         let mut forward: Vec<u32> = path.iter().map(|&i| 2 * i as u32).collect();
@@ -59,18 +60,18 @@ impl Links {
             forward.insert(0, access);
             reverse.push(access + 1);
         }
-        // A gateway's processing delay applies to data, not to the acknowledgements of the next leg.
-        if !takes.is_zero() {
-            forward.insert(0, self.access(takes));
+        // A gateway's forwarding delay applies to data, not to the acknowledgements of the next leg.
+        if !forwarding_delay.is_zero() {
+            forward.insert(0, self.access(forwarding_delay));
         }
         Some((self.routes.add(forward)?, self.routes.add(reverse)?))
     }
 
-    /// The route over a link of its own, with this rate.
+    /// The route of a tunnel: over a new link of this rate without delay.
     pub(crate) fn tunnel(&mut self, rate: Rate) -> Option<u16> {
         let link = self.hops.len() as u32;
         let config = LinkConfig { rate: rate::Config::Constant(rate), ..LinkConfig::default() };
-        // Draws nothing.
+        // The link draws nothing.
         let streams = Streams::named(self.seed, "tunnel");
         self.hops.push(Hop::new(Link::unchanging(&config, streams)));
         self.routes.add(vec![link])
@@ -83,7 +84,7 @@ impl Links {
         if access == next {
             let config = LinkConfig { delay: Delay::fixed(delay), ..LinkConfig::default() };
             for _ in 0..2 {
-                // It draws nothing.
+                // The link draws nothing.
                 let streams = Streams::named(self.seed, "access");
                 self.hops.push(Hop::new(Link::unchanging(&config, streams)));
             }

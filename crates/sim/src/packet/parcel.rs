@@ -26,16 +26,17 @@ pub(crate) type Bodies = Slab<Body>;
 
 /// The parcel has no body.
 const NO_BODY: u32 = u32::MAX;
-/// Flag in the key of a body that exists only for observers of packets and adds nothing to the parcel.
+/// Flag in the key of a body that adds nothing to the parcel: it exists for observers of packets, or because every SYN
+/// has one.
 const FOR_SHOW: u32 = 1 << 31;
 
 /// No data, no SYN, no FIN, no RST.
-const PURE_ACK: u64 = 1 << 6;
+const BARE: u64 = 1 << 6;
 /// Travels to the data sender. Among the TCP flags this is the bit of PSH, which is irrelevant to a receiver that
 /// does not hold data back.
 const BACKWARD: u64 = 1 << 11;
 /// The bits of the lowest byte that belong to the head.
-const HEAD_BITS: u64 = !PURE_ACK & 0xff;
+const HEAD_BITS: u64 = !BARE & 0xff;
 /// The bits of the second byte that are TCP flags.
 const FLAG_BITS: u64 = (0xff << FLAGS_SHIFT) & !BACKWARD;
 /// Positions of the TCP flags and of the next hop.
@@ -43,18 +44,18 @@ const FLAGS_SHIFT: u32 = 8;
 const HOP_SHIFT: u32 = 48;
 
 /// The bits that identify an ordinary segment, and their values for data and for an acknowledgement.
-const ORDINARY: u64 = FLAG_BITS | PURE_ACK | BACKWARD | Head::UNUSUAL_BITS as u64;
+const ORDINARY: u64 = FLAG_BITS | BARE | BACKWARD | Head::UNUSUAL_BITS as u64;
 const PLAIN_DATA: u64 = (Flags::ACK.bits() as u64) << FLAGS_SHIFT;
-const PLAIN_ACK: u64 = PLAIN_DATA | PURE_ACK | BACKWARD;
+const PLAIN_ACK: u64 = PLAIN_DATA | BARE | BACKWARD;
 
-/// The class of a parcel by its lowest byte: two look-ups per hop.
+/// The class of a parcel by its lowest byte.
 const CLASSES: [Class; 256] = {
     let mut classes = [Class::Data; 256];
     let mut bits = 0;
     while bits < 256 {
         if Head::bits_are_of_probe(bits as u8) {
             classes[bits] = Class::Probe;
-        } else if bits & PURE_ACK as usize != 0 {
+        } else if bits & BARE as usize != 0 {
             classes[bits] = Class::Ack;
         }
         bits += 1;
@@ -78,23 +79,24 @@ pub(crate) const fn kind(class: Class, low_priority: bool) -> u8 {
     2 * class as u8 + low_priority as u8
 }
 
-/// A packet that is not a TCP segment. In a parcel its numbers are where a segment has its own, and a capture shows it
-/// as a segment with these.
+/// A packet that is not a TCP segment. In a parcel its numbers are where a segment has sequence and acknowledgement
+/// number, window and timestamps, and a capture shows it as a segment with these.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Packet {
     /// A datagram without rate control. Only the lower half of its number travels: it wraps.
     Datagram(Datagram),
-    /// A datagram of a rate-controlled sender, with such a number.
+    /// A datagram of a rate-controlled sender. Only the lower half of its number travels.
     Rated { data: Data, ecn: Codepoint },
-    /// The receiver's report to such a sender, [in words](skyhaul_rate::Report::words).
+    /// The receiver's report to a rate-controlled sender, [in words](skyhaul_rate::Report::words).
     Report([u32; 5]),
     /// Data of a rate-controlled leg.
     LegData(xtp::Data),
-    /// A report on such a leg. The whole report stays with the leg, which finds it by its number.
+    /// A report of the receiver of a rate-controlled leg. The whole report stays with the leg, which finds it by its
+    /// number.
     LegReport {
-        /// Its number.
+        /// Number of the report.
         number: u32,
-        /// The cumulative acknowledgement.
+        /// The cumulative acknowledgement of XTP, an offset in bytes.
         rseq: u64,
         /// Bytes beyond the header.
         len: u32,
@@ -107,12 +109,12 @@ const RATED: u16 = 2;
 const REPORT: u16 = 3;
 const LEG_DATA: u16 = 4;
 const LEG_REPORT: u16 = 5;
-/// Where the state of a leg's closing handshake travels: WCLOSE, RCLOSE, END.
+/// The TCP flags in whose place the bits WCLOSE, RCLOSE and END of a rate-controlled leg travel.
 const CLOSE: [Flags; 3] = [Flags::FIN, Flags::ECE, Flags::RST];
 
 /// What an end sends.
 pub(crate) trait Content {
-    /// Packs it for the network. With `keep` it always has a body.
+    /// Packs the content for the network. With `keep` the parcel always has a body.
     fn pack(&self, label: Label, bodies: &mut Bodies, keep: bool) -> Parcel;
 }
 
@@ -220,7 +222,7 @@ fn low(word: u64) -> u32 {
 }
 
 impl Parcel {
-    /// Packs a segment. With `keep` it always has a body.
+    /// Packs a segment. With `keep` the parcel always has a body.
     #[inline(always)]
     fn pack(head: &Head, extras: Option<&Extras>, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
         let body = match extras {
@@ -242,7 +244,7 @@ impl Parcel {
                 | (u64::from(probe) << 16)
                 | ((u64::from(head.flags.bits()) << FLAGS_SHIFT) & FLAG_BITS)
                 | bit(label.backward, BACKWARD)
-                | bit(pure_ack, PURE_ACK)
+                | bit(pure_ack, BARE)
                 | u64::from(bits),
         }
     }
@@ -297,7 +299,7 @@ impl Parcel {
         Segment::join(&self.head(self.size() - body.len), &body.extras)
     }
 
-    /// Its packet, with `header` bytes of headers; `None` for a segment.
+    /// The packet in the parcel, with `header` bytes of headers; `None` for a segment.
     pub(crate) fn unpack(self, header: u32) -> Option<Packet> {
         let (first, second, third) = (high(self.seq_ack), low(self.seq_ack), high(self.window_body));
         let (sent_at, len) = (Instant::from_nanos(join(third, second)), self.size() - header);
@@ -324,12 +326,12 @@ impl Parcel {
         self.head(0).ecn() == Codepoint::Marked
     }
 
-    /// Key of the body, if it has one.
+    /// Key of the body; meaningless without one.
     #[inline]
     pub(crate) fn key(self) -> u32 {
         low(self.window_body) & !FOR_SHOW
     }
-    /// Number of the flow's connection that it belongs to.
+    /// Number of the flow's connection that the parcel belongs to.
     #[inline]
     pub(crate) fn generation(self) -> u16 {
         (self.rest >> 32) as u16
@@ -350,7 +352,7 @@ impl Parcel {
         self.rest += 1 << HOP_SHIFT;
     }
 
-    /// Drops the segment.
+    /// Drops the packet: frees its body, if it has one.
     pub(crate) fn discard(self, bodies: &mut Bodies) {
         if low(self.window_body) != NO_BODY {
             bodies.free(self.key());
@@ -369,37 +371,40 @@ impl Parcel {
         CLASSES[usize::from(self.rest as u8)]
     }
 
-    /// Sets the size of its headers on the next link to `size` bytes, if it is a pure acknowledgement.
+    /// Makes a pure acknowledgement `size` bytes long on the next link, which compresses headers.
     pub(crate) fn compress(&mut self, size: u32) {
         let own = self.size();
         if size < own && self.ack().is_some() {
             self.flow_size = join(self.flow(), own << 16 | size);
         }
     }
-    /// Becomes shorter by this many bytes, or longer again: the whole leg compresses headers.
+    /// Becomes shorter by this many bytes on all links of a leg that compresses headers.
     pub(crate) fn shorten(&mut self, bytes: u32) {
         self.flow_size -= u64::from(bytes);
     }
+    /// Becomes longer again by this many bytes, at the end of the leg.
     pub(crate) fn lengthen(&mut self, bytes: u32) {
         self.flow_size += u64::from(bytes);
     }
-    /// A number and a bit in the place of timestamps.
+    /// Stores a number and a bit in the place of timestamps: the packet number and the form of differential header
+    /// compression, which is not used with timestamps.
     pub(crate) fn set_note(&mut self, number: u32, bit: bool) {
         self.stamps = join(number, bit.into());
     }
+    /// What [`Self::set_note`] has stored.
     pub(crate) fn note(self) -> (u32, bool) {
         (high(self.stamps), low(self.stamps) != 0)
     }
-    /// No data, no SYN, no FIN, no RST.
-    pub(crate) fn is_pure_ack(self) -> bool {
-        self.rest & PURE_ACK != 0
+    /// No data, no SYN, no FIN, no RST: a pure acknowledgement, or a probe without data.
+    pub(crate) fn is_bare(self) -> bool {
+        self.rest & BARE != 0
     }
     /// Whether it has SYN or RST.
     pub(crate) fn opens_or_resets(self) -> bool {
         let flags = Flags::from_bits(((self.rest & FLAG_BITS) >> FLAGS_SHIFT) as u8);
         flags.has(Flags::SYN) || flags.has(Flags::RST)
     }
-    /// Restores its own size.
+    /// Restores the size that the packet has without compression on a link.
     pub(crate) fn decompress(&mut self) {
         let own = low(self.flow_size) >> 16;
         if own != 0 {
@@ -407,7 +412,7 @@ impl Parcel {
         }
     }
 
-    /// The same acknowledgement with another number.
+    /// The same acknowledgement with another acknowledgement number, and a body of its own.
     pub(crate) fn with_number(mut self, number: u32, bodies: &mut Bodies) -> Self {
         self.seq_ack = join(high(self.seq_ack), number);
         if low(self.window_body) != NO_BODY {
@@ -467,14 +472,14 @@ impl PacketView for Parcel {
         self.rest |= u64::from(Head::bits_marked(bits));
     }
     fn ack(&self) -> Option<Acknowledgement> {
-        const PURE: u64 = PLAIN_DATA | PURE_ACK;
+        const PURE: u64 = PLAIN_DATA | BARE;
         const ECN: u8 = Flags::ECE.with(Flags::CWR).bits();
         (self.rest & PURE == PURE).then(|| Acknowledgement {
             connection: self.generation(),
             number: low(self.seq_ack),
             ecn: (self.rest >> FLAGS_SHIFT) as u8 & ECN,
             stamp: self.ts().map(|ts| ts.0),
-            // On a real network, the mark of an answer to a probe is an option.
+            // The mark of an answer to a probe counts: on a real network it is an option.
             tells_more: low(self.window_body) & FOR_SHOW == 0
                 || self.rest & u64::from(Head::UNUSUAL_BITS) != 0,
         })
@@ -646,7 +651,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pure_acknowledgements_are_compressed_and_none_for_good() {
+    fn only_pure_acknowledgements_are_compressed_and_all_regain_their_size() {
         let mut bodies = Bodies::default();
         let ack = Segment { ack: Seq(9), flags: Flags::ACK, ..Segment::default() };
         for (segment, on_link) in [(ack, 6), (Segment { len: 100, ..ack }, 140)] {

@@ -48,7 +48,7 @@ impl<R: Tap> Network<R> {
 pub(crate) trait Sends {
     /// What it sends.
     type Content: Content;
-    /// The next that it has to send, or nothing until the next event.
+    /// The next packet to send; `None` if there is none before the next event.
     fn next(&mut self, now: Instant) -> Option<Self::Content>;
 }
 
@@ -81,7 +81,8 @@ impl Sends for FixedWindow {
     }
 }
 
-/// Sends what the end of a TCP flow has to send that gets the segments of this direction; returns its next deadline.
+/// Sends what one end of a TCP flow has to send, and returns its next deadline: the end that `backward` segments are
+/// addressed to is the data sender, the other one the receiver.
 pub(crate) fn send_from<R: Tap>(
     net: &mut Network<R>,
     now: Instant,

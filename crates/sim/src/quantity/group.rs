@@ -28,7 +28,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 impl Quantity<FlowResult> {
-    /// The sum over several flows is that of the group.
+    /// Whether the value of a group is the sum over its flows.
     #[must_use]
     pub const fn adds_up(&self) -> bool {
         matches!(self.of, Source::Count(_) | Source::Amount(_))

@@ -4,7 +4,7 @@ use super::{Quantity, Unit, bytes, count, level};
 use crate::result::{ClassResult, LinkResult};
 use skyhaul_trace::{Class, LossCause};
 
-/// A list of quantities, then the same eight of each class of packets.
+/// A list of quantities, then eight quantities for each class of packets.
 macro_rules! with_classes {
     ([$($own:expr),* $(,)?] $($class:ident $name:literal $packets:literal),*) => {
         &[
@@ -107,7 +107,7 @@ pub const LINK: &[Quantity<LinkResult>] = with_classes!(
     Ack "ack" "acknowledgements"
 );
 
-/// Over all classes.
+/// Sum over all classes.
 fn all(l: &LinkResult, of: fn(&ClassResult) -> u64) -> u64 {
     l.classes.iter().map(of).sum()
 }

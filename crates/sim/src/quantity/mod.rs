@@ -51,7 +51,7 @@ pub enum Source<T: ?Sized + 'static> {
 pub enum Unit {
     /// A number of the things in the name.
     Count,
-    /// Bytes, as the name says.
+    /// Bytes; the name says so.
     Bytes,
     /// Bits per second.
     BitPerSecond,
@@ -59,9 +59,9 @@ pub enum Unit {
     Packets,
     /// Seconds.
     Second,
-    /// Segments of the sender's maximum size, as the name says.
+    /// Segments of the sender's maximum size; the name says so.
     Segments,
-    /// Segments per second, as the name says.
+    /// Segments per second; the name says "segments".
     SegmentPerSecond,
     /// A fraction.
     Share,
@@ -174,7 +174,7 @@ const fn level<T: ?Sized>(
     Quantity { name, unit, description, of: Source::Level(of) }
 }
 
-/// A level that may be missing.
+/// A level that may be missing, with any unit.
 const fn known<T: ?Sized>(
     name: &'static str,
     unit: Unit,
@@ -184,7 +184,7 @@ const fn known<T: ?Sized>(
     Quantity { name, unit, description, of: Source::Maybe(of) }
 }
 
-/// Seconds, which may be missing.
+/// A level in seconds that may be missing.
 const fn maybe<T: ?Sized>(
     name: &'static str,
     description: &'static str,

@@ -47,6 +47,7 @@ pub(super) fn page() -> String {
 
 fn part<T: ?Sized>(out: &mut String, title: &str, about: &str, list: &[Quantity<T>]) {
     let _ = writeln!(out, "\n## {title}\n\n{about}\n");
+    // Shown by the paragraph above the list, with the quantity of data packets.
     let of_data = |name: &str| {
         let rest = name.strip_prefix("probe_").or_else(|| name.strip_prefix("ack_"));
         rest.is_some_and(|rest| list.iter().any(|q| q.name.strip_prefix("data_") == Some(rest)))

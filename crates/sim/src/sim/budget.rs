@@ -2,21 +2,23 @@
 
 use crate::result::Ended;
 
-/// Events between two counts, at least. A run exceeds its limit by what they add at most.
-pub(crate) const OFTEN: u64 = 4096;
+/// Minimum number of events between two counts. A run exceeds its limit at most by what the events since the last
+/// count have added.
+pub(crate) const EVENTS_BETWEEN_COUNTS: u64 = 4096;
 
 /// The limit, and when to count again.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    /// Bytes.
+    /// Memory that the run may hold, bytes.
     pub(crate) limit: u64,
     /// Number of the event after which to count.
     pub(crate) next: u64,
+    /// The end of the run, once the limit has been exceeded.
     pub(crate) ended: Option<Ended>,
 }
 
 impl Budget {
     pub(crate) fn new(limit: u64) -> Self {
-        Self { limit, next: OFTEN, ended: None }
+        Self { limit, next: EVENTS_BETWEEN_COUNTS, ended: None }
     }
 }

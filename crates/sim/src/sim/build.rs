@@ -97,12 +97,12 @@ impl<R: Tap> Sim<R> {
             Vec::new()
         };
         let named_flows = u32::try_from(flows.len()).map_err(|_| BuildError::TooLarge)?;
-        let named = 2 * scenario.links.len();
-        // A fixed window reacts to nothing.
-        let watched = if agents == Agents::Scenario { flows.len() + 2 } else { 0 };
-        let mut net = Network::new(links.hops, links.routes, Truth::new(watched), recorder);
-        // One timer per flow, then the sampler and the changes, then connections that come and go. The two in the
-        // middle have dummy flows, so that a timer and its flow have the same number.
+        let directed_links = 2 * scenario.links.len();
+        // A fixed window reacts to no loss, so no losses are kept.
+        let with_truth = if agents == Agents::Scenario { flows.len() + 2 } else { 0 };
+        let mut net = Network::new(links.hops, links.routes, Truth::new(with_truth), recorder);
+        // One timer per flow, then those of the sampler and of the changes, then those of connections that come and go.
+        // Sampler and changes have dummy flows, so that a timer and its flow have the same number.
         let mut timers = Tournament::new(flows.len() + 2);
         for (i, r) in (0..named_flows).zip(&records) {
             timers.set(i, r.start);
@@ -112,7 +112,7 @@ impl<R: Tap> Sim<R> {
             flows.push(Flow::new(0, 0, false, 0));
             records.push(Record::new(0, 0, Instant::MAX, Instant::MAX));
         }
-        let sampler = Sampler::new(&scenario.record, named);
+        let sampler = Sampler::new(&scenario.record, directed_links);
         if scenario.record.sample.is_some() {
             timers.set(named_flows, Instant::ZERO);
         }
@@ -174,14 +174,14 @@ fn chains(
     let mut chains = Vec::new();
     for (g, group) in scenario.flows.iter().enumerate() {
         let Some(chain) = group.chain() else { continue };
-        let past = links.routes(group, &chain.path).ok_or(BuildError::TooLarge)?;
+        let bypass = links.routes(group, &chain.path).ok_or(BuildError::TooLarge)?;
         let ahead = tunnel::ahead(scenario, g, &handovers, links)?;
         for index in 0..group.count {
             let legs = core::iter::once(g).chain(chain.legs.iter().copied()).map(|l| first[l] + index);
             let head = &mut flows[(first[g] + index) as usize];
             head.chain = u32::try_from(chains.len()).map_err(|_| BuildError::TooLarge)?;
             let rng = Rng::stream(seed, &format!("flows.{}[{index}].asym", group.name));
-            let mut made = Chain::new(chain, legs.collect(), (head.forward, head.reverse), past, rng);
+            let mut made = Chain::new(chain, legs.collect(), (head.forward, head.reverse), bypass, rng);
             made.ahead.clone_from(&ahead);
             chains.push(made);
         }

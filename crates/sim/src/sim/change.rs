@@ -7,7 +7,7 @@ use skyhaul_path::{Agenda, Change, DropReason, Handover, Limit};
 use skyhaul_scenario::resolved::Resolved;
 use skyhaul_trace::{Event, LinkChange};
 
-/// Packet size to which the recorded loss rate refers, bytes.
+/// Packet size, bytes, for which events of changed error models record the mean loss rate.
 const NOTED_SIZE: u32 = 1000;
 
 /// Makes the changes that are due; returns the time of the next. Directed links that go down are added to `down`.
@@ -55,7 +55,7 @@ impl<R: Tap> Network<R> {
                 self.witness.recorder.record(now, &Event::Handover { link, from, to, before, after });
                 return;
             }
-            // The delay of the nearer path is recorded separately.
+            // A change of the delay of the link, which is that of the shorter path, has its own event.
             Change::Path(..) => return,
             Change::Fade(loss) => (LinkChange::Fade, loss.to_bits()),
             Change::Visible(visible) => (LinkChange::Visible, (*visible).into()),

@@ -91,17 +91,17 @@ impl<R: Tap> Sim<R> {
         named.map(result).collect()
     }
 
-    /// Results of a flow's chain, which has acknowledged this many bytes to the sender.
+    /// Results of a flow's chain, which has acknowledged `to_sender` bytes to the sender.
     fn chain_result(&self, flow: &Flow, to_sender: u64) -> Option<Box<ChainResult>> {
         let c = flow.chain()?;
         let chain = &self.chains[c as usize];
-        let over = chain.dead || chain.measures.crashes > 0;
+        let lost_data = chain.dead || chain.measures.state_losses > 0;
         Some(Box::new(ChainResult {
             custody: chain.measures.custody,
             custody_at_close: chain.measures.custody_at_close,
             setup: chain.measures.setup,
             first_byte: chain.measures.first_byte,
-            lost: if over { to_sender.saturating_sub(self.delivered(c)) } else { 0 },
+            lost: if lost_data { to_sender.saturating_sub(self.delivered(c)) } else { 0 },
             bypassed: chain.measures.bypassed,
             refused: chain.measures.refused,
             moved: chain.measures.moved,
@@ -205,7 +205,7 @@ fn rate_result(rated: &Rated) -> RateResult {
     }
 }
 
-/// A link's counters of a class, of high and of low priority.
+/// A link's counters of a class, high and low priority together.
 fn class_result(counters: &Counters, class: Class) -> ClassResult {
     let mut result = ClassResult::default();
     for low in [false, true] {

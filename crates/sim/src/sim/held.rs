@@ -4,7 +4,7 @@ use crate::flow::agent::Agent;
 use crate::observe::tap::Tap;
 use crate::result::Ended;
 use crate::sim::Sim;
-use crate::sim::budget::OFTEN;
+use crate::sim::budget::EVENTS_BETWEEN_COUNTS;
 use skyhaul_apps::Watch;
 use skyhaul_scenario::memory::{FLOW, PACKET, PAGE, of_rows};
 
@@ -16,8 +16,8 @@ impl<R: Tap> Sim<R> {
         if self.budget.ended.is_some() {
             return true;
         }
-        // Counting takes as long as there are flows, and is rare where there are many.
-        self.budget.next = self.events + OFTEN.max(self.flows.len() as u64);
+        // The time of a count grows with the number of flows, so counts are rarer where there are many.
+        self.budget.next = self.events + EVENTS_BETWEEN_COUNTS.max(self.flows.len() as u64);
         self.net.settle(self.now);
         let (held, limit) = (self.held(), self.budget.limit);
         if held <= limit {

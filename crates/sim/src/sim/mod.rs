@@ -30,7 +30,7 @@ use std::sync::Arc;
 /// Status after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The end of the run has been reached, or that of its memory.
+    /// The run has reached its end, or holds more memory than it may.
     Finished,
     /// There are more events.
     Running,
@@ -80,7 +80,7 @@ pub struct Sim<R> {
     pub(crate) chains: Vec<Chain>,
     /// Connections that move between gateways: arrival time, chain, and index of the gateway in it, latest first.
     pub(crate) moves: Vec<(Instant, u32, usize)>,
-    /// Number of sender connections at each gateway.
+    /// Number of split connections at each gateway.
     pub(crate) taken: Vec<u64>,
     pub(crate) run: Run,
 }
@@ -107,19 +107,19 @@ impl<R: Tap> Sim<R> {
     pub fn in_network(&self) -> usize {
         self.net.chain.hops().iter().map(|h| h.link().in_flight() + h.link().queue_len() as usize).sum()
     }
-    /// Number of sender connections at all gateways together.
+    /// Number of split connections at all gateways together.
     #[must_use]
     pub fn connections_at_gateways(&self) -> u64 {
         self.taken.iter().sum()
     }
-    /// How many of them have a stored body.
+    /// Number of packets in the network that do not fit into a handle, and have a stored body.
     #[must_use]
     pub fn stored_bodies(&self) -> usize {
         self.net.witness.bodies.len()
     }
 
-    /// Handles all events up to and including `t`, but none after the end of the run, and none once its memory is used up: see
-    /// [`RunResult::ended`](crate::RunResult::ended).
+    /// Handles all events up to and including `t`, but none after the end of the run, and none once the run holds more
+    /// memory than it may: see [`RunResult::ended`](crate::RunResult::ended).
     pub fn run_until(&mut self, t: Instant) -> Status {
         let until = t.min(self.end());
         // A run of length zero has no events, even at its single instant.
@@ -132,7 +132,7 @@ impl<R: Tap> Sim<R> {
                 if at > until {
                     break;
                 }
-                // Between two instants, where a look at the links changes nothing.
+                // `is_full` settles the links, which changes nothing between two instants.
                 if self.events >= self.budget.next && at > self.now && self.is_full() {
                     return Status::Finished;
                 }
@@ -170,15 +170,16 @@ impl<R: Tap> Sim<R> {
             1 => {
                 let mut down = Vec::new();
                 let next = change::make(self.now, &mut self.agenda, &mut self.net, &mut down);
+                // A link has two directed links.
                 down.into_iter().for_each(|hop| self.tell_of_outage(hop as usize / 2));
-                let next = next.min(self.suffer());
+                let next = next.min(self.make_gateway_events());
                 self.timers.set(slot, next);
             }
             _ => self.wake(slot),
         }
     }
 
-    /// A link has gone down: informs senders whose path crosses it, if they want to know.
+    /// A link has gone down: informs the senders whose path crosses it and that probe after an outage.
     #[cold]
     fn tell_of_outage(&mut self, link: usize) {
         let now = self.now;
@@ -201,8 +202,8 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// Carries out the gateway events that are due; returns the time of the next.
-    fn suffer(&mut self) -> Instant {
+    /// Carries out the gateway events that are due, and completes the handovers that are; returns the time of the next.
+    fn make_gateway_events(&mut self) -> Instant {
         loop {
             let moved = self.moves.last().map_or(Instant::MAX, |m| m.0);
             if moved <= self.now {
@@ -237,7 +238,7 @@ impl<R: Tap> Sim<R> {
             self.discard(parcel);
             return;
         }
-        let moved = match &flow.agent {
+        let handed_over = match &flow.agent {
             Agent::Silent => {
                 self.discard(parcel);
                 return;
@@ -245,7 +246,7 @@ impl<R: Tap> Sim<R> {
             Agent::Leg(leg) => chains[leg.chain as usize].has_handed_over(),
             _ => false,
         };
-        if moved && self.follow(parcel) {
+        if handed_over && self.follow(parcel) {
             return;
         }
         let Self { flows, net, timers, records, .. } = self;
@@ -339,7 +340,8 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// A sender has handled an acknowledgement: takes its judgement, and checks whether everything is acknowledged.
+    /// A sender has handled an acknowledgement: takes its congestion report, and checks whether everything is
+    /// acknowledged.
     #[inline(never)]
     pub(crate) fn acknowledged(&mut self, index: u32) {
         if self.run.classified {
@@ -495,7 +497,7 @@ impl<R: Tap> Sim<R> {
             None => Instant::MAX,
         };
         let at = match &flow.agent {
-            // Finished, between two pages, or a flow whose transfers have their own connections.
+            // No connection, and nothing that the application waits for.
             Agent::Silent if more == Instant::MAX => Instant::MAX,
             Agent::Silent | Agent::Datagrams(_) => more.min(record.stop),
             Agent::OneWay(ends) => ends.next_timeout().min(record.stop).min(more),

@@ -21,26 +21,29 @@ pub(crate) struct Chain {
     pub(crate) relays: Vec<Relay<Count>>,
     /// Acknowledgements held back by each gateway.
     pub(crate) held: Vec<VecDeque<Segment>>,
-    /// The gateway has crashed since the connection was opened.
-    pub(crate) cut: Vec<bool>,
+    /// For each gateway, whether it has lost the state of the current connection, by a crash or a change of the route.
+    pub(crate) severed: Vec<bool>,
     /// Number of legs requested.
     pub(crate) opened: usize,
     /// The transfer it carries.
     pub(crate) transfer: u64,
     /// Routes that bypass all gateways.
-    pub(crate) past: (u16, u16),
+    pub(crate) bypass: (u16, u16),
     /// Routes of the first leg.
     pub(crate) own: (u16, u16),
-    /// Its gateway spoofs the receiver; the share of acknowledgements that bypass it, and the random draws for
-    /// them.
+    /// Its gateway spoofs the receiver.
     pub(crate) spoofs: bool,
+    /// Share of the acknowledgements that bypass a spoofing gateway.
     pub(crate) asym: f64,
+    /// Draws which acknowledgements do.
     pub(crate) rng: Rng,
     /// Encrypted, so that no gateway can process it.
     pub(crate) encrypted: bool,
     /// Its packets take the route that bypasses all gateways.
     pub(crate) rerouted: bool,
+    /// The next leg is opened when a SYN has arrived, not only when the connection is established.
     pub(crate) early: bool,
+    /// A gateway forwards an acknowledgement only when the next leg has acknowledged the same data.
     pub(crate) late_acks: bool,
     /// It is counted among the connections of its gateways.
     pub(crate) counted: bool,
@@ -50,13 +53,14 @@ pub(crate) struct Chain {
     pub(crate) tunnels: Vec<Option<Box<Tunnel>>>,
     /// The sender's FIN has been acknowledged to it.
     pub(crate) end_acked_to_sender: bool,
-    /// One of its ends has given up.
+    /// The sender's connection is lost: the sender gave up or was reset.
     pub(crate) dead: bool,
+    /// When the first leg was requested.
     pub(crate) began: Instant,
     pub(crate) measures: Measures,
     /// Bytes that the receiver received over earlier connections.
     pub(crate) delivered: u64,
-    /// Bytes that it acknowledged on those.
+    /// Bytes that the receiver acknowledged over earlier connections.
     pub(crate) acked: u64,
 }
 
@@ -67,14 +71,19 @@ pub(crate) struct Measures {
     pub(crate) custody: u64,
     /// The same when the sender's FIN was acknowledged to it.
     pub(crate) custody_at_close: u64,
-    /// Times until all legs were established, and until the first byte arrived, since the first leg was requested.
+    /// Time from the request of the first leg until all legs were established.
     pub(crate) setup: Option<Duration>,
+    /// Time from the request of the first leg until the first byte arrived.
     pub(crate) first_byte: Option<Duration>,
+    /// Connections that passed the gateways unsplit.
     pub(crate) bypassed: u64,
+    /// Connections that a full gateway refused.
     pub(crate) refused: u64,
-    pub(crate) crashes: u64,
-    /// Bytes that gateways handed over, and how long the legs behind them were silent.
+    /// Times that a gateway lost the state of a connection, by a crash or a change of the route.
+    pub(crate) state_losses: u64,
+    /// Bytes that gateways handed over.
     pub(crate) moved: u64,
+    /// How long the legs behind the gateways were silent during handovers.
     pub(crate) silent: Duration,
     /// A gateway has handed it over.
     pub(crate) handed_over: bool,
@@ -86,7 +95,7 @@ impl Chain {
         chain: &resolved::Chain,
         legs: Vec<u32>,
         own: (u16, u16),
-        past: (u16, u16),
+        bypass: (u16, u16),
         rng: Rng,
     ) -> Self {
         let spoofs = chain.kind == resolved::ChainKind::Spoof;
@@ -98,17 +107,17 @@ impl Chain {
             buffers: chain.buffers.clone(),
             relays: Vec::new(),
             held: vec![VecDeque::new(); n],
-            cut: vec![false; n],
+            severed: vec![false; n],
             opened: 0,
             transfer: 0,
-            past,
+            bypass,
             own,
-            // A gateway that answers only after the next leg must open that leg first.
             spoofs,
             asym: chain.asym,
             rng,
             encrypted: chain.encrypted,
             rerouted: false,
+            // A gateway that answers a SYN only after the next leg has answered must open that leg early.
             early: chain.open == resolved::Open::Early || chain.ack_mode == resolved::AckMode::Late,
             late_acks: chain.ack_mode == resolved::AckMode::Late && !spoofs,
             counted: false,
@@ -133,7 +142,7 @@ impl Chain {
     pub(crate) fn begin(&mut self, now: Instant, transfer: u64) {
         self.relays = self.buffers.iter().map(|&b| Relay::new(b)).collect();
         self.held.iter_mut().for_each(VecDeque::clear);
-        self.cut.iter_mut().for_each(|c| *c = false);
+        self.severed.iter_mut().for_each(|severed| *severed = false);
         self.in_use = self.legs.len();
         self.opened = 0;
         (self.dead, self.end_acked_to_sender) = (false, false);

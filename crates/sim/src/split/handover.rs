@@ -21,14 +21,15 @@ impl<R: Tap> Sim<R> {
     #[cold]
     pub(crate) fn handover(&mut self, gateway: usize, how: &GatewayHandover) {
         let now = self.now;
-        let mut before = Duration::ZERO;
+        // The backhaul carries the data of one connection after the other.
+        let mut transfers = Duration::ZERO;
         for c in 0..self.chains.len() as u32 {
             let chain = &mut self.chains[c as usize];
             let Some(k) = chain.gateways.iter().position(|&g| g == gateway) else { continue };
             let Some(ahead) = chain.ahead.pop_front().filter(|_| !chain.rerouted) else { continue };
             chain.gateways[k] = how.to;
             chain.buffers[k] = self.run.gateways[how.to].buffer.unwrap_or(chain.buffers[k]);
-            chain.past = ahead.past;
+            chain.bypass = ahead.bypass;
             chain.measures.handed_over = true;
             if chain.counted {
                 self.taken[gateway] -= 1;
@@ -45,10 +46,10 @@ impl<R: Tap> Sim<R> {
             let busy = old.as_ref().map_or(now, |t| t.until.max(now));
             let waiting = old.map_or_else(VecDeque::new, |t| t.waiting);
             let mut tunnel = Tunnel { entry: ahead.tunnel, direct: ahead.ends, until: busy, waiting };
-            if k < chain.opened && k + 1 < chain.in_use && !chain.cut[k] {
+            if k < chain.opened && k + 1 < chain.in_use && !chain.severed[k] {
                 let held = self.held_by(c, k);
-                before = before + Duration::from_secs_f64(held as f64 / how.backhaul.bytes_per_sec());
-                tunnel.until = busy + how.signalling + before;
+                transfers = transfers + Duration::from_secs_f64(held as f64 / how.backhaul.bytes_per_sec());
+                tunnel.until = busy + how.signalling + transfers;
                 let measures = &mut self.chains[c as usize].measures;
                 measures.moved += held;
                 measures.silent = measures.silent + (tunnel.until - busy);
@@ -89,7 +90,7 @@ impl<R: Tap> Sim<R> {
     pub(crate) fn take_over(&mut self) {
         let Some((_, c, gateway)) = self.moves.pop() else { return };
         let Some(tunnel) = &mut self.chains[c as usize].tunnels[gateway] else { return };
-        // It is moving on to a further gateway.
+        // The connection is already moving on to a further gateway.
         if tunnel.until > self.now {
             return;
         }
@@ -102,8 +103,9 @@ impl<R: Tap> Sim<R> {
         self.carry(legs[gateway]);
     }
 
-    /// A parcel has arrived at a gateway that has handed its connections over: it follows them. False if it is for
-    /// another end, or has reached the new gateway after the connection.
+    /// A parcel has arrived at a gateway that has handed its connections over: the parcel follows them through the
+    /// tunnel, or waits for them at its end. False if the parcel is for another end, or has reached the new gateway
+    /// after the connection.
     #[cold]
     pub(crate) fn follow(&mut self, parcel: Parcel) -> bool {
         let Agent::Leg(leg) = &self.flows[parcel.flow() as usize].agent else { return false };
@@ -112,8 +114,8 @@ impl<R: Tap> Sim<R> {
         let gateway = if parcel.backward() { number.checked_sub(1) } else { Some(number) };
         let Some(gateway) = gateway.filter(|k| k + 1 < chain.in_use && !chain.rerouted) else { return false };
         let Some(tunnel) = &mut chain.tunnels[gateway] else { return false };
-        let there = parcel.hop() == tunnel.entry + 1 || parcel.backward() && parcel.hop() == tunnel.direct;
-        if !there {
+        let at_new_gateway = parcel.hop() == tunnel.entry + 1 || parcel.backward() && parcel.hop() == tunnel.direct;
+        if !at_new_gateway {
             let mut parcel = parcel;
             parcel.set_hop(tunnel.entry);
             self.net.forward(self.now, parcel);

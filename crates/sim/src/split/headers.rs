@@ -7,8 +7,10 @@ use skyhaul_tcp::{Flags, Segment};
 /// Both directions of a leg with compressed headers.
 #[derive(Debug)]
 pub(crate) struct Headers {
+    /// The compression is differential (RFC 1144): headers are complete or compressed, and a lost packet makes later
+    /// ones unreadable.
     differences: bool,
-    /// Bytes saved per packet: data, acknowledgements.
+    /// Bytes saved per packet: packets with data, SYN, FIN or RST; all others.
     saves: [u32; 2],
     /// To the receiver, to the sender.
     ends: [(Compressor, Decompressor); 2],
@@ -29,7 +31,7 @@ impl Headers {
     }
 
     fn saved(&self, parcel: Parcel) -> u32 {
-        self.saves[usize::from(parcel.is_pure_ack())]
+        self.saves[usize::from(parcel.is_bare())]
     }
     /// A segment leaves. SYN and RST have complete headers, since the sender cannot know what the peer supports.
     pub(crate) fn shorten(&mut self, parcel: Parcel, segment: &Segment) -> Parcel {
@@ -59,7 +61,7 @@ impl Headers {
         }
         parcel
     }
-    /// Whether it can be decompressed.
+    /// Whether the receiving end can decompress the headers of a parcel that has arrived.
     pub(crate) fn reads(&mut self, parcel: Parcel) -> bool {
         let (number, compressed) = parcel.note();
         !self.differences || self.ends[usize::from(parcel.backward())].1.reads(number, compressed)

@@ -150,7 +150,7 @@ impl Leg {
             Carrier::Rated(rated) => rated.sender.unacked(),
         }
     }
-    /// Handles expired deadlines of the ends that are not moving. Returns the sender's judgement.
+    /// Handles expired deadlines of the ends that are not moving. Returns the sender's congestion report.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<CongestionReport> {
         if let Carrier::Tcp { spoof: Some(spoof), .. } = &mut self.carrier {
             spoof.expire(now);
@@ -197,8 +197,9 @@ impl Leg {
         };
     }
 
-    /// Replaces the sending end, or the receiving end, by one without state, which answers every segment with a reset (RFC
-    /// 9293 §3.10.7.2). On a leg without TCP the remaining end gets no answer and retransmits in vain.
+    /// Replaces the sending end (`sender`) or the receiving end by one without state, which answers every segment of the
+    /// connection with a reset (RFC 9293 §3.10.7.2). On a leg without TCP the remaining end gets no answer and
+    /// retransmits in vain.
     pub(crate) fn forget(&mut self, sender: bool, config: &Arc<Config>, control: Algorithm) {
         match &mut self.carrier {
             Carrier::Tcp { ends, .. } => {
@@ -216,7 +217,7 @@ impl Leg {
     }
 }
 
-/// A gateway's end of a leg as an end of a relay, at this time.
+/// A gateway's end of a TCP leg as an end of a relay, and the current time.
 pub(crate) struct Side<'a>(pub(crate) &'a mut Connection<Counted>, pub(crate) Instant);
 
 impl End<Count> for Side<'_> {

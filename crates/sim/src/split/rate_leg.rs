@@ -9,7 +9,7 @@ use skyhaul_relay::xtp::{Config, Receiver, Report, Sender};
 use skyhaul_relay::{Count, End, Fifo};
 use std::collections::VecDeque;
 
-/// Maximum reports in flight; older ones have been lost.
+/// Maximum number of reports in flight; of more, the oldest count as lost.
 const MOST_REPORTS: usize = 4096;
 
 /// Both ends of a rate-controlled leg.
@@ -44,7 +44,7 @@ impl RateLeg {
             Packet::LegData(data) if !self.deaf => return self.receiver.handle(data),
             _ => return,
         };
-        // Older ones are lost or outdated.
+        // Reports with lower numbers are lost, or have been overtaken.
         while self.reports.front().is_some_and(|(n, _)| *n < number) {
             self.reports.pop_front();
         }

@@ -22,8 +22,8 @@ use skyhaul_tcp::config::LossClassifier;
 use skyhaul_tcp::{Segment, Seq, State};
 
 impl<R: Tap> Sim<R> {
-    /// Opens the chain of a flow for a transfer with this many bytes to send at once. A full gateway lets it pass
-    /// unsplit, or refuses it.
+    /// Opens the chain of a flow for a transfer with this many bytes to send at once. A full gateway forwards the
+    /// connection unsplit, or refuses it.
     pub(crate) fn open_chain(&mut self, c: u32, transfer: u64, bytes: u64) {
         let now = self.now;
         let chain = &mut self.chains[c as usize];
@@ -32,9 +32,9 @@ impl<R: Tap> Sim<R> {
             .gateways
             .iter()
             .find(|&&g| self.run.gateways[g].connections.is_some_and(|most| self.taken[g] >= most));
-        let unread = chain.encrypted || chain.rerouted;
+        let unsplittable = chain.encrypted || chain.rerouted;
         let refused = match full.map(|&g| self.run.gateways[g].overload) {
-            _ if unread => {
+            _ if unsplittable => {
                 chain.measures.bypassed += u64::from(!chain.gateways.is_empty());
                 chain.in_use = 1;
                 false
@@ -54,9 +54,9 @@ impl<R: Tap> Sim<R> {
                 true
             }
         };
-        let (head, uncut, past, own) = (chain.legs[0], chain.in_use == 1, chain.past, chain.own);
+        let (head, unsplit, bypass, own) = (chain.legs[0], chain.in_use == 1, chain.bypass, chain.own);
         let flow = &mut self.flows[head as usize];
-        (flow.forward, flow.reverse) = if uncut { past } else { own };
+        (flow.forward, flow.reverse) = if unsplit { bypass } else { own };
         self.open_leg(c, 0);
         if self.spoofs(c) {
             self.open_leg(c, 1);
@@ -144,7 +144,7 @@ impl<R: Tap> Sim<R> {
         let c = leg.chain;
         if self.spoofs(c) {
             self.spoof_flush(c);
-            self.look_at(c);
+            self.update_measures(c);
             return;
         }
         for gateway in 0..self.chains[c as usize].in_use - 1 {
@@ -153,15 +153,15 @@ impl<R: Tap> Sim<R> {
         for number in 0..self.chains[c as usize].opened {
             self.leg_flush(c, number);
         }
-        self.look_at(c);
+        self.update_measures(c);
     }
 
     /// Opens the leg behind a gateway, and forwards what can be forwarded.
     fn pass_on(&mut self, c: u32, gateway: usize) {
         let chain = &self.chains[c as usize];
         let (from, to) = (chain.legs[gateway] as usize, chain.legs[gateway + 1] as usize);
-        let (opened, early, cut) = (chain.opened, chain.early, chain.cut[gateway]);
-        if gateway >= opened || cut {
+        let (opened, early, severed) = (chain.opened, chain.early, chain.severed[gateway]);
+        if gateway >= opened || severed {
             return;
         }
         if gateway + 1 == opened {
@@ -177,7 +177,7 @@ impl<R: Tap> Sim<R> {
             self.open_leg(c, gateway + 1);
         }
         let now = self.now;
-        // A leg's flow comes before or after that of the next one.
+        // The flow of a leg has a lower or a higher number than that of the next leg.
         let (low, high) = self.flows.split_at_mut(from.max(to));
         let (a, b) = if from < to { (&mut low[from], &mut high[0]) } else { (&mut high[0], &mut low[to]) };
         let (Agent::Leg(a), Agent::Leg(b)) = (&mut a.agent, &mut b.agent) else { return };
@@ -191,7 +191,7 @@ impl<R: Tap> Sim<R> {
     fn confirmed(&self, c: u32, gateway: usize) -> Option<Seq> {
         let next = *self.chains[c as usize].legs.get(gateway + 1)?;
         match &self.flows[next as usize].agent {
-            // The first byte has offset 1, and a FIN that of the byte after the last.
+            // The initial sequence number is 0: the first byte has 1, and a FIN takes one number after the last byte.
             Agent::Leg(leg) if leg.established() => {
                 Some(Seq((1 + leg.acked() + u64::from(leg.end_acked())) as u32))
             }
@@ -199,7 +199,7 @@ impl<R: Tap> Sim<R> {
         }
     }
 
-    /// Sends what the ends of a leg have to send that are not moving, and sets its timer.
+    /// Sends what the ends of a leg, except those that are moving, have to send, and sets the timer of the leg.
     fn leg_flush(&mut self, c: u32, number: usize) {
         let now = self.now;
         let index = self.chains[c as usize].legs[number];
@@ -262,18 +262,19 @@ impl<R: Tap> Sim<R> {
         let leg = |number: usize| self.flows[chain.legs[number] as usize].agent.leg();
         let last = leg(chain.in_use - 1);
         let arrived = last.and_then(Leg::tcp).map_or(0, |ends| ends.receiver.receiver().payload_received());
-        // Within one connection the receiver acknowledges what it has received; there is no other count.
+        // Through a spoofing gateway there is one connection, and no leg counts what its receiver has acknowledged: that
+        // is what it has received.
         let by_receiver = if self.spoofs(c) { arrived } else { last.map_or(0, |l| l.acked()) };
         (leg(0).map_or(0, |l| l.acked()), by_receiver, arrived)
     }
 
     /// Updates the results of a chain, and checks whether it has ended.
-    fn look_at(&mut self, c: u32) {
+    fn update_measures(&mut self, c: u32) {
         let now = self.now;
         let (to_sender, by_receiver, arrived) = self.reached(c);
         let chain = &mut self.chains[c as usize];
         let measures = &mut chain.measures;
-        if chain.cut.iter().all(|c| !c) {
+        if chain.severed.iter().all(|severed| !severed) {
             measures.custody = measures.custody.max(to_sender.saturating_sub(by_receiver));
         }
         let head = chain.legs[0];
@@ -298,7 +299,7 @@ impl<R: Tap> Sim<R> {
         }
         let Some(ends) = self.flows[head as usize].agent.leg().and_then(Leg::tcp) else { return };
         if ends.sender.state() == State::Closed {
-            self.lose(c);
+            self.note_lost(c);
         } else if self.flows[head as usize].finite && self.is_over(c) {
             self.done(head);
         }
@@ -323,11 +324,11 @@ impl<R: Tap> Sim<R> {
 
     /// The sender has noticed that its connection is lost.
     #[cold]
-    fn lose(&mut self, c: u32) {
+    fn note_lost(&mut self, c: u32) {
         let chain = &mut self.chains[c as usize];
         chain.dead = true;
         let head = chain.legs[0];
-        self.leave(c);
+        self.free_places(c);
         self.records[head as usize].dead = true;
         if R::ENABLED {
             let event = skyhaul_trace::Event::GaveUp { flow: head };
@@ -337,7 +338,7 @@ impl<R: Tap> Sim<R> {
     }
 
     /// Frees the chain's places at its gateways.
-    fn leave(&mut self, c: u32) {
+    fn free_places(&mut self, c: u32) {
         let chain = &mut self.chains[c as usize];
         if core::mem::take(&mut chain.counted) {
             chain.gateways.iter().for_each(|&g| self.taken[g] -= 1);
@@ -347,7 +348,7 @@ impl<R: Tap> Sim<R> {
     /// Takes all legs of a chain but the first out of service, and keeps their counts.
     pub(crate) fn retire_chain(&mut self, c: u32) {
         let (_, by_receiver, arrived) = self.reached(c);
-        self.leave(c);
+        self.free_places(c);
         let chain = &mut self.chains[c as usize];
         chain.delivered += arrived;
         chain.acked += by_receiver;
@@ -377,11 +378,12 @@ impl<R: Tap> Sim<R> {
     pub(crate) fn crash(&mut self, gateway: usize) {
         for c in 0..self.chains.len() as u32 {
             let chain = &self.chains[c as usize];
-            let cut = chain.in_use > 1;
-            let Some(k) = chain.gateways.iter().position(|&g| g == gateway).filter(|_| cut) else { continue };
+            // Before the first connection, and between two, the gateway has nothing to lose.
+            let split = chain.in_use > 1 && self.flows[chain.legs[0] as usize].agent.leg().is_some();
+            let Some(k) = chain.gateways.iter().position(|&g| g == gateway).filter(|_| split) else { continue };
             if self.spoofs(c) {
                 self.forget_spoof(c);
-                self.chains[c as usize].measures.crashes += 1;
+                self.chains[c as usize].measures.state_losses += 1;
                 continue;
             }
             let (legs, last) = ([chain.legs[k], chain.legs[k + 1]], k + 2 == chain.in_use);
@@ -393,9 +395,9 @@ impl<R: Tap> Sim<R> {
             self.forget(legs[0], false);
             self.forget(legs[1], true);
             let chain = &mut self.chains[c as usize];
-            chain.cut[k] = true;
+            chain.severed[k] = true;
             chain.held[k].clear();
-            chain.measures.crashes += 1;
+            chain.measures.state_losses += 1;
         }
     }
 
@@ -413,8 +415,8 @@ impl<R: Tap> Sim<R> {
             if chain.in_use == 1 || chain.opened == 0 {
                 continue;
             }
-            chain.measures.crashes += 1;
-            let (past, legs) = (chain.past, chain.legs[..chain.opened].to_vec());
+            chain.measures.state_losses += 1;
+            let (bypass, legs) = (chain.bypass, chain.legs[..chain.opened].to_vec());
             if self.spoofs(c) {
                 self.forget_spoof(c);
                 continue;
@@ -422,13 +424,13 @@ impl<R: Tap> Sim<R> {
             let (_, by_receiver, _) = self.reached(c);
             let chain = &mut self.chains[c as usize];
             chain.acked += by_receiver;
-            chain.cut.iter_mut().for_each(|cut| *cut = true);
+            chain.severed.iter_mut().for_each(|severed| *severed = true);
             chain.held.iter_mut().for_each(|held| held.clear());
             let last = legs.len() - 1;
             for (n, &index) in legs.iter().enumerate() {
                 if n == 0 || n == last {
                     let flow = &mut self.flows[index as usize];
-                    (flow.forward, flow.reverse) = past;
+                    (flow.forward, flow.reverse) = bypass;
                 }
                 // Data at the receiver of the last leg and at the sender of the first is kept.
                 if n < last {
@@ -451,7 +453,7 @@ impl<R: Tap> Sim<R> {
         }
         let group = &run.groups[record.group];
         if sender {
-            // Its previous counts are kept.
+            // The counts of the sender until now are kept.
             record.history().past = record.totals(flow, group.endpoint.mss);
         }
         let (control, _) = user::controls_of(group, &run.rules[record.group], record.index, &run.controls);

@@ -12,50 +12,63 @@ use skyhaul_tcp::config::Rto;
 use skyhaul_tcp::{Flags, RttEstimator, Segment, Seq};
 use std::collections::{BTreeMap, VecDeque};
 
-/// SACKed segments beyond a hole, or duplicate ACKs, that reveal a loss.
-const ENOUGH: u32 = 3;
+/// Number of SACKed segments beyond a hole, or of duplicate ACKs, that reveals a loss (DupThresh of RFC 6675).
+const DUP_THRESH: u32 = 3;
 
 /// A stored data segment.
 #[derive(Clone, Copy, Debug)]
 struct StoredSegment {
     segment: Segment,
+    /// Time of the last transmission.
     sent: Instant,
-    again: bool,
+    retransmitted: bool,
 }
 
 /// The spoofing gateway, for one connection.
 #[derive(Debug)]
 pub(crate) struct Spoof {
+    /// Maximum bytes stored.
     capacity: u64,
     /// It has seen the handshake and has not lost its state. Offsets count from the sender's SYN.
     tracks: bool,
     iss: Seq,
-    /// Acknowledged to the sender, received without a gap, and acknowledged by the receiver.
+    /// End of the data acknowledged to the sender.
     advertised: u64,
+    /// End of the data received without a gap.
     local: u64,
+    /// End of the data acknowledged by the receiver.
     una: u64,
     /// Right edge of the window announced to the sender.
     edge: u64,
+    /// The stored segments, by the offset of their first byte.
     kept: BTreeMap<u64, StoredSegment>,
+    /// Bytes in `kept`.
     stored: u64,
-    /// Data that the receiver has beyond `una`, and its end.
+    /// Data that the receiver has SACKed beyond `una`.
     sacked: Ranges,
+    /// End of the highest data SACKed.
     high_sacked: u64,
-    /// Everything missing before this offset has been retransmitted; the retransmissions in order, with their times.
+    /// Everything missing before this offset has been retransmitted.
     judged: u64,
-    again: VecDeque<(Instant, u64)>,
+    /// Time and offset of each retransmission, in order.
+    retransmissions: VecDeque<(Instant, u64)>,
+    /// Duplicate ACKs since the last advance of `una`.
     duplicates: u32,
     /// The repair continues until this offset is acknowledged.
     recover: u64,
-    /// The receiver's next sequence number, and the clocks of both ends.
+    /// The receiver's next sequence number.
     receiver_seq: Seq,
+    /// Timestamps of acknowledgements in the receiver's name: its latest TSval, and the TSval of the sender to echo.
     stamps: Option<(u32, u32)>,
     rto: Rto,
     rtt: RttEstimator,
+    /// When the retransmission timer expires.
     expires: Instant,
+    /// Segments that are to leave for the sender.
     pub(crate) to_sender: VecDeque<Segment>,
+    /// Segments that are to leave for the receiver.
     pub(crate) to_receiver: VecDeque<Segment>,
-    /// Segments it has retransmitted.
+    /// Number of segments that the gateway has retransmitted.
     pub(crate) repeats: u64,
 }
 
@@ -75,7 +88,7 @@ impl Spoof {
             sacked: Ranges::default(),
             high_sacked: 0,
             judged: 0,
-            again: VecDeque::new(),
+            retransmissions: VecDeque::new(),
             duplicates: 0,
             recover: 0,
             receiver_seq: Seq(0),
@@ -129,7 +142,7 @@ impl Spoof {
             }
         }
         if end <= self.local && from < self.local && !s.flags.has(Flags::FIN) {
-            // A keepalive or window probe, or our acknowledgement was lost.
+            // A keepalive or window probe, or the gateway's acknowledgement was lost.
             self.answer(None);
             return;
         }
@@ -137,9 +150,11 @@ impl Spoof {
         if s.len == 0 || self.stored + u64::from(s.len) > self.capacity || from < self.una {
             return;
         }
-        let kept = StoredSegment { segment: *s, sent: now, again: false };
-        if self.kept.insert(from, kept).is_none() {
-            self.stored += u64::from(s.len);
+        let kept = StoredSegment { segment: *s, sent: now, retransmitted: false };
+        self.stored += u64::from(s.len);
+        // The sender may cut a retransmission differently.
+        if let Some(replaced) = self.kept.insert(from, kept) {
+            self.stored -= u64::from(replaced.segment.len);
         }
         if self.expires == Instant::MAX {
             self.expires = now + self.rtt.rto();
@@ -155,7 +170,7 @@ impl Spoof {
         }
     }
 
-    /// An acknowledgement in the receiver's name; `beyond`: data beyond a gap.
+    /// Acknowledges in the receiver's name. `beyond`: first and end offset of data beyond a gap, for a SACK block.
     fn answer(&mut self, beyond: Option<(u64, u64)>) {
         let window = self.capacity.saturating_sub(self.stored);
         (self.advertised, self.edge) = (self.local, self.local + window);
@@ -232,7 +247,7 @@ impl Spoof {
             first.remove();
             self.stored -= u64::from(k.segment.len);
             // Data that waited behind a hole or was retransmitted yields no RTT sample (RFC 6298 §3).
-            if !k.again && !self.sacked.contains(from) {
+            if !k.retransmitted && !self.sacked.contains(from) {
                 self.rtt.sample(now - k.sent, 1, &self.rto);
             }
         }
@@ -248,7 +263,7 @@ impl Spoof {
             self.judge(now);
             return;
         }
-        let begins = self.duplicates == ENOUGH && self.una >= self.recover;
+        let begins = self.duplicates == DUP_THRESH && self.una >= self.recover;
         if begins {
             self.recover = self.kept.last_key_value().map_or(0, |(from, _)| *from);
         }
@@ -262,17 +277,17 @@ impl Spoof {
         let patience = self.rtt.srtt().unwrap_or(self.rto.initial);
         let mut from = self.judged.max(self.una);
         while let Some((&at, k)) = self.kept.range(from..).next() {
-            if at + u64::from((1 + ENOUGH) * k.segment.len) > self.high_sacked {
+            if at + u64::from((1 + DUP_THRESH) * k.segment.len) > self.high_sacked {
                 break;
             }
             from = at + u64::from(k.segment.len);
-            if !k.again && !self.sacked.contains(at) {
+            if !k.retransmitted && !self.sacked.contains(at) {
                 self.resend(now, at);
             }
         }
         self.judged = from;
-        while let Some(&(sent, from)) = self.again.front().filter(|(sent, _)| *sent + patience <= now) {
-            self.again.pop_front();
+        while let Some(&(sent, from)) = self.retransmissions.front().filter(|(sent, _)| *sent + patience <= now) {
+            self.retransmissions.pop_front();
             let last = self.kept.get(&from).is_some_and(|k| k.sent == sent);
             if last && from < self.high_sacked && !self.sacked.contains(from) {
                 self.resend(now, from);
@@ -285,16 +300,17 @@ impl Spoof {
         }
     }
     fn resend(&mut self, now: Instant, from: u64) {
-        // What was acknowledged, or sent again later, needs no second look: without SACK nobody else takes it off the list.
+        // A retransmission whose segment was acknowledged, or retransmitted later, is not examined any more. Without SACK
+        // nothing else takes it off the list.
         let kept = &self.kept;
         let current = |&(sent, from): &(Instant, u64)| kept.get(&from).is_some_and(|k| k.sent == sent);
-        while self.again.front().is_some_and(|entry| !current(entry)) {
-            self.again.pop_front();
+        while self.retransmissions.front().is_some_and(|entry| !current(entry)) {
+            self.retransmissions.pop_front();
         }
         if let Some(k) = self.kept.get_mut(&from) {
-            (k.sent, k.again) = (now, true);
+            (k.sent, k.retransmitted) = (now, true);
             self.repeats += 1;
-            self.again.push_back((now, from));
+            self.retransmissions.push_back((now, from));
             self.to_receiver.push_back(k.segment);
         }
     }
@@ -328,7 +344,7 @@ mod tests {
     fn ack(n: u32) -> Segment {
         Segment { ack: Seq(1 + 1000 * n), window: 100_000, flags: Flags::ACK, ..Segment::default() }
     }
-    /// A box that has seen a handshake.
+    /// A gateway that has seen a handshake.
     fn tracking(capacity: u64) -> Spoof {
         let mut b = Spoof::new(capacity, Config::modern().rto);
         let syn = Segment { flags: Flags::SYN, ..Segment::default() };
@@ -372,6 +388,23 @@ mod tests {
     }
 
     #[test]
+    fn a_segment_cut_differently_when_retransmitted_counts_once() {
+        // Beyond a gap, so that the gateway does not acknowledge it at once.
+        let mut b = tracking(10_000);
+        b.outbound(at(0), &Segment { len: 400, ..data(1) });
+        assert_eq!(b.stored(), 400);
+        b.outbound(at(100), &data(1));
+        assert_eq!(b.stored(), 1000);
+        b.outbound(at(200), &Segment { len: 400, ..data(1) });
+        assert_eq!(b.stored(), 400);
+        b.outbound(at(300), &data(1));
+        b.outbound(at(300), &data(0));
+        b.inbound(at(800), &ack(2));
+        assert_eq!(b.stored(), 0);
+        assert_eq!(b.to_sender.back().map(|s| (s.ack.0, s.window)), Some((2001, 10_000)));
+    }
+
+    #[test]
     fn losses_are_repaired_from_the_store_and_duplicates_never_reach_the_sender() {
         let mut b = tracking(100_000);
         (0..8).for_each(|n| b.outbound(at(0), &data(n)));
@@ -411,7 +444,7 @@ mod tests {
             b.inbound(now, &ack(n + 1));
         }
         assert_eq!((b.repeats, b.stored()), (500, 0));
-        assert!(b.again.len() <= 1, "{}", b.again.len());
+        assert!(b.retransmissions.len() <= 1, "{}", b.retransmissions.len());
     }
 
     #[test]

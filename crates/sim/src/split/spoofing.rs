@@ -75,13 +75,13 @@ impl<R: Tap> Sim<R> {
         let chain = &mut chains[c as usize];
         let [near, far] = [chain.legs[0], chain.legs[1]];
         let label = |flow: u32, backward: bool| flows[flow as usize].label(flow, backward);
-        let (to_box, to_sender) = (label(near, false), label(near, true));
-        let (to_receiver, back_to_box) = (label(far, false), label(far, true));
-        // Bypassing the gateway: such packets belong to the leg at whose end they arrive.
-        let (past, past_back) =
-            (Label { hop: chain.past.0, ..to_receiver }, Label { hop: chain.past.1, ..to_sender });
+        let (to_gateway, to_sender) = (label(near, false), label(near, true));
+        let (to_receiver, back_to_gateway) = (label(far, false), label(far, true));
+        // Labels of packets that bypass the gateway: such packets belong to the leg at whose end they arrive.
+        let (bypass, bypass_back) =
+            (Label { hop: chain.bypass.0, ..to_receiver }, Label { hop: chain.bypass.1, ..to_sender });
         if let Some(ends) = flows[near as usize].agent.leg_mut().and_then(Leg::tcp_mut) {
-            let label = if chain.rerouted { past } else { to_box };
+            let label = if chain.rerouted { bypass } else { to_gateway };
             net.send_all(now, label, &mut ends.sender);
         }
         let far_leg = flows[far as usize].agent.leg_mut().map(|leg| &mut leg.carrier);
@@ -91,7 +91,7 @@ impl<R: Tap> Sim<R> {
                     && out.len == 0
                     && !out.flags.has(Flags::SYN)
                     && chain.rng.unit() < chain.asym;
-                let label = if chain.rerouted || astray { past_back } else { back_to_box };
+                let label = if chain.rerouted || astray { bypass_back } else { back_to_gateway };
                 net.send(now, label, out);
             }
             if let Some(spoof) = spoof {

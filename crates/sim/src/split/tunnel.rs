@@ -10,12 +10,13 @@ use std::collections::VecDeque;
 /// The routes of a chain from a gateway that takes it over.
 #[derive(Clone, Debug)]
 pub(crate) struct Ahead {
-    /// Routes of the leg that begins there, and the end of that of acknowledgements.
+    /// Routes of the leg that begins there: data, acknowledgements.
     pub(crate) own: (u16, u16),
+    /// The entry of the route table at which the route of acknowledgements ends.
     pub(crate) ends: u16,
     /// Routes that bypass all gateways.
-    pub(crate) past: (u16, u16),
-    /// The tunnel from the previous gateway; the next entry is its end.
+    pub(crate) bypass: (u16, u16),
+    /// The entry of the route table with which the tunnel from the previous gateway begins; the next entry is its end.
     pub(crate) tunnel: u16,
 }
 
@@ -24,10 +25,11 @@ pub(crate) struct Ahead {
 pub(crate) struct Tunnel {
     /// The entry of the route table with which it begins.
     pub(crate) entry: u16,
-    /// Where acknowledgements of the next leg arrive without a tunnel.
+    /// The entry at which acknowledgements of the next leg arrive without the tunnel.
     pub(crate) direct: u16,
-    /// When the connection arrives, and the parcels that arrived before it.
+    /// When the connection arrives at the new gateway.
     pub(crate) until: Instant,
+    /// Parcels that arrived at the new gateway before the connection.
     pub(crate) waiting: VecDeque<Parcel>,
 }
 
@@ -61,12 +63,12 @@ pub(crate) fn ahead(
         if let Some(path) = &how.path {
             paths[k + 1] = path;
         }
-        let takes = scenario.gateways[how.to].delay;
-        let own = links.routes_from(Duration::ZERO, takes, paths[k + 1]).ok_or(BuildError::TooLarge)?;
-        let past = links.routes(head, &paths.concat()).ok_or(BuildError::TooLarge)?;
+        let forwarding_delay = scenario.gateways[how.to].delay;
+        let own = links.routes_from(Duration::ZERO, forwarding_delay, paths[k + 1]).ok_or(BuildError::TooLarge)?;
+        let bypass = links.routes(head, &paths.concat()).ok_or(BuildError::TooLarge)?;
         // As many entries as links, plus the end.
         let ends = own.1 + paths[k + 1].len() as u16;
-        found.push_back(Ahead { own, ends, past, tunnel });
+        found.push_back(Ahead { own, ends, bypass, tunnel });
     }
     Ok(found)
 }

@@ -115,6 +115,17 @@ fn a_crash_loses_exactly_what_was_acknowledged_and_had_not_left() {
 }
 
 #[test]
+fn a_crash_before_the_connection_opens_loses_nothing() {
+    let sets = ["duration=10 s", "links.sat.rate=1 Mbit/s", "flows.bulk.chain.kind=split2", "flows.bulk.start=2 s"];
+    let without = text::ran(PATH, &sets, 1);
+    let crash = format!("{PATH}\n[[event]]\nat = \"1 s\"\ncrash = \"g1\"\n");
+    let with = text::ran(&crash, &sets, 1);
+    // The gateway holds data when the run ends.
+    assert!(bulk(&without).1.custody > 0);
+    assert_eq!((bulk(&with).1.lost, bulk(&with).1), (0, bulk(&without).1));
+}
+
+#[test]
 fn custody_stays_below_two_buffers_and_the_window_and_a_crash_loses_what_of_it_never_arrives() {
     let (buffer, window) = (256 * 1024, 1024 * 1024);
     let sets = [

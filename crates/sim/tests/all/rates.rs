@@ -270,6 +270,27 @@ fn an_oracle_forgives_what_the_channel_loses_and_nothing_else() {
 }
 
 #[test]
+fn the_oracle_of_a_rate_flow_also_works_beside_a_sender_that_classifies_losses() {
+    let run = |classifier: &str| {
+        let more = format!(
+            "[links.other]\npacket = \"1000 B\"\nrate = \"1 Mbit/s\"\ndelay = \"100 ms\"\nqueue = \"50 packets\"\n\
+             [flows.a]\npath = [\"sat\"]\ntransport = {{ kind = \"tfrc\", max-rate = \"400 kbit/s\", ignore-corruption = \
+             true }}\n[flows.b]\npath = [\"other\"]\ncc = \"reno\"\nendpoint = {{ preset = \"modern\", loss-classifier = \
+             \"{classifier}\" }}\n"
+        );
+        let text = link("2 Mbit/s", "{ kind = \"per\", p = 0.02 }", 60) + &more;
+        group(&result(&text, 1), "a").clone()
+    };
+    let alone = run("none");
+    assert!(alone.lost[skyhaul_trace::LossCause::Error as usize] > 10, "{:?}", alone.lost);
+    assert_eq!(alone.rate.unwrap().loss_events, Some(0));
+    for classifier in ["oracle", "spike"] {
+        let beside = run(classifier);
+        assert_eq!((beside.segments_sent, beside.rate), (alone.segments_sent, alone.rate), "{classifier}");
+    }
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_with_its_key() {
     let refused = |flow: &str| {
         let text = link("1 Mbit/s", "\"none\"", 1) + flow;

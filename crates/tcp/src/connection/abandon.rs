@@ -41,8 +41,8 @@ impl<S: Store> Connection<S> {
         }
     }
 
-    /// Whether the segment carries data that the application will not read, which ends the connection. The reset has the
-    /// sequence number that the peer expects (RFC 9293 §3.10.7.1).
+    /// Resets the connection if the segment carries new data, which the application will not read; true if it does. The reset
+    /// has the sequence number that the peer expects (RFC 9293 §3.10.7.1).
     #[cold]
     pub(super) fn refuses_text(&mut self, seg: &Segment, seq: u64) -> bool {
         let new = seg.len > 0 && seq + u64::from(seg.len) > self.receiver.next_expected();
@@ -52,5 +52,41 @@ impl<S: Store> Connection<S> {
             self.reset_due = Some(Segment { seq: seg.ack, ..self.blank(Flags::RST) });
         }
         new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::connection::Established;
+    use crate::segment::{Mark, Seq};
+    use crate::store::Counted;
+    use skyhaul_base::Rng;
+
+    /// The state, the news and the answer after a NIL segment or a dummy with new bytes.
+    fn after_probe(mark: Mark) -> (State, Option<Event>, Option<Segment>) {
+        let config = Config { timestamps: false, ..Config::rfc() };
+        let cc = skyhaul_cc::Config::by_name("sack").expect("known").build(&config.rules);
+        let (now, iss, peer_iss) = (Instant::ZERO, Seq(100), Seq(900));
+        let e = Established { iss, peer_iss, peer: &config, sack: true, rtt: None, probes: true };
+        let mut c = Connection::<Counted>::established(now, &config, cc, Rng::stream(1, "abandon"), &e);
+        c.abandon(now);
+        assert!(c.poll_transmit(now).is_some_and(|s| s.flags.has(Flags::FIN)));
+        let (seq, ack) = (peer_iss.add(1), iss.add(1));
+        let probe =
+            Segment { seq, ack, len: 500, window: 9000, flags: Flags::ACK, mark, ..Segment::default() };
+        assert_eq!(c.handle(now, &probe, &[]), Ok(()));
+        (c.state(), c.poll_event(), c.poll_transmit(now))
+    }
+
+    #[test]
+    fn new_data_in_a_nil_segment_ends_the_connection_but_a_dummy_is_answered() {
+        let (state, event, answer) = after_probe(Mark::Nil);
+        assert_eq!((state, event), (State::Closed, Some(Event::Closed)));
+        assert!(answer.is_some_and(|s| s.flags == Flags::RST && s.seq == Seq(101)), "{answer:?}");
+        let (state, event, answer) = after_probe(Mark::Dummy);
+        assert_eq!((state, event), (State::FinWait1, None));
+        assert!(answer.is_some_and(|s| s.mark == Mark::DummyAck && s.ack == Seq(901)), "{answer:?}");
     }
 }

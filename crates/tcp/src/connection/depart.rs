@@ -24,10 +24,10 @@ impl<S: Store> Connection<S> {
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         let departure = self.next_departure(now)?;
-        Some(self.dress(now, departure))
+        Some(self.whole_segment(now, departure))
     }
 
-    /// [`Self::poll_transmit`], as head and extras: the options of a SYN, and what else is rare.
+    /// As [`Self::poll_transmit`], with the segment split into head and extras, if it has any.
     #[inline]
     pub fn poll_head(&mut self, now: Instant) -> Option<(Head, Option<Box<Extras>>)> {
         let departure = self.next_departure(now)?;
@@ -37,7 +37,7 @@ impl<S: Store> Connection<S> {
             }
             Departure::Ack if self.sends_plain() => Some((self.plain_head(now, None), None)),
             _ => {
-                let (head, extras) = self.dress(now, departure).parts();
+                let (head, extras) = self.whole_segment(now, departure).parts();
                 Some((head, extras.map(Box::new)))
             }
         }
@@ -65,9 +65,9 @@ impl<S: Store> Connection<S> {
         self.receiver.poll_probe_answer().map(Departure::ProbeAnswer)
     }
 
-    /// The whole segment.
+    /// The segment with all its fields.
     #[inline]
-    fn dress(&mut self, now: Instant, departure: Departure) -> Segment {
+    fn whole_segment(&mut self, now: Instant, departure: Departure) -> Segment {
         match departure {
             Departure::Reset(reset) => *reset,
             Departure::Syn => self.syn(now),
@@ -85,6 +85,7 @@ impl<S: Store> Connection<S> {
         }
     }
 
+    /// A segment at `SND.MAX` with nothing but flags.
     pub(super) fn blank(&self, flags: Flags) -> Segment {
         Segment { seq: self.iss.add(self.sender.max() as u32), flags, ..Segment::default() }
     }
@@ -147,9 +148,10 @@ impl<S: Store> Connection<S> {
     /// carry the blocks.
     #[inline]
     fn report_with_data(&mut self, seg: &mut Segment) {
-        const WHOLE: u32 = 4 + 4 * 8;
+        // Four blocks, with the kind and length of the option and two bytes of padding.
+        const FOUR_BLOCKS: u32 = 4 + 4 * 8;
         let room = self.sender.segment_size().saturating_sub(seg.len);
-        if self.receiver.has_gap() && self.config.segment_limit.is_some() && room >= WHOLE {
+        if self.receiver.has_gap() && self.config.segment_limit.is_some() && room >= FOUR_BLOCKS {
             self.fill_sack(seg, None);
         }
     }

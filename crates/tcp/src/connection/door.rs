@@ -13,15 +13,14 @@ use crate::store::Store;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::ProbeSupport;
 
-/// Answers to copies are limited per RTT. An unknown RTT is assumed to be short, so that a slow path always gets
-/// enough answers.
+/// RTT assumed while none is known. Answers to copies are limited per RTT, and a short RTT permits more of them.
 const UNKNOWN_ROUND: Duration = Duration::from_millis(10);
-/// Longest RTT for which answers are limited.
+/// Longest period of this limit: on a path with a longer RTT, the limit applies per second.
 const LONGEST_ROUND: Duration = Duration::from_secs(1);
 
 impl<S: Store> Connection<S> {
-    /// The segment without options that were not negotiated; `None` if it has none of these. Before the negotiation
-    /// all options are offers.
+    /// The segment without its options that were not negotiated; `None` if it has no such option. Before the negotiation all
+    /// options are offers.
     #[cold]
     pub(super) fn as_agreed(&self, seg: &Segment) -> Option<Segment> {
         if !self.synchronised() && self.state != State::SynReceived {
@@ -32,7 +31,8 @@ impl<S: Store> Connection<S> {
             Mark::None => true,
             _ if seg.flags.has(Flags::SYN) => false,
             Mark::Dummy | Mark::Nil => self.receiver.answers_probes(),
-            // Without negotiation, a sender of probes understands the answers, even late ones.
+            // Without negotiation, a sender of probes understands every answer, even one that arrives after it has concluded
+            // that the peer does not answer.
             Mark::DummyAck | Mark::NilAck => {
                 self.config.probes == ProbeNegotiation::Paper
                     || self.sender.probe_support() != ProbeSupport::No
@@ -114,8 +114,8 @@ impl<S: Store> Connection<S> {
         admitted
     }
 
-    /// Whether a copy of `len` bytes of data may be answered: at most as much as the peer may send per RTT. A short
-    /// copy costs as much as a full one.
+    /// Whether a copy of `len` bytes of data may be answered: at most two receive windows of copies are per RTT. A short copy
+    /// counts as a full segment.
     #[cold]
     fn may_answer_copy(&mut self, now: Instant, len: u32) -> bool {
         let round = self.sender.srtt().unwrap_or(UNKNOWN_ROUND).min(LONGEST_ROUND);
@@ -155,6 +155,10 @@ impl<S: Store> Connection<S> {
             return Err(Rejected::Rationed);
         }
         self.acknowledgement(now, seg, seq, echo)?;
+        // Only the payload of a NIL segment is kept.
+        if self.abandoned && seg.mark == Mark::Nil && !old && self.refuses_text(seg, seq) {
+            return Ok(());
+        }
         let had_finished = self.receiver.finished();
         let probe = Data { seq, len: seg.len, fin: false, payload, mark: seg.mark, probe_id: seg.probe_id };
         self.receiver.probe(&probe, old);

@@ -19,7 +19,7 @@ use skyhaul_base::Instant;
 pub struct Early {
     /// Bytes in our SYN.
     pub sent: u32,
-    /// Bytes of a SYN that were taken: by the peer of ours, or by us of the peer's.
+    /// Bytes of our SYN that the peer took or, at the passive end, bytes of the peer's SYN that we took.
     pub taken: u32,
     /// Our SYN was sent more than once.
     pub repeated: bool,
@@ -30,7 +30,9 @@ pub struct Early {
 pub(super) struct Opening {
     /// Most data in our first SYN, bytes.
     most: u32,
+    /// As [`Early::sent`].
     sent: u32,
+    /// As [`Early::taken`].
     pub(super) taken: u32,
     /// The window of the peer's SYN is scaled.
     scaled: bool,
@@ -109,8 +111,8 @@ impl<S: Store> Connection<S> {
     pub(super) fn is_early(&self) -> bool {
         self.state == State::SynReceived && self.opening.as_ref().is_some_and(|o| o.may_send)
     }
-    /// Completes the handshake of a connection that [`Self::is_early`] if `ack` acknowledges its SYN-ACK, perhaps with data
-    /// that followed. False if it does not.
+    /// Completes the handshake of a connection for which [`Self::is_early`] holds, if `ack` acknowledges its SYN-ACK, perhaps
+    /// with data that followed; false if it does not.
     pub(super) fn confirm_early(&mut self, now: Instant, ack: Option<u64>) -> bool {
         if !ack.is_some_and(|ack| ack >= 1 && ack <= self.sender.max()) {
             return false;

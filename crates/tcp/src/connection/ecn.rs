@@ -13,7 +13,7 @@ pub(super) struct Notification {
     pub(super) agreed: bool,
     /// Our SYN offered ECN.
     asked: bool,
-    /// A mark has arrived, and the peer has not yet signalled CWR (§6.1.3).
+    /// A CE mark has arrived, and the peer has not yet signalled CWR (§6.1.3).
     echo: bool,
 }
 
@@ -32,7 +32,7 @@ impl<S: Store> Connection<S> {
         }
     }
 
-    /// The peer's SYN: both flags request ECN, one of them grants it (§6.1.1).
+    /// Takes the ECN flags of the peer's SYN or SYN-ACK: ECE and CWR request ECN, ECE alone grants it (§6.1.1).
     pub(super) fn agree_on_ecn(&mut self, seg: &Segment) {
         let (ece, cwr) = (seg.flags.has(Flags::ECE), seg.flags.has(Flags::CWR));
         self.ecn.agreed = if seg.flags.has(Flags::ACK) {
@@ -46,10 +46,10 @@ impl<S: Store> Connection<S> {
     #[inline]
     pub(super) fn take_notification(&mut self, seg: &Segment) {
         if self.ecn.agreed {
-            let heard = seg.flags.has(Flags::CWR);
+            let reduced = seg.flags.has(Flags::CWR);
             // A mark on a pure acknowledgement concerns the ACK ratio, not our window.
             let marked = seg.ecn == Codepoint::Marked && seg.span() > 0;
-            self.ecn.echo = marked || self.ecn.echo && !heard;
+            self.ecn.echo = marked || self.ecn.echo && !reduced;
         }
     }
 
@@ -71,7 +71,8 @@ impl<S: Store> Connection<S> {
         if self.ecn.echo { Flags::ECE } else { Flags::NONE }
     }
 
-    /// New data may be marked, and its first segment signals a reduced window with CWR (§6.1.2, §6.1.5).
+    /// Lets routers mark new data (all data with `ecn_plus`). The first new segment after a reduction of the window
+    /// signals it with CWR (§6.1.2, §6.1.5).
     #[inline]
     pub(super) fn notify(&mut self, seg: &mut Segment, out: &OutgoingSegment) {
         if !self.ecn.agreed || out.mark != Mark::None {

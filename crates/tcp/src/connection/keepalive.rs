@@ -11,6 +11,7 @@ pub(super) struct Silence {
     pub(super) heard: Instant,
     /// Time of the next check; never if keepalive is off.
     pub(super) ask_at: Instant,
+    /// Keepalive probes sent since the last segment of the peer.
     asked: u32,
 }
 

@@ -8,9 +8,9 @@ use crate::store::Store;
 pub struct HeldBytes {
     /// Payload of both directions, with reserved buffer space, and records.
     pub all: usize,
-    /// Data beyond a gap, as a part of this.
+    /// Received data beyond a gap, a part of `all`.
     pub beyond: usize,
-    /// Records of segments: scoreboard with related state, and ranges beyond gaps.
+    /// Records, a part of `all`: scoreboard with related state, ranges beyond gaps, and answers due to probes.
     pub records: usize,
 }
 
@@ -37,16 +37,17 @@ impl<S: Store> Connection<S> {
         self.receiver.trim();
         self.sender.trim();
     }
-    /// Memory is short: the peer is offered at most `most` bytes beyond previous offers, and the receive buffer
-    /// does not grow. `None`: memory is no longer short.
+    /// Memory is short: the window offered to the peer and the unread data together are at most `most` bytes, but earlier
+    /// offers stand, and the receive buffer does not grow. `None`: memory is no longer short.
     pub fn offer_at_most(&mut self, most: Option<u64>) {
         self.receiver.offer_at_most(most.unwrap_or(u64::MAX));
-        let nothing_said = matches!(self.state, State::Listen | State::SynSent) && self.handshake.tries == 0;
-        if nothing_said {
+        let nothing_offered =
+            matches!(self.state, State::Listen | State::SynSent) && self.handshake.tries == 0;
+        if nothing_offered {
             self.receiver.begin_at_most(UNSCALED);
         }
     }
-    /// Discards data beyond a gap: the peer retransmits it (RFC 2018 §8).
+    /// Discards received data beyond a gap, even if it was SACKed: the peer retransmits it (RFC 2018 §8).
     pub fn renege(&mut self) {
         self.receiver.renege();
     }

@@ -384,7 +384,7 @@ impl<S: Store> Connection<S> {
     /// (RFC 5927 §4).
     #[must_use]
     pub fn is_outstanding(&self, seq: Seq) -> bool {
-        // While a connection is being opened, only the SYN is outstanding.
+        // In SYN-SENT only the SYN is outstanding.
         if self.state == State::SynSent {
             return seq == self.iss;
         }

@@ -1,4 +1,4 @@
-//! What a driver that serves several connections of one path asks a connection, and what it tells it.
+//! What connections of one path can learn from each other: the driver reads it from one and passes it to the others.
 
 use super::{Connection, State};
 use crate::store::Store;
@@ -9,14 +9,15 @@ use skyhaul_base::Instant;
 pub struct FoundMtu {
     /// Options and payload of the longest packet that the path is known to carry, bytes.
     pub limit: u32,
-    /// Nothing longer is searched for now: the path does not carry it, or the ends do not accept it.
+    /// The search has ended for now: the path carries no longer packet, or the ends accept none.
     pub complete: bool,
     /// A longer packet was lost.
     pub failed: bool,
 }
 
 impl<S: Store> Connection<S> {
-    /// What its path MTU search has found; `None` if it searches for nothing.
+    /// What the path MTU search of this connection has found; `None` without a search
+    /// ([`Config::mtu_search`](crate::Config::mtu_search)).
     #[must_use]
     pub fn found_mtu(&self) -> Option<FoundMtu> {
         let search = self.sender.mtu_search()?;
@@ -24,9 +25,12 @@ impl<S: Store> Connection<S> {
         Some(FoundMtu { limit, complete: search.is_complete(), failed: search.lost_until() > 0 })
     }
 
-    /// Another connection has shown that the path works again: what waits for a backed-off timer leaves now. False if nothing does.
+    /// Another connection has shown that the path works again: a SYN or data that waits for a backed-off timer is
+    /// retransmitted now. False if there is none. What was sent for the last time keeps its deadline.
     pub fn retry(&mut self, now: Instant) -> bool {
-        let opens = matches!(self.state, State::SynSent | State::SynReceived) && self.handshake.tries > 1;
+        let (tries, most) = (self.handshake.tries, self.config.max_retransmissions);
+        let may_repeat = tries > 1 && (most == 0 || tries <= most);
+        let opens = matches!(self.state, State::SynSent | State::SynReceived) && may_repeat;
         if opens {
             self.deadline = self.deadline.min(now);
         }
@@ -35,5 +39,69 @@ impl<S: Store> Connection<S> {
             self.handle_timeout(now);
         }
         waits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::connection::{Established, Event};
+    use crate::segment::{Flags, Seq};
+    use crate::store::Counted;
+    use skyhaul_base::{Duration, Rng};
+
+    #[test]
+    fn a_path_that_works_again_repeats_data_but_does_not_shorten_the_wait_for_the_last_answer() {
+        let config = Config { max_retransmissions: 2, user_timeout: Duration::ZERO, ..Config::rfc() };
+        let cc = skyhaul_cc::Config::by_name("sack").expect("known").build(&config.rules);
+        let (iss, peer_iss, rng) = (Seq(7), Seq(70), Rng::stream(1, "path"));
+        let e = Established { iss, peer_iss, peer: &config, sack: true, rtt: None, probes: false };
+        let mut c = Connection::<Counted>::established(Instant::ZERO, &config, cc, rng, &e);
+        c.write(Instant::ZERO, &[], 500);
+        let data = |c: &mut Connection<Counted>, now| c.poll_transmit(now).is_some_and(|s| s.len == 500);
+        assert!(data(&mut c, Instant::ZERO));
+        assert!(!c.retry(Instant::ZERO), "the data has not been repeated yet");
+        let mut now = c.next_timeout();
+        c.handle_timeout(now);
+        assert!(data(&mut c, now));
+        now += Duration::from_millis(1);
+        assert!(c.retry(now) && data(&mut c, now), "the second repetition leaves at once");
+        // The timer starts anew without backoff, so two more timeouts use the repetitions up.
+        while c.sender.counters().timeouts < 4 && c.state() == State::Established {
+            now = c.next_timeout();
+            c.handle_timeout(now);
+            let _ = data(&mut c, now);
+        }
+        let deadline = c.next_timeout();
+        now += Duration::from_millis(1);
+        assert!(!c.retry(now));
+        assert_eq!((c.state(), c.next_timeout(), c.poll_event()), (State::Established, deadline, None));
+        c.handle_timeout(deadline);
+        assert_eq!((c.state(), c.poll_event()), (State::Closed, Some(Event::TimedOut)));
+    }
+
+    #[test]
+    fn a_path_that_works_again_repeats_a_syn_repeats_a_syn_but_does_not_shorten_the_wait_for_the_last_answer() {
+        let config = Config { max_retransmissions: 2, user_timeout: Duration::ZERO, ..Config::rfc() };
+        let cc = skyhaul_cc::Config::by_name("sack").expect("known").build(&config.rules);
+        let rng = Rng::stream(1, "path");
+        let mut c = Connection::<Counted>::connect(Instant::ZERO, &config, cc, Seq(7), rng);
+        let syn =
+            |c: &mut Connection<Counted>, now| c.poll_transmit(now).is_some_and(|s| s.flags.has(Flags::SYN));
+        assert!(syn(&mut c, Instant::ZERO));
+        assert!(!c.retry(Instant::ZERO), "the first SYN has not been repeated yet");
+        let mut now = c.next_timeout();
+        c.handle_timeout(now);
+        assert!(syn(&mut c, now));
+        now += Duration::from_millis(1);
+        assert!(c.retry(now) && syn(&mut c, now), "the second repetition leaves at once");
+        // No repetition is left: the connection waits for the answer as long as it would have.
+        let deadline = c.next_timeout();
+        now += Duration::from_millis(1);
+        assert!(!c.retry(now));
+        assert_eq!((c.state(), c.next_timeout(), c.poll_event()), (State::SynSent, deadline, None));
+        c.handle_timeout(deadline);
+        assert_eq!((c.state(), c.poll_event()), (State::Closed, Some(Event::TimedOut)));
     }
 }

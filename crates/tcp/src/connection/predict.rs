@@ -16,7 +16,8 @@ use crate::store::Store;
 use skyhaul_base::{Duration, Instant};
 
 impl<S: Store> Connection<S> {
-    /// Handles a segment with [`Head::is_plain_data`] or [`Head::is_plain_ack`] and without extras, if it is an ordinary one.
+    /// Handles a segment with [`Head::is_plain_data`] or [`Head::is_plain_ack`] and without extras, if it is at `RCV.NXT` and
+    /// neither half of the connection has more to do than the fast path does.
     /// Otherwise declines without side effects: call [`Self::handle`].
     #[inline]
     pub fn take_plain(&mut self, now: Instant, head: &Head) -> bool {
@@ -50,7 +51,7 @@ impl<S: Store> Connection<S> {
         true
     }
 
-    /// The next data in order.
+    /// Takes the next data in order.
     #[inline]
     fn take_data(&mut self, now: Instant, head: &Head) -> bool {
         let taken = self.receiver.admits_in_order(head.len)
@@ -61,7 +62,7 @@ impl<S: Store> Connection<S> {
         taken
     }
 
-    /// An acknowledgement at `RCV.NXT`, which is `nxt`.
+    /// Takes an acknowledgement at `RCV.NXT`, which is `nxt`.
     #[inline]
     fn take_ack(&mut self, now: Instant, nxt: u64, head: &Head, echo: Option<Duration>) -> bool {
         let Some(ack) = self.snd_offset(head.ack) else { return false };

@@ -1,4 +1,4 @@
-//! State to be kept of a connection in TIME-WAIT (RFC 9293 §3.6.1): two sequence numbers, a window and a clock.
+//! State to be kept of a connection in TIME-WAIT (RFC 9293 §3.6.1): two sequence numbers, a window and timestamps.
 
 use super::{Connection, State};
 use crate::segment::{Flags, Segment, Seq};
@@ -45,8 +45,8 @@ impl<S: Store> Connection<S> {
 
 impl TimeWaitState {
     /// Whether a SYN with this sequence number and timestamp starts a new connection. It is not a late duplicate if
-    /// its timestamp is newer than the last one of the old connection (RFC 6191 §2) or, without timestamps, if its
-    /// sequence number is (RFC 9293 §3.10.7.4).
+    /// its timestamp is newer than the last one of the old connection (RFC 6191 §2) or, without timestamps or with the
+    /// same one, if its sequence number is (RFC 9293 §3.10.7.4).
     #[must_use]
     pub fn admits(&self, syn: Seq, timestamp: Option<u32>) -> bool {
         let beyond = syn.diff(self.expected) > 0;

@@ -19,7 +19,7 @@ const PERSIST: u32 = 16;
 /// noticed; Linux uses five minutes.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 
-/// The minimum RTT of the last [`MIN_RTT_WINDOW`], or of its last half at least: the current half and the previous one.
+/// The minimum RTT of about the last [`MIN_RTT_WINDOW`]: of its current half and the half before.
 #[derive(Clone, Copy, Debug)]
 struct MinRtt {
     current: Duration,
@@ -102,7 +102,7 @@ pub struct Rack {
     /// Losses declared and not yet taken: index, bytes, and total bytes ever lost at that time.
     pub(crate) losses: Vec<(usize, u32, u64)>,
     dup_thresh: u32,
-    /// Unit of the timestamp option, at least 1 ns: the resolution of [`RackReport::echo`].
+    /// Unit of the timestamp option, the resolution of [`RackReport::echo`]; never zero.
     tick: Duration,
 }
 

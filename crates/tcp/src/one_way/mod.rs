@@ -29,11 +29,11 @@ pub use source::Source;
 /// The result of the handshake.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HandshakeResult {
-    /// Its RTT. The congestion control may use it, the estimator does not.
+    /// RTT of the handshake. The congestion control may use it, the estimator does not.
     pub rtt: Option<Duration>,
 }
 
-/// Settings that both ends share.
+/// What the ends would agree on in a handshake.
 #[derive(Clone, Copy, Debug)]
 struct NegotiatedOptions {
     sack: bool,
@@ -46,7 +46,7 @@ struct NegotiatedOptions {
 }
 
 impl NegotiatedOptions {
-    /// Settings for two ends with the same configuration.
+    /// The agreement of two ends with the same configuration.
     fn new(config: &Config, cc: &Algorithm) -> Self {
         let policy = cc.policy();
         Self {
@@ -62,9 +62,6 @@ impl NegotiatedOptions {
 }
 
 /// Creates both ends of a flow. The caller carries segments from one to the other.
-///
-/// # Panics
-/// Never: refused segments are ones that a peer could not have sent.
 #[must_use]
 pub fn one_way<S: Store>(
     now: Instant,
@@ -108,9 +105,9 @@ pub fn one_way<S: Store>(
     let source = Source {
         sender,
         stamps: stamps(),
-        exception: options.ack_cc.map(|ratio| Box::new(Exception::with_acks(ratio))),
+        exception: options.ack_cc.map(|ratio| Box::new(Exception::with_ratio(ratio))),
         window: expressible(buffer, options.scale),
-        dresses: options.waves || options.ecn || options.ack_cc.is_some(),
+        extended: options.waves || options.ecn || options.ack_cc.is_some(),
         waves: options.waves,
         ecn: options.ecn.then_some(config.ecn_plus),
     };
@@ -126,23 +123,25 @@ pub fn one_way<S: Store>(
     (source, sink)
 }
 
-/// State for rare situations.
+/// State for rare situations, of a source or a sink. While it exists, segments do not take the fast path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Exception {
+    /// Rate limit of challenge ACKs.
     challenges: Ration,
-    /// Acknowledgements due from the data sender.
+    /// Source: acknowledgements due.
     acks_due: u32,
     reset_due: Option<Head>,
+    /// Reset: every later segment is refused.
     closed: bool,
-    /// A router has marked data, and the source has not yet signalled CWR (RFC 3168 §6.1.3).
+    /// Sink: a router has marked data, and the source has not yet signalled CWR (RFC 3168 §6.1.3).
     echo: bool,
-    /// The sink's ACK ratio, if the source controls it.
+    /// Source: the sink's ACK ratio, if the source controls it.
     ack_ratio: Option<AckRatio>,
 }
 
 impl Exception {
-    /// For a source that controls the ACK ratio: none of its acknowledgements takes the fast path.
-    fn with_acks(ratio: AckRatio) -> Self {
+    /// For a source that controls the ACK ratio, so that no acknowledgement takes the fast path.
+    fn with_ratio(ratio: AckRatio) -> Self {
         Self { ack_ratio: Some(ratio), ..Self::default() }
     }
     /// Handles a segment to a closed end (RFC 9293 §3.10.7.1): everything but a reset is answered with a reset.

@@ -58,7 +58,7 @@ impl<S: Store> Sink<S> {
         self.handle_any(now, head, extras)
     }
 
-    /// Header prediction: accepts a payload with [`Head::is_plain_data`] and without extras, if it is the next data
+    /// Header prediction: accepts a segment with [`Head::is_plain_data`] and without extras, if it is the next data
     /// in order. Otherwise declines without side effects: call [`Self::handle`].
     #[inline(always)]
     pub fn take_plain(&mut self, now: Instant, seq: Seq, len: u32, ts: Option<(u32, u32)>) -> bool {
@@ -135,7 +135,7 @@ impl<S: Store> Sink<S> {
         if marked {
             self.exception.get_or_insert_default().echo = true;
         } else if head.flags.has(Flags::CWR) && self.exception.as_ref().is_some_and(|e| e.echo) {
-            // Most flows need no more; the others never take the fast path.
+            // The fast path is open again, except with ACK congestion control, under which it is never used.
             self.exception = self.ack_cc.then(Box::default);
         }
     }
@@ -212,7 +212,7 @@ impl<S: Store> Sink<S> {
         (head, if more { self.more_to_say(probe) } else { None })
     }
 
-    /// SACK blocks and the rate of the last wave.
+    /// SACK blocks, a SNACK, and the rate of the last wave.
     #[inline(never)]
     fn more_to_say(&mut self, probe: Option<(u64, u64)>) -> Option<Box<Extras>> {
         let mut extras = Extras::NONE;

@@ -15,13 +15,14 @@ pub struct Source<S: Store> {
     pub(super) sender: Sender<S>,
     pub(super) stamps: Option<Box<Timestamps>>,
     pub(super) exception: Option<Box<Exception>>,
-    /// The window that it announces; it receives nothing.
+    /// The window that the source announces, bytes; it is constant, since the source receives no data.
     pub(super) window: u32,
-    /// Data segments carry extras: wave numbers, ECN, or the ACK ratio.
-    pub(super) dresses: bool,
+    /// Data segments carry wave numbers, ECN, or the ACK ratio.
+    pub(super) extended: bool,
     /// Data carries wave numbers.
     pub(super) waves: bool,
-    /// Routers may mark new data; if true, all data.
+    /// `None`: no ECN. `Some(false)`: routers may mark new data only; `Some(true)`: retransmissions too
+    /// ([`Config::ecn_plus`](crate::Config::ecn_plus)).
     pub(super) ecn: Option<bool>,
 }
 
@@ -88,8 +89,8 @@ impl<S: Store> Source<S> {
         self.handle_any(now, head, extras)
     }
 
-    /// Handles an acknowledgement with [`Head::is_plain_ack`] and without extras, if it is the ordinary one that a
-    /// source at rest expects. Otherwise declines without side effects: call [`Self::handle`].
+    /// Header prediction: handles an acknowledgement with [`Head::is_plain_ack`] and without extras, if the sender is in
+    /// its steady state. Otherwise declines without side effects: call [`Self::handle`].
     #[inline(always)]
     pub fn take_plain(&mut self, now: Instant, ack: Seq, window: u32, ts: Option<(u32, u32)>) -> bool {
         if self.exception.is_some() {
@@ -116,7 +117,7 @@ impl<S: Store> Source<S> {
             return e.refuse(head);
         }
         if head.flags.has(Flags::RST) {
-            // A source is reset only in answer to its own reset.
+            // A sink sends a RST only in answer to a RST of the source, which is closed since then.
             return Err(Rejected::OutOfWindow);
         }
         let mut echo = None;
@@ -141,7 +142,8 @@ impl<S: Store> Source<S> {
             }
         }
         let arrival = Arrival {
-            // The peer's sequence number never changes, so a segment is fresh unless it is older than the last one.
+            // The window of a segment is taken unless the segment is older than the last one (RFC 9293 §3.10.7.4, SND.WL1 and
+            // SND.WL2). The sequence number of a sink never changes.
             fresh: ack >= una,
             blocks: &blocks[..n],
             hole: extras.and_then(|e| e.snack).and_then(|(from, to)| Some((offset(from)?, offset(to)?))),
@@ -167,7 +169,7 @@ impl<S: Store> Source<S> {
     fn acknowledge(&mut self, now: Instant, arrival: &Arrival<'_>) -> Result<(), Rejected> {
         let result = self.sender.acknowledge(now, arrival);
         if result.is_err() {
-            // RFC 5961 §5.2.
+            // A challenge ACK (RFC 5961 §5.2).
             let exception = self.exception();
             let due = exception.challenges.may_send(now);
             exception.acks_due += u32::from(due);
@@ -224,13 +226,13 @@ impl<S: Store> Source<S> {
         if let Some(stamps) = &self.stamps {
             head.set_ts(stamps.stamp(now));
         }
-        let dressed = self.dresses && out.mark == Mark::None && out.len > 0;
-        let extras = if dressed { self.dress(now, out, &mut head) } else { None };
+        let extended = self.extended && out.mark == Mark::None && out.len > 0;
+        let extras = if extended { self.extend(now, out, &mut head) } else { None };
         (head, extras)
     }
 
-    /// Sets what a data segment has besides its range, and returns its extras.
-    fn dress(&mut self, now: Instant, out: &OutgoingSegment, head: &mut Head) -> Option<Box<Extras>> {
+    /// Sets the ECN field and flags of a data segment, and returns its extras: wave number and ACK ratio.
+    fn extend(&mut self, now: Instant, out: &OutgoingSegment, head: &mut Head) -> Option<Box<Extras>> {
         if let Some(all) = self.ecn {
             if out.first || all {
                 head.set_ecn(Codepoint::Capable);

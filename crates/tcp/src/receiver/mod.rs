@@ -595,12 +595,12 @@ impl<S: Store> Receiver<S> {
             self.acks_due = 1;
         }
     }
-    /// Sends one acknowledgement for this many segments from now on, as the peer asks; a delayed one waits at most
-    /// `most`.
+    /// Sends one acknowledgement for this many segments from now on, as the peer asks. The delay of acknowledgements stays;
+    /// if there was none, it is `delay`.
     #[cold]
-    pub(crate) fn acknowledge_every(&mut self, segments: u32, most: Duration) {
+    pub(crate) fn acknowledge_every(&mut self, segments: u32, delay: Duration) {
         let old = self.config.delayed_ack;
-        let delay = if old.delay.is_zero() { most } else { old.delay };
+        let delay = if old.delay.is_zero() { delay } else { old.delay };
         let new = DelayedAck { every: segments.max(1), delay };
         if new != old {
             // Only for connections that negotiated it: the others still share their configuration.

@@ -100,6 +100,15 @@ fn a_reader_that_stalls_closes_the_window_and_never_shrinks_it() {
 }
 
 #[test]
+fn acknowledgements_are_acceptable_after_a_fin_that_followed_a_full_window() {
+    let mut r: Receiver<Counted> = Receiver::new(&Arc::new(Config { receive_buffer: 300, ..config() }));
+    r.handle(Instant::ZERO, &Data { fin: true, ..seg(1, 300) }).unwrap();
+    // The FIN is at the right edge, 301, and the peer's acknowledgements come from beyond it.
+    assert_eq!((r.finished(), r.next_expected(), r.window()), (true, 302, 0));
+    assert!(r.acceptable(302, 0) && !r.acceptable(301, 0) && !r.acceptable(303, 0) && !r.acceptable(302, 1));
+}
+
+#[test]
 fn crumbs_with_gaps_between_them_are_not_accounted_for_without_end() {
     let config = Config { mss: 1448, receive_buffer: 1 << 20, dsack: true, ..Config::ns2_2001() };
     let mut r = receiver(&config);

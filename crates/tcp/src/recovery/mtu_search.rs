@@ -3,9 +3,9 @@
 //!
 //! ```text
 //! Base ── a probe arrives ──> longer segments ── no size is left to try ──> Search Complete
-//!   ^                                ^                                           │     │
-//!   │                                └── after 600 s, from the largest size again ┘     │
-//!   └────────────────── four timeouts in a row (black hole) ──────────────────────────┘
+//!   ^                               ^                                         │     │
+//!   │                               └── after 600 s, from the largest size ───┘     │
+//!   └──── four timeouts in a row (black hole) ──────────────────────────────────────┘
 //! ```
 //! The largest size is tried first, since most paths carry it. Then the range is halved until the remainder is not
 //! worth a probe. A probe that is lost alone, with later segments delivered, was either too long or hit by a channel
@@ -98,6 +98,8 @@ impl Search {
         let (from, to) = self.probe.filter(|(_, to)| una >= *to)?;
         self.probe = None;
         self.low = (to - from) as u32;
+        // The path carries more than a router reported while the probe was in flight.
+        self.high = self.high.max(self.low);
         self.next_size(now);
         Some(self.low)
     }
@@ -106,7 +108,8 @@ impl Search {
     pub(crate) fn failed(&mut self, now: Instant, too_long: bool) {
         let Some((from, to)) = self.probe.take() else { return };
         self.lost_until = to;
-        if !too_long {
+        // A router may have ruled the size out already.
+        if !too_long || to - from > u64::from(self.high) {
             return;
         }
         self.lost += 1;
@@ -120,8 +123,11 @@ impl Search {
         if size >= self.high {
             return;
         }
+        if size < self.low {
+            // Everything outstanding is cut anew and retransmitted.
+            self.probe = None;
+        }
         (self.high, self.low) = (size, self.low.min(size));
-        self.probe = None;
         self.lost = 0;
         // The reported size is most likely right.
         self.top_first = true;
@@ -223,12 +229,22 @@ mod tests {
         let mut s = Search::new(1460).expect("above the base");
         s.sent(1, 1461);
         s.path_mtu_reported(Instant::ZERO, 1360);
+        assert_eq!((s.next(Instant::ZERO), s.probe()), (None, Some((1, 1461))), "the probe is still in flight");
+        s.failed(Instant::ZERO, true);
+        assert_eq!((s.lost, s.high, s.lost_until()), (0, 1360, 1461));
         assert_eq!(search(&mut s, Instant::ZERO, 1360), [1360]);
         // Below what is known: shorter at once, and up again later.
+        s.sent(5000, 6460);
         s.path_mtu_reported(Instant::ZERO, 600);
-        assert_eq!((s.size(), s.next(Instant::ZERO)), (600, None));
+        assert_eq!((s.size(), s.next(Instant::ZERO), s.probe()), (600, None, None));
         assert_eq!(s.next(Instant::from_secs_f64(600.0)), Some(1460));
         s.fall_back(512);
         assert_eq!((s.size(), s.next(Instant::ZERO)), (512, Some(1460)));
+        // A report that the probe in flight refutes; the same report later counts again.
+        s.sent(1, 1461);
+        s.path_mtu_reported(Instant::ZERO, 1360);
+        assert_eq!((s.acknowledged(Instant::ZERO, 1461), s.is_complete()), (Some(1460), true));
+        s.path_mtu_reported(Instant::ZERO, 1360);
+        assert_eq!((s.size(), s.probe()), (1360, None));
     }
 }

@@ -51,6 +51,10 @@ impl<S: Store> Engine<S> {
         let arrived = if t.sacked > 0 {
             // The block of the newest segment is the first one, or the second if the first reports a duplicate (RFC 2883).
             let Some(&(from, to)) = a.blocks.get(usize::from(t.dsack)) else { return };
+            if from >= to || to > self.board.max() {
+                // No such data was sent.
+                return;
+            }
             let from = from.max(to.saturating_sub(t.sacked));
             let newest = self.board.scoreboard().and_then(|s| s.containing(to - 1));
             let rtt = newest.filter(|i| i.rtx_count == 0).map(|i| now - i.last_sent);
@@ -109,7 +113,7 @@ impl<S: Store> Engine<S> {
         }
         let by_scoreboard = self.sack && self.mode().uses_pipe();
         loop {
-            let classified = self.classifier().map_or(0, |c| c.asked()).max(self.marked_until());
+            let classified = self.classifier().map_or(0, |c| c.classified_until()).max(self.marked_until());
             let classified = classified.max(self.mtu_probe_lost_until());
             let next: Option<Item> = if by_scoreboard {
                 self.board.scoreboard().and_then(|s| s.lost_from(classified))
@@ -171,6 +175,58 @@ impl<S: Store> Engine<S> {
         match self.state.recovery() {
             Some(Recovery { report: Report::Quiet { inflation }, .. }) if !by_pipe => *inflation,
             _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Peer, Sender};
+    use super::*;
+    use crate::config::{Config, LossClassifier};
+    use crate::store::Counted;
+    use alloc::sync::Arc;
+    use skyhaul_base::{Duration, Rng};
+
+    /// A sender with three segments of 1000 bytes outstanding, the first at offset 1, that classifies losses.
+    fn classifying(loss_classifier: LossClassifier) -> Sender<Counted> {
+        let config = Arc::new(Config { mss: 1000, loss_classifier, ..Config::rfc() });
+        let cc = skyhaul_cc::Config::by_name("sack").expect("known").build(&config.rules);
+        let mut s: Sender<Counted> = Sender::new(&config, cc, Rng::stream(1, "classifying"));
+        let peer = Peer {
+            mss: 1000,
+            options: 0,
+            window: 100_000,
+            sack: true,
+            snack: false,
+            probes: false,
+            rtt: None,
+            rtt_is_sample: false,
+            syn_repeated: false,
+            syn_lost: false,
+            early: 0,
+        };
+        s.start(Instant::ZERO, &peer);
+        assert_eq!(s.write(Instant::ZERO, &[0; 3000], 3000), 3000);
+        assert_eq!(core::iter::from_fn(|| s.poll(Instant::ZERO)).count(), 3);
+        s
+    }
+
+    #[test]
+    fn a_block_of_data_never_sent_is_no_arrival() {
+        let methods = [
+            LossClassifier::Spike { start: 0.5, end: 1.0 / 3.0 },
+            LossClassifier::InterArrival { low: 1.0, high: 1.25 },
+        ];
+        for method in methods {
+            for wrong in [(5, 0), (2001, 9001), (7, 7)] {
+                let mut s = classifying(method);
+                let now = Instant::ZERO + Duration::from_millis(100);
+                let blocks = [wrong, (1001, 2001)];
+                let arrival = Arrival { blocks: &blocks, ..Arrival::plain(1, 100_000, None) };
+                s.acknowledge(now, &arrival).expect("of data that was sent");
+                assert_eq!((s.engine.board.sacked(), s.has_verdicts()), (1000, false), "{wrong:?}");
+            }
         }
     }
 }

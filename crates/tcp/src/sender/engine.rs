@@ -323,14 +323,19 @@ impl<S: Store> Engine<S> {
     }
 
     pub(super) fn payload(&self, seq: u64, out: &mut [u8]) {
-        let una = self.board.una();
-        let skip = (una.saturating_sub(seq) as usize).min(out.len());
+        self.stored_payload(self.board.una(), seq, out);
+    }
+
+    /// As [`Self::payload`], while the store still begins at the offset `first`: an acknowledgement moves `SND.UNA` before
+    /// it releases bytes.
+    pub(super) fn stored_payload(&self, first: u64, seq: u64, out: &mut [u8]) {
+        let skip = (first.saturating_sub(seq) as usize).min(out.len());
         let (gone, kept) = out.split_at_mut(skip);
         match &self.copy {
             Some(copy) => copy.read(seq, gone),
             None => gone.fill(0),
         }
-        self.store.read_at(seq.saturating_sub(una), kept);
+        self.store.read_at(seq.saturating_sub(first), kept);
     }
 
     pub(super) fn stop(&mut self) {
@@ -340,8 +345,7 @@ impl<S: Store> Engine<S> {
             t.tlp.due = false;
         }
         self.run.pending = None;
-        self.due.clear(PendingActions::HEAD);
-        self.due.clear(PendingActions::WINDOW_PROBE);
+        self.due = PendingActions::default();
     }
 
     #[inline]
@@ -536,5 +540,50 @@ impl<S: Store> Engine<S> {
     /// Restarts the retransmission timer.
     pub(super) fn restart_timer(&mut self, now: Instant) {
         self.timers.set(Timer::Retransmission, now + self.rtt.rto());
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::Sender;
+    use super::*;
+    use crate::store::Counted;
+
+    /// A started sender; the peer supports SACK and probes and has a window of 1 MB.
+    pub(crate) fn started<S: Store>(config: Config, control: &str) -> Sender<S> {
+        let cc = skyhaul_cc::Config::by_name(control).expect("known").build(&config.rules);
+        let mss = config.mss;
+        let mut sender = Sender::new(&Arc::new(config), cc, Rng::stream(1, "sender"));
+        let peer = Peer {
+            mss,
+            options: 0,
+            window: 1_000_000,
+            sack: true,
+            snack: false,
+            probes: true,
+            rtt: None,
+            rtt_is_sample: false,
+            syn_repeated: false,
+            syn_lost: false,
+            early: 0,
+        };
+        sender.start(Instant::ZERO, &peer);
+        sender
+    }
+
+    #[test]
+    fn a_stopped_sender_sends_nothing_that_was_due() {
+        for due in [PendingActions::HEAD, PendingActions::SUSPICION, PendingActions::WINDOW_PROBE] {
+            for stopped in [false, true] {
+                let mut s = started::<Counted>(Config { mss: 1000, ..Config::rfc() }, "newreno");
+                s.offer(Instant::ZERO, 1000);
+                assert!(s.poll(Instant::ZERO).is_some() && s.poll(Instant::ZERO).is_none());
+                s.general().due.set(due);
+                if stopped {
+                    s.stop();
+                }
+                assert_eq!(s.poll(Instant::ZERO).is_none(), stopped, "{due:?}");
+            }
+        }
     }
 }

@@ -17,10 +17,12 @@ impl<S: Store> Sender<S> {
         self.expire(now);
     }
     /// The path works again, as another connection has shown: a retransmission timer that has backed off expires now, and starts
-    /// anew. False if there is none.
+    /// anew. False if there is none, or if the retransmissions are used up: the timer then gives the peer up, and the last answer
+    /// may be on its way.
     pub(crate) fn retry(&mut self, now: Instant) -> bool {
-        let waits =
-            self.engine.rtt.backoff() > 0 && !self.engine.board.is_empty() && !self.engine.held.is_on();
+        let (most, backoff) = (self.engine.config.max_retransmissions, self.engine.rtt.backoff());
+        let may_repeat = backoff > 0 && (most == 0 || backoff < most);
+        let waits = may_repeat && !self.engine.board.is_empty() && !self.engine.held.is_on();
         if waits {
             self.general().hurry(now);
         }

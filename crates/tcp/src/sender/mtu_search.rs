@@ -126,3 +126,49 @@ impl<S: Store> Engine<S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Arrival;
+    use super::super::engine::tests::started;
+    use super::*;
+    use crate::config::Config;
+    use crate::store::Counted;
+    use alloc::vec::Vec;
+    use skyhaul_base::Duration;
+
+    #[test]
+    fn a_probe_that_a_router_refuses_reduces_no_window() {
+        let mut s = started::<Counted>(Config { mss: 1460, mtu_search: true, ..Config::rfc() }, "sack");
+        let mut now = Instant::ZERO;
+        s.offer(now, 1_000_000);
+        // Slow start until the window has room for a probe.
+        let (probe, later) = loop {
+            let sent: Vec<_> = core::iter::from_fn(|| s.poll(now)).collect();
+            if let Some(i) = sent.iter().position(|out| out.len > 1024) {
+                break (sent[i], sent[i + 1..].to_vec());
+            }
+            now += Duration::from_millis(100);
+            s.acknowledge(now, &Arrival::plain(s.max(), 1_000_000, None)).expect("of data that was sent");
+        };
+        assert!(probe.len == 1460 && later.len() >= 3, "{probe:?} {later:?}");
+        now += Duration::from_millis(100);
+        s.acknowledge(now, &Arrival::plain(probe.seq, 1_000_000, None)).expect("of data that was sent");
+        let before = s.snapshot();
+        s.narrow(now, 1360);
+        for out in &later[..3] {
+            let blocks = [(later[0].seq, out.seq + u64::from(out.len))];
+            let a = Arrival { blocks: &blocks, ..Arrival::plain(probe.seq, 1_000_000, None) };
+            s.acknowledge(now, &a).expect("of data that was sent");
+        }
+        let again = core::iter::from_fn(|| s.poll(now)).find(|out| !out.first).expect("the data is missing");
+        assert_eq!((again.seq, again.len), (probe.seq, 1024));
+        let after = s.snapshot();
+        assert_eq!((s.counters().recoveries, after.ssthresh), (1, before.ssthresh));
+        assert!(after.cwnd >= before.cwnd, "{before:?} {after:?}");
+        // The loss was no verdict on the size that the router named.
+        s.acknowledge(now, &Arrival::plain(s.max(), 1_000_000, None)).expect("of data that was sent");
+        let next = core::iter::from_fn(|| s.poll(now)).find(|out| out.len > 1024);
+        assert_eq!(next.map(|out| out.len), Some(1360));
+    }
+}

@@ -17,24 +17,25 @@ use spike::Spike;
 /// Maximum number of verdicts kept.
 const MOST_VERDICTS: usize = 4096;
 
-/// The classification of a loss, to be compared with the truth.
+/// The classification of a loss, to be compared with the true cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// Stream offset of the segment.
     pub offset: u64,
-    /// How often it had been sent; at least 1.
+    /// How often the segment had been sent; at least 1.
     pub transmissions: u32,
-    /// It was taken for a channel error, and the congestion control was not informed.
+    /// The loss was taken for a channel error, and the congestion control was not informed.
     pub error: bool,
 }
 
 /// Data that an acknowledgement reports for the first time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
-    /// The newest part of it, in stream offsets.
+    /// Start of the newest contiguous part, a stream offset.
     pub(crate) from: u64,
+    /// End of that part.
     pub(crate) to: u64,
-    /// RTT of the newest segment, if it was sent once.
+    /// RTT of the newest segment, if that was sent once.
     pub(crate) rtt: Option<Duration>,
 }
 
@@ -42,8 +43,8 @@ pub(crate) struct Arrived {
 #[derive(Clone, Debug)]
 pub(crate) struct Classifier {
     method: Method,
-    /// Segments below this offset have been classified.
-    asked: u64,
+    /// End of the range in which losses have been classified, a stream offset.
+    classified_until: u64,
     verdicts: Vec<Verdict>,
 }
 
@@ -63,14 +64,14 @@ impl Classifier {
             LossClassifier::InterArrival { low, high } => Method::InterArrival(InterArrival::new(low, high)),
             LossClassifier::Spike { start, end } => Method::Spike(Spike::new(start, end)),
         };
-        Some(Self { method, asked: 0, verdicts: Vec::new() })
+        Some(Self { method, classified_until: 0, verdicts: Vec::new() })
     }
 
-    /// Whether it needs every arrival.
+    /// Whether the method needs every arrival.
     pub(crate) fn listens(&self) -> bool {
         !matches!(self.method, Method::Oracle(_))
     }
-    /// Whether it needs send times.
+    /// Whether the method needs send times.
     pub(crate) fn needs_times(&self) -> bool {
         matches!(self.method, Method::Spike(_))
     }
@@ -86,24 +87,24 @@ impl Classifier {
 
     /// Reports the true cause of the loss of `[from, to)`, for one transmission.
     pub(crate) fn report(&mut self, from: u64, to: u64, error: bool) {
-        if let Method::Oracle(t) = &mut self.method {
-            t.report(from, to, error);
+        if let Method::Oracle(o) = &mut self.method {
+            o.report(from, to, error);
         }
     }
 
-    /// Segments below this offset have been classified.
-    pub(crate) fn asked(&self) -> u64 {
-        self.asked
+    /// Losses below this offset have been classified.
+    pub(crate) fn classified_until(&self) -> u64 {
+        self.classified_until
     }
 
-    /// Whether the lost segment at `offset`, sent this many times, was lost by a channel error.
+    /// Whether the segment at `offset`, sent `transmissions` times, was lost by a channel error. `una` is `SND.UNA`.
     pub(crate) fn is_error(&mut self, una: u64, smss: u32, (offset, transmissions): (u64, u32)) -> bool {
         let error = match &mut self.method {
-            Method::Oracle(t) => t.is_error(una, offset, transmissions),
+            Method::Oracle(o) => o.is_error(una, offset, transmissions),
             Method::InterArrival(i) => i.is_error(una, smss, offset),
             Method::Spike(s) => !s.is_high(),
         };
-        self.asked = self.asked.max(offset + 1);
+        self.classified_until = self.classified_until.max(offset + 1);
         // Verdicts that are never taken do not accumulate.
         if self.verdicts.len() >= MOST_VERDICTS {
             self.verdicts.clear();

@@ -2,9 +2,10 @@
 
 use alloc::vec::Vec;
 
-/// Reports on packets that may still be asked about.
+/// Reports on lost packets whose data is not yet acknowledged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Oracle {
+    /// Start and end of the data, and whether a channel error was the cause, in the order of the reports.
     losses: Vec<(u64, u64, bool)>,
 }
 
@@ -13,8 +14,8 @@ impl Oracle {
         self.losses.push((from, to.max(from + 1), error));
     }
 
-    /// A segment is lost if all its copies are; the cause is that of the last copy. A loss without reports is a
-    /// false detection, which is reported to the congestion control as usual.
+    /// A segment is lost if all its copies are; the cause is that of the last copy. A loss of which the observer
+    /// knows nothing is a false detection, which counts as congestion.
     pub(crate) fn is_error(&mut self, una: u64, offset: u64, transmissions: u32) -> bool {
         self.losses.retain(|(_, to, _)| *to > una);
         let copies = self.losses.iter().filter(|(from, to, _)| (*from..*to).contains(&offset));
@@ -34,7 +35,7 @@ mod tests {
         t.report(1, 101, true);
         t.report(201, 301, false);
         assert!(t.is_error(1, 1, 1) && !t.is_error(1, 201, 1) && !t.is_error(1, 101, 1));
-        assert!(!t.is_error(1, 1, 2), "the second copy is on its way");
+        assert!(!t.is_error(1, 1, 2), "the second copy is under way");
         t.report(1, 101, false);
         assert!(!t.is_error(1, 1, 2), "the second copy was lost to congestion");
         assert!(!t.is_error(101, 50, 1), "forgotten once acknowledged");

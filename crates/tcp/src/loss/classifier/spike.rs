@@ -6,18 +6,20 @@
 //! below `min + end · (max - min)`, with the minimum and maximum delay so far, `start = 1/2` and `end = 1/3`. The
 //! paper was not available: rule and constants are *confirmed* by a published program that cites Cen, Cosman,
 //! Voelker ("End-to-end differentiation of congestion and wireless losses", IEEE/ACM Trans. Networking 11(5),
-//! 2003). They use the relative one-way trip time, for which sender and receiver timestamp packets. A sender alone
-//! has only the RTT, so queues on the return path count as well. The RTT used is that of the newest segment that an
-//! acknowledgement reports.
+//! 2003). These papers use the relative one-way trip time, for which sender and receiver timestamp packets. A sender
+//! alone has only the RTT, so queues on the return path count as well. The RTT used is that of the newest segment that
+//! an acknowledgement reports.
 
 use skyhaul_base::Duration;
 
-/// The delays seen, and whether the current one is high.
+/// The range of the RTTs seen, and whether the current RTT is high.
 #[derive(Clone, Debug)]
 pub(crate) struct Spike {
     start: f64,
     end: f64,
+    /// Minimum and maximum RTT so far.
     range: Option<(Duration, Duration)>,
+    /// The path is in a spike.
     high: bool,
 }
 
@@ -26,6 +28,7 @@ impl Spike {
         Self { start, end, range: None, high: false }
     }
 
+    /// The RTT of the newest segment of an acknowledgement, if it was sent once.
     pub(crate) fn measured(&mut self, rtt: Option<Duration>) {
         let Some(rtt) = rtt else { return };
         let (least, most) = self.range.map_or((rtt, rtt), |(l, m)| (l.min(rtt), m.max(rtt)));
