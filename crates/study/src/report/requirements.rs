@@ -207,12 +207,17 @@ fn answer(b: &mut String, c: &Chapter, a: &Answer<'_>) {
     );
 }
 
+/// One character for a verdict on a claim; that of a claim which fails is that of a requirement which is not met.
+fn mark_of(v: &Verdict) -> &'static str {
+    if *v == Verdict::Differs { Judgement::NotMet.symbol() } else { symbol(v) }
+}
+
 /// The verdict on a claim, with advice if it is undecided.
 fn verdict(v: &Verdict) -> String {
     let detail = v.detail();
     let detail =
         if detail.is_empty() { String::new() } else { format!(" <small>{}</small>", escape(&detail)) };
-    let (class, symbol, word) = (parts::class(v), symbol(v), v.passed());
+    let (class, symbol, word) = (parts::class(v), mark_of(v), v.passed());
     format!("<span class=\"badge {class}\">{symbol}\u{a0}{word}</span>{detail}")
 }
 
