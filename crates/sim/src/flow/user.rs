@@ -43,7 +43,7 @@ pub(crate) fn controls_of(
     match controls.build(own, rules, &flow) {
         Ok(control) => {
             let policy = control.policy();
-            // For a built-in control the same check comes before the run. The policy of a user's control is known only now.
+            // For a built-in control the same check comes before the run. That of a user's control is known only now.
             if let Err(why) = group.check_policy(&policy) {
                 fail(why);
             }

@@ -15,7 +15,8 @@ use skyhaul_trace::{Event, Series};
 #[derive(Debug)]
 pub(crate) struct Sampler {
     interval: Duration,
-    /// Number of directed links of the scenario. Those of access delays and tunnels come after them and are not sampled.
+    /// Number of directed links of the scenario. Those of access delays and tunnels come after them, and are not
+    /// sampled.
     links: usize,
     flow_kinds: Vec<Kind>,
     link_kinds: Vec<Kind>,

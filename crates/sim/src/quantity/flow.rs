@@ -46,9 +46,11 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     count("recoveries", "recoveries triggered by acknowledgements, without a timeout", |f, _| f.recoveries),
     count("cuts", "window reductions on congestion signals", |f, _| f.cuts.total()),
     count("cuts_error", "window reductions due to a packet lost to a channel error", |f, _| f.cuts.error),
-    count("cuts_congestion", "window reductions due to a packet lost to a full queue", |f, _| {
-        f.cuts.congestion
-    }),
+    count(
+        "cuts_congestion",
+        "window reductions due to a packet lost to a full queue or dropped by active queue management",
+        |f, _| f.cuts.congestion,
+    ),
     count("cuts_marked", "window reductions due to an ECN mark of a queue, without a loss", |f, _| {
         f.cuts.marked
     }),
@@ -67,7 +69,7 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     ),
     count(
         "timeout_cuts_congestion",
-        "window reductions by timeout due to a packet lost to a full queue",
+        "window reductions by timeout due to a packet lost to a full queue or dropped by active queue management",
         |f, _| f.timeout_cuts.congestion,
     ),
     count(
@@ -351,7 +353,7 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     ),
     count(
         "acked_not_delivered",
-        "bytes acknowledged to the sender that never arrived because a gateway crashed or an end gave up",
+        "bytes acknowledged to the sender that never arrived because a gateway crashed, the route left it, or an end gave up",
         |f, _| f.chain.as_ref().map_or(0, |c| c.lost),
     ),
     maybe(
@@ -364,9 +366,11 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
         "time from the sender's first segment until a chain delivered its first byte",
         |f, _| f.chain.as_ref()?.first_byte.map(|d| d.as_secs_f64()),
     ),
-    count("bypassed", "connections that gateways at full capacity forwarded without splitting", |f, _| {
-        f.chain.as_ref().map_or(0, |c| c.bypassed)
-    }),
+    count(
+        "bypassed",
+        "connections that gateways forwarded without splitting: at full capacity, encrypted, or after a change of the route",
+        |f, _| f.chain.as_ref().map_or(0, |c| c.bypassed),
+    ),
     count("chain_refused", "connections that gateways at full capacity refused", |f, _| {
         f.chain.as_ref().map_or(0, |c| c.refused)
     }),

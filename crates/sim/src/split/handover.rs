@@ -114,7 +114,8 @@ impl<R: Tap> Sim<R> {
         let gateway = if parcel.backward() { number.checked_sub(1) } else { Some(number) };
         let Some(gateway) = gateway.filter(|k| k + 1 < chain.in_use && !chain.rerouted) else { return false };
         let Some(tunnel) = &mut chain.tunnels[gateway] else { return false };
-        let at_new_gateway = parcel.hop() == tunnel.entry + 1 || parcel.backward() && parcel.hop() == tunnel.direct;
+        let at_new_gateway =
+            parcel.hop() == tunnel.entry + 1 || parcel.backward() && parcel.hop() == tunnel.direct;
         if !at_new_gateway {
             let mut parcel = parcel;
             parcel.set_hop(tunnel.entry);

@@ -380,7 +380,9 @@ impl<R: Tap> Sim<R> {
             let chain = &self.chains[c as usize];
             // Before the first connection, and between two, the gateway has nothing to lose.
             let split = chain.in_use > 1 && self.flows[chain.legs[0] as usize].agent.leg().is_some();
-            let Some(k) = chain.gateways.iter().position(|&g| g == gateway).filter(|_| split) else { continue };
+            let Some(k) = chain.gateways.iter().position(|&g| g == gateway).filter(|_| split) else {
+                continue;
+            };
             if self.spoofs(c) {
                 self.forget_spoof(c);
                 self.chains[c as usize].measures.state_losses += 1;

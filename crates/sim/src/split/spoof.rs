@@ -286,7 +286,9 @@ impl Spoof {
             }
         }
         self.judged = from;
-        while let Some(&(sent, from)) = self.retransmissions.front().filter(|(sent, _)| *sent + patience <= now) {
+        while let Some(&(sent, from)) =
+            self.retransmissions.front().filter(|(sent, _)| *sent + patience <= now)
+        {
             self.retransmissions.pop_front();
             let last = self.kept.get(&from).is_some_and(|k| k.sent == sent);
             if last && from < self.high_sacked && !self.sacked.contains(from) {

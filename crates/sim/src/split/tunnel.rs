@@ -64,7 +64,8 @@ pub(crate) fn ahead(
             paths[k + 1] = path;
         }
         let forwarding_delay = scenario.gateways[how.to].delay;
-        let own = links.routes_from(Duration::ZERO, forwarding_delay, paths[k + 1]).ok_or(BuildError::TooLarge)?;
+        let own =
+            links.routes_from(Duration::ZERO, forwarding_delay, paths[k + 1]).ok_or(BuildError::TooLarge)?;
         let bypass = links.routes(head, &paths.concat()).ok_or(BuildError::TooLarge)?;
         // As many entries as links, plus the end.
         let ends = own.1 + paths[k + 1].len() as u16;

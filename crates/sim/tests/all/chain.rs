@@ -116,7 +116,8 @@ fn a_crash_loses_exactly_what_was_acknowledged_and_had_not_left() {
 
 #[test]
 fn a_crash_before_the_connection_opens_loses_nothing() {
-    let sets = ["duration=10 s", "links.sat.rate=1 Mbit/s", "flows.bulk.chain.kind=split2", "flows.bulk.start=2 s"];
+    let sets =
+        ["duration=10 s", "links.sat.rate=1 Mbit/s", "flows.bulk.chain.kind=split2", "flows.bulk.start=2 s"];
     let without = text::ran(PATH, &sets, 1);
     let crash = format!("{PATH}\n[[event]]\nat = \"1 s\"\ncrash = \"g1\"\n");
     let with = text::ran(&crash, &sets, 1);

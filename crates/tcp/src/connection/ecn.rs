@@ -71,8 +71,8 @@ impl<S: Store> Connection<S> {
         if self.ecn.echo { Flags::ECE } else { Flags::NONE }
     }
 
-    /// Lets routers mark new data (all data with `ecn_plus`). The first new segment after a reduction of the window
-    /// signals it with CWR (§6.1.2, §6.1.5).
+    /// Lets routers mark new data or, with `ecn_plus`, whatever the sending half sends but probes. The first new segment
+    /// after a reduction of the window signals it with CWR (§6.1.2, §6.1.5).
     #[inline]
     pub(super) fn notify(&mut self, seg: &mut Segment, out: &OutgoingSegment) {
         if !self.ecn.agreed || out.mark != Mark::None {

@@ -52,7 +52,7 @@ mod tests {
     use skyhaul_base::{Duration, Rng};
 
     #[test]
-    fn a_path_that_works_again_repeats_data_but_does_not_shorten_the_wait_for_the_last_answer() {
+    fn a_path_that_works_again_repeats_data_but_keeps_the_deadline_of_the_last_retransmission() {
         let config = Config { max_retransmissions: 2, user_timeout: Duration::ZERO, ..Config::rfc() };
         let cc = skyhaul_cc::Config::by_name("sack").expect("known").build(&config.rules);
         let (iss, peer_iss, rng) = (Seq(7), Seq(70), Rng::stream(1, "path"));
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_works_again_repeats_a_syn_repeats_a_syn_but_does_not_shorten_the_wait_for_the_last_answer() {
+    fn a_path_that_works_again_repeats_a_syn_but_keeps_the_deadline_of_the_last_one() {
         let config = Config { max_retransmissions: 2, user_timeout: Duration::ZERO, ..Config::rfc() };
         let cc = skyhaul_cc::Config::by_name("sack").expect("known").build(&config.rules);
         let rng = Rng::stream(1, "path");

@@ -229,7 +229,11 @@ mod tests {
         let mut s = Search::new(1460).expect("above the base");
         s.sent(1, 1461);
         s.path_mtu_reported(Instant::ZERO, 1360);
-        assert_eq!((s.next(Instant::ZERO), s.probe()), (None, Some((1, 1461))), "the probe is still in flight");
+        assert_eq!(
+            (s.next(Instant::ZERO), s.probe()),
+            (None, Some((1, 1461))),
+            "the probe is still in flight"
+        );
         s.failed(Instant::ZERO, true);
         assert_eq!((s.lost, s.high, s.lost_until()), (0, 1360, 1461));
         assert_eq!(search(&mut s, Instant::ZERO, 1360), [1360]);

@@ -147,13 +147,13 @@ mod tests {
         u.resent(at(10), 2001);
         u.resent(at(10), 5001); // New after the reduction: no part of it.
         assert!(!u.reported((1001, 2001), 1000));
-        assert!(!u.reported((1, 1001), 1000), "of before");
-        assert!(!u.reported((5001, 6001), 1000), "of after");
+        assert!(!u.reported((1, 1001), 1000), "before the reduced data");
+        assert!(!u.reported((5001, 6001), 1000), "after the reduced data");
         assert!(u.reported((2001, 3001), 1000));
         // Nothing, and a report that ends before it begins.
         u.resent(at(10), 1001);
         assert!(!u.reported((2001, 2001), 1000) && !u.reported((3001, 2001), 1000));
-        // One that was under way before counts too.
+        // A retransmission in flight at the start of the reduction counts too.
         let mut u = Undo::default();
         u.begin(ReducedData { repeated: 1, ..DATA }, true, false, false);
         u.resent(at(10), 1001);
@@ -191,11 +191,11 @@ mod tests {
         let mut u = begun();
         u.resent(at(10), 1001);
         assert!(!u.older(at(60), None, ms(1)), "no timestamp");
-        // The copy that the recovery before sent at 9 ms.
+        // The echo is of the copy that the previous recovery sent at 9 ms.
         let mut u = Undo::default();
         u.begin(ReducedData { head_repeated: true, repeated: 1, ..DATA }, true, false, false);
         u.resent(at(10), 1001);
-        assert!(!u.older(at(60), Some(ms(51)), ms(1)), "a retransmission of before");
+        assert!(!u.older(at(60), Some(ms(51)), ms(1)), "a retransmission of an earlier recovery");
         assert!(!begun().older(at(60), Some(ms(60)), ms(1)), "nothing was sent again");
     }
 }

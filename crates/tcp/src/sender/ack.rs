@@ -160,7 +160,7 @@ impl<S: Store> Engine<S> {
         if t.advanced && self.mtu_search().is_some() {
             self.mtu_probe_acknowledged(now);
         }
-        if self.held.is_outage() {
+        if self.hold.is_outage() {
             self.thaw(now);
         }
         self.run.pending = Some(if a.answer.is_some() { Clock::Probe } else { Clock::Ack });

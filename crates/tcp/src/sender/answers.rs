@@ -78,7 +78,8 @@ mod tests {
         for &ack in acks {
             s.acknowledge(now, &Arrival::plain(ack, 1_000_000, None)).expect("of data that was sent");
         }
-        let dummy = core::iter::from_fn(|| s.poll(now)).find(|out| out.mark == Mark::Dummy).expect("one is due");
+        let dummy =
+            core::iter::from_fn(|| s.poll(now)).find(|out| out.mark == Mark::Dummy).expect("one is due");
         let mut payload = alloc::vec![0; dummy.len as usize];
         s.payload(dummy.seq, &mut payload);
         (dummy, payload)

@@ -26,7 +26,7 @@ impl<S: Store> Engine<S> {
         let known = self.repair.as_ref().and_then(|r| r.hole);
         let Some(hole) = Hole::suspect(known, now, backoff, head.len, self.space.smss) else { return false };
         self.repair().hole = Some(hole);
-        self.cut(now, hole.short);
+        self.resize_segments(now, hole.short);
         true
     }
 
@@ -37,7 +37,7 @@ impl<S: Store> Engine<S> {
         if let Some(search) = self.mtu_search_mut() {
             search.fall_back(short);
         }
-        self.cut(now, short);
+        self.resize_segments(now, short);
         true
     }
 
@@ -52,7 +52,7 @@ impl<S: Store> Engine<S> {
         } else if resting && hole.may_try(now) {
             hole.begin_trial(max);
             let full = hole.full;
-            self.cut(now, full);
+            self.resize_segments(now, full);
         }
     }
 }

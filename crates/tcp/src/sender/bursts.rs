@@ -17,12 +17,12 @@ pub struct Bursts {
     /// The number of others, and the largest size.
     many: u64,
     largest: u32,
-    /// Number of bursts by size class; see [`place`].
+    /// Number of bursts by size class; see [`size_class`].
     sizes: Vec<u32>,
 }
 
 /// Size class of a size of two or more.
-fn place(size: u32) -> usize {
+fn size_class(size: u32) -> usize {
     if size <= EXACT {
         return size as usize - 2;
     }
@@ -32,12 +32,12 @@ fn place(size: u32) -> usize {
 }
 
 /// Largest size in the class.
-fn most(place: usize) -> u32 {
-    let place = place as u32;
-    if place + 2 <= EXACT {
-        return place + 2;
+fn class_max(class: usize) -> u32 {
+    let class = class as u32;
+    if class + 2 <= EXACT {
+        return class + 2;
     }
-    let (octave, eighth) = ((place + 1 - EXACT) / 8 + EXACT.ilog2(), (place + 1 - EXACT) % 8);
+    let (octave, eighth) = ((class + 1 - EXACT) / 8 + EXACT.ilog2(), (class + 1 - EXACT) % 8);
     // Below 2^32 even for the last class of the highest octave.
     ((u64::from(9 + eighth) << (octave - 3)) - 1) as u32
 }
@@ -49,14 +49,14 @@ impl Bursts {
         self.many += 1;
         self.segments += u64::from(size);
         self.largest = self.largest.max(size);
-        let at = place(size);
+        let at = size_class(size);
         match self.sizes.get_mut(at) {
             Some(count) => *count = count.saturating_add(1),
             None => self.note_first(at),
         }
     }
 
-    /// Counts the first burst of a size class, for which there is no place yet.
+    /// Counts the first burst of a size class, for which there is no counter yet.
     #[cold]
     #[inline(never)]
     fn note_first(&mut self, at: usize) {
@@ -107,7 +107,7 @@ impl Bursts {
         left -= self.single;
         for (i, n) in self.sizes.iter().enumerate() {
             if left <= u64::from(*n) {
-                return Some(most(i).min(self.largest));
+                return Some(class_max(i).min(self.largest));
             }
             left -= u64::from(*n);
         }
@@ -130,20 +130,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_told_apart_and_none_is_below_its_place() {
+    fn classes_are_in_order_and_at_most_an_eighth_wide() {
         let mut last = 0;
         for size in 2..100_000 {
-            let at = place(size);
+            let at = size_class(size);
             assert!(at == last || at == last + 1, "{size}");
             assert!(
-                most(at) >= size && f64::from(most(at)) <= f64::from(size) * 1.125,
+                class_max(at) >= size && f64::from(class_max(at)) <= f64::from(size) * 1.125,
                 "{size}: {}",
-                most(at)
+                class_max(at)
             );
-            assert!(size > EXACT || most(at) == size);
+            assert!(size > EXACT || class_max(at) == size);
             last = at;
         }
-        assert_eq!(most(place(u32::MAX)), u32::MAX);
+        assert_eq!(class_max(size_class(u32::MAX)), u32::MAX);
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub(crate) struct Engine<S: Store> {
     pub(super) after_timeout: bool,
     pub(super) due: PendingActions,
     /// Whether data is held back.
-    pub(super) held: Hold,
+    pub(super) hold: Hold,
     pub(super) end: Termination,
     /// The window was reduced, and the peer does not know yet (ECN).
     pub(super) reduced: bool,
@@ -105,7 +105,7 @@ impl<S: Store> Engine<S> {
             sack: false,
             after_timeout: false,
             due: PendingActions::default(),
-            held: Hold::No,
+            hold: Hold::No,
             end: Termination::No,
             reduced: false,
             dupacks: 0,
@@ -194,6 +194,7 @@ impl<S: Store> Engine<S> {
             || p.watch_head
     }
 
+    /// Starts the algorithm, at the first data or after an idle period.
     #[cold]
     pub(super) fn begin(&mut self, now: Instant, start_reason: StartReason) {
         let start = match start_reason {
@@ -210,6 +211,7 @@ impl<S: Store> Engine<S> {
         self.renew_policy();
     }
 
+    /// Reads the policy of the algorithm again, and whether it needs send times.
     pub(super) fn renew_policy(&mut self) {
         self.control.renew_policy();
         self.board.keep_times(self.times_matter(), self.by_time.is_some());
@@ -466,8 +468,8 @@ impl<S: Store> Engine<S> {
         if act.retransmit_head && !self.board.is_empty() {
             self.due.set(PendingActions::SUSPICION);
         }
-        if let Some(hold) = act.hold.filter(|hold| *hold != self.held.is_on()) {
-            self.held = if hold { Hold::Algorithm } else { Hold::No };
+        if let Some(hold) = act.hold.filter(|hold| *hold != self.hold.is_on()) {
+            self.hold = if hold { Hold::Algorithm } else { Hold::No };
             if !hold {
                 if !self.board.is_empty() {
                     self.restart_timer(now);

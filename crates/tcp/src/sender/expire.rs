@@ -22,7 +22,7 @@ impl<S: Store> Sender<S> {
     pub(crate) fn retry(&mut self, now: Instant) -> bool {
         let (most, backoff) = (self.engine.config.max_retransmissions, self.engine.rtt.backoff());
         let may_repeat = backoff > 0 && (most == 0 || backoff < most);
-        let waits = may_repeat && !self.engine.board.is_empty() && !self.engine.held.is_on();
+        let waits = may_repeat && !self.engine.board.is_empty() && !self.engine.hold.is_on();
         if waits {
             self.general().hurry(now);
         }
@@ -57,6 +57,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
+    /// The retransmission timer expires now, and its backoff ends.
     #[cold]
     fn hurry(&mut self, now: Instant) {
         // The backoff ends only afterwards: to the control and to `Undo` this timeout is one of several in a row, not the
@@ -67,7 +68,7 @@ impl<S: Store> Engine<S> {
 
     fn on_retransmission_timer(&mut self, now: Instant) {
         // While data is held back, the timer waits as well.
-        if self.board.is_empty() || self.held.is_on() {
+        if self.board.is_empty() || self.hold.is_on() {
             self.timers.stop(Timer::Retransmission);
             return;
         }
@@ -153,7 +154,7 @@ impl<S: Store> Engine<S> {
     }
 
     fn on_persist_timer(&mut self, now: Instant) {
-        if self.held.is_outage() {
+        if self.hold.is_outage() {
             self.probe_outage(now);
             return;
         }

@@ -13,10 +13,10 @@ impl<S: Store> Engine<S> {
     /// A link is down: only probes are sent, the first of them at `probe_at`.
     #[cold]
     pub(super) fn freeze(&mut self, probe_at: Instant) {
-        if self.held.is_outage() {
+        if self.hold.is_outage() {
             return;
         }
-        self.held = Hold::Outage;
+        self.hold = Hold::Outage;
         self.wait_until(probe_at);
     }
 
@@ -32,7 +32,7 @@ impl<S: Store> Engine<S> {
 
     /// An outage probe is due.
     pub(super) fn probe_outage(&mut self, now: Instant) {
-        self.held = Hold::ProbedOutage;
+        self.hold = Hold::ProbedOutage;
         self.ask();
         self.timers.set(Timer::Persist, self.next_outage_probe(now));
     }
@@ -41,11 +41,11 @@ impl<S: Store> Engine<S> {
     /// outage and proves nothing.
     #[cold]
     pub(super) fn thaw(&mut self, now: Instant) {
-        if self.held == Hold::Outage {
+        if self.hold == Hold::Outage {
             self.wait_until(self.next_outage_probe(now));
             return;
         }
-        self.held = Hold::No;
+        self.hold = Hold::No;
         self.stop_persisting();
         if self.board.is_empty() {
             self.run_loop(Clock::Timer);

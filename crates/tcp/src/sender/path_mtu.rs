@@ -33,7 +33,7 @@ impl<S: Store> Engine<S> {
         if let Some(repair) = &mut self.repair {
             repair.hole = None;
         }
-        self.cut(now, smss.max(1));
+        self.resize_segments(now, smss.max(1));
         if self.board.is_empty() || self.board.max() == FIRST {
             return;
         }
@@ -41,7 +41,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// Full segments have `smss` bytes from now on, and longer outstanding ones are cut.
-    pub(super) fn cut(&mut self, now: Instant, smss: u32) {
+    pub(super) fn resize_segments(&mut self, now: Instant, smss: u32) {
         self.space.smss = smss;
         self.limit_probes();
         self.board.recut(self.space.smss);

@@ -32,7 +32,7 @@ impl<S: Store> Engine<S> {
                 State::Loss => {}
             }
         }
-        if self.held.is_on() {
+        if self.hold.is_on() {
             return self.low_priority_probe(now).or_else(|| self.window_probe());
         }
         if self.due.take(PendingActions::HEAD) {
