@@ -73,6 +73,11 @@ impl Undo {
         self.cut
     }
 
+    /// `SND.MAX` at the time of the reduction: the end of the data that it concerns.
+    pub(crate) fn until(&self) -> u64 {
+        self.to
+    }
+
     /// A reduction begins. `again`: the retransmission timer has expired again, and the state before its first
     /// expiration would be restored. `nested`: retransmissions of an earlier episode may still be in flight.
     pub(crate) fn begin(&mut self, data: ReducedData, cut: bool, again: bool, nested: bool) {

@@ -240,12 +240,17 @@ impl<S: Store> Engine<S> {
         let legacy = self.prober.expects_legacy();
         let (una, smss) = (self.board.una(), self.space.smss);
         self.repair();
-        let Self { repair, config, space, board, sack, .. } = self;
+        let Self { repair, config, space, board, sack, state, .. } = self;
         let Some(repair) = repair else { return };
         let mut spurious = false;
         if config.dsack_undo && dsack && !legacy {
             if let Some(&block) = a.blocks.first() {
-                spurious = repair.undo.reported(block, smss);
+                // After a timeout only the head has gone again. If what was sent before it is still missing where its copy has arrived, an
+                // outage has taken that, and the acknowledgement of the head: to count it as in flight would wait for another timeout.
+                // What was sent before a segment that has arrived, and is missing, is lost (RFC 8985 §6.2); F-RTO still decides by new data
+                // (RFC 5682 §3.1).
+                let whole = !state.is_loss() || una >= repair.undo.until();
+                spurious = repair.undo.reported(block, smss) && whole;
             }
         }
         if summary.advanced && config.eifel {

@@ -2,6 +2,7 @@
 
 mod abandon;
 mod ack_cc;
+mod after_outage;
 mod black_hole;
 mod byte_counting;
 mod common;
