@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// The protocol of a flow.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "one per flow; boxing would cost a miss per event")]
+#[expect(clippy::large_enum_variant, reason = "one per flow; boxing would cost a cache miss per event")]
 pub(crate) enum Agent {
     /// No connection: not started, finished, between two pages, or a flow whose transfers have their own connections.
     Silent,

@@ -231,7 +231,7 @@ impl Parcel {
             None => NO_BODY,
         };
         const CONTROL: u8 = Flags::SYN.with(Flags::FIN).with(Flags::RST).bits();
-        let pure_ack = head.len == 0 && head.flags.bits() & CONTROL == 0;
+        let bare = head.len == 0 && head.flags.bits() & CONTROL == 0;
         let (ts, probe, bits) = head.to_raw();
         debug_assert!(head.len + label.header <= 0xffff, "a packet of IP is at most 65535 bytes");
         Self {
@@ -244,7 +244,7 @@ impl Parcel {
                 | (u64::from(probe) << 16)
                 | ((u64::from(head.flags.bits()) << FLAGS_SHIFT) & FLAG_BITS)
                 | bit(label.backward, BACKWARD)
-                | bit(pure_ack, BARE)
+                | bit(bare, BARE)
                 | u64::from(bits),
         }
     }

@@ -159,6 +159,7 @@ impl<R: Tap> Sim<R> {
     fn expire(&mut self) {
         let slot = self.timers.winner();
         match slot.wrapping_sub(self.named_flows) {
+            // The sampler.
             0 => {
                 let named = self.named_flows as usize;
                 let custody: Vec<u64> = (0..self.chains.len() as u32).map(|c| self.custody(c)).collect();
@@ -167,6 +168,7 @@ impl<R: Tap> Sim<R> {
                 let next = self.sampler.sample(self.now, flows, records, groups, net, &custody);
                 self.timers.set(slot, next);
             }
+            // Changes of links, and events at gateways.
             1 => {
                 let mut down = Vec::new();
                 let next = change::make(self.now, &mut self.agenda, &mut self.net, &mut down);

@@ -45,7 +45,7 @@ impl<R: Tap> Sim<R> {
             let old = chain.tunnels[k].take();
             let busy = old.as_ref().map_or(now, |t| t.until.max(now));
             let waiting = old.map_or_else(VecDeque::new, |t| t.waiting);
-            let mut tunnel = Tunnel { entry: ahead.tunnel, direct: ahead.ends, until: busy, waiting };
+            let mut tunnel = Tunnel { entry: ahead.tunnel, direct: ahead.acks_end, until: busy, waiting };
             if k < chain.opened && k + 1 < chain.in_use && !chain.severed[k] {
                 let held = self.held_by(c, k);
                 transfers = transfers + Duration::from_secs_f64(held as f64 / how.backhaul.bytes_per_sec());

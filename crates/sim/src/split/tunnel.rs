@@ -13,7 +13,7 @@ pub(crate) struct Ahead {
     /// Routes of the leg that begins there: data, acknowledgements.
     pub(crate) own: (u16, u16),
     /// The entry of the route table at which the route of acknowledgements ends.
-    pub(crate) ends: u16,
+    pub(crate) acks_end: u16,
     /// Routes that bypass all gateways.
     pub(crate) bypass: (u16, u16),
     /// The entry of the route table with which the tunnel from the previous gateway begins; the next entry is its end.
@@ -68,8 +68,8 @@ pub(crate) fn ahead(
             links.routes_from(Duration::ZERO, forwarding_delay, paths[k + 1]).ok_or(BuildError::TooLarge)?;
         let bypass = links.routes(head, &paths.concat()).ok_or(BuildError::TooLarge)?;
         // As many entries as links, plus the end.
-        let ends = own.1 + paths[k + 1].len() as u16;
-        found.push_back(Ahead { own, ends, bypass, tunnel });
+        let acks_end = own.1 + paths[k + 1].len() as u16;
+        found.push_back(Ahead { own, acks_end, bypass, tunnel });
     }
     Ok(found)
 }
