@@ -165,6 +165,11 @@ impl App {
     pub fn transfers(&self) -> u64 {
         each!(self, App(w) => w.transfers())
     }
+    /// Whether a page is in progress, or was when the workload was stopped.
+    #[must_use]
+    pub fn is_loading(&self) -> bool {
+        each!(self, App(w) => w.is_loading())
+    }
     /// The application as an observer of its data, if it is one.
     #[must_use]
     pub fn watch(&self) -> Option<&dyn Watch> {

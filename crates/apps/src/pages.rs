@@ -126,6 +126,9 @@ impl Workload for Pages {
         self.state = State::Loading;
         Some(Demand::Open { transfer: self.done, bytes: self.bytes })
     }
+    fn is_loading(&self) -> bool {
+        matches!(self.state, State::Loading | State::Aborted)
+    }
     fn acknowledged(&mut self, now: Instant) -> Outcome {
         if matches!(self.state, State::Aborted | State::Stopped) {
             return Outcome::Over;

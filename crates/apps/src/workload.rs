@@ -173,6 +173,10 @@ pub trait Workload: Clone + Debug {
     fn transfers(&self) -> u64 {
         0
     }
+    /// Whether a page is in progress, or was when the workload was stopped.
+    fn is_loading(&self) -> bool {
+        false
+    }
     /// The application as an observer of its data, if its [`Kind::WATCHES`].
     fn watch(&self) -> Option<&dyn Watch> {
         None
@@ -205,6 +209,9 @@ impl<W: Workload> Workload for Box<W> {
     }
     fn transfers(&self) -> u64 {
         (**self).transfers()
+    }
+    fn is_loading(&self) -> bool {
+        (**self).is_loading()
     }
     fn watch(&self) -> Option<&dyn Watch> {
         (**self).watch()

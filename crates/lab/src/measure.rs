@@ -131,6 +131,33 @@ fn cut_grid(groups: &[Group<'_>]) -> Grid {
     cuts
 }
 
+/// How films played: frames in time and stalls, means over the flows of a group. A film that never started stalls all of
+/// its time.
+fn film_grid(groups: &[Group<'_>], result: &RunResult) -> Option<Grid> {
+    let mut films = Grid::new(&["films", "frames", "in time", "stalls", "stalled"]);
+    let mut there = false;
+    for g in groups.iter().filter(|g| g.real("frames") > 0.0) {
+        let mean = |name: &str| {
+            let quantity = FLOW.iter().find(|q| q.name == name);
+            let quantity = quantity.unwrap_or_else(|| unreachable!("a flow has `{name}`"));
+            let all = result.flows.iter().filter(|f| f.group == g.name);
+            let values: Vec<f64> = all.map(|f| quantity.value(f, result.duration).real()).collect();
+            let known = || values.iter().filter(|x| !x.is_nan());
+            known().sum::<f64>() / known().count() as f64
+        };
+        let share = |x: f64| if x.is_nan() { "–".into() } else { percent(x) };
+        films.row(vec![
+            g.name.to_owned(),
+            g.count("frames"),
+            share(mean("frames_complete")),
+            g.count("stalls"),
+            share(mean("stalled_share")),
+        ]);
+        there = true;
+    }
+    there.then_some(films)
+}
+
 /// The output of `run`: a head, then the tables.
 #[must_use]
 pub fn report(scenario: &Resolved, seed: u64, result: &RunResult) -> String {
@@ -143,7 +170,8 @@ pub fn report(scenario: &Resolved, seed: u64, result: &RunResult) -> String {
     out + &tables(scenario, result).iter().map(|grid| grid.lines(0)).collect::<Vec<_>>().join("\n")
 }
 
-/// The tables that `run` prints: of flow groups, of the causes of window reductions, of pages, and of links.
+/// The tables that `run` prints: of flow groups, of the causes of window reductions, of pages, of films, and of links. Each
+/// packet offered to a link is delivered, lost for one reason, or under way at the end.
 #[must_use]
 pub fn tables(scenario: &Resolved, result: &RunResult) -> Vec<Grid> {
     let mut flows = Grid::new(&[
@@ -185,14 +213,21 @@ pub fn tables(scenario: &Resolved, result: &RunResult) -> Vec<Grid> {
     if groups.iter().any(|g| g.real("cuts") > 0.0) {
         all.push(cut_grid(&groups));
     }
-    let with_pages = || groups.iter().filter(|g| g.real("pages") > 0.0);
+    let with_pages = || groups.iter().filter(|g| g.real("pages") + g.real("pages_unfinished") > 0.0);
     if with_pages().next().is_some() {
-        let mut pages = Grid::new(&["pages", "done", "mean time"]);
+        let mut pages = Grid::new(&["pages", "done", "mean time", "unfinished", "mean of all, at least"]);
         for g in with_pages() {
-            pages.row(vec![g.name.to_owned(), g.count("pages"), time(g.real("page_time_mean_s"))]);
+            pages.row(vec![
+                g.name.to_owned(),
+                g.count("pages"),
+                time(g.real("page_time_mean_s")),
+                g.count("pages_unfinished"),
+                time(g.real("page_time_least_s")),
+            ]);
         }
         all.push(pages);
     }
+    all.extend(film_grid(&groups, result));
     let of = |l: &LinkResult, name: &str| {
         let found = LINK.iter().find(|q| q.name == name);
         found.unwrap_or_else(|| unreachable!("a link has `{name}`")).value(l, result.duration).real()
@@ -207,20 +242,32 @@ pub fn tables(scenario: &Resolved, result: &RunResult) -> Vec<Grid> {
         ("aqm", "dropped_aqm", some("dropped_aqm")),
         ("pushed out", "dropped_pushed_out", true),
         ("link down", "dropped_link_down", true),
+        ("ARQ", "dropped_arq_gave_up", some("dropped_arq_gave_up")),
+        ("filtered", "dropped_filtered", some("dropped_filtered")),
         ("marked", "marked", some("marked")),
     ]
     .into_iter()
     .filter_map(|(head, name, shown)| shown.then_some((head, name)))
     .collect();
+    // What is neither delivered nor lost waits, or is in flight. Packets marked are delivered or lost as others are.
+    let under_way = |l: &LinkResult| {
+        let lost: f64 = LINK.iter().filter(|q| q.name.starts_with("dropped_")).map(|q| of(l, q.name)).sum();
+        of(l, "offered") - of(l, "delivered") - lost
+    };
     let heads: Vec<&str> = ["links", "direction"]
         .into_iter()
         .chain(counts.iter().map(|c| c.0))
-        .chain(["busy", "queue mean", "max"])
+        .chain(["under way", "busy", "queue mean", "max"])
         .collect();
     let mut links = Grid::new(&heads).left(1);
     for l in &result.links {
         let head = [l.name.clone(), direction(l.forward).into()];
-        let tail = [percent(l.utilization), short(l.mean_queue), l.max_queue.to_string()];
+        let tail = [
+            format!("{:.0}", under_way(l)),
+            percent(l.utilization),
+            short(l.mean_queue),
+            l.max_queue.to_string(),
+        ];
         links.row(
             head.into_iter().chain(counts.iter().map(|c| format!("{:.0}", of(l, c.1)))).chain(tail).collect(),
         );
@@ -233,4 +280,66 @@ pub fn tables(scenario: &Resolved, result: &RunResult) -> Vec<Grid> {
 
 fn time(x: f64) -> String {
     if x.is_nan() { "–".into() } else { seconds(x) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhaul_scenario::Document;
+
+    fn told(preset: &str, sets: &[&str]) -> String {
+        let mut document = Document::preset(preset).expect("a preset");
+        sets.iter().for_each(|set| document.set(set).unwrap_or_else(|e| panic!("{e}")));
+        let scenario = document.resolve().unwrap_or_else(|e| panic!("{e}"));
+        report(&scenario, 1, &skyhaul_sim::run(&scenario, 1, skyhaul_trace::Null).expect("a run"))
+    }
+
+    #[test]
+    fn packets_of_a_link_add_up() {
+        let text = told(
+            "papadimitriou",
+            &[
+                "duration=20 s",
+                "links.sat.queue={ kind = 'codel', limit = '100 packets', target = '5 ms', interval = '100 ms' }",
+                "links.sat.reverse.rate=64 kbit/s",
+                "links.sat.reverse.queue={ kind = 'ack-filter', limit = '10 packets' }",
+            ],
+        );
+        let words = |line: &str| {
+            let cells = line.split("  ").map(|cell| cell.trim().to_owned());
+            cells.filter(|cell| !cell.is_empty()).collect::<Vec<_>>()
+        };
+        let mut lines = text.lines().skip_while(|line| !line.starts_with("links"));
+        let heads = words(lines.next().expect("a table of links"));
+        let losses = ["lost: error", "full", "aqm", "pushed out", "link down", "ARQ", "filtered"];
+        let (mut filtered, mut dropped) = (0.0, 0.0);
+        for row in lines.map(words) {
+            let of = |head: &str| {
+                let at = heads.iter().position(|h| h == head);
+                at.map_or(0.0, |at| row[at].parse::<f64>().expect("a number"))
+            };
+            let lost: f64 = losses.iter().map(|head| of(head)).sum();
+            assert_eq!(of("packets"), of("delivered") + lost + of("under way"), "{text}");
+            assert!((0.0..5000.0).contains(&of("under way")), "{text}");
+            filtered += of("filtered");
+            dropped += of("aqm");
+        }
+        assert!(filtered > 0.0 && dropped > 0.0, "{text}");
+    }
+
+    #[test]
+    fn films_and_pages_that_did_not_finish_have_a_line() {
+        let film = "flows.own={ transport = 'udp', app = { kind = 'video', movie = 'jp-medium' } }";
+        let text = told("geo-today", &["duration=20 s", film]);
+        let line = text.lines().skip_while(|line| !line.starts_with("films")).nth(1).expect("a film");
+        assert!(line.starts_with("own") && line.contains('%'), "{text}");
+
+        let pages = "flows.own.app={ kind = 'pages', segments = 100000 }";
+        let text = told("geo-today", &["duration=20 s", pages]);
+        let line = text.lines().skip_while(|line| !line.starts_with("pages")).nth(1).expect("pages");
+        // None done, one unfinished, and it has taken all of the run.
+        let cells: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(cells[..4], ["own", "0", "–", "1"], "{text}");
+        assert!(!told("geo-today", &["duration=2 s"]).contains("films"));
+    }
 }

@@ -8,8 +8,7 @@ use skyhaul_study::StudyError;
 use skyhaul_study::evaluation::{Evaluation, ValueRow};
 use skyhaul_study::figure::FigureRenderer;
 use skyhaul_study::files::{STDIN, read_stdin};
-use skyhaul_study::format;
-use skyhaul_study::model::StudyFile;
+use skyhaul_study::model::{Axis, StudyFile};
 use skyhaul_study::output::{self, OutputOptions};
 use skyhaul_study::plan::Plan;
 use skyhaul_study::report;
@@ -51,17 +50,30 @@ pub fn open(name: &str) -> Result<StudyFile, LabError> {
     Ok(StudyFile::read(path)?)
 }
 
-/// Changes a key of the study's scenario, as `--set` does.
+/// Changes a key of the study's scenario, as `--set` does. It also replaces what the quick profile sets.
 ///
 /// # Errors
-/// If there is no `=`. Planning the study checks whether the key exists.
+/// If there is no `=`, or if an axis sets the key in every combination, so that the value would never be used. Planning
+/// the study checks whether the key exists.
 pub fn set(file: &mut StudyFile, assignment: &str) -> Result<(), LabError> {
     let Some((path, value)) = assignment.split_once('=') else {
         return Err(LabError::NoValue { text: assignment.to_owned() });
     };
-    let value = value.trim();
+    let (path, value) = (path.trim(), value.trim());
+    // What an axis sets comes later, be it the key or a table that contains it.
+    let covers =
+        |set: &String| path == set || path.strip_prefix(set.as_str()).is_some_and(|k| k.starts_with('.'));
+    let varies = |axis: &&Axis| {
+        axis.path.0.iter().any(covers) || axis.values.iter().all(|v| v.set.0.keys().any(covers))
+    };
+    if let Some(axis) = file.study.axis.iter().find(varies) {
+        return Err(LabError::SetByAxis { key: path.to_owned(), axis: axis.name.clone() });
+    }
     let value = value.parse().unwrap_or_else(|_| toml::Value::String(value.into()));
-    file.study.set.0.insert(path.trim().into(), value);
+    if let Some(quick) = &mut file.study.quick {
+        quick.set.0.remove(path);
+    }
+    file.study.set.0.insert(path.into(), value);
     Ok(())
 }
 
@@ -133,7 +145,7 @@ pub fn text(e: &Evaluation, metrics: impl Fn(&str) -> bool) -> String {
     format!("{head}\n\n{}\n{claims}", values(e, metrics))
 }
 
-/// Means with intervals under the default reading: one table per metric, with the last axis across and all others
+/// Means with intervals, or medians where the spread is large, under the default reading: one table per metric, with the last axis across and all others
 /// down; with one axis or none, a single table of all metrics.
 #[must_use]
 pub fn values(e: &Evaluation, metrics: impl Fn(&str) -> bool) -> String {
@@ -146,7 +158,7 @@ pub fn values(e: &Evaluation, metrics: impl Fn(&str) -> bool) -> String {
         let heads = v.axes.iter().chain(chosen.iter().map(|(_, name)| *name)).map(String::as_str);
         let mut grid = Grid::new(&heads.collect::<Vec<_>>());
         for row in rows {
-            let cells = chosen.iter().map(|(m, _)| format::estimate(&row.metrics[*m]));
+            let cells = chosen.iter().map(|(m, _)| row.shown[*m].clone());
             grid.row(row.at.iter().cloned().chain(cells).collect());
         }
         return grid.lines(2);
@@ -162,7 +174,7 @@ pub fn values(e: &Evaluation, metrics: impl Fn(&str) -> bool) -> String {
         let mut grid = Grid::new(&heads.collect::<Vec<_>>());
         let mut lines: Vec<Vec<String>> = Vec::new();
         for row in &rows {
-            let cell = format::estimate(&row.metrics[m]);
+            let cell = row.shown[m].clone();
             // The last axis varies fastest: the cells of a line follow each other.
             match lines.last_mut().filter(|l| l[..last] == row.at[..last]) {
                 Some(line) => line.push(cell),
@@ -178,6 +190,23 @@ pub fn values(e: &Evaluation, metrics: impl Fn(&str) -> bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_that_an_axis_varies_cannot_be_set() {
+        let study = || open("aqm/geo").expect("a study");
+        let mut file = study();
+        for key in ["flows.own.cc", "flows.own.cc.name", "links.sat.queue", "links.sat.queue.limit"] {
+            let e = set(&mut file, &format!("{key}=x")).expect_err(key).to_string();
+            assert!(e.starts_with(&format!("--set {key}: axis `")) && !e.contains('\n'), "{e}");
+        }
+        // What contains a varied key, or stands beside it, can be; so can what the quick profile sets.
+        for key in ["links.sat", "links.sat.rate", "duration"] {
+            set(&mut file, &format!("{key}=7 s")).unwrap_or_else(|e| panic!("{key}: {e}"));
+        }
+        assert!(study().study.quick.expect("a quick profile").set.0.contains_key("duration"));
+        assert!(!file.study.quick.expect("a quick profile").set.0.contains_key("duration"));
+        assert_eq!(file.study.set.0["duration"].as_str(), Some("7 s"));
+    }
 
     #[test]
     fn every_study_of_the_repository_comes_with_the_program() {

@@ -111,6 +111,8 @@ pub struct FlowResult {
     /// Durations of the pages, each from the opening of its connection to its last acknowledgement, or of the transfers
     /// that arrived at random, each from its arrival.
     pub pages: Vec<Duration>,
+    /// The time that each page or transfer had taken that was in progress when the run, or the flow, ended.
+    pub unfinished: Vec<Duration>,
     /// Transfers that have arrived at random, complete or not.
     pub transfers: u64,
     /// Data packets lost, by true cause (`cause as usize`).
@@ -145,6 +147,12 @@ impl FlowResult {
         let at = q.clamp(0.0, 1.0) * times.len().checked_sub(1)? as f64;
         let (low, high) = (times[at.floor() as usize], times[at.ceil() as usize]);
         Some(low + (high - low) * at.fract())
+    }
+
+    /// The times of all pages in seconds, unfinished ones with the time that they had taken: censored observations, so
+    /// that a mean over all is a lower bound of the mean page load time.
+    pub fn page_times_so_far(&self) -> impl Iterator<Item = f64> {
+        self.pages.iter().chain(&self.unfinished).map(|p| p.as_secs_f64())
     }
 
     /// Mean page load time in seconds.

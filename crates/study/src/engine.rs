@@ -7,6 +7,7 @@ use crate::observed::{Number, Observed, Sampled};
 use crate::runner::{CellRunner, Failure, Problem, Resolution, Setting, Unversioned, Vocabulary};
 use skyhaul_base::{Duration, Rate};
 use skyhaul_cc::{Config, Controls};
+use skyhaul_scenario::check::{FadeCheck, queue_options};
 use skyhaul_scenario::model::QueueSpec;
 use skyhaul_scenario::resolved::{Change, Direction, Limit, Series, Start};
 use skyhaul_scenario::{Document, Resolved, ScenarioError, no_files};
@@ -199,12 +200,28 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
     let model = s.to_model();
     for l in &s.links {
         let spec = &model.links[&l.name];
+        if let Some(orbit) = &spec.orbit {
+            let name = |name: &str, latitude: f64, longitude: f64| {
+                let coordinates = || format!("{} deg, {} deg", number(latitude), number(longitude));
+                if name.is_empty() { coordinates() } else { name.to_owned() }
+            };
+            let (from, to) = (&orbit.from, &orbit.to);
+            let from = name(&from.name, from.latitude, from.longitude);
+            let to = name(&to.name, to.latitude, to.longitude);
+            let satellites = constellation(&serde_json::to_value(&orbit.constellation).unwrap_or_default());
+            let text = format!("{from} to {to} over {satellites}");
+            words.push((format!("Link {}, orbit", l.name), text));
+        }
         let of = |d: &Direction, written: Option<&QueueSpec>| {
             let (delay, queue, error) =
                 (ms(d.delay.base()), queue(d.queue.discipline.words(), written), d.error.words(&number));
+            let options = queue_options(&d.queue).into_iter().map(|(key, value)| format!("{key} {value}"));
+            let options: Vec<_> = options.collect();
+            let queue = if options.is_empty() { queue } else { format!("{queue}: {}", options.join(", ")) };
             let queue = d.rate.mean().map_or_else(String::new, |_| format!(", {queue}"));
+            let fade = FadeCheck::of(d).map_or_else(String::new, |f| format!(", fade: {f}"));
             let trace = if d.rate.varies() { " in the mean (a trace)" } else { "" };
-            format!("{}{trace}, {delay}{queue}, {error}", rate(d.rate.mean()))
+            format!("{}{trace}, {delay}{queue}, {error}{fade}", rate(d.rate.mean()))
         };
         words.push((format!("Link {}", l.name), of(&l.forward, spec.queue.as_ref().map(|q| &q.0))));
         let back = spec.reverse.as_ref().and_then(|r| r.queue.as_ref());
@@ -252,6 +269,23 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
         words.push((format!("At {at} s"), format!("link {}{back}: {becomes}", s.links[e.link].name)));
     }
     words
+}
+
+/// A constellation as a file writes it, without long texts such as orbital elements.
+fn constellation(value: &serde_json::Value) -> String {
+    use serde_json::Value;
+    match value {
+        Value::String(name) => name.clone(),
+        Value::Array(shells) => shells.iter().map(constellation).collect::<Vec<_>>().join(" and "),
+        Value::Object(table) => {
+            let one = |(key, value): (&String, &Value)| {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                (text.len() <= 40).then(|| if key == "kind" { text } else { format!("{key} {text}") })
+            };
+            table.iter().filter_map(one).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
 }
 
 fn queue(kind: &str, written: Option<&QueueSpec>) -> String {

@@ -3,6 +3,7 @@
 use crate::claim::{self, ClaimResult, Verdict};
 use crate::error::StudyError;
 use crate::figure::{self, FigureData};
+use crate::format;
 use crate::model::{Axis, Profile};
 use crate::overview::{self, Line};
 use crate::planned::Plan;
@@ -111,6 +112,10 @@ pub struct ValueRow {
     pub at: Vec<String>,
     /// Metrics in order.
     pub metrics: Vec<Estimate>,
+    /// The same for a reader; see [`format::sample`].
+    pub shown: Vec<String>,
+    /// Number of seeds for which each has no value.
+    pub without: Vec<usize>,
 }
 
 /// Number of claims per verdict under the default reading.
@@ -225,10 +230,15 @@ fn labels(plan: &Plan, combination: usize) -> Vec<String> {
 fn values(results: &Results<'_>) -> Values {
     let plan = results.plan;
     let readings = plan.readings();
-    let row = |(reading, c): (usize, usize)| ValueRow {
-        reading: readings[reading].clone(),
-        at: labels(plan, c),
-        metrics: (0..plan.metrics.len()).map(|m| stats::estimate(results.metric(reading, c, m))).collect(),
+    let row = |(reading, c): (usize, usize)| {
+        let values = || (0..plan.metrics.len()).map(move |m| results.metric(reading, c, m));
+        ValueRow {
+            reading: readings[reading].clone(),
+            at: labels(plan, c),
+            metrics: values().map(stats::estimate).collect(),
+            shown: values().map(format::sample).collect(),
+            without: values().map(|v| v.iter().filter(|x| !x.is_finite()).count()).collect(),
+        }
     };
     Values {
         axes: plan.file.study.axis.iter().map(crate::model::Axis::heading).collect(),
@@ -313,9 +323,16 @@ impl Evaluation {
         let row = |r: &ValueRow| {
             let at: serde_json::Map<String, Value> =
                 self.values.axes.iter().cloned().zip(r.at.iter().map(|l| json!(l))).collect();
-            let estimate = |e: &Estimate| json!({ "mean": number(e.mean), "ci95": number(e.half), "n": e.n });
+            let estimate = |(e, without): (&Estimate, &usize)| {
+                let mut estimate = json!({ "mean": number(e.mean), "ci95": number(e.half), "n": e.n });
+                if *without > 0 {
+                    estimate["without_value"] = json!(without);
+                }
+                estimate
+            };
+            let all = r.metrics.iter().zip(&r.without).map(estimate);
             let metrics: serde_json::Map<String, Value> =
-                self.values.metrics.iter().cloned().zip(r.metrics.iter().map(estimate)).collect();
+                self.values.metrics.iter().cloned().zip(all).collect();
             json!({ "reading": r.reading, "at": at, "metrics": metrics })
         };
         json!({

@@ -1,6 +1,6 @@
 //! Formatting of numbers.
 
-use crate::stats::Estimate;
+use crate::stats::{self, Estimate};
 use skyhaul_base::math;
 
 /// Four significant digits; small and large ones in scientific notation.
@@ -35,6 +35,35 @@ pub fn estimate(e: &Estimate) -> String {
     }
     let places = decimals(e.half, 2).min(8);
     format!("{} ± {}", minus(&digits(e.mean, places)), digits(e.half, places))
+}
+
+/// Least number of seeds from which a spread is told from chance.
+const SPREAD: usize = 5;
+
+/// The values of a metric over the seeds, for a reader: [`estimate`], but the median with the smallest and largest value
+/// where the 95 % interval of a mean of positive values reaches below zero, as it does with long tails. Seeds without a
+/// value, such as the time of pages that never finished, are counted, and the median is that of the others.
+#[must_use]
+pub fn sample(values: &[f64]) -> String {
+    let known: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
+    let median = || number(stats::quantile(&known, 0.5));
+    let without = values.len() - known.len();
+    if known.is_empty() {
+        return number(f64::NAN);
+    }
+    if without > 0 {
+        return format!(
+            "– ({without} of {} seeds without a value, median of the others {})",
+            values.len(),
+            median()
+        );
+    }
+    let e = stats::estimate(values);
+    let end = |q| stats::quantile(&known, q);
+    if known.len() >= SPREAD && end(0.0) > 0.0 && e.low() <= 0.0 {
+        return format!("median {} ({} … {})", median(), number(end(0.0)), number(end(1.0)));
+    }
+    estimate(&e)
 }
 
 /// As [`estimate`], with four significant digits of the mean at most, for numbers side by side. An interval smaller
@@ -76,9 +105,12 @@ pub fn with_unit(text: String, unit: &str) -> String {
     if unit.is_empty() { text } else { format!("{text} {unit}") }
 }
 
-/// A share as a signed percentage, such as `+12.3 %`.
+/// A share as a signed percentage, such as `+12.3 %`; from tenfold on as a factor, such as `×242`.
 #[must_use]
 pub fn percent(e: &Estimate) -> String {
+    if e.mean >= 9.0 {
+        return format!("×{}", estimate(&Estimate { mean: 1.0 + e.mean, ..*e }));
+    }
     let p = Estimate { mean: 100.0 * e.mean, half: 100.0 * e.half, n: e.n };
     format!("{} %", signed(&p))
 }
@@ -109,6 +141,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_mean_is_shown_only_where_it_describes_the_seeds() {
+        assert_eq!(sample(&[9.0, 10.0, 11.0, 10.0, 10.0]), "10.00 ± 0.88");
+        // One seed in ten waits for minutes.
+        assert_eq!(sample(&[2.0, 3.0, 2.5, 240.0, 2.0]), "median 2.5 (2 … 240)");
+        // Values on both sides of zero have a mean.
+        assert_eq!(sample(&[-1.0, 1.0, -2.0, 2.0, 0.0]), "0.0 ± 2.0");
+        let starved = [4.0, f64::NAN, 6.0, f64::NAN, 8.0];
+        assert_eq!(sample(&starved), "– (2 of 5 seeds without a value, median of the others 6)");
+        assert_eq!(sample(&[f64::NAN; 3]), "–");
+        assert_eq!(sample(&[]), "–");
+    }
+
+    #[test]
     fn digits_follow_the_precision() {
         for (x, text) in [
             (0.0, "0"),
@@ -122,6 +167,8 @@ mod tests {
         ] {
             assert_eq!(number(x), text);
         }
+        assert_eq!(percent(&Estimate { mean: 0.123, half: 0.01, n: 5 }), "+12.3 ± 1.0 %");
+        assert_eq!(percent(&Estimate { mean: 240.66, half: 5.2, n: 5 }), "×241.7 ± 5.2");
         let e = |mean, half| estimate(&Estimate { mean, half, n: 5 });
         assert_eq!(e(1234.56, 12.3), "1235 ± 12");
         assert_eq!(e(0.5, 0.001_23), "0.5000 ± 0.0012");

@@ -3,16 +3,18 @@
 
 use crate::claim;
 use crate::error::StudyError;
+use crate::expr::Name;
 pub use crate::key::cell_key;
 use crate::key::hex;
 use crate::metric::{metrics, names};
-use crate::model::{Axis, Figure, OneOrMany, Profile, Settings, StudyFile};
+use crate::model::{Aggregation, Axis, Figure, OneOrMany, Profile, Rest, Settings, StudyFile};
 use crate::planned::combination_label;
 pub use crate::planned::{Cell, Plan, Prepared};
 use crate::profile;
 use crate::runner::{CellRunner, Problem, Resolution, Setting};
 use crate::space::{Space, pins};
 use sha2::{Digest, Sha256};
+use skyhaul_sim::quantity::lacking;
 use std::collections::BTreeMap;
 
 /// Resolves and checks a study.
@@ -49,6 +51,7 @@ pub fn plan_profile<R: CellRunner>(
         study_text,
         scenarios: Vec::new(),
         grid: Vec::new(),
+        lacks: Vec::new(),
         metrics: Vec::new(),
         claims: Vec::new(),
         words: resolved.words,
@@ -59,11 +62,39 @@ pub fn plan_profile<R: CellRunner>(
     let series = resolved.series.clone();
     let names = names(&plan.file, runner.vocabulary(), resolved.links, resolved.groups, resolved.series);
     plan.metrics = metrics(&plan.file, names)?;
+    check_transports(&plan)?;
     plan.claims = claim::plan(&plan.file, &plan.metrics, &series)?;
     crate::figure::check(&plan.file, &plan.metrics, &series)?;
     crate::tabulate::check(&plan.file, &plan.metrics)?;
     crate::overview::check(&plan.file, &plan.metrics)?;
     Ok(plan)
+}
+
+/// Refuses metrics of quantities that no flow in any combination can have: they would be 0, or missing, everywhere.
+fn check_transports(plan: &Plan) -> Result<(), StudyError> {
+    for (i, metric) in plan.file.study.metric.iter().enumerate() {
+        // Metrics per group are of some groups only.
+        if metric.over == Some(Aggregation::PerGroup) {
+            continue;
+        }
+        let Some(planned) = plan.metrics.iter().find(|m| m.name == metric.name) else { continue };
+        let mut wrong = None;
+        planned.expr.names(&mut |name| {
+            let Name::Flow { group, quantity } = name else { return };
+            let group = group.as_ref().or(planned.group.as_ref());
+            let flows = plan.scenarios.iter().flat_map(|p| &p.scenario.flows);
+            let mut why = flows.filter(|f| group.is_none_or(|g| f.name == *g)).map(|f| lacking(quantity, f));
+            let first = why.next().flatten();
+            if let (Some(because), true) = (first, why.all(|w| w.is_some())) {
+                wrong.get_or_insert((quantity.clone(), because));
+            }
+        });
+        if let Some((quantity, because)) = wrong {
+            let message = format!("in `{}`: these flows have no `{quantity}`: {because}", metric.from);
+            return Err(plan.file.refuse(&format!("metric[{i}].from"), message, &[]));
+        }
+    }
+    Ok(())
 }
 
 fn check_axes(file: &StudyFile) -> Result<(), StudyError> {
@@ -221,6 +252,9 @@ fn fill_grid<R: CellRunner>(runner: &R, plan: &mut Plan, base: &[Setting]) -> Re
             None => vec![None; space.lengths.len()],
             Some(r) => pins(&plan.file, &plan.file.study.reading[r].only, &format!("reading[{r}].only"))?,
         };
+        let lacking = reading.checked_sub(1).is_some_and(|r| plan.file.study.reading[r].rest == Rest::NotRun);
+        let outside = |flat| lacking && !profile::within(&space.unflatten(flat), &only);
+        plan.lacks.push((0..space.len()).map(outside).collect());
         let mut row = Vec::with_capacity(space.len());
         for flat in 0..space.len() {
             let index = space.unflatten(flat);

@@ -28,6 +28,8 @@ pub struct Plan {
     pub scenarios: Vec<Prepared>,
     /// `grid[reading][combination]` is an index into `scenarios`; reading 0 is the default.
     pub grid: Vec<Vec<usize>>,
+    /// `lacks[reading][combination]`: the reading would change the combination, but does not run it.
+    pub lacks: Vec<Vec<bool>>,
     /// Metrics in order, `per-group` ones expanded.
     pub metrics: Vec<PlannedMetric>,
     /// Claims in order.

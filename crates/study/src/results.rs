@@ -94,6 +94,12 @@ impl<'a> Results<'a> {
         self.plan.scenarios[self.plan.grid[reading][combination]].run.is_some()
     }
 
+    /// True if a reading would change a combination, but does not run it.
+    #[must_use]
+    pub fn lacks(&self, reading: usize, combination: usize) -> bool {
+        self.plan.lacks[reading][combination]
+    }
+
     /// True if all seeds of a combination have run.
     #[must_use]
     pub fn is_complete(&self, reading: usize, combination: usize) -> bool {

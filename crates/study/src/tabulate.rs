@@ -25,6 +25,8 @@ pub struct Tabulated {
     pub columns: Vec<String>,
     /// Labels of the axis values of each row, and its numbers.
     pub rows: Vec<(Vec<String>, Vec<Estimate>)>,
+    /// The numbers of each row for a reader; see [`format::sample`].
+    pub shown: Vec<Vec<String>>,
 }
 
 /// The axes and metrics of a table's rows and columns.
@@ -108,7 +110,7 @@ fn one(results: &Results<'_>, i: usize) -> Result<Tabulated, StudyError> {
         _ => plan.metrics[m].heading.clone(),
     };
     let columns = across.iter().flat_map(|v| l.metrics.iter().map(|m| heading(*v, *m))).collect();
-    let mut rows = Vec::new();
+    let (mut rows, mut shown) = (Vec::new(), Vec::new());
     // The row axes count through their values, the last one fastest.
     let lengths: Vec<usize> = l.rows.iter().map(|a| l.shown[*a].len()).collect();
     let counter = Space { lengths };
@@ -117,14 +119,17 @@ fn one(results: &Results<'_>, i: usize) -> Result<Tabulated, StudyError> {
         for (a, k) in l.rows.iter().zip(place) {
             index[*a] = l.shown[*a][k];
         }
-        let mut numbers = Vec::new();
+        let (mut numbers, mut texts) = (Vec::new(), Vec::new());
         for value in &across {
             if let (Some(c), Some(v)) = (l.columns, value) {
                 index[c] = *v;
             }
             let combination = space.flatten(&index);
-            numbers.extend(l.metrics.iter().map(|m| stats::estimate(results.metric(0, combination, *m))));
+            let values = || l.metrics.iter().map(|m| results.metric(0, combination, *m));
+            numbers.extend(values().map(stats::estimate));
+            texts.extend(values().map(format::sample));
         }
+        shown.push(texts);
         rows.push((l.rows.iter().map(|a| axis(*a).label(index[*a])).collect(), numbers));
     }
     Ok(Tabulated {
@@ -134,6 +139,7 @@ fn one(results: &Results<'_>, i: usize) -> Result<Tabulated, StudyError> {
         axes: l.rows.iter().map(|a| axis(*a).heading()).collect(),
         columns,
         rows,
+        shown,
     })
 }
 
@@ -142,10 +148,10 @@ impl Tabulated {
     #[must_use]
     pub fn text(&self) -> Vec<Vec<String>> {
         let head = self.axes.iter().chain(&self.columns).cloned().collect();
-        let row = |(at, numbers): &(Vec<String>, Vec<Estimate>)| {
-            at.iter().cloned().chain(numbers.iter().map(format::estimate)).collect()
+        let row = |((at, _), shown): (&(Vec<String>, Vec<Estimate>), &Vec<String>)| {
+            at.iter().chain(shown).cloned().collect()
         };
-        std::iter::once(head).chain(self.rows.iter().map(row)).collect()
+        std::iter::once(head).chain(self.rows.iter().zip(&self.shown).map(row)).collect()
     }
 
     /// The numbers: per column a mean and the half-width of its 95 % interval (`… ±`).

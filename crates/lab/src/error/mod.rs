@@ -115,6 +115,17 @@ pub enum LabError {
         /// What was written.
         text: String,
     },
+    /// An axis of the study sets the key in every combination.
+    #[error(
+        "--set {key}: axis `{axis}` of the study sets this key in every combination, so the value would not be used; \
+             change the axis in a copy of the file"
+    )]
+    SetByAxis {
+        /// The key.
+        key: String,
+        /// The axis.
+        axis: String,
+    },
     /// No study has this name.
     #[error("{name}: no such file, and no built-in study of this name (built in: {known})")]
     NoStudy {

@@ -94,7 +94,8 @@ impl Refusal for Invalid {
     }
 }
 
-/// The RTT for which the documents of CoDel and PIE give their parameters [RFC 8289 §4.2, RFC 8033 §5.5].
+/// The RTT that the interval of RFC 8289 is for. The times of RFC 8033, which names none, are taken to be for the same
+/// (*our choice*).
 pub(super) const USUAL_RTT: Duration = Duration::from_millis(100);
 
 /// The RTT that parameters are chosen for on a path with this base RTT: rounded up to 10 ms, and never less than

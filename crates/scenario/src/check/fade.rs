@@ -1,6 +1,7 @@
 //! The effect of the fade of a link.
 
 use super::display::{percent, short};
+use crate::resolved::Direction;
 use serde::Serialize;
 use skyhaul_path::fade;
 use skyhaul_path::rate;
@@ -30,6 +31,14 @@ pub struct ModCodCheck {
     pub rate_bit_s: Option<f64>,
     /// Fraction of time in which it is in use.
     pub share: f64,
+}
+
+impl FadeCheck {
+    /// The fade of a direction of a link, if it has one.
+    #[must_use]
+    pub fn of(direction: &Direction) -> Option<Self> {
+        direction.fade.as_ref().map(|fade| check(fade, &direction.rate))
+    }
 }
 
 /// The effect of `fade` on a link of this rate.

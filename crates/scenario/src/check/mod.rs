@@ -485,12 +485,13 @@ fn direction(d: &Direction, size: u32, rtt: f64, flows: u64) -> DirectionCheck {
         bdp_packets,
         flows,
         utilization: None,
-        fade: d.fade.as_ref().map(|f| fade::check(f, &d.rate)),
+        fade: FadeCheck::of(d),
     }
 }
 
 /// The options of the discipline in force, as files write them.
-fn queue_options(queue: &QueueConfig) -> BTreeMap<&'static str, String> {
+#[must_use]
+pub fn queue_options(queue: &QueueConfig) -> BTreeMap<&'static str, String> {
     let own = serde_json::to_value(queue.discipline).unwrap_or_default();
     let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let keys = queue.discipline.kind().keys().iter();

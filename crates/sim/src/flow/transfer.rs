@@ -181,8 +181,8 @@ impl<R: Tap> Sim<R> {
         self.arm(owner);
     }
 
-    /// Totals of incomplete transfers, flow by flow.
-    pub(crate) fn incomplete(&self) -> Vec<(u32, Sums)> {
+    /// Incomplete transfers: the flow of each, its arrival, and its totals.
+    pub(crate) fn incomplete(&self) -> Vec<(u32, Instant, Sums)> {
         // After the scenario's flows come the two dummies of `Sim::flows`.
         let first = self.named_flows as usize + 2;
         let open = self.flows.iter().zip(&self.records).enumerate().skip(first);
@@ -191,6 +191,7 @@ impl<R: Tap> Sim<R> {
             let mss = self.run.groups[record.group].endpoint.mss;
             Some((
                 transfer.owner,
+                record.page_began,
                 Sums {
                     totals: record.totals(flow, mss),
                     cuts: record.cuts(),

@@ -1,10 +1,59 @@
 //! Quantities of each flow.
 
+use super::group::mean;
 use super::{Quantity, Unit, amount, bytes, count, known, maybe, video};
 use crate::result::{FlowResult, RateResult};
-use skyhaul_apps::{FrameType as Type, Measured};
+use skyhaul_apps::{Config as App, FrameType as Type, Measured};
 use skyhaul_base::Instant;
+use skyhaul_scenario::resolved::FlowGroup;
 use skyhaul_trace::LossCause;
+
+/// What a flow has that some quantities are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Has {
+    Datagrams,
+    Frames,
+    Pages,
+    Repeats,
+}
+
+/// Beginnings of the names of quantities that not every flow has.
+const ONLY: [(&str, Has); 17] = [
+    ("cuts", Has::Repeats),
+    ("delay_", Has::Datagrams),
+    ("delivered", Has::Datagrams),
+    ("died", Has::Frames),
+    ("duplicate_acks", Has::Repeats),
+    ("frames", Has::Frames),
+    ("freeze", Has::Frames),
+    ("jitter", Has::Datagrams),
+    ("page", Has::Pages),
+    ("probes", Has::Repeats),
+    ("recoveries", Has::Repeats),
+    ("retransmissions", Has::Repeats),
+    ("stall", Has::Frames),
+    ("startup", Has::Frames),
+    ("timeout", Has::Repeats),
+    ("useless", Has::Frames),
+    ("verdicts", Has::Repeats),
+];
+
+/// Why flows of this group cannot have the quantity of this name; `None` if they can.
+#[must_use]
+pub fn lacking(name: &str, group: &FlowGroup) -> Option<&'static str> {
+    let has = ONLY.iter().find(|(start, _)| name.starts_with(start))?.1;
+    let film = matches!(group.app, App::Video(_));
+    let (there, why) = match has {
+        Has::Datagrams => (film || group.transport.sends_datagrams(), "only datagrams and video have it"),
+        Has::Frames => (film, "only the application \"video\" has it"),
+        Has::Pages => {
+            let pages = matches!(group.app, App::Arrivals(_) | App::Pages(_));
+            (pages, "only the applications \"pages\" and \"arrivals\" have it")
+        }
+        Has::Repeats => (!group.transport.sends_datagrams(), "only TCP has it"),
+    };
+    (!there).then_some(why)
+}
 
 /// Of a flow: `flow.NAME` in studies, columns of `flows`.
 pub const FLOW: &[Quantity<FlowResult>] = &[
@@ -131,6 +180,16 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     amount("page_time_sum", Unit::Second, "sum of the times of all completed pages", |f, _| {
         f.pages.iter().map(|p| p.as_secs_f64()).sum()
     }),
+    count(
+        "pages_unfinished",
+        "pages, or random transfers, in progress at the end of the run or flow; page times are without them",
+        |f, _| f.unfinished.len() as u64,
+    ),
+    maybe(
+        "page_time_least",
+        "lower bound of the mean time of all pages: unfinished pages count with the time that they had taken",
+        |f, _| mean(f.page_times_so_far()),
+    ),
     count(
         "transfers",
         "random transfers, complete or not; the time of a complete one counts as a page time",
@@ -431,4 +490,16 @@ fn datagrams(f: &FlowResult) -> Measured {
 
 fn rate(f: &FlowResult) -> RateResult {
     f.rate.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_not_every_flow_has_is_a_quantity() {
+        for (start, _) in ONLY {
+            assert!(FLOW.iter().any(|q| q.name.starts_with(start)), "{start}");
+        }
+    }
 }

@@ -16,13 +16,18 @@ pub const GROUP: &[Quantity<[FlowResult]>] = &[
     maybe("page_time_mean", "mean page time over the pages of all flows", |all, _| {
         mean(all.iter().flat_map(|f| &f.pages).map(|p| p.as_secs_f64()))
     }),
+    maybe(
+        "page_time_least",
+        "lower bound of the mean time of all pages: unfinished pages count with the time that they had taken",
+        |all, _| mean(all.iter().flat_map(FlowResult::page_times_so_far)),
+    ),
     maybe("mean_srtt", "mean smoothed RTT, averaged over the flows", |all, _| {
         mean(all.iter().filter_map(|f| f.mean_srtt))
     }),
     level("jain", Unit::Share, "Jain's index of fairness over the goodput of the flows", |all, _| jain(all)),
 ];
 
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+pub(super) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (n, sum) = values.fold((0u32, 0.0), |(n, s), x| (n + 1, s + x));
     (n > 0).then(|| sum / f64::from(n))
 }

@@ -12,7 +12,7 @@ mod run;
 mod series;
 mod video;
 
-pub use flow::FLOW;
+pub use flow::{FLOW, lacking};
 pub use group::{GROUP, group};
 pub use link::LINK;
 pub use run::RUN;

@@ -73,8 +73,10 @@ impl<R: Tap> Sim<R> {
                 }
             })
             .collect();
-        for (owner, part) in self.incomplete() {
+        let mut transfers = vec![Vec::new(); parts.len()];
+        for (owner, began, part) in self.incomplete() {
             parts[owner as usize].add(&part);
+            transfers[owner as usize].push(self.now - began);
         }
         // The result of a chain is what its receiver has acknowledged.
         let mut to_senders = vec![0; parts.len()];
@@ -83,10 +85,12 @@ impl<R: Tap> Sim<R> {
             to_senders[chain.legs[0] as usize] = part.totals.bytes_acked;
             part.totals.bytes_acked = self.acknowledged_by_receiver(c as u32);
         }
-        let named = self.flows.iter().zip(&self.records).zip(parts).zip(to_senders);
-        let result = |(((flow, record), part), to_sender)| {
+        let named = self.flows.iter().zip(&self.records).zip(parts).zip(to_senders).zip(transfers);
+        let result = |((((flow, record), part), to_sender), transfers)| {
             let chain = self.chain_result(flow, to_sender);
-            FlowResult { chain, ..self.flow_result(flow, record, part, duration) }
+            let mut result = FlowResult { chain, ..self.flow_result(flow, record, part, duration) };
+            result.unfinished.extend(transfers);
+            result
         };
         named.map(result).collect()
     }
@@ -107,6 +111,13 @@ impl<R: Tap> Sim<R> {
             moved: chain.measures.moved,
             silent: chain.measures.silent,
         }))
+    }
+
+    /// The time that the page in progress has taken, or had when its flow was stopped.
+    fn page_in_progress(&self, record: &Record) -> Vec<Duration> {
+        let loading = record.app.as_ref().is_some_and(App::is_loading);
+        let until = record.finished.unwrap_or(self.now);
+        loading.then(|| until - record.page_began).into_iter().collect()
     }
 
     fn flow_result(
@@ -152,6 +163,7 @@ impl<R: Tap> Sim<R> {
             rejected: record.rejected,
             unread: t.unread,
             pages: record.pages.clone(),
+            unfinished: self.page_in_progress(record),
             transfers: record.app.as_ref().map_or(0, App::transfers),
             lost,
             datagrams: match (&viewed, &flow.agent) {

@@ -2,6 +2,7 @@
 
 use skyhaul_base::Duration;
 use skyhaul_scenario::Resolved;
+use skyhaul_sim::quantity::FLOW;
 use skyhaul_sim::{FlowResult, RunResult, run};
 use skyhaul_trace::{Class, Digest, Event, LinkChange, LossCause, Memory, Null};
 
@@ -179,6 +180,7 @@ stop = "80 s"
     for f in &r.flows {
         // All that came by 80 s are complete 20 s later.
         assert_eq!(f.pages.len() as u64, f.transfers);
+        assert_eq!(f.unfinished, []);
         assert!(f.finished.is_some() && f.last_ack.is_some());
         // A handshake, and at least one more round trip.
         assert!(f.pages.iter().all(|p| *p > Duration::from_secs(1)));
@@ -207,7 +209,48 @@ app = { kind = "arrivals", rate = "1 /s", size = "100 kB" }
     assert!(f.retransmissions > 0 && f.cuts.total() > 0);
     // Some are under way at the end, and what they have delivered is there.
     assert!((f.pages.len() as u64) < f.transfers);
+    assert_eq!((f.pages.len() + f.unfinished.len()) as u64, f.transfers);
     assert!(f.bytes_acked > f.pages.len() as u64 * 100_000);
+}
+
+#[test]
+fn pages_in_progress_at_the_end_count_with_the_time_they_have_taken() {
+    let column = |f: &FlowResult, name: &str| {
+        let quantity = FLOW.iter().find(|q| q.name == name).expect("the quantity");
+        quantity.value(f, Duration::from_secs(100)).real()
+    };
+    // 1000 segments a second: of 150000 none finishes in 100 s.
+    let r = result(
+        r#"
+[flows.starved]
+start = "40 s"
+endpoint = "modern"
+app = { kind = "pages", segments = 150000 }
+[flows.stopped]
+endpoint = "modern"
+app = { kind = "pages", segments = 150000 }
+stop = "30 s"
+[flows.small]
+endpoint = "modern"
+app = { kind = "pages", segments = 10, count = 2, idle = "1 s" }
+[flows.bulk]
+endpoint = "modern"
+"#,
+    );
+    let starved = group(&r, "starved");
+    assert_eq!((starved.pages.len(), &*starved.unfinished), (0, &[Duration::from_secs(60)][..]));
+    assert!(column(starved, "page_time_mean").is_nan());
+    assert_eq!(column(starved, "pages_unfinished"), 1.0);
+    assert!((column(starved, "page_time_least") - 60.0).abs() < 1e-9);
+    // A page taken back when its flow stops took until the flow was over.
+    let stopped = group(&r, "stopped");
+    let took = stopped.unfinished.iter().map(|t| t.as_secs_f64()).collect::<Vec<_>>();
+    assert!(stopped.pages.is_empty() && took.len() == 1 && took[0] >= 30.0 && took[0] < 40.0, "{took:?}");
+    // Complete ones, and data that are no pages, leave nothing open.
+    let small = group(&r, "small");
+    assert_eq!((small.pages.len(), small.unfinished.len()), (2, 0));
+    assert_eq!(column(small, "page_time_least"), column(small, "page_time_mean"));
+    assert_eq!(column(group(&r, "bulk"), "pages_unfinished"), 0.0);
 }
 
 #[test]

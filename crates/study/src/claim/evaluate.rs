@@ -28,9 +28,31 @@ pub fn evaluate(results: &Results<'_>) -> Vec<ClaimResult> {
                 let (reading, verdict) = (readings[r].clone(), Verdict::NotInProfile);
                 return Outcome { reading, verdict, ours: String::new(), cases: Vec::new() };
             }
-            let cases: Vec<_> = planned.cases.iter().map(|c| judge(r).case(c)).collect();
-            let verdict = combine(cases.iter().map(|c| &c.verdict), claim.share);
-            Outcome { reading: readings[r].clone(), verdict, ours: summary(&cases, tested), cases }
+            // A case that would mix cells of this reading with those of the default one is left out, and named.
+            let needs = |c: &Case| c.test.needs(&results.plan.file, &results.plan.metrics);
+            let lacking = |c: &Case| needs(c).into_iter().find(|at| results.lacks(r, *at));
+            let (mut own, mut without) = (Vec::new(), Vec::new());
+            for case in &planned.cases {
+                match lacking(case) {
+                    None => own.push(judge(r).case(case)),
+                    Some(at) => without.push(results.plan.label(at)),
+                }
+            }
+            without.dedup();
+            if let (true, Some(at)) = (own.is_empty(), without.first()) {
+                let reason =
+                    format!("this reading does not run {at}, and a claim mixes no cells of two readings");
+                let (reading, verdict) = (readings[r].clone(), Verdict::NotEvaluable { reason });
+                return Outcome { reading, verdict, ours: String::new(), cases: Vec::new() };
+            }
+            let verdict = combine(own.iter().map(|c| &c.verdict), claim.share);
+            let mut ours = summary(&own, tested);
+            if !without.is_empty() {
+                let (has, all) = (own.len(), planned.cases.len());
+                ours =
+                    format!("{ours}; {has} of {all} cases: this reading does not run {}", without.join("; "));
+            }
+            Outcome { reading: readings[r].clone(), verdict, ours, cases: own }
         };
         ClaimResult {
             id: claim.id.clone(),
@@ -139,7 +161,7 @@ impl CaseEvaluator<'_> {
 
     fn shown(&self, p: Point) -> String {
         let unit = &self.results.plan.metrics[p.metric].unit;
-        format::with_unit(format::estimate(&stats::estimate(self.values(p))), unit)
+        format::with_unit(format::sample(self.values(p)), unit)
     }
 
     /// Why a point has no value, if so.

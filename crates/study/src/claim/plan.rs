@@ -128,7 +128,7 @@ impl Test {
     }
 
     /// The combinations that it uses, and those that their metrics are compared with.
-    fn needs(&self, file: &StudyFile, metrics: &[PlannedMetric]) -> Vec<usize> {
+    pub(crate) fn needs(&self, file: &StudyFile, metrics: &[PlannedMetric]) -> Vec<usize> {
         let behind = |p: &Point| profile::needed(file, metrics, p.metric, p.at);
         self.combinations().into_iter().chain(self.points().iter().flat_map(behind)).collect()
     }

@@ -125,6 +125,21 @@ pub fn check(file: &StudyFile, metrics: &[PlannedMetric], series: &[String]) -> 
             let message = format!("there is no metric `{}`", figure.quantiles[q].metric);
             return Err(file.refuse(&key(&format!("quantiles[{q}].metric")), message, &names));
         }
+        let along = figure.x.as_ref().filter(|_| figure.x_metric.is_none() && figure.x_scale == Scale::Log);
+        if let Some(axis) = along.and_then(|x| file.study.axis.iter().find(|a| a.name == *x)) {
+            if let Some(i) = axis.values.iter().position(|v| v.number().is_none()) {
+                let message = format!(
+                    "`{}` of axis `{}` is no number, so a logarithm has no place for it",
+                    axis.label(i),
+                    axis.name
+                );
+                return Err(file.refuse(
+                    &key("x_scale"),
+                    message,
+                    &["\"category\"", "x = … in each value of the axis"],
+                ));
+            }
+        }
         if let Some(x) = figure.x_metric.as_deref() {
             if !names.contains(&x) {
                 return Err(file.refuse(&key("x_metric"), format!("there is no metric `{x}`"), &names));

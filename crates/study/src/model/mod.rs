@@ -121,6 +121,23 @@ impl Seeds {
     }
 }
 
+/// The combinations outside `only` of a reading.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rest {
+    /// The reading does not concern them.
+    #[default]
+    Default,
+    /// The reading would change them, but has not run them.
+    NotRun,
+}
+
+impl Rest {
+    fn is_default(&self) -> bool {
+        *self == Self::Default
+    }
+}
+
 /// An alternative reading of the source, where it is silent or ambiguous.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -132,9 +149,14 @@ pub struct Reading {
     pub says: Option<String>,
     /// The settings of this reading, applied after those of the axes.
     pub set: Settings,
-    /// Combinations that the reading changes; all others are taken from the default reading.
+    /// Combinations that the reading changes or runs; see `rest` for all others.
     #[serde(default, skip_serializing_if = "Selector::is_empty")]
     pub only: Selector,
+    /// What all other combinations are: `"default"` (default) if the reading does not concern them, so that they are
+    /// those of the default reading; `"not-run"` if it would change them too. Claims are then restricted to the cases
+    /// whose cells this reading has.
+    #[serde(default, skip_serializing_if = "Rest::is_default")]
+    pub rest: Rest,
     /// Claims for which it is evaluated; empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<String>,

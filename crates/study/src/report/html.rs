@@ -4,7 +4,6 @@ use super::parts::{
     self, RULE, badge, claims, escape, failed, figure, head, open, readings, scenario, scripts, tables, tiles,
 };
 use crate::evaluation::{Counts, Evaluation};
-use crate::format;
 use std::fmt::Write as _;
 
 /// The report of a study.
@@ -137,7 +136,7 @@ pub fn index(title: &str, studies: &[(&Evaluation, String)]) -> String {
 
 fn values(b: &mut String, e: &Evaluation) {
     b.push_str(
-        "<section id=\"values\"><h2>Values</h2><details><summary>Means with 95 % intervals</summary>\
+        "<section id=\"values\"><h2>Values</h2><details><summary>Means with 95 % intervals; medians with the range where the spread is large</summary>\
         <div class=\"wide\"><table><thead><tr><th>Reading</th>",
     );
     for h in e.values.axes.iter().chain(&e.values.metrics) {
@@ -149,8 +148,8 @@ fn values(b: &mut String, e: &Evaluation) {
         for at in &r.at {
             let _ = write!(b, "<td>{}</td>", escape(at));
         }
-        for m in &r.metrics {
-            let _ = write!(b, "<td class=\"number\">{}</td>", escape(&format::estimate(m)));
+        for m in &r.shown {
+            let _ = write!(b, "<td class=\"number\">{}</td>", escape(m));
         }
         b.push_str("</tr>\n");
     }

@@ -44,6 +44,33 @@ fn every_study_resolves() {
 }
 
 #[test]
+fn a_metric_that_no_flow_of_any_combination_has_is_refused() {
+    let planned = |metric: &str, transports: &str| {
+        let text = format!(
+            "schema = 1\ntitle = \"t\"\nscenario = \"preset:peach-geo\"\nseeds = {{ first = 1, count = 1 }}\n\
+             set = {{ \"flows.udp\" = {{ transport = \"udp\", path = [\"sat\"], app = {{ kind = \"cbr\", rate = \"1 Mbit/s\", packet = \"1000 B\" }} }} }}\n\
+             [[axis]]\nname = \"to\"\npath = \"flows.udp.transport\"\nvalues = {transports}\n\
+             [[metric]]\nname = \"m\"\nfrom = \"{metric}\"\n"
+        );
+        let file = StudyFile::parse(&text, Path::new("own.toml")).expect("a study");
+        plan(&Simulator::new("test"), file).map(|_| ()).map_err(|e| e.to_string())
+    };
+    let e = planned("sum(flow[udp].retransmissions)", "[\"udp\", \"tfrc\"]").expect_err("refused");
+    assert!(
+        e.contains("metric[0].from") && e.contains("these flows have no `retransmissions`: only TCP has it"),
+        "{e}"
+    );
+    let e = planned("sum(flow[bulk].pages)", "[\"udp\"]").expect_err("refused");
+    assert!(e.contains("only the applications \"pages\" and \"arrivals\" have it"), "{e}");
+    let e = planned("max(flow[bulk].delay_p95) + sum(flow.bytes_acked)", "[\"udp\"]").expect_err("refused");
+    assert!(e.contains("only datagrams and video have it"), "{e}");
+    // Some flow has each of these.
+    for metric in ["sum(flow.retransmissions)", "max(flow[udp].delay_p95)", "sum(flow[bulk].timeouts)"] {
+        planned(metric, "[\"udp\"]").unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
+#[test]
 fn worked_examples_give_the_same_verdicts_as_ever() {
     let simulator = Simulator::new("test");
     for name in ["fig03", "fig07", "fig09"] {

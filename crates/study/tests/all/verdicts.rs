@@ -150,3 +150,52 @@ fn the_quick_profile_is_what_its_key_says() {
         assert!(parts.iter().all(|p| e.contains(p)) && e.starts_with("s.toml:3: "), "{e}");
     }
 }
+
+#[test]
+fn a_reading_that_has_not_run_all_cells_mixes_none() {
+    let verdicts = |reading: &str, claims: &str| {
+        let (head, rest) = STUDY.split_once("[[reading]]").expect("a reading");
+        let metrics =
+            &rest[rest.find("[[metric]]").expect("metrics")..rest.find("[[claim]]").expect("claims")];
+        let e = evaluated(&format!("{head}[[reading]]\n{reading}\n{metrics}{claims}"), Profile::Full);
+        e.claims.into_iter().map(|c| c.outcomes.into_iter().nth(1)).collect::<Vec<_>>()
+    };
+    let each =
+        |id: &str, more: &str| format!("[[claim]]\nid = \"{id}\"\nsays = \"s\"\n{more}\ncheck = {LEAD}\n");
+    let falls = "{ kind = \"monotone\", metric = \"goodput\", along = \"loss\", direction = \"decreasing\" }";
+    let claims = [
+        each("all", "for_each = [\"loss\"]"),
+        each("without", "at = { loss = 0.01 }"),
+        format!("[[claim]]\nid = \"along\"\nsays = \"s\"\nat = {{ cc = \"SACK\" }}\ncheck = {falls}\n"),
+    ]
+    .concat();
+    let reading = "label = \"r\"\nset = { recovery = \"reno\" }\nonly = { loss = [0, 1e-3] }";
+    // The reading would change the others too: a claim has the cases whose cells it has, or none.
+    let own = verdicts(&format!("{reading}\nrest = \"not-run\""), &claims);
+    let all = own[0].as_ref().expect("an outcome");
+    assert_eq!(all.cases.len(), 2, "{all:?}");
+    assert!(
+        all.ours.ends_with("2 of 3 cases: this reading does not run loss = 0.01, cc = Peach"),
+        "{}",
+        all.ours
+    );
+    let along = own[2].as_ref().expect("an outcome");
+    assert!(
+        matches!(&along.verdict, Verdict::NotEvaluable { reason } if reason.contains("does not run loss = 0.01, cc = SACK")),
+        "{along:?}"
+    );
+    // It says nothing on claims of none of its cells.
+    assert!(own[1].is_none(), "{:?}", own[1]);
+    // Without the key, the others are those of the default reading.
+    let mixed = verdicts(reading, &claims);
+    assert_eq!(mixed[0].as_ref().expect("an outcome").cases.len(), 3);
+}
+
+#[test]
+fn a_logarithm_of_text_is_refused() {
+    let text = STUDY
+        .replace("x = \"loss\"\n", "x = \"cc\"\n")
+        .replace("series = \"cc\"\nx_scale", "series = \"loss\"\nx_scale");
+    let e = plan(&Fake::default(), parse(&text)).expect_err("refused").to_string();
+    assert!(e.contains("figure[0].x_scale") && e.contains("`SACK` of axis `cc` is no number"), "{e}");
+}
