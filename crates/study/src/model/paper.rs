@@ -196,6 +196,19 @@ mod tests {
     }
 
     #[test]
+    fn headlines_have_different_titles() {
+        let headline = |says: &str| format!("{{ says = \"{says}\", study = \"s\", metric = \"m\" }}");
+        let text = |second: &str| {
+            let both = [headline("a"), headline(second)].join(", ");
+            format!("overview = {{ title = \"o\", columns = [], section = [], headline = [{both}] }}\n{GOOD}")
+        };
+        let overview = Paper::parse(&text("b"), Path::new("x/paper.toml")).expect("a paper").overview;
+        assert_eq!(overview.map(|o| o.headline.len()), Some(2));
+        let e = Paper::parse(&text("a"), Path::new("x/paper.toml")).expect_err("twice").to_string();
+        assert!(e.contains("`overview.headline[1].says`: `a` appears twice"), "{e}");
+    }
+
+    #[test]
     fn what_is_wrong_is_named_with_its_line() {
         for (from, to, line, part) in [
             ("schema = 1", "schema = 2", "1", "format 2"),
