@@ -1,7 +1,6 @@
 //! Quantities of each flow.
 
-use super::group::mean;
-use super::{Quantity, Unit, amount, bytes, count, known, maybe, video};
+use super::{Quantity, Unit, amount, bytes, count, known, maybe, mean, video};
 use crate::result::{FlowResult, RateResult};
 use skyhaul_apps::{Config as App, FrameType as Type, Measured};
 use skyhaul_base::Instant;

@@ -1,6 +1,6 @@
 //! Quantities of a group of flows as a whole.
 
-use super::{Datum, FLOW, Quantity, Source, Unit, count, level, maybe};
+use super::{Datum, FLOW, Quantity, Source, Unit, count, level, maybe, mean};
 use crate::result::{FlowResult, jain};
 use skyhaul_base::Duration;
 
@@ -26,11 +26,6 @@ pub const GROUP: &[Quantity<[FlowResult]>] = &[
     }),
     level("jain", Unit::Share, "Jain's index of fairness over the goodput of the flows", |all, _| jain(all)),
 ];
-
-pub(super) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (n, sum) = values.fold((0u32, 0.0), |(n, s), x| (n + 1, s + x));
-    (n > 0).then(|| sum / f64::from(n))
-}
 
 impl Quantity<FlowResult> {
     /// Whether the value of a group is the sum over its flows.

@@ -6,6 +6,12 @@
 mod flow;
 mod group;
 mod link;
+/// The mean; `None` of no values.
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (n, sum) = values.fold((0u32, 0.0), |(n, s), x| (n + 1, s + x));
+    (n > 0).then(|| sum / f64::from(n))
+}
+
 #[cfg(test)]
 mod page;
 mod run;
