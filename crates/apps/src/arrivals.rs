@@ -56,6 +56,7 @@ impl Kind for Config {
     type Workload = Box<Arrivals>;
     type Invalid = Invalid;
     const MANY: bool = true;
+    const PAGES: bool = true;
 
     fn resolve(&self, _: Transport) -> Result<Self, Invalid> {
         self.size.validate()?;
@@ -75,6 +76,9 @@ impl Kind for Config {
     }
     fn offered(&self) -> Option<f64> {
         Some(self.rate * self.size.mean() * 8.0)
+    }
+    fn transfer_size(&self) -> Option<f64> {
+        Some(self.size.mean())
     }
     fn opens(&self) -> Option<f64> {
         Some(self.rate)

@@ -84,6 +84,21 @@ impl Config {
     pub fn is_watched(&self) -> bool {
         each!(self, Config as C => <C as Kind>::WATCHES)
     }
+    /// Whether the times of its pages, or of its transfers, are measured.
+    #[must_use]
+    pub fn has_pages(&self) -> bool {
+        each!(self, Config as C => <C as Kind>::PAGES)
+    }
+    /// Segments of a page, and the mean pause after it, s; `None` if it does not load one page after the other.
+    #[must_use]
+    pub fn page(&self) -> Option<(u64, f64)> {
+        each!(self, Config(c) => c.page())
+    }
+    /// Mean size of its transfers, bytes; `None` if it does not consist of transfers at random times.
+    #[must_use]
+    pub fn transfer_size(&self) -> Option<f64> {
+        each!(self, Config(c) => c.transfer_size())
+    }
     /// Size of a datagram with its headers, bytes, if the file gives it.
     #[must_use]
     pub fn packet(&self) -> Option<u64> {

@@ -78,6 +78,11 @@ impl Kind for Config {
     type Workload = Box<Pages>;
     type Invalid = Invalid;
 
+    const PAGES: bool = true;
+
+    fn page(&self) -> Option<(u64, f64)> {
+        Some((self.segments, self.idle.map_or(0.0, |idle| idle.mean())))
+    }
     fn resolve(&self, _: Transport) -> Result<Self, Invalid> {
         if self.segments == 0 {
             return Err(Invalid::NoSegments);

@@ -124,6 +124,8 @@ pub trait Kind: Clone + Debug + PartialEq {
     const MANY: bool = false;
     /// It needs the events of its data: see [`Watch`].
     const WATCHES: bool = false;
+    /// The times of its pages, or of its transfers, are measured.
+    const PAGES: bool = false;
 
     /// Size of a datagram with its headers, bytes, if the file gives it.
     fn packet(&self) -> Option<u64> {
@@ -143,6 +145,14 @@ pub trait Kind: Clone + Debug + PartialEq {
     fn build(&self, start: &Start<'_>) -> Self::Workload;
     /// Long-run data rate, bit/s; `None` means as fast as the network allows.
     fn offered(&self) -> Option<f64>;
+    /// Segments of a page, and the mean pause after it, s; `None` if it does not load one page after the other.
+    fn page(&self) -> Option<(u64, f64)> {
+        None
+    }
+    /// Mean size of its transfers, bytes; `None` if it does not consist of transfers at random times.
+    fn transfer_size(&self) -> Option<f64> {
+        None
+    }
     /// Connections opened per second, each for a separate transfer; `None` if it uses one connection.
     fn opens(&self) -> Option<f64> {
         None

@@ -21,6 +21,8 @@ pub trait ControlOptions: Sized + 'static {
     /// Named sets of these options. The papers on a control may be silent on some points and contradict themselves on
     /// others; each such point is an option, and what a text says as a whole is a set of options.
     const READINGS: &'static [Reading<Self>] = &[];
+    /// A connection starts by slow start, at most doubling its window in a round trip; otherwise it may start faster.
+    const SLOW_START: bool = false;
 
     /// The reading of that name, if there is one.
     #[must_use]

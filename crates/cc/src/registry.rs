@@ -116,6 +116,14 @@ impl Config {
     pub fn title(&self) -> &'static str {
         self.about().split(&['(', ':', ',', '.']).next().unwrap_or_default().trim_ascii_end()
     }
+    /// Whether a connection starts by slow start, at most doubling its window in a round trip.
+    #[must_use]
+    pub fn starts_slowly(&self) -> bool {
+        fn of<C: ControlOptions>(_: &C) -> bool {
+            C::SLOW_START
+        }
+        each!(self, Config(c) => of(c))
+    }
     /// The named readings of the control: name in files, what it follows, and its options.
     #[must_use]
     pub fn readings(&self) -> Vec<(&'static str, &'static str, Self)> {

@@ -58,7 +58,7 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(after_help = EMULATE_EXAMPLES)]
     Emulate(EmulateArgs),
-    /// The first process of an enclosure: emulate starts it, and it starts the program.
+    /// The first process in the network namespace of `emulate -- CMD`: emulate starts it, and it starts CMD.
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     EnclosureInit(EnclosureInitArgs),
@@ -210,7 +210,7 @@ pub(crate) struct EnclosureInitArgs {
     pub(crate) arguments: Vec<std::ffi::OsString>,
 }
 
-/// Parses a time with its unit.
+/// Parses a time above zero with its unit: ms, s or min.
 #[cfg(target_os = "linux")]
 fn time(text: &str) -> Result<skyhaul_base::Duration, ArgumentError> {
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
@@ -296,7 +296,7 @@ pub(crate) struct CompareArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// Values separated by commas in --set run every combination.
+    // A --set whose values are separated by commas runs every combination.
     #[command(flatten)]
     pub(crate) scenario: Scenario,
     /// Seed of the random streams, instead of the scenario's.
@@ -328,7 +328,7 @@ pub(crate) struct RunArgs {
     pub(crate) force: bool,
 }
 
-/// The largest seed that a file can express.
+/// The largest seed that a file can express: integers of TOML are signed.
 const MAX_SEED: u64 = i64::MAX as u64;
 
 #[derive(Debug, Subcommand)]
@@ -440,7 +440,7 @@ pub(crate) struct EvaluateArgs {
     pub(crate) batch: BatchArgs,
 }
 
-/// How `reproduce` and `evaluate` run a set of studies, and where the report goes.
+/// The options that `reproduce` and `evaluate` share: how the studies run, and where the report goes.
 #[derive(Args, Debug)]
 pub(crate) struct BatchArgs {
     /// Use the quick profile of each study: fewer seeds, shorter runs, no alternative readings.

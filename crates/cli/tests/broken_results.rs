@@ -88,7 +88,7 @@ fn a_missing_key_is_named_with_its_file_and_what_belongs_there() {
         &here.join("b/manifest.json"),
         |m| m["engine"] = 9.into(),
         || {
-            refused(&here, &compare, &["b/manifest.json: `engine`: it is of another kind"]);
+            refused(&here, &compare, &["b/manifest.json: `engine`: it has another type"]);
         },
     );
     with(

@@ -351,7 +351,7 @@ fn the_status_has_an_exit_status() {
     becomes(
         1,
         &format!(
-            "DOUBTFUL, connections of hosts may not reach it: its own connection gets no answer: chain inet filter input drops what its rules do not accept: {remedy}"
+            "DOUBTFUL, connections of hosts may not reach the gateway: its own connection gets no answer: chain inet filter input drops what its rules do not accept: {remedy}"
         ),
     );
     nft(remedy.strip_prefix("nft ").expect("a command"));

@@ -1,10 +1,10 @@
-//! Packets and events of chosen connections over the link, streamed through the control socket to the program that requests them.
+//! Packets and events of chosen connections over the link, streamed through the control socket to the program that asks for them.
 //!
 //! ```text
 //! driver ──▶ tap ──▶ bounded queue ──▶ thread ──▶ control socket ──▶ `skyhaul gateway capture` ──▶ files
 //! ```
-//! The gateway itself opens no file: the program that requests them writes them, with its own rights. A slow reader costs packets, which
-//! are counted, and never holds up the data path.
+//! The gateway itself opens no file: the program that requests the capture writes the files, with its own rights. A slow reader loses
+//! packets, which are counted, and never holds up the data path.
 
 use crate::control;
 use crate::error::GatewayError;
@@ -26,11 +26,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 
-/// Packets and events that wait for the reader; what does not fit is dropped and counted.
+/// Maximum number of packets and events that wait for the reader; what does not fit is dropped and counted.
 pub(crate) const QUEUE: usize = 4096;
 /// How often the end of the capture is looked for when nothing arrives.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(100);
-/// How long a capture of one connection goes on after its end: acknowledgements of the last FIN may follow.
+/// How long a capture of one connection goes on after the connection has ended: the acknowledgement of the last FIN may follow.
 const AFTER: Duration = Duration::from_secs(1);
 
 /// What to capture, and how much of it.
@@ -47,11 +47,11 @@ pub struct Request {
     pub pcap: bool,
     /// Events are wanted, as qlog.
     pub qlog: bool,
-    /// Packets with their payload; otherwise their headers.
+    /// Packets are captured with their payload; otherwise their headers alone.
     pub payload: bool,
     /// Maximum number of packets.
     pub packets: Option<u64>,
-    /// Maximum size of both files together, bytes; the last packet may exceed it.
+    /// Maximum size of both files together, bytes; the last packet or event may exceed it.
     pub bytes: Option<u64>,
     /// Maximum time, seconds.
     pub seconds: Option<f64>,
@@ -90,7 +90,7 @@ impl std::str::FromStr for EndText {
 }
 
 impl Request {
-    /// The filter that its ends make.
+    /// The filter for its client and server.
     #[must_use]
     pub fn filter(&self) -> Filter {
         Filter { client: self.client.filter(), server: self.server.filter() }
@@ -118,14 +118,14 @@ pub struct Summary {
     pub ended: String,
 }
 
-/// Kinds of the parts of the stream. No text begins with such a byte.
+/// Kinds of the chunks of the stream: the first byte of each. No text, such as a refusal, begins with such a byte.
 const PCAP: u8 = 1;
 const QLOG: u8 = 2;
 const DONE: u8 = 3;
-/// Maximum length of a part, bytes.
+/// Maximum length of a chunk, bytes, without its kind and length.
 const LONGEST: usize = 1 << 20;
 
-/// Writes bytes to the control socket in chunks of one kind.
+/// Writes bytes to the control socket in chunks of one kind: the kind, the length (four bytes, big-endian), the bytes.
 struct ChunkWriter {
     to: UnixStream,
     kind: u8,
@@ -134,11 +134,11 @@ struct ChunkWriter {
 impl Write for ChunkWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let n = bytes.len().min(LONGEST);
-        let mut part = Vec::with_capacity(5 + n);
-        part.push(self.kind);
-        part.extend((n as u32).to_be_bytes());
-        part.extend(bytes.iter().take(n));
-        self.to.write_all(&part)?;
+        let mut chunk = Vec::with_capacity(5 + n);
+        chunk.push(self.kind);
+        chunk.extend((n as u32).to_be_bytes());
+        chunk.extend(bytes.iter().take(n));
+        self.to.write_all(&chunk)?;
         Ok(n)
     }
     fn flush(&mut self) -> io::Result<()> {
@@ -167,7 +167,7 @@ fn output<'a>(to: &UnixStream, kind: u8, bytes: &'a Cell<u64>) -> io::Result<Out
     Ok(Output { to: BufWriter::with_capacity(16 << 10, ChunkWriter { to: to.try_clone()?, kind }), bytes })
 }
 
-/// A capture that is about to begin.
+/// A capture with what it needs to run.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) request: Request,
@@ -176,13 +176,14 @@ pub(crate) struct Running {
     pub(crate) socket: Arc<Socket>,
     pub(crate) gateway: String,
     pub(crate) interface: String,
+    /// The ends of the connection that is captured, if it is only one.
     pub(crate) flow: Option<String>,
 }
 
 impl Running {
     /// Streams until a limit is reached, the reader closes its side of the connection, or the gateway ends.
     pub(crate) fn stream(self, to: &UnixStream) {
-        // Whoever has gone needs no message.
+        // An error means that the reader has gone: there is nobody to tell.
         let _ = self.write(to);
         self.socket.detach();
     }
@@ -224,7 +225,7 @@ impl Running {
                 Tapped::Event { at, flow, what } if self.request.qlog => {
                     done.events += 1;
                     let (name, data) = qlog::event(&what);
-                    // What happened just before the capture began happens at its beginning.
+                    // An event from just before the capture began gets the time of its beginning.
                     log.event(Instant::ZERO + (at.max(zero) - zero), Some(flow), name, &data);
                 }
                 _ => {}
@@ -320,7 +321,7 @@ pub fn run(
                 }
                 Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
                     silent += LOOK;
-                    // It answers a stop at once.
+                    // A gateway answers a stop at once.
                     if stopped && silent > control::PATIENCE {
                         return Err(e);
                     }

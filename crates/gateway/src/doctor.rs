@@ -4,7 +4,7 @@
 //! routes    whether packets take the way through the two interfaces, and pass the source check
 //! firewall  chains of others that drop forwarded packets
 //! evaded    rules of others for forwarded packets, which split connections do not meet
-//! look      counts SYNs and their answers where they arrive
+//! watch     counts SYNs and their answers where they arrive
 //! prove     a probe connection over the link
 //! ```
 
@@ -34,7 +34,7 @@ use std::process::Command;
 pub enum Outcome {
     /// Passed.
     Good,
-    /// Passed, but it may be a reason if something does not work.
+    /// Passed, but it may be the reason if something does not work.
     Doubtful,
     /// It keeps the gateway from working.
     Bad,
@@ -78,7 +78,7 @@ fn finding(what: impl Into<String>, ok: bool, message: impl Into<String>) -> Fin
     Finding { what: what.into(), outcome, message: message.into() }
 }
 
-/// Something that may be a reason.
+/// A check that passed, but may be the reason if something does not work.
 fn doubt(what: impl Into<String>, message: impl Into<String>) -> Finding {
     Finding { what: what.into(), outcome: Outcome::Doubtful, message: message.into() }
 }
@@ -87,8 +87,8 @@ fn sysctl(key: &str) -> Option<String> {
     std::fs::read_to_string(format!("/proc/sys/{key}")).ok().map(|v| v.trim().to_owned())
 }
 
-/// Checks everything that a gateway with this configuration needs, and one that runs with this folder. The only change is a temporary
-/// nftables table.
+/// Checks everything that a gateway with this configuration needs, and the gateway of this name that runs, if `folder` has its lock. The
+/// only change is a temporary nftables table.
 #[must_use]
 pub fn examine(config: &Config, folder: &Path) -> Vec<Finding> {
     let mut all = vec![nft(), tun()];
@@ -106,7 +106,11 @@ pub fn examine(config: &Config, folder: &Path) -> Vec<Finding> {
             Err(_) => finding(what, false, "there is none of this name; `ip link` lists those that exist"),
             Ok(_) => {
                 let up = operstate(name).is_none_or(|s| s != "down");
-                finding(what, up, if up { "is there" } else { "it is down: ip link set it up" })
+                finding(
+                    what,
+                    up,
+                    if up { "is there".to_owned() } else { format!("is down: ip link set {name} up") },
+                )
             }
         });
     }
@@ -114,11 +118,11 @@ pub fn examine(config: &Config, folder: &Path) -> Vec<Finding> {
         [("IPv4 forwarding", "net/ipv4/ip_forward"), ("IPv6 forwarding", "net/ipv6/conf/all/forwarding")]
     {
         let v6 = what.starts_with("IPv6");
-        // Where it is off, that is another finding.
+        // That IPv6 is off is a finding of its own, below.
         if v6 && !ipv6::is_on() {
             continue;
         }
-        // For forwarded ports alone it is enabled, and disabled again, per interface.
+        // A gateway that only forwards ports enables forwarding itself, per interface.
         let mut networks =
             terrestrial.iter().flat_map(|t| t.networks.iter().chain(&config.satellite.networks));
         if !networks.any(|n| n.address.is_ipv6() == v6) {
@@ -191,7 +195,8 @@ fn proof_of(proof: &ProofStatus) -> Finding {
     }
 }
 
-/// The table of the gateway: whether it is there, and whether it should be. `status`: of a gateway that runs, if it answers.
+/// The table of the gateway: whether it is there, and whether it should be. `status`: `None` if no gateway of this name runs, and
+/// `Some(None)` if it does not answer.
 fn rules_of(config: &Config, status: Option<Option<&Status>>) -> Finding {
     let table = rules::table(config);
     let what = format!("table {table}");
@@ -211,7 +216,8 @@ fn rules_of(config: &Config, status: Option<Option<&Status>>) -> Finding {
             what,
             false,
             format!(
-                "a gateway of this name runs, and {} has removed or changed its rules for {:.0} s: new connections are not split; it                  cannot restore them: {}",
+                "a gateway of this name runs, and {} has removed or changed its rules for {:.0} s: new connections are not split; it \
+                 cannot restore them: {}",
                 who(&r),
                 r.lost_for.unwrap_or_default(),
                 r.message.unwrap_or_default()
@@ -225,7 +231,8 @@ fn rules_of(config: &Config, status: Option<Option<&Status>>) -> Finding {
         Some(r) if r.restored > 0 => doubt(
             what,
             format!(
-                "is in use: a gateway of this name runs; it has restored its rules {} times, the last time {:.0} s ago, after {} had                  removed or changed them",
+                "is in use: a gateway of this name runs; it has restored its rules {} times, the last time {:.0} s ago, after {} had \
+                 removed or changed them",
                 r.restored,
                 r.last_restored.unwrap_or_default(),
                 who(&r)
@@ -329,4 +336,28 @@ fn rule_kinds(config: &Config) -> Vec<Finding> {
         }
     });
     tried.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_that_others_removed_are_told_in_one_line() {
+        let text = "[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n";
+        let config = Config::parse("g.toml", text).unwrap();
+        let status: Status = serde_json::from_value(serde_json::json!({
+            "name": "gateway", "pid": 1, "uptime": 60.0, "admits": false, "turned-away": 0, "flows": 0, "peers": 0, "memory": 0,
+            "paths-narrowed": 0, "queues-full": 0, "counts": crate::status::Counts::default(), "list": [],
+            "rules": { "in-place": false, "restored": 0, "changed-by": "nft (process 7)", "lost-for": 3.0, "message": "no nft" },
+        }))
+        .unwrap();
+        let found = rules_of(&config, Some(Some(&status)));
+        assert_eq!(found.outcome, Outcome::Bad);
+        assert_eq!(
+            found.message,
+            "a gateway of this name runs, and nft (process 7) has removed or changed its rules for 3 s: new connections are not split; \
+             it cannot restore them: no nft"
+        );
+    }
 }

@@ -1,4 +1,5 @@
-//! All connections of a gateway: an application on the gateway's own host.
+//! All connections of a gateway. [`Gateway`] is an application on the gateway's own host: the TCP endpoint in user space that carries the
+//! connections over the link. "Hosts" are the machines on the terrestrial side.
 
 mod contain;
 mod observe;
@@ -48,7 +49,7 @@ const LISTENERS: u64 = 0;
 const FLOWS: u64 = 1;
 /// Interval between checks for flows without progress.
 const SWEEP: Duration = Duration::from_secs(1);
-/// Interval between looks at the connections of other threads, while it stops.
+/// Interval between looks at the number of open connections of all threads, while the gateway stops.
 const LOOK: Duration = Duration::from_millis(50);
 /// Maximum number of flows in a status.
 const LIST: usize = 1000;
@@ -85,8 +86,9 @@ pub struct Gateway {
     /// Flows that wait for the first bytes of their clients: until when, which, and when it began.
     opening: VecDeque<(Instant, u32, Instant)>,
     policy: EndpointPolicy,
-    /// The flow that is worked on, which is given up if that panics, and how many panics were reported.
+    /// The flow that is worked on, which is given up if the work panics.
     at_work: Option<u32>,
+    /// Panics that were reported in the log.
     told_defects: u64,
     /// Flows to process in this turn.
     listed: Vec<u32>,
@@ -99,22 +101,22 @@ pub struct Gateway {
     swept: Instant,
     /// The last turn.
     looked: Instant,
-    /// Threads that have answered whether they run, while that is asked.
+    /// Number of other threads that have answered [`Self::all_run`], while an answer is awaited.
     signs: Option<Arc<AtomicUsize>>,
     /// When listeners are tried again without an event: one may have more connections to accept.
     again: Instant,
-    /// When it ends at the latest, after a request to stop.
-    ends: Option<Instant>,
+    /// When the gateway ends at the latest, after a request to stop.
+    ends_at: Option<Instant>,
     log: Option<Log>,
     kernel: Kernel,
-    /// A capture of packets and events, and the one connection that it is for, if it is for one.
+    /// A capture of packets and events, and the number of the connection that it is limited to, if any.
     tap: Option<(Tap, Option<u64>)>,
     probe: Option<Probe>,
     /// Observations of connections, if there are any.
     evidence: Option<evidence::Results>,
-    /// What has become of the rules that lead packets here.
+    /// What has become of the nftables rules that lead packets to the gateway.
     pub(crate) rules: Rules,
-    /// Whether connections of hosts reach it, if any are intercepted.
+    /// Whether connections of hosts reach the gateway, if any are intercepted.
     pub(crate) proof: Option<Proof>,
     /// A descriptor for a connection that is to be refused when no other is left.
     reserve: Option<File>,
@@ -190,7 +192,7 @@ impl Gateway {
             looked: now,
             signs: None,
             again: Instant::MAX,
-            ends: None,
+            ends_at: None,
             log: None,
             kernel: Kernel::default(),
             tap: None,
@@ -208,7 +210,7 @@ impl Gateway {
     /// If the system has no random numbers.
     pub fn hosts(config: &Config) -> Result<Vec<Host>, GatewayError> {
         let secret = Secret::draw().map_err(GatewayError::os("draw random numbers"))?;
-        // Its own address, if it has one: what arrives for it is not passed on.
+        // With an address of its own, the host takes what arrives for that address itself.
         let own = config.forwards_ports().then_some(forward::ADDRESS.into());
         let mut host = HostConfig::new(own.into_iter().collect(), secret);
         host.transparent = true;
@@ -219,6 +221,7 @@ impl Gateway {
         host.mtu = config.satellite.mtu.into();
         host.search_mtu = config.satellite.searches_mtu();
         host.memory = config.limits.memory.0;
+        // A quarter more: rules that stop interception take effect only after `limits.flows` is reached.
         host.most = config.limits.flows + config.limits.flows / 4;
         host.backlog = config.limits.flows.min(4096);
         (host.account, host.paths) = (Some(Arc::default()), Some(Arc::default()));
@@ -236,16 +239,16 @@ impl Gateway {
         Ok((0..of).map(part).collect())
     }
 
-    /// Packets that arrive at the queue of one thread and are for another one are passed on by this.
+    /// `exchange` passes packets that arrive at the queue of one thread to the thread that has their connection.
     pub(crate) fn passes_on_with(&self, exchange: Arc<Exchange>) {
         self.threads.passes_on_with(exchange);
     }
-    /// How this thread is woken when another one wants something.
+    /// Other threads wake this one with `waker` when they have a task for it.
     pub(crate) fn wake_with(&self, waker: Waker) {
         self.threads.wakes(self.number, waker);
     }
-    /// Whether all threads run. The first call asks them; the answer is true as soon as each one has had a turn since then, and the
-    /// next call asks again. They wake the first thread, which alone may ask.
+    /// Whether all threads run. The first call asks the other threads; the answer is true as soon as each one has had a turn since
+    /// then, and the next call asks again. Threads that answer wake the first one, which alone may call this.
     pub fn all_run(&mut self) -> bool {
         let threads = self.threads.clone();
         let signs = self.signs.get_or_insert_with(|| {
@@ -263,9 +266,9 @@ impl Gateway {
         }
         all
     }
-    /// Ends at this time at the latest.
+    /// Makes the gateway end at this time at the latest.
     pub(crate) fn end_at(&mut self, at: Instant) {
-        self.ends = Some(self.ends.map_or(at, |ends| ends.min(at)));
+        self.ends_at = Some(self.ends_at.map_or(at, |ends| ends.min(at)));
     }
 
     /// Switches to another configuration, for which [`Config::needs_restart`] returns `None`. Existing connections stay
@@ -281,16 +284,16 @@ impl Gateway {
         }
         self.policy.reconfigure(config);
         host.offer(self.policy.others());
-        if self.ends.is_none() {
+        if self.ends_at.is_none() {
             host.listen_elsewhere(Some((config.endpoint.clone(), Admission::WhenAdmitted)));
         }
     }
 
-    /// Tells those who observe connections which ones are split.
+    /// Reports to `results` which of the observed connections are split.
     pub(crate) fn observed_by(&mut self, results: evidence::Results) {
         self.evidence = Some(results);
     }
-    /// Sends low-priority packets only on paths that these tests trust.
+    /// Sends low-priority packets only on paths that `trust` allows.
     pub(crate) fn test_with(&mut self, trust: priority::Trust) {
         self.policy.test_with(trust);
     }
@@ -308,7 +311,7 @@ impl Gateway {
     /// Whether the rules are to intercept new connections.
     #[must_use]
     pub fn admission(&self) -> AdmissionOrder {
-        AdmissionOrder { admit: !self.is_full() && self.ends.is_none() }
+        AdmissionOrder { admit: !self.is_full() && self.ends_at.is_none() }
     }
     /// The ends of all connections over the link, of all threads. Only the first thread may ask for them.
     pub(crate) fn ends(&self, host: &Host) -> Vec<Ends> {
@@ -339,7 +342,7 @@ impl Gateway {
         status.queues_full = self.threads.queues_full();
         status
     }
-    /// The same of this thread alone.
+    /// As [`Self::status`], of this thread alone.
     pub(crate) fn part(&self, now: Instant, host: &Host, list: bool) -> Status {
         let flows = self.flows.iter().flatten().take(if list { LIST } else { 0 });
         Status {
@@ -367,7 +370,7 @@ impl Gateway {
         }
     }
 
-    /// What each open connection has had so far, by its address behind the link.
+    /// The counters of each open connection so far, with its address behind the link.
     fn samples(&self, host: &Host) -> impl Iterator<Item = (IpAddr, Sample)> {
         self.flows.iter().flatten().map(|f| (f.behind(), Self::sample(f, host)))
     }
@@ -466,9 +469,9 @@ impl Gateway {
         let flow = number.and_then(|number| self.flow(number));
         if let Some(flow) = flow.filter(|f| f.link == LinkLeg::Requested(id)) {
             flow.link = LinkLeg::Opening(id);
-            let named = flow.number;
+            let flow_number = flow.number;
             self.counts.early_received += u64::from(host.conn(id).is_some_and(|c| c.early().taken > 0));
-            self.trace(now, host, named, id);
+            self.trace(now, host, flow_number, id);
         }
         match number {
             Some(number) => self.list(number),
@@ -481,8 +484,8 @@ impl Gateway {
         }
     }
 
-    /// Resets connections of hosts whose legs over the link have had no answer: what these send may be dropped, and their clients would wait
-    /// for a server that has never heard of them. When they try again, they are forwarded.
+    /// Resets connections of hosts whose legs over the link have had no answer: their SYNs may be dropped, and the clients would wait for
+    /// servers that have not heard of them. Connections that the clients open again are forwarded.
     pub(crate) fn give_up_unanswered(&mut self) {
         if self.number == 0 {
             self.threads.tell(0, |_, gateway, _| gateway.give_up_unanswered());
@@ -528,10 +531,9 @@ impl Gateway {
             flow.link = LinkLeg::Established(id);
             flow.gateway = far.and_then(Conn::peer_gateway).or(flow.gateway);
             if let Some(gateway) = flow.gateway {
-                let host = if flow.from == Initiator::Hosts { flow.server } else { flow.client };
-                self.threads.peers().meet(now, gateway, host.ip());
+                self.threads.peers().meet(now, gateway, flow.behind());
                 if let Some(trust) = self.policy.trust() {
-                    trust.meet(now, gateway, host.ip());
+                    trust.meet(now, gateway, flow.behind());
                 }
                 if let Some(far) = far {
                     Self::note_early(&mut self.threads.peers(), &mut self.counts, now, gateway, far);
@@ -563,7 +565,7 @@ impl Gateway {
 
     fn end(&mut self, now: Instant, host: &mut Host, number: u32, cause: Cause) {
         let Some(mut flow) = self.flows.get_mut(number as usize).and_then(Option::take) else { return };
-        // What concerns others comes first.
+        // First what other flows and threads depend on, in case a later step panics.
         self.free.push(number);
         self.threads.flows.fetch_sub(1, Ordering::Relaxed);
         if let Some(id) = flow.link.id() {
@@ -602,7 +604,7 @@ impl Gateway {
         peers.learn(now, gateway, window.min(sent / 2.0));
     }
 
-    /// Ends flows without progress.
+    /// Ends flows without progress, and records windows and totals of open ones.
     fn sweep(&mut self, now: Instant, host: &mut Host) {
         if now < self.swept + SWEEP {
             return;
@@ -647,6 +649,7 @@ impl App for Gateway {
         self.pump(now, host);
         self.sweep(now, host);
         self.tell_defects(host);
+        // Once full, it takes new connections again when a tenth of the room is free.
         let most = self.config.limits.flows;
         let open = self.threads.flows.load(Ordering::Relaxed);
         let full = open >= if self.is_full() { most - most / 10 } else { most };
@@ -655,11 +658,11 @@ impl App for Gateway {
                 self.counts.overloads += u64::from(full);
                 self.threads.full.store(full, Ordering::Relaxed);
             } else {
-                // It gives the orders.
+                // The first thread alone sets the flag, and then has the rules changed.
                 self.threads.wake(0);
             }
         }
-        match self.ends {
+        match self.ends_at {
             Some(at) if open == 0 || now >= at => {
                 for number in 0..self.flows.len() {
                     self.end(now, host, number as u32, Cause::Stopped);
@@ -675,8 +678,8 @@ impl App for Gateway {
         let probe = self.probe.as_ref().map_or(Instant::MAX, Probe::ends);
         let opening = self.opening.front().map_or(Instant::MAX, |(until, ..)| *until);
         let others =
-            if self.ends.is_some() && self.threads.size() > 1 { self.looked + LOOK } else { Instant::MAX };
-        self.ends
+            if self.ends_at.is_some() && self.threads.size() > 1 { self.looked + LOOK } else { Instant::MAX };
+        self.ends_at
             .unwrap_or(Instant::MAX)
             .min(others)
             .min(probe)
@@ -689,7 +692,7 @@ impl App for Gateway {
         if self.number == 0 {
             self.threads.tell(0, |now, gateway, host| gateway.stop(now, host));
         }
-        self.ends = Some(now + self.config.limits.drain.0);
+        self.ends_at = Some(now + self.config.limits.drain.0);
         // New connections to forwarded ports are refused instead of waiting.
         self.listeners.retain(|l| l.to.is_none());
         host.listen_elsewhere(None);

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
-/// Lines that wait to be written.
+/// Maximum number of lines that wait to be written.
 const QUEUE: usize = 8192;
 
 /// The section `[log]`.
@@ -27,7 +27,7 @@ pub struct LogConfig {
     pub flows: Option<Target>,
     /// Where a line per event of the gateway goes; `None`: nowhere.
     pub events: Option<Target>,
-    /// The least level that is written.
+    /// The least important level that is written.
     pub level: Level,
 }
 
@@ -47,7 +47,7 @@ impl TryFrom<String> for Target {
         let path = Path::new(&text);
         match text.as_str() {
             "stderr" => Ok(Self::Stderr),
-            // A path from the root: the file of a service has no folder of its own.
+            // An absolute path: a service has no working folder to which a relative one could refer.
             _ if path.is_absolute() && path.file_name().is_some() => Ok(Self::File(path.into())),
             _ => Err(format!(
                 "{text:?} is no place for lines: write \"stderr\" or a file with its path from /"
@@ -117,7 +117,7 @@ pub struct Log {
     gateway: String,
 }
 
-/// Writes what waits when it is dropped. What copies of the log say afterwards goes nowhere.
+/// Dropping it writes the lines that wait. Copies of the log write nothing afterwards.
 #[derive(Debug)]
 pub struct Writer {
     log: Option<Log>,
@@ -145,12 +145,12 @@ impl Writer {
     /// A copy of the log.
     ///
     /// # Panics
-    /// Never: it is there until this is dropped.
+    /// Never: the log is there until the writer is dropped.
     #[must_use]
     pub fn log(&self) -> Log {
         self.log.clone().expect("is there until it is dropped")
     }
-    /// Opens all files again, by this configuration: the old names may belong to rotated files now.
+    /// Opens all files again, by this configuration: those that are open may have been rotated.
     ///
     /// # Errors
     /// If a file cannot be opened; everything stays as it was then.
@@ -158,7 +158,7 @@ impl Writer {
         let outputs = Outputs::open(config)?;
         let log = self.log.as_mut().expect("is there until it is dropped");
         log.config = config.clone();
-        // Waits for the lines before it, which belong into the old files.
+        // Behind the lines that wait, which belong in the old files.
         let _ = log.to.send(Message::Reopen(outputs));
         Ok(log.clone())
     }
@@ -222,7 +222,7 @@ impl Outputs {
         }
         all.events = match (&config.events, &all.flows) {
             (None, _) => None,
-            // Both in one file: one descriptor.
+            // Two logs in one file share one descriptor.
             (Some(Target::File(path)), Some(Open::File(file, other))) if path == other => {
                 Some(Open::File(file.clone(), path.clone()))
             }
@@ -271,7 +271,7 @@ fn write(from: &Receiver<Message>, mut outputs: Outputs, lost: &AtomicU64, journ
             let priority = if journal { Level::Warning.priority() } else { "" };
             done = output.write(priority, &line.to_string());
         }
-        // Once, until the files are opened again: a full disk would say it for each connection.
+        // One message until the files are opened again: a full disk would cause one for each connection.
         if let Err(e) = done
             && !std::mem::replace(&mut failed, true)
         {

@@ -20,7 +20,7 @@ const BACKLOG: i32 = 4096;
 /// Maximum bytes per read from a socket.
 pub(crate) const CHUNK: usize = 1 << 16;
 
-/// A socket that may have any address, of the family of `address`.
+/// A non-blocking TCP socket that may be bound to any address (IP_TRANSPARENT), of the family of `address`.
 fn socket(address: IpAddr) -> io::Result<Socket> {
     let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
     let socket = Socket::new(domain, Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
@@ -105,14 +105,16 @@ enum Phase {
 pub(crate) struct Near {
     stream: TcpStream,
     v4: bool,
-    /// Whether a read and a write may succeed: true from a readiness event until an attempt would have blocked.
+    /// Whether a read may succeed: true from a readiness event until a read would have blocked.
     readable: bool,
+    /// The same for a write.
     writable: bool,
     phase: Phase,
     /// The kernel sends keepalives.
     kept_alive: bool,
-    /// For the log: the source of the socket's state, and the last state that it gave.
+    /// The source of [`Self::state`], for the log.
     kernel: Option<Arc<Connections>>,
+    /// The last state that it gave.
     state: Option<KernelConn>,
 }
 
@@ -127,7 +129,7 @@ impl Near {
     }
 
     /// Starts to connect to `server`, from the address and the port of `client`, from its address only, or from an address
-    /// of this machine, as `preserve` says.
+    /// of this machine, as `preserve` says. Its packets carry `dscp`.
     ///
     /// # Errors
     /// If the kernel refuses the socket, the address or the connection at once.
@@ -259,7 +261,7 @@ const MSG_MORE: i32 = 0x8000;
 /// A kernel socket as an end of a relay.
 pub(crate) struct Side<'a> {
     pub(crate) near: &'a mut Near,
-    /// Memory for bytes on their way between the socket and the relay's buffer.
+    /// Memory for bytes on their way between the socket and the relay's buffer, shared by all flows of a thread.
     pub(crate) spare: &'a RefCell<Vec<u8>>,
 }
 
@@ -307,7 +309,7 @@ impl End<Bytes> for Side<'_> {
             let n = Self::moved(near, (&near.stream).read(room));
             match n {
                 Some(0) => {
-                    // What follows a failure is no end of the stream.
+                    // After a failure, a read of no bytes is no end of the stream.
                     if near.phase == Phase::Open {
                         near.phase = Phase::PeerEnded;
                     }

@@ -1,4 +1,4 @@
-//! What connections have had over the link, by the network of their end behind it: an operator sees which networks are slow or lossy.
+//! Totals of connections over the link, by the network of their end behind the link: an operator sees which networks are slow or lossy.
 
 use crate::network::Network;
 use serde::{Deserialize, Serialize};
@@ -7,16 +7,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::net::IpAddr;
 
-/// Networks that are told apart; connections with others are counted together.
+/// Maximum number of networks that are told apart; connections with others are counted together.
 const MOST: usize = 256;
-/// Lengths of their prefixes, bits: of IPv4 and IPv6.
+/// Lengths of the networks' prefixes, bits: of IPv4 and IPv6.
 const LENGTHS: [u8; 2] = [24, 48];
 /// The name of all networks that are not told apart.
 const OTHERS: &str = "others";
 /// Time over which goodput is measured, in sweeps of a second.
 const SPAN: usize = 10;
 
-/// What one connection has had so far.
+/// The totals of one connection so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sample {
     pub(crate) to_link: u64,
@@ -63,12 +63,13 @@ pub struct PrefixStatus {
 struct Entry {
     flows: usize,
     connections: u64,
-    /// Of connections that have ended.
+    /// Sum over connections that have ended.
     ended: Sample,
-    /// Of those and of the open ones, at the last sweeps: when, and the bytes to the link and to hosts.
+    /// At the last sweeps: the time, and the bytes of all connections to the link and to hosts.
     marks: VecDeque<(Instant, [u64; 2])>,
-    /// The last sweep: of open connections, and how many of them had an RTT.
+    /// Sum over open connections at the last sweep.
     open: Sample,
+    /// Sum of their smoothed RTTs, and the number of connections that had one.
     srtts: (Duration, u32),
 }
 
@@ -111,13 +112,13 @@ impl Prefixes {
         entry.flows += 1;
         entry.connections += 1;
     }
-    /// It ends.
+    /// A connection with this address behind the link ends, with these totals.
     pub(crate) fn ends(&mut self, behind: IpAddr, sample: Sample) {
         let entry = self.of(behind);
         entry.flows = entry.flows.saturating_sub(1);
         entry.ended.add(sample);
     }
-    /// Takes note of all open connections.
+    /// Takes note of the totals of all open connections.
     pub(crate) fn sweep(&mut self, now: Instant, open: impl Iterator<Item = (IpAddr, Sample)>) {
         self.look(open);
         for e in self.each() {
@@ -137,7 +138,7 @@ impl Prefixes {
             }
         }
     }
-    /// The state of all, given that of open connections.
+    /// The state of all networks, given the totals of open connections.
     pub(crate) fn status(
         &self,
         now: Instant,
@@ -189,7 +190,7 @@ fn share(of: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { of as f64 / all as f64 }
 }
 
-/// Adds what another thread has of the same networks.
+/// Adds the state of the networks in another thread.
 pub(crate) fn merge(into: &mut Vec<PrefixStatus>, other: Vec<PrefixStatus>) {
     for o in other {
         let Some(p) = into.iter_mut().find(|p| p.prefix == o.prefix) else {

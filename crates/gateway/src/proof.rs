@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! Prover     a thread that looks every second: it opens a connection of its own, and reads the counters of the rules
-//! Connector  that connection, which arrives at an interface of its own as those of hosts do, and is intercepted, accepted and answered
-//! Judge      what follows from it: does it work, is it in doubt, or are connections to be forwarded unsplit
+//! Connector  that connection: it arrives at an interface of its own as those of hosts do, and is intercepted, accepted and answered
+//! Judge      what follows: does interception work, is that in doubt, or are connections to be forwarded unsplit
 //! Proof      the judge's verdict, for the gateway, its status, log and metrics
 //! ```
 //! A firewall may have rules for single interfaces: it may drop the gateway's own connection and let those of hosts pass, or the
@@ -37,18 +37,19 @@ use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The address of the interface at which the connection arrives: that before its client's.
+/// The address and prefix length of the interface at which the gateway's own connection arrives: [`CLIENT`] is the other address of this
+/// /31.
 const INTERFACE: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(192, 0, 0, 248)), 31);
-/// What the gateway answers.
+/// What the gateway answers to its own connection.
 const ANSWER: &[u8] = b"skyhaul\n";
 /// Time between looks.
 const EVERY: Duration = Duration::from_secs(1);
-/// Least time between changes that make what was known out of date: on a busy router routes change all the time, and its own connection
-/// needs this time to fail twice.
+/// Least time between two changes of rules or routes that discard what was known: on a busy router routes change all the time, and the
+/// gateway's own connection needs this time to fail twice.
 const CALM: Duration = Duration::from_secs(5);
-/// Least time between looks at routes.
+/// Least time between two reports that routes have changed.
 const LEAST: Duration = Duration::from_millis(50);
-/// Time between attempts to get its interface back.
+/// Time between attempts to get the interface of the gateway's own connection back.
 const AGAIN: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// Answers an accepted connection if it is the gateway's own.
@@ -56,7 +57,7 @@ pub(crate) fn answers(mut stream: &TcpStream, client: IpAddr) -> bool {
     let own = client == IpAddr::V4(CLIENT);
     if own {
         let _ = stream.write_all(ANSWER);
-        // Closed in order, or what was written would be discarded.
+        // With the linger time of zero that the listener sets, closing would discard what was written.
         let _ = socket2::SockRef::from(stream).set_linger(None);
     }
     own
@@ -90,14 +91,14 @@ impl Proof {
     pub(crate) fn admits(&self) -> bool {
         self.lock().judge.admits()
     }
-    /// Whether the rules are to have a zone of conntrack.
+    /// Whether the rules are to track connections, in a zone of conntrack of their own.
     pub(crate) fn tracks(&self) -> bool {
         self.lock().judge.is_tracked()
     }
     pub(crate) fn status(&self, now: Instant) -> ProofStatus {
         self.lock().judge.status(now)
     }
-    /// Whether routes, interfaces or addresses have changed, told once.
+    /// Whether routes, interfaces or addresses have changed since the last call.
     pub(crate) fn routes_changed(&self) -> bool {
         std::mem::take(&mut self.lock().routes_changed)
     }
@@ -124,7 +125,7 @@ struct Notices {
 }
 
 impl Notices {
-    /// Without notices, a change is noticed when the time for another look has come.
+    /// Where the kernel refuses notices, a change is noticed at the next regular look.
     fn new() -> Result<Self, GatewayError> {
         let (rules, routes) = (Changes::beside(rules::PREFIX).ok(), routing::Changes::new().ok());
         let poll = Poll::new()?;
@@ -217,7 +218,7 @@ impl Prover {
                     stop.load(Ordering::Relaxed)
                 });
                 let Err(e) = ended else { return };
-                // Its interface was taken away.
+                // The interface was removed, or failed.
                 blinded.judge(|j| Some(j.blind(Clock::now(), &e.to_string())));
                 tell();
                 while Tun::open(&device).and_then(|tun| driver.renew(tun)).is_err() {

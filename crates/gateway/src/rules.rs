@@ -10,15 +10,16 @@ use crate::forward::ADDRESS;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// Marks of packets for the transparent kernel sockets, and of packets for the gateway's own host.
+/// Marks of packets for the transparent kernel sockets, and of packets for the gateway's own host. The upper half is "SH" in ASCII.
 pub const MARKS: [u32; 2] = [0x5348_0001, 0x5348_0002];
-/// Mark of packets that the transparent kernel sockets send. It leads nowhere, and looks like none to masks of the lower bits.
+/// Mark of packets that the transparent kernel sockets send. No routing rule of the gateway matches it, and rules of others that look at
+/// the lower 16 bits of marks see none.
 pub(crate) const SOCKET_MARK: u32 = 0x5348_0000;
 /// Zone in which the kernel tracks connections between hosts and the transparent kernel sockets. Both legs of a connection have the
 /// same addresses and ports; in one zone, the numbers of one leg would be invalid for the other (`ct state invalid`), and a
-/// translation of addresses that was decided for one would hold for the other.
+/// translation of addresses that was decided for one would hold for the other. The number is 0x5348, as in [`MARKS`].
 const ZONE: u16 = 21_320;
-/// Routing tables of these packets.
+/// Routing tables of packets with these marks, in the order of [`MARKS`].
 pub const TABLES: [u32; 2] = [21_320, 21_321];
 /// Priority of the routing rules: before those of operators (`from`, `iif`) and of VRFs (1000), which would lead marked packets elsewhere.
 /// Nobody else's packets have these marks.
@@ -27,15 +28,19 @@ pub const PRIORITY: u32 = 1;
 /// (RFC 6890 §2.2.2): the client, and a server that nobody is.
 pub(crate) const CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 249);
 pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 250);
-/// Counters: SYNs of hosts that were intercepted, and those of them that firewalls have let pass; SYNs of the gateway's host for which
-/// there is a route, and those that leave by the link; packets from the link for the gateway's host, and those that were let pass.
+/// Counter of SYNs of hosts that were intercepted.
 pub(crate) const HOSTS_TAKEN: &str = "hosts_taken";
+/// Counter of those of them that firewalls have let pass.
 pub(crate) const HOSTS_REACHED: &str = "hosts_reached";
+/// Counter of SYNs of the gateway's host for which there is a route.
 pub(crate) const LINK_SENT: &str = "link_sent";
+/// Counter of those of them that leave by the link.
 pub(crate) const LINK_LEFT: &str = "link_left";
-/// SYNs of the gateway's host that leave by another interface than the link.
+/// Counter of those of them that leave by another interface.
 pub(crate) const LINK_ASTRAY: &str = "link_astray";
+/// Counter of packets from the link for the gateway's host.
 pub(crate) const LINK_TAKEN: &str = "link_taken";
+/// Counter of those of them that firewalls have let pass.
 pub(crate) const LINK_REACHED: &str = "link_reached";
 const COUNTERS: [&str; 7] =
     [HOSTS_TAKEN, HOSTS_REACHED, LINK_SENT, LINK_LEFT, LINK_ASTRAY, LINK_TAKEN, LINK_REACHED];
@@ -43,13 +48,13 @@ const COUNTERS: [&str; 7] =
 const LAST: i32 = 1000;
 /// The condition for the first packet of a connection.
 const SYN: &str = "tcp flags & (fin|syn|rst|ack) == syn";
-/// Size of the set of connections over the link. A FIN or RST removes none: the host may reject it as invalid, and one direction
-/// may continue without the other.
+/// Maximum number of elements of the set of connections over the link. A FIN or RST removes none: the host may reject it as invalid, and
+/// one direction may continue without the other.
 const REMEMBERED: u32 = 1_048_576;
-/// How many of them a command adds.
+/// Maximum number of elements that one command adds.
 const ELEMENTS: usize = 512;
 
-/// What the names of all tables begin with, also those that the doctor sets up for a moment.
+/// Beginning of the names of all tables, those included that the doctor sets up for a moment.
 pub(crate) const PREFIX: &str = "skyhaul_";
 
 /// Ports of the listeners for intercepted connections.
@@ -59,6 +64,13 @@ pub struct Ports {
     pub v4: u16,
     /// Of IPv6; 0: IPv6 is off.
     pub v6: u16,
+}
+
+impl Ports {
+    /// Whether a listener itself is at this address and port.
+    pub(crate) fn are_of(self, at: SocketAddr) -> bool {
+        at.ip().is_loopback() && at.port() == if at.is_ipv6() { self.v6 } else { self.v4 }
+    }
 }
 
 /// Ends of a connection over the link: that of the gateway's host, and the other.
@@ -100,24 +112,24 @@ pub(crate) fn conditions(config: &Config, from: &[Network], to: &[Network], v6: 
     Some(text)
 }
 
-/// The rules that intercept new connections, in two chains of their own: [`closed`] empties these.
+/// The rules that intercept new connections, in chains of their own: [`closed`] empties these.
 #[must_use]
 pub fn admission(config: &Config, ports: Ports) -> String {
     let [near, far] = MARKS;
     let table = table(config);
     let mut text = String::new();
     let Some(terrestrial) = config.intercepted() else { return text };
-    let (hosts, others) = (&terrestrial.networks, &config.satellite.networks);
+    let (hosts, behind) = (&terrestrial.networks, &config.satellite.networks);
     for v6 in [false, true] {
         let (ip, family, port) = if v6 { ("ip6", 6, ports.v6) } else { ("ip", 4, ports.v4) };
         let address = if v6 { "[::1]" } else { "127.0.0.1" };
         if port == 0 {
             continue;
         }
-        // What leaves elsewhere is answered elsewhere, too: the gateway would wait for ever.
+        // The answers to packets that leave by another interface arrive there, too: the gateway would wait for ever.
         let leaves = |interface: &str| format!("fib daddr oifname \"{interface}\"");
         let (to_link, to_hosts) = (leaves(&config.satellite.interface), leaves(&terrestrial.interface));
-        if let Some(c) = conditions(config, hosts, others, v6) {
+        if let Some(c) = conditions(config, hosts, behind, v6) {
             let c = format!("{c} {to_link}");
             let _ = writeln!(text, "add rule inet {table} zone_of_hosts {c} ct zone set {ZONE}");
             let _ = writeln!(
@@ -128,7 +140,7 @@ pub fn admission(config: &Config, ports: Ports) -> String {
                 let _ = writeln!(text, "add rule inet {table} from_hosts {c} drop");
             }
         }
-        if let Some(c) = conditions(config, others, hosts, v6) {
+        if let Some(c) = conditions(config, behind, hosts, v6) {
             let _ = writeln!(
                 text,
                 "add rule inet {table} from_link {c} {to_hosts} update @ends{family} {{ {ip} saddr . tcp sport . {ip} daddr . tcp dport \
@@ -147,7 +159,7 @@ pub fn closed(config: &Config) -> String {
     }
     closed_table(&table(config))
 }
-/// The same for the table of a gateway that intercepts connections.
+/// The same, by the name of the table, for a gateway that intercepts connections.
 pub(crate) fn closed_table(table: &str) -> String {
     ["from_hosts", "from_link", "zone_of_hosts"]
         .map(|chain| format!("flush chain inet {table} {chain}\n"))
@@ -187,7 +199,8 @@ pub fn all(config: &Config, ports: Ports, enabled: bool) -> String {
     text + &translation(config, &t, enabled) + &admission(config, ports)
 }
 
-/// Chains that lead packets of split connections to the kernel sockets and to the gateway's host; [`admission`] fills two of them.
+/// Chains that lead packets of split connections to the kernel sockets and to the gateway's host; [`admission`] fills `from_hosts`,
+/// `from_link` and `zone_of_hosts`.
 fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
     let [near, far] = MARKS;
     let (link, tun) = (&config.satellite.interface, config.interface());
@@ -245,7 +258,8 @@ fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
         rule(&mut text, &format!("iifname \"{link}\" {about} meta mark set {far:#x} accept"));
     }
     if config.tests_priority() {
-        // Another gateway asks for that in front of a host. Tests themselves are addressed to the gateway.
+        // The greeting of another gateway may be addressed to a host, since the address of this gateway is not known yet. Probes are addressed
+        // to the gateway.
         let port = config.priority_test.port;
         for (ip, family, address) in [("ip", "ipv4", "127.0.0.1"), ("ip6", "ipv6", "[::1]")] {
             rule(
@@ -257,7 +271,7 @@ fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
             );
         }
     }
-    // A connection of the gateway's own goes the way of a host's, whether those are intercepted or not.
+    // A connection of the gateway's own takes the way of a host's, even while connections of hosts are not intercepted.
     let (client, server) = (CLIENT, SERVER);
     rule(
         &mut text,
@@ -433,6 +447,15 @@ mod tests {
         assert_eq!(text.matches("jhash").count(), 6, "both ways and the zone, both families");
         let other = config("[evidence]\nmode = \"ab\"\n[evidence.other]\ncc = \"bbr\"\n");
         assert!(!admission(&other, Ports { v4: 5000, v6: 5001 }).contains("jhash"), "both arms are split");
+    }
+
+    #[test]
+    fn listeners_are_known_by_address_and_port() {
+        let at = |text: &str| Ports { v4: 5000, v6: 5001 }.are_of(text.parse().unwrap());
+        assert!(at("127.0.0.1:5000") && at("[::1]:5001"));
+        for other in ["127.0.0.1:5001", "[::1]:5000", "192.0.2.1:5000", "[2001:db8::1]:5001"] {
+            assert!(!at(other), "{other}");
+        }
     }
 
     #[test]

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// Packets from an interface without an address fail the source check (rp_filter), even in loose mode. This is the dummy
+/// Packets from an interface without an address fail the source check (rp_filter), even in loose mode. This is the IPv4 dummy
 /// address, which belongs to nobody (RFC 7600 §5).
 const DUMMY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8));
 
@@ -63,9 +63,9 @@ pub trait RunObserver {
     fn reloading(&mut self) {}
     /// The gateway has read its file again, whether it accepted the file or not.
     fn reloaded(&mut self) {}
-    /// It is stopping, and gives its connections time to end.
+    /// The gateway is stopping, and gives its connections time to end.
     fn stops(&mut self) {}
-    /// Something happened that belongs into a log, in one line.
+    /// Something happened that belongs in a log, in one line.
     fn note(&mut self, _line: &str) {}
 }
 
@@ -82,7 +82,7 @@ const RATION: skyhaul_base::Duration = skyhaul_base::Duration::from_secs(10);
 struct Captures {
     socket: Arc<Socket>,
     interface: String,
-    /// A capture that ends says so.
+    /// A capture that ends sends a message.
     over: (Sender<()>, Receiver<()>),
 }
 
@@ -147,7 +147,7 @@ pub fn run(
     forward::refuse_loops(&config.forward)?;
     let limit = descriptors::raise();
     let (flows, few) = descriptors::room(config, limit)?;
-    let file = config;
+    let first = config;
     let mut fitted = config.clone();
     fitted.limits.flows = flows;
     let config = &fitted;
@@ -210,18 +210,18 @@ pub fn run(
         warn(run_observer, &log, "no-ipv6", &line);
     }
     run_observer.ready(waker);
-    let (mut turned_away, mut said) = (0, None);
+    let (mut turned_away, mut told_at) = (0, None);
     let mut failure = None;
     let (mut stop_ordered, mut stopping) = (false, false);
     let (mut had_room, mut admitted) = (true, true);
     let (mut renew_at, mut lives_at) = (skyhaul_base::Instant::ZERO, skyhaul_base::Instant::ZERO);
     let each = |now, gateway: &mut Gateway, host: &mut Host| {
-        // First, so that the status reported below is already in effect.
+        // Routes and rules come first, so that the answers to commands below report their new state.
         if prover.is_some() && (now >= renew_at || proof.routes_changed()) {
             renew_at = now + RENEWAL;
             proof.routes(now, &installed.renew_routes());
         }
-        // The prover wakes it every second.
+        // The prover wakes this thread every second.
         if prover.is_some() && now >= lives_at && gateway.all_run() {
             lives_at = now + RENEWAL;
             installed.live();
@@ -253,8 +253,8 @@ pub fn run(
             Some((Ok(false), _)) | None => {}
         }
         let away = gateway.turned_away();
-        if away > turned_away && said.is_none_or(|at| now >= at + RATION) {
-            said = Some(now);
+        if away > turned_away && told_at.is_none_or(|at| now >= at + RATION) {
+            told_at = Some(now);
             let line = format!(
                 "{} connections were refused, since the process has no descriptor left for them: {}",
                 away - std::mem::replace(&mut turned_away, away),
@@ -297,7 +297,7 @@ pub fn run(
                 "reload" => {
                     run_observer.reloading();
                     let outcome =
-                        reload(file, &environment.file, &mut installed, &mut writer, || gateway.ends(host));
+                        reload(first, &environment.file, &mut installed, &mut writer, || gateway.ends(host));
                     run_observer.reloaded();
                     match outcome {
                         Ok((mut new, to)) => {
@@ -321,7 +321,7 @@ pub fn run(
         while let Some(line) = service.as_ref().and_then(|s| s.trust().next_line()) {
             run_observer.note(&line);
         }
-        // A thread that has failed ends the gateway: its supervisor starts another.
+        // A thread that has failed ends the gateway, so that the service manager starts it again.
         let others = [
             observer.as_ref().is_some_and(Observer::has_ended),
             service.as_ref().is_some_and(Service::has_ended),
@@ -343,7 +343,7 @@ pub fn run(
         }
         stop_ordered
     };
-    // A panic outside the work of a connection: nothing can be said of the state of this thread.
+    // A panic outside the work of a connection leaves this thread in an unknown state: the gateway ends.
     let ran = catch_unwind(AssertUnwindSafe(|| driver.run(&mut gateway, each)));
     let ran = ran.map_or_else(|_| Some(GatewayError::panicked()), |ran| ran.err().map(GatewayError::from));
     captures.end();
@@ -360,7 +360,7 @@ pub fn run(
     failure.map_or(Ok(last), Err)
 }
 
-/// What runs each thread of a gateway, on its own queue of the device.
+/// The driver of each thread of a gateway, on a queue of the device of its own.
 fn drivers(gateways: &[Gateway], queues: Vec<Tun>, hosts: Vec<Host>) -> Result<Vec<Driver>, NetError> {
     let exchange = (gateways.len() > 1).then(|| Arc::new(Exchange::new(gateways.len())));
     let mut all: Vec<Driver> = Vec::new();
@@ -380,7 +380,8 @@ fn drivers(gateways: &[Gateway], queues: Vec<Tun>, hosts: Vec<Host>) -> Result<V
     Ok(all)
 }
 
-/// Reads the file again, opens the logs again and updates the rules, if the change is possible while the gateway runs.
+/// Reads the file again, opens the logs again and updates the rules, if the change is possible while the gateway runs. `first` is the
+/// configuration with which it started.
 fn reload(
     first: &Config,
     file: &std::path::Path,

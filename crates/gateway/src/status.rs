@@ -24,7 +24,7 @@ pub struct Counts {
     pub aborted: u64,
     /// Connections that were never established.
     pub refused: u64,
-    /// Connections ended by `limits.stuck` or `limits.idle`.
+    /// Connections ended by `limits.stuck` or `limits.idle`, the longest times without progress.
     pub stuck: u64,
     /// Times that `limits.flows` was reached and new connections were forwarded.
     pub overloads: u64,
@@ -32,7 +32,7 @@ pub struct Counts {
     pub resumed: u64,
     /// Connections over the link whose SYN carried data.
     pub early_sent: u64,
-    /// Those of them whose data the other gateway took from the SYN.
+    /// Of `early_sent`, those whose data the other gateway took from the SYN.
     pub early_taken: u64,
     /// Connections from behind the link whose SYN carried data that was taken.
     pub early_received: u64,
@@ -70,13 +70,13 @@ pub struct FlowStatus {
     pub waiting: u64,
     /// Congestion window of the leg over the link, segments; 0 before it is open.
     pub cwnd: f64,
-    /// Its smoothed RTT, seconds; 0 before the first sample.
+    /// Smoothed RTT of that leg, seconds; 0 before the first sample.
     pub srtt: f64,
     /// Segments with data sent over the link, including retransmissions.
     pub segments: u64,
     /// Segments retransmitted over the link.
     pub retransmitted: u64,
-    /// Expirations of its retransmission timer.
+    /// Expirations of that leg's retransmission timer.
     pub timeouts: u64,
     /// Recoveries by duplicate or selective acknowledgements.
     pub recoveries: u64,
@@ -97,9 +97,9 @@ pub struct Status {
     pub uptime: f64,
     /// Whether new connections are split; otherwise they are forwarded.
     pub admits: bool,
-    /// The rules of nftables that lead packets to it.
+    /// The rules of nftables that lead packets to the gateway.
     pub rules: RulesStatus,
-    /// Whether connections of hosts are known to reach it, if any are intercepted.
+    /// Whether connections of hosts are known to reach the gateway, if any are intercepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<ProofStatus>,
     /// Connections refused because the process had no descriptor left.
@@ -112,7 +112,7 @@ pub struct Status {
     pub memory: u64,
     /// Times that a router reported a smaller MTU of the path over the link.
     pub paths_narrowed: u64,
-    /// Packets dropped because the thread that they were for did not take them in time.
+    /// Packets dropped because the thread that has their connection did not take them in time.
     pub queues_full: u64,
     /// Counters since the start.
     pub counts: Counts,
@@ -121,7 +121,7 @@ pub struct Status {
     pub prefixes: Vec<PrefixStatus>,
     /// Up to 1000 connections, if requested.
     pub list: Vec<FlowStatus>,
-    /// What was observed of connections, if they are.
+    /// What was observed of connections, if they are observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
     /// The path priority test, if the congestion control needs one.
@@ -178,7 +178,8 @@ impl Status {
     pub fn works(&self) -> bool {
         self.admits && self.proof.as_ref().is_none_or(|p| p.state == ProofState::Works)
     }
-    /// Adds the connections of another thread of the same gateway; what all share stays. At most `most` connections are listed.
+    /// Adds the connections of another thread of the same gateway; fields that all threads share stay as they are. At most `most`
+    /// connections are listed.
     pub(crate) fn add(&mut self, other: Self, most: usize) {
         self.flows += other.flows;
         self.memory += other.memory;
@@ -225,7 +226,7 @@ impl Status {
             add(
                 "withdrawals_total",
                 "counter",
-                "Times that connections were forwarded because they did not reach the gateway.",
+                "Times that connections were forwarded unsplit because their packets did not pass.",
                 proof.withdrawals as f64,
             );
         }
@@ -243,10 +244,10 @@ impl Status {
             ("from_hosts_total", "Connections opened by hosts.", c.from_hosts),
             ("from_link_total", "Connections opened from behind the link.", c.from_link),
             ("finished_total", "Connections that ended in order.", c.finished),
-            ("aborted_total", "Connections that one end gave up.", c.aborted),
-            ("refused_total", "Connections that were refused.", c.refused),
+            ("aborted_total", "Connections that were reset.", c.aborted),
+            ("refused_total", "Connections that were never established.", c.refused),
             ("stuck_total", "Connections on which nothing moved for too long.", c.stuck),
-            ("overloads_total", "Times without room for more connections.", c.overloads),
+            ("overloads_total", "Times that limits.flows was reached.", c.overloads),
             ("resumed_total", "Connections that began with a window learnt by earlier ones.", c.resumed),
             ("early_sent_total", "Connections over the link whose SYN carried data.", c.early_sent),
             ("early_taken_total", "Those whose data the other gateway took from the SYN.", c.early_taken),
@@ -259,7 +260,7 @@ impl Status {
             ("defects_total", "Panics that were contained: defects of the gateway.", c.defects),
             ("to_link_bytes_total", "Bytes passed on to the link.", c.bytes_to_link),
             ("to_hosts_bytes_total", "Bytes passed on to hosts.", c.bytes_to_hosts),
-            ("lost_bytes_total", "Bytes that waited when an end gave up.", c.bytes_lost),
+            ("lost_bytes_total", "Bytes in relay buffers that were discarded by a reset.", c.bytes_lost),
         ] {
             add(name, "counter", help, value as f64);
         }

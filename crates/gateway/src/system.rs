@@ -1,8 +1,8 @@
 //! Changes to the system and their removal: nftables, routing, sysctls, a lock, and the keeper.
 //!
 //! The keeper is a process that waits for the gateway to end, even by SIGKILL, and then removes the table and the rules. The
-//! removal may be repeated. It also watches over the gateway: one that hangs or is stopped (SIGSTOP) gives no sign of life, and the
-//! keeper empties the chains that intercept new connections. The gateway fills them again if it goes on.
+//! removal may be repeated. The keeper also watches over the gateway: one that hangs or is stopped (SIGSTOP) gives no sign of life, and
+//! the keeper empties the chains that intercept new connections. A gateway that goes on fills them again.
 
 use crate::config::{Config, OnFailure};
 use crate::control;
@@ -25,8 +25,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 
 fn mark_rules() -> [MarkRule; 2] {
     let [near, far] = MARKS;
-    let [here, there] = TABLES;
-    [(near, here), (far, there)].map(|(mark, table)| MarkRule { mark, table, priority: PRIORITY })
+    let [near_table, far_table] = TABLES;
+    [(near, near_table), (far, far_table)].map(|(mark, table)| MarkRule { mark, table, priority: PRIORITY })
 }
 
 /// Address families of the namespace; true is IPv6.
@@ -52,14 +52,14 @@ fn forwarding_key(interface: &str) -> String {
 }
 
 impl SavedSettings {
-    /// The arguments of [`keep`], with our process ID; `file` holds the same for later, if there is no keeper any more.
+    /// The arguments of [`keep`], with the process ID of this gateway. `file` notes the same settings, for a gateway whose keeper has died.
     fn words(&self, file: &Path) -> [String; 6] {
-        let on = |key| u8::from(key).to_string();
+        let on = |flag| u8::from(flag).to_string();
         let forwarding = self.forwarding.clone().unwrap_or_default();
         let (file, gateway) = (file.display().to_string(), std::process::id().to_string());
         [self.table.clone(), on(self.early_demux), on(self.reflect_tos), forwarding, file, gateway]
     }
-    /// Only the table is known: no setting is restored.
+    /// For [`remove`] where only the table is known: no setting is restored.
     pub(crate) fn unknown(table: String) -> Self {
         Self { table, early_demux: false, reflect_tos: true, forwarding: None }
     }
@@ -67,7 +67,7 @@ impl SavedSettings {
     fn now(config: &Config, killed: Option<&Self>) -> Self {
         let link = &config.satellite.interface;
         let off = config.forwards_ports() && !is_on(&forwarding_key(link));
-        // Changed for an interface that this gateway does not have: restored at once.
+        // A killed gateway has enabled forwarding at an interface at which this one does not need it: restored at once.
         let forwarded = killed.and_then(|k| k.forwarding.as_ref());
         if let Some(other) = forwarded.filter(|i| *i != link || !config.forwards_ports()) {
             let _ = fs::write(forwarding_key(other), "0");
@@ -128,7 +128,7 @@ pub(crate) fn remove(before: &SavedSettings) -> Result<(), GatewayError> {
 pub(crate) const KEEPER: &str = "keeper";
 /// How long a gateway may give no sign of life, milliseconds. It gives one every second.
 const HUNG: u16 = 5000;
-/// How often to look whether a holder is done, 10 ms apart.
+/// Maximum number of attempts to take a lock that is about to be given up, 10 ms apart.
 const PATIENCE: u32 = 500;
 
 /// The lock file of a running gateway, by name.
@@ -146,7 +146,8 @@ impl Lock {
     pub fn take(folder: &Path, name: &str) -> Result<Self, GatewayError> {
         Self::take_as(folder, name, &std::process::id().to_string(), KEEPER)
     }
-    /// The same; `whom` is noted as its holder. A holder that is noted as `passing` gives it up in a moment: it is waited for.
+    /// The same; `whom` is noted as the holder. If `passing` is noted as the present holder, the lock is waited for, since such a holder
+    /// gives it up in a moment.
     pub(crate) fn take_as(
         folder: &Path,
         name: &str,
@@ -166,9 +167,9 @@ impl Lock {
             if file.try_lock().is_err() {
                 let mut holder = String::new();
                 let _ = file.read_to_string(&mut holder);
-                // Whoever has just taken it is about to write who it is.
+                // Empty: a holder that has just taken the lock is about to write who it is.
                 let holder = holder.trim();
-                // A process that it had just started holds it until that has become another program.
+                // A child of a dead holder keeps the lock until its exec(2) closes the file.
                 let died =
                     holder.parse::<u32>().is_ok_and(|pid| !Path::new(&format!("/proc/{pid}")).exists());
                 let passes = holder == passing || holder.is_empty() || died;
@@ -178,7 +179,7 @@ impl Lock {
                 }
                 return Err(GatewayError::Running { name: name.into(), pid: holder.into() });
             }
-            // Its last holder may have removed the file in between: then the lock is one of nothing.
+            // The last holder may have removed the file in between: then this lock is on a file that has no name any more.
             let same = |there: fs::Metadata| file.metadata().is_ok_and(|f| f.ino() == there.ino());
             if !fs::metadata(&path).is_ok_and(same) {
                 continue;
@@ -187,7 +188,7 @@ impl Lock {
             let _ = writeln!(file, "{whom}");
             return Ok(Self { file, path });
         }
-        unreachable!("it does not end without a lock or an error")
+        unreachable!("the loop ends with a lock or an error")
     }
     /// Who has taken the lock last, as noted in its file.
     pub(crate) fn holder(folder: &Path, name: &str) -> Option<String> {
@@ -213,11 +214,12 @@ impl Drop for Lock {
 pub struct Installed {
     config: Config,
     before: SavedSettings,
-    /// Where the same is noted while it runs.
+    /// The file that notes the saved settings while the gateway runs.
     noted: PathBuf,
     ports: Ports,
     /// The index of the gateway's interface.
     interface: u32,
+    /// New connections are intercepted.
     open: bool,
     /// Connections have a zone of conntrack.
     tracked: bool,
@@ -226,8 +228,8 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// Installs everything. `interface` is the index of the TUN interface, `folder` that of the lock; `again` is the command line that starts this program
-    /// again so that it calls [`keep`] with the arguments appended to it.
+    /// Installs everything. `interface` is the index of the TUN interface; `folder` is the folder of the lock; `again` is the command line
+    /// that starts this program again so that it calls [`keep`] with the arguments appended to the line.
     ///
     /// # Errors
     /// If the system refuses a change; nothing is left behind then.
@@ -290,13 +292,13 @@ impl Installed {
         self.intended.set(nft::listing(&self.before.table)?.unwrap_or_default());
         Ok(())
     }
-    /// What the table is to be.
+    /// What the table is meant to be.
     pub(crate) fn intended(&self) -> ExpectedRules {
         self.intended.clone()
     }
 
-    /// Restores the table and its routes if they are not as intended; true: they were not. `ends` are those of the open connections
-    /// over the link, here and there, which the table has to know.
+    /// Restores the table, and the routes with it, if the table is not as intended; true: it was not. `ends`: the two ends of each open
+    /// connection over the link, which the table has to know.
     ///
     /// # Errors
     /// If the system refuses it.
@@ -308,7 +310,7 @@ impl Installed {
     }
 
     fn restore(&self, ends: &[Ends]) -> Result<(), GatewayError> {
-        // Until it is done, it is not as intended, whatever there is.
+        // Until this succeeds, no table counts as intended.
         self.intended.set(String::new());
         if self.config.intercepted().is_some() {
             self.intercept()?;
@@ -343,7 +345,7 @@ impl Installed {
         Ok(())
     }
 
-    /// Sets what the packets of split connections need; true: something was set otherwise.
+    /// Sets the sysctls that the packets of split connections need; true: one of them had another value.
     fn set_up(&self) -> Result<bool, GatewayError> {
         let set = |key: &str, value: &str| {
             let other = fs::read_to_string(key).is_ok_and(|v| v.trim() != value);
@@ -401,7 +403,7 @@ impl Installed {
         }
         changed
     }
-    /// Lets the table intercept new connections, or not, as it is meant now.
+    /// Makes the table intercept new connections, or not, as `open` and `tracked` say.
     fn enforce(&self, ends: impl FnOnce() -> Vec<Ends>) -> Result<(), GatewayError> {
         if self.config.intercepted().is_none() {
             return Ok(());
@@ -415,7 +417,7 @@ impl Installed {
         }
         match nft(&text) {
             Ok(()) => self.remember(),
-            // It lacks the chains: the table is gone.
+            // If the table lacks the chains, it is gone or was changed.
             Err(e) => match self.intended.is_met(&self.before.table) {
                 Ok(false) => self.restore(&ends()),
                 _ => Err(e),
@@ -423,11 +425,11 @@ impl Installed {
         }
     }
 
-    /// Starts or stops the interception of new connections, and their tracking in a zone of their own. While interception is stopped, they
-    /// are forwarded. `ends`: as for [`Self::mend`].
+    /// Starts or stops the interception of new connections (`open`), and their tracking in a zone of their own (`tracked`). While
+    /// interception is stopped, new connections are forwarded. `ends`: as for [`Self::mend`].
     ///
     /// # Errors
-    /// If the rules cannot be changed; they are not as intended then, until they are mended.
+    /// If the rules cannot be changed. They do not count as intended then, until [`Self::mend`] succeeds.
     pub fn admit(
         &mut self,
         (open, tracked): (bool, bool),
@@ -444,10 +446,10 @@ impl Installed {
     pub fn admits(&self) -> bool {
         self.open
     }
-    /// Gives the keeper a sign of life. Once it has got one, it expects others.
+    /// Gives the keeper a sign of life. After the first one, the keeper expects others.
     pub(crate) fn live(&mut self) {
         if let Some((_, stdin)) = &mut self.keeper {
-            // It takes them all, or is gone.
+            // A full pipe of a keeper that reads nothing is no error, nor is a keeper that is gone.
             let _ = stdin.write(&[1]);
         }
     }
@@ -455,7 +457,7 @@ impl Installed {
 
 impl Drop for Installed {
     fn drop(&mut self) {
-        // Whoever killed the rules needs no removal of them.
+        // A drop cannot report an error, and the removal goes as far as it can.
         let _ = remove(&self.before);
         saved_settings::forget(&self.noted);
         // The keeper finds nothing left to remove.
@@ -469,15 +471,15 @@ impl Drop for Installed {
 fn forwarding(config: &Config) -> Result<(), GatewayError> {
     let off = |key: &str| fs::read_to_string(format!("/proc/sys/{key}")).is_ok_and(|v| v.trim() == "0");
     let Some(terrestrial) = &config.terrestrial else { return Ok(()) };
-    // Without IPv6, a file that speaks of nothing else leaves nothing to do.
-    let v6 = terrestrial.networks.iter().chain(&config.satellite.networks).all(|n| n.address.is_ipv6());
-    if !v6 && off("net/ipv4/ip_forward") {
+    // IPv4 needs no forwarding, and the lack of IPv6 is an error, if all networks of the file are of IPv6.
+    let only_v6 = terrestrial.networks.iter().chain(&config.satellite.networks).all(|n| n.address.is_ipv6());
+    if !only_v6 && off("net/ipv4/ip_forward") {
         return Err(GatewayError::NoForwarding { family: "IPv4", key: "net.ipv4.ip_forward" });
     }
-    if let Some(why) = ipv6::why_off().filter(|_| v6) {
+    if let Some(why) = ipv6::why_off().filter(|_| only_v6) {
         return Err(NetError::NoIpv6 { what: "split connections of IPv6".into(), why }.into());
     }
-    if v6 && off("net/ipv6/conf/all/forwarding") {
+    if only_v6 && off("net/ipv6/conf/all/forwarding") {
         return Err(GatewayError::NoForwarding { family: "IPv6", key: "net.ipv6.conf.all.forwarding" });
     }
     Ok(())
@@ -502,7 +504,7 @@ fn keeper(
         .process_group(0)
         .spawn()
         .map_err(GatewayError::os("start the keeper"))?;
-    // It says so when it waits.
+    // The keeper writes a line when it waits.
     let ready = child.stdout.take().is_some_and(|mut out| out.read_exact(&mut [0]).is_ok());
     let stdin = child.stdin.take();
     // A keeper that reads nothing must not stop the gateway.
@@ -518,7 +520,7 @@ fn keeper(
 }
 
 /// The keeper: waits for the end of its standard input, which the gateway holds open, and then removes everything. `words` are
-/// its arguments, as the gateway has appended them.
+/// the arguments that the gateway has appended.
 ///
 /// Bytes on standard input are signs of life. If they stop, new connections are no longer intercepted.
 pub fn keep(words: &[String]) {
@@ -561,13 +563,13 @@ fn watch_over(table: &str) {
     }
 }
 
-/// Removes what a gateway has left behind whose file this is, unless it runs again; `gateway`: the process that has died. The kernel
-/// may close its standard input to the keeper before it gives up its lock.
+/// Removes what a gateway has left behind, unless one of its name runs again. `path` is its file of saved settings; `gateway` is its
+/// process ID, which may still be noted in the lock: when a process dies, the kernel may close its pipe to the keeper before its lock.
 fn sweep(path: &Path, gateway: &str, there: &SavedSettings) {
     let (Some(folder), Some(name)) = (path.parent(), path.file_stem().and_then(|n| n.to_str())) else {
         return;
     };
-    // The next one restores what this one would have restored.
+    // A gateway that runs again by now restores the settings itself when it ends.
     let Ok(_lock) = Lock::take_as(folder, name, KEEPER, gateway) else { return };
     let _ = remove(there);
     saved_settings::forget(path);

@@ -2,8 +2,8 @@
 //! firewalls start.
 //!
 //! ```text
-//! Watch    a thread: looks at the table when the kernel says that something of it has changed, and compares
-//! Rules    what has become of the table so far, for the status, the log and metrics
+//! RulesWatch  a thread: looks at the table when the kernel says that something of it has changed, and compares
+//! Rules       what has become of the table so far, for the status, the log and metrics
 //! ```
 //! The thread only looks. The gateway's own thread repairs (`system::Installed::mend`), since it alone changes the table.
 
@@ -19,12 +19,13 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How often to see whether it is to end, milliseconds.
+/// How often the thread looks whether it is to end, milliseconds.
 const PATIENCE: u16 = 200;
-/// Least time between two looks. What passes while the rules are missing goes astray, so it is short.
+/// Least time between two looks. It is short, since packets that pass while the rules are missing are lost to the gateway.
 const LEAST: Duration = Duration::from_millis(50);
-/// Time between looks while the table is not as it should be, or where the kernel sends no notices; and otherwise.
+/// Time between looks while the table is not as intended, or where the kernel sends no notices.
 const OFTEN: Duration = Duration::from_secs(2);
+/// Time between looks otherwise.
 const SELDOM: Duration = Duration::from_secs(60);
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -52,6 +53,7 @@ impl ExpectedRules {
 /// The thread that looks; dropping it ends the thread.
 #[derive(Debug)]
 pub(crate) struct RulesWatch {
+    /// See [`Self::alarm`].
     alarm: Arc<Mutex<Option<Option<Author>>>>,
     _worker: Worker,
 }
@@ -92,7 +94,7 @@ impl RulesWatch {
                     continue;
                 }
                 looked = now;
-                // If it cannot find out, there is nothing to say.
+                // If nft cannot be asked, no alarm is raised.
                 let met = intended.is_met(&table).unwrap_or(true);
                 due = now + if met && changes.is_some() { SELDOM } else { OFTEN };
                 let author = last.take();
@@ -107,7 +109,7 @@ impl RulesWatch {
         };
         Ok(Self { alarm, _worker: Worker::start("watch", look)? })
     }
-    /// The table was not as intended; and who changed something last, if the kernel has said so.
+    /// `Some` if the table was not as intended; inside, who changed something last, if the kernel has said so.
     pub(crate) fn alarm(&self) -> Option<Option<Author>> {
         lock(&self.alarm).take()
     }
@@ -123,7 +125,7 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// It was restored; the line for the log.
+    /// The table was restored; returns the line for the log.
     pub(crate) fn restored(&mut self, now: Instant, author: Option<Author>) -> String {
         self.blame(author);
         (self.lost, self.last) = (None, Some(now));
@@ -131,7 +133,7 @@ impl Rules {
         let who = self.author.as_deref().unwrap_or("somebody");
         format!("{who} had removed or changed its rules of nftables: they are restored")
     }
-    /// It cannot be restored; the line for the log, once until it is.
+    /// The table cannot be restored; returns the line for the log, once until it is restored.
     pub(crate) fn lost(
         &mut self,
         now: Instant,
@@ -150,7 +152,7 @@ impl Rules {
             )
         })
     }
-    /// While it is lost, the first to have done something is to blame, not the gateway's own attempts.
+    /// Notes the author of the loss: while the table is lost, later changes may be the gateway's own attempts to restore it.
     fn blame(&mut self, author: Option<Author>) {
         if self.lost.is_none() {
             self.author = author.map(|a| format!("{} (process {})", a.name, a.process));

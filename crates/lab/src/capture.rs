@@ -1,7 +1,7 @@
 //! `run --pcap`: the packets of a run as a capture file.
 //!
 //! Every flow has its own addresses: 10.0.0.1 and up for senders, 10.128.0.1 and up for receivers, in the order of
-//! the result; each of its connections has its own port. Packets have real headers, written by `skyhaul-wire`, and a
+//! the result; each connection of a flow has its own port. Packets have real headers, written by `skyhaul-wire`, and a
 //! payload of zeros.
 
 use crate::cases::Case;
@@ -23,11 +23,12 @@ use std::path::{Path, PathBuf};
 
 /// First port of receivers.
 const RECEIVER_PORT: u16 = 5001;
-/// First port of senders, in the unregistered range.
+/// First port of senders: the dynamic range (RFC 6335).
 const FIRST_PORT: u16 = 49_152;
 /// Number of sender ports.
 const SENDER_PORTS: u64 = (u16::MAX - FIRST_PORT) as u64 + 1;
-/// Number of earlier connections remembered under the same transfer number: packets of older ones have long arrived.
+/// Number of earlier connections remembered under the same connection number, which transfers reuse: packets of older
+/// connections have long arrived.
 const REMEMBERED: u16 = 64;
 
 /// What to capture.
@@ -66,9 +67,9 @@ pub struct PcapTap {
     flows: Vec<Option<FlowCapture>>,
     links: Vec<LinkCapture>,
     link_names: Vec<String>,
-    /// The flow of each transfer's connection and its number within it, by the id of its packets.
+    /// By `flow` and `generation` of a transfer's packets: the flow of the result, and the number of the transfer within it.
     transfers: BTreeMap<(u32, u16), (u32, u64)>,
-    /// For each packet in flight, by key: the records that wait for its outcome, and its identification.
+    /// For each packet in flight, by key: the records that wait for its outcome, and its IPv4 identification.
     open: Vec<(Vec<Ticket>, u16)>,
     failed: Option<LabError>,
 }
@@ -144,6 +145,7 @@ impl PcapTap {
         self.capture.finish().map(drop).map_err(LabError::write(&self.path))
     }
 
+    /// The value of a write; keeps the first error, which [`PcapTap::finish`] returns.
     fn written<T>(&mut self, result: std::io::Result<T>) -> Option<T> {
         result
             .map_err(|e| {
@@ -152,7 +154,7 @@ impl PcapTap {
             .ok()
     }
 
-    /// The outcome of a packet: lost for a reason, or delivered.
+    /// Completes the records of a packet: lost, with the reason as comment, or delivered.
     fn settle(&mut self, key: u32, comment: Option<&str>) {
         let Some((tickets, _)) = self.open.get_mut(key as usize) else { return };
         let mut tickets = core::mem::take(tickets);
@@ -160,7 +162,7 @@ impl PcapTap {
             let result = self.capture.settle(ticket, comment);
             self.written(result);
         }
-        // Its room is used again.
+        // The empty list keeps its allocation for the next packet with this key.
         self.open[key as usize].0 = tickets;
     }
 
@@ -172,7 +174,8 @@ impl PcapTap {
         self.transfers.get(&(seen.flow, seen.generation)).copied()
     }
 
-    /// Captures a packet of connection `number` of flow `owner` at an interface.
+    /// Captures a packet of connection `number` of flow `owner` at an interface. With `open`, the outcome of the packet is not
+    /// known yet, and [`PcapTap::settle`] completes the record.
     fn write(
         &mut self,
         now: Instant,
@@ -184,7 +187,7 @@ impl PcapTap {
         let Some(Some(flow)) = self.flows.get(owner as usize) else { return };
         let mut segment = *seen.segment;
         if flow.agreed.profile == Profile::Paper || segment.mark == Mark::None {
-            // Bits carry no number.
+            // The paper's bits carry no probe number, and a segment without a mark is no probe.
             segment.probe_id = None;
         }
         let (sender, receiver) = addresses(owner, number);
@@ -194,7 +197,7 @@ impl PcapTap {
         let mut header = [0; MAX_HEADER];
         let (agreed, payload) = (&flow.agreed, Payload::Zeros);
         let encoded = if flow.udp {
-            // What comes back over datagrams are reports.
+            // Datagrams travel to the receiver, reports back to the sender.
             let len = if seen.backward { REPORT_BYTES } else { segment.len as usize };
             let low = segment.low_priority;
             encode_udp(&mut header, &envelope, agreed, low, len, payload)
@@ -278,7 +281,7 @@ impl Tap for PcapTap {
     }
 }
 
-/// Addresses of sender and receiver of connection `number` of a flow.
+/// Addresses of sender and receiver of connection `number` of a flow, which is the index into the result.
 pub fn addresses(flow: u32, number: u64) -> (SocketAddr, SocketAddr) {
     let [_, b, c, d] = (flow + 1).to_be_bytes();
     let (port, peer) = ports(number);
@@ -327,7 +330,7 @@ impl Points {
     }
 }
 
-/// Groups and indices of the chosen flows.
+/// Groups and indices of the chosen flows, without an index for a whole group; errors name `option`.
 pub(crate) fn choose(
     option: &'static str,
     words: &[String],

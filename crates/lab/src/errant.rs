@@ -12,9 +12,9 @@ use skyhaul_study::files::read_text;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Mean of the absolute value of a normal variable of deviation 1: √(2/π).
+/// Mean of the absolute value of a normal variable with mean 0 and deviation 1: √(2/π).
 const MEAN: f64 = 0.797_884_560_802_865_4;
-/// Its standard deviation: √(1 − 2/π).
+/// Standard deviation of this absolute value: √(1 − 2/π).
 const DEVIATION: f64 = 0.602_810_274_989_086_9;
 
 /// The slowest and the fastest rate that a profile may name, kbit/s.
@@ -47,13 +47,17 @@ pub fn read(path: &Path) -> Result<Vec<Profile>, LabError> {
 fn parse(text: &str) -> Result<Vec<Profile>, (usize, String)> {
     let mut table = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let mut profiles = Vec::new();
-    for row in table.deserialize() {
-        let profile: Profile = row.map_err(|e| {
-            let line = e.position().map_or(1, |p| p.line() as usize);
+    let mut rows = table.deserialize::<Profile>();
+    loop {
+        // The reader skips the empty lines before a record.
+        let at = rows.reader().position();
+        let skipped = text.bytes().skip(at.byte() as usize).take_while(|b| matches!(b, b'\r' | b'\n'));
+        let line = at.line() as usize + skipped.filter(|b| *b == b'\n').count();
+        let Some(row) = rows.next() else { break };
+        let profile = row.map_err(|_| {
             let header = "operator,country,rat,signal_quality,download_kbps,upload_kbps,latency_ms_avg,latency_ms_stdev";
             (line, format!("not a profile: the columns are {header}, the last four of them numbers"))
         })?;
-        let line = profiles.len() + 2;
         profile.check().map_err(|message| (line, message))?;
         profiles.push(profile);
     }
@@ -101,8 +105,8 @@ impl Profile {
         Ok(())
     }
 
-    /// Smallest one-way delay and deviation of the normal variable, ms, for the delay kind `normal`: half the mean,
-    /// and the measured deviation of the round trip where that needs no negative delays.
+    /// `base` and `sigma` of the delay kind `normal`, one way, ms. The mean is half that of the round trip; the deviation of
+    /// the round trip is the measured one where this needs no negative delay.
     fn jitter(&self) -> (f64, f64) {
         let mean = self.latency_ms_avg / 2.0;
         let sigma = self.latency_ms_stdev / 2f64.sqrt() / DEVIATION;
@@ -178,7 +182,7 @@ mod tests {
         assert!((base + sigma * (2.0 / std::f64::consts::PI).sqrt() - 300.0).abs() < 1e-9);
         let variance = sigma * sigma * (1.0 - 2.0 / std::f64::consts::PI);
         assert!(((2.0 * variance).sqrt() - 60.0).abs() < 1e-9);
-        // More than can be: the mean stays.
+        // A deviation too large for delays above zero: the mean stays.
         let (base, sigma) = one("a,b,c,d,1000,1000,100,90").unwrap().jitter();
         assert_eq!(base, 0.0);
         assert!((sigma * (2.0 / std::f64::consts::PI).sqrt() - 50.0).abs() < 1e-9);
@@ -197,6 +201,9 @@ mod tests {
         for (row, line, words) in cases {
             let (at, message) = one(row).unwrap_err();
             assert!(at == line && message.contains(words), "{row}: {at}: {message}");
+            // Empty lines count.
+            let (at, message) = one(&format!("\na,b,c,d,1000,1000,600,60\r\n\r\n\n{row}")).unwrap_err();
+            assert!(at == line + 4 && message.contains(words), "{row}: {at}: {message}");
         }
         assert_eq!(parse("").unwrap_err().0, 0);
         assert_eq!(parse(HEADER).unwrap_err().0, 0);

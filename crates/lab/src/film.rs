@@ -10,8 +10,8 @@ use skyhaul_study::files::read_text;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Frames per second of traces without times, and the pattern of traces without types.
-const USUAL: (f64, &str) = (25.0, "IBBPBBPBBPBB");
+/// Frames per second of traces without times, and pattern of frame types of traces without types.
+const DEFAULTS: (f64, &str) = (25.0, "IBBPBBPBBPBB");
 
 /// A movie fitted to a trace.
 #[derive(Debug)]
@@ -19,16 +19,16 @@ pub struct MovieFit {
     fit: Fit,
 }
 
-/// Reads a trace and fits a movie to it, with this correlation between the types of frames.
+/// Reads a trace and fits a movie to it; `mode` says whether the sizes of the frame types are correlated.
 ///
 /// # Errors
-/// If the file cannot be read, with its line, or has too few frames.
+/// If the file cannot be read, has a line that is no frame, or has too few frames.
 pub fn fit_movie(path: &Path, mode: Mode) -> Result<MovieFit, LabError> {
     let read = |source| LabError::Read { path: path.to_owned(), source };
     let refuse = |line: usize, message: String| LabError::Trace { path: path.to_owned(), line, message };
     let text = read_text(path).map_err(read)?;
-    let pattern = Pattern::parse(USUAL.1).expect("a pattern");
-    let trace = Trace::read(&text, &pattern, USUAL.0).map_err(|e| refuse(e.line, e.message))?;
+    let pattern = Pattern::parse(DEFAULTS.1).expect("a pattern");
+    let trace = Trace::read(&text, &pattern, DEFAULTS.0).map_err(|e| refuse(e.line, e.message))?;
     Ok(MovieFit { fit: fit(&trace, mode).map_err(|e| refuse(0, e.to_string()))? })
 }
 
@@ -60,7 +60,7 @@ impl MovieFit {
         text
     }
 
-    /// The quality of the fit, as text.
+    /// The quality of the fit, as text. It compares the trace with as many frames drawn from the movie.
     #[must_use]
     pub fn report(&self) -> String {
         let Fit { trace, played, types, other_mode, movie } = &self.fit;
@@ -101,7 +101,7 @@ impl MovieFit {
             )
         };
         let _ = writeln!(text, "the trace:          {}", row(trace));
-        let _ = writeln!(text, "as many of a movie: {}", row(played));
+        let _ = writeln!(text, "the fitted movie:   {}", row(played));
         let other = if movie.mode == Mode::Coupled { "independent" } else { "coupled" };
         let _ = writeln!(text, "groups of pictures with mode = \"{other}\": {other_mode:.2}");
         text.push_str(
@@ -175,7 +175,7 @@ mod tests {
             let scenario = Document::parse("t.toml", &text, &no_files).and_then(|d| d.resolve());
             let scenario = scenario.unwrap_or_else(|e| panic!("{e}\n{text}"));
             let offered = scenario.flows[0].app.offered().unwrap();
-            // About 1300 bytes 25 times a second, and 16 more.
+            // Frames of about 1300 bytes, 25 times a second, each with a header of 16 bytes.
             assert!((200e3..330e3).contains(&offered), "{offered}");
             assert!(fitted.json()["types"].as_array().unwrap().len() == 3 && fitted.report().contains("TES"));
         }

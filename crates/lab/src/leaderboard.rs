@@ -66,7 +66,7 @@ impl Request {
         self.out.clone().unwrap_or_else(|| usual.into())
     }
 
-    /// What stands behind control and cases in the command of a single evaluation.
+    /// The options that follow the control and the cases in the command of a single evaluation.
     fn options(&self) -> String {
         let mut words = Vec::new();
         if let Some(dir) = &self.cases {
@@ -77,7 +77,7 @@ impl Request {
         words.join(" ")
     }
 
-    /// The command that repeats all.
+    /// The command that evaluates all controls again and writes this table.
     fn command(&self) -> String {
         let mut words = vec!["skyhaul evaluate --all".to_owned()];
         words.extend(self.names.iter().cloned());
@@ -89,7 +89,7 @@ impl Request {
     }
 }
 
-/// A word for a shell.
+/// The word, quoted for a POSIX shell where necessary.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -125,7 +125,9 @@ impl Extent {
 pub struct Ranking {
     request: Request,
     folder: PathBuf,
+    /// One evaluation for each control that is evaluated here.
     each: Vec<Evaluating>,
+    /// Folders and summaries of the finished evaluations to add.
     added: Vec<(PathBuf, Value)>,
     watch: clock::Stopwatch,
     _lease: Lease,
@@ -187,7 +189,7 @@ impl Ranking {
             seeds: request.seeds,
             out: Some(folder.join(CONTROLS).join(control::slug(control))),
         };
-        // Whatever is wrong with the cases is known before a folder is made.
+        // Errors in the cases are reported before a folder is created.
         evaluate::opened(&single(&controls[0]))?;
         let lease = Lease::take(&folder)?;
         manifest(&folder, request, None)?;
@@ -199,9 +201,9 @@ impl Ranking {
         };
         let each = controls.iter().map(|c| Evaluating::begin(&single(c), runner, &mut once));
         let each = each.collect::<Result<Vec<_>, _>>()?;
-        check(&each[0])?;
+        check_cases(&each[0])?;
         for (dir, summary) in &added {
-            same(dir, summary, &each[0])?;
+            check_comparable(dir, summary, &each[0])?;
         }
         let watch = clock::Stopwatch::start();
         Ok(Self { request: request.clone(), folder, each, added, watch, _lease: lease })
@@ -274,18 +276,18 @@ impl Ranking {
             let page = dir.canonicalize().unwrap_or_else(|_| dir.clone()).join("report.html");
             rows.push(row(summary, format!("file://{}", page.display())));
         }
-        let mut table = tabled(&request, &summaries[0], rows);
+        let mut table = table_of(&request, &summaries[0], rows);
         table.sort();
-        forget(&folder, &summaries)?;
+        remove_stale(&folder, &summaries)?;
         results::text(&folder.join("report.html"), &report::leaderboard(&table))?;
         results::json_file(&folder.join(FILE), &table)?;
-        // Last: a manifest that says so is that of a complete table.
+        // Last: the manifest declares the table complete.
         manifest(&folder, &request, Some(watch.elapsed().as_secs_f64()))?;
         Ok(table)
     }
 }
 
-/// The progress of one control as a part of all.
+/// The progress of the evaluation of one control, counted over the cells of all controls.
 struct Together<'a> {
     all: &'a dyn Progress,
     extent: Extent,
@@ -295,7 +297,7 @@ struct Together<'a> {
 
 impl Progress for Together<'_> {
     fn cell(&self, _: usize, _: usize, label: &str) {
-        // A cell that fails is not in the cache, and runs again with the next control.
+        // A cell that several controls share and that fails is not in the cache: it runs, and is counted, once per control.
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         self.all.cell(done.min(self.extent.cells), self.extent.cells, &format!("{}: {label}", self.control));
     }
@@ -314,7 +316,7 @@ fn manifest(folder: &Path, request: &Request, wall_s: Option<f64>) -> Result<(),
 }
 
 /// Removes the evaluations of controls that an older table had.
-fn forget(folder: &Path, summaries: &[Value]) -> Result<(), LabError> {
+fn remove_stale(folder: &Path, summaries: &[Value]) -> Result<(), LabError> {
     let now: BTreeSet<String> =
         summaries.iter().map(|s| control::slug(s["control"].as_str().unwrap_or_default())).collect();
     for old in fs::read_dir(folder.join(CONTROLS)).into_iter().flatten().flatten() {
@@ -327,7 +329,7 @@ fn forget(folder: &Path, summaries: &[Value]) -> Result<(), LabError> {
 }
 
 /// Checks that some claim answers a requirement, and that the headlines of the cases exist.
-fn check(one: &Evaluating) -> Result<(), LabError> {
+fn check_cases(one: &Evaluating) -> Result<(), LabError> {
     let all = one.cases();
     let plan_of = |study: &str| -> Option<&Plan> { all.plans().iter().find(|p| p.file.stem() == study) };
     let mut names = Vec::new();
@@ -375,7 +377,7 @@ fn finished(dir: &Path) -> Result<Value, LabError> {
 }
 
 /// Checks that a finished evaluation is of the same engine, profile, cases and seeds.
-fn same(dir: &Path, summary: &Value, one: &Evaluating) -> Result<(), LabError> {
+fn check_comparable(dir: &Path, summary: &Value, one: &Evaluating) -> Result<(), LabError> {
     let plans = one.cases().plans();
     let wrong = |key: &str, found: &Value, accepted: String| {
         let why = format!("`{key}` is {found}; accepted: {accepted}");
@@ -421,16 +423,17 @@ fn row(summary: &Value, page: String) -> Row {
         Some((text(h, "says"), number))
     };
     let numbers: BTreeMap<String, Number> = list(summary, "headlines").iter().filter_map(number).collect();
-    let own = control::read(&control).ok().is_some_and(|v| {
+    // A user-defined control has no command: only the program that defines it can run it.
+    let user_defined = control::read(&control).ok().is_some_and(|v| {
         let name = v.get("name").unwrap_or(&v).as_str().unwrap_or_default();
         name == "user" || name.starts_with("user:")
     });
-    let command = (!own).then(|| format!("skyhaul evaluate {}", quoted(&control)));
+    let command = (!user_defined).then(|| format!("skyhaul evaluate {}", quoted(&control)));
     Row { control, page, command, verdicts, numbers }
 }
 
-/// The table over rows; its columns are those of one of the evaluations.
-fn tabled(request: &Request, summary: &Value, rows: Vec<Row>) -> Leaderboard {
+/// The table of these rows; its columns are the requirements and headlines of `summary`, one of the evaluations.
+fn table_of(request: &Request, summary: &Value, rows: Vec<Row>) -> Leaderboard {
     let text = |v: &Value, key: &str| v[key].as_str().unwrap_or_default().to_owned();
     let list = |v: &Value, key: &str| v[key].as_array().cloned().unwrap_or_default();
     let (mut requirements, mut not_measured) = (Vec::new(), Vec::new());
@@ -469,7 +472,7 @@ fn tabled(request: &Request, summary: &Value, rows: Vec<Row>) -> Leaderboard {
     }
 }
 
-/// The model of the processor, or its architecture where the system does not tell.
+/// The model of the processor, or its architecture where /proc/cpuinfo does not name the model.
 fn processor() -> String {
     let all = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = all.lines().find_map(|l| l.strip_prefix("model name"));

@@ -15,7 +15,7 @@ use std::path::{Component, Path, PathBuf};
 /// The file with the mark, the lock and the list.
 const MARK: &str = ".skyhaul";
 
-/// The right to write into a folder. It ends when this is dropped.
+/// The right to write into a folder, until it is dropped.
 #[derive(Debug)]
 pub struct Lease {
     folder: PathBuf,
@@ -77,7 +77,7 @@ fn prepare(folder: &Path) -> Result<(), LabError> {
     let wrong = |source| LabError::Results { folder: folder.to_owned(), source };
     match fs::read_dir(folder) {
         Ok(entries) => {
-            // What a killed program was just writing is nobody's.
+            // Temporary files that a killed program left do not count.
             let left_over = |name: &str| name.starts_with('.') && name.ends_with(".tmp");
             let names = entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned());
             let foreign = names.into_iter().any(|name| name != CACHE && !left_over(&name));
@@ -102,7 +102,7 @@ fn is_inside(name: &str) -> bool {
 
 fn remove(folder: &Path, name: &str) -> Result<(), LabError> {
     let path = folder.join(name);
-    // Not through a link that leads elsewhere, and not what is gone already.
+    // Only below the folder, also through symbolic links; a file that is gone already is no error.
     if stays_inside(folder, &path).is_err() {
         return Ok(());
     }
@@ -111,7 +111,7 @@ fn remove(folder: &Path, name: &str) -> Result<(), LabError> {
         _ => {}
     }
     let above = path.ancestors().skip(1).take_while(|d| *d != folder);
-    // A folder with something else in it stays.
+    // A folder with other files stays.
     above.map(fs::remove_dir).take_while(Result::is_ok).for_each(drop);
     Ok(())
 }
@@ -170,7 +170,7 @@ mod tests {
             put(&dir, &["manifest.json", "001-a/flows.parquet", "002-b/flows.parquet", "figures/x.svg"]);
         lease.finish(&old).expect("listed");
         put(&dir, &["figures/of-mine.svg"]);
-        // Nobody is trusted who says that more is ours.
+        // Entries of the list that lead out of the folder are not trusted.
         let list = fs::read_to_string(dir.join(MARK)).expect("a list");
         let outside = dir.with_extension("victim");
         fs::write(&outside, "x").expect("written");

@@ -14,7 +14,7 @@ pub struct PaperStudies {
     pub name: String,
     /// The paper or subject.
     pub paper: Paper,
-    /// Names, and the studies, or why one cannot be read; in the order of the paper.
+    /// Names of the studies with their files, or the reason why a file cannot be read; in the order of the paper.
     pub studies: Vec<(String, Result<StudyFile, StudyError>)>,
 }
 
@@ -108,6 +108,7 @@ fn in_order(mut papers: Vec<PaperStudies>) -> Vec<PaperStudies> {
     papers
 }
 
+/// A paper without `paper.toml`, titled by its folder.
 fn untitled(name: &str) -> Paper {
     Paper { schema: 1, title: name.to_owned(), ..Paper::default() }
 }
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_program_and_the_repository_have_the_same() {
+    fn the_program_and_the_repository_have_the_same_studies() {
         let inside = embedded().expect("sound");
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
         assert_eq!(names(&inside), names(&folder(&root).expect("studies")));

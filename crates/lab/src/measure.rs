@@ -9,7 +9,7 @@ use skyhaul_sim::result::direction;
 use skyhaul_sim::{LinkResult, RunResult};
 use skyhaul_study::table::{Column, Table};
 
-/// A flow group with its joint measurements, by column.
+/// A flow group with its joint measurements; each has the name of its column.
 pub(crate) struct Group<'a> {
     pub(crate) name: &'a str,
     pub(crate) cc: String,
@@ -131,11 +131,11 @@ fn cut_grid(groups: &[Group<'_>]) -> Grid {
     cuts
 }
 
-/// How films played: frames in time and stalls, means over the flows of a group. A film that never started stalls all of
-/// its time.
+/// How films played: frames and stalls in all, and means over the flows of a group of the share of frames in time and of
+/// the share of time stalled. A film that never started stalls all of its time.
 fn film_grid(groups: &[Group<'_>], result: &RunResult) -> Option<Grid> {
     let mut films = Grid::new(&["films", "frames", "in time", "stalls", "stalled"]);
-    let mut there = false;
+    let mut any = false;
     for g in groups.iter().filter(|g| g.real("frames") > 0.0) {
         let mean = |name: &str| {
             let quantity = FLOW.iter().find(|q| q.name == name);
@@ -153,9 +153,9 @@ fn film_grid(groups: &[Group<'_>], result: &RunResult) -> Option<Grid> {
             g.count("stalls"),
             share(mean("stalled_share")),
         ]);
-        there = true;
+        any = true;
     }
-    there.then_some(films)
+    any.then_some(films)
 }
 
 /// The output of `run`: a head, then the tables.
@@ -232,7 +232,7 @@ pub fn tables(scenario: &Resolved, result: &RunResult) -> Vec<Grid> {
         let found = LINK.iter().find(|q| q.name == name);
         found.unwrap_or_else(|| unreachable!("a link has `{name}`")).value(l, result.duration).real()
     };
-    // What active queue management does has columns where there is some.
+    // AQM, ARQ and ACK filtering have columns only where they have counted packets.
     let some = |name: &str| result.links.iter().any(|l| of(l, name) > 0.0);
     let counts: Vec<(&str, &str)> = [
         ("packets", "offered", true),
@@ -249,7 +249,8 @@ pub fn tables(scenario: &Resolved, result: &RunResult) -> Vec<Grid> {
     .into_iter()
     .filter_map(|(head, name, shown)| shown.then_some((head, name)))
     .collect();
-    // What is neither delivered nor lost waits, or is in flight. Packets marked are delivered or lost as others are.
+    // A packet that is neither delivered nor lost is queued or in flight. Marked packets are delivered or lost as others
+    // are.
     let under_way = |l: &LinkResult| {
         let lost: f64 = LINK.iter().filter(|q| q.name.starts_with("dropped_")).map(|q| of(l, q.name)).sum();
         of(l, "offered") - of(l, "delivered") - lost
@@ -278,6 +279,7 @@ pub fn tables(scenario: &Resolved, result: &RunResult) -> Vec<Grid> {
     all
 }
 
+/// A time in seconds, or a dash where none was measured.
 fn time(x: f64) -> String {
     if x.is_nan() { "–".into() } else { seconds(x) }
 }

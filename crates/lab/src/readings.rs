@@ -8,9 +8,9 @@ use skyhaul_study::format;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// File with the text.
+/// Name of the file with the text of the command.
 const TEXT: &str = "fit.txt";
-/// File with everything.
+/// Name of the file with all results as JSON.
 const SUMMARY: &str = "fit.json";
 
 /// What the command prints.
@@ -45,7 +45,7 @@ pub fn text(found: &Fitted) -> String {
     out
 }
 
-/// `1-3`, or `1` alone.
+/// Seeds as text: `1-3`, or `1` for a single one.
 fn seeds((first, count): (u64, u32)) -> String {
     match count {
         1 => first.to_string(),
@@ -53,6 +53,7 @@ fn seeds((first, count): (u64, u32)) -> String {
     }
 }
 
+/// A line on the search: how it went, and how many readings and cells it measured.
 fn course(found: &Fitted) -> String {
     let how = match found.course {
         Course::Grid => "all readings".to_owned(),
@@ -108,7 +109,7 @@ fn title(r: &ReadingRow) -> String {
     }
 }
 
-/// A logarithm of a ratio as a signed percentage.
+/// The deviation of a ratio from 1 as a signed percentage; `error` is the natural logarithm of the ratio.
 fn off(error: f64) -> String {
     if !error.is_finite() {
         return "–".to_owned();
@@ -117,6 +118,7 @@ fn off(error: f64) -> String {
     format!("{}{:.0} %", if percent < 0.0 { "−" } else { "+" }, percent.abs())
 }
 
+/// The table of the readings fitted to one paper, tested on the others.
 fn tests(found: &Fitted) -> String {
     let mut grid = Grid::new(&["fitted to", "reading", "misfit", "others", "others, left open"]);
     for t in &found.tests {
@@ -129,6 +131,7 @@ fn tests(found: &Fitted) -> String {
     format!("{}\n", grid.lines(0))
 }
 
+/// The table of the least misfit with each value of an option.
 fn options(found: &Fitted) -> String {
     let several = found.papers.len() > 1;
     let mut heads = vec!["option", "value", "least misfit"];

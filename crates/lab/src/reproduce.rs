@@ -51,14 +51,14 @@ pub struct Request {
 /// A reproduction in progress.
 #[derive(Debug)]
 pub struct Reproduction {
-    /// The command that made it, for the manifest.
+    /// The command, `reproduce` or `evaluate`, for the manifest.
     kind: &'static str,
     profile: Profile,
     folder: PathBuf,
     /// The lock of the folder.
     lease: Lease,
     papers: Vec<Planned>,
-    /// Paper and study of each plan, by number.
+    /// For each of `plans`, the index of its paper and of the study within the paper.
     places: Vec<(usize, usize)>,
     plans: Vec<Plan>,
     /// The outcomes so far, by paper and study.
@@ -117,13 +117,13 @@ impl Reproduction {
         let watch = Stopwatch::start();
         let (mut places, mut plans, mut outcomes) = (Vec::new(), Vec::new(), Outcomes::new());
         let mut papers = Vec::new();
-        for (s, PaperStudies { name, paper, studies: files }) in opened.into_iter().enumerate() {
+        for (p, PaperStudies { name, paper, studies: files }) in opened.into_iter().enumerate() {
             let (mut row, mut studies) = (Vec::new(), Vec::new());
-            for (k, (study, file)) in files.into_iter().enumerate() {
+            for (s, (study, file)) in files.into_iter().enumerate() {
                 studies.push(study);
                 match file.and_then(|file| planned(runner, file, extent)) {
                     Ok(plan) => {
-                        places.push((s, k));
+                        places.push((p, s));
                         plans.push(plan);
                         row.push(None);
                     }
@@ -162,8 +162,8 @@ impl Reproduction {
     /// If there is no plan of this number.
     #[must_use]
     pub fn name(&self, plan: usize) -> String {
-        let (s, k) = self.places[plan];
-        format!("{}/{}", self.papers[s].name, self.papers[s].studies[k])
+        let (p, s) = self.places[plan];
+        format!("{}/{}", self.papers[p].name, self.papers[p].studies[s])
     }
 
     /// The papers, with the names of their studies.
@@ -186,14 +186,14 @@ impl Reproduction {
     /// # Errors
     /// The file that cannot be written.
     pub fn finish_study(&self, plan: usize, cells: &Cells) -> Result<(), StudyError> {
-        let (s, k) = self.places[plan];
+        let (p, s) = self.places[plan];
         let e = evaluate(&self.plans[plan], cells)?;
         let folder = self.folder.join("studies").join(self.name(plan));
         let manifest = results::manifest("study");
         let options =
             OutputOptions { tables: &Parquet, manifest: manifest.as_object(), ..OutputOptions::default() };
         output::write(&e, &folder, &options)?;
-        self.outcomes()[s][k] = Some(Ok(e));
+        self.outcomes()[p][s] = Some(Ok(e));
         Ok(())
     }
 
@@ -218,8 +218,8 @@ impl Reproduction {
         run_all(runner, &self.plans, options, &finished)
     }
 
-    /// Renders the figures, if there is a renderer, and writes the report over all studies. Figures that cannot be
-    /// rendered are reported with `warn`.
+    /// Renders the figures with `renderer`, or else with `vl-convert` if it is installed, and writes the report over all
+    /// studies. Figures that cannot be rendered are reported with `warn`.
     ///
     /// # Errors
     /// The file that cannot be written.
@@ -233,7 +233,7 @@ impl Reproduction {
         Ok(bound.book)
     }
 
-    /// Gathers the results, and renders the figures if there is a renderer.
+    /// Gathers the results, and renders the figures as [`Reproduction::report`] does.
     pub(crate) fn bind(self, renderer: Option<&dyn FigureRenderer>, warn: &mut dyn FnMut(&str)) -> Bound {
         let outcomes = self.outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
         let book = bind(self.papers, outcomes, self.profile);
@@ -265,7 +265,7 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
-    /// Writes the manifest. Last: a manifest that says so is that of a complete reproduction.
+    /// Writes the manifest that declares the results complete; it is the last file written.
     pub(crate) fn complete(&self) -> Result<(), LabError> {
         manifest(&self.folder, self.kind, self.book.profile, Some(self.wall_s))
     }
@@ -292,7 +292,7 @@ fn prepare(folder: &Path, kind: &str, profile: Profile) -> Result<(), LabError> 
             }
         }
     }
-    // With this the folder is known as ours, should the program be killed.
+    // The manifest marks the folder as a results folder even if the program is killed.
     manifest(folder, kind, profile, None)
 }
 
@@ -337,7 +337,7 @@ fn bind(papers: Vec<Planned>, outcomes: Outcomes, profile: Profile) -> Book {
     }
 }
 
-/// Renders the figures of all studies, if there is a renderer.
+/// Renders the figures of all studies with `renderer`, or else with `vl-convert` if it is installed.
 fn pictures(book: &Book, folder: &Path, renderer: Option<&dyn FigureRenderer>, warn: &mut dyn FnMut(&str)) {
     let command = picture::Command::find();
     let Some(renderer) = renderer.or(command.as_ref().map(|c| c as &dyn FigureRenderer)) else { return };
@@ -361,7 +361,7 @@ fn write(bound: &Bound) -> Result<(), LabError> {
     bound.complete()
 }
 
-/// The summary, and every claim that does not hold.
+/// The table of counts, and every claim that the profile evaluates and that does not hold.
 #[must_use]
 pub fn shown(book: &Book) -> String {
     let heads = [

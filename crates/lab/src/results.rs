@@ -1,8 +1,8 @@
 //! The results directory.
 //!
 //! ```text
-//! manifest.json             what made it: version, engine, hash of the scenario, seed, host
-//! scenario.resolved.toml    the scenario with nothing left open; runs again to the same result
+//! manifest.json             provenance: version, engine, hash of the scenario, seed, host
+//! scenario.resolved.toml    the scenario with all defaults filled in; runs again to the same result
 //! summary.json              what `run --json` prints
 //! flows.parquet  links.parquet  series.parquet
 //! ```
@@ -25,7 +25,8 @@ pub const MANIFEST: &str = "manifest.json";
 /// Name of the cache folder next to the results.
 pub const CACHE: &str = "cache";
 
-/// Writes the results of one run into a locked folder ([`Lease`](crate::lease::Lease)); returns the files.
+/// Writes the results of one run, which took `took` seconds of wall time, into a locked folder
+/// ([`Lease`](crate::lease::Lease)); returns the files.
 ///
 /// # Errors
 /// The file that could not be written, and why.
@@ -61,7 +62,7 @@ pub fn write(
     Ok(paths.into())
 }
 
-/// Writes a folder with one results folder per case.
+/// Writes a folder with one results folder per case; `took` is the wall time of all, s.
 ///
 /// # Errors
 /// As [`write()`].

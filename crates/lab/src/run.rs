@@ -31,7 +31,7 @@ pub struct NoObserver;
 
 impl RunObserver for NoObserver {}
 
-/// Number of steps of a run, between which progress is reported and a stop is checked.
+/// Number of steps of a run: before each the observer may stop it, after each the observer is told.
 const STEPS: u64 = 200;
 
 /// Runs all cases, at most `jobs` at a time; results are in the order of the cases.
@@ -67,10 +67,10 @@ pub fn single(
     result
 }
 
-/// As [`single`] without a digest, for what needs the run to its end.
+/// As [`single`] without a digest, for callers that need the run to its end.
 ///
 /// # Errors
-/// As [`single`], and if the run ended early.
+/// As [`single`], and if the run ended early at its memory limit.
 pub fn whole(case: &Case, controls: &Controls, watch: &dyn RunObserver) -> Result<RunResult, LabError> {
     let result = single(case, false, controls, watch)?;
     result.ended.map_or(Ok(result), |why| Err(LabError::Ended(why)))
@@ -86,8 +86,8 @@ pub fn captured(
     options: &CaptureOptions,
     watch: &dyn RunObserver,
 ) -> Result<RunResult, LabError> {
-    watch.begin(STEPS);
     let mut tap = PcapTap::open(options, case)?;
+    watch.begin(STEPS);
     let none = Controls::default();
     let result = if digest {
         one(case, (Digest::default(), &mut tap), &none, watch)
@@ -148,4 +148,36 @@ fn one<R: Tap>(
         watch.step();
     }
     Ok(sim.try_finish()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[derive(Default)]
+    struct Calls {
+        begun: AtomicUsize,
+        ended: AtomicUsize,
+    }
+
+    impl RunObserver for Calls {
+        fn begin(&self, _: u64) {
+            self.begun.fetch_add(1, Ordering::Relaxed);
+        }
+        fn end(&self) {
+            self.ended.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_capture_that_cannot_be_opened_leaves_no_progress_without_an_end() {
+        let cases = crate::cases::resolve("preset:peach-geo", &[], None).expect("a preset");
+        let path = std::env::temp_dir().join("skyhaul-capture-at-nowhere.pcapng");
+        let options =
+            CaptureOptions { path, at: vec!["nowhere".to_owned()], flows: Vec::new(), snaplen: 100 };
+        let calls = Calls::default();
+        assert!(captured(&cases[0], false, &options, &calls).is_err(), "there is no such place");
+        assert_eq!(calls.begun.into_inner(), calls.ended.into_inner());
+    }
 }

@@ -31,7 +31,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// If it does not exist or is invalid.
 pub fn open(name: &str) -> Result<StudyFile, LabError> {
     if name == STDIN {
-        // What it names is looked for in the present folder.
+        // Files that the study names are looked for in the current folder.
         let path = PathBuf::from("stdin.toml");
         let text = read_stdin().map_err(|source| StudyError::Read { path: STDIN.into(), source })?;
         return Ok(StudyFile::parse(&text, &path)?);
@@ -50,7 +50,7 @@ pub fn open(name: &str) -> Result<StudyFile, LabError> {
     Ok(StudyFile::read(path)?)
 }
 
-/// Changes a key of the study's scenario, as `--set` does. It also replaces what the quick profile sets.
+/// Changes a key of the study's scenario, as `--set` does. The value also replaces that of the quick profile.
 ///
 /// # Errors
 /// If there is no `=`, or if an axis sets the key in every combination, so that the value would never be used. Planning
@@ -60,7 +60,7 @@ pub fn set(file: &mut StudyFile, assignment: &str) -> Result<(), LabError> {
         return Err(LabError::NoValue { text: assignment.to_owned() });
     };
     let (path, value) = (path.trim(), value.trim());
-    // What an axis sets comes later, be it the key or a table that contains it.
+    // An axis is applied after `--set`: it overwrites the key if it sets the key or a table that contains it.
     let covers =
         |set: &String| path == set || path.strip_prefix(set.as_str()).is_some_and(|k| k.starts_with('.'));
     let varies = |axis: &&Axis| {
@@ -77,7 +77,7 @@ pub fn set(file: &mut StudyFile, assignment: &str) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Resolves and checks a study.
+/// Resolves all combinations of a study and checks its names, for the simulator.
 ///
 /// # Errors
 /// If it does not exist or is invalid.
@@ -140,13 +140,14 @@ pub(crate) fn pictures(
 #[must_use]
 pub fn text(e: &Evaluation, metrics: impl Fn(&str) -> bool) -> String {
     let text = report::text(e);
-    // The values come behind the head, which ends at the first empty line.
+    // The values stand between the head, which ends at the first empty line, and the claims.
     let (head, claims) = text.split_once("\n\n").unwrap_or((&text, ""));
     format!("{head}\n\n{}\n{claims}", values(e, metrics))
 }
 
-/// Means with intervals, or medians where the spread is large, under the default reading: one table per metric, with the last axis across and all others
-/// down; with one axis or none, a single table of all metrics.
+/// Means with intervals, or medians where the spread is large, under the default reading: one table per metric, with the
+/// last axis across and all others down; with one axis or none, a single table of all metrics. `metrics` chooses them by
+/// name.
 #[must_use]
 pub fn values(e: &Evaluation, metrics: impl Fn(&str) -> bool) -> String {
     let v = &e.values;

@@ -20,9 +20,9 @@ pub struct Summary<'a> {
     pub scenario: &'a Resolved,
     /// The seed of the run.
     pub seed: u64,
-    /// What came of it.
+    /// The result of the run.
     pub result: &'a RunResult,
-    /// The choice in a matrix of runs, if it is one of several.
+    /// The values that `--set` chose for this run, if it is one of several.
     pub choice: Option<&'a Value>,
 }
 
@@ -48,7 +48,7 @@ impl Serialize for Summary<'_> {
             Value::Object(row)
         };
         all.insert("groups".into(), groups(scenario, result).into_iter().map(group).collect());
-        // They keep their place among the others.
+        // Placeholders: the rows are streamed below, at the place of their key in the order.
         for rows in ["flows", "links"] {
             all.insert(rows.into(), Value::Null);
         }
@@ -79,14 +79,14 @@ impl Serialize for Summary<'_> {
     }
 }
 
-/// A key that identifies the row.
+/// A key that identifies a row, and how to read its value.
 type Name<T> = (&'static str, fn(&T) -> Value);
 
-/// The value of a key in a row.
+/// How to read the value of a key in a row.
 enum Cell<T: 'static> {
-    /// The identifying keys of the row.
+    /// A key that identifies the row.
     Name(fn(&T) -> Value),
-    /// Its measurements.
+    /// A measurement.
     Quantity(&'static Quantity<T>),
 }
 
@@ -94,7 +94,7 @@ enum Cell<T: 'static> {
 struct Rows<'a, T: 'static> {
     rows: &'a [T],
     duration: Duration,
-    /// The rows, in the order of their names.
+    /// The keys of each row, in the order of their names.
     keys: Vec<(String, Cell<T>)>,
 }
 

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-/// Three significant digits, no more zeros than needed.
+/// Three significant digits, or all digits before the decimal point if there are more, without zeros at the end of the
+/// fraction; below 1e-4 and from 1e9 with an exponent.
 #[must_use]
 pub fn short(x: f64) -> String {
     if !x.is_finite() || x == 0.0 {
@@ -41,8 +42,8 @@ pub fn percent(x: f64) -> String {
     format!("{} %", short(x * 100.0))
 }
 
-/// Rows of cells; the first row is the header. Columns are as wide as necessary; the first is left-aligned, all
-/// others right-aligned.
+/// Rows of cells; the first row is the header. Columns are as wide as necessary; the first is left-aligned, all others
+/// right-aligned unless [`Grid::left`] says otherwise.
 #[derive(Clone, Debug, Default)]
 pub struct Grid {
     rows: Vec<Vec<String>>,
@@ -74,7 +75,7 @@ impl Grid {
         &self.rows
     }
 
-    /// The lines, each terminated and indented by `indent` spaces.
+    /// The lines, each indented by `indent` spaces and ended by a line break.
     #[must_use]
     pub fn lines(&self, indent: usize) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);

@@ -61,9 +61,9 @@ pub fn run_all<R: CellRunner>(
     let studies: Vec<StudyWork<'_>> = plans.iter().map(work).collect();
     let queue: Vec<(usize, usize)> =
         studies.iter().enumerate().flat_map(|(s, w)| (0..w.cells.len()).map(move |n| (s, n))).collect();
-    // Only for progress: whether an entry is sound shows when it is read.
-    let there: Vec<bool> = queue.iter().map(|(s, n)| studies[*s].is_stored(*n, options)).collect();
-    let cached = there.iter().filter(|t| **t).count();
+    // For progress alone: whether an entry of the cache is damaged is known only when it is read.
+    let stored: Vec<bool> = queue.iter().map(|(s, n)| studies[*s].is_stored(*n, options)).collect();
+    let cached = stored.iter().filter(|s| **s).count();
     plans.iter().flat_map(not_cached).for_each(|why| options.progress.warn(&why));
     options.progress.begin(queue.len(), cached);
 
@@ -79,7 +79,7 @@ pub fn run_all<R: CellRunner>(
         let (study, number) = queue[i];
         let work = &studies[study];
         let Some(complete) = work.cell(runner, number, options)? else { return Ok(()) };
-        if !there[i] {
+        if !stored[i] {
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             let label = format!("{}: {}", work.plan.file.stem(), work.label(number));
             options.progress.cell(done, queue.len(), &label);
@@ -158,7 +158,7 @@ impl StudyWork<'_> {
         };
         let cached = stored.is_some();
         let result = stored.map_or_else(|| attempt(runner, &self.runs[cell.run].scenario, cell.seed), Ok);
-        // What a request to stop ends did not fail.
+        // A cell that ended because of the request to stop did not fail.
         if result.is_err() && options.stop.is_some_and(|s| s.load(Ordering::Relaxed)) {
             return Ok(None);
         }

@@ -45,7 +45,7 @@ pub struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}")]
 pub struct Refused {
-    /// In one line.
+    /// The reason, in one line.
     pub line: String,
 }
 
@@ -58,9 +58,9 @@ pub struct Tally {
     pub own: Counts,
     /// Premises, arithmetic, what holds by construction, and claims that repeat another one.
     pub aside: Counts,
-    /// Proved by a unit test.
+    /// Number of statements that a unit test proves.
     pub elsewhere: usize,
-    /// Not reproduced.
+    /// Number of statements that are not reproduced.
     pub open: usize,
 }
 
@@ -100,11 +100,11 @@ impl Tally {
 /// A line of a table of verdicts.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {
-    /// What it is about.
+    /// The folder or the total that the line counts.
     pub of: LineOf<'a>,
     /// Its findings.
     pub counts: Counts,
-    /// What else there is, where it is a folder or all.
+    /// All outcomes, those too that `counts` leaves out; in the lines of a folder and of everything only.
     pub tally: Option<Tally>,
 }
 
@@ -178,8 +178,8 @@ impl Book {
         self.chapters.iter().map(Chapter::tally).fold(Tally::default(), Tally::add)
     }
 
-    /// The lines of a table of verdicts: name and title of each folder with its findings; for a publication our own findings
-    /// in its folder are in a line of their own. Then the sums of all publications and of all our own.
+    /// The lines of a table of verdicts: one for each folder, with its findings; our own findings in the folder of a publication
+    /// have a line of their own. Then the sums of all publications, of all our own findings, and of everything.
     #[must_use]
     pub fn lines(&self) -> Vec<Line<'_>> {
         let mut lines = Vec::new();
@@ -219,14 +219,14 @@ impl Book {
         self.evaluations().map(|e| e.failed.len()).sum()
     }
 
-    /// The first and last seed and how many there were, over all studies.
+    /// The smallest and the largest number of seeds of a study.
     #[must_use]
     pub fn seeds(&self) -> Option<(u32, u32)> {
         let counts = || self.evaluations().map(|e| e.provenance.seeds);
         counts().min().zip(counts().max())
     }
 
-    /// `summary.json`.
+    /// The content of `summary.json`: the verdicts of every study.
     #[must_use]
     pub fn summary(&self) -> Value {
         let part = |p: &Entry| match &p.outcome {
@@ -273,7 +273,7 @@ impl Book {
             "ours", "verdict", "detail", "profile", "seeds", "version", "engine",
         ];
         let mut rows: Vec<[String; 17]> = Vec::new();
-        // The numbers of claims with a single case.
+        // The quantity that decided each row; `None` for a claim with several cases, which has no single one.
         let mut decided: Vec<Option<DecidingQuantity>> = Vec::new();
         let (version, engine) = (self.version.clone(), self.engine.clone());
         let profile = self.profile.word().to_owned();

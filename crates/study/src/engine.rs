@@ -64,7 +64,7 @@ impl CellRunner for Simulator {
             Raw::String(name) => Document::open(&dir.join(name).to_string_lossy(), &load),
             Raw::Table(table) => {
                 let text = toml::to_string(table).map_err(|e| problem_of(e.to_string()))?;
-                // The name only serves to find the folder of what it extends.
+                // The file of the name does not exist: only its folder counts, where relative paths of `extends` start.
                 Document::parse(&dir.join(INLINE).to_string_lossy(), &text, &load)
             }
             _ => {
@@ -77,7 +77,7 @@ impl CellRunner for Simulator {
         for s in settings {
             document.set_value(&s.path, s.value.clone()).map_err(problem)?;
         }
-        // As everything that a study names, files of values are beside it.
+        // Relative paths of files of values start at the folder of the study, as all paths in it.
         let beside = |path: &str| load(&dir.join(path).to_string_lossy());
         document.read_traces(&beside).map_err(problem)?;
         let mut scenario = document.resolve().map_err(problem)?;
@@ -134,7 +134,7 @@ impl CellRunner for Simulator {
     }
 }
 
-/// File name of a scenario inside the study itself.
+/// File name that stands for a scenario written as a table in the study.
 const INLINE: &str = "(scenario)";
 
 fn problem(e: ScenarioError) -> Problem {

@@ -26,7 +26,7 @@ pub struct Evaluation {
     pub title: String,
     /// What texts for readers call the control under test, if there is one.
     pub candidate: Option<String>,
-    /// What it reproduces.
+    /// The publication and figure that it reproduces.
     pub source: Option<String>,
     /// The question and the method.
     pub about: Option<String>,
@@ -112,9 +112,9 @@ pub struct ValueRow {
     pub at: Vec<String>,
     /// Metrics in order.
     pub metrics: Vec<Estimate>,
-    /// The same for a reader; see [`format::sample`].
+    /// The metrics as text for a reader; see [`format::sample`].
     pub shown: Vec<String>,
-    /// Number of seeds for which each has no value.
+    /// For each metric the number of seeds without a value.
     pub without: Vec<usize>,
 }
 
@@ -127,7 +127,7 @@ pub struct Counts {
     pub differs: usize,
     /// Undecided.
     pub undecided: usize,
-    /// Without numbers.
+    /// Could not be evaluated.
     pub not_evaluable: usize,
     /// Not in the profile that ran.
     pub not_in_profile: usize,
@@ -140,7 +140,7 @@ impl Counts {
         self.holds + self.differs + self.undecided + self.not_evaluable + self.not_in_profile
     }
 
-    /// The sum of both.
+    /// The sum, verdict by verdict.
     #[must_use]
     pub const fn add(self, other: Self) -> Self {
         Self {
@@ -241,10 +241,17 @@ fn values(results: &Results<'_>) -> Values {
         }
     };
     Values {
-        axes: plan.file.study.axis.iter().map(crate::model::Axis::heading).collect(),
+        axes: plan.file.study.axis.iter().map(Axis::heading).collect(),
         metrics: plan.metrics.iter().map(|m| m.heading.clone()).collect(),
         rows: combinations(results).into_iter().map(row).collect(),
     }
+}
+
+/// A name for a column: `name`, or, where a column has this name, with what it names in front. An axis and a metric may have one
+/// name, and an axis may be called "reading"; columns may not.
+fn free(columns: &[(String, Column)], what: &str, name: &str) -> String {
+    let taken = columns.iter().any(|(known, _)| known == name);
+    if taken { format!("{what}.{name}") } else { name.to_owned() }
 }
 
 fn table(results: &Results<'_>) -> Table {
@@ -259,7 +266,8 @@ fn table(results: &Results<'_>) -> Table {
     let text = |f: &dyn Fn(&(usize, usize, usize)) -> String| Column::text(rows.iter().map(f));
     let mut columns = vec![("reading".to_owned(), text(&|(r, _, _)| readings[*r].clone()))];
     for (a, axis) in plan.file.study.axis.iter().enumerate() {
-        columns.push((axis.name.clone(), text(&|(_, c, _)| labels(plan, *c)[a].clone())));
+        let name = free(&columns, "axis", &axis.name);
+        columns.push((name, text(&|(_, c, _)| labels(plan, *c)[a].clone())));
         if axis.values.iter().all(|v| v.number().is_some()) {
             let x =
                 |c: usize| axis.values[Space::of(&plan.file).unflatten(c)[a]].number().unwrap_or(f64::NAN);
@@ -270,7 +278,7 @@ fn table(results: &Results<'_>) -> Table {
     columns.push(("seed".to_owned(), Column::Count(rows.iter().map(|(_, _, s)| seeds[*s]).collect())));
     for (m, metric) in plan.metrics.iter().enumerate() {
         let xs = rows.iter().map(|(r, c, s)| results.metric(*r, *c, m)[*s]).collect();
-        columns.push((metric.name.clone(), Column::real(xs)));
+        columns.push((free(&columns, "metric", &metric.name), Column::real(xs)));
     }
     if !results.cells.failed.is_empty() {
         let why = |(r, c, s): &(usize, usize, usize)| {
@@ -288,19 +296,19 @@ impl Evaluation {
         self.counts_of(|_| true)
     }
 
-    /// Those of the claims that the totals count.
+    /// The verdicts of the claims that the totals count.
     #[must_use]
     pub fn counted(&self) -> Counts {
         self.counts_of(ClaimResult::counts)
     }
 
-    /// Those of the others.
+    /// The verdicts of the claims that the totals do not count.
     #[must_use]
     pub fn aside(&self) -> Counts {
         self.counts_of(|claim| !claim.counts())
     }
 
-    /// Those of some claims.
+    /// The verdicts of the claims that `which` chooses.
     #[must_use]
     pub fn counts_of(&self, which: impl Fn(&ClaimResult) -> bool) -> Counts {
         let mut c = Counts::default();

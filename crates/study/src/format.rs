@@ -3,7 +3,7 @@
 use crate::stats::{self, Estimate};
 use skyhaul_base::math;
 
-/// Four significant digits; small and large ones in scientific notation.
+/// Four significant digits, or all before the decimal point; below 1e-4 and from 1e7 on, three digits in scientific notation.
 #[must_use]
 pub fn number(x: f64) -> String {
     if !x.is_finite() {
@@ -23,8 +23,8 @@ pub fn number(x: f64) -> String {
     minus(if text == "-0" { "0" } else { text })
 }
 
-/// `mean ± half`, with as many digits as the interval justifies; without an interval the mean alone. A value that is
-/// infinite for a seed has no mean.
+/// `mean ± half`, with as many digits as the interval justifies; without an interval, and from 1e7 on, the mean alone. A value
+/// that is infinite for a seed has no mean.
 #[must_use]
 pub fn estimate(e: &Estimate) -> String {
     if !e.mean.is_finite() {
@@ -37,11 +37,11 @@ pub fn estimate(e: &Estimate) -> String {
     format!("{} ± {}", minus(&digits(e.mean, places)), digits(e.half, places))
 }
 
-/// Least number of seeds from which a spread is told from chance.
+/// Least number of seeds for which [`sample`] shows a median.
 const SPREAD: usize = 5;
 
 /// The values of a metric over the seeds, for a reader: [`estimate`], but the median with the smallest and largest value
-/// where the 95 % interval of a mean of positive values reaches below zero, as it does with long tails. Seeds without a
+/// where the 95 % interval of a mean of positive values reaches zero, as it does with long tails. Seeds without a
 /// value, such as the time of pages that never finished, are counted, and the median is that of the others.
 #[must_use]
 pub fn sample(values: &[f64]) -> String {
@@ -82,8 +82,8 @@ pub fn brief(e: &Estimate) -> String {
     number(e.mean)
 }
 
-/// A mean with the digits that a neighbour with this half-width has; with four significant digits if that is
-/// infinite.
+/// A mean as [`number`], or with the digits that [`estimate`] gives a mean with the half-width `half`, if that is finite and not
+/// zero.
 #[must_use]
 pub fn like(x: f64, half: f64) -> String {
     if !x.is_finite() || !half.is_finite() || half == 0.0 || math::abs(x) >= 1e7 {
@@ -92,7 +92,7 @@ pub fn like(x: f64, half: f64) -> String {
     minus(&digits(x, decimals(half, 2).min(8)))
 }
 
-/// With a sign in front of a positive mean.
+/// As [`estimate`], with a plus sign in front of a positive mean.
 #[must_use]
 pub fn signed(e: &Estimate) -> String {
     let sign = if e.mean > 0.0 && e.mean.is_finite() { "+" } else { "" };
@@ -105,7 +105,7 @@ pub fn with_unit(text: String, unit: &str) -> String {
     if unit.is_empty() { text } else { format!("{text} {unit}") }
 }
 
-/// A share as a signed percentage, such as `+12.3 %`; from tenfold on as a factor, such as `×242`.
+/// A relative difference as a signed percentage, such as `+12.3 %`; from tenfold on as a factor, such as `×242`.
 #[must_use]
 pub fn percent(e: &Estimate) -> String {
     if e.mean >= 9.0 {

@@ -1,4 +1,4 @@
-//! An overview over several studies: the same few things side by side, metric by metric, with the intervals of the
+//! An overview over several studies: the same few configurations side by side, metric by metric, with the intervals of the
 //! means and of the paired differences.
 //!
 //! The studies hold the lines, the paper the sections; a line belongs to the section that its id names.
@@ -22,7 +22,7 @@ pub struct Line {
     pub says: String,
     /// Unit of the values.
     pub unit: String,
-    /// Whether more or less of it is better.
+    /// Whether larger or smaller values are better.
     pub better: Option<Preference>,
     /// One entry for each combination of the values of the axes in `for_each`.
     pub places: Vec<Place>,
@@ -35,7 +35,7 @@ pub struct Place {
     pub at: String,
     /// The mean of each column.
     pub values: Vec<Estimate>,
-    /// First column less each of the others, seed by seed.
+    /// The first column minus each of the others, seed by seed.
     pub differences: Vec<Estimate>,
 }
 
@@ -44,29 +44,30 @@ struct Layout {
     metric: usize,
     /// The values of axes that each side sets.
     sides: Vec<Vec<Option<usize>>>,
-    /// Axes with a place for each value.
-    places: Vec<usize>,
+    /// Indices of the axes in `for_each`: each combination of their values is a place.
+    for_each: Vec<usize>,
     /// The values of each axis that are shown.
     shown: Vec<Vec<usize>>,
 }
 
 impl Layout {
+    /// The places of the line, numbered.
     fn counter(&self) -> Space {
-        Space { lengths: self.places.iter().map(|a| self.shown[*a].len()).collect() }
+        Space { lengths: self.for_each.iter().map(|a| self.shown[*a].len()).collect() }
     }
 
     /// The values of all axes at a place.
     fn index(&self, place: usize) -> Vec<usize> {
         let mut index: Vec<usize> = self.shown.iter().map(|v| v[0]).collect();
-        for (a, k) in self.places.iter().zip(self.counter().unflatten(place)) {
+        for (a, k) in self.for_each.iter().zip(self.counter().unflatten(place)) {
             index[*a] = self.shown[*a][k];
         }
         index
     }
 
-    /// The values of the axes with several.
+    /// The values at a place of those axes in `for_each` that show several, in words.
     fn label(&self, file: &StudyFile, index: &[usize]) -> String {
-        let several = self.places.iter().filter(|a| self.shown[**a].len() > 1);
+        let several = self.for_each.iter().filter(|a| self.shown[**a].len() > 1);
         several.map(|a| file.study.axis[*a].label(index[*a])).collect::<Vec<_>>().join(", ")
     }
 }
@@ -96,14 +97,14 @@ fn layout(file: &StudyFile, metrics: &[PlannedMetric], i: usize) -> Result<Layou
     if sides.is_empty() {
         return Err(file.refuse(&key("sides"), "nothing is compared", &["[{ cc = \"candidate\" }]"]));
     }
-    let places = line.for_each.0.iter().map(axis).collect::<Result<Vec<_>, _>>()?;
+    let for_each = line.for_each.0.iter().map(axis).collect::<Result<Vec<_>, _>>()?;
     let mut shown = Vec::new();
     for (a, pin) in pins(file, &line.at, &key("at"))?.into_iter().enumerate() {
         let all = pin.unwrap_or_else(|| (0..file.study.axis[a].values.len()).collect());
         let set = sides.iter().filter(|s| s[a].is_some()).count();
-        let wrong = if set > 0 && (set < sides.len() || places.contains(&a)) {
+        let wrong = if set > 0 && (set < sides.len() || for_each.contains(&a)) {
             Some(("sides", "is set by some sides only, or listed in `for_each` too"))
-        } else if all.len() != 1 && set == 0 && !places.contains(&a) {
+        } else if all.len() != 1 && set == 0 && !for_each.contains(&a) {
             Some(("at", "has several values: name one, or list it in `for_each`"))
         } else {
             None
@@ -113,7 +114,7 @@ fn layout(file: &StudyFile, metrics: &[PlannedMetric], i: usize) -> Result<Layou
         }
         shown.push(all);
     }
-    Ok(Layout { metric, sides, places, shown })
+    Ok(Layout { metric, sides, for_each, shown })
 }
 
 /// Checks that all lines can be measured.

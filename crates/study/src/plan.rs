@@ -73,7 +73,7 @@ pub fn plan_profile<R: CellRunner>(
 /// Refuses metrics of quantities that no flow in any combination can have: they would be 0, or missing, everywhere.
 fn check_transports(plan: &Plan) -> Result<(), StudyError> {
     for (i, metric) in plan.file.study.metric.iter().enumerate() {
-        // Metrics per group are of some groups only.
+        // A metric per group may concern some groups only.
         if metric.over == Some(Aggregation::PerGroup) {
             continue;
         }
@@ -141,7 +141,7 @@ pub(crate) fn check_values(
         }
         if let Some(twin) = (0..k).find(|j| axis.label(*j) == axis.label(k)) {
             let label = axis.label(k);
-            return Err(file.refuse(&key, format!("label `{label}` also belongs to value {twin}"), &[]));
+            return Err(file.refuse(&key, format!("label `{label}` also belongs to `values[{twin}]`"), &[]));
         }
     }
     Ok(())
@@ -243,7 +243,7 @@ fn blame(file: &StudyFile, settings: &[Setting], problem: &Problem) -> StudyErro
 }
 
 fn fill_grid<R: CellRunner>(runner: &R, plan: &mut Plan, base: &[Setting]) -> Result<(), StudyError> {
-    let last = profile::settings(&plan.file, plan.profile);
+    let of_profile = profile::settings(&plan.file, plan.profile);
     let space = Space::of(&plan.file);
     let readings = plan.file.study.reading.len();
     let mut known = Index::default();
@@ -275,7 +275,7 @@ fn fill_grid<R: CellRunner>(runner: &R, plan: &mut Plan, base: &[Setting]) -> Re
                 settings.extend(settings_of(&of.set, &format!("reading[{r}].set")));
                 label = format!("{label}, {}", of.label);
             }
-            settings.extend(last.clone());
+            settings.extend(of_profile.clone());
             let resolved = resolve(runner, &plan.file, &settings)?;
             let version = runner.version(&resolved.scenario);
             let runs = profile::within(&index, &plan.only);
@@ -288,7 +288,8 @@ fn fill_grid<R: CellRunner>(runner: &R, plan: &mut Plan, base: &[Setting]) -> Re
     Ok(())
 }
 
-/// The scenarios so far, by text: their indices, which differ only in constants, and the run that they share.
+/// The scenarios so far, by text. Scenarios with the same text differ only in constants and share a run; the index has their
+/// numbers and that of the run.
 #[derive(Default)]
 struct Index {
     scenarios: BTreeMap<String, (Vec<usize>, Option<usize>)>,

@@ -147,9 +147,9 @@ pub enum JobError {
     /// Its scenario is invalid.
     #[error(transparent)]
     Scenario(#[from] Problem),
-    /// The version of a control differs, or the job was damaged.
+    /// The version of a part of the scenario differs, or the job was damaged.
     #[error(
-        "a control here is not the version that the study was planned with, or the job was damaged in transit"
+        "a part of the scenario here, such as a control or a queue, is not the version that the study was planned with, or the job was damaged in transit"
     )]
     OtherVersion,
     /// The answer cannot be written.
@@ -191,7 +191,7 @@ pub(crate) fn attempt<R: CellRunner>(
 /// If the cache cannot be written. Finished cells stay in it.
 pub fn run<R: CellRunner>(runner: &R, plan: &Plan, options: &RunOptions<'_>) -> Result<Cells, StudyError> {
     let cells = plan.cells();
-    let keys: Vec<String> = jobs_keys(plan, &cells);
+    let keys: Vec<String> = cell_keys(plan, &cells);
     let mut observed: Vec<Option<Observed>> = vec![None; cells.len()];
     let runs = plan.runs();
     let cacheable = |number: usize| runs[cells[number].run].version.is_ok();
@@ -228,7 +228,7 @@ pub fn run<R: CellRunner>(runner: &R, plan: &Plan, options: &RunOptions<'_>) -> 
             let result = one(number);
             let label = &runs[cells[number].run].label;
             match &result {
-                // What a request to stop ends did not fail.
+                // A cell that ended because of the request to stop did not fail.
                 Ok(Err(_)) if stopped() => break,
                 Ok(Err(failure)) => {
                     let message = &failure.message;
@@ -255,7 +255,7 @@ pub fn run<R: CellRunner>(runner: &R, plan: &Plan, options: &RunOptions<'_>) -> 
             }
         });
     } else {
-        // Targets without threads take this way too.
+        // Without starting a thread, so that targets without threads run cells too.
         work();
     }
     options.progress.end();
@@ -274,7 +274,7 @@ pub fn run<R: CellRunner>(runner: &R, plan: &Plan, options: &RunOptions<'_>) -> 
     Ok(Cells { observed, failed, cached, ran, interrupted })
 }
 
-fn jobs_keys(plan: &Plan, cells: &[Cell]) -> Vec<String> {
+fn cell_keys(plan: &Plan, cells: &[Cell]) -> Vec<String> {
     let runs = plan.runs();
     cells.iter().map(|c| plan.key(runs[c.run], c.seed)).collect()
 }

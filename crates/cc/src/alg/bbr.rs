@@ -70,6 +70,7 @@ pub enum Invalid {
 }
 
 impl ControlOptions for Config {
+    const SLOW_START: bool = true;
     type Control = Box<Bbr>;
     type Invalid = Invalid;
 

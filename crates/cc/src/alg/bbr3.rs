@@ -103,6 +103,7 @@ pub enum Invalid {
 }
 
 impl ControlOptions for Config {
+    const SLOW_START: bool = true;
     type Control = Box<Bbr3>;
     type Invalid = Invalid;
 

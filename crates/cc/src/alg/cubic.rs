@@ -60,6 +60,7 @@ pub enum Invalid {
 }
 
 impl ControlOptions for Config {
+    const SLOW_START: bool = true;
     type Control = Box<Cubic>;
     type Invalid = Invalid;
 

@@ -94,6 +94,7 @@ impl Config {
 }
 
 impl ControlOptions for Config {
+    const SLOW_START: bool = true;
     type Control = Box<Gaimd>;
     type Invalid = Invalid;
 

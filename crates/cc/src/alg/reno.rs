@@ -106,6 +106,7 @@ pub mod member {
             }
 
             impl ControlOptions for $Member {
+                const SLOW_START: bool = true;
                 type Control = Box<super::Reno>;
                 type Invalid = Invalid;
 

@@ -75,6 +75,7 @@ pub enum Invalid {
 }
 
 impl ControlOptions for Config {
+    const SLOW_START: bool = true;
     type Control = Box<TcpReal>;
     type Invalid = Invalid;
 

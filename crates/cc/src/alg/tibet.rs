@@ -65,6 +65,7 @@ pub enum Invalid {
 }
 
 impl ControlOptions for Config {
+    const SLOW_START: bool = true;
     type Control = Box<Tibet>;
     type Invalid = Invalid;
 

@@ -89,6 +89,7 @@ impl Config {
 }
 
 impl ControlOptions for Config {
+    const SLOW_START: bool = true;
     type Control = Box<Vegas>;
     type Invalid = Invalid;
 

@@ -80,6 +80,7 @@ pub enum Invalid {
 }
 
 impl ControlOptions for Config {
+    const SLOW_START: bool = true;
     type Control = Box<Westwood>;
     type Invalid = Invalid;
 

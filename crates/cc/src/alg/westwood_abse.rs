@@ -68,6 +68,7 @@ pub enum Invalid {
 }
 
 impl ControlOptions for Config {
+    const SLOW_START: bool = true;
     type Control = Box<Abse>;
     type Invalid = Invalid;
 

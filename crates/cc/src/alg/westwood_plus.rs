@@ -72,6 +72,7 @@ impl Config {
 }
 
 impl ControlOptions for Config {
+    const SLOW_START: bool = true;
     type Control = Box<WestwoodPlus>;
     type Invalid = Invalid;
 

@@ -78,13 +78,13 @@ pub(crate) struct GatewayDoctorArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Prove the path: open a connection over the link to this server. The gateway runs for it if it does not yet.
+    /// Prove the path: open a connection over the link to this server. A gateway that does not run yet runs for this test.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) probe: Option<SocketAddr>,
     /// Address of a host from which the probe comes [default: the first neighbour on the terrestrial interface].
     #[arg(long, value_name = "ADDRESS", requires = "probe")]
     pub(crate) from: Option<std::net::IpAddr>,
-    /// Count the SYNs that arrive for so long, and explain what becomes of them.
+    /// Count the SYNs that arrive in this time, and explain what becomes of them.
     #[arg(long, value_name = "TIME", value_parser = quantity::<Time>)]
     pub(crate) watch: Option<Time>,
     #[command(flatten)]
@@ -113,7 +113,7 @@ pub(crate) struct GatewayCaptureArgs {
     /// Capture payloads, too; otherwise only headers.
     #[arg(long)]
     pub(crate) payload: bool,
-    /// End after so many packets.
+    /// End after this number of packets.
     #[arg(long, value_name = "N", requires = "pcap")]
     pub(crate) packets: Option<u64>,
     /// End when the files have this size together.
@@ -157,7 +157,7 @@ pub(crate) struct GatewayNameArgs {
 pub(crate) struct GatewayStopArgs {
     #[command(flatten)]
     pub(crate) of: GatewayNameArgs,
-    /// Do not wait until it has ended.
+    /// Do not wait until the gateway has ended.
     #[arg(long)]
     pub(crate) no_wait: bool,
 }
@@ -169,10 +169,10 @@ pub(crate) struct GatewayStatusArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Include its connections, at most the oldest thousand.
+    /// Include the connections of the gateway, at most the oldest thousand; not for several gateways.
     #[arg(long)]
     pub(crate) flows: bool,
-    /// Exit status 1 unless it splits new connections and knows that they reach it.
+    /// Exit with status 1 unless the gateway splits new connections and knows that they reach it.
     #[arg(long)]
     pub(crate) check: bool,
 }

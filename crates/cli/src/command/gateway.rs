@@ -31,12 +31,12 @@ use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// The hidden command.
+/// The hidden command that cleans up after a gateway that was killed.
 const KEEPER: [&str; 2] = ["gateway", "keeper"];
 /// Placeholders for the ports that the kernel picks at run time.
-const SOME: rules::Ports = rules::Ports { v4: 5000, v6: 5001 };
+const PLACEHOLDERS: rules::Ports = rules::Ports { v4: 5000, v6: 5001 };
 
-/// The command line of the keeper.
+/// The command line that starts the keeper; `again` is the one that starts this program.
 fn keeper(again: &[OsString]) -> Vec<OsString> {
     [again, &KEEPER.map(Into::into)].concat()
 }
@@ -46,7 +46,7 @@ pub(crate) fn run(command: &GatewayCommand, again: &[OsString]) -> Result<(), St
         GatewayCommand::Check(args) => check(args),
         GatewayCommand::Rules(args) => {
             let config = read(args)?;
-            print(&format!("{}\n{}", rules::all(&config, SOME, false), rules::routing(&config)))
+            print(&format!("{}\n{}", rules::all(&config, PLACEHOLDERS, false), rules::routing(&config)))
         }
         GatewayCommand::Doctor(args) => examine(args, again),
         GatewayCommand::Run(args) => serve(args, again),
@@ -54,16 +54,16 @@ pub(crate) fn run(command: &GatewayCommand, again: &[OsString]) -> Result<(), St
         GatewayCommand::Top(args) => top(args),
         GatewayCommand::Evidence(args) => {
             let of = Target::of(&args.of)?;
-            let v = of.asked("evidence")?;
+            let v = of.ask_json("evidence")?;
             if args.json {
                 return print(&format!("{v:#}\n"));
             }
-            print(&evidence::page(of.understood::<Option<Evidence>>(v)?.as_ref()))
+            print(&evidence::page(of.parse::<Option<Evidence>>(v)?.as_ref()))
         }
         GatewayCommand::Stop(args) => stop(args),
         GatewayCommand::Reload(args) => {
-            let said = Target::of(args)?.ask("reload")?;
-            if said == "reloaded\n" { print(&said) } else { Err(Stop::bad(said.trim())) }
+            let answer = Target::of(args)?.ask("reload")?;
+            if answer == "reloaded\n" { print(&answer) } else { Err(Stop::bad(answer.trim())) }
         }
         GatewayCommand::Capture(args) => capture::run(args),
         GatewayCommand::Clean(args) => clean(args),
@@ -74,14 +74,14 @@ pub(crate) fn run(command: &GatewayCommand, again: &[OsString]) -> Result<(), St
     }
 }
 
-/// A gateway that is spoken of.
+/// The running gateway that a command is about.
 struct Target {
     folder: PathBuf,
     name: String,
 }
 
 impl Target {
-    /// The one that is named, or the only one that runs.
+    /// The gateway that is named, or the only one that runs, or the default name if none runs.
     fn of(args: &GatewayNameArgs) -> Result<Self, Stop> {
         let folder = args.runtime.folder();
         let name = match (&args.name, place::running(&folder).as_slice()) {
@@ -93,18 +93,19 @@ impl Target {
         };
         Ok(Self { folder, name })
     }
-    fn ask(&self, word: &str) -> Result<String, Stop> {
-        control::ask(&self.folder, &self.name, word).map_err(Stop::bad)
+    /// Sends a request, a word such as `status`, to the control socket of the gateway; returns the answer.
+    fn ask(&self, request: &str) -> Result<String, Stop> {
+        control::ask(&self.folder, &self.name, request).map_err(Stop::bad)
     }
-    /// What it says to a word, as JSON.
-    fn asked(&self, word: &str) -> Result<Value, Stop> {
-        let said = self.ask(word)?;
-        serde_json::from_str(&said)
-            .map_err(|_| Stop::bad(format!("the gateway {:?} says: {}", self.name, said.trim())))
+    /// As [`Target::ask`], for a request that is answered with JSON.
+    fn ask_json(&self, request: &str) -> Result<Value, Stop> {
+        let answer = self.ask(request)?;
+        serde_json::from_str(&answer)
+            .map_err(|_| Stop::bad(format!("the gateway {:?} says: {}", self.name, answer.trim())))
     }
-    /// The same, as what this program knows it as.
-    fn understood<T: DeserializeOwned>(&self, said: Value) -> Result<T, Stop> {
-        serde_json::from_value(said).map_err(|e| {
+    /// The typed form of a JSON answer; a gateway of another version may not have it.
+    fn parse<T: DeserializeOwned>(&self, answer: Value) -> Result<T, Stop> {
+        serde_json::from_value(answer).map_err(|e| {
             Stop::bad(format!("the gateway {:?} is another version of skyhaul than this one: {e}", self.name))
         })
     }
@@ -112,11 +113,12 @@ impl Target {
 
 fn stop(args: &GatewayStopArgs) -> Result<(), Stop> {
     let of = Target::of(&args.of)?;
-    // Asked first: a gateway of this name that is started meanwhile is not waited for.
+    // `Ending` identifies the process before the request to stop: a gateway of the same name that is started meanwhile is
+    // not waited for.
     let ends = place::Ending::of(&of.folder, &of.name);
-    let said = of.ask("stop")?;
+    let answer = of.ask("stop")?;
     if args.no_wait {
-        return print(&said);
+        return print(&answer);
     }
     ends.wait();
     print("stopped\n")
@@ -212,7 +214,7 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
         OnFailure::Block => "new connections of hosts are dropped",
     };
     line("without the gateway", failure.into());
-    // Without the right to ask nft, there are none.
+    // Without the right to run nft, `evaded` finds nothing.
     for f in doctor::evaded(&c) {
         line(&f.what, f.message);
     }
@@ -220,7 +222,7 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
     print(&out)
 }
 
-/// What the profile of the link sets.
+/// The lines about the profile of the link; none without a profile.
 fn link_lines(c: &Config) -> Vec<(&'static str, String)> {
     let s = &c.satellite;
     let (Some(profile), Some(rate), Some(link)) = (s.profile, s.rate, s.link_settings()) else {
@@ -254,7 +256,7 @@ fn link_lines(c: &Config) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// What is measured.
+/// The line on evidence: which connections are measured, and which of them are split; none if evidence is off.
 fn measured(c: &Config) -> Option<String> {
     let e = &c.evidence;
     let other =
@@ -299,6 +301,7 @@ fn examine(args: &GatewayDoctorArgs, again: &[OsString]) -> Result<(), Stop> {
     if findings.iter().all(Finding::is_ok) { Ok(()) } else { Err(Stop::Status(1)) }
 }
 
+/// Passes the events of a running gateway on to the metrics, the service manager and the terminal.
 struct Watch {
     metrics: Option<Metrics>,
     name: String,
@@ -329,8 +332,8 @@ impl RunObserver for Watch {
     }
     fn lives(&mut self, status: &dyn Fn(bool) -> Status) {
         let s = status(false);
-        let more = if s.admits { "" } else { "; new ones are forwarded" };
-        self.manager.lives(&format!("{} connections{more}", s.flows));
+        let forwards = if s.admits { "" } else { "; new ones are forwarded" };
+        self.manager.lives(&format!("{} connections{forwards}", s.flows));
     }
     fn reloading(&mut self) {
         self.manager.reloading();
@@ -379,12 +382,13 @@ fn serve(args: &GatewayRunArgs, again: &[OsString]) -> Result<(), Stop> {
     ran.map(drop)
 }
 
-/// What has become of the rules of nftables, if others have removed or changed them.
+/// The state of the rules of nftables, if another program has removed or changed them.
 fn rules_line(rules: &RulesStatus) -> Option<String> {
     let who = rules.changed_by.as_deref().unwrap_or("somebody");
     if !rules.in_place {
         return Some(format!(
-            "GONE for {:.0} s by {who}, new connections pass unsplit and open ones stand still; it tries again: {}",
+            "GONE for {:.0} s, removed or changed by {who}; new connections pass unsplit, open ones stand \
+             still, and the gateway tries to restore the rules: {}",
             rules.lost_for.unwrap_or(0.0),
             rules.message.as_deref().unwrap_or_default()
         ));
@@ -395,19 +399,22 @@ fn rules_line(rules: &RulesStatus) -> Option<String> {
     })
 }
 
-/// Whether connections of hosts reach it, if that is not known.
+/// Whether connections of hosts reach the gateway, unless that is proven.
 fn proof_line(proof: &ProofStatus) -> Option<String> {
     let cause = proof.cause.as_deref().unwrap_or_default();
     match proof.state {
         ProofState::Works => None,
-        ProofState::Unproven => Some("not known yet whether connections of hosts reach it".into()),
-        ProofState::Doubtful => Some(format!("DOUBTFUL, connections of hosts may not reach it: {cause}")),
+        ProofState::Unproven => Some("not known yet whether connections of hosts reach the gateway".into()),
+        ProofState::Doubtful => {
+            Some(format!("DOUBTFUL, connections of hosts may not reach the gateway: {cause}"))
+        }
         ProofState::Withdrawn => {
             Some(format!("WITHDRAWN for {:.0} s: {cause}", proof.lasts.unwrap_or_default()))
         }
     }
 }
 
+/// The status as text: counters, doubts, networks, and the connections if the status lists them.
 fn page(s: &Status) -> String {
     let (c, flows) = (&s.counts, s.flows);
     let megabytes = |n: u64| format!("{:.1} MB", n as f64 / 1e6);
@@ -493,16 +500,16 @@ fn page(s: &Status) -> String {
     out + &table.lines(0)
 }
 
-/// Networks that the page shows: those with most bytes.
+/// Number of networks that the page shows: those with most bytes.
 const SHOWN: usize = 10;
 
-/// The networks behind the link.
+/// A table of the networks behind the link.
 fn prefixes(all: &[PrefixStatus]) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut most: Vec<_> = all.iter().collect();
-    most.sort_by_key(|p| std::cmp::Reverse(p.to_link + p.to_hosts));
+    let mut by_bytes: Vec<_> = all.iter().collect();
+    by_bytes.sort_by_key(|p| std::cmp::Reverse(p.to_link + p.to_hosts));
     let head = [
         "behind the link",
         "open",
@@ -515,7 +522,7 @@ fn prefixes(all: &[PrefixStatus]) -> String {
         "carried",
     ];
     let mut table = Grid::new(&head).left(0);
-    for p in most.iter().take(SHOWN) {
+    for p in by_bytes.iter().take(SHOWN) {
         table.row(vec![
             p.prefix.clone(),
             p.flows.to_string(),
@@ -551,20 +558,20 @@ fn status(args: &GatewayStatusArgs) -> Result<(), Stop> {
             )));
         }
     }
-    let v = of.asked(if args.flows { "list" } else { "status" })?;
-    let status = of.understood(v.clone())?;
+    let v = of.ask_json(if args.flows { "list" } else { "status" })?;
+    let status = of.parse(v.clone())?;
     print(&if args.json { format!("{v:#}\n") } else { page(&status) })?;
     if args.check && !status.works() { Err(Stop::Status(1)) } else { Ok(()) }
 }
 
-/// Several gateways, in a line each.
+/// Several gateways, in a line each; connections are not listed.
 fn list_all(args: &GatewayStatusArgs, all: impl Iterator<Item = Target>) -> Result<(), Stop> {
     let mut values = Vec::new();
     let mut works = true;
     let mut table = Grid::new(&["gateway", "process", "up s", "open", "new connections"]).left(0).left(4);
     for of in all {
-        let v = of.asked("status")?;
-        let s: Status = of.understood(v.clone())?;
+        let v = of.ask_json("status")?;
+        let s: Status = of.parse(v.clone())?;
         works &= s.works();
         let new = match (s.admits, s.works()) {
             (false, _) => "FORWARDED unsplit",
@@ -583,8 +590,8 @@ fn top(args: &GatewayNameArgs) -> Result<(), Stop> {
     let of = Target::of(args)?;
     interrupt::listen();
     while !interrupt::requested() {
-        let s = of.understood(of.asked("list")?)?;
-        // From the upper left corner, over what was there.
+        let s = of.parse(of.ask_json("list")?)?;
+        // ANSI: cursor to the upper left corner, then clear the screen.
         print(&format!("\x1b[H\x1b[2J{}", page(&s)))?;
         for _ in 0..10 {
             if !interrupt::requested() {

@@ -14,7 +14,7 @@ use skyhaul_base::{Duration, Rate};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct File {
-    /// Its name, from which those of its table and its interface are formed.
+    /// Name of the gateway, from which the names of its nftables table and its interface are formed.
     #[serde(default = "name")]
     pub name: String,
     /// The terrestrial side, whose connections are routed through the gateway; `None` if it only forwards ports.
@@ -70,20 +70,20 @@ pub struct Satellite {
     /// Networks behind the link.
     #[serde(default = "everything")]
     pub networks: Vec<Network>,
-    /// The kind of the link, which sets what the file leaves out of the keys below.
+    /// The kind of the link, which sets those of the keys below that the file leaves out.
     #[serde(default)]
     pub profile: Option<LinkProfile>,
-    /// RTT of the link, for the profile.
+    /// RTT of the link; only a profile needs it.
     #[serde(default)]
     pub rtt: Option<Time>,
     /// Pacing rate of IP packets, so that the queue is in the gateway; `None`: no pacing.
     #[serde(default, deserialize_with = "finite_rate")]
     pub rate: Option<Rate>,
-    /// Connections to a known gateway start with a part of the congestion window of earlier ones; needs `rate`.
+    /// Connections to a known gateway start with a part of the congestion window of earlier connections; has no effect without `rate`.
     #[serde(default = "yes")]
     pub resume: bool,
     /// How long the SYN to a known gateway waits for the first bytes of the client, so that it can carry them; zero: SYNs carry
-    /// no data, and that of other gateways is not taken.
+    /// no data, and data in SYNs of other gateways is not taken.
     #[serde(default = "soon")]
     pub early_data: Time,
     /// MTU of the link, bytes.
@@ -135,7 +135,7 @@ pub struct Limits {
     pub stuck: Time,
     /// Time that connections have to finish when the gateway stops.
     pub drain: Time,
-    /// Number of threads, each with a queue of the device.
+    /// Number of threads, each with a queue of the TUN device.
     pub threads: usize,
 }
 

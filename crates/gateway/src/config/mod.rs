@@ -20,7 +20,7 @@ pub struct Config {
     file: File,
     /// TCP settings of connections over the link.
     pub endpoint: Endpoint,
-    /// The same with the congestion control for paths on which low priority has not been found to work.
+    /// [`Self::endpoint`] with the congestion control for paths on which low priority has not been found to work.
     pub fallback: Endpoint,
     /// TCP settings of the second arm of an A/B test, if it is split.
     pub other: Option<Endpoint>,
@@ -38,9 +38,10 @@ impl DerefMut for Config {
         &mut self.file
     }
 }
+
 /// Maximum number of threads.
 const MOST_THREADS: usize = 64;
-/// Maximum wait for the first bytes of a client.
+/// Maximum of `satellite.early-data`: how long a SYN waits for the first bytes of a client.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 /// Maximum size of a configuration file, bytes.
 const LONGEST: u64 = 1 << 20;
@@ -107,7 +108,7 @@ impl Config {
         if hosts.is_some_and(|t| t.interface == f.satellite.interface) {
             return Err(fail(
                 "satellite.interface",
-                "it is that of the hosts: a gateway stands between two".into(),
+                "it is also terrestrial.interface: write the interface towards the link".into(),
             ));
         }
         for (key, networks) in [
@@ -129,12 +130,11 @@ impl Config {
         if let Some((key, message)) = f.satellite.contradicts_profile() {
             return Err(fail(key, message));
         }
-        for (key, zero) in
-            [("limits.flows", f.limits.flows == 0), ("limits.buffer", f.limits.buffer.0 < 4096)]
-        {
-            if zero {
-                return Err(fail(key, "it leaves room for nothing: write more".into()));
-            }
+        if f.limits.flows == 0 {
+            return Err(fail("limits.flows", "write at least 1".into()));
+        }
+        if f.limits.buffer.0 < 4096 {
+            return Err(fail("limits.buffer", "write at least 4096, in bytes".into()));
         }
         if !(1..=MOST_THREADS).contains(&f.limits.threads) {
             return Err(fail("limits.threads", format!("write a number from 1 to {MOST_THREADS}")));
@@ -197,7 +197,7 @@ impl Config {
         sides.is_some_and(|sides| sides.iter().all(|s| s.iter().any(|n| n.address.is_ipv6())))
     }
 
-    /// Whether it forwards ports.
+    /// Whether the gateway forwards ports, of either side.
     #[must_use]
     pub fn forwards_ports(&self) -> bool {
         !self.forward.is_empty() || !self.publish.is_empty()
@@ -219,6 +219,7 @@ impl Config {
             ("satellite.rate", s.rate != new.satellite.rate),
             ("satellite.early-data", s.early_data.0 != new.satellite.early_data.0),
             ("satellite.mtu", s.mtu != new.satellite.mtu),
+            ("satellite.endpoint.mtu-search", s.searches_mtu() != new.satellite.searches_mtu()),
             ("evidence", self.evidence != new.evidence),
             ("priority-test", self.priority_test != new.priority_test),
             ("satellite.cc", self.tests_priority() != new.tests_priority()),

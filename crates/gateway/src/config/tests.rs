@@ -118,5 +118,15 @@ fn every_refusal_names_file_and_key() {
         Config::parse("g.toml", &format!("{address}[evidence]\nmode = \"ab\"\n")).unwrap_err().to_string();
     assert!(e.starts_with("g.toml: terrestrial.preserve: it must be \"full\""), "{e}");
     let same = LEAST.replace("sat0", "lan0");
-    assert!(Config::parse("g.toml", &same).unwrap_err().to_string().contains("between two"));
+    let e = Config::parse("g.toml", &same).unwrap_err().to_string();
+    assert!(e.contains("it is also terrestrial.interface"), "{e}");
+}
+
+#[test]
+fn what_the_host_learns_at_its_start_needs_a_restart() {
+    let config = |more: &str| Config::parse("g.toml", &format!("{LEAST}{more}\n")).unwrap();
+    let needs = |more: &str| config("").needs_restart(&config(more));
+    assert_eq!(needs("endpoint = { mtu-search = false }"), Some("satellite.endpoint.mtu-search"));
+    assert_eq!(needs("mtu = 1400"), Some("satellite.mtu"));
+    assert_eq!(needs("cc = \"cubic\"\nendpoint = { nagle = true }"), None);
 }

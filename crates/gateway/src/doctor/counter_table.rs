@@ -1,4 +1,4 @@
-//! Counts SYNs and their answers where they arrive, in an nftables table for that moment, and explains what becomes of them.
+//! Counts SYNs and their answers where they arrive, in an nftables table that is removed afterwards, and explains the counts.
 
 use super::{Finding, doubt, finding};
 use crate::config::Config;
@@ -20,8 +20,8 @@ pub(super) struct CounterTable {
 }
 
 impl CounterTable {
-    /// Installs the table; `rules` are the rules of its chains `arrive`, which sees every packet that arrives, and `leave`, which
-    /// sees every packet that leaves. Sets: names of interfaces and how often.
+    /// Installs the table. `rules` are pairs of a chain and a rule: `arrive` sees every packet that arrives, `leave` every packet that
+    /// leaves. `sets` are the names of sets that count packets by interface.
     pub(super) fn begin(
         counters: &[&str],
         sets: &[&str],
@@ -82,13 +82,13 @@ fn counts(listed: &Value) -> BTreeMap<String, u64> {
     all
 }
 
-/// Interfaces of a set and how often, such as "eth2 (3)"; empty if there are none.
+/// The interfaces of a set with their counts, such as "eth2 (3)"; empty if there are none.
 pub(super) fn interfaces(counts: &BTreeMap<String, u64>, set: &str) -> String {
     let of = counts.iter().filter_map(|(k, n)| Some((k.strip_prefix(set)?.strip_prefix(' ')?, n)));
     of.map(|(name, n)| format!("{name} ({n})")).collect::<Vec<_>>().join(", ")
 }
 
-/// Counts the SYNs that arrive in a time, and the answers of servers behind the link, and explains what becomes of them.
+/// Counts for this time the SYNs that arrive, and the answers of servers behind the link, and explains the counts.
 #[must_use]
 pub fn watch(config: &Config, time: Duration) -> Vec<Finding> {
     let Some(terrestrial) = &config.terrestrial else {
@@ -116,9 +116,9 @@ pub fn watch(config: &Config, time: Duration) -> Vec<Finding> {
         ),
     ];
     for v6 in [false, true] {
-        let (hosts, others) = (&terrestrial.networks, &config.satellite.networks);
+        let (hosts, behind) = (&terrestrial.networks, &config.satellite.networks);
         for (interface, from, to, counter) in
-            [(lan, hosts, others, "hosts_meant"), (sat, others, hosts, "link_meant")]
+            [(lan, hosts, behind, "hosts_meant"), (sat, behind, hosts, "link_meant")]
         {
             if let Some(c) = rules::conditions(config, from, to, v6) {
                 rules.push((
@@ -181,7 +181,7 @@ fn explain(config: &Config, lan: &str, sat: &str, counts: &BTreeMap<String, u64>
             "answers",
             format!(
                 "{} arrived at {sat}, others at {astray}: where the way back does not lead over {sat} through this machine, \
-                 connections cannot be split (exclude such networks in [split], {})",
+                 connections cannot be split: exclude such networks in [split] of the gateway {}",
                 n("answers"),
                 config.name
             ),

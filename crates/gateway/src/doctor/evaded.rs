@@ -1,8 +1,8 @@
-//! Rules of others for forwarded connections, which split ones evade: a connection of hosts ends at this machine, so that its packets
-//! pass hook input, and another one begins here.
+//! Rules of others for forwarded connections, which split connections evade: a connection of a host ends at this machine, so that its
+//! packets pass hook input instead of hook forward, and another connection begins here.
 
 use super::{Finding, doubt};
-use crate::config::Config;
+use crate::config::{Config, Network};
 use crate::rules::{self, MARKS};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use std::process::Command;
 /// Maximum number of rules that are listed.
 const MOST: usize = 20;
 
-/// Rules of others that connections which are split evade, with what to write; nothing if nft cannot be asked.
+/// Rules of others that split connections evade, each with what to write instead; nothing if nft cannot be asked.
 #[must_use]
 pub fn evaded(config: &Config) -> Vec<Finding> {
     if config.intercepted().is_none() {
@@ -53,7 +53,7 @@ fn key(rule: &Value) -> Key {
     (word(rule, "family").into(), word(rule, "table").into(), rule["handle"].as_u64().unwrap_or_default())
 }
 
-/// From which interface to which other one a connection goes.
+/// The interface from which a connection comes, and the one to which it goes.
 type Way<'a> = (&'a str, &'a str);
 
 fn evaded_of(config: &Config, listed: &Value, texts: &BTreeMap<Key, String>) -> Vec<Finding> {
@@ -96,7 +96,7 @@ fn evaded_of(config: &Config, listed: &Value, texts: &BTreeMap<Key, String>) -> 
     found
 }
 
-/// The rules of a chain, and of those to which it jumps.
+/// The rules of a chain, and of the chains to which it jumps.
 fn reached<'a>(objects: &'a [Value], chain: &'a Value) -> Vec<&'a Value> {
     let (family, table) = (word(chain, "family"), word(chain, "table"));
     let mut names = vec![word(chain, "name")];
@@ -124,7 +124,7 @@ fn ends(rule: &Value, verdicts: &[&str]) -> bool {
     expressions(rule).any(|e| verdicts.iter().any(|v| e.get(v).is_some()))
 }
 
-/// The parts of a condition: values, and the elements of sets.
+/// The values to which a condition compares: one, or the elements of a set.
 fn values(right: &Value) -> Vec<&Value> {
     right["set"]
         .as_array()
@@ -153,7 +153,7 @@ fn applies(rule: &Value, (from, to): Way<'_>) -> bool {
         }
     })
 }
-/// Whether a rule asks for nothing but interfaces and new connections.
+/// Whether a rule has conditions on nothing but interfaces and the state of the connection.
 fn is_general(rule: &Value) -> bool {
     expressions(rule).filter_map(|e| e.get("match")).all(|m| {
         let left = &m["left"];
@@ -162,7 +162,7 @@ fn is_general(rule: &Value) -> bool {
     })
 }
 
-/// What a rule asks of a field, if it names single values.
+/// The values that a rule asks of a field; `None` if it has no condition (`==`) on that field.
 fn asked<'a>(rule: &'a Value, protocols: &[&str], field: &str) -> Option<Vec<&'a Value>> {
     let matches = expressions(rule).filter_map(|e| e.get("match")).filter(|m| word(m, "op") == "==");
     let mut of = matches.filter(|m| {
@@ -172,7 +172,7 @@ fn asked<'a>(rule: &'a Value, protocols: &[&str], field: &str) -> Option<Vec<&'a
     of.next().map(|m| values(&m["right"]))
 }
 
-/// What to write about a rule; `None`: the file forwards what it is about.
+/// What to write about a rule; `None`: the file already leaves unsplit what the rule is about.
 fn finding(config: &Config, rule: &Value, text: &str, (from, to): Way<'_>) -> Option<Finding> {
     let split = &config.split;
     let ports = asked(rule, &["tcp", "th"], "dport").and_then(|ports| {
@@ -188,37 +188,40 @@ fn finding(config: &Config, rule: &Value, text: &str, (from, to): Way<'_>) -> Op
         let all: Vec<_> = all.iter().map(u16::to_string).collect();
         format!("write exclude-ports = [{}] in [split]", all.join(", "))
     } else if let Some(networks) = networks(rule) {
-        let excluded = |n: &String| split.exclude.iter().any(|e| e.to_string() == *n);
-        if networks.iter().all(excluded) {
+        let within = |n: &Network, o: &Network| o.prefix <= n.prefix && o.contains(n.address);
+        if networks.iter().all(|n| split.exclude.iter().any(|e| within(n, e))) {
             return None;
         }
-        let all: Vec<_> = networks.iter().map(|n| format!("{n:?}")).collect();
+        // Without those within others, which a configuration refuses.
+        let all: BTreeSet<_> = split.exclude.iter().copied().chain(networks).collect();
+        let outer = all.iter().filter(|&n| !all.iter().any(|o| o != n && within(n, o)));
+        let all: Vec<_> = outer.map(|n| format!("\"{n}\"")).collect();
         format!("write exclude = [{}] in [split]", all.join(", "))
     } else {
         String::new()
     };
     // Packets of hosts are marked at hook input, and those from the link go on to the gateway's interface.
     let [near, _] = MARKS;
-    let (out, beside) =
-        (format!("oifname \"{to}\""), config.terrestrial.as_ref().is_some_and(|t| t.interface == from));
-    let (hook, instead) = if beside {
+    let out = format!("oifname \"{to}\"");
+    let from_hosts = config.terrestrial.as_ref().is_some_and(|t| t.interface == from);
+    let (hook, instead) = if from_hosts {
         ("input", format!("meta mark {near:#x}"))
     } else {
         ("forward", format!("oifname \"{}\"", config.interface()))
     };
-    let same = if text.contains(&out) { text.replace(&out, &instead) } else { format!("{instead} {text}") };
+    let moved = if text.contains(&out) { text.replace(&out, &instead) } else { format!("{instead} {text}") };
     let or = if write.is_empty() { "write" } else { ", or" };
     Some(doubt(
         format!("rule of {} {} {}", word(rule, "family"), word(rule, "table"), word(rule, "chain")),
-        format!("connections that are split evade it ({text}): {write}{or} a rule at hook {hook}: {same}"),
+        format!("connections that are split evade it ({text}): {write}{or} a rule at hook {hook}: {moved}"),
     ))
 }
 
-/// The networks that a rule names, as `[split]` takes them.
-fn networks(rule: &Value) -> Option<Vec<String>> {
+/// The networks that a rule names; `None` if it names none, or something else as well.
+fn networks(rule: &Value) -> Option<Vec<Network>> {
     let of = |v: &Value| match (v.as_str(), &v["prefix"]) {
-        (Some(address), _) => address.parse::<std::net::IpAddr>().ok().map(|a| a.to_string()),
-        (None, prefix) => Some(format!("{}/{}", prefix["addr"].as_str()?, prefix["len"].as_u64()?)),
+        (Some(address), _) => address.parse().ok(),
+        (None, prefix) => format!("{}/{}", prefix["addr"].as_str()?, prefix["len"].as_u64()?).parse().ok(),
     };
     let asked = ["daddr", "saddr"].into_iter().find_map(|field| asked(rule, &["ip", "ip6"], field))?;
     asked.into_iter().map(of).collect()
@@ -297,6 +300,30 @@ mod tests {
                 .contains("at hook forward: oifname \"sky-gateway\" iifname \"sat*\" ip saddr @bad drop"),
             "{listed:?}"
         );
+    }
+
+    #[test]
+    fn networks_of_rules_join_those_that_the_file_excludes() {
+        let objects = || {
+            let one = payload("ip", "daddr", json!("192.0.2.9"));
+            let net = payload("ip", "daddr", json!({ "prefix": { "addr": "198.51.100.0", "len": 24 } }));
+            let drop = || json!({ "drop": null });
+            vec![
+                chain("forward", "accept"),
+                rule("forward", 1, &[one, drop()]),
+                rule("forward", 2, &[net, drop()]),
+            ]
+        };
+        let text = [(1, "ip daddr 192.0.2.9 drop"), (2, "ip daddr 198.51.100.0/24 drop")];
+        // An address is the network of that address alone.
+        let listed = says(&config("[split]\nexclude = [\"192.0.2.9\"]\n"), objects(), &text);
+        assert_eq!(listed.len(), 1, "{listed:?}");
+        let write = "write exclude = [\"192.0.2.9/32\", \"198.51.100.0/24\"] in [split]";
+        assert!(listed[0].contains(write), "{listed:?}");
+        for all in ["192.0.2.9\", \"198.51.100.0/24", "192.0.2.0/24\", \"198.51.0.0/16"] {
+            let config = config(&format!("[split]\nexclude = [\"{all}\"]\n"));
+            assert_eq!(says(&config, objects(), &text), [""; 0], "{all}");
+        }
     }
 
     #[test]

@@ -18,11 +18,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-/// Time for a connection of this machine itself.
+/// Time for an ordinary connection of this machine to the server.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Opens a connection over the link to `to`, as one of a host at `from`. If no gateway of this name runs, one runs for it, which
-/// takes no connections of others.
+/// Opens a connection over the link to `to`, as a host at `from` would; `None`: a neighbour on the terrestrial side. If no gateway of this
+/// name runs, one is started for the probe, which intercepts no connections.
 #[must_use]
 pub fn prove(config: &Config, environment: &Environment, from: Option<IpAddr>, to: SocketAddr) -> Finding {
     let what = format!("connection to {to}");
@@ -59,7 +59,7 @@ fn rules(config: &Config, target: Target) -> Vec<(&'static str, String)> {
     let tun = config.interface();
     let ip = if target.to.is_ipv6() { "ip6" } else { "ip" };
     let (server, port) = (target.to.ip(), target.to.port());
-    // Where ports are forwarded, the address is translated on the way.
+    // If the gateway only forwards ports, the address of its host is translated on the way.
     let host = |key: &str| {
         if config.terrestrial.is_some() { format!("{ip} {key} {}", target.from.ip()) } else { String::new() }
     };
@@ -73,7 +73,7 @@ fn rules(config: &Config, target: Target) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Whether this machine itself reaches the server: an answer, or a reset.
+/// Whether this machine itself reaches the server: it answers, or resets the connection.
 fn reaches(to: SocketAddr) -> bool {
     match TcpStream::connect_timeout(&to, PATIENCE) {
         Ok(_) => true,
@@ -131,14 +131,14 @@ fn explain(
     finding(what, false, message)
 }
 
-/// A host on the terrestrial side; without such hosts, the gateway's own address.
+/// A host on the terrestrial side; if the gateway only forwards ports, the address of its own host.
 fn neighbour(config: &Config, to: SocketAddr) -> Option<IpAddr> {
     let Some(terrestrial) = &config.terrestrial else { return Some(forward::ADDRESS.into()) };
     let index = nix::net::if_::if_nametoindex(terrestrial.interface.as_str()).ok()?;
     host(&routing::neighbours(index, to.is_ipv6()).ok()?, &terrestrial.networks)
 }
 
-/// The first of these neighbours that is a host of the file, with an address that can be routed.
+/// The first of these neighbours that is in one of the networks and not link-local.
 fn host(neighbours: &[IpAddr], networks: &[Network]) -> Option<IpAddr> {
     let meant = |a: &IpAddr| networks.iter().any(|n| skyhaul_net::tun::within(n.address, *a, n.prefix));
     let local = |a: &IpAddr| match a {
@@ -163,25 +163,25 @@ impl RunObserver for StopRequest<'_> {
     }
 }
 
-/// Runs a gateway for one probe. No connection of others is split.
+/// Runs a gateway for one probe. It splits no connection.
 fn alone(config: &Config, environment: &Environment, target: Target) -> Result<String, GatewayError> {
     let mut config = config.clone();
     if let Some(t) = &mut config.terrestrial {
         t.networks = Vec::new();
     }
-    // Ports are opened, and log files written, by a gateway that stays.
+    // A gateway for one probe keeps no rules when it fails and writes no log, and opens no forwarded port.
     (config.on_failure, config.split, config.log) =
         (OnFailure::Bypass, Split::default(), LogConfig::default());
     if let (None, Some(first)) = (&config.terrestrial, config.forward.first().copied()) {
-        let any = SocketAddr::new(std::net::Ipv4Addr::LOCALHOST.into(), 0);
-        config.forward = vec![forward::Forward { listen: any, ..first }];
+        let unused = SocketAddr::new(std::net::Ipv4Addr::LOCALHOST.into(), 0);
+        config.forward = vec![forward::Forward { listen: unused, ..first }];
         config.publish = Vec::new();
     }
     let over = AtomicBool::new(false);
     let (ready, started) = channel();
     std::thread::scope(|s| {
         let gateway = s.spawn(|| crate::run(&config, environment, &mut StopRequest { ready, over: &over }));
-        // The sender goes with a gateway that fails to start.
+        // A gateway that fails to start drops the sender.
         let Ok(waker) = started.recv() else {
             return match gateway.join() {
                 Ok(Err(e)) => Err(e),

@@ -18,9 +18,9 @@ const FURTHEST: i32 = 1 << 30;
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Both directions ended with a FIN, or that from the link before a reset by the host.
+    /// Both directions ended with a FIN, or that from the link did before a reset.
     Finished,
-    /// It was reset.
+    /// It was reset, or its SYN was refused with a reset.
     Reset,
     /// Nothing was seen of it for too long.
     Silent,
@@ -33,13 +33,16 @@ pub(crate) enum Outcome {
 struct Stream {
     /// Next new sequence number; `None` before the SYN of this direction.
     next: Option<u32>,
+    /// Payload, each byte once.
     bytes: u64,
+    /// Payload seen again or out of order, bytes.
     again: u64,
+    /// A FIN was seen.
     ended: bool,
 }
 
 impl Stream {
-    /// Counts a segment; whether it carries payload, and whether any of it is new.
+    /// Counts a segment; returns whether it carries payload, and whether any of the payload is new.
     fn take(&mut self, head: &Head) -> (bool, bool) {
         if head.has(SYN) {
             self.next.get_or_insert(head.seq.wrapping_add(1));
@@ -73,11 +76,14 @@ pub(crate) struct Observed {
     pub(crate) split: bool,
     /// The client is a host on the terrestrial side.
     from_hosts: bool,
+    /// Sequence number of the SYN.
     syn: u32,
     began: u64,
+    /// The SYN-ACK.
     answered: Option<u64>,
     to_hosts: Stream,
     to_link: Stream,
+    /// The first byte from the link.
     first: Option<u64>,
     /// The client's first byte.
     requested: Option<u64>,
@@ -85,8 +91,10 @@ pub(crate) struct Observed {
     asked: u64,
     /// First and latest byte of the current response.
     response: Option<(u64, u64)>,
+    /// Sums over past exchanges: see the figure at the head of this file.
     waiting: u64,
     flowing: u64,
+    /// The last segment.
     pub(crate) seen: u64,
     reset: bool,
 }
@@ -143,12 +151,12 @@ impl Observed {
         new.stream(true).take(syn);
         new
     }
-    /// Whether this SYN is the one that opened it, once more.
+    /// Whether this SYN is a retransmission of the one that opened the connection.
     pub(crate) fn began_with(&self, syn: &Head) -> bool {
         self.syn == syn.seq
     }
 
-    /// The direction from the client, or that to it.
+    /// The direction from the client, or that to the client.
     fn stream(&mut self, from_client: bool) -> &mut Stream {
         if from_client == self.from_hosts { &mut self.to_link } else { &mut self.to_hosts }
     }
@@ -180,7 +188,7 @@ impl Observed {
         if !to_link && payload {
             match &mut self.response {
                 Some((_, last)) => *last = now,
-                // Old data before a request is answered belongs to the response before.
+                // Retransmitted data before a request is answered belongs to the previous response.
                 None if new => {
                     self.waiting += now - self.asked;
                     self.first.get_or_insert(now);
@@ -192,11 +200,11 @@ impl Observed {
         self.to_hosts.ended && self.to_link.ended
     }
 
-    /// What there is to say of it now that it is over.
+    /// The result of the connection, once it is over.
     pub(crate) fn result(&self) -> Measured {
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         let since = |at: Option<u64>| at.map(|at| seconds(at - self.began));
-        // The handshake and what the client does before it asks count from the SYN only.
+        // Times from the request leave out the handshake, and are known only if a host asks before the first byte from the link.
         let asked =
             self.requested.filter(|at| self.from_hosts && self.first.is_some_and(|first| first >= *at));
         let flowing = self.flowing + self.response.map_or(0, |(first, last)| last - first);

@@ -19,6 +19,7 @@ pub(crate) const GROUPS: usize = 16;
 pub(crate) struct Moments {
     n: u64,
     mean: f64,
+    /// Sum of squared deviations from the mean.
     squares: f64,
 }
 
@@ -40,7 +41,8 @@ impl Moments {
     }
 }
 
-/// Sums per group of clients. A client's connections resemble each other, so the groups vary, not the connections.
+/// Number and sum of samples per group of clients. A client's connections resemble each other, so the variance is taken between groups,
+/// not between connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Grouped([(u64, f64); GROUPS]);
 
@@ -69,9 +71,9 @@ impl Grouped {
 /// Samples of one quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Samples {
-    /// Independent ones.
+    /// Independent samples.
     Single(Moments),
-    /// Ones that depend on each other within a client.
+    /// Samples that depend on each other within a client.
     Grouped(Box<Grouped>),
 }
 
@@ -114,8 +116,8 @@ pub(crate) struct Interval {
     pub(crate) lasting: f64,
 }
 
-/// The difference `second − first`, averaged over strata with the number of their samples as weight. Strata that lack samples of
-/// one side are left out; `None` if all do.
+/// The difference `second − first`, averaged over strata with the number of their samples as weight. Strata without a mean of one
+/// side are left out; `None` if no stratum is left.
 pub(crate) fn difference(strata: impl Iterator<Item = (Option<Mean>, Option<Mean>)>) -> Option<Interval> {
     let both: Vec<_> = strata.filter_map(|(a, b)| Some((a?, b?))).collect();
     let weight = |(a, b): &(Mean, Mean)| (a.n + b.n) as f64;
@@ -145,7 +147,7 @@ pub(crate) fn difference(strata: impl Iterator<Item = (Option<Mean>, Option<Mean
     })
 }
 
-/// The mean with its pointwise 95 % interval.
+/// The mean, and the half-width of its pointwise 95 % interval.
 pub(crate) fn alone(mean: Mean) -> (f64, f64) {
     (mean.mean, quantile(mean.freedom) * mean.variance.sqrt())
 }
@@ -177,8 +179,8 @@ fn lasting(variance: f64) -> f64 {
     (variance * (1.0 + per) * (2.0 * (1.0 / ALPHA).ln() + (1.0 + 1.0 / per).ln())).sqrt()
 }
 
-/// The difference `first − second` of two shares with its pointwise 95 % interval (Agresti and Caffo, The American Statistician
-/// 54(4), 2000). Each side is a count and its total.
+/// The difference `first − second` of two shares, and the half-width of its pointwise 95 % interval (Agresti and Caffo, The American
+/// Statistician 54(4), 2000). Each side is a count and its total.
 pub(crate) fn shares(first: (u64, u64), second: (u64, u64)) -> (f64, f64) {
     let adjusted = |(x, n): (u64, u64)| {
         let n = n as f64 + 2.0;

@@ -1,5 +1,5 @@
-//! All observed connections. Memory is bounded: beyond the limits, further connections are not observed, and further prefixes only
-//! count for the whole.
+//! All observed connections. Memory is bounded: beyond the limits, further connections are not observed, and connections of further
+//! prefixes count for all connections only.
 
 use super::arm::Arm;
 use super::connection::{Ends, Observed};
@@ -16,9 +16,9 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Silence after which a connection is given up, nanoseconds.
 const SILENCE: u64 = 300_000_000_000;
-/// The same for a SYN without an answer.
+/// Silence after which a connection whose SYN has no answer is given up, nanoseconds.
 const UNANSWERED: u64 = 60_000_000_000;
-/// Connections that the gateway may announce before their SYN is seen.
+/// Maximum number of connections that the gateway has announced and whose SYN has not been seen yet.
 const EARLY: usize = 1024;
 /// Maximum number of prefixes in a report.
 const LISTED: usize = 50;
@@ -57,7 +57,7 @@ impl SplitRules {
     }
 }
 
-/// All observed connections, and what those yield that are over.
+/// All observed connections, and the results of those that are over.
 #[derive(Debug)]
 pub(crate) struct Table {
     settings: Settings,
@@ -66,8 +66,11 @@ pub(crate) struct Table {
     /// Connections that the gateway splits and whose SYN has not been seen yet.
     early: BTreeSet<Ends>,
     all: Tally,
+    /// Results by prefix.
     groups: BTreeMap<Network, Tally>,
+    /// Connections beyond the limit of open ones.
     unobserved: u64,
+    /// Connections of prefixes beyond the limit of prefixes.
     unlisted: u64,
     /// Packets that the kernel could not deliver.
     pub(crate) missed: u64,
@@ -96,7 +99,7 @@ impl Table {
         self.wanted = SplitRules::new(config);
     }
 
-    /// Takes a segment at a time in nanoseconds; `from_hosts`: it comes from the hosts' side.
+    /// Takes a segment that was seen at `now`, nanoseconds; `from_hosts`: it comes from the hosts' side.
     pub(crate) fn take(&mut self, now: u64, from_hosts: bool, head: &Head) {
         if head.has(SYN) && !head.has(ACK) {
             self.open(now, from_hosts, head);
@@ -119,7 +122,7 @@ impl Table {
         let ends = (syn.from, syn.to);
         match self.open.get(&ends) {
             Some(c) if c.began_with(syn) => return,
-            // The ports are used again, and the end was not seen.
+            // The ports are used again, and the end of the earlier connection was not seen.
             Some(_) => self.close(ends),
             None => {}
         }
@@ -139,7 +142,7 @@ impl Table {
         self.open.insert(ends, new);
     }
 
-    /// The gateway splits this connection.
+    /// The gateway reports that it splits this connection.
     pub(crate) fn split(&mut self, ends: Ends) {
         match self.open.get_mut(&ends) {
             Some(c) => c.split = true,
@@ -159,7 +162,7 @@ impl Table {
         let m = c.result();
         let answered = m.setup.is_some();
         let crossed = answered && c.split != expected;
-        let group = group_of(ends.0.ip());
+        let group = client_group(ends.0.ip());
         self.all.add(c.arm, crossed, group, &m);
         let of = if s.group == Group::Server { ends.1 } else { ends.0 };
         let prefix = s.prefix(of.ip());
@@ -181,7 +184,7 @@ impl Table {
         old.into_iter().for_each(|ends| self.close(ends));
     }
 
-    /// The state; with the prefixes that have most connections if `prefixes`.
+    /// The state; if `prefixes`, with those prefixes that have most connections.
     pub(crate) fn report(&self, prefixes: bool) -> Evidence {
         let mut groups = vec![self.all.report("all".into(), &self.settings)];
         if prefixes {
@@ -205,8 +208,8 @@ impl Table {
     }
 }
 
-/// A number that the address alone determines.
-fn group_of(address: IpAddr) -> usize {
+/// The group of a client in [`super::moments::Grouped`], which its address alone determines.
+fn client_group(address: IpAddr) -> usize {
     let mut hash = Fnv::default();
     match address {
         IpAddr::V4(a) => hash.write(&a.octets()),

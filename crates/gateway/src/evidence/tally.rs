@@ -16,17 +16,18 @@ const SMALLEST: u64 = 65_536;
 /// Samples that each arm must have before a verdict: the intervals are asymptotic.
 const ENOUGH: u64 = 20;
 
-/// A quantity that is compared.
+/// A quantity that is compared, from the fields of [`Measured`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Measure {
     Active,
     Requested,
     FirstByte,
     Answer,
+    /// Bytes to hosts, by the time in which responses flowed.
     Goodput,
 }
 
-/// How many there are.
+/// Number of measures.
 const MEASURES: usize = 5;
 
 impl Measure {
@@ -66,7 +67,7 @@ impl Measure {
 pub struct OutcomeCounts {
     /// Connections that ended in order.
     pub finished: u64,
-    /// Connections that were reset.
+    /// Connections that were reset, or whose SYN was refused with a reset.
     pub reset: u64,
     /// Connections of which nothing was seen for five minutes.
     pub silent: u64,
@@ -85,8 +86,8 @@ pub struct OutcomeCounts {
 }
 
 impl OutcomeCounts {
-    /// Connections that were established and have ended.
-    fn established(&self) -> u64 {
+    /// Connections that have ended after their SYN was answered, by a reset too.
+    fn answered(&self) -> u64 {
         self.finished + self.reset + self.silent
     }
 }
@@ -116,8 +117,8 @@ impl Tally {
         };
         Self(Box::new([arm(), arm()]))
     }
-    /// Adds a connection that has ended. `crossed`: it was not treated as its arm says. `group`: a number that depends on its
-    /// client only.
+    /// Adds a connection that has ended. `crossed`: it was not treated as its arm says. `group`: that of its client, for
+    /// [`Samples::add`].
     pub(crate) fn add(&mut self, arm: Arm, crossed: bool, group: usize, m: &Measured) {
         let of_arm = &mut self.0[arm as usize];
         let e = &mut of_arm.ended;
@@ -150,7 +151,7 @@ impl Tally {
     }
     /// Number of connections of both arms that have ended.
     pub(crate) fn connections(&self) -> u64 {
-        self.0.iter().map(|h| h.ended.established() + h.ended.unanswered).sum()
+        self.0.iter().map(|arm| arm.ended.answered() + arm.ended.unanswered).sum()
     }
 
     pub(crate) fn report(&self, of: String, settings: &Settings) -> Group {
@@ -173,7 +174,7 @@ impl Tally {
             }
         };
         let comparisons = if arms == 2 { self.comparisons() } else { Vec::new() };
-        let counts = |n: usize| (self.0[n].ended.finished, self.0[n].ended.established());
+        let counts = |n: usize| (self.0[n].ended.finished, self.0[n].ended.answered());
         let finished = (arms == 2 && counts(0).1 + counts(1).1 > 0).then(|| {
             let (difference, half) = moments::shares(counts(0), counts(1));
             Finished { difference, low: difference - half, high: difference + half }
@@ -235,7 +236,7 @@ pub struct Group {
     pub arms: Vec<ArmReport>,
     /// How the first arm compares with the second.
     pub comparisons: Vec<Comparison>,
-    /// Share of finished connections, compared.
+    /// Shares of finished connections among those whose SYN was answered, compared.
     pub finished: Option<Finished>,
 }
 
@@ -344,7 +345,7 @@ impl Comparison {
     }
 }
 
-/// Difference of the shares of finished connections, first arm minus second.
+/// Difference of the shares of finished connections among those whose SYN was answered, first arm minus second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Finished {

@@ -28,7 +28,7 @@ const ACCEPTED: usize = 256;
 struct Accepted {
     stream: TcpStream,
     client: SocketAddr,
-    /// From where the leg over the link is opened: the client, or the gateway's own host.
+    /// The local end of the leg over the link: the client, or the address of the gateway's own host with port 0, for any port.
     local: SocketAddr,
     server: SocketAddr,
 }
@@ -85,7 +85,7 @@ impl Gateway {
                     }
                     Err(e) if matches!(e.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
                     Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                    // It waited in the backlog, and would wait there for ever.
+                    // No descriptor is left: the connection would wait in the backlog for ever.
                     Err(_) if self.turn_away(n) => {}
                     Err(_) => {
                         self.again = now + SWEEP;
@@ -96,8 +96,8 @@ impl Gateway {
         }
     }
 
-    /// Refuses the next connection for chosen no descriptor is left, by means of the one in reserve: closed at once, it is reset. False
-    /// if that does not work either.
+    /// Refuses the next connection, for which no descriptor is left: it is accepted with the descriptor in reserve, and reset by closing
+    /// it at once. False if that does not work either.
     fn turn_away(&mut self, listener: usize) -> bool {
         let Some(listener) = self.listeners.get(listener) else { return false };
         drop(self.reserve.take());
@@ -113,10 +113,10 @@ impl Gateway {
         done
     }
 
-    /// Opens the connection of a client, in the thread that has those with its ends.
+    /// Opens the connection of a client, in the thread that owns connections with these addresses and ports.
     fn hand_on(&mut self, now: Instant, host: &mut Host, accepted: Accepted) {
         let owner = match accepted.local.port() {
-            // The owner chooses a port such that it is the owner.
+            // Any thread may own it: it chooses a port that makes it the owner.
             0 => usize::from(accepted.client.port()) % self.threads.size(),
             _ => host.config().owner(accepted.local, accepted.server),
         };
@@ -132,8 +132,8 @@ impl Gateway {
         let Accepted { stream, client, local, server } = accepted;
         self.counts.from_hosts += 1;
         // A connection to the listener itself has no server behind it.
-        let loops = self.ports.v4 == server.port() && server.ip().is_loopback();
-        let Some(mut near) = Near::accepted(stream, client).ok().filter(|_| !loops) else {
+        let to_listener = self.ports.are_of(server);
+        let Some(mut near) = Near::accepted(stream, client).ok().filter(|_| !to_listener) else {
             // Dropped, it is reset.
             self.refuse(Initiator::Hosts, client, server);
             return;
@@ -175,8 +175,8 @@ impl Gateway {
                 if let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_deref_mut) {
                     flow.link = LinkLeg::Opening(far);
                     flow.control = self.policy.endpoint(chosen).cc.name();
-                    let named = flow.number;
-                    self.trace(now, host, named, far);
+                    let flow_number = flow.number;
+                    self.trace(now, host, flow_number, far);
                 }
             }
             Err(_) => {
@@ -189,7 +189,7 @@ impl Gateway {
     pub(super) fn open_late(&mut self, now: Instant, host: &mut Host) {
         while let Some(&(until, number, began)) = self.opening.front() {
             let flow = self.flows.get(number as usize).and_then(Option::as_deref);
-            // It may be open, and its number given to another one.
+            // The flow may be open by now, or over, with its place given to another flow.
             let waits = flow.is_some_and(|f| matches!(f.link, LinkLeg::Unopened(_)) && f.began == began);
             if waits && now < until {
                 return;
@@ -205,7 +205,7 @@ impl Gateway {
     }
 
     /// Opens a leg over the link, from the address of a client or of the gateway's host, with this initial window and, if there
-    /// is a cookie, data in the SYN.
+    /// is a cookie, data in the SYN. `chosen` is the number of an endpoint of the policy.
     fn connect(
         &self,
         now: Instant,
@@ -289,7 +289,7 @@ impl Gateway {
         }
     }
 
-    /// The server of a connection from the link, and what it sees of the client; `None`: there is none.
+    /// The server of a connection from the link, and what the server sees of the client; `None`: there is no server.
     fn place(&self, asked: SocketAddr) -> Option<(SocketAddr, Preserve)> {
         if self.config.forwards_ports() && asked.ip() == IpAddr::V4(forward::ADDRESS) {
             let published = self.config.publish.iter().find(|p| p.port == asked.port())?;
@@ -301,7 +301,7 @@ impl Gateway {
     fn watch(&mut self, number: u32) {
         let flow = self.flows.get_mut(number as usize).and_then(Option::as_deref_mut);
         if let Some(near) = flow.map(|f| &mut f.near) {
-            // If the kernel cannot watch it, no event would arrive, and it would stand still.
+            // If the kernel refuses to watch the socket, no event would arrive, and the connection would stand still.
             if self.poll.watch(near.stream(), u64::from(number) + FLOWS).is_err() {
                 near.give_up();
                 self.threads.turned_away.fetch_add(1, Ordering::Relaxed);

@@ -3,8 +3,8 @@
 //! A train of normal-priority probes loads the link. Among them are pairs of a low and a normal probe, one directly after the
 //! other; a coin decides which comes first. If both classes are treated alike, then the low probe of a pair arrives as the second
 //! of the two in half of all pairs, whatever the queue. If the path serves low priority last, then it does in all of them; if it
-//! drops low priority first, then the low probe is the one that is lost in all pairs that lose exactly one. Both are tested against
-//! a share of 3/4, exactly (binomial). The order alone does not show that the path ignores low priority while losses suggest the
+//! drops low priority first, then the low probe is the one that is lost in all pairs that lose exactly one. Both shares are tested
+//! against 3/4 (exact binomial test). The order alone does not show that the path ignores low priority while losses suggest the
 //! contrary.
 
 use super::message::Arrival;
@@ -13,9 +13,10 @@ use skyhaul_base::Rng;
 
 /// Share of pairs in which low priority fares worse; above it the path honours low priority.
 const SHARE: f64 = 0.75;
-/// Error probability of each look at the results. There are at most a dozen in a test.
+/// Error probability of each look at the results. A test has at most a dozen looks.
 const ALPHA: f64 = 0.001;
-/// Below this probability, with classes that are treated alike, the lost probes of pairs point to low priority.
+/// If the lost probes of pairs would be so many low ones with less than this probability where classes are treated alike, low priority is
+/// suspected.
 const SUSPICION: f64 = 0.05;
 /// Growth of the delay within a train that shows a queue, microseconds.
 const QUEUE: i64 = 2000;
@@ -57,7 +58,7 @@ pub(crate) struct Probe {
 /// A train of at most this many probes.
 pub(crate) fn train(length: usize, rng: &mut Rng) -> Vec<Probe> {
     let load = Probe { low: false, pair: None };
-    // A queue builds up before the first pair, and goes on behind the last one.
+    // Load builds up a queue before the first pair, and keeps it up behind the last one.
     let mut train = vec![load; length / 4];
     let mut pair = 0;
     while train.len() + 3 <= length - length / 8 {
@@ -110,7 +111,7 @@ impl Counts {
     fn loses_low_first(&self) -> bool {
         self.broken > 0 && at_least(self.low_lost, self.broken, 0.5) <= SUSPICION
     }
-    /// What they say.
+    /// What the counts say of the path.
     pub(crate) fn verdict(&self) -> Verdict {
         let above = |x, n| n > 0 && at_least(x, n, SHARE) <= ALPHA;
         let below = |x, n| n > 0 && 1.0 - at_least(x + 1, n, SHARE) <= ALPHA;
@@ -124,7 +125,8 @@ impl Counts {
     }
 }
 
-/// Judges a train. `sent`: when each probe left, microseconds. Trains without load count as trains only.
+/// Judges a train. `sent`: when each probe left, microseconds; `dscp`: that of low probes. A train that did not load the link counts as a
+/// train only.
 pub(crate) fn judge(train: &[Probe], sent: &[i64], arrivals: &[Arrival], dscp: u8) -> Counts {
     let mut counts = Counts { trains: 1, ..Counts::default() };
     // Place among the arrivals, and delay up to a constant, by index.

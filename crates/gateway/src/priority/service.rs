@@ -26,14 +26,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How long the thread waits before it looks whether it is to stop, milliseconds.
 const PATIENCE: u16 = 200;
-/// Socket buffers, bytes: a whole train.
+/// Socket buffers, bytes: room for a whole train.
 const BUFFER: usize = 1 << 20;
 
 /// Opens the socket of an address family, at the satellite interface alone.
 fn open(v6: bool, port: u16, interface: &str) -> std::io::Result<Socket> {
     let domain = if v6 { Domain::IPV6 } else { Domain::IPV4 };
     let socket = Socket::new(domain, Type::DGRAM.nonblocking().cloexec(), Some(Protocol::UDP))?;
-    // Greetings to hosts arrive here (the rules).
+    // Greetings that are addressed to hosts arrive here, too: see `tproxy` in `rules::interception`.
     socket.set_ip_transparent_v4(true)?;
     socket.bind_device(Some(interface.as_bytes()))?;
     if v6 {
@@ -44,7 +44,7 @@ fn open(v6: bool, port: u16, interface: &str) -> std::io::Result<Socket> {
     }
     let any: IpAddr = if v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     socket.bind(&SocketAddr::new(any, port).into())?;
-    // Beyond net.core.rmem_max and wmem_max only with privileges.
+    // Sizes beyond net.core.rmem_max and wmem_max need privileges.
     let _ = setsockopt(&socket, sockopt::SndBufForce, &BUFFER);
     let _ = setsockopt(&socket, sockopt::RcvBufForce, &BUFFER);
     setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
@@ -59,7 +59,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Starts in the calling thread's network namespace; `None` if the configuration does not say so. `gateway` is the number that
+    /// Starts in the calling thread's network namespace; `None` if the configuration asks for no tests. `gateway` is the number that
     /// this gateway states in handshakes; `wake` is called when there is a line for the log.
     ///
     /// # Errors
@@ -93,11 +93,11 @@ impl Service {
         let worker = Worker::start("priority", move |stop| tests.run(stop, &wake))?;
         Ok(Some(Self { trust, worker }))
     }
-    /// Whether it tests and answers no more.
+    /// Whether the thread has ended, and tests and answers no more.
     pub(crate) fn has_ended(&self) -> bool {
         self.worker.has_ended()
     }
-    /// What it finds.
+    /// The results of its tests.
     pub(crate) fn trust(&self) -> Trust {
         self.trust.clone()
     }
@@ -131,7 +131,7 @@ impl Tests {
 
     fn wait(&self) {
         let left = self.tester.next_timeout().since(Clock::now()).as_nanos() / 1_000_000;
-        // Rounded up, so that it is not early.
+        // Rounded up, so that the thread does not wake too early.
         let left = PollTimeout::from((left.min(u64::from(PATIENCE) - 1) + 1) as u16);
         let mut fds: Vec<_> =
             self.sockets.iter().map(|s| PollFd::new(s.as_fd(), PollFlags::POLLIN)).collect();
@@ -162,7 +162,7 @@ impl Tests {
         let mut bytes = [0; ROOM];
         let sockets: Vec<_> = self.sockets.iter().map(AsRawFd::as_raw_fd).collect();
         for raw in sockets {
-            // What arrives meanwhile waits for the next turn.
+            // At most this many, so that a flood does not keep the tests from going on; the rest waits for the next turn.
             for _ in 0..1024 {
                 let mut into = [IoSliceMut::new(&mut bytes)];
                 let got =

@@ -10,24 +10,30 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Maximum number of gateways, and of those that wait to be tested.
+/// Maximum number of gateways whose results are kept, and of gateways that wait to be tested.
 const MOST: usize = 256;
 
+/// What is known of the path to one gateway.
 #[derive(Clone, Debug)]
 struct Record {
+    /// The last test.
     finding: Finding,
+    /// When it ended.
     tested: Instant,
-    /// When the last result that was one expires.
-    until: Instant,
+    /// The verdict that holds: a test without a result leaves an earlier one as it is.
     verdict: Verdict,
+    /// When the verdict expires.
+    until: Instant,
 }
 
 #[derive(Debug, Default)]
 struct TrustState {
     records: BTreeMap<NonZeroU32, Record>,
+    /// Gateways that wait to be tested, each with a host behind it.
     met: VecDeque<(NonZeroU32, IpAddr)>,
     /// Congestion control on paths that are not trusted.
     fallback: String,
+    /// Lines for the log.
     news: VecDeque<String>,
 }
 
@@ -116,7 +122,7 @@ impl Trust {
         self.inner().fallback = fallback.into();
     }
     fn inner(&self) -> MutexGuard<'_, TrustState> {
-        // It is whole between two calls.
+        // Each call leaves the state consistent, so that a lock poisoned by a panic can be used.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -125,7 +131,7 @@ impl Trust {
         let inner = self.inner();
         inner.records.get(&gateway).is_some_and(|r| r.verdict == Verdict::Honoured && now < r.until)
     }
-    /// A connection has found a gateway in front of a host.
+    /// A connection has found a gateway in front of a host: it is to be tested, unless a valid result is known.
     pub(crate) fn meet(&self, now: Instant, gateway: NonZeroU32, host: IpAddr) {
         let mut inner = self.inner();
         let known = |r: &Record| r.verdict != Verdict::Unknown && now < r.until;

@@ -11,17 +11,19 @@ use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::NetError;
 
-/// Failures of its own connection in a row before the gateway is in doubt: a busy machine may be late once.
+/// Failures of the gateway's own connection in a row before the gateway is in doubt: a busy machine may be late once.
 const FAILURES: u32 = 2;
-/// SYNs that are dropped in a row, none of which has passed, before new connections are forwarded. If its own connection fails as well,
-/// one says enough.
+/// SYNs dropped in a row before new connections are forwarded unsplit. If the gateway's own connection fails as well, one SYN of a host is
+/// enough.
 const LOST: u64 = 2;
-/// Packets from the link, of which one may be a stray.
+/// The same for packets from the link, some of which may be strays.
 const LOST_BACK: u64 = 3;
-/// Time until it intercepts connections again, to see whether they pass by now: at first, and at most. It doubles each time.
+/// First pause before the gateway intercepts connections again, to see whether they pass by now. Each pause is twice the previous one.
 const PAUSE: Duration = Duration::from_secs(60);
+/// Longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
-/// Time after the end of a pause in which no change ends another one, at first; it doubles each time, up to [`PAUSE`].
+/// Hold: time after the end of a pause in which a change of rules or routes does not cut the next pause short. This is the first hold; it
+/// doubles each time, up to [`PAUSE`].
 const HOLD: Duration = Duration::from_secs(2);
 
 /// Whether connections of hosts are known to reach the gateway.
@@ -35,7 +37,7 @@ pub enum ProofState {
     Works,
     /// Its own connection fails, and no host has tried since. The first SYN that is dropped ends interception.
     Doubtful,
-    /// They were dropped: new connections are forwarded unsplit.
+    /// Packets of such connections did not pass: new connections are forwarded unsplit.
     Withdrawn,
 }
 
@@ -49,7 +51,7 @@ pub struct ProofStatus {
     pub lasts: Option<f64>,
     /// Why it is not known to work, and what to do.
     pub cause: Option<String>,
-    /// How often new connections were forwarded unsplit, because they were dropped.
+    /// How often interception was ended, because packets did not pass or routes could not be restored.
     pub withdrawals: u64,
 }
 
@@ -63,7 +65,7 @@ enum Own {
     Failed(u32, &'static str),
 }
 
-/// Where firewalls drop packets.
+/// Where packets are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// SYNs of hosts, at the hook input.
@@ -72,20 +74,20 @@ enum Place {
     Out,
     /// Packets from the link for the gateway's host, at the hook forward.
     Back,
-    /// SYNs of the gateway's host leave by another interface.
+    /// SYNs of the gateway's host leave by another interface than the link.
     Astray,
 }
 
 /// The interfaces that causes and remedies name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interfaces<'a> {
-    /// That of the gateway's host.
+    /// The TUN interface of the gateway's host.
     pub(super) tun: &'a str,
-    /// That of the link.
+    /// The satellite interface.
     pub(super) link: &'a str,
 }
 
-/// The judge.
+/// Decides from what it is told whether connections of hosts reach the gateway.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Judge {
     state: ProofState,
@@ -96,17 +98,19 @@ pub(super) struct Judge {
     /// A SYN of a host has passed since the last change of rules.
     passed: bool,
     last: Option<Counters>,
-    /// Packets that were dropped at each place since one has passed there.
+    /// Packets dropped in a row: SYNs of hosts, SYNs of the gateway's host, packets from the link.
     lost: [u64; 3],
     /// SYNs of the gateway's host that have left by another interface, since one has left by the link.
     astray: u64,
     /// While it is withdrawn: its own connection failed as well, so that its success shows that the cause is gone.
     own_shows: bool,
+    /// When the present pause ends.
     retry: Instant,
+    /// The next pause; `None`: [`PAUSE`].
     pause: Option<Duration>,
-    /// When a pause has last ended, and for how long no change ends the next one. On a machine whose rules or routes change all the time,
-    /// each change would cost hosts SYNs otherwise.
-    hastened: Option<(Instant, Duration)>,
+    /// When a pause has last ended, and the hold from then on. Without a hold, each change on a machine whose rules or routes change all
+    /// the time would cost hosts SYNs.
+    held: Option<(Instant, Duration)>,
     /// Packets of the gateway's host have passed to the link, or to it, since the last change.
     crossed: bool,
     /// Connections are not tracked for the gateway's sake: the table was full, and nobody else needs it.
@@ -128,7 +132,8 @@ impl Judge {
         ProofStatus { state, lasts, cause, withdrawals: self.withdrawals }
     }
 
-    /// Takes note of what was seen. `changed`: others have changed rules of nftables, routes or interfaces; `own`: an own connection has ended.
+    /// Takes note of what was seen. `changed`: others have changed rules of nftables, routes or interfaces; `own`: how a connection of the
+    /// gateway's own has ended, if one has.
     pub(super) fn look(
         &mut self,
         now: Instant,
@@ -139,8 +144,8 @@ impl Judge {
         if changed {
             // What was dropped before still counts, or changes all the time would hide it.
             (self.own, self.passed, self.crossed) = (Own::Unknown, false, false);
-            // They may have removed the cause.
-            let earliest = self.hastened.map_or(now, |(at, hold)| (at + hold).max(now));
+            // The change may have removed the cause.
+            let earliest = self.held.map_or(now, |(at, hold)| (at + hold).max(now));
             self.retry = self.retry.min(earliest);
         }
         self.own = match (own, self.own) {
@@ -157,7 +162,7 @@ impl Judge {
         }
         let passages = [(last.hosts, counters.hosts), (last.out, counters.out), (last.back, counters.back)];
         for (n, ((last, new), lost)) in passages.into_iter().zip(&mut self.lost).enumerate() {
-            // The table was made anew.
+            // Counters that went back: the table was made anew.
             let last =
                 if new.before < last.before || new.behind < last.behind { Passage::default() } else { last };
             let (before, behind) = (new.before - last.before, new.behind - last.behind);
@@ -185,7 +190,7 @@ impl Judge {
         }
     }
 
-    /// Judges by what was seen; a line for the log if that differs from before.
+    /// Judges by what was seen; a line for the log if the verdict differs from the last one.
     pub(super) fn decide(&mut self, now: Instant, names: Interfaces<'_>) -> Option<News> {
         if self.unrouted.is_some() {
             self.lost = [0; 3];
@@ -195,8 +200,8 @@ impl Judge {
             if !gone && now < self.retry {
                 return None;
             }
-            let hold = self.hastened.map_or(HOLD, |(_, hold)| (hold * 2).min(PAUSE));
-            (self.lost, self.astray, self.hastened) = ([0; 3], 0, Some((now, hold)));
+            let hold = self.held.map_or(HOLD, |(_, hold)| (hold * 2).min(PAUSE));
+            (self.lost, self.astray, self.held) = ([0; 3], 0, Some((now, hold)));
             let event = "intercepts-again";
             if gone {
                 self.enter(now, ProofState::Works, None);
@@ -221,7 +226,7 @@ impl Judge {
         match self.own {
             _ if self.passed => {
                 if self.crossed {
-                    (self.pause, self.hastened) = (None, None);
+                    (self.pause, self.held) = (None, None);
                 }
                 self.works(now)
             }
@@ -246,10 +251,11 @@ impl Judge {
         (before == ProofState::Doubtful).then_some(News { level: Level::Info, event: "works", line })
     }
 
-    /// Routes and routing rules were looked at, and restored if that was needed; a line for the log if that was news.
+    /// Routes and routing rules were looked at: true, some were missing and are restored; an error, they cannot be. A line for the log if
+    /// that is news.
     pub(super) fn routes(&mut self, now: Instant, renewed: &Result<bool, GatewayError>) -> Option<News> {
         if let Ok(true) = renewed {
-            // What was dropped until now was dropped for want of them.
+            // Packets that were dropped until now were dropped for want of routes.
             (self.lost, self.retry) = ([0; 3], self.retry.min(now));
         }
         match (renewed, self.unrouted.take()) {
@@ -290,7 +296,8 @@ impl Judge {
     pub(super) fn asks_who_tracks(&self, full: Option<Fill>, changed: bool) -> bool {
         if self.untracked { changed } else { full.is_some() && matches!(self.own, Own::Failed(..)) }
     }
-    /// It was asked; a line for the log if connections are not tracked any more for the gateway's sake, or are again.
+    /// Takes the answer: `others` need the table. A line for the log if connections are not tracked any more for the gateway's sake, or are
+    /// again.
     pub(super) fn tracks(&mut self, full: Option<Fill>, others: bool) -> Option<News> {
         let (level, event, line) = match (self.untracked, full) {
             (true, _) if others => (
@@ -316,7 +323,7 @@ impl Judge {
         !self.untracked
     }
 
-    /// Its thread can look no more.
+    /// The thread that looks has lost its interface.
     pub(super) fn blind(&mut self, now: Instant, why: &str) -> News {
         self.own = Own::Unknown;
         let cause = format!("it cannot check itself until it has its interface for that again: {why}");
@@ -344,8 +351,8 @@ impl Place {
                 format!("packets from the link are dropped before they reach it: {}", hint("forward", tun))
             }
             Self::Astray => format!(
-                "SYNs over the link leave by another interface than {link}: a rule of routing (ip rule) leads packets that arrive from {tun} or \
-                 come from hosts elsewhere than those that arrive from hosts: let it lead them to {link}"
+                "SYNs over the link leave by another interface than {link}: a routing rule (ip rule) for packets that arrive at {tun}, or \
+                 that have addresses of hosts, leads them elsewhere: let it lead them to {link}"
             ),
         }
     }
@@ -354,7 +361,7 @@ impl Place {
 /// Which chain drops packets at a hook, as far as that can be seen, and what to do.
 fn hint(hook: &str, tun: &str) -> String {
     let [mark, other] = MARKS;
-    // A check of sources asks for the way back of marked packets, which is that to the gateway.
+    // A check of sources (fib) looks up the way back of a marked packet by its mark, and finds the route to the gateway.
     let checks = chains::checking_sources().unwrap_or_default();
     let checks = checks.iter().map(|chain| {
         format!(

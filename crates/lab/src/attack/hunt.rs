@@ -22,11 +22,11 @@ use std::path::{Path, PathBuf};
 
 /// Number of cases of the search that are run with further seeds to choose the worst.
 const FINALISTS: usize = 4;
-/// Seeds for that choice, besides that of the search.
+/// Further seeds for the choice among the finalists, besides that of the search.
 const CHOICE: u64 = 3;
 /// Seeds of the reported mean; neither the search nor the choice has seen them.
 const FRESH: u64 = 10;
-/// Most cases with trouble that get a file.
+/// Largest number of cases with trouble that get a scenario file.
 const FILES: usize = 10;
 
 /// What to search, and where the results go.
@@ -42,7 +42,7 @@ pub struct Request {
     pub bounds: BoundsSource,
     /// Seed of the search and of its runs.
     pub seed: u64,
-    /// Threads.
+    /// Number of threads.
     pub jobs: usize,
     /// The folder; by default `results/attack-CONTROL-GOAL`, with the options of the control behind its name.
     pub out: Option<PathBuf>,
@@ -113,12 +113,12 @@ pub fn hunt(request: &Request, watch: &dyn SearchObserver) -> Result<SearchResul
     Ok(found)
 }
 
-/// The worst case, confirmed, and what matters in it.
+/// Chooses the worst case with further seeds, measures it with fresh ones, and changes its keys one by one.
 fn conclude(space: &Space, pool: &WorkerPool<'_>, cases: &Cases) -> Result<SearchResult, LabError> {
     let (setup, goal) = (pool.setup, pool.setup.goal);
     let mut measured: Vec<(&Point, f64)> =
         cases.values().filter_map(|(point, outcome)| Some((point, outcome.value()?))).collect();
-    // Cases are in the order of their keys, and sorting keeps it: ties do not depend on threads.
+    // `cases` is in the order of the keys, which a stable sort keeps: ties do not depend on threads.
     measured.sort_by(|a, b| goal.cost(a.1).total_cmp(&goal.cost(b.1)));
     let finalists: Vec<&Point> = measured.iter().take(FINALISTS).map(|(point, _)| *point).collect();
     let Some(first) = finalists.first() else {

@@ -24,6 +24,7 @@ pub struct SearchResult {
     pub(super) goal: Goal,
     pub(super) seed: u64,
     pub(super) cases: usize,
+    /// Runs of the search, one per case and role, without those of further and fresh seeds.
     pub(super) runs: usize,
     pub(super) worst: Worst,
     pub(super) moved: Vec<NeighbourCase>,
@@ -35,11 +36,11 @@ pub struct SearchResult {
 #[derive(Clone, Debug)]
 pub(super) struct Worst {
     pub(super) case: Point,
-    /// With the seed of the search.
+    /// Value with the seed of the search.
     pub(super) value: f64,
-    /// With fresh seeds; `None` if the search was stopped before.
+    /// Mean with fresh seeds; `None` if the search was stopped before.
     pub(super) fresh: Option<Estimate>,
-    /// In the order of the roles of the goal.
+    /// The runs with the seed of the search, in the order of the roles of the goal.
     pub(super) runs: Vec<Measured>,
 }
 
@@ -47,7 +48,9 @@ pub(super) struct Worst {
 #[derive(Clone, Debug)]
 pub(super) struct NeighbourCase {
     pub(super) key: &'static str,
+    /// Value of the key in the worst case.
     pub(super) worst: String,
+    /// The changed value.
     pub(super) instead: String,
     pub(super) value: Option<f64>,
 }
@@ -59,7 +62,7 @@ pub(super) struct FailedCase {
     pub(super) why: String,
 }
 
-/// The name of the scenario file of the `i`-th case with trouble.
+/// The name of the scenario file of the case with trouble of index `i`, from 0.
 pub(super) fn trouble_file(i: usize) -> String {
     format!("trouble-{}.toml", i + 1)
 }
@@ -83,7 +86,7 @@ impl SearchResult {
         self.trouble.len()
     }
 
-    /// For the terminal.
+    /// The result as text, for the terminal and `report.txt`.
     #[must_use]
     pub fn text(&self) -> String {
         let Self { control, goal, worst, .. } = self;
@@ -124,7 +127,7 @@ impl SearchResult {
         }
         out.push_str(&grid.lines(2));
         if !self.trouble.is_empty() {
-            let _ = writeln!(out, "\nin trouble: {} cases", self.trouble.len());
+            let _ = writeln!(out, "\ncases in trouble: {}", self.trouble.len());
             for (i, t) in self.trouble.iter().take(3).enumerate() {
                 let _ = writeln!(out, "  {}: {}", trouble_file(i), t.why);
             }
@@ -132,7 +135,7 @@ impl SearchResult {
         out
     }
 
-    /// For programs.
+    /// The result as JSON, for `report.json`.
     #[must_use]
     pub fn summary(&self) -> Value {
         let case = |p: &Point| -> Value {

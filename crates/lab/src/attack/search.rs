@@ -22,7 +22,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Rounds without progress after which a new swarm starts.
 const PATIENCE: u32 = 6;
-/// The cost of a case that cannot be compared: larger than that of every value.
+/// The cost of a case without a value, such as a failure: larger than that of every value.
 const REFUSED: f64 = 1e12;
 
 /// Evaluates cases that are new; `None` for those that the budget or the user does not allow any more.
@@ -37,12 +37,12 @@ pub(super) trait Evaluate {
 /// Every case of a search, by key.
 pub(super) type Cases = BTreeMap<String, (Point, Outcome)>;
 
-/// Number of cases in a round: two for each coordinate.
+/// Number of cases in a round: two for each coordinate, at least 8.
 pub(super) fn swarm(space: &Space) -> usize {
     (2 * space.varied.len()).max(8)
 }
 
-/// Searches until the evaluator takes no more cases, or none is left.
+/// Searches until the evaluator takes no more cases, or a swarm finds no new one.
 ///
 /// # Errors
 /// If the journal cannot be written.
@@ -83,9 +83,11 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[derive(Default)]
 struct State {
     cases: Cases,
-    /// Cost of the best case of this swarm, and rounds since it was found.
+    /// Cost of the best case of this swarm.
     best: f64,
+    /// Rounds since the best case was found.
     stale: u32,
+    /// The search ends: the evaluator takes no more cases, or failed.
     over: bool,
     error: Option<LabError>,
 }

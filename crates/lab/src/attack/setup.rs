@@ -1,4 +1,4 @@
-//! The runs of a case.
+//! The runs of a case: the scenario of each role, and what is measured in it.
 
 use crate::attack::goal::{Goal, Role};
 use crate::attack::measured::Measured;
@@ -15,7 +15,7 @@ use skyhaul_scenario::{Document, Resolved, no_files};
 use skyhaul_sim::RunResult;
 use toml::Value;
 
-/// The path, and who may use it.
+/// Parts of the scenario files: the path, and the flow groups that may use it.
 const LINK: &str = include_str!("link.toml");
 const CANDIDATE: &str = include_str!("candidate.toml");
 const NEIGHBOURS: &str = include_str!("neighbours.toml");
@@ -48,12 +48,12 @@ pub(super) enum Outcome {
         /// The runs.
         runs: Vec<Measured>,
     },
-    /// The control panicked, failed, or calculated what is no number.
+    /// The control panicked or failed, or the value of the goal is not finite.
     Failed {
         /// Why, in one line.
         why: String,
     },
-    /// Even the comparison delivered nothing.
+    /// The run to compare with delivered nothing either.
     Nothing,
 }
 
@@ -66,7 +66,7 @@ impl Outcome {
         }
     }
 
-    /// Whether the candidate fell silent.
+    /// Whether the candidate fell silent: no acknowledgement in the second half of its time.
     pub(super) fn is_silent(&self) -> bool {
         matches!(self, Self::Value { runs, .. } if runs.first().is_some_and(|r| r.silent))
     }
@@ -141,7 +141,7 @@ impl TestSetup {
         }
     }
 
-    /// Refuses a control that no case can run: the scenario of the case says why.
+    /// Refuses a control that the scenario of a case does not accept, with the reason.
     pub(super) fn check(&self, point: &Point) -> Result<(), LabError> {
         for role in self.goal.roles() {
             let refuse = |message: String| LabError::Control { control: self.control.clone(), message };
@@ -155,10 +155,10 @@ impl TestSetup {
     }
 
     /// Runs a case; `None` if it was stopped.
-    pub(super) fn run(&self, point: &Point, seed: u64, stopped: &dyn RunObserver) -> Option<Outcome> {
+    pub(super) fn run(&self, point: &Point, seed: u64, watch: &dyn RunObserver) -> Option<Outcome> {
         let mut runs = Vec::new();
         for role in self.goal.roles() {
-            match self.measure(point, *role, seed, stopped) {
+            match self.measure(point, *role, seed, watch) {
                 Ok(measured) => runs.push(measured),
                 Err(None) => return None,
                 Err(Some(why)) => return Some(Outcome::Failed { why }),
@@ -171,7 +171,7 @@ impl TestSetup {
         })
     }
 
-    /// One run; the error is why it failed, or nothing if it was stopped.
+    /// One run. The error is the reason for a failure, or `None` if the run was stopped.
     fn measure(
         &self,
         point: &Point,
@@ -183,7 +183,7 @@ impl TestSetup {
         let failed = |e: LabError| (!e.is_stop() && !watch.stopped()).then(|| e.to_string());
         let scenario = self.scenario(point, role, seed).map_err(failed)?;
         let case = Case { choice: Vec::new(), scenario, seed };
-        // A control that fails is what is searched for, and no reason to end.
+        // A control that fails is a result of the search and does not end it.
         let result = run::whole(&case, &self.controls, watch).map_err(failed)?;
         Ok(self.numbers(point, &case.scenario, &result))
     }

@@ -37,7 +37,7 @@ pub struct Difference {
     pub left: f64,
     /// Mean on the right.
     pub right: f64,
-    /// Right minus left with its interval; `n` counts pairs, or the smaller side.
+    /// Right minus left with its interval; `n` is the number of pairs, or of seeds on the side with fewer.
     pub difference: Estimate,
     /// Whether compared seed by seed.
     pub paired: bool,
@@ -158,17 +158,24 @@ fn one(
     if left.len() == right.len() && left.iter().zip(right).all(|((s, a), (t, b))| s == t && same(*a, *b)) {
         return None;
     }
+    // A seed whose value is missing on both sides says nothing.
+    let known = |side: &BTreeMap<u64, f64>, other: &BTreeMap<u64, f64>| -> BTreeMap<u64, f64> {
+        let both_missing = |seed: u64, x: f64| x.is_nan() && other.get(&seed).is_some_and(|y| y.is_nan());
+        side.iter().map(|(seed, x)| (*seed, *x)).filter(|(seed, x)| !both_missing(*seed, *x)).collect()
+    };
+    let (left, right) = (&known(left, right), &known(right, left));
     let pairs: Vec<(f64, f64)> = left.iter().filter_map(|(s, a)| Some((*a, *right.get(s)?))).collect();
     let alone = |side: &BTreeMap<u64, f64>| side.values().copied().collect::<Vec<f64>>();
     let paired = pairs.len() > 1 || (pairs.len() == 1 && left.len() == 1 && right.len() == 1);
     let (l, r): (Vec<f64>, Vec<f64>) =
         if paired { pairs.into_iter().unzip() } else { (alone(left), alone(right)) };
     let difference = if paired { stats::paired_difference(&r, &l, 1.0, 0.0) } else { welch(&l, &r) };
-    if !paired && difference.n < 2 && l == r {
+    let missing = |side: &[f64]| side.iter().all(|x| x.is_nan());
+    if !paired && (difference.n < 2 && l == r || missing(&l) && missing(&r)) {
         return None;
     }
     let status = if !difference.mean.is_finite() {
-        // A value is missing on one side only, or with one seed only.
+        // A value is missing.
         Status::Different
     } else if paired && difference.n == 1 {
         Status::Different
@@ -222,8 +229,17 @@ mod tests {
         assert_eq!(status(values(5, &[110.0, 121.0, 131.0, 140.0])), Some((false, Status::Different)));
         // Differences of both signs: nothing is certain.
         assert_eq!(status(values(1, &[11.0, 19.0, 31.0, 39.0])), Some((true, Status::Within)));
-        // A missing value is a difference; both missing is none.
+        // A value that one side misses is a difference; one that both sides miss is none.
         assert_eq!(status(values(1, &[10.0, 20.0, 30.0, f64::NAN])), Some((true, Status::Different)));
+        let with_gap = |v: [f64; 3]| values(1, &[v[0], v[1], v[2], f64::NAN]);
+        let status = |r| one("", "m", &with_gap([10.0, 20.0, 30.0]), &r).map(|d| (d.paired, d.status));
+        assert_eq!(status(with_gap([11.0, 19.0, 31.0])), Some((true, Status::Within)));
+        assert_eq!(status(with_gap([11.0, 21.1, 30.9])), Some((true, Status::Different)));
+        let missing = |first, n| values(first, &vec![f64::NAN; n]);
+        assert_eq!(one("", "m", &missing(1, 3), &missing(4, 3)), None);
+        assert_eq!(one("", "m", &missing(1, 1), &missing(2, 1)), None);
+        let found = one("", "m", &missing(1, 3), &values(4, &[1.0, 2.0, 3.0])).map(|d| d.status);
+        assert_eq!(found, Some(Status::Different));
     }
 
     #[test]

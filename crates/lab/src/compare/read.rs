@@ -25,7 +25,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name.
+    /// Its name with an article, for messages.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Kind {
     }
 }
 
-/// The set with the verdicts on the requirements of an evaluation.
+/// Name of the set with the verdicts on the requirements of an evaluation.
 pub const REQUIREMENTS: &str = "requirements";
 
 /// A results directory.
@@ -53,7 +53,7 @@ pub struct Results {
     pub profile: String,
     /// The control of an evaluation, as it was given.
     pub control: Option<String>,
-    /// Studies by name; a single one, or a run, has an empty name.
+    /// Results by the name of their study; the name is empty for a single study or a run.
     pub sets: BTreeMap<String, Set>,
 }
 
@@ -152,7 +152,7 @@ fn needed<'a, T>(
     read: impl FnOnce(&'a Value) -> Option<T>,
 ) -> Result<T, CompareError> {
     read(&value[key]).ok_or_else(|| {
-        let what = if value[key].is_null() { "it is missing" } else { "it is of another kind" };
+        let what = if value[key].is_null() { "it is missing" } else { "it has another type" };
         CompareError::Key { path: file.to_owned(), key: key.to_owned(), what, accepted }
     })
 }
@@ -171,7 +171,7 @@ fn folders(path: &Path) -> Result<Vec<PathBuf>, LabError> {
     Ok(all)
 }
 
-/// One run, or one per combination of `--set`.
+/// The results of `skyhaul run`: of one run, or of one per combination of `--set`.
 fn run(path: &Path, manifest: &Value) -> Result<Set, LabError> {
     let mut set = Set::default();
     let one = |set: &mut Set, folder: &Path, cell: String| -> Result<(), LabError> {
@@ -205,7 +205,8 @@ fn run(path: &Path, manifest: &Value) -> Result<Set, LabError> {
     Ok(set)
 }
 
-/// All numbers of a summary with their paths; entries of lists are named.
+/// Calls `found` with every number of a summary and its path. An entry of a list is named by its group and index, or its
+/// link and direction.
 fn leaves(value: &Value, name: String, found: &mut dyn FnMut(String, f64)) {
     let below = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
     match value {
@@ -260,7 +261,7 @@ fn study(path: &Path) -> Result<Set, LabError> {
         let seed = seed.ok_or_else(|| damaged(&"there is no column `seed`"))?;
         let measured = set.cells.entry(words.join(", ")).or_default();
         for (name, field) in &columns {
-            // The places of axis values on a numeric axis are no results.
+            // Column `AXIS_x` has the positions of the values of axis `AXIS` in figures: no results.
             let place = name.strip_suffix("_x").is_some_and(|axis| texts.iter().any(|(n, _)| *n == axis));
             let x = match field {
                 Field::Double(x) if !place => *x,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use skyhaul_study::format;
 use std::fmt::Write as _;
 
-/// Largest number of lines per study; further ones are only counted.
+/// Largest number of lines per list of a study (metrics, items only in A or B); further ones are only counted.
 const MOST: usize = 20;
 
 /// The comparison as text.
@@ -91,22 +91,23 @@ pub fn text(left: &Results, right: &Results, all: &[Compared]) -> String {
         }
         (0, _) => "Equal within intervals.".to_owned(),
         (_, 1) if requirements.is_empty() => "Different.".to_owned(),
-        (n, all) if requirements.is_empty() => format!("{n} of {all} studies are different."),
-        (n, all) => {
+        (n, total) if requirements.is_empty() => format!("{n} of {total} studies are different."),
+        (n, total) => {
             let word = if verdicts == 1 { "verdict" } else { "verdicts" };
-            format!("{verdicts} {word} on requirements and {n} of {all} cases are different.")
+            format!("{verdicts} {word} on requirements and {n} of {total} cases are different.")
         }
     };
     let _ = writeln!(out, "\n{verdict}");
     out
 }
 
-/// The text that all have, if there is one.
+/// The text, if all are the same.
 fn common<'a>(mut all: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let first = all.next()?;
     all.all(|other| other == first).then_some(first)
 }
 
+/// Says how many of `n` lines were left out.
 fn more(out: &mut String, n: usize) {
     if n > MOST {
         let _ = writeln!(out, "    and {} more (--json has all)", n - MOST);

@@ -77,7 +77,7 @@ pub enum LabError {
         /// Why.
         source: io::Error,
     },
-    /// A results folder cannot be created or read.
+    /// A results folder cannot be created, listed or locked.
     #[error("cannot write results to {}: {}", folder.display(), io_words(source))]
     Results {
         /// The folder.
@@ -106,7 +106,7 @@ pub enum LabError {
     /// The combinations of values make too many runs.
     #[error("--set: more than {most} combinations; write a study instead")]
     TooManyCases {
-        /// Most.
+        /// Largest number of combinations.
         most: usize,
     },
     /// A change of a scenario has no `=`.
@@ -145,7 +145,7 @@ pub enum LabError {
     NoSuch {
         /// The name.
         name: String,
-        /// Paper or study.
+        /// `paper` or `study`.
         what: &'static str,
         /// The known names.
         known: String,
@@ -164,7 +164,7 @@ pub enum LabError {
         /// Why the first one cannot.
         first: String,
     },
-    /// No claim of the cases answers a requirement.
+    /// No claim of the chosen cases answers a requirement.
     #[error(
         "no requirement is left: no claim of {cases} begins with the number of a row of paper.toml; name a case that answers \
          one"
@@ -176,9 +176,9 @@ pub enum LabError {
     /// A headline names a number that no line of an overview has.
     #[error("paper.toml: overview.headline “{headline}”: there is no such {what}: {name} (known: {known})")]
     NoHeadline {
-        /// Its title.
+        /// Title of the headline.
         headline: String,
-        /// Study, or metric and place.
+        /// What is unknown: a study, or a line of an overview.
         what: &'static str,
         /// The name.
         name: String,

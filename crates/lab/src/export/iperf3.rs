@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// Series required for intervals.
 const NEEDED: [&str; 4] = ["acked", "cwnd", "retransmissions", "srtt"];
-/// Descriptor of the first stream's socket; iperf3 gives each stream a number.
+/// Number of the first stream: iperf3 numbers streams by socket descriptors, of which the first is usually 5.
 pub const FIRST_SOCKET: u32 = 5;
 
 /// Writes `GROUP.iperf3.json` for every group of TCP flows of every run under `out`; returns the files.
@@ -45,8 +45,8 @@ pub fn iperf3(results: &Path, out: &Path) -> Result<Vec<PathBuf>, LabError> {
 struct Stream<'a> {
     flow: RecordedFlow<'a>,
     socket: u32,
-    /// At each sample: end of the interval in s, bytes acknowledged in it, segments retransmitted in it, congestion
-    /// window in bytes, smoothed RTT in microseconds.
+    /// One per sample but the first: end of the interval in s, bytes acknowledged in it, segments retransmitted in it, cwnd
+    /// in bytes, smoothed RTT in µs.
     intervals: Vec<[f64; 5]>,
 }
 
@@ -74,7 +74,7 @@ fn report(run: &Recorded, group: &FlowGroup) -> Value {
         start = end;
     }
     let (local, remote) = addresses(streams.first().map_or(0, |s| s.flow.index), 0);
-    let (sent, again) = streams.iter().fold((0, 0), |(b, r), s| {
+    let (sent, retransmitted) = streams.iter().fold((0, 0), |(b, r), s| {
         (b + count(s.flow.measured, "bytes_acked"), r + count(s.flow.measured, "retransmissions"))
     });
     let sum = |sender: bool| {
@@ -83,7 +83,7 @@ fn report(run: &Recorded, group: &FlowGroup) -> Value {
             "bits_per_second": per_second(sent as f64, duration), "sender": true,
         });
         if sender {
-            sum["retransmits"] = json!(again);
+            sum["retransmits"] = json!(retransmitted);
         }
         sum
     };
@@ -119,11 +119,11 @@ fn stream<'a>(run: &Recorded, flow: RecordedFlow<'a>, socket: u32) -> Stream<'a>
     let curve = |name| run.curve(&flow.object, name);
     let at = |name, i: usize| curve(name).get(i).and_then(|(_, value)| *value).unwrap_or(0.0);
     let intervals = curve("acked").iter().enumerate().skip(1).map(|(i, (time, _))| {
-        let grown = |name| at(name, i) - at(name, i - 1);
+        let growth = |name| at(name, i) - at(name, i - 1);
         [
             *time,
-            (grown("acked") * mss).round(),
-            grown("retransmissions"),
+            (growth("acked") * mss).round(),
+            growth("retransmissions"),
             (at("cwnd", i) * mss).round(),
             (at("srtt", i) * 1e6).round(),
         ]

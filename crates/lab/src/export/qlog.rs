@@ -17,7 +17,7 @@ use skyhaul_cc::Controls;
 use skyhaul_scenario::resolved::Transport;
 use skyhaul_sim::{Opened, Tap};
 use skyhaul_study::runner::CellRunner;
-use skyhaul_trace::qlog::{Log as File, LogMetadata};
+use skyhaul_trace::qlog::{Log as QlogFile, LogMetadata};
 use skyhaul_trace::{Class, Event, Packet, Recorder};
 use std::collections::BTreeMap;
 use std::fs;
@@ -82,7 +82,7 @@ pub fn qlog_with(
             .collect();
         let result = recorded(&run.case, &mut log, controls, watch)?;
         if Some(result.events) != run.summary["events"].as_u64() {
-            return Err(another(&run).into());
+            return Err(other_engine(&run).into());
         }
         for trace in log.flows.into_iter().flatten() {
             written.push(trace.finish()?);
@@ -94,33 +94,35 @@ pub fn qlog_with(
 /// Checks the engine: only the one that made a run can reproduce it.
 fn same_engine(run: &Recorded) -> Result<(), ExportError> {
     let here = simulator().engine();
-    if run.manifest["engine"] == json!(here) { Ok(()) } else { Err(another(run)) }
+    if run.manifest["engine"] == json!(here) { Ok(()) } else { Err(other_engine(run)) }
 }
 
-fn another(run: &Recorded) -> ExportError {
+fn other_engine(run: &Recorded) -> ExportError {
     let engine = run.manifest["engine"].as_str().unwrap_or("unknown").to_owned();
     ExportError::OtherEngine { manifest: run.folder.join(MANIFEST), engine, here: simulator().engine() }
 }
 
-/// Samples of one time: milliseconds, and the fields of a metrics event.
+/// The time of a sample of the series, and the fields of its `metrics_updated` event.
 type Sample = (Instant, Map<String, Value>);
 
 /// The file of a flow.
 #[derive(Debug)]
 struct Trace {
     path: PathBuf,
-    file: File<BufWriter<fs::File>>,
+    file: QlogFile<BufWriter<fs::File>>,
+    /// Payload bytes of a segment: events and series count segments.
     mss: f64,
     /// Pending samples, the earliest last.
     samples: Vec<Sample>,
 }
 
-/// Files by flow, and the owners of transfer connections.
+/// Writes the events of a run: a file per flow, and the flows to which the connections of transfers belong.
 #[derive(Debug, Default)]
 struct Log {
     flows: Vec<Option<Trace>>,
     links: Vec<String>,
-    /// The current meaning of a connection number above those of the flows: flow, and number within it.
+    /// The transfer that a connection number above those of the flows stands for at present: its flow, and its number within
+    /// the flow.
     transfers: BTreeMap<u32, (u32, u64)>,
 }
 
@@ -150,22 +152,23 @@ impl Trace {
             description: &format!("simulated by skyhaul {}", crate::VERSION),
             object,
             protocol: if transport == Transport::Tcp { "TCP" } else { "UDP" },
-            // The simulator sees both ends and what is between; what is sent and received is the data sender's.
+            // The simulator sees both ends and the path between; `packet_sent` and `packet_received` are the data sender's.
             vantage: "network",
             flow: Some("client"),
             began: None,
         };
-        let file = File::new(BufWriter::new(file), &metadata);
+        let file = QlogFile::new(BufWriter::new(file), &metadata);
         Ok(Self { path, file, mss, samples })
     }
 
-    /// Writes an event after the samples of earlier or equal time.
+    /// Writes the samples of earlier or equal time, then an event; `transfer` is the number of the transfer within the flow.
     fn event(&mut self, now: Instant, transfer: Option<u64>, name: &str, data: &Value) {
-        self.sampled(now);
+        self.write_samples(now);
         self.file.event(now, transfer, name, data);
     }
 
-    fn sampled(&mut self, until: Instant) {
+    /// Writes the pending samples up to and including `until`.
+    fn write_samples(&mut self, until: Instant) {
         while self.samples.last().is_some_and(|(at, _)| *at <= until) {
             let Some((at, fields)) = self.samples.pop() else { return };
             if !fields.is_empty() {
@@ -175,7 +178,7 @@ impl Trace {
     }
 
     fn finish(mut self) -> Result<PathBuf, LabError> {
-        self.sampled(Instant::MAX);
+        self.write_samples(Instant::MAX);
         match self.file.finish() {
             Ok(_) => Ok(self.path),
             Err(e) => Err(LabError::write(&self.path)(e)),
@@ -200,7 +203,7 @@ fn packet(p: &Packet) -> Map<String, Value> {
 
 impl Recorder for Log {
     fn record(&mut self, now: Instant, event: &Event) {
-        let (name, number, data) = match event {
+        let (name, flow, data) = match event {
             Event::Sent { flow, packet: p } if p.class != Class::Ack => ("packet_sent", flow, packet(p)),
             Event::Delivered { flow, packet: p } if p.class == Class::Ack => {
                 ("packet_received", flow, packet(p))
@@ -252,7 +255,7 @@ impl Recorder for Log {
                 data.insert("bytes".into(), json!(bytes));
                 ("data_in_order", flow, data)
             }
-            // Told by the others, or no matter of a single flow.
+            // Events that the others imply, and those that concern no single flow.
             Event::AckArrived { .. }
             | Event::Delivered { .. }
             | Event::Discarded { .. }
@@ -264,7 +267,7 @@ impl Recorder for Log {
             | Event::Queue { .. }
             | Event::Sent { .. } => return,
         };
-        if let Some((trace, transfer)) = self.of(*number) {
+        if let Some((trace, transfer)) = self.of(*flow) {
             trace.event(now, transfer, name, &Value::Object(data));
         }
     }

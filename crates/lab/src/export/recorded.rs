@@ -32,7 +32,7 @@ pub(super) struct Recorded {
 
 /// A recorded flow.
 pub(super) struct RecordedFlow<'a> {
-    /// Index into the result.
+    /// Index into the flows of the result.
     pub(super) index: u32,
     /// Number within its group.
     pub(super) number: u32,
@@ -40,7 +40,7 @@ pub(super) struct RecordedFlow<'a> {
     pub(super) object: String,
     /// Its group.
     pub(super) group: &'a FlowGroup,
-    /// Its measurements.
+    /// Its measurements, an element of `flows` in `summary.json`.
     pub(super) measured: &'a Value,
 }
 
@@ -83,8 +83,8 @@ impl Recorded {
     /// The flows in the order of the result.
     pub(super) fn flows(&self) -> Vec<RecordedFlow<'_>> {
         let groups = self.scenario().flows.iter().flat_map(|g| (0..g.count).map(move |i| (g, i)));
-        let named = groups.zip(0u32..);
-        named
+        groups
+            .zip(0u32..)
             .map(|((group, number), index)| RecordedFlow {
                 index,
                 number,
@@ -95,7 +95,7 @@ impl Recorded {
             .collect()
     }
 
-    /// Refuses a run that has not recorded these series.
+    /// Refuses a run that has not recorded these series; the error has the options of `skyhaul run` that record them.
     pub(super) fn need(&self, names: &[&str]) -> Result<(), ExportError> {
         let record = &self.scenario().record;
         let has = |name: &&str| record.series.iter().any(|s| s.name() == *name);

@@ -256,26 +256,19 @@ fn unit(f: &FlowGroup) -> u32 {
 /// Bytes on a link per full segment of payload: small transfers have a header, and packets of their handshake, for
 /// less payload than a segment has.
 fn carried(f: &FlowGroup) -> f64 {
-    let App::Arrivals(arrivals) = &f.app else { return f64::from(packet(f)) };
+    let Some(size) = f.app.transfer_size() else { return f64::from(packet(f)) };
     let (segment, header) = (f64::from(f.endpoint.mss), f64::from(f.endpoint.header));
-    let size = arrivals.size.mean().max(1.0);
+    let size = size.max(1.0);
     // The SYN, and the acknowledgement of its answer.
     let opening = if f.handshake { 2.0 } else { 0.0 };
     segment * (size + header * ((size / segment).ceil() + opening)) / size
 }
 
-/// Whether a control starts otherwise than by slow start, and may then send a page within one round-trip time.
-fn starts_fast(cc: &str) -> bool {
-    !matches!(cc, "bbr" | "bbr3" | "cubic" | "vegas" | "tcp-real" | "gaimd")
-        && !reno_class(cc)
-        && !cc.starts_with("westwood")
-}
-
 /// Upper bound of the rate of pages one after the other, in segments per second: RFC 5681 §3.1 for the rounds, with the
 /// growth by RFC 3465 if the endpoint counts bytes.
 fn page(f: &FlowGroup, rtt: f64, window: f64, slowest: Option<Rate>) -> Option<f64> {
-    let App::Pages(pages) = &f.app else { return None };
-    let segments = pages.segments as f64;
+    let (segments, pause) = f.app.page()?;
+    let segments = segments as f64;
     let rules = &f.endpoint.rules;
     let growth = match rules.growth {
         CaGrowth::Abc => 2.0,
@@ -285,7 +278,8 @@ fn page(f: &FlowGroup, rtt: f64, window: f64, slowest: Option<Rate>) -> Option<f
     // A window that fills the path no longer waits for acknowledgements.
     let full = slowest.map_or(f64::INFINITY, |r| r.bytes_per_sec() * rtt / f64::from(packet(f)));
     while sent < segments {
-        if starts_fast(&f.label()) || cwnd >= full && full <= window {
+        // A control that starts otherwise than by slow start may send a page within one round trip.
+        if !f.cc.starts_slowly() || cwnd >= full && full <= window {
             rounds += 1.0;
             break;
         }
@@ -301,7 +295,6 @@ fn page(f: &FlowGroup, rtt: f64, window: f64, slowest: Option<Rate>) -> Option<f
     let transmission = slowest.map_or(0.0, |r| (segments - 1.0) * f64::from(packet(f)) / r.bytes_per_sec());
     // Transmission and rounds overlap.
     let transfer = (rounds * rtt).max(rtt + transmission);
-    let pause = pages.idle.map_or(0.0, |idle| idle.mean());
     let all = opening * rtt + transfer + pause;
     (all > 0.0).then(|| segments / all)
 }
@@ -313,7 +306,7 @@ fn leaves_out(scenario: &Resolved, f: &FlowGroup, loss: f64) -> Vec<&'static str
     let tcp = !f.transport.sends_datagrams();
     [
         (tcp && f.app == App::BULK, "slow start"),
-        (matches!(f.app, App::Pages(_)) && starts_fast(&f.label()), "how fast this control starts"),
+        (f.app.page().is_some() && !f.cc.starts_slowly(), "how fast this control starts"),
         (tcp, "losses at full queues"),
         (tcp && loss > 0.0 && !bound_by_loss(&f.label()), "random loss"),
         (either(|d| d.fade.is_some()), "the fade: the rate is that under a clear sky"),

@@ -2,7 +2,7 @@
 
 use super::{Quantity, Unit, amount, bytes, count, known, maybe, mean, video};
 use crate::result::{FlowResult, RateResult};
-use skyhaul_apps::{Config as App, FrameType as Type, Measured};
+use skyhaul_apps::{FrameType as Type, Measured};
 use skyhaul_base::Instant;
 use skyhaul_scenario::resolved::FlowGroup;
 use skyhaul_trace::LossCause;
@@ -41,14 +41,11 @@ const ONLY: [(&str, Has); 17] = [
 #[must_use]
 pub fn lacking(name: &str, group: &FlowGroup) -> Option<&'static str> {
     let has = ONLY.iter().find(|(start, _)| name.starts_with(start))?.1;
-    let film = matches!(group.app, App::Video(_));
+    let film = group.app.is_watched();
     let (there, why) = match has {
         Has::Datagrams => (film || group.transport.sends_datagrams(), "only datagrams and video have it"),
-        Has::Frames => (film, "only the application \"video\" has it"),
-        Has::Pages => {
-            let pages = matches!(group.app, App::Arrivals(_) | App::Pages(_));
-            (pages, "only the applications \"pages\" and \"arrivals\" have it")
-        }
+        Has::Frames => (film, "only films have it"),
+        Has::Pages => (group.app.has_pages(), "only applications that load pages or transfers have it"),
         Has::Repeats => (!group.transport.sends_datagrams(), "only TCP has it"),
     };
     (!there).then_some(why)

@@ -100,7 +100,7 @@ pub(super) struct CaseEvaluator<'a> {
 }
 
 impl CaseEvaluator<'_> {
-    /// The estimate with the available seeds: a single seed is certain only without randomness.
+    /// The estimate; without randomness that of a single seed is certain.
     fn certain(&self, e: Estimate) -> Estimate {
         if e.n == 1 && !self.chance { Estimate { half: 0.0, ..e } } else { e }
     }
@@ -110,8 +110,9 @@ impl CaseEvaluator<'_> {
     }
 
     fn case(&self, case: &Case) -> CaseOutcome {
-        let missing =
-            case.test.combinations().into_iter().find(|at| !self.results.is_complete(self.reading, *at));
+        let plan = self.results.plan;
+        let needs = case.test.needs(&plan.file, &plan.metrics);
+        let missing = needs.into_iter().find(|at| !self.results.is_complete(self.reading, *at));
         let (ours, verdict) = match missing {
             Some(at) => {
                 let reason = self.why_missing(at);
@@ -164,7 +165,7 @@ impl CaseEvaluator<'_> {
         format::with_unit(format::sample(self.values(p)), unit)
     }
 
-    /// Why a point has no value, if so.
+    /// The verdict for points of which one has no value; `None` if all have one.
     fn hole(&self, points: &[Point]) -> Option<Verdict> {
         let hole = points.iter().find(|p| self.values(**p).iter().any(|x| !x.is_finite()))?;
         let (metric, at) = (&self.results.plan.metrics[hole.metric].name, self.results.plan.label(hole.at));
@@ -173,22 +174,22 @@ impl CaseEvaluator<'_> {
     }
 
     fn test(&self, test: &Test) -> (String, Verdict) {
-        let points = |list: &[Point]| self.hole(list).map(|v| ("–".to_owned(), v));
+        let unknown = |list: &[Point]| self.hole(list).map(|v| ("–".to_owned(), v));
         match test {
-            Test::Bounds { of, within } => points(&[*of]).unwrap_or_else(|| {
+            Test::Bounds { of, within } => unknown(&[*of]).unwrap_or_else(|| {
                 let e = stats::estimate(self.values(*of));
                 (self.shown(*of), self.decide(&e, Some(within[0]), Some(within[1]), false))
             }),
             Test::Contrast { terms, min, max } => {
                 let list: Vec<Point> = terms.iter().map(|(_, p)| *p).collect();
-                points(&list).unwrap_or_else(|| self.contrast(terms, *min, *max))
+                unknown(&list).unwrap_or_else(|| self.contrast(terms, *min, *max))
             }
             Test::Curves { curve, left, right } => self.curves(curve, *left, *right),
             Test::Extreme { best, others, sign } => {
                 let list: Vec<Point> = others.iter().copied().chain([*best]).collect();
-                points(&list).unwrap_or_else(|| self.extreme(*best, others, *sign))
+                unknown(&list).unwrap_or_else(|| self.extreme(*best, others, *sign))
             }
-            Test::Greater { left, right, by, by_abs } => points(&[*left, *right]).unwrap_or_else(|| {
+            Test::Greater { left, right, by, by_abs } => unknown(&[*left, *right]).unwrap_or_else(|| {
                 let (l, r) = (self.values(*left), self.values(*right));
                 let e = stats::paired_difference(l, r, 1.0 + by, *by_abs);
                 let mut ours = format!("{} against {}", self.shown(*left), self.shown(*right));
@@ -199,7 +200,7 @@ impl CaseEvaluator<'_> {
                 }
                 (ours, self.decide(&e, Some(0.0), None, *by == 0.0 && *by_abs == 0.0))
             }),
-            Test::Ratio { left, right, within } => points(&[*left, *right]).unwrap_or_else(|| {
+            Test::Ratio { left, right, within } => unknown(&[*left, *right]).unwrap_or_else(|| {
                 let e = stats::paired_ratio(self.values(*left), self.values(*right));
                 let ours =
                     format!("{} ({} / {})", format::estimate(&e), self.shown(*left), self.shown(*right));
@@ -212,7 +213,7 @@ impl CaseEvaluator<'_> {
                 (ours, self.decide(&e, Some(within[0]), Some(within[1]), false))
             }),
             Test::Steps { points: list, labels, sign, strict } => {
-                points(list).unwrap_or_else(|| self.steps(list, labels, *sign, *strict))
+                unknown(list).unwrap_or_else(|| self.steps(list, labels, *sign, *strict))
             }
         }
     }
@@ -273,7 +274,7 @@ impl CaseEvaluator<'_> {
         let one =
             |seed| observed(left, seed).zip(observed(right, seed)).and_then(|(l, r)| distance(curve, l, r));
         let Some(values) = seeds.map(one).collect::<Option<Vec<f64>>>() else {
-            let reason = format!("series `{}` was not recorded on both sides", curve.series);
+            let reason = format!("series `{}` has no samples to compare on both sides", curve.series);
             return ("–".to_owned(), Verdict::NotEvaluable { reason });
         };
         let e = stats::estimate(&values);

@@ -21,7 +21,7 @@ pub struct PlannedClaim {
 /// One case.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Label; empty if there is only one.
+    /// The axis values of `for_each`; empty without `for_each`.
     pub label: String,
     /// The test.
     pub test: Test,
@@ -41,7 +41,7 @@ pub struct Point {
 pub enum Test {
     /// A metric within bounds.
     Bounds {
-        /// What.
+        /// The metric and its combination.
         of: Point,
         /// Bounds.
         within: [f64; 2],
@@ -59,14 +59,14 @@ pub enum Test {
     Curves {
         /// The relation.
         curve: Curve,
-        /// Combination of the left one.
+        /// Combination of the left curve.
         left: usize,
-        /// Combination of the right one.
+        /// Combination of the right curve.
         right: usize,
     },
-    /// One value beyond all others.
+    /// One value above, or below, all others.
     Extreme {
-        /// The extreme one.
+        /// The point that is largest or smallest.
         best: Point,
         /// The others.
         others: Vec<Point>,
@@ -95,9 +95,9 @@ pub enum Test {
     },
     /// Rising or falling.
     Steps {
-        /// In order.
+        /// The points in the order in which they rise or fall.
         points: Vec<Point>,
-        /// Their labels.
+        /// For each point the label of its axis value.
         labels: Vec<String>,
         /// +1: rising; −1: falling.
         sign: f64,
@@ -183,7 +183,7 @@ impl Planner<'_> {
             let choices = match (&at[i], every) {
                 (Some(list), _) if list.len() == 1 || every => list.clone(),
                 (None, true) => (0..axis.values.len()).collect(),
-                // Several values without `for_each` limit what `along` runs over; see `run_over`.
+                // Several values without `for_each` limit the values that `along` of the check runs over.
                 (_, false) | (Some(_), true) => continue,
             };
             let with = |c: Partial| {
@@ -216,7 +216,10 @@ impl Planner<'_> {
         })
     }
 
-    /// The combination, which must be complete.
+    /// The combination of a case that fixes every axis.
+    ///
+    /// # Errors
+    /// If the case leaves an axis open.
     fn flat(&self, case: &Partial) -> Result<usize, StudyError> {
         let axes = &self.file.study.axis;
         if let Some(open) = case.iter().position(Option::is_none) {
@@ -255,12 +258,13 @@ impl Planner<'_> {
         let label = named.filter_map(|(a, v)| Some(format!("{} = {}", a.name, a.label((*v)?))));
         let label = label.collect::<Vec<_>>().join(", ");
         let here = Side::default();
-        let limits = |within: &[f64; 2]| {
+        let limits = |within: &[f64; 2], accepted: &[&str]| {
             if within[0] <= within[1] {
                 return Ok(*within);
             }
-            Err(self.refuse("check", "write the lower limit first".to_owned(), &["within = [low, high]"]))
+            Err(self.refuse("check", "write the lower limit first".to_owned(), accepted))
         };
+        let low_high = ["within = [low, high]"];
         let test = match &self.claim.check {
             Check::Contrast { metric, terms, min, max } => {
                 let term = |t: &crate::model::Term| Ok((t.weight, self.point(case, metric, &t.at)?));
@@ -274,7 +278,7 @@ impl Planner<'_> {
                     ));
                 }
                 if let (Some(min), Some(max)) = (min, max) {
-                    limits(&[*min, *max])?;
+                    limits(&[*min, *max], &["min = low, max = high"])?;
                 }
                 Test::Contrast { terms, min: *min, max: *max }
             }
@@ -292,8 +296,11 @@ impl Planner<'_> {
             }
             Check::Equal { metric, value, tolerance, relative } => {
                 let slack = if *relative { tolerance * value.abs() } else { *tolerance };
-                let of = self.point(case, metric, &here)?;
-                Test::Bounds { of, within: limits(&[value - slack, value + slack])? }
+                if !(value.is_finite() && slack.is_finite() && slack >= 0.0) {
+                    let message = "`value` and `tolerance` are finite, and `tolerance` is not negative";
+                    return Err(self.refuse("check", message.to_owned(), &["value = 1, tolerance = 0.1"]));
+                }
+                Test::Bounds { of: self.point(case, metric, &here)?, within: [value - slack, value + slack] }
             }
             Check::Greater { metric, left, right, by, by_abs } => {
                 if !(by.is_finite() && by_abs.is_finite()) {
@@ -323,10 +330,10 @@ impl Planner<'_> {
             Check::Ratio { metric, left, right, within } => Test::Ratio {
                 left: self.point(case, metric, left)?,
                 right: self.point(case, metric, right)?,
-                within: limits(within)?,
+                within: limits(within, &low_high)?,
             },
             Check::Within { metric, within } => {
-                Test::Bounds { of: self.point(case, metric, &here)?, within: limits(within)? }
+                Test::Bounds { of: self.point(case, metric, &here)?, within: limits(within, &low_high)? }
             }
         };
         Ok(Case { label, test })

@@ -53,7 +53,7 @@ pub struct Vars<'a> {
     pub constants: &'a BTreeMap<String, f64>,
     /// Metrics evaluated so far.
     pub metrics: &'a BTreeMap<String, f64>,
-    /// Their values at the metric's base.
+    /// Values of the same metrics at the base of this metric.
     pub base: &'a BTreeMap<String, f64>,
 }
 
@@ -86,8 +86,8 @@ const OF_CURVES: [(&str, usize); 8] = [
     ("variation", 3),
 ];
 
-/// Functions from curves, each that of all flows together, to one number: the number of curves, and of further
-/// arguments.
+/// Functions from one series or two to one number; the curves of all flows of a series are added. With the name stand the number
+/// of series and that of further arguments.
 const OF_SUMS: [(&str, usize, usize); 2] = [("settle", 2, 4), ("regain", 1, 3)];
 
 /// Checks an expression and returns the shape of its value.
@@ -168,13 +168,14 @@ fn check_call(f: &str, arguments: &[Shape]) -> Result<Shape, ExprError> {
         let fits = arguments.len() == more + 1
             && arguments[0] == Shape::Curves
             && arguments[1..].iter().all(|s| *s == Shape::Scalar);
-        return if fits { Ok(Shape::PerFlow) } else { wrong(&format!("a series and {more} numbers")) };
+        return if fits { Ok(Shape::PerFlow) } else { wrong(&format!("a series{}", and_numbers(*more))) };
     }
     if let Some((_, curves, more)) = OF_SUMS.iter().find(|(name, ..)| *name == f) {
         let fits = arguments.len() == curves + more
             && arguments[..*curves].iter().all(|s| *s == Shape::Curves)
             && arguments[*curves..].iter().all(|s| *s == Shape::Scalar);
-        let takes = || format!("{} and {more} numbers", if *curves == 1 { "a series" } else { "two series" });
+        let series = if *curves == 1 { "a series" } else { "two series" };
+        let takes = || format!("{series}{}", and_numbers(*more));
         return if fits { Ok(Shape::Scalar) } else { wrong(&takes()) };
     }
     if let Some(form) = Form::named(f) {
@@ -188,6 +189,7 @@ fn check_call(f: &str, arguments: &[Shape]) -> Result<Shape, ExprError> {
         ("percentile", _) => wrong("a value per flow and a number from 0 to 100"),
         ("min" | "max", [a, b]) => join(number(*a, f)?, number(*b, f)?),
         (f, [Shape::PerFlow]) if AGGREGATES.contains(&f) => Ok(Shape::Scalar),
+        ("min" | "max", _) => wrong("a value per flow, or two numbers"),
         (f, _) if AGGREGATES.contains(&f) => wrong("a value per flow"),
         _ => {
             let all =
@@ -197,6 +199,15 @@ fn check_call(f: &str, arguments: &[Shape]) -> Result<Shape, ExprError> {
             all.sort_unstable();
             Err(ExprError::or(format!("unknown function `{f}`"), all))
         }
+    }
+}
+
+/// The further arguments of a function, for a message.
+fn and_numbers(n: usize) -> String {
+    match n {
+        0 => String::new(),
+        1 => " and a number".to_owned(),
+        n => format!(" and {n} numbers"),
     }
 }
 
@@ -224,12 +235,12 @@ pub fn evaluate(e: &Expr, vars: &Vars<'_>) -> Vec<f64> {
 }
 
 /// Elementwise; a single number pairs with all.
-fn zip(a: &[f64], b: &[f64], f: fn(f64, f64) -> f64) -> Vec<f64> {
+fn zip(a: &[f64], b: &[f64], f: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     match (a, b) {
         ([a], b) => b.iter().map(|b| f(*a, *b)).collect(),
         (a, [b]) => a.iter().map(|a| f(*a, *b)).collect(),
         (a, b) if a.len() == b.len() => a.iter().zip(b).map(|(a, b)| f(*a, *b)).collect(),
-        // Flows of different groups side by side: there is no pairing.
+        // Groups of different sizes: no flow of one belongs to a flow of the other.
         _ => vec![f64::NAN],
     }
 }
@@ -273,8 +284,7 @@ fn call(f: &str, arguments: &[Expr], vars: &Vars<'_>) -> Vec<f64> {
         return first.into_iter().map(plain).collect();
     }
     match (f, second) {
-        ("min", Some(b)) => zip(&first, &b, f64::min),
-        ("max", Some(b)) => zip(&first, &b, f64::max),
+        ("min" | "max", Some(b)) => zip(&first, &b, |x, y| aggregate(f, &[x, y])),
         ("percentile", Some(q)) => vec![stats::quantile(&first, q[0] / 100.0)],
         _ => vec![aggregate(f, &first)],
     }

@@ -43,7 +43,7 @@ pub enum Name {
         /// The series.
         series: String,
     },
-    /// A constant of an axis value.
+    /// A constant, of the study or of an axis value.
     Constant(String),
     /// An earlier metric of the study.
     Metric(String),
@@ -242,6 +242,7 @@ impl Parser<'_> {
                         "series.<name>",
                         "let.<constant>",
                         "metric.<name>",
+                        "base.<metric>",
                     ],
                 ));
             }

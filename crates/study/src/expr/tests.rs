@@ -98,6 +98,14 @@ fn flows_are_vectors_until_aggregated() {
     assert_eq!(value("percentile(flow.unique_segments, 50)"), [200.0]);
     assert_eq!(value("count(flow[a].unique_segments)"), [2.0]);
     assert_eq!(value("max(flow.unique_segments, 250)"), [250.0, 300.0, 250.0]);
+    assert_eq!(refused("min(1)").message, "`min` takes a value per flow, or two numbers");
+}
+
+#[test]
+fn the_least_or_greatest_of_a_number_and_none_is_none() {
+    for text in ["min(0 / 0, 1)", "min(1, 0 / 0)", "max(0 / 0, 1)", "max(1, 0 / 0)"] {
+        assert!(value(text)[0].is_nan(), "{text}");
+    }
 }
 
 fn stats_of(values: &[f64]) -> f64 {
@@ -119,6 +127,8 @@ fn series_need_a_function() {
     assert_eq!(value("regain(series.cwnd, 0, 1, 3)"), [0.0]);
     assert!(refused("settle(series.cwnd, 0, 1, 0, 1)").message.contains("two series and 4 numbers"));
     assert!(refused("regain(series.cwnd, 1)").message.contains("a series and 3 numbers"));
+    assert_eq!(refused("reach(series.cwnd)").message, "`reach` takes a series and a number");
+    assert_eq!(refused("last(series.cwnd, 1)").message, "`last` takes a series");
     assert!(refused("series.cwnd + 1").message.contains("not a series"));
 }
 
@@ -131,6 +141,7 @@ fn unknown_names_come_with_the_known_ones() {
         ("flow[c].timeouts", "group of flows `c`", "b"),
         ("median(flow.timeouts)", "function `median`", "percentile"),
         ("goodput * 2", "`goodput` is not a quantity", "metric.<name>"),
+        ("goodput * 2", "`goodput` is not a quantity", "base.<metric>"),
         ("let.bdp", "constant `bdp`", "rtt"),
     ] {
         let e = refused(text);

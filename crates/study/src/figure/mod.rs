@@ -1,6 +1,6 @@
 //! Figures: their data as rows, which `vega` turns into a Vega-Lite specification with embedded data.
 //!
-//! One definition serves the report, notebooks, the browser and image files.
+//! The same specification serves the report, notebooks, the browser and image files.
 
 mod layout;
 mod overlay;
@@ -32,7 +32,7 @@ pub struct FigureData {
     pub name: String,
     /// Title.
     pub title: String,
-    /// Sentence below it.
+    /// Sentence below the plot.
     pub caption: Option<String>,
     /// The Vega-Lite specification, data included.
     pub spec: serde_json::Value,
@@ -68,7 +68,7 @@ pub struct Row {
     /// Lower end of the interval along x, where a metric lies there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<f64>,
-    /// Upper end of it.
+    /// Upper end of the interval along x.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub right: Option<f64>,
     /// Along y.
@@ -127,9 +127,9 @@ pub fn check(file: &StudyFile, metrics: &[PlannedMetric], series: &[String]) -> 
         }
         let along = figure.x.as_ref().filter(|_| figure.x_metric.is_none() && figure.x_scale == Scale::Log);
         if let Some(axis) = along.and_then(|x| file.study.axis.iter().find(|a| a.name == *x)) {
-            if let Some(i) = axis.values.iter().position(|v| v.number().is_none()) {
+            if let Some(i) = axis.values.iter().position(|v| v.number().is_none_or(|x| x < 0.0)) {
                 let message = format!(
-                    "`{}` of axis `{}` is no number, so a logarithm has no place for it",
+                    "`{}` of axis `{}` is no number from 0 on, so a logarithm has no place for it",
                     axis.label(i),
                     axis.name
                 );
@@ -139,6 +139,10 @@ pub fn check(file: &StudyFile, metrics: &[PlannedMetric], series: &[String]) -> 
                     &["\"category\"", "x = … in each value of the axis"],
                 ));
             }
+        }
+        if figure.y_scale == Scale::Category {
+            let message = "values along y have no categories";
+            return Err(file.refuse(&key("y_scale"), message, &["\"linear\"", "\"log\""]));
         }
         if let Some(x) = figure.x_metric.as_deref() {
             if !names.contains(&x) {
@@ -266,8 +270,8 @@ fn heading(time: &TimeFigure) -> String {
 type Line = (String, Option<u32>, Vec<(f64, f64)>);
 
 impl Draw<'_> {
-    /// All drawn combinations: the index of the reading, and that of the value of each axis. They are in the order of the
-    /// readings, then in that of the axes. A combination that another reading does not change is drawn once.
+    /// All drawn combinations: the index of the reading, and for each axis the index of its value. They are in the order of the
+    /// readings, then of the axes. A combination that another reading does not change is drawn once.
     fn combinations(&self) -> Vec<(usize, Vec<usize>)> {
         let readings = if self.figure.readings { self.results.plan.grid.len() } else { 1 };
         let mut all = vec![Vec::new()];

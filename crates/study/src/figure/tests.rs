@@ -214,6 +214,43 @@ fn what_lies_outside_of_the_range_is_not_drawn_over_the_rest_of_the_page() {
 }
 
 #[test]
+fn points_outside_of_the_range_along_x_are_not_drawn() {
+    let figure = Figure { x_range: Some([0.0, 10.0]), ..Figure::default() };
+    let filters = |scale, rows: &[Row]| {
+        let s = spec(&figure, scale, rows);
+        let layers = s["layer"].as_array().expect("layers").clone();
+        let points = layers.into_iter().find(|l| l["mark"]["type"] == "point");
+        points.expect("a layer of points")["transform"].clone()
+    };
+    let along_x = serde_json::json!([{ "filter": { "field": "x", "range": [0.0, 10.0] } }]);
+    assert_eq!(filters(Scale::Linear, &[row(9.0, 1.0, "Peach"), row(12.0, 1.0, "Peach")]), along_x);
+    // Categories have no place along x that a range could leave out.
+    assert!(filters(Scale::Category, &[named("RED", 1.0)]).is_null());
+}
+
+#[test]
+fn time_spans_without_any_series_are_not_drawn() {
+    let time = "series = \"cwnd\"\nmark = \"stalled\"";
+    let figure =
+        Figure { time: Some(toml::from_str(time).expect("a figure over time")), ..Figure::default() };
+    let spans = [Span { from: 0.2, to: 0.8, series: "Peach".into() }];
+    let spec = vega::Spec {
+        figure: &figure,
+        title: "",
+        x_title: "",
+        y_title: "",
+        legend: None,
+        points: None,
+        scale: Scale::Linear,
+        domain: &[],
+        readings: &["as printed".to_owned()],
+        rows: &[],
+        spans: &spans,
+    };
+    assert!(!spec.build().to_string().contains("stalled"));
+}
+
+#[test]
 fn a_title_longer_than_its_axis_takes_two_lines() {
     let long = "Goodput of a flow of GAIMD over the goodput of a flow of Reno";
     let two = serde_json::json!(["Goodput of a flow of GAIMD over", "the goodput of a flow of Reno"]);

@@ -32,10 +32,10 @@ const HEIGHT: usize = 320;
 /// Height of a lane of marks above the plot, in pixels.
 const LANE: usize = 7;
 
-/// The factor of half a decade.
+/// Half a decade on a logarithmic axis, as a factor.
 const SQRT_10: f64 = 3.162_277_660_168_379_5;
 
-/// Dashes of the readings: the default is solid.
+/// Dashes of the readings or, in a figure of the default reading alone, of the curves: the first is solid.
 const DASHES: [&[u32]; 6] = [&[], &[6, 3], &[2, 3], &[8, 3, 2, 3], &[12, 4], &[1, 2]];
 
 /// A figure with all that its specification needs.
@@ -98,8 +98,8 @@ impl Spec<'_> {
         })
     }
 
-    /// Where zero is drawn on a logarithmic axis, if it is among the values: a decade left of that of the least positive
-    /// value.
+    /// Where zero is drawn on a logarithmic axis, if zero is among the values: one decade below the power of ten at or below
+    /// the least positive value.
     fn place_of_zero(&self) -> Option<f64> {
         if self.scale != Scale::Log || !self.rows.iter().any(|r| r.x == Some(0.0)) {
             return None;
@@ -244,8 +244,8 @@ impl Spec<'_> {
         self.channel(SHAPES, 1)
     }
 
-    /// Dashes mark other readings, or else curves, so that curves never differ by colour alone and a line stays visible under one
-    /// that covers it.
+    /// Dashes mark the readings or, in a figure of the default reading alone, the curves: curves never differ by colour alone, and
+    /// a line stays visible under a line that covers it.
     fn dash(&self) -> Option<Value> {
         if self.rows.iter().all(|r| self.is_default(r)) {
             let domain = self.curves();
@@ -377,7 +377,7 @@ impl Spec<'_> {
             // Points outside are filtered, not clipped, so that points on the edge are whole.
             point["transform"] = json!([{ "filter": { "field": "y", "range": [from, to] } }]);
         }
-        if let (Some([from, to]), Some(_)) = (self.figure.x_range, self.points) {
+        if let (Some([from, to]), true) = (self.figure.x_range, self.scale != Scale::Category) {
             let within = json!({ "filter": { "field": "x", "range": [from, to] } });
             match point["transform"].as_array_mut() {
                 Some(filters) => filters.push(within),
@@ -394,7 +394,8 @@ impl Spec<'_> {
     /// The marked time spans, as bars above the plot, with a lane for each series.
     fn marked(&self, x: &Value) -> Vec<Value> {
         let Some(what) = self.figure.time.as_ref().and_then(|t| t.mark.as_ref()) else { return Vec::new() };
-        if self.spans.is_empty() {
+        // Without a sample between the ends of the figure there is no series, and so no lane.
+        if self.spans.is_empty() || self.domain.is_empty() {
             return Vec::new();
         }
         let (mut from, to) = (x.clone(), json!({ "field": "to" }));
@@ -470,7 +471,7 @@ fn exponent(x: f64) -> i32 {
     format!("{x:e}").split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0)
 }
 
-/// The power of ten that is nearest to 10^e.
+/// 10^e, as the nearest number that an `f64` can hold.
 fn power(e: i32) -> f64 {
     format!("1e{e}").parse().unwrap_or(f64::NAN)
 }

@@ -35,15 +35,15 @@ pub(super) enum Step {
     Stopped,
 }
 
-/// See the module.
+/// The readings measured so far, and what a further one needs to be measured.
 pub(super) struct Bench<'a, R> {
     runner: &'a R,
     options: &'a RunOptions<'a>,
     spec: &'a Spec,
     base: Vec<Setting>,
-    /// The study; its scenarios are all so far, the first of which stands for combinations that no number needs.
+    /// The study. Its scenarios are those of all readings so far; the first stands for combinations that no number needs.
     plan: Plan,
-    /// Scenario of a combination and the values of the options that apply to it.
+    /// The scenario for a combination and the values of the options that apply to that combination.
     known: BTreeMap<(usize, Choice), usize>,
     /// Scenarios with the same text, which share a run.
     same: BTreeMap<String, Vec<usize>>,
@@ -235,7 +235,7 @@ impl<'a, R: CellRunner> Bench<'a, R> {
     }
 }
 
-/// Logarithm of a metric over the printed number; infinite if there is no such number.
+/// Logarithm of a metric over the printed number; infinite if the metric has no value or is not positive.
 pub(super) fn error(value: &Estimate, printed: f64) -> f64 {
     let ratio = value.mean / printed;
     if ratio > 0.0 && ratio.is_finite() { math::ln(ratio) } else { f64::INFINITY }

@@ -30,7 +30,7 @@ pub struct Fitted {
     pub refused: usize,
     /// Cells of the search.
     pub cells: usize,
-    /// Their largest number.
+    /// Largest number of cells.
     pub budget: u64,
     /// First seed of the search, and number of seeds.
     pub seeds: (u64, u32),
@@ -46,7 +46,7 @@ pub struct Fitted {
     pub left_out: Vec<LeftOut>,
     /// Readings with fresh seeds, by misfit over all papers.
     pub readings: Vec<ReadingRow>,
-    /// The reading fitted to each paper, and how it does on the others; last the one fitted to all.
+    /// The reading fitted to each paper, with its misfit on the other papers; last the reading fitted to all papers.
     pub tests: Vec<TestRow>,
     /// The options, with the least misfit of each value.
     pub options: Vec<OptionRow>,
@@ -59,7 +59,7 @@ pub struct NumberRow {
     pub id: String,
     /// The paper.
     pub paper: String,
-    /// Place in it.
+    /// Place in the paper.
     pub place: Option<String>,
     /// Title of the metric, with unit.
     pub heading: String,
@@ -74,7 +74,7 @@ pub struct NumberRow {
 pub struct ReadingRow {
     /// Its name, if it has one.
     pub label: Option<String>,
-    /// The options without their first value.
+    /// The options that do not have their first value: name and value of each.
     pub words: Vec<(String, String)>,
     /// Misfit over all papers.
     pub misfit: f64,
@@ -82,7 +82,7 @@ pub struct ReadingRow {
     pub of_papers: Vec<f64>,
     /// Our values of the printed numbers.
     pub values: Vec<Estimate>,
-    /// Logarithms of ours over printed.
+    /// For each printed number the logarithm of our value over it.
     pub errors: Vec<f64>,
     /// Place among the measured readings in the search, over all papers; 1 is the best.
     pub rank: Option<usize>,
@@ -97,12 +97,12 @@ pub struct TestRow {
     pub paper: Option<String>,
     /// Index of the reading.
     pub reading: usize,
-    /// Its misfit there.
+    /// Misfit of the reading on the paper that it is fitted to.
     pub own: f64,
-    /// Its misfit over the other papers.
+    /// Misfit of the reading over the other papers.
     pub others: Option<f64>,
-    /// In the search: least and largest misfit over the other papers of all readings that do not differ from it on its
-    /// own paper. What a paper leaves open, its numbers cannot choose.
+    /// In the search: least and largest misfit, over the other papers, of all readings with the same values on this paper. The
+    /// numbers of a paper cannot choose among these.
     pub open: Option<(f64, f64)>,
 }
 
@@ -122,7 +122,8 @@ pub struct OptionRow {
 pub struct ValueRow {
     /// Its name.
     pub label: String,
-    /// In the search: the least misfit with it over all papers, then of each paper; infinite if none was measured.
+    /// In the search: the least misfit of the readings with this value over all papers, then on each paper; infinite if no such
+    /// reading was measured.
     pub least: Vec<f64>,
 }
 
@@ -261,7 +262,7 @@ fn options<R: CellRunner>(bench: &Bench<'_, R>, spec: &Spec, fit: &Fit) -> Vec<O
 }
 
 impl ReadingRow {
-    /// Its name, or the options without their first value.
+    /// The name of the reading, or the options that do not have their first value.
     #[must_use]
     pub fn title(&self) -> String {
         let words: Vec<String> = self.words.iter().map(|(name, value)| format!("{name}: {value}")).collect();

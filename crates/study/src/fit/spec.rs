@@ -29,7 +29,7 @@ pub(super) struct NumberSpec {
     pub(super) metric: usize,
     /// The combination at which it is evaluated.
     pub(super) at: usize,
-    /// All combinations that this needs.
+    /// All combinations that the metric needs there.
     pub(super) needs: Vec<usize>,
     /// Index of its paper.
     pub(super) paper: usize,

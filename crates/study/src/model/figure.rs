@@ -34,7 +34,7 @@ pub struct Figure {
     /// Values of axes to draw; axes neither here nor in `x` or `series` must have one value.
     #[serde(default, skip_serializing_if = "Selector::is_empty")]
     pub at: Selector,
-    /// Draw the other readings too, as thinner dashed lines.
+    /// Draw the other readings too, as dashed lines.
     #[serde(default)]
     pub readings: bool,
     /// How lines are drawn.
@@ -43,7 +43,7 @@ pub struct Figure {
     /// Uncertainty of the means.
     #[serde(default)]
     pub band: Band,
-    /// Scale along x. On a logarithmic scale, zero is placed left of the axis.
+    /// Scale along x. On a logarithmic scale, zero is drawn left of the powers of ten, behind a dashed line.
     #[serde(default)]
     pub x_scale: Scale,
     /// Scale along y.
@@ -92,7 +92,7 @@ pub struct TimeFigure {
     /// Only flows of this group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// One line per flow, each with its own colour, instead of one per value of the `series` axis.
+    /// Thin, translucent lines, so that the lines of many flows can be told apart. Each flow has a line in any case.
     #[serde(default)]
     pub each_flow: bool,
     /// Increase per second of a cumulative series, from sample to sample: one line per flow group, with the sum of

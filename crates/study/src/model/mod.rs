@@ -121,7 +121,7 @@ impl Seeds {
     }
 }
 
-/// The combinations outside `only` of a reading.
+/// What the combinations outside `only` of a reading are.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rest {
@@ -253,7 +253,7 @@ pub enum Standing {
     /// A statement of the source that the simulation could refute.
     #[default]
     Finding,
-    /// Such a statement of the study's author.
+    /// A statement of the study's author that the simulation could refute.
     Own,
     /// A statement about the set-up.
     Premise,
@@ -264,12 +264,12 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// Whether it is left out of files.
+    /// Whether the standing is left out of files.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
-    /// As texts name it.
+    /// The word in texts for readers.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -317,7 +317,7 @@ pub struct StudyFile {
     pub path: PathBuf,
     /// Its text, for messages with line numbers.
     pub text: String,
-    /// Its message.
+    /// Its content.
     pub study: Study,
     /// Largest number of cells from the command line; overrides that of the study.
     pub max_cells: Option<u64>,
@@ -336,7 +336,7 @@ fn parsed<T: serde::de::DeserializeOwned>(text: &str, path: &Path) -> Result<T, 
     })
 }
 
-/// Reads such a file.
+/// Reads the text of a study or paper file.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -442,15 +442,18 @@ fn locate(text: &str, key: &str) -> Option<usize> {
     };
     let mut lines = text.lines().enumerate();
     let headers = [format!("[[{name}]]"), format!("[{name}]")];
+    let is_header = |line: &str| {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        headers.iter().any(|h| h == line)
+    };
     if first.contains('[') {
-        let (start, _) = lines.by_ref().filter(|(_, l)| headers.contains(&l.trim().to_owned())).nth(nth)?;
+        let (start, _) = lines.by_ref().filter(|(_, l)| is_header(l)).nth(nth)?;
         let wanted = rest.split(['.', '[']).next().unwrap_or("");
         let inside = lines.take_while(|(_, l)| !l.starts_with("[["));
         let found = inside.into_iter().find(|(_, l)| !wanted.is_empty() && starts_key(l, wanted));
         return Some(found.map_or(start, |(i, _)| i) + 1);
     }
-    let (start, line) =
-        lines.by_ref().find(|(_, l)| starts_key(l, name) || headers.contains(&l.trim().to_owned()))?;
+    let (start, line) = lines.by_ref().find(|(_, l)| starts_key(l, name) || is_header(l))?;
     let mut inside = lines.take_while(|(_, l)| !line.starts_with('[') || !l.starts_with('['));
     let found = inside.find(|(_, l)| line.starts_with('[') && !rest.is_empty() && starts_key(l, rest));
     Some(found.map_or(start, |(i, _)| i) + 1)

@@ -72,6 +72,8 @@ fn keys_are_found_in_the_text() {
     {
         assert_eq!(locate(SMALL, key).unwrap_or(0), line, "{key}");
     }
+    let with_comment = "[[axis]] # the first\nname = \"a\"\n[[axis]]\nname = \"b\"\n";
+    assert_eq!(locate(with_comment, "axis[1].name"), Some(4));
 }
 
 #[test]

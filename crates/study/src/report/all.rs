@@ -72,7 +72,7 @@ fn provenance(b: &mut String, book: &Book) {
     }
 }
 
-/// The first screen.
+/// The table of verdicts by paper, on the first screen.
 fn summary(b: &mut String, book: &Book) {
     b.push_str(
         "<div class=\"wide\"><table class=\"summary papers\"><thead><tr><th>Paper</th><th>Hold</th><th>Differ</th><th>Undecided</th>\
@@ -212,7 +212,7 @@ fn study(b: &mut String, c: &Chapter, id: &str, e: &Evaluation) {
     );
     let source = e.source.as_ref().map_or_else(String::new, |s| format!("{} · ", escape(s)));
     let p = &e.provenance;
-    let last = p.first_seed + u64::from(p.seeds) - 1;
+    let last = p.first_seed.wrapping_add(u64::from(p.seeds) - 1);
     let _ = writeln!(
         b,
         "<p class=\"source\">{source}{} · seeds {}–{last} · {} cells</p>",

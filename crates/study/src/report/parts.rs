@@ -16,7 +16,7 @@ const STYLE: &str = include_str!("../../assets/report.css");
 const FIGURES: &str = include_str!("../../assets/figures.js");
 const PAGE: &str = include_str!("../../assets/page.js");
 
-/// Cells without a result, each with its traceback.
+/// Failed cells, each with its message and, where there is one, its traceback.
 pub(super) fn failed(b: &mut String, e: &Evaluation) {
     if e.failed.is_empty() {
         return;
@@ -94,6 +94,10 @@ pub(super) fn tiles(b: &mut String, c: Counts, aside: usize) {
     b.push_str("</div>\n");
 }
 
+/// Longest list of points that a report prints as numbers. Figures over time have thousands: their points are in the drawing
+/// alone.
+const PRINTED_POINTS: usize = 400;
+
 pub(super) fn figure(b: &mut String, prefix: &str, i: usize, f: &FigureData) {
     if f.is_empty() {
         let _ = writeln!(
@@ -108,12 +112,13 @@ pub(super) fn figure(b: &mut String, prefix: &str, i: usize, f: &FigureData) {
         "<figure><div class=\"plot\" id=\"{prefix}plot-{i}\" role=\"img\" aria-label=\"{}\"></div>",
         escape(&f.title)
     );
-    let _ = write!(b, "<noscript>The figure needs JavaScript; its numbers are below.</noscript>");
+    let printed = f.rows.len() <= PRINTED_POINTS;
+    let below = if printed { "; its numbers are below" } else { "" };
+    let _ = write!(b, "<noscript>The figure needs JavaScript{below}.</noscript>");
     if let Some(caption) = &f.caption {
         let _ = write!(b, "<figcaption>{}</figcaption>", escape(caption));
     }
-    // Over time there are thousands of rows; the drawing and `cells` have them.
-    if f.rows.len() <= 400 {
+    if printed {
         b.push_str("<details class=\"numbers\"><summary>The numbers</summary><table><thead><tr>");
         if let Some(points) = &f.points {
             let _ = write!(b, "<th>{}</th>", escape(points));
@@ -239,7 +244,7 @@ fn claim(b: &mut String, prefix: &str, i: usize, c: &ClaimResult) {
     b.push_str("</tbody>\n");
 }
 
-/// More cases than this are folded.
+/// Largest number of cases of a claim that are shown unfolded.
 pub(super) const MANY: usize = 8;
 
 /// The measurement of a claim, case by case.
@@ -323,14 +328,14 @@ fn file(b: &mut String, title: &str, name: &str, text: &str) {
          Download {}</a></p><pre>{}</pre></details>",
         escape(title),
         escape(name),
-        percent(text),
+        percent_encoded(text),
         escape(name),
         escape(text)
     );
 }
 
 /// Text in a data URI (RFC 3986 §2.3: unreserved characters stay).
-fn percent(text: &str) -> String {
+fn percent_encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len() * 3 / 2);
     for byte in text.bytes() {
         match byte {
@@ -369,7 +374,7 @@ mod tests {
 
     #[test]
     fn a_file_in_a_link_is_the_file() {
-        assert_eq!(percent("a = \"é\"\n#"), "a%20%3D%20%22%C3%A9%22%0A%23");
+        assert_eq!(percent_encoded("a = \"é\"\n#"), "a%20%3D%20%22%C3%A9%22%0A%23");
     }
 
     #[test]

@@ -93,13 +93,13 @@ fn contents(b: &mut String, book: &Book) {
     });
 }
 
-/// The name of the control on the page, where that is another than the reader wrote.
+/// The name of the control on the page, where it differs from what the reader wrote.
 fn called(book: &Book, control: &str) -> String {
     let name = book.evaluations().find_map(|e| e.candidate.as_deref()).filter(|name| *name != control.trim());
     name.map_or_else(String::new, |name| format!(", called “{}” below", escape(name)))
 }
 
-/// Cases that did not run, and cells that failed: the verdicts miss them.
+/// Cases that did not run, and cells that failed: the verdicts are without them.
 fn refused(b: &mut String, book: &Book) {
     for (case, why) in book.refused() {
         let _ = writeln!(
@@ -207,7 +207,7 @@ fn answer(b: &mut String, c: &Chapter, a: &Answer<'_>) {
     );
 }
 
-/// One character for a verdict on a claim; that of a claim which fails is that of a requirement which is not met.
+/// The character for a verdict on a claim. A claim that differs has the character of a requirement that is not met.
 fn mark_of(v: &Verdict) -> &'static str {
     if *v == Verdict::Differs { Judgement::NotMet.symbol() } else { symbol(v) }
 }
@@ -221,8 +221,8 @@ fn verdict(v: &Verdict) -> String {
     format!("<span class=\"badge {class}\">{symbol}\u{a0}{word}</span>{detail}")
 }
 
-/// What was measured, case by case, each with its verdict. Where some contradict the claim or are undecided, those that
-/// hold are folded.
+/// What was measured, case by case, each with its verdict. Two or more cases that hold are folded where another case does not
+/// hold, or where there are more than [`parts::MANY`].
 fn measured(claim: &ClaimResult, outcome: &Outcome) -> String {
     let metric = claim.metric.as_ref().map_or_else(String::new, |m| format!("<small>{}</small>", escape(m)));
     let item = |c: &CaseOutcome| {

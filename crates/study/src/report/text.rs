@@ -19,10 +19,10 @@ pub fn text(e: &Evaluation) -> String {
         let _ = writeln!(out, "{source}");
     }
     let p = &e.provenance;
-    let (cells, seeds) = (some(p.cells, "cell", "cells"), some(p.seeds as usize, "seed", "seeds"));
+    let (cells, seeds) = (number_of(p.cells, "cell", "cells"), number_of(p.seeds as usize, "seed", "seeds"));
     let _ = writeln!(out, "\n{} · {cells}, {seeds}, engine {}", counts(e), p.engine);
     if e.missing > 0 {
-        let have = some(e.missing, "cell has", "cells have");
+        let have = number_of(e.missing, "cell has", "cells have");
         let _ = writeln!(out, "{have} not run: the study was interrupted");
     }
     for f in &e.failed {
@@ -53,7 +53,7 @@ pub fn text(e: &Evaluation) -> String {
         if let Some(paper) = &claim.paper {
             line("paper", paper);
         }
-        // The first outcome is that of the study's own reading; for the others, cases that hold are not listed.
+        // The first outcome is that of the default reading; of the other readings, cases that hold are not listed.
         for (i, o) in claim.outcomes.iter().enumerate() {
             let detail = o.verdict.detail();
             let detail = if detail.is_empty() { String::new() } else { format!(", {detail}") };
@@ -86,8 +86,8 @@ pub fn text(e: &Evaluation) -> String {
     out
 }
 
-/// A number with its noun or verb.
-fn some(n: usize, one: &str, many: &str) -> String {
+/// A number with its noun or verb, in the singular (`one`) or the plural (`many`).
+fn number_of(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
@@ -97,14 +97,14 @@ pub fn counts(e: &Evaluation) -> String {
     verdicts(e.counted(), e.aside().total())
 }
 
-/// The same; `aside` are those that are not counted.
+/// The number of claims per verdict, in words; `aside` is the number of claims that the totals do not count.
 fn verdicts(c: Counts, aside: usize) -> String {
     if c.total() + aside == 0 {
         return "no claims".to_owned();
     }
     let always = [
-        some(c.holds, "holds", "hold"),
-        some(c.differs, "differs", "differ"),
+        number_of(c.holds, "holds", "hold"),
+        number_of(c.differs, "differs", "differ"),
         format!("{} undecided", c.undecided),
     ];
     let others = [
@@ -184,6 +184,6 @@ mod tests {
         assert_eq!(verdicts(counts(1, 0), 0), "1 holds, 0 differ, 0 undecided");
         assert_eq!(verdicts(counts(2, 1), 3), "2 hold, 1 differs, 0 undecided, 3 not counted");
         assert_eq!(verdicts(Counts::default(), 0), "no claims");
-        assert_eq!(some(1, "cell", "cells"), "1 cell");
+        assert_eq!(number_of(1, "cell", "cells"), "1 cell");
     }
 }

@@ -76,6 +76,18 @@ fn what_names_nothing_is_refused_with_file_line_key_and_choice() {
             "x_metric",
             ["figure[0].x_metric", "gain", "goodput"],
         ),
+        (
+            "y = \"goodput\"",
+            "y = \"goodput\"\ny_scale = \"category\"",
+            "y_scale",
+            ["figure[0].y_scale", "no categories", "\"log\""],
+        ),
+        (
+            "values = [0, 1e-3, 0.01]",
+            "values = [0, 1e-3, 0.01, -1]",
+            "x_scale",
+            ["figure[0].x_scale", "`-1` of axis `loss`", "\"category\""],
+        ),
         ("at = { loss = 0 }\ntime", "time", "[[figure]]", ["figure[1]", "`loss` is left open", "at = "]),
         (
             "time = { series = \"cwnd\" }",

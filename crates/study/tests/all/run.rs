@@ -269,7 +269,7 @@ fn reports_contain_every_claim_and_nothing_unescaped() {
         assert!(html.contains(&format!("id=\"claim-{i}\"")), "{}", c.id);
         assert!(html.contains(&c.says) && text.contains(&c.says[..20]), "{}", c.says);
     }
-    assert!(text.contains("3 hold, 1 differ, 1 undecided"), "{text}");
+    assert!(text.contains("3 hold, 1 differs, 1 undecided"), "{text}");
     assert!(html.contains("Goodput &lt;against&gt; loss") && !html.contains("<against>"));
     assert!(
         html.contains("1 &lt;Mbit/s&gt;")

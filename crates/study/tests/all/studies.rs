@@ -61,7 +61,7 @@ fn a_metric_that_no_flow_of_any_combination_has_is_refused() {
         "{e}"
     );
     let e = planned("sum(flow[bulk].pages)", "[\"udp\"]").expect_err("refused");
-    assert!(e.contains("only the applications \"pages\" and \"arrivals\" have it"), "{e}");
+    assert!(e.contains("only applications that load pages or transfers have it"), "{e}");
     let e = planned("max(flow[bulk].delay_p95) + sum(flow.bytes_acked)", "[\"udp\"]").expect_err("refused");
     assert!(e.contains("only datagrams and video have it"), "{e}");
     // Some flow has each of these.

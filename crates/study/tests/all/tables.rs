@@ -44,6 +44,20 @@ fn evaluation(text: &str) -> Evaluation {
 }
 
 #[test]
+fn a_metric_named_like_an_axis_has_a_column_of_its_own() {
+    let e = evaluation(&format!(
+        "{STUDY}{}",
+        MORE.replace("\"gain\"", "\"loss\"")
+            .replace("columns = \"loss\"", "columns = \"cc\"")
+            .replace("rows = \"cc\"", "rows = \"loss\"")
+    ));
+    let mut names: Vec<_> = e.cells.columns().iter().map(|(name, _)| name.as_str()).collect();
+    assert!(names.contains(&"loss") && names.contains(&"metric.loss"), "{names:?}");
+    names.sort_unstable();
+    assert!(names.windows(2).all(|two| two[0] != two[1]), "{names:?}");
+}
+
+#[test]
 fn a_base_is_the_same_seed_and_the_same_other_values() {
     let e = evaluation(&format!("{STUDY}{MORE}"));
     let column = |name: &str| {

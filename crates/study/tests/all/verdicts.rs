@@ -8,6 +8,7 @@ use skyhaul_study::evaluation::{Evaluation, evaluate};
 use skyhaul_study::model::Profile;
 use skyhaul_study::plan::{plan, plan_profile};
 use skyhaul_study::run::{RunOptions, run};
+use skyhaul_study::runner::Failure;
 
 /// The study with these claims only, and so many seeds.
 fn study(seeds: u32, claims: &str) -> String {
@@ -92,7 +93,11 @@ fn claims_that_name_what_is_not_there_are_refused_before_anything_runs() {
         (LEAD.replace("cc = \"SACK\"", "cc = []"), &["claim[0].check", "the list of values of axis `cc` is empty"]),
         (
             "{ kind = \"contrast\", metric = \"goodput\", terms = [{ weight = 1, at = { cc = \"SACK\" } }], min = 2, max = 1 }".to_owned(),
-            &["claim[0].check", "write the lower limit first"],
+            &["claim[0].check", "write the lower limit first", "accepted: min = low, max = high"],
+        ),
+        (
+            "{ kind = \"equal\", metric = \"goodput\", value = 1, tolerance = -0.1 }".to_owned(),
+            &["claim[0].check", "`tolerance` is not negative", "accepted: value = 1, tolerance = 0.1"],
         ),
     ] {
         let text = study(2, &claim("order", &check));
@@ -103,6 +108,23 @@ fn claims_that_name_what_is_not_there_are_refused_before_anything_runs() {
             assert!(e.contains(part), "{part}: {e}");
         }
     }
+}
+
+#[test]
+fn a_failed_cell_at_the_base_of_a_metric_is_the_reason() {
+    let gain =
+        "[[metric]]\nname = \"gain\"\nfrom = \"metric.goodput - base.goodput\"\nbase = { cc = \"SACK\" }\n\n";
+    let check = "{ kind = \"within\", metric = \"gain\", within = [0, 1000] }";
+    let claim = claim("number", check).replace("{ loss = 0 }", "{ loss = 0, cc = \"Peach\" }");
+    let fake = Fake::default();
+    let p = plan(&fake, parse(&study(2, &format!("{gain}{claim}")))).unwrap_or_else(|e| panic!("{e}"));
+    let mut cells = run(&fake, &p, &RunOptions::default()).expect("cells");
+    // The first cell is SACK without loss, with the first seed.
+    cells.observed[0] = None;
+    cells.failed.insert(0, Failure { message: "no such luck".to_owned(), detail: None });
+    let e = evaluate(&p, &cells).expect("an evaluation");
+    let Verdict::NotEvaluable { reason } = e.claims[0].verdict() else { panic!("{:?}", e.claims[0]) };
+    assert_eq!(reason, "loss = 0, cc = SACK failed with seed 1: no such luck");
 }
 
 #[test]

@@ -24,18 +24,18 @@ use std::net::IpAddr;
 const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
 /// Grace period of a program once its time is over.
 const GRACE: Duration = Duration::from_secs(3);
-/// Longest time that the links run on after the program has ended, and the idle time beyond a round trip after which
-/// they stop: links report a few times per second.
+/// Longest time that the links run on after the program has ended.
 const LINGER: Duration = Duration::from_secs(5);
+/// Time without packets, beyond a round trip, after which the links stop: they report a few times per second.
 const QUIET: Duration = Duration::from_millis(300);
-/// Packets per second that a core forwards on a common machine: 300,000 to 700,000 were measured.
+/// Packets per second that a core surely forwards on a common machine: 300,000 to 700,000 were measured.
 const MOST_PACKETS: u64 = 300_000;
 /// Polls between two updates of the live view.
 const REFRESH: u32 = 25;
 /// The hidden command of an enclosure's first process.
 const INIT: &str = "enclosure-init";
 
-/// `again` is the command line that starts us again.
+/// Emulates the path of one flow group; `again` is the command line that starts this program again.
 pub(crate) fn run(args: &EmulateArgs, again: &[OsString]) -> Result<(), Stop> {
     let cases = cases::resolve(&args.scenario.scenario, &args.scenario.set, args.seed)?;
     let [case] = cases.as_slice() else {
@@ -74,20 +74,20 @@ pub(crate) fn run(args: &EmulateArgs, again: &[OsString]) -> Result<(), Stop> {
     } else {
         let again = [again, &[INIT.into()]].concat();
         Some(enclosure::start(&here, &again, &args.program).map_err(|e| match e {
-            // The first process has said why.
+            // The first process of the enclosure has printed the reason.
             NetError::NotStarted { status: status @ 125..=127, .. } => Stop::Status(status),
             e => Stop::bad(e),
         })?)
     };
     if let Some(m) = &mut metrics {
-        // Polls from time to time.
+        // A scrape needs no wake-up: `watch` polls.
         m.begin(|| {});
     }
     watch(args, &emulation, program.as_ref(), metrics.as_ref());
     if program.is_some() {
         linger(&emulation, scenario.propagation_rtt(group));
     }
-    // Its last packets have left; packets still in flight have no receiver.
+    // The last packets of the program have left; packets still in flight have no receiver any more.
     let status = match program {
         Some(p) if emulation.has_ended() => {
             p.kill();
@@ -111,8 +111,8 @@ pub(crate) fn run(args: &EmulateArgs, again: &[OsString]) -> Result<(), Stop> {
 /// Warns in advance of a rate that the machine can hardly keep up with; a strict run refuses it.
 fn keep_up(scenario: &Resolved, group: &FlowGroup, args: &EmulateArgs) -> Result<(), Stop> {
     for forward in [true, false] {
-        let ways = group.path.iter().map(|&i| &scenario.links[i]);
-        let rates = ways.filter_map(|l| if forward { l.forward.rate.mean() } else { l.reverse.rate.mean() });
+        let links = group.path.iter().map(|&i| &scenario.links[i]);
+        let rates = links.filter_map(|l| if forward { l.forward.rate.mean() } else { l.reverse.rate.mean() });
         let Some(slowest) = rates.map(skyhaul_base::Rate::bits_per_sec).min() else { continue };
         let packets = slowest / (8 * u64::from(args.mtu));
         if packets > MOST_PACKETS {
@@ -170,7 +170,7 @@ fn ends(args: &EmulateArgs) -> Result<[End; 2], Stop> {
         let v6 = has_ipv6([&inside, &here])?;
         let ends = [open(&inside, 1, v6)?, open(&here, 2, v6)?];
         let routers = of_families(addresses(args.net, 2), v6);
-        for ((any, _), (router, _)) in of_families(defaults(), v6).into_iter().zip(routers) {
+        for ((any, _), (router, _)) in of_families(default_routes(), v6).into_iter().zip(routers) {
             inside.route((any, 0), ends[0].device.name(), Some(router)).map_err(Stop::bad)?;
         }
         return Ok(ends);
@@ -206,19 +206,19 @@ fn has_ipv6(ends: [&Namespace; 2]) -> Result<bool, Stop> {
     Ok(true)
 }
 
-/// Those of IPv4, and with `v6` those of IPv6.
+/// The addresses of IPv4, and with `v6` those of IPv6.
 fn of_families(all: [(IpAddr, u8); 2], v6: bool) -> Vec<(IpAddr, u8)> {
     all.into_iter().filter(|(a, _)| v6 || a.is_ipv4()).collect()
 }
 
-/// The addresses and interfaces in use.
-fn defaults() -> [(IpAddr, u8); 2] {
+/// The destinations of default routes: any IPv4 and any IPv6 address.
+fn default_routes() -> [(IpAddr, u8); 2] {
     [(IpAddr::from([0; 4]), 0), (IpAddr::from([0u16; 8]), 0)]
 }
 
 /// Addresses of an end of network `net`: private ones (RFC 1918, RFC 4193).
 fn addresses(net: u8, end: u8) -> [(IpAddr, u8); 2] {
-    // IPv6 addresses are written in hexadecimal: the group has the number's decimal digits, so that it reads the same.
+    // Binary-coded decimal: IPv6 addresses are written in hexadecimal, so the number reads the same in both families.
     let digits = u16::from(net / 100) << 8 | u16::from(net / 10 % 10) << 4 | u16::from(net % 10);
     let v6 = [0xfd00, 0x5348, 0, digits, 0, 0, 0, end.into()];
     [(IpAddr::from([10, 83, net, end]), 24), (IpAddr::from(v6), 64)]
@@ -228,7 +228,7 @@ fn addresses(net: u8, end: u8) -> [(IpAddr, u8); 2] {
 fn watch(args: &EmulateArgs, emulation: &Emulation, program: Option<&Enclosed>, metrics: Option<&Metrics>) {
     let view = args.live.then(view);
     let mut over = args.duration.map(|d| emulation.started_at() + d);
-    let (mut asked, mut looks) = (0, 0);
+    let (mut end_signals, mut looks) = (0, 0);
     loop {
         if emulation.has_ended() || program.is_some_and(Enclosed::is_over) {
             break;
@@ -247,8 +247,8 @@ fn watch(args: &EmulateArgs, emulation: &Emulation, program: Option<&Enclosed>, 
                 Some(p) if now >= over + GRACE => p.kill(),
                 // Many programs end at once on a second signal. It is sent late, since a signal before the program has
                 // started is lost.
-                Some(p) if asked == 0 || asked == 1 && now >= over + GRACE / 2 => {
-                    asked += 1;
+                Some(p) if end_signals == 0 || end_signals == 1 && now >= over + GRACE / 2 => {
+                    end_signals += 1;
                     p.end();
                 }
                 Some(_) => {}
@@ -268,8 +268,8 @@ fn watch(args: &EmulateArgs, emulation: &Emulation, program: Option<&Enclosed>, 
     }
 }
 
-/// Waits for the last packets of the program and the replies of its system: returns when no packet has moved for a
-/// round trip, or after some seconds. A second request to stop ends the wait.
+/// Waits for the last packets of the program and the replies of its kernel: returns when no packet has entered a link for
+/// a round trip and [`QUIET`], or after [`LINGER`].
 fn linger(emulation: &Emulation, rtt: Duration) {
     let began = Clock::now();
     let (mut before, mut since) = (Vec::new(), began);
@@ -290,13 +290,13 @@ fn linger(emulation: &Emulation, rtt: Duration) {
     }
 }
 
-/// Shows counters on standard error if it is a terminal.
+/// A line of counters on standard error; hidden if that is no terminal.
 fn view() -> ProgressBar {
     let style = ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
     ProgressBar::new_spinner().with_style(style)
 }
 
-/// The hidden command.
+/// The hidden command of an enclosure's first process.
 pub(crate) fn init(arguments: &[OsString]) -> Result<(), Stop> {
     match enclosure::init(arguments) {
         0 => Ok(()),

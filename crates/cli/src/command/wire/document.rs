@@ -8,12 +8,12 @@ use skyhaul_lab::export::iperf3;
 use skyhaul_net::app::{Interval, Limit};
 use std::net::SocketAddr;
 
-/// The request, and the overall result.
+/// The parameters of a run, and how it ended.
 pub(super) struct RunFacts {
     /// The parameters of a sender; a server has none of its own.
     pub(super) limit: Option<Limit>,
     pub(super) remote: SocketAddr,
-    /// A server that sends.
+    /// Whether the server sends the data, as with `iperf3 -R`.
     pub(super) reverse: bool,
     /// Time of day, nanoseconds since 1970.
     pub(super) began: u64,
@@ -29,11 +29,12 @@ pub(super) struct Document<'a> {
     pub(super) run: &'a RunFacts,
 }
 
-/// iperf3 identifies streams by socket numbers.
+/// The number of a stream: iperf3 identifies streams by socket descriptors.
 fn socket(t: &ConnectionReport) -> u32 {
     t.number + iperf3::FIRST_SOCKET - 1
 }
 
+/// The figures of an interval in the order of [`iperf3::interval`].
 fn figures(i: &Interval) -> [f64; 5] {
     let rtt = i.srtt.map_or(0.0, |t| t.as_secs_f64() * 1e6);
     [i.to.as_secs_f64(), i.bytes as f64, i.retransmissions as f64, i.cwnd as f64, rtt]
@@ -74,7 +75,7 @@ impl Document<'_> {
             total
         };
         let cc = self.stack.endpoint.cc.name();
-        let peer = if sending { "sender_tcp_congestion" } else { "receiver_tcp_congestion" };
+        let own_side = if sending { "sender_tcp_congestion" } else { "receiver_tcp_congestion" };
         let mut end = json!({
             "streams": self.reports.iter().map(|t| stream(t, seconds)).collect::<Vec<_>>(),
             "sum_sent": total(true),
@@ -83,7 +84,7 @@ impl Document<'_> {
                 "host_total": if seconds > 0.0 { 100.0 * self.totals.cpu.as_secs_f64() / seconds } else { 0.0 },
             },
         });
-        end[peer] = json!(cc);
+        end[own_side] = json!(cc);
         let secs = began / 1_000_000_000;
         let mut document = json!({
             "start": {
@@ -125,17 +126,18 @@ impl Document<'_> {
                         "snd_cwnd_segments": i.cwnd_segments,
                     });
                 } else {
-                    receiver(stream);
+                    as_receiver(stream);
                 }
             }
             if !sending {
-                receiver(&mut value["sum"]);
+                as_receiver(&mut value["sum"]);
             }
             value
         });
         all.collect()
     }
 
+    /// What iperf3 has no keys for: connections, and counters of the stack.
     fn ours(&self) -> Value {
         let (packets_in, packets_out) = self.totals.packets();
         let m = &self.totals.memory;
@@ -175,8 +177,8 @@ impl Document<'_> {
     }
 }
 
-/// A receiver has no windows and retransmissions.
-fn receiver(value: &mut Value) {
+/// Turns the figures of a sender into those of a receiver, which has no cwnd, RTT or retransmissions.
+fn as_receiver(value: &mut Value) {
     if let Some(map) = value.as_object_mut() {
         for key in ["retransmits", "snd_cwnd", "rtt"] {
             map.remove(key);
@@ -185,6 +187,7 @@ fn receiver(value: &mut Value) {
     }
 }
 
+/// The totals of a connection as those of a stream of iperf3.
 fn stream(t: &ConnectionReport, seconds: f64) -> Value {
     let rows: Vec<[f64; 5]> = t.meter.intervals().iter().map(figures).collect();
     let sum = t.meter.sum();
@@ -194,7 +197,7 @@ fn stream(t: &ConnectionReport, seconds: f64) -> Value {
             for key in ["max_snd_cwnd", "max_rtt", "min_rtt", "mean_rtt"] {
                 value[side].as_object_mut().map(|m| m.remove(key));
             }
-            receiver(&mut value[side]);
+            as_receiver(&mut value[side]);
         }
     }
     value

@@ -3,7 +3,7 @@
 use super::datagrams;
 use super::document::{Document, RunFacts};
 use super::exporter::Exporter;
-use super::settings::Stack;
+use super::settings::{Stack, default_keepalive};
 use super::show::{self, ConnectionReport, StackTotals};
 use crate::args::{Mode, ServeArgs};
 use crate::interrupt;
@@ -15,20 +15,15 @@ use skyhaul_net::app::{ConnectionHandler, Datagrams, Http, Interval, Iperf, Mete
 use skyhaul_net::driver::Driver;
 use skyhaul_net::host::{ConnId, Host};
 use skyhaul_net::{Clock, NetError};
-
 use std::collections::BTreeMap;
 
-/// Largest age of the counters in a document.
-const COUNTERS: Duration = Duration::from_millis(500);
+/// Largest age of the counters in a document: reading them visits every connection.
+const MAX_COUNTER_AGE: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
     let mut stack = Stack::read(&args.stack)?;
     let idle = args.idle.0;
-    if !args.stack.set.iter().any(|s| s.trim_start().starts_with("endpoint.keepalive-idle")) {
-        // A quarter of the time in silence, the rest with questions: a shorter outage ends nothing.
-        let keepalive = &mut stack.endpoint.tcp.keepalive;
-        (keepalive.idle, keepalive.interval, keepalive.probes) = (idle / 4, idle / 16, 12);
-    }
+    default_keepalive(&mut stack.endpoint, idle, &args.stack.set);
     let mut driver = stack.open()?;
     let metrics = Exporter::begin(args.stack.metrics, &driver)?;
     driver.host_mut().listen(args.port, stack.endpoint.clone()).map_err(Stop::bad)?;
@@ -44,7 +39,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
             .collect();
         printer.say(format!("listening at {} ({interface})\n", at.join(" and ")));
     }
-    let mut shown = ServerOutput {
+    let mut output = ServerOutput {
         args,
         stack: &stack,
         interface,
@@ -62,12 +57,12 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
     let most = args.once.then_some(1);
     let ran = match args.mode {
         Mode::Sink => {
-            talk(&mut driver, Serve::new(|_| Sink, stack.every, most).idle(idle), &mut shown, &metrics)
+            talk(&mut driver, Serve::new(|_| Sink, stack.every, most).idle(idle), &mut output, &metrics)
         }
         Mode::Http => talk(
             &mut driver,
             Serve::new(|_| Http::new(idle), stack.every, most).idle(idle).sending(),
-            &mut shown,
+            &mut output,
             &metrics,
         ),
         Mode::Iperf3 => {
@@ -75,56 +70,58 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
             let mut app = Iperf::new(stack.endpoint.cc.name().into(), stack.every, most);
             driver.run(&mut app, |now, app, host| {
                 metrics.answer(host);
-                if shown.looks(now) {
-                    shown.test(app.open());
+                if output.is_due(now) {
+                    output.test(app.open());
                 }
                 for why in app.take_refused() {
-                    shown.printer.warn(format!("a test was refused: {why}"));
+                    output.printer.warn(format!("a test was refused: {why}"));
                 }
                 for tested in app.take_tested() {
-                    shown.tested(tested, host);
+                    output.tested(tested, host);
                 }
-                shown.wants_an_end(host)
+                output.should_stop(host)
             })
         }
     };
-    let ran = ran.map_err(Stop::bad).and_then(|()| metrics.linger(&mut driver, shown.rtt));
+    let ran = ran.map_err(Stop::bad).and_then(|()| metrics.linger(&mut driver, output.rtt));
     let captured = stack.close(&mut driver);
     let last = if args.stack.json {
         String::new()
     } else {
-        StackTotals::new(driver.host(), driver.refused(), driver.tun().name(), driver.cpu()).line(shown.bytes)
+        StackTotals::new(driver.host(), driver.refused(), driver.tun().name(), driver.cpu())
+            .line(output.bytes)
     };
-    shown.printer.finish(last)?;
+    output.printer.finish(last)?;
     captured?;
-    // Whoever serves without --once has no other end than Ctrl-C and SIGTERM.
+    // Without --once, Ctrl-C and SIGTERM are the only ends of a server, and no failure.
     ran
 }
 
+/// Serves connections until the end, and prints their rows and results.
 fn talk<T: ConnectionHandler, G: FnMut(u16) -> T>(
     driver: &mut Driver,
     mut app: Serve<T, G>,
-    shown: &mut ServerOutput<'_>,
+    output: &mut ServerOutput<'_>,
     metrics: &Exporter,
 ) -> Result<(), NetError> {
-    let sending = shown.args.mode == Mode::Http;
+    let sending = output.args.mode == Mode::Http;
     driver.run(&mut app, |now, app, host| {
         metrics.answer(host);
-        if shown.looks(now) {
+        if output.is_due(now) {
             app.tell_fresh(|id, meter| {
-                let number = shown.number(id);
-                shown.rows(number, meter.news(), sending);
+                let number = output.number(id);
+                output.rows(number, meter.news(), sending);
             });
         }
         for ended in app.take_ended() {
-            let number = shown.number(ended.id);
-            shown.numbers.remove(&ended.id);
+            let number = output.number(ended.id);
+            output.numbers.remove(&ended.id);
             let mut meter = ended.meter;
-            shown.rows(number, meter.news(), sending);
+            output.rows(number, meter.news(), sending);
             let reports = ConnectionReport { number, sending, meter, account: ended.account };
-            shown.ended(vec![reports], host, sending);
+            output.ended(vec![reports], host, sending);
         }
-        shown.wants_an_end(host)
+        output.should_stop(host)
     })
 }
 
@@ -135,14 +132,19 @@ struct ServerOutput<'a> {
     interface: String,
     /// Processor time at the end of the last connection; idle waiting costs none.
     cpu: Duration,
+    /// Numbers of the open connections, from 1 in the order in which they were first printed.
     numbers: BTreeMap<ConnId, u32>,
+    /// The last number given.
     count: u32,
+    /// Payload of all connections and datagrams that have ended.
     bytes: u64,
+    /// When rows are due next.
     next: Instant,
+    /// Time of day at the start, or when the last connection ended; ns since 1970.
     began: u64,
-    /// The counters of the stack, and the time of their next update, which visits every connection.
+    /// Time of the next update of the counters of the stack, and the counters.
     counters: (Instant, Value),
-    /// Kind of the last header printed.
+    /// Whether the last header printed was that of a sender; `None` before the first.
     head: Option<bool>,
     /// The longest round trip of a connection that has ended.
     rtt: Duration,
@@ -151,12 +153,12 @@ struct ServerOutput<'a> {
 
 impl ServerOutput<'_> {
     /// Whether it is time to print rows; a few times per interval is enough.
-    fn looks(&mut self, now: Instant) -> bool {
-        let looks = now >= self.next && !self.args.stack.json;
-        if looks {
+    fn is_due(&mut self, now: Instant) -> bool {
+        let due = now >= self.next && !self.args.stack.json;
+        if due {
             self.next = now + self.stack.every / 8;
         }
-        looks
+        due
     }
     fn number(&mut self, id: ConnId) -> u32 {
         *self.numbers.entry(id).or_insert_with(|| {
@@ -175,14 +177,14 @@ impl ServerOutput<'_> {
         }
         self.printer.say(text);
     }
-    /// Rows of the connections of a test.
+    /// Rows of the connections of a running test of iperf3.
     fn test<'m>(&mut self, meters: impl Iterator<Item = &'m mut Meter>) {
         for (number, meter) in (1..).zip(meters) {
             let sending = !meter.is_receiving();
             self.rows(number, meter.news(), sending);
         }
     }
-    /// A test of iperf3; a bidirectional test is reported per direction.
+    /// Results of a completed test of iperf3; a bidirectional test is reported per direction.
     fn tested(&mut self, tested: Tested, host: &Host) {
         for sends in [false, true] {
             let connections = (1..).zip(&tested.connections).filter(|(_, c)| c.sends == sends);
@@ -208,13 +210,13 @@ impl ServerOutput<'_> {
             }
         }
     }
-    /// Connections that began and ended together.
+    /// Results of connections that began and ended together.
     fn ended(&mut self, reports: Vec<ConnectionReport>, host: &Host, reverse: bool) {
         self.bytes += reports.iter().map(|t| t.meter.sum().bytes).sum::<u64>();
         self.rtt = reports.iter().filter_map(|t| t.meter.sum().srtt).fold(self.rtt, Duration::max);
         let text = if self.args.stack.json {
             let cpu = Clock::thread_cpu();
-            // Packets that the interface refused are known at the end of everything only.
+            // The driver reports the packets that the interface refused only at the end of the server: 0 here.
             let totals = StackTotals::new(host, 0, &self.interface, cpu - self.cpu);
             self.cpu = cpu;
             let error = reports.iter().find(|t| !t.account.in_order).map(|t| show::ended(&t.account));
@@ -222,7 +224,7 @@ impl ServerOutput<'_> {
             let run = RunFacts { limit: None, remote, reverse, began: self.began, error };
             let now = Clock::now();
             if now >= self.counters.0 {
-                self.counters = (now + COUNTERS, totals.figures(host).json());
+                self.counters = (now + MAX_COUNTER_AGE, totals.figures(host).json());
             }
             let counters = &self.counters.1;
             Document { stack: self.stack, totals: &totals, counters, reports: &reports, run: &run }.text()
@@ -232,11 +234,12 @@ impl ServerOutput<'_> {
         self.began = Clock::wall_nanos();
         self.printer.say(text);
     }
-    fn wants_an_end(&self, host: &mut Host) -> bool {
-        let run = interrupt::requested() || self.printer.has_failed();
-        if run {
+    /// Whether the server ends: after a signal, or if its output cannot be written. It then accepts no new connections.
+    fn should_stop(&self, host: &mut Host) -> bool {
+        let stop = interrupt::requested() || self.printer.has_failed();
+        if stop {
             host.unlisten(self.args.port);
         }
-        run
+        stop
     }
 }

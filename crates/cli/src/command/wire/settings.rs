@@ -1,4 +1,4 @@
-//! From the command line to a stack on a TUN interface.
+//! The settings of a stack on a TUN interface, read from the command line.
 
 use crate::args::{Marking, Priority, StackArgs};
 use crate::interrupt;
@@ -22,29 +22,30 @@ pub(super) const PORT: u16 = 5201;
 const LEAST_MTU_V6: u16 = 1280;
 /// Least memory limit, bytes; less is not enough for a few connections.
 const LEAST_MEMORY: u64 = 1_000_000;
-/// Keys that the wire determines, and the options that set them.
+/// Keys of a scenario that have no effect here, and what determines their values.
 const ELSEWHERE: [(&str, &str); 4] = [
     ("endpoint.mss", "follows from --mtu and the path"),
-    ("endpoint.header", "is what the packets have"),
-    ("endpoint.probes", "is said with --profile"),
-    ("endpoint.probe-ids", "is said with --profile"),
+    ("endpoint.header", "follows from the packets' headers"),
+    ("endpoint.probes", "is set with --profile"),
+    ("endpoint.probe-ids", "is set with --profile"),
 ];
 
 /// The requested settings.
 pub(super) struct Stack {
     pub(super) endpoint: Endpoint,
+    /// Interval between rows of output.
     pub(super) every: Duration,
     pub(super) host: HostConfig,
     pub(super) marking: Marking,
     tun: TunConfig,
     pcap: Option<PathBuf>,
-    /// Any value.
+    /// Overwrite the file of `pcap` even if this program did not write it.
     force: bool,
 }
 
 impl Stack {
     pub(super) fn read(args: &StackArgs) -> Result<Self, Stop> {
-        addresses(args)?;
+        check_addresses(args)?;
         let profile = match args.profile {
             Marking::Option => Profile::Option,
             Marking::Compact => Profile::Compact,
@@ -81,7 +82,8 @@ impl Stack {
         })
     }
 
-    /// Creates the interface and puts the stack on it. From here on the program handles Ctrl-C.
+    /// Creates the interface, starts a capture if one is requested, and puts the stack on the interface. From here on the
+    /// program handles Ctrl-C.
     pub(super) fn open(&self) -> Result<Driver, Stop> {
         for (address, length) in &self.tun.addresses {
             if let Some((name, theirs)) = tun::overlap(*address, *length).map_err(Stop::bad)? {
@@ -114,16 +116,15 @@ impl Stack {
         }
     }
 
-    /// The addresses of both ends for the destination.
+    /// The local and the remote address for destination `to`; the local port is chosen later.
     pub(super) fn ends(&self, to: &str) -> Result<(SocketAddr, SocketAddr), Stop> {
-        let found = find(to)?;
+        let found = resolve(to)?;
         for remote in &found {
             if let Some(ours) = self.host.addresses.iter().find(|a| a.is_ipv4() == remote.is_ipv4()) {
                 if self.host.addresses.contains(&remote.ip()) {
-                    return Err(Stop::bad(format!(
-                        "{to}: this is the stack's own address; the kernel's side is {}",
-                        self.tun.addresses[0].0
-                    )));
+                    let side = self.tun.addresses.iter().find(|(a, _)| a.is_ipv4() == remote.is_ipv4());
+                    let side = side.map_or_else(String::new, |(a, _)| format!("; the kernel's side is {a}"));
+                    return Err(Stop::bad(format!("{to}: this is the stack's own address{side}")));
                 }
                 return Ok((SocketAddr::new(*ours, 0), *remote));
             }
@@ -140,7 +141,8 @@ impl Stack {
     }
 }
 
-fn find(to: &str) -> Result<Vec<SocketAddr>, Stop> {
+/// The addresses of a destination: an address or name, with an optional port; the default is that of iperf3.
+fn resolve(to: &str) -> Result<Vec<SocketAddr>, Stop> {
     let bare = to.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(to);
     if let Ok(ip) = bare.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(ip, PORT)]);
@@ -162,8 +164,8 @@ fn find(to: &str) -> Result<Vec<SocketAddr>, Stop> {
     }
 }
 
-/// One address per family, each in a network of the kernel's side.
-fn addresses(args: &StackArgs) -> Result<(), Stop> {
+/// Checks the addresses of the stack: one per family, each in a network of the kernel's side.
+fn check_addresses(args: &StackArgs) -> Result<(), Stop> {
     let count = |v6: bool, ips: &mut dyn Iterator<Item = IpAddr>| ips.filter(|a| a.is_ipv6() == v6).count();
     for v6 in [false, true] {
         let kernel = count(v6, &mut args.kernel_address.iter().map(|a| a.0));
@@ -196,6 +198,27 @@ fn addresses(args: &StackArgs) -> Result<(), Stop> {
     Ok(())
 }
 
+/// Sets the keys of keepalives that no `--set` gives, such that a silent peer is given up after `idle`: keepalives start
+/// after a quarter of it, and the rest has twelve. A shorter outage ends no connection. With `endpoint.keepalive-idle` set,
+/// the other keys keep their usual values.
+pub(super) fn default_keepalive(endpoint: &mut Endpoint, idle: Duration, sets: &[String]) {
+    let is_set = |key: &str| {
+        let assigns = |set: &String| set.split('=').next().is_some_and(|k| k.trim() == key);
+        sets.iter().any(assigns)
+    };
+    if is_set("endpoint.keepalive-idle") {
+        return;
+    }
+    let keepalive = &mut endpoint.tcp.keepalive;
+    keepalive.idle = idle / 4;
+    if !is_set("endpoint.keepalive-interval") {
+        keepalive.interval = idle / 16;
+    }
+    if !is_set("endpoint.keepalive-probes") {
+        keepalive.probes = 12;
+    }
+}
+
 /// Control and endpoint, read as in a scenario file.
 fn endpoint(cc: &str, sets: &[String], profile: Profile) -> Result<Endpoint, Stop> {
     let explained = |e: ScenarioError| {
@@ -220,4 +243,24 @@ fn endpoint(cc: &str, sets: &[String], profile: Profile) -> Result<Endpoint, Sto
         keys.assign(set).map_err(explained)?;
     }
     keys.endpoint(profile).map_err(explained)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_keepalives_that_are_set_are_kept() {
+        let of = |set: &str| {
+            let sets = [set.to_owned()];
+            let mut endpoint = endpoint("newreno", &sets, Profile::Off).unwrap_or_else(|_| panic!("{set}"));
+            default_keepalive(&mut endpoint, Duration::from_secs(160), &sets);
+            let keepalive = endpoint.tcp.keepalive;
+            (keepalive.idle.as_secs_f64(), keepalive.interval.as_secs_f64(), keepalive.probes)
+        };
+        assert_eq!(of("endpoint.time-wait=1 s"), (40.0, 10.0, 12));
+        assert_eq!(of("endpoint.keepalive-interval=2 s"), (40.0, 2.0, 12));
+        assert_eq!(of("endpoint.keepalive-probes=3"), (40.0, 10.0, 3));
+        assert_eq!(of("endpoint.keepalive-idle=1 s"), (1.0, 75.0, 9));
+    }
 }

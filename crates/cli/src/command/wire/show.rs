@@ -20,7 +20,7 @@ pub(super) struct ConnectionReport {
     pub(super) account: Account,
 }
 
-/// The header of a sender and of a receiver.
+/// The header of the rows of a sender or of a receiver.
 pub(super) fn head(sending: bool) -> String {
     let mut line = format!("[ id] {:>17} {:>9} {:>12}", "interval", "bytes", "goodput");
     if sending {
@@ -84,7 +84,7 @@ pub(super) fn sum<'a>(all: impl IntoIterator<Item = &'a Interval>) -> Interval {
     sum
 }
 
-/// Why a connection ended.
+/// How a connection ended, in words.
 pub(super) fn ended(account: &Account) -> String {
     match account.failure {
         Some(Failure::TimedOut) if !account.connected => {
@@ -118,7 +118,7 @@ pub(super) fn probes(account: &Account, stack: &Stack) -> Option<String> {
     }
 }
 
-/// The sums of connections and their ends.
+/// A row with the totals of each connection, one with their sum, and a line on how each ended.
 pub(super) fn results(reports: &[ConnectionReport], stack: &Stack) -> String {
     let mut out = String::new();
     for t in reports {
@@ -169,6 +169,7 @@ impl StackTotals {
         let all = figures::refusals(&self.counts, &self.memory);
         all.into_iter().filter(|(_, n)| *n > 0).collect()
     }
+    /// Two lines on packets, the interface and processor time; `bytes` is the payload carried.
     pub(super) fn line(&self, bytes: u64) -> String {
         let c = &self.counts;
         let reasons: Vec<String> = self.reasons().iter().map(|(why, n)| format!("{n} {why}")).collect();

@@ -16,7 +16,7 @@ pub(super) struct Point {
     /// Seconds.
     pub(super) at: f64,
     pub(super) flow: u32,
-    /// Segments; `None` without a connection, or where there are several.
+    /// Segments; `None` for a flow without a connection, or with several.
     pub(super) cwnd: Option<f64>,
     /// Payload acknowledged, bytes.
     pub(super) acked: f64,
@@ -27,10 +27,13 @@ pub(super) struct RunMeasures {
     /// Goodput of all flows, bit/s.
     pub(super) goodput: f64,
     pub(super) retransmissions: u64,
+    /// `None` if the kernel's TCP sends: it does not count them.
     pub(super) timeouts: Option<u64>,
+    /// Probes sent, and answered.
     pub(super) probes: (u64, u64),
     /// In the order of their names.
     pub(super) groups: Vec<Group>,
+    /// Reasons not to trust the emulation; none in the simulator.
     pub(super) doubts: Vec<String>,
     pub(super) samples: Vec<Point>,
 }
@@ -73,12 +76,12 @@ pub(super) struct Datagrams {
     pub(super) missing: u64,
     /// Sum of all delays, seconds.
     delay: f64,
-    /// Jitter at the end of each flow that has one, seconds.
+    /// Sum of the jitter at the end of each flow that has one, seconds, and the number of these flows.
     jitter: (f64, u32),
 }
 
 impl Datagrams {
-    /// The results of one flow; times in seconds.
+    /// The results of one flow; mean delay and jitter in seconds.
     fn of(sent: u64, (delivered, missing): (u64, u64), delay: Option<f64>, jitter: Option<f64>) -> Self {
         Self {
             sent,
@@ -103,10 +106,8 @@ impl Group {
     pub(super) fn page(&self) -> f64 {
         self.pages.iter().sum::<f64>() / self.pages.len() as f64
     }
-}
 
-impl Group {
-    /// With the results of another flow of the group.
+    /// Adds the results of another flow of the group.
     fn add(&mut self, flow: Self) {
         self.goodput += flow.goodput;
         self.retransmissions += flow.retransmissions;
@@ -124,7 +125,7 @@ impl Group {
             d.jitter = (d.jitter.0 + more.jitter.0, d.jitter.1 + more.jitter.1);
         }
     }
-    /// Flows, in the order of their groups' names, as groups.
+    /// Joins flows, which come in the order of their groups, to groups.
     fn join(flows: impl Iterator<Item = Self>) -> Vec<Self> {
         let mut groups: Vec<Self> = Vec::new();
         for flow in flows {
@@ -141,7 +142,8 @@ fn seconds(times: &[Duration]) -> Vec<f64> {
     times.iter().map(|t| t.as_secs_f64()).collect()
 }
 
-fn done(groups: Vec<Group>, doubts: Vec<String>, samples: Vec<Point>) -> RunMeasures {
+/// The results of a run from those of its groups.
+fn of_groups(groups: Vec<Group>, doubts: Vec<String>, samples: Vec<Point>) -> RunMeasures {
     RunMeasures {
         goodput: groups.iter().map(|g| g.goodput).sum(),
         retransmissions: groups.iter().map(|g| g.retransmissions).sum(),
@@ -153,7 +155,7 @@ fn done(groups: Vec<Group>, doubts: Vec<String>, samples: Vec<Point>) -> RunMeas
     }
 }
 
-/// In the simulator.
+/// Runs a case in the simulator.
 pub(super) fn simulate(case: &Case, seed: u64) -> Result<RunMeasures, Stop> {
     let mut scenario = case.scenario.clone();
     let sample = scenario.record.sample.unwrap_or(Duration::from_millis(100));
@@ -198,10 +200,10 @@ pub(super) fn simulate(case: &Case, seed: u64) -> Result<RunMeasures, Stop> {
         rates: f.rate.iter().map(|r| Rate { loss: r.loss_event_rate, reports: r.reports }).collect(),
         films: f.video.as_deref().cloned().into_iter().collect(),
     };
-    Ok(done(Group::join(r.flows.iter().map(group)), Vec::new(), samples))
+    Ok(of_groups(Group::join(r.flows.iter().map(group)), Vec::new(), samples))
 }
 
-/// Results of another world.
+/// Results of a run in real time.
 pub(super) fn measured(o: &Outcome) -> RunMeasures {
     let point =
         |s: &Sample| Point { at: s.at.as_secs_f64(), flow: s.flow, cwnd: s.cwnd, acked: s.acked as f64 };
@@ -221,5 +223,5 @@ pub(super) fn measured(o: &Outcome) -> RunMeasures {
         films: f.video.as_deref().cloned().into_iter().collect(),
     };
     let groups = Group::join(o.flows.iter().map(group));
-    done(groups, o.emulation.doubts(), o.samples.iter().map(point).collect())
+    of_groups(groups, o.emulation.doubts(), o.samples.iter().map(point).collect())
 }

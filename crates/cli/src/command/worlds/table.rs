@@ -34,7 +34,7 @@ impl EntryRuns<'_> {
     fn rates(&self, f: impl Fn(&Rate) -> Option<f64>) -> f64 {
         mean(self.groups.iter().flat_map(|g| &g.rates).filter_map(f))
     }
-    /// A value per film and run; NaN if there is none, as after a failure of the transport.
+    /// The mean over films and runs; NaN if one of them has no value, as after a failure of the transport.
     fn films(&self, f: impl Fn(&Viewed) -> Option<f64>) -> f64 {
         let all: Vec<f64> =
             self.groups.iter().flat_map(|g| &g.films).map(|v| f(v).unwrap_or(f64::NAN)).collect();
@@ -45,23 +45,24 @@ impl EntryRuns<'_> {
     }
 }
 
-/// The mean of all values that are not NaN; NaN without any.
+/// The mean of the finite values; NaN without any.
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let all: Vec<f64> = values.filter(|x| x.is_finite()).collect();
     all.iter().sum::<f64>() / all.len() as f64
 }
-/// Empty without a value.
+/// A number as text; empty if it is not finite.
 fn number(x: f64) -> String {
     if x.is_finite() { format::number(x) } else { String::new() }
 }
-fn of(part: f64, whole: f64) -> String {
+/// `part / whole` as text; empty if the whole is zero.
+fn part_of(part: f64, whole: f64) -> String {
     if whole > 0.0 { format!("{} / {}", format::number(part), format::number(whole)) } else { String::new() }
 }
 fn mbit(e: &Estimate) -> String {
     let scaled = Estimate { mean: e.mean / 1e6, half: e.half / 1e6, ..*e };
     format::estimate(&scaled)
 }
-/// The relative excess of the first, in percent, paired by seed.
+/// The relative excess of `values` over `first`, in per cent, paired by seed.
 fn difference(values: &[f64], first: &[f64]) -> Estimate {
     let ratio = stats::paired_ratio(values, first);
     Estimate { mean: (ratio.mean - 1.0) * 100.0, half: ratio.half * 100.0, n: ratio.n }
@@ -112,7 +113,7 @@ fn doubt(ran: &Ran, number: usize, entry: &Entry) -> Option<String> {
     Some(format!("{}: not trusted in {n} of {all} runs: {}", entry.label, first.doubts.join("; ")))
 }
 
-/// A row for each group of flows in each world.
+/// The rows of the table: one for each flow group in each world.
 fn parts(ran: &Ran) -> Vec<EntryRuns<'_>> {
     let mut parts = Vec::new();
     for (number, entry) in ran.entries.iter().enumerate() {
@@ -159,7 +160,7 @@ fn table(parts: &[EntryRuns<'_>]) -> Vec<Vec<String>> {
     ));
     columns.push((
         "probes answered / sent",
-        Box::new(|p| of(p.mean(|g| g.probes.1 as f64), p.mean(|g| g.probes.0 as f64))),
+        Box::new(|p| part_of(p.mean(|g| g.probes.1 as f64), p.mean(|g| g.probes.0 as f64))),
     ));
     if pages {
         let count = |p: &EntryRuns<'_>| match p.mean(|g| g.pages.len() as f64) {
@@ -172,7 +173,7 @@ fn table(parts: &[EntryRuns<'_>]) -> Vec<Vec<String>> {
     if datagrams {
         columns.push((
             "datagrams delivered / sent",
-            Box::new(|p| of(p.datagrams(|d| d.delivered as f64), p.datagrams(|d| d.sent as f64))),
+            Box::new(|p| part_of(p.datagrams(|d| d.delivered as f64), p.datagrams(|d| d.sent as f64))),
         ));
         columns.push(("one-way delay, ms", Box::new(|p| number(p.datagrams(|d| d.delay() * 1e3)))));
         columns.push(("jitter, ms", Box::new(|p| number(p.datagrams(|d| d.jitter() * 1e3)))));
@@ -210,7 +211,7 @@ fn complete(film: &Viewed) -> Share {
     Share { part: sum(|s| s.part), of: sum(|s| s.of) }
 }
 
-/// A world in JSON: of all flows together, and group by group. Lists have an element per seed.
+/// A world in JSON: results of all flows together, and of each group. Lists have an element per seed.
 fn world(ran: &Ran, entry: usize) -> Value {
     let runs: Vec<&RunMeasures> = ran.of(entry).collect();
     let goodput: Vec<f64> = runs.iter().map(|d| d.goodput).collect();
@@ -232,6 +233,7 @@ fn world(ran: &Ran, entry: usize) -> Value {
     })
 }
 
+/// A flow group in JSON; lists have an element per seed.
 fn group(runs: Vec<&Group>) -> Value {
     let each = |f: &dyn Fn(&Group) -> Value| runs.iter().map(|g| f(g)).collect::<Vec<_>>();
     let datagrams = |f: &dyn Fn(&Datagrams) -> Value| each(&|g| g.datagrams.as_ref().map_or(Value::Null, f));
