@@ -316,7 +316,7 @@ impl Outcome {
 
     /// The output of the command line.
     fn text(&self) -> String {
-        lab::text(&self.evaluation, |_| true)
+        lab_studies::text(&self.evaluation, |_| true)
     }
 
     /// The number of claims per verdict, in words.
@@ -326,7 +326,7 @@ impl Outcome {
 
     /// The means with intervals in it.
     fn means(&self) -> String {
-        lab::values(&self.evaluation, |_| true)
+        lab_studies::values(&self.evaluation, |_| true)
     }
 
     /// The report as one HTML page.
