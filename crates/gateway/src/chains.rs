@@ -28,7 +28,7 @@ fn checking_sources_of(listed: &Value) -> Vec<String> {
     let checks = |r: &&Value| {
         let expressions = r["expr"].as_array().map(Vec::as_slice).unwrap_or_default();
         let asks = |e: &Value| {
-            let fib = &e["match"]["left"]["fib"];
+            let Some(fib) = e.pointer("/match/left/fib") else { return false };
             let flags = fib["flags"].as_array().map(Vec::as_slice).unwrap_or_default();
             fib["result"] == "oif" && flags.iter().any(|f| f == "saddr")
         };
@@ -47,7 +47,7 @@ fn dropping_of(listed: &Value, hook: &str) -> Vec<String> {
     let ends = |c: &Value| {
         let its =
             |r: &&Value| ["family", "table"].iter().all(|key| r[key] == c[key]) && r["chain"] == c["name"];
-        all.iter().map(|o| &o["rule"]).filter(its).next_back().is_some_and(|r| drops_all(&r["expr"]))
+        all.iter().map(|o| &o["rule"]).rfind(its).is_some_and(|r| drops_all(&r["expr"]))
     };
     let chains = all.iter().map(|o| &o["chain"]).filter(|c| c["hook"] == hook);
     let dropping = chains.filter(|c| c["policy"] == "drop" || ends(c));

@@ -9,8 +9,9 @@ use std::net::IpAddr;
 
 /// Maximum number of networks that are told apart; connections with others are counted together.
 const MOST: usize = 256;
-/// Lengths of the networks' prefixes, bits: of IPv4 and IPv6.
-const LENGTHS: [u8; 2] = [24, 48];
+/// Lengths of the networks' prefixes, bits.
+const IPV4_LENGTH: u8 = 24;
+const IPV6_LENGTH: u8 = 48;
 /// The name of all networks that are not told apart.
 const OTHERS: &str = "others";
 /// Time over which goodput is measured, in sweeps of a second.
@@ -81,7 +82,7 @@ pub(crate) struct Prefixes {
 }
 
 fn network(address: IpAddr) -> Network {
-    Network::around(address, LENGTHS[usize::from(address.is_ipv6())])
+    Network::around(address, if address.is_ipv6() { IPV6_LENGTH } else { IPV4_LENGTH })
 }
 
 impl Sample {
@@ -159,12 +160,12 @@ impl Entry {
     fn status(&self, now: Instant, prefix: String) -> PrefixStatus {
         let mut all = self.ended;
         all.add(self.open);
-        let goodput = |way: usize| {
-            let Some((at, bytes)) = self.marks.front() else { return 0.0 };
-            let seconds = (now - *at).as_secs_f64();
-            let passed = self.bytes()[way].saturating_sub(bytes[way]);
-            if seconds > 0.0 { passed as f64 * 8.0 / seconds } else { 0.0 }
+        let (at, before) = self.marks.front().copied().unwrap_or((now, [0; 2]));
+        let seconds = (now - at).as_secs_f64();
+        let rate = |bytes: u64, before: u64| {
+            if seconds > 0.0 { bytes.saturating_sub(before) as f64 * 8.0 / seconds } else { 0.0 }
         };
+        let ([to_link, to_hosts], [link_before, hosts_before]) = (self.bytes(), before);
         let srtt = match self.srtts {
             (_, 0) => all.srtt.map_or(0.0, Duration::as_secs_f64),
             (sum, n) => sum.as_secs_f64() / f64::from(n),
@@ -176,8 +177,8 @@ impl Entry {
             srtt,
             to_link: all.to_link,
             to_hosts: all.to_hosts,
-            goodput_to_link: goodput(0),
-            goodput_to_hosts: goodput(1),
+            goodput_to_link: rate(to_link, link_before),
+            goodput_to_hosts: rate(to_hosts, hosts_before),
             segments: all.segments,
             retransmitted: all.retransmitted,
             loss: share(all.retransmitted, all.segments),

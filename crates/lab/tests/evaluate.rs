@@ -397,5 +397,5 @@ fn the_built_in_cases_have_the_headlines_of_the_table() {
     // A headline without its line, or an unknown case, is refused here.
     let all = Ranking::begin(&request, simulator(), &mut |line| panic!("{line}")).expect("planned");
     let extent = all.extent(None);
-    assert!(extent.cells > 1000 && extent.cells % 10 == 0, "{extent:?}");
+    assert!(extent.cells > 1000 && extent.cells.is_multiple_of(10), "{extent:?}");
 }

@@ -70,7 +70,7 @@ mod tests {
         let cc = skyhaul_cc::Config::by_name("sack").expect("known").build(&config.rules);
         let (now, iss, peer_iss) = (Instant::ZERO, Seq(100), Seq(900));
         let e = Established { iss, peer_iss, peer: &config, sack: true, rtt: None, probes: true };
-        let mut c = Connection::<Counted>::established(now, &config, cc, Rng::stream(1, "abandon"), &e);
+        let mut c = Connection::<Counted>::established(now, config, cc, Rng::stream(1, "abandon"), &e);
         c.abandon(now);
         assert!(c.poll_transmit(now).is_some_and(|s| s.flags.has(Flags::FIN)));
         let (seq, ack) = (peer_iss.add(1), iss.add(1));

@@ -57,7 +57,7 @@ mod tests {
         let cc = skyhaul_cc::Config::by_name("sack").expect("known").build(&config.rules);
         let (iss, peer_iss, rng) = (Seq(7), Seq(70), Rng::stream(1, "path"));
         let e = Established { iss, peer_iss, peer: &config, sack: true, rtt: None, probes: false };
-        let mut c = Connection::<Counted>::established(Instant::ZERO, &config, cc, rng, &e);
+        let mut c = Connection::<Counted>::established(Instant::ZERO, config, cc, rng, &e);
         c.write(Instant::ZERO, &[], 500);
         let data = |c: &mut Connection<Counted>, now| c.poll_transmit(now).is_some_and(|s| s.len == 500);
         assert!(data(&mut c, Instant::ZERO));
@@ -86,7 +86,7 @@ mod tests {
         let config = Config { max_retransmissions: 2, user_timeout: Duration::ZERO, ..Config::rfc() };
         let cc = skyhaul_cc::Config::by_name("sack").expect("known").build(&config.rules);
         let rng = Rng::stream(1, "path");
-        let mut c = Connection::<Counted>::connect(Instant::ZERO, &config, cc, Seq(7), rng);
+        let mut c = Connection::<Counted>::connect(Instant::ZERO, config, cc, Seq(7), rng);
         let syn =
             |c: &mut Connection<Counted>, now| c.poll_transmit(now).is_some_and(|s| s.flags.has(Flags::SYN));
         assert!(syn(&mut c, Instant::ZERO));

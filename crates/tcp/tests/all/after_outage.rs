@@ -10,8 +10,8 @@ use skyhaul_testkit::script::Script;
 
 fn configs() -> [(&'static str, Config); 3] {
     let dsack = Config { mss: 1000, receive_buffer: 100_000, dsack_undo: true, ..Config::rfc() };
-    let frto = Config { f_rto: true, ..dsack.clone() };
-    let rack = Config { loss_detection: LossDetection::Rack, ..frto.clone() };
+    let frto = Config { f_rto: true, ..dsack };
+    let rack = Config { loss_detection: LossDetection::Rack, ..frto };
     [("dsack", dsack), ("f-rto", frto), ("rack", rack)]
 }
 
