@@ -530,6 +530,7 @@ impl Control {
 
     /// Segments to add to cwnd in congestion avoidance; Reno's one per window.
     ///
+    /// A negative number shrinks cwnd, to no less than one segment, and ssthresh with it.
     /// Called once per acknowledgement that advances, outside fast recovery, while the window is in use.
     fn increase(&self, ack: PyRef<'_, Ack>) -> f64 {
         let state = self.lock();
