@@ -1,29 +1,13 @@
 //! Chains of other programs that drop packets by default.
 
 use serde_json::Value;
-use std::process::Command;
-
-/// The base chains at a hook ("input", "forward") that drop or reject what their rules do not accept, by their policy or by their last
-/// rule, as nft names them; `None` if nft cannot be asked.
-pub(crate) fn dropping(hook: &str) -> Option<Vec<String>> {
-    Some(dropping_of(&listed()?, hook))
-}
-/// The chains that drop packets whose route back to the source leads elsewhere (`fib saddr … oif`), as firewalld does for IPv6; `None` as for
-/// [`dropping`].
-pub(crate) fn checking_sources() -> Option<Vec<String>> {
-    Some(checking_sources_of(&listed()?))
-}
-
-fn listed() -> Option<Value> {
-    let listed = Command::new("nft").args(["-j", "list", "ruleset"]).output().ok()?.stdout;
-    serde_json::from_slice(&listed).ok()
-}
 
 fn name(of: &Value, key: &str) -> String {
     of.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn checking_sources_of(listed: &Value) -> Vec<String> {
+/// The chains of a ruleset that drop packets whose route back to the source leads elsewhere (`fib saddr … oif`), as firewalld does for IPv6.
+pub(crate) fn checking_sources(listed: &Value) -> Vec<String> {
     let rules = listed["nftables"].as_array().into_iter().flatten().map(|o| &o["rule"]);
     let checks = |r: &&Value| {
         let expressions = r["expr"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -42,7 +26,9 @@ fn checking_sources_of(listed: &Value) -> Vec<String> {
     chains
 }
 
-fn dropping_of(listed: &Value, hook: &str) -> Vec<String> {
+/// The base chains of a ruleset at a hook ("input", "forward") that drop or reject what their rules do not accept, by their policy or by
+/// their last rule, as nft names them.
+pub(crate) fn dropping(listed: &Value, hook: &str) -> Vec<String> {
     let all = listed["nftables"].as_array().map(Vec::as_slice).unwrap_or_default();
     let ends = |c: &Value| {
         let its =
@@ -81,12 +67,12 @@ mod tests {
             chain("once", "forward", "accept"),
             { "rule": { "family": "ip", "table": "once", "chain": "FORWARD", "expr": [{ "match": {} }, { "drop": null }] } },
         ] });
-        assert_eq!(dropping_of(&listed, "forward"), ["ip filter FORWARD", "ip firewalld FORWARD"]);
-        assert_eq!(dropping_of(&listed, "input"), ["ip other FORWARD"]);
-        assert_eq!(checking_sources_of(&listed), [""; 0]);
+        assert_eq!(dropping(&listed, "forward"), ["ip filter FORWARD", "ip firewalld FORWARD"]);
+        assert_eq!(dropping(&listed, "input"), ["ip other FORWARD"]);
+        assert_eq!(checking_sources(&listed), [""; 0]);
         let fib = json!({ "match": { "op": "==", "left": { "fib": { "result": "oif", "flags": ["saddr", "mark", "iif"] } }, "right": false } });
         let rule = json!({ "rule": { "family": "inet", "table": "firewalld", "chain": "filter_PREROUTING", "expr": [fib, { "drop": null }] } });
         let listed = json!({ "nftables": [rule] });
-        assert_eq!(checking_sources_of(&listed), ["inet firewalld filter_PREROUTING"]);
+        assert_eq!(checking_sources(&listed), ["inet firewalld filter_PREROUTING"]);
     }
 }

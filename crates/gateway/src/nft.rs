@@ -1,6 +1,7 @@
 //! The program `nft`.
 
 use crate::error::GatewayError;
+use serde_json::Value;
 use skyhaul_net::NetError;
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
@@ -45,6 +46,17 @@ pub(crate) fn nft(rules: &str) -> Result<(), GatewayError> {
         return Err(GatewayError::NoModule);
     }
     Err(GatewayError::Nft(if about { format!("{why}: {command}") } else { why }))
+}
+
+/// What `nft` prints in JSON; `None` if it cannot be asked.
+pub(crate) fn json(question: &[&str]) -> Option<Value> {
+    let done = Command::new("nft").arg("-j").args(question).output().ok()?;
+    serde_json::from_slice(&done.stdout).ok()
+}
+
+/// All rules of all programs, in JSON; `None` if `nft` cannot be asked.
+pub(crate) fn ruleset() -> Option<Value> {
+    json(&["list", "ruleset"])
 }
 
 /// What `nft` prints of a table, without the connections in its sets; `None`: there is no such table.

@@ -236,10 +236,10 @@ pub(crate) fn metrics(all: &[PrefixStatus], gateway: &str, page: &mut String) {
             p.goodput_to_link + p.goodput_to_hosts
         }),
     ];
+    if all.is_empty() {
+        return;
+    }
     for (name, kind, help, value) in quantities {
-        if all.is_empty() {
-            return;
-        }
         let name = format!("skyhaul_gateway_prefix_{name}");
         let _ = writeln!(page, "# HELP {name} By network behind the link: {help}\n# TYPE {name} {kind}");
         for p in all {

@@ -8,7 +8,6 @@ use serde_json::Value;
 use skyhaul_base::Duration;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::process::Command;
 
 const SYN: &str = "tcp flags & (fin|syn|rst|ack) == syn";
 const ANSWER: &str = "tcp flags & (fin|syn|rst|ack) == syn|ack";
@@ -51,9 +50,7 @@ impl CounterTable {
     }
     /// The counts: by counter, and by set and interface (`SET INTERFACE`).
     pub(super) fn counts(&self) -> BTreeMap<String, u64> {
-        let listed = Command::new("nft").args(["-j", "list", "table", "inet", &self.table]).output();
-        let listed = listed.map(|done| done.stdout).unwrap_or_default();
-        counts(&serde_json::from_slice(&listed).unwrap_or_default())
+        counts(&nft::json(&["list", "table", "inet", &self.table]).unwrap_or_default())
     }
 }
 

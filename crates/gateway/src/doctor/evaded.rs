@@ -3,6 +3,7 @@
 
 use super::{Finding, doubt};
 use crate::config::{Config, Network};
+use crate::nft;
 use crate::rules::{self, MARKS};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,14 +18,9 @@ pub fn evaded(config: &Config) -> Vec<Finding> {
     if config.intercepted().is_none() {
         return Vec::new();
     }
-    let ask = |args: &[&str]| Command::new("nft").args(args).output().ok().map(|done| done.stdout);
-    let (Some(listed), Some(text)) =
-        (ask(&["-j", "list", "ruleset"]), ask(&["-a", "-nn", "list", "ruleset"]))
-    else {
-        return Vec::new();
-    };
-    let Ok(listed) = serde_json::from_slice(&listed) else { return Vec::new() };
-    evaded_of(config, &listed, &texts(&String::from_utf8_lossy(&text)))
+    let text = Command::new("nft").args(["-a", "-nn", "list", "ruleset"]).output();
+    let (Some(listed), Ok(text)) = (nft::ruleset(), text) else { return Vec::new() };
+    evaded_of(config, &listed, &texts(&String::from_utf8_lossy(&text.stdout)))
 }
 
 /// A rule: the family and the name of its table, and its handle.

@@ -2,16 +2,17 @@
 //! interfaces and the device `sky-NAME`.
 
 use super::{Finding, doubt, finding};
-use crate::chains;
 use crate::config::Config;
 use crate::rules::MARKS;
+use crate::{chains, nft};
 
 pub(super) fn examine(config: &Config) -> Vec<Finding> {
     // If nft or the privileges are missing, another finding says so.
-    let Some(forward) = chains::dropping("forward") else { return Vec::new() };
+    let Some(listed) = nft::ruleset() else { return Vec::new() };
+    let forward = chains::dropping(&listed, "forward");
     let mut all: Vec<_> = forward.iter().map(|chain| chain_finding(config, chain)).collect();
     if config.intercepted().is_some() {
-        let input = chains::dropping("input").unwrap_or_default();
+        let input = chains::dropping(&listed, "input");
         all.extend(input.iter().map(|chain| input_finding(chain)));
     }
     // Tables of the older iptables are not listed by nft.

@@ -1,8 +1,8 @@
 //! The counters of the rules.
 
+use crate::nft;
 use crate::rules::{HOSTS_REACHED, HOSTS_TAKEN, LINK_ASTRAY, LINK_LEFT, LINK_REACHED, LINK_SENT, LINK_TAKEN};
 use serde_json::Value;
-use std::process::Command;
 
 /// A place that firewalls lie behind: packets that were counted before them, and behind them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,9 +26,7 @@ pub(super) struct Counters {
 
 /// Reads them; `None`: the table is not there, or nft cannot be asked.
 pub(super) fn read(table: &str) -> Option<Counters> {
-    let done =
-        Command::new("nft").args(["-j", "-t", "list", "counters", "table", "inet", table]).output().ok()?;
-    of(&serde_json::from_slice(&done.stdout).ok()?)
+    of(&nft::json(&["-t", "list", "counters", "table", "inet", table])?)
 }
 
 fn of(listed: &Value) -> Option<Counters> {

@@ -3,10 +3,10 @@
 use super::News;
 use super::counters::{Counters, Passage};
 use super::tracking::{self, Fill};
-use crate::chains;
 use crate::error::GatewayError;
 use crate::log::Level;
 use crate::rules::MARKS;
+use crate::{chains, nft};
 use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::NetError;
@@ -361,13 +361,6 @@ impl Place {
 /// Which chain drops packets at a hook, as far as that can be seen, and what to do.
 fn hint(hook: &str, tun: &str) -> String {
     let [mark, other] = MARKS;
-    // A check of sources (fib) looks up the way back of a marked packet by its mark, and finds the route to the gateway.
-    let checks = chains::checking_sources().unwrap_or_default();
-    let checks = checks.iter().map(|chain| {
-        format!(
-            "; nft insert rule {chain} meta mark {{ {mark:#x}, {other:#x} }} accept; nft insert rule {chain} iifname {tun} accept"
-        )
-    });
     let remedy = |chain: &str| match hook {
         "input" => format!("nft insert rule {chain} meta mark {mark:#x} accept"),
         _ => format!(
@@ -380,8 +373,16 @@ fn hint(hook: &str, tun: &str) -> String {
     if hook == "forward" && !tracking::forwards() {
         return "forwarding of IPv4 is off: sysctl -w net.ipv4.ip_forward=1".into();
     }
-    match chains::dropping(hook).unwrap_or_default().first() {
+    let listed = nft::ruleset().unwrap_or_default();
+    match chains::dropping(&listed, hook).first() {
         Some(chain) => {
+            // A check of sources (fib) looks up the way back of a marked packet by its mark, and finds the route to the gateway.
+            let checks = chains::checking_sources(&listed);
+            let checks = checks.iter().map(|chain| {
+                format!(
+                    "; nft insert rule {chain} meta mark {{ {mark:#x}, {other:#x} }} accept; nft insert rule {chain} iifname {tun} accept"
+                )
+            });
             let checks = checks.collect::<String>();
             format!("chain {chain} drops what its rules do not accept: {}{checks}", remedy(chain))
         }

@@ -1,9 +1,9 @@
 //! The kernel's table of connections (conntrack): whether it is full, and whether anybody but gateways needs it.
 
+use crate::nft;
 use crate::rules::PREFIX;
 use serde_json::Value;
 use std::fs;
-use std::process::Command;
 
 /// Where the kernel tells of the table, in the calling thread's namespace.
 const COUNT: &str = "/proc/sys/net/netfilter/nf_conntrack_count";
@@ -50,9 +50,7 @@ pub(super) fn others_need_it() -> bool {
     if older.iter().any(|names| !names.trim().is_empty()) {
         return true;
     }
-    let listed = Command::new("nft").args(["-j", "list", "ruleset"]).output();
-    let listed: Option<Value> = listed.ok().and_then(|done| serde_json::from_slice(&done.stdout).ok());
-    listed.is_none_or(|listed| need_it(&listed))
+    nft::ruleset().is_none_or(|listed| need_it(&listed))
 }
 
 /// Chains that translate addresses, and expressions that ask for the state of connections or set it.

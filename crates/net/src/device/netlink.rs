@@ -15,6 +15,7 @@ use netlink_packet_route::route::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE, protocols::NETLINK_SOCK_DIAG};
+use nix::errno::Errno;
 use std::io;
 use std::net::IpAddr;
 
@@ -53,6 +54,28 @@ pub(super) fn question(
     let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
         .map_err(|e| fail(io::Error::other(e.to_string())))?;
     Ok(answer.payload)
+}
+
+/// A socket that gets the kernel's notices of these groups in the calling thread's namespace, from now on.
+pub(super) fn notices(protocol: isize, groups: &[u32]) -> io::Result<Socket> {
+    let mut socket = Socket::new(protocol)?;
+    socket.bind(&SocketAddr::new(0, 0))?;
+    groups.iter().try_for_each(|group| socket.add_membership(*group))?;
+    socket.set_non_blocking(true)?;
+    Ok(socket)
+}
+
+/// Calls `each` with every datagram that has arrived. True if the kernel has dropped some, since they did not fit.
+pub(super) fn drain(socket: &Socket, mut each: impl FnMut(&[u8])) -> bool {
+    let mut dropped = false;
+    loop {
+        match socket.recv_from_full() {
+            Ok((datagram, _)) => each(&datagram),
+            Err(e) if e.raw_os_error() == Some(Errno::ENOBUFS as i32) => dropped = true,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return dropped,
+        }
+    }
 }
 
 /// Brings up an interface in the calling thread's namespace.

@@ -1,8 +1,8 @@
 //! Notices of changes to nftables in a network namespace (NFNLGRP_NFTABLES, linux/netfilter/nf_tables.h).
 
+use super::netlink;
 use crate::error::NetError;
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_NETFILTER};
-use std::io;
+use netlink_sys::{Socket, protocols::NETLINK_NETFILTER};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// The group of such messages, and the bytes that each of them has before its attributes: those of netlink and of nfnetlink.
@@ -69,40 +69,27 @@ impl Changes {
         Self::within(Scope::Beside(prefix.into()))
     }
     fn within(scope: Scope) -> Result<Self, NetError> {
-        let open = || {
-            let mut socket = Socket::new(NETLINK_NETFILTER)?;
-            socket.bind(&SocketAddr::new(0, 0))?;
-            socket.add_membership(GROUP)?;
-            socket.set_non_blocking(true)?;
-            Ok(socket)
-        };
-        let socket = open().map_err(|e: io::Error| NetError::os("follow changes to nftables", e))?;
+        let socket = netlink::notices(NETLINK_NETFILTER, &[GROUP]);
+        let socket = socket.map_err(|e| NetError::os("follow changes to nftables", e))?;
         Ok(Self { socket, scope, concerned: false })
     }
 
     /// Whether a transaction since the last call has changed something of these tables, and who made the last such one, if the kernel says
     /// so.
     pub fn take(&mut self) -> (bool, Option<Author>) {
+        let Self { socket, scope, concerned } = self;
         let (mut any, mut author) = (false, None);
-        loop {
-            match self.socket.recv_from_full() {
-                Ok((datagram, _)) => {
-                    for (kind, content) in messages(&datagram) {
-                        if kind != NEW_GENERATION {
-                            self.concerned |=
-                                attributes(content).any(|(kind, name)| kind == TABLE && self.scope.has(name));
-                        } else if std::mem::take(&mut self.concerned) {
-                            any = true;
-                            author = author_of(content).or(author);
-                        }
-                    }
+        let dropped = netlink::drain(socket, |datagram| {
+            for (kind, content) in messages(datagram) {
+                if kind != NEW_GENERATION {
+                    *concerned |= attributes(content).any(|(kind, name)| kind == TABLE && scope.has(name));
+                } else if std::mem::take(concerned) {
+                    any = true;
+                    author = author_of(content).or(author.take());
                 }
-                // Some did not fit.
-                Err(e) if e.raw_os_error() == Some(nix::errno::Errno::ENOBUFS as i32) => any = true,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return (any, author),
             }
-        }
+        });
+        (any || dropped, author)
     }
 }
 

@@ -9,9 +9,8 @@ use netlink_packet_route::route::{
 };
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
 use nix::errno::Errno;
-use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -188,28 +187,15 @@ impl Changes {
     /// # Errors
     /// If the kernel refuses the socket.
     pub fn new() -> Result<Self, NetError> {
-        let open = || {
-            let mut socket = Socket::new(NETLINK_ROUTE)?;
-            socket.bind(&SocketAddr::new(0, 0))?;
-            GROUPS.into_iter().try_for_each(|group| socket.add_membership(group))?;
-            socket.set_non_blocking(true)?;
-            Ok(socket)
-        };
-        open().map(Self).map_err(|e: io::Error| NetError::os("follow changes to routes and interfaces", e))
+        let socket = netlink::notices(NETLINK_ROUTE, &GROUPS);
+        socket.map(Self).map_err(|e| NetError::os("follow changes to routes and interfaces", e))
     }
 
     /// Whether something has changed since the last call.
     pub fn take(&mut self) -> bool {
         let mut any = false;
-        loop {
-            match self.0.recv_from_full() {
-                Ok(_) => any = true,
-                // Some did not fit.
-                Err(e) if e.raw_os_error() == Some(Errno::ENOBUFS as i32) => any = true,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return any,
-            }
-        }
+        let dropped = netlink::drain(&self.0, |_| any = true);
+        any || dropped
     }
 }
 
