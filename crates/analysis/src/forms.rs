@@ -69,7 +69,7 @@ forms! {
     asymmetry(forward, reverse, packet, ack) = window::asymmetry(forward, reverse, packet, ack),
         "normalised asymmetry k (RFC 3449)";
     clean_utilization(bdp, buffer, beta) = utilization::clean_utilization(bdp, buffer, beta),
-        "utilisation of an error-free drop-tail link by synchronised flows";
+        "utilization of an error-free drop-tail link by synchronised flows";
     critical_loss(c, bdp) = utilization::critical_loss(c, bdp),
         "loss probability above which one flow cannot fill the path (Lakshman, Madhow 1997)";
     data_time(w, forward, packet) = Path::new(forward, 1.0, packet, 1.0, 0.0)?.data_time(w),
@@ -80,7 +80,7 @@ forms! {
         "increase as strong as Reno's without timeouts, packets per RTT (Floyd et al. 2000)";
     goodput_ratio(x, y) = fairness::goodput_ratio(x, y), "ratio of the goodputs of two classes (Akyildiz 2001, Eq. 6)";
     lossy_utilization(flows, x, p, capacity) = utilization::lossy_utilization(flows, x, p, capacity),
-        "utilisation of a link by flows that send at x each and lose p of it";
+        "utilization of a link by flows that send at x each and lose p of it";
     mathis(p, rtt, c) = throughput::mathis(p, rtt, c),
         "square-root law, packets/s (Mathis 1997); c is 1.2247, 0.8660, 1.31 or 0.93";
     no_fast_retransmit(w, q) = loss::no_fast_retransmit(w, q),

@@ -1,9 +1,9 @@
-//! Utilisation of a link by flows.
+//! Utilization of a link by flows.
 
 use crate::domain::{at_least_one, fraction, not_negative, positive, probability};
 use crate::{DomainError, Value};
 
-/// Utilisation of an error-free drop-tail link by synchronised flows that keep the fraction `beta` of their window at a
+/// Utilization of an error-free drop-tail link by synchronised flows that keep the fraction `beta` of their window at a
 /// loss: bandwidth-delay product `bdp` and buffer `buffer`, both in packets. Unsynchronised flows achieve more.
 ///
 /// # Errors
@@ -36,7 +36,7 @@ pub fn sawtooth_period(flows: f64, rtt: f64, bdp: f64, buffer: f64, beta: f64) -
     Ok(rtt / flows * (below + (top * top - from * from) / (2.0 * bdp)))
 }
 
-/// Utilisation of a link of `capacity` by `flows` flows that each send at rate `x` with loss probability `p`.
+/// Utilization of a link of `capacity` by `flows` flows that each send at rate `x` with loss probability `p`.
 ///
 /// # Errors
 /// If `flows` is below 1, `x` negative, `p` no probability or `capacity` not above 0.

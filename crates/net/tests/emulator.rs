@@ -12,7 +12,7 @@ use skyhaul_net::tun::TunConfig;
 use skyhaul_net::{Namespace, NetError};
 use skyhaul_path::DropReason;
 use skyhaul_scenario::Document;
-use skyhaul_testkit::need;
+use skyhaul_testkit::{need, tshark};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
 
@@ -153,20 +153,14 @@ fn a_kernel_transfer_over_geo_is_whole_and_captured_with_the_causes_of_its_losse
     let c = forward(&r).total();
     assert!(c.dropped(DropReason::Error) > 0, "{c:?}");
     if need::program("tshark") {
-        let count = |filter: &str| {
-            let file = dir.join("forward.pcapng");
-            let args = ["-r", file.to_str().unwrap(), "-o", "tcp.check_checksum:TRUE", "-Y", filter];
-            let out = Command::new("tshark").args(args).output().unwrap();
-            assert!(out.status.success());
-            String::from_utf8_lossy(&out.stdout).lines().count() as u64
-        };
+        let count = |filter: &str| tshark::count(&dir.join("forward.pcapng"), filter);
         assert_eq!(count("frame.interface_id == 0"), c.offered);
         assert_eq!(count("frame.interface_id == 1"), c.delivered);
         assert_eq!(
             count("frame.comment contains \"lost on sat.forward: error\""),
             c.dropped(DropReason::Error)
         );
-        assert_eq!(count("_ws.malformed || tcp.checksum.status == 0"), 0);
+        assert_eq!(count(tshark::INVALID), 0);
     }
     std::fs::remove_dir_all(dir).unwrap();
 }

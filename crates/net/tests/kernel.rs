@@ -12,7 +12,7 @@ use skyhaul_net::app::{App, AppStatus, Bulk, Http, Iperf, Limit, Serve, Sink};
 use skyhaul_net::driver::Driver;
 use skyhaul_net::host::{Failure, Host, HostConfig, Secret};
 use skyhaul_net::{Clock, NetError};
-use skyhaul_testkit::need;
+use skyhaul_testkit::{need, tshark};
 use skyhaul_wire::Profile;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -448,17 +448,7 @@ fn tshark_reads_what_we_capture_without_a_complaint() {
     kernel.join().unwrap();
     let packets = driver.finish_capture().unwrap();
     assert!(packets > 1000);
-    let tshark = |filter: &str| {
-        let out = Command::new("tshark")
-            .args(["-r", file.to_str().unwrap(), "-o", "tcp.check_checksum:TRUE", "-Y", filter])
-            .output()
-            .unwrap();
-        (out.status.success(), String::from_utf8_lossy(&out.stdout).lines().count() as u64)
-    };
-    assert_eq!(tshark("frame"), (true, packets));
-    assert_eq!(
-        tshark("_ws.malformed || tcp.checksum.status == 0 || _ws.expert.severity >= 8388608"),
-        (true, 0)
-    );
+    assert_eq!(tshark::count(&file, "frame"), packets);
+    assert_eq!(tshark::count(&file, tshark::INVALID), 0);
     std::fs::remove_file(file).unwrap();
 }

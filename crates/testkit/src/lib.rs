@@ -8,7 +8,8 @@
 //! - [`naive_rack`]: the same for loss detection by time;
 //! - [`need`]: what tests need of the machine, and what is skipped without it;
 //! - [`one_line`]: a model is one file and one line;
-//! - [`spy`]: a congestion control that writes down what another one does.
+//! - [`spy`]: a congestion control that writes down what another one does;
+//! - [`tshark`]: captures as Wireshark reads them.
 
 pub mod conformance;
 pub mod fuzz;
@@ -19,6 +20,7 @@ pub mod one_line;
 pub mod pair;
 pub mod script;
 pub mod spy;
+pub mod tshark;
 
 /// The links of a pair.
 pub use skyhaul_path as path;

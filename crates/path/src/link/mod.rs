@@ -235,7 +235,7 @@ impl<P: PacketView> Link<P> {
     pub fn counters(&self) -> Counters {
         either!(self, l => l.counters())
     }
-    /// Busy time of the transmitter until `now`. Over an interval this gives the utilisation.
+    /// Busy time of the transmitter until `now`. Over an interval this gives the utilization.
     #[must_use]
     pub fn busy_time(&self, now: Instant) -> Duration {
         // The packet in transmission was counted as a whole when it started.

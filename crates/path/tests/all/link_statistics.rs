@@ -69,8 +69,8 @@ fn mean_wait_of_a_poisson_queue() {
     assert!((wait / expected - 1.0).abs() < 0.03, "{wait}");
     let queue = link.queue_integral(end) as f64 / end.as_nanos() as f64;
     assert!((queue / (rho * expected) - 1.0).abs() < 0.03, "{queue}");
-    let utilisation = link.busy_time(end).as_secs_f64() / end.as_secs_f64();
-    assert!((utilisation - rho).abs() < 0.005, "{utilisation}");
+    let utilization = link.busy_time(end).as_secs_f64() / end.as_secs_f64();
+    assert!((utilization - rho).abs() < 0.005, "{utilization}");
 }
 
 #[test]

@@ -136,7 +136,7 @@ fn reno_without_sack_follows_the_full_model() {
     }
 }
 
-/// Utilisation of a clean drop-tail link by flows in phase: bandwidth-delay product and buffer in packets.
+/// Utilization of a clean drop-tail link by flows in phase: bandwidth-delay product and buffer in packets.
 fn utilization(bdp: f64, buffer: f64) -> f64 {
     let (most, least) = (bdp + buffer, (bdp + buffer) / 2.0);
     if least >= bdp {

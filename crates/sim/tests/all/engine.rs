@@ -80,7 +80,7 @@ fn a_fixed_window_has_the_throughput_of_the_closed_form() {
     let expected = 5.0 * 1000.0 / 1.1;
     assert!((one.segments_acked() - expected).abs() <= 5.0, "{}", one.segments_acked());
     assert_eq!(one.links[0].max_queue, 4, "the first burst, less the one in service");
-    // Saturated: rate times time, less the first RTT; utilisation 1; queue = window - bandwidth-delay product.
+    // Saturated: rate times time, less the first RTT; utilization 1; queue = window - bandwidth-delay product.
     let many = fixed(&world(4), 10);
     assert!((many.segments_acked() - 10.0 * (1000.0 - 1.1)).abs() <= 11.0, "{}", many.segments_acked());
     assert!(many.links[0].utilization > 0.9999, "{}", many.links[0].utilization);
